@@ -1,0 +1,80 @@
+package recourse
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// Args are the arguments of a call, in the order in which they are written. The
+// JSON form is an object.
+type Args []Arg
+
+// Arg is one argument.
+type Arg struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// With returns a copy with one more argument at the end. A value that has no
+// JSON form is replaced by the name of its type.
+func (a Args) With(name string, value any) Args {
+	return append(a[:len(a):len(a)], Arg{Name: name, Value: rawJSON(value)})
+}
+
+// String writes the arguments as a call does: reference="A-17", full=true.
+func (a Args) String() string {
+	parts := make([]string, len(a))
+	for i, arg := range a {
+		parts[i] = arg.Name + "=" + string(arg.Value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String writes the call: order_get(reference="A-17").
+func (v Verify) String() string { return v.Tool + "(" + v.Args.String() + ")" }
+
+// MarshalJSON writes an object with the arguments in their order.
+func (a Args) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, arg := range a {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, rawJSON(arg.Name)...), ':'), arg.Value...)
+	}
+	return append(b, '}'), nil
+}
+
+var errArgs = errors.New("recourse: arguments are not a JSON object")
+
+// UnmarshalJSON reads an object and keeps the order of its members.
+func (a *Args) UnmarshalJSON(b []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	open, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	if open != json.Delim('{') {
+		return errArgs
+	}
+	*a = nil
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return errArgs
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		*a = append(*a, Arg{Name: name, Value: value})
+	}
+	_, err = dec.Token()
+	return err
+}

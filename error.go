@@ -1,0 +1,278 @@
+package recourse
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Failure is what a call can end with in place of a result: an [Error], or a
+// [NeedsInput]. The interface is sealed.
+type Failure interface {
+	error
+	failure()
+}
+
+var (
+	_ Failure = (*Error)(nil)
+	_ Failure = (*NeedsInput)(nil)
+)
+
+// Effect says whether the failed call changed anything. The zero value says that
+// nobody has stated it yet.
+type Effect string
+
+// The effects.
+const (
+	EffectNone    Effect = "none"    // nothing was changed
+	EffectApplied Effect = "applied" // it was done, at least in part
+	EffectUnknown Effect = "unknown" // it may have been done
+)
+
+// Origin says who failed. The zero value says that nobody has stated it yet.
+type Origin string
+
+// The origins, from the caller outwards.
+const (
+	OriginCaller   Origin = "caller"   // who made the call
+	OriginGateway  Origin = "gateway"  // what stands between caller and server
+	OriginServer   Origin = "server"   // the MCP server
+	OriginProvider Origin = "provider" // what the MCP server itself calls
+)
+
+// Error is the record of a failure. Make one with a constructor such as
+// [NotFound], with [New], [From] or [FromHTTP]; change a copy of it with the
+// With methods.
+type Error struct {
+	Kind     Kind
+	Code     string // the contract's own word, as it stood on the wire
+	Contract string // the contract that Code belongs to
+	Message  string // one sentence for the model or the person; empty means Kind.Sentence
+	Hints    []string
+
+	Retry  Retry         // empty: by Kind and Effect, see RetryAdvice
+	After  time.Duration // wait at least this long before a repetition; 0: not stated
+	Effect Effect
+	Verify *Verify // the call that settles an unknown Effect
+
+	Violations    []Violation
+	Resource      Resource
+	Provider      string // display name of the side that was asked, such as "John Deere"
+	MissingScopes []string
+	Quotas        []Quota // the binding one first
+	Succeeded     []Succeeded
+	Failed        []Failed
+	Missing       []MissingData
+
+	Origin    Origin
+	Upstream  Upstream
+	RequestID string
+	Details   map[string]json.RawMessage
+
+	truncated bool
+	extra     map[string]json.RawMessage // members of the JSON form that this version does not know
+	cause     error
+}
+
+// Verify names the read-only call that tells whether a write took effect.
+type Verify struct {
+	Tool   string `json:"tool"`
+	Args   Args   `json:"args,omitempty"`
+	LookAt string `json:"lookAt,omitempty"` // what in its answer settles the question
+}
+
+// Violation is one way in which the arguments break a tool's inputSchema.
+type Violation struct {
+	Pointer string          `json:"pointer"`        // RFC 6901, into the arguments
+	Param   string          `json:"param"`          // the same place as a person writes it: order.items.0.sku
+	Rule    string          `json:"rule,omitempty"` // the JSON Schema keyword, such as "required"
+	Got     json.RawMessage `json:"got,omitempty"`  // what stands there, at most 128 characters
+	Want    string          `json:"want,omitempty"` // what was expected
+	Message string          `json:"message,omitempty"`
+}
+
+// Resource is the thing that a failure is about.
+type Resource struct {
+	Type string `json:"type,omitempty"` // singular, such as "field"
+	ID   string `json:"id,omitempty"`
+}
+
+// Quota is the state of one limit at the time of the failure.
+type Quota struct {
+	Policy    string        // its name, such as "minute"
+	Limit     int64         // calls a window; 0: not stated
+	Window    time.Duration // 0: not stated
+	Remaining int64
+	ResetAt   time.Time // zero: not stated
+	Partition string    // whose allowance it is
+}
+
+// Succeeded is an item of a batch that was done.
+type Succeeded struct {
+	ID    string          `json:"id"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// Failed is an item of a batch that was not done, and why.
+type Failed struct {
+	ID    string `json:"id"`
+	Error *Error `json:"error"`
+}
+
+// MissingData names data that an analysis lacked.
+type MissingData struct {
+	What    string `json:"what"`
+	Impact  string `json:"impact,omitempty"` // required, degraded or optional
+	Message string `json:"message,omitempty"`
+}
+
+// Upstream is what the side that was asked said of the failure.
+type Upstream struct {
+	Status    int    `json:"status,omitempty"` // HTTP status
+	Code      string `json:"code,omitempty"`   // its own error code
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// Error returns the kind and the message. The cause is not in it.
+func (e *Error) Error() string { return string(e.Kind) + ": " + e.Sentence() }
+
+// Sentence returns the message, or that of the kind where there is none.
+func (e *Error) Sentence() string {
+	if e.Message != "" {
+		return e.Message
+	}
+	return e.Kind.Sentence()
+}
+
+// Is reports whether target is the kind of e or the class of that kind.
+func (e *Error) Is(target error) bool {
+	switch t := target.(type) { //nolint:errorlint // the target itself is the kind or class asked for
+	case Kind:
+		return e.Kind == t
+	case Class:
+		return e.Kind.Class() == t
+	default:
+		return false
+	}
+}
+
+// Unwrap returns the private cause, for errors.Is and errors.As.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Cause returns the private cause, for the operator's log. Never render it to a
+// caller.
+func (e *Error) Cause() error { return e.cause }
+
+func (e *Error) failure() {}
+
+// RetryAdvice returns what has to come before a repetition: what was stated, else
+// what the kind calls for. A call whose effect is unknown, or that took effect, is
+// never to be repeated as it is, whoever says so: same_call becomes re_read.
+func (e *Error) RetryAdvice() Retry {
+	advice := e.Retry
+	if advice == "" {
+		advice = e.Kind.Retry()
+	}
+	if advice == RetrySameCall && (e.Effect == EffectUnknown || e.Effect == EffectApplied) {
+		return RetryReRead
+	}
+	return advice
+}
+
+// Truncated reports whether the JSON form that e was read from had been cut to
+// fit [MaxJSON].
+func (e *Error) Truncated() bool { return e.truncated }
+
+// With returns a copy of e that change was applied to. The copy shares its
+// slices and maps with e: replace them, do not write into them.
+func (e *Error) With(change func(*Error)) *Error {
+	c := *e
+	change(&c)
+	return &c
+}
+
+// CausedBy returns a copy with cause as the private cause.
+func (e *Error) CausedBy(cause error) *Error {
+	return e.With(func(c *Error) { c.cause = cause })
+}
+
+// WithMessage returns a copy with that message, formatted as by fmt.Sprintf.
+func (e *Error) WithMessage(format string, args ...any) *Error {
+	return e.With(func(c *Error) { c.Message = fmt.Sprintf(format, args...) })
+}
+
+// WithHint returns a copy with hint after the hints that are there.
+func (e *Error) WithHint(hint string) *Error {
+	return e.With(func(c *Error) { c.Hints = append(slices.Clip(slices.Clone(c.Hints)), hint) })
+}
+
+// WithCode returns a copy that says code in the words of contract. A contract
+// that lists the code writes it as it is: the author's word wins.
+func (e *Error) WithCode(contract, code string) *Error {
+	return e.With(func(c *Error) { c.Contract, c.Code = contract, code })
+}
+
+// WithRetry returns a copy with that advice in place of the kind's.
+func (e *Error) WithRetry(retry Retry) *Error {
+	return e.With(func(c *Error) { c.Retry = retry })
+}
+
+// WithAfter returns a copy with wait as the least time before a repetition. A
+// negative wait counts as none.
+func (e *Error) WithAfter(wait time.Duration) *Error {
+	return e.With(func(c *Error) { c.After = max(wait, 0) })
+}
+
+// WithEffect returns a copy that states whether anything was changed.
+func (e *Error) WithEffect(effect Effect) *Error {
+	return e.With(func(c *Error) { c.Effect = effect })
+}
+
+// WithVerify returns a copy with the call that settles an unknown effect.
+func (e *Error) WithVerify(verify Verify) *Error {
+	return e.With(func(c *Error) { c.Verify = &verify })
+}
+
+// WithOrigin returns a copy that says who failed.
+func (e *Error) WithOrigin(origin Origin) *Error {
+	return e.With(func(c *Error) { c.Origin = origin })
+}
+
+// WithProvider returns a copy with the display name of the side that was asked.
+func (e *Error) WithProvider(name string) *Error {
+	return e.With(func(c *Error) { c.Provider = name })
+}
+
+// WithUpstream returns a copy with what the side that was asked said.
+func (e *Error) WithUpstream(upstream Upstream) *Error {
+	return e.With(func(c *Error) { c.Upstream = upstream })
+}
+
+// WithResource returns a copy that is about the thing of that type and id.
+func (e *Error) WithResource(typ, id string) *Error {
+	return e.With(func(c *Error) { c.Resource = Resource{Type: typ, ID: id} })
+}
+
+// WithViolations returns a copy with those violations in place of any before.
+func (e *Error) WithViolations(violations ...Violation) *Error {
+	return e.With(func(c *Error) { c.Violations = violations })
+}
+
+// WithRequestID returns a copy with that request id.
+func (e *Error) WithRequestID(id string) *Error {
+	return e.With(func(c *Error) { c.RequestID = id })
+}
+
+// WithDetail returns a copy with value under key in the details. A value that
+// has no JSON form is replaced by the name of its type.
+func (e *Error) WithDetail(key string, value any) *Error {
+	return e.With(func(c *Error) {
+		c.Details = maps.Clone(c.Details)
+		if c.Details == nil {
+			c.Details = map[string]json.RawMessage{}
+		}
+		c.Details[key] = rawJSON(value)
+	})
+}

@@ -1,0 +1,210 @@
+package recourse
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxWait is the longest wait that is believed; a longer one is cut to it.
+	// The longest window in use is a calendar month.
+	MaxWait = 31 * 24 * time.Hour
+	// maxErrorBody is how much of an answer FromHTTP reads for an error code.
+	maxErrorBody = 64 << 10
+)
+
+// FromHTTP turns an HTTP answer with a status of 400 or more into an Error of
+// origin provider; for any other it returns nil. The kind follows from the
+// status, from the OAuth error codes (RFC 6749 section 5.2, RFC 6750 section
+// 3.1) and from WWW-Authenticate; the wait from Retry-After. The body is read up
+// to 64 KiB, for its error code alone (a string member "error", "code",
+// "error_code" or "errorCode", or "code" inside "error"); its text goes to the
+// private cause. Closing the body is left to the caller.
+func FromHTTP(provider string, resp *http.Response) *Error {
+	if resp.StatusCode < http.StatusBadRequest {
+		return nil
+	}
+	var body []byte
+	if resp.Body != nil {
+		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body has no error code
+	}
+	code := errorCode(resp.Header, body)
+	e := fromStatus(provider, resp.StatusCode, code)
+	e.Origin = OriginProvider
+	e.Upstream = Upstream{Status: resp.StatusCode, Code: code, RequestID: resp.Header.Get("X-Request-Id")}
+	if wait, ok := RetryAfter(resp.Header, time.Now()); ok {
+		e.After = wait
+	}
+	if e.Kind == KindMissingScope {
+		e.MissingScopes = challengeScopes(resp.Header)
+	}
+	return e.CausedBy(fmt.Errorf("HTTP %d: %w", resp.StatusCode, errors.New(excerpt(body))))
+}
+
+// FromStatus returns the Error of origin provider that an HTTP status of 400 or
+// more stands for. A status that means that the request was not carried out
+// (400, 401, 403, 405, 406, 413, 415, 421, 429) states [EffectNone].
+func FromStatus(provider string, status int) *Error {
+	e := fromStatus(provider, status, "").WithOrigin(OriginProvider)
+	e.Upstream.Status = status
+	return e
+}
+
+func fromStatus(provider string, status int, code string) *Error {
+	e := statusKind(provider, status, code)
+	e.Provider = provider
+	if Refused(status) {
+		e.Effect = EffectNone
+	}
+	return e
+}
+
+// Refused reports whether an HTTP status says that the request was turned away
+// before it was carried out.
+func Refused(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
+		http.StatusNotAcceptable, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusMisdirectedRequest, http.StatusTooManyRequests:
+		return true
+	default:
+		return false
+	}
+}
+
+func statusKind(provider string, status int, code string) *Error {
+	switch code {
+	case "invalid_grant":
+		return TokenRevoked(provider)
+	case "insufficient_scope":
+		return MissingScope(provider).WithMessage("The access to %s lacks a required scope.", name(provider))
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		if code == "invalid_token" {
+			return TokenExpired(provider)
+		}
+		return New(KindUnauthenticated, fmt.Sprintf("%s requires valid credentials.", name(provider)))
+	case http.StatusPaymentRequired:
+		return New(KindQuotaExhausted, fmt.Sprintf("What was paid for at %s is used up.", name(provider)))
+	case http.StatusForbidden:
+		return New(KindPermissionDenied, fmt.Sprintf("%s does not permit this.", name(provider)))
+	case http.StatusNotFound, http.StatusGone:
+		return New(KindNotFound, fmt.Sprintf("%s does not have what was asked for.", name(provider)))
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return Timeout(provider, 0)
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return New(KindConflict, fmt.Sprintf("%s reports a conflict with the present state.", name(provider)))
+	case http.StatusRequestEntityTooLarge:
+		return New(KindTooLarge, fmt.Sprintf("The request is too large for %s.", name(provider)))
+	case http.StatusUnprocessableEntity:
+		return New(KindInvalidValue, fmt.Sprintf("%s does not accept the values.", name(provider)))
+	case http.StatusTooManyRequests:
+		return New(KindRateLimited, fmt.Sprintf("%s limits requests at the moment.", name(provider)))
+	case http.StatusNotImplemented:
+		return New(KindNotImplemented, fmt.Sprintf("%s does not implement this.", name(provider)))
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return Unavailable(provider)
+	}
+	if status >= http.StatusInternalServerError {
+		return ServerError(provider, status)
+	}
+	return ClientError(provider, status)
+}
+
+// RetryAfter reads the Retry-After header (RFC 9110 section 10.2.3), as seconds
+// or as a date, and reports whether it says anything. A date counts from the
+// answer's own Date where there is one, so that clocks need not agree, else from
+// now. What lies in the past or is negative counts as not said; more than
+// [MaxWait] is cut to it.
+func RetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if value == "" {
+		return 0, false
+	}
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		if !(seconds > 0) { //nolint:staticcheck // NaN is not a wait either
+			return 0, false
+		}
+		return time.Duration(min(seconds, MaxWait.Seconds()) * float64(time.Second)), true
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date
+	}
+	if wait := at.Sub(now); wait > 0 {
+		return min(wait, MaxWait), true
+	}
+	return 0, false
+}
+
+// errorCode finds the error code of an answer: in WWW-Authenticate, else in a
+// JSON body.
+func errorCode(header http.Header, body []byte) string {
+	if code := challengeParam(header, "error"); code != "" {
+		return code
+	}
+	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
+		return ""
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return ""
+	}
+	var nested map[string]json.RawMessage
+	if json.Unmarshal(members["error"], &nested) == nil {
+		members["error"] = nested["code"]
+	}
+	for _, key := range []string{"error_code", "errorCode", "code", "error"} {
+		var code string
+		if json.Unmarshal(members[key], &code) == nil && code != "" && len(code) <= 128 && !strings.ContainsAny(code, " \t\r\n") {
+			return code
+		}
+	}
+	return ""
+}
+
+// challengeParam returns a parameter of the WWW-Authenticate challenges.
+func challengeParam(header http.Header, param string) string {
+	for _, challenge := range header.Values("WWW-Authenticate") {
+		for rest := challenge; ; {
+			i := strings.Index(strings.ToLower(rest), param+"=")
+			if i < 0 {
+				break
+			}
+			value := rest[i+len(param)+1:]
+			if i > 0 && !strings.ContainsRune(" ,", rune(rest[i-1])) {
+				rest = value
+				continue
+			}
+			if after, quoted := strings.CutPrefix(value, `"`); quoted {
+				value, _, _ = strings.Cut(after, `"`)
+				return value
+			}
+			if end := strings.IndexAny(value, ", "); end >= 0 {
+				value = value[:end]
+			}
+			return value
+		}
+	}
+	return ""
+}
+
+func challengeScopes(header http.Header) []string {
+	return strings.Fields(challengeParam(header, "scope"))
+}
+
+func excerpt(body []byte) string {
+	const most = 512
+	return string(body[:min(most, len(body))])
+}

@@ -1,0 +1,262 @@
+package recourse
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// Version is the version of the JSON form that this package writes.
+	Version = 1
+	// MaxJSON is the greatest length of the JSON form, in bytes. What does not
+	// fit is left out in the order details, got values, values of succeeded
+	// items, ends of lists and of texts; "truncated" says so.
+	MaxJSON = 16 << 10
+	// MetaKey is the key of a result's _meta under which the JSON form travels.
+	MetaKey = "io.github.recoursehq/error"
+)
+
+// jsonError is the JSON form. Its members stand in the order in which they are
+// written.
+type jsonError struct {
+	V             int                        `json:"v"`
+	Kind          Kind                       `json:"kind"`
+	Code          string                     `json:"code,omitempty"`
+	Contract      string                     `json:"contract,omitempty"`
+	Message       string                     `json:"message,omitempty"`
+	Hints         []string                   `json:"hints,omitempty"`
+	Retry         Retry                      `json:"retry,omitempty"`
+	AfterMs       int64                      `json:"afterMs,omitempty"`
+	Effect        Effect                     `json:"effect,omitempty"`
+	Verify        *Verify                    `json:"verify,omitempty"`
+	Violations    []Violation                `json:"violations,omitempty"`
+	Resource      *Resource                  `json:"resource,omitempty"`
+	Provider      string                     `json:"provider,omitempty"`
+	MissingScopes []string                   `json:"missingScopes,omitempty"`
+	Quotas        []jsonQuota                `json:"quotas,omitempty"`
+	Succeeded     []Succeeded                `json:"succeeded,omitempty"`
+	Failed        []Failed                   `json:"failed,omitempty"`
+	Missing       []MissingData              `json:"missing,omitempty"`
+	Origin        Origin                     `json:"origin,omitempty"`
+	Upstream      *Upstream                  `json:"upstream,omitempty"`
+	RequestID     string                     `json:"requestId,omitempty"`
+	Details       map[string]json.RawMessage `json:"details,omitempty"`
+	Truncated     bool                       `json:"truncated,omitempty"`
+}
+
+type jsonQuota struct {
+	Policy    string `json:"policy,omitempty"`
+	Limit     int64  `json:"limit,omitempty"`
+	WindowMs  int64  `json:"windowMs,omitempty"`
+	Remaining int64  `json:"remaining"`
+	ResetAt   string `json:"resetAt,omitempty"`
+	Partition string `json:"partition,omitempty"`
+}
+
+// known are the members of the JSON form.
+var known = []string{
+	"v", "kind", "code", "contract", "message", "hints", "retry", "afterMs", "effect", "verify", "violations",
+	"resource", "provider", "missingScopes", "quotas", "succeeded", "failed", "missing", "origin", "upstream",
+	"requestId", "details", "truncated",
+}
+
+// MarshalJSON writes the JSON form, version 1: at most [MaxJSON] bytes, without
+// the cause. "retry" is [Error.RetryAdvice].
+func (e *Error) MarshalJSON() ([]byte, error) {
+	b, err := e.encode()
+	if err != nil || len(b) <= MaxJSON {
+		return b, err
+	}
+	for _, cut := range cuts {
+		e = e.With(cut)
+		e.truncated = true
+		if b, err = e.encode(); err != nil || len(b) <= MaxJSON {
+			return b, err
+		}
+	}
+	return New(e.Kind, "").With(func(c *Error) { c.truncated = true }).encode()
+}
+
+// cuts shorten a record, the least needed first.
+var cuts = []func(*Error){
+	func(e *Error) { e.Details = nil },
+	func(e *Error) {
+		e.Violations = slices.Clone(e.Violations)
+		for i := range e.Violations {
+			e.Violations[i].Got = nil
+		}
+	},
+	func(e *Error) {
+		e.Succeeded = slices.Clone(e.Succeeded)
+		for i := range e.Succeeded {
+			e.Succeeded[i].Value = nil
+		}
+	},
+	func(e *Error) { e.extra = nil },
+	shorten(32, 512),
+	shorten(8, 128),
+	shorten(1, 64),
+}
+
+// shorten cuts every list to most items and every text to length characters.
+func shorten(most, length int) func(*Error) {
+	text := func(s string) string {
+		if r := []rune(s); len(r) > length {
+			return string(r[:length-1]) + "…"
+		}
+		return s
+	}
+	texts := func(list []string) []string {
+		short := slices.Clone(list[:min(most, len(list))])
+		for i := range short {
+			short[i] = text(short[i])
+		}
+		return short
+	}
+	return func(e *Error) {
+		e.Code, e.Contract, e.Message, e.Provider = text(e.Code), text(e.Contract), text(e.Message), text(e.Provider)
+		e.RequestID = text(e.RequestID)
+		e.Resource = Resource{Type: text(e.Resource.Type), ID: text(e.Resource.ID)}
+		e.Upstream.Code, e.Upstream.RequestID = text(e.Upstream.Code), text(e.Upstream.RequestID)
+		e.Hints, e.MissingScopes = texts(e.Hints), texts(e.MissingScopes)
+		e.Violations = slices.Clone(e.Violations[:min(most, len(e.Violations))])
+		for i, v := range e.Violations {
+			e.Violations[i] = Violation{
+				Pointer: text(v.Pointer), Param: text(v.Param), Rule: text(v.Rule),
+				Want: text(v.Want), Message: text(v.Message),
+			}
+		}
+		e.Quotas = e.Quotas[:min(most, len(e.Quotas))]
+		e.Succeeded = slices.Clone(e.Succeeded[:min(most, len(e.Succeeded))])
+		for i, s := range e.Succeeded {
+			e.Succeeded[i].ID = text(s.ID)
+		}
+		e.Failed = slices.Clone(e.Failed[:min(most, len(e.Failed))])
+		for i, f := range e.Failed {
+			item := New(KindUnknown, "")
+			if f.Error != nil {
+				item = New(f.Error.Kind, text(f.Error.Message))
+				item.Code, item.Retry = text(f.Error.Code), f.Error.RetryAdvice()
+			}
+			e.Failed[i] = Failed{ID: text(f.ID), Error: item}
+		}
+		e.Missing = slices.Clone(e.Missing[:min(most, len(e.Missing))])
+		for i, m := range e.Missing {
+			e.Missing[i] = MissingData{What: text(m.What), Impact: text(m.Impact), Message: text(m.Message)}
+		}
+		if e.Verify != nil && len(e.Verify.String()) > 4*length {
+			e.Verify = nil
+		}
+	}
+}
+
+func (e *Error) encode() ([]byte, error) {
+	kind, ok := ParseKind(string(e.Kind))
+	if !ok {
+		kind = KindUnknown
+	}
+	w := jsonError{
+		V: Version, Kind: kind, Code: e.Code, Contract: e.Contract, Message: e.Message, Hints: e.Hints,
+		Retry: e.RetryAdvice(), AfterMs: e.After.Milliseconds(), Effect: e.Effect, Verify: e.Verify,
+		Violations: e.Violations, Provider: e.Provider, MissingScopes: e.MissingScopes,
+		Succeeded: e.Succeeded, Failed: e.Failed, Missing: e.Missing,
+		Origin: e.Origin, RequestID: e.RequestID, Details: e.Details, Truncated: e.truncated,
+	}
+	if e.After > 0 && w.AfterMs == 0 {
+		w.AfterMs = 1 // a wait is a minimum: never rounded down to none
+	}
+	if e.Resource != (Resource{}) {
+		w.Resource = &e.Resource
+	}
+	if e.Upstream != (Upstream{}) {
+		w.Upstream = &e.Upstream
+	}
+	for _, q := range e.Quotas {
+		j := jsonQuota{
+			Policy: q.Policy, Limit: q.Limit, WindowMs: q.Window.Milliseconds(),
+			Remaining: q.Remaining, Partition: q.Partition,
+		}
+		if !q.ResetAt.IsZero() {
+			j.ResetAt = q.ResetAt.UTC().Format(time.RFC3339Nano)
+		}
+		w.Quotas = append(w.Quotas, j)
+	}
+	b, err := marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("recourse: write record: %w", err)
+	}
+	if len(e.extra) == 0 {
+		return b, nil
+	}
+	more, err := marshal(e.extra)
+	if err != nil {
+		return nil, fmt.Errorf("recourse: write record: %w", err)
+	}
+	return append(append(b[:len(b)-1], ','), more[1:]...), nil
+}
+
+// UnmarshalJSON reads the JSON form. Members that it does not know are kept and
+// written again; a kind that it does not know becomes [KindUnknown].
+func (e *Error) UnmarshalJSON(b []byte) error {
+	var w jsonError
+	if err := json.Unmarshal(b, &w); err != nil {
+		return fmt.Errorf("recourse: read record: %w", err)
+	}
+	kind, _ := ParseKind(string(w.Kind))
+	*e = Error{
+		Kind: kind, Code: w.Code, Contract: w.Contract, Message: w.Message, Hints: w.Hints,
+		Retry: w.Retry, After: milliseconds(w.AfterMs), Effect: w.Effect, Verify: w.Verify,
+		Violations: w.Violations, Provider: w.Provider, MissingScopes: w.MissingScopes,
+		Succeeded: w.Succeeded, Failed: w.Failed, Missing: w.Missing,
+		Origin: w.Origin, RequestID: w.RequestID, Details: w.Details, truncated: w.Truncated,
+	}
+	if w.Resource != nil {
+		e.Resource = *w.Resource
+	}
+	if w.Upstream != nil {
+		e.Upstream = *w.Upstream
+	}
+	for _, q := range w.Quotas {
+		quota := Quota{
+			Policy: q.Policy, Limit: q.Limit, Window: milliseconds(q.WindowMs),
+			Remaining: q.Remaining, Partition: q.Partition,
+		}
+		if at, err := time.Parse(time.RFC3339, q.ResetAt); err == nil {
+			quota.ResetAt = at.UTC()
+		}
+		e.Quotas = append(e.Quotas, quota)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		return fmt.Errorf("recourse: read record: %w", err)
+	}
+	for _, name := range known {
+		delete(members, name)
+	}
+	if len(members) > 0 {
+		e.extra = members
+	}
+	return nil
+}
+
+// milliseconds reads a duration; one that is negative or beyond what a Duration
+// holds is bounded.
+func milliseconds(ms int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	return time.Duration(min(max(ms, 0), most)) * time.Millisecond
+}
+
+// marshal is json.Marshal without the escapes for HTML: a record is read by
+// models and people.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
