@@ -1,0 +1,76 @@
+# Everything a contributor runs. `make` alone lists the targets.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+FUZZTIME ?= 20s
+BENCHTIME ?= 1s
+TIMEOUT ?= 10m
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+GOLANGCI_LINT := .tools/bin/golangci-lint
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: ## Build the program into ./bin
+	go build -trimpath -o bin/ ./cmd/recourse
+
+.PHONY: demo
+demo: ## Show a failing call without and with Recourse, then keep serving
+	go run ./cmd/recourse demo
+
+.PHONY: test
+test: ## Run all tests under the race detector
+	@tools/install-node.sh
+	@race=-race; \
+	if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC | cut -d ' ' -f 1)" >/dev/null; then \
+		echo "make test: WITHOUT THE RACE DETECTOR: it needs cgo and a C compiler" >&2; \
+		if [ "$$CI" = true ]; then exit 1; fi; \
+		race=; \
+	fi; \
+	go test $$race -timeout $(TIMEOUT) ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the code as lint wants it
+	$(GOLANGCI_LINT) fmt ./...
+
+$(GOLANGCI_LINT): tools/go.mod tools/go.sum
+	@echo "building $@, once"
+	@cd tools && CGO_ENABLED=0 GOBIN="$(CURDIR)/.tools/bin" go install tool
+	@touch $@
+
+.PHONY: golden
+golden: ## Rewrite the golden files with what the code does now
+	@packages=$$(grep -rl --include='*_test.go' '"update"' . | sed 's,/[^/]*$$,,' | sort -u); \
+	if [ -n "$$packages" ]; then go test $$packages -update; fi
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (20s)
+	@listed=$$(go test -list '^Fuzz' ./...) || { echo "$$listed"; exit 1; }; \
+	echo "$$listed" \
+	| awk '/^Fuzz/ {name[++n] = $$1} /^ok/ {for (i = 1; i <= n; i++) print $$2, name[i]; n = 0}' \
+	| while read -r package name; do \
+		echo "$$package $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+.PHONY: cross
+cross: ## Compile for linux, darwin and windows, on amd64 and arm64
+	@for platform in $(PLATFORMS); do \
+		echo "$$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; \
+	done
+
+.PHONY: clean
+clean: ## Remove what make built and installed
+	rm -rf bin .tools

@@ -1,0 +1,35 @@
+#!/bin/sh
+# Installs the npm packages that some tests run against into .tools/node, from the lock file.
+# Where that is not possible it names the tests that are left out; with CI=true it fails.
+set -eu
+cd "$(dirname "$0")/.."
+
+from=internal/testkit/node
+into=.tools/node
+
+leave_out() {
+	echo "make test: $1: the tests in these files leave out what needs Node:" >&2
+	grep -rl --include='*_test.go' 'testkit\.Node' . | sort >&2 || true
+	if [ "${CI:-}" = true ]; then
+		echo "make test: nothing may be left out with CI=true" >&2
+		exit 1
+	fi
+	exit 0
+}
+
+command -v node >/dev/null || leave_out "node is not installed"
+command -v npm >/dev/null || leave_out "npm is not installed"
+
+# The stamp is the lock file itself: it is copied last, once everything else is in place.
+if cmp -s "$from/package-lock.json" "$into/installed-lock.json"; then
+	exit 0
+fi
+rm -rf "$into"
+mkdir -p "$into"
+cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into"
+echo "make test: installing npm packages into $into"
+(cd "$into" && npm ci --engine-strict --no-audit --no-fund --loglevel=error </dev/null) || {
+	rm -rf "$into"
+	leave_out "npm could not install $from"
+}
+cp "$from/package-lock.json" "$into/installed-lock.json"
