@@ -1,0 +1,346 @@
+package archtest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// layer is a group of packages that do not import each other, nor anything of a later layer. A package's
+// subpackages are part of it.
+type layer struct {
+	packages []string
+	up       string // why nothing above is imported
+	beside   string // why nothing of the same layer is imported
+}
+
+var layers = []layer{
+	{
+		packages: []string{"internal/json", "internal/strictyaml"},
+		up:       "it reads syntax and knows no record, so that every package can use it",
+		beside:   "a document is in one syntax; what compares the two is above",
+	},
+	{
+		packages: []string{"."},
+		up:       "the record is the domain: whoever handles a failure gets it without the machinery",
+	},
+	{
+		packages: []string{"contract", "retry", "internal/args", "internal/redact", "internal/wire"},
+		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
+		beside:   "each answers one question about a call; joining the answers is a stage's work",
+	},
+	{
+		packages: []string{"upstream", "limit", "breaker", "once", "store", "internal/config"},
+		up:       "it serves whoever makes a call and must not know who that is",
+		beside:   "each is a resource that can be replaced alone; the stages put them in order",
+	},
+	{
+		packages: []string{"gateway", "mcptool", "recovery", "check", "inject"},
+		up:       "it is embedded in other people's programs, without the pages and the commands",
+		beside:   "gateway, author, caller and checker meet on the wire, where each must hold alone",
+	},
+	{
+		packages: []string{"dashboard"},
+		up:       "the pages show what a gateway did, whichever program runs it",
+	},
+	{
+		packages: []string{"systems"},
+		up:       "a reference system shows what an author writes, and an author does not have our commands",
+	},
+	{
+		packages: []string{"internal/cli"},
+		up:       "main starts the commands; they are tested without it",
+	},
+	{
+		packages: []string{"cmd"},
+	},
+}
+
+// Packages that stand beside the layers: they are part of no program.
+const (
+	archtestPackage = "internal/archtest"
+	testkitPackage  = "internal/testkit"
+)
+
+// place returns the layer and the package of layers that holds the package name.
+func place(name string) (level int, holder string, ok bool) {
+	for i, l := range layers {
+		for _, p := range l.packages {
+			if within(name, p) {
+				return i, p, true
+			}
+		}
+	}
+	return 0, "", false
+}
+
+// everyPackageHasAPlace demands that a new package is put into a layer before it is used.
+func everyPackageHasAPlace(packages []pkg) []string {
+	var faults []string
+	for _, p := range packages {
+		if within(p.path, testkitPackage) || p.path == archtestPackage {
+			continue
+		}
+		if _, _, ok := place(p.path); !ok {
+			faults = append(faults, p.path+" stands in no layer: decide what it may import, and add it to layers")
+		}
+	}
+	return faults
+}
+
+// importsRunDownwards allows a package to import those of lower layers only.
+func importsRunDownwards(packages []pkg) []string {
+	var faults []string
+	for _, p := range packages {
+		level, holder, ok := place(p.path)
+		if !ok {
+			continue
+		}
+		for _, name := range p.imports {
+			target, isOurs := ours(name)
+			if !isOurs {
+				continue
+			}
+			targetLevel, targetHolder, known := place(target)
+			switch {
+			case !known, targetLevel < level, targetHolder == holder:
+				continue
+			case targetLevel == level:
+				faults = append(faults, fmt.Sprintf("%s imports %s beside it: %s", p.path, target, layers[level].beside))
+			default:
+				faults = append(faults, fmt.Sprintf("%s imports %s above it: %s", p.path, target, layers[level].up))
+			}
+		}
+	}
+	return faults
+}
+
+// rootImportsTheStandardLibraryOnly keeps the record free of every dependency.
+func rootImportsTheStandardLibraryOnly(packages []pkg) []string {
+	var faults []string
+	for _, p := range packages {
+		if p.path != "." {
+			continue
+		}
+		for _, name := range p.imports {
+			if first, _, _ := strings.Cut(name, "/"); strings.Contains(first, ".") {
+				faults = append(faults, fmt.Sprintf("the root package imports %s: a record costs its user nothing but Go", name))
+			}
+		}
+	}
+	return faults
+}
+
+// testkitIsForTests keeps faults and fixtures out of programs.
+func testkitIsForTests(packages []pkg) []string {
+	var faults []string
+	for _, p := range packages {
+		if within(p.path, testkitPackage) {
+			continue
+		}
+		for _, name := range p.imports {
+			if target, isOurs := ours(name); isOurs && within(target, testkitPackage) {
+				faults = append(faults, fmt.Sprintf("%s imports %s: what provokes faults is no part of a program", p.path, target))
+			}
+		}
+	}
+	return faults
+}
+
+// reserved is a dependency that only some packages may import.
+type reserved struct {
+	dependency string
+	importers  []string
+	tests      bool // whether tests elsewhere may import it
+	why        string
+}
+
+var reservations = []reserved{
+	{
+		dependency: "github.com/go-json-experiment/json",
+		importers:  []string{"internal/json"},
+		why:        "its API is not final: one place to follow it, and one place that sets its options",
+	},
+	{
+		dependency: "github.com/goccy/go-yaml",
+		importers:  []string{"internal/strictyaml"},
+		why:        "every file of a user reports its mistakes in the same way",
+	},
+	{
+		dependency: "github.com/santhosh-tekuri/jsonschema/v6",
+		importers:  []string{"internal/args"},
+		tests:      true,
+		why:        "a server's schema is hostile: it is compiled in one place, which loads nothing",
+	},
+	{
+		dependency: "github.com/modelcontextprotocol/go-sdk",
+		importers:  []string{"mcptool", "systems", "internal/cli", testkitPackage},
+		tests:      true,
+		why:        "it decodes every message, and its allocations would be paid for each call",
+	},
+}
+
+// reservedDependencies holds each dependency of reservations to its importers.
+func reservedDependencies(packages []pkg) []string {
+	var faults []string
+	for _, p := range packages {
+		for _, r := range reservations {
+			if slices.ContainsFunc(r.importers, func(importer string) bool { return within(p.path, importer) }) {
+				continue
+			}
+			names := p.imports
+			if !r.tests {
+				names = sortedSet(slices.Concat(p.imports, p.testImports))
+			}
+			for _, name := range names {
+				if within(name, r.dependency) {
+					faults = append(faults, fmt.Sprintf("%s imports %s: %s", p.path, name, r.why))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+
+	packages := readPackages(t, readFiles(t))
+	rules := map[string]func([]pkg) []string{
+		"every package has a place":                  everyPackageHasAPlace,
+		"imports run downwards":                      importsRunDownwards,
+		"the root imports the standard library only": rootImportsTheStandardLibraryOnly,
+		"the testkit is for tests":                   testkitIsForTests,
+		"reserved dependencies":                      reservedDependencies,
+	}
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, fault := range rule(packages) {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// A rule that is given nothing finds nothing.
+func TestReadPackagesFindsThisOne(t *testing.T) {
+	t.Parallel()
+
+	packages := readPackages(t, readFiles(t))
+	i := slices.IndexFunc(packages, func(p pkg) bool { return p.path == archtestPackage })
+	if i < 0 {
+		t.Fatalf("%s is not among %d packages", archtestPackage, len(packages))
+	}
+	if this := packages[i]; len(this.imports) > 0 || !slices.Contains(this.testImports, "github.com/google/go-cmp/cmp") {
+		t.Errorf("%s imports %q, in its tests %q", this.path, this.imports, this.testImports)
+	}
+}
+
+func TestImportRulesFindFaults(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		rule     func([]pkg) []string
+		packages []pkg
+		want     []string // the start of each fault, up to its reason
+	}{
+		"a package without a place": {
+			rule:     everyPackageHasAPlace,
+			packages: []pkg{{path: "contract/lint"}, {path: "contracts"}, {path: "internal/util"}, {path: "internal/testkit/fault"}},
+			want:     []string{"contracts stands in no layer", "internal/util stands in no layer"},
+		},
+		"upwards": {
+			rule: importsRunDownwards,
+			packages: []pkg{
+				{path: "contract", imports: []string{"fmt", module, module + "/gateway", module + "/internal/json"}},
+				{path: ".", imports: []string{module + "/retry"}},
+				{path: "internal/json", imports: []string{module}},
+				{path: "internal/cli", imports: []string{module + "/cmd/recourse", module + "/gateway"}},
+			},
+			want: []string{
+				"contract imports gateway above it",
+				". imports retry above it",
+				"internal/json imports . above it",
+				"internal/cli imports cmd/recourse above it",
+			},
+		},
+		"sideways": {
+			rule: importsRunDownwards,
+			packages: []pkg{
+				{path: "retry", imports: []string{module + "/contract", module + "/retry/budget"}},
+				{path: "internal/strictyaml", imports: []string{module + "/internal/json"}},
+				{path: "mcptool/mcpgotool", imports: []string{module + "/mcptool", module + "/recovery"}},
+			},
+			want: []string{
+				"retry imports contract beside it",
+				"internal/strictyaml imports internal/json beside it",
+				"mcptool/mcpgotool imports recovery beside it",
+			},
+		},
+		"a dependency of the root": {
+			rule: rootImportsTheStandardLibraryOnly,
+			packages: []pkg{
+				{path: ".", imports: []string{"encoding/json", "golang.org/x/net/http2", module + "/internal/json"}},
+				{path: "contract", imports: []string{"golang.org/x/text"}},
+			},
+			want: []string{
+				"the root package imports golang.org/x/net/http2",
+				"the root package imports " + module + "/internal/json",
+			},
+		},
+		"a program with fixtures": {
+			rule: testkitIsForTests,
+			packages: []pkg{
+				{path: "internal/cli", imports: []string{module + "/internal/testkit/fault"}},
+				{path: "gateway", testImports: []string{module + "/internal/testkit"}},
+				{path: "internal/testkit/fault", imports: []string{module + "/internal/testkit"}},
+			},
+			want: []string{"internal/cli imports internal/testkit/fault"},
+		},
+		"a reserved dependency elsewhere": {
+			rule: reservedDependencies,
+			packages: []pkg{
+				{path: "internal/json", imports: []string{"github.com/go-json-experiment/json/jsontext"}},
+				{path: "contract", testImports: []string{"github.com/go-json-experiment/json"}},
+				{path: "internal/config", imports: []string{"github.com/goccy/go-yaml/ast"}},
+				{path: "contract", testImports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+				{path: "gateway", imports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+				{path: "upstream", imports: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
+			},
+			want: []string{
+				"contract imports github.com/go-json-experiment/json",
+				"internal/config imports github.com/goccy/go-yaml/ast",
+				"gateway imports github.com/santhosh-tekuri/jsonschema/v6",
+				"upstream imports github.com/modelcontextprotocol/go-sdk/mcp",
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := beforeReasons(t, test.rule(test.packages))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// beforeReasons cuts the reasons off, and fails where there is none.
+func beforeReasons(t *testing.T, faults []string) []string {
+	t.Helper()
+
+	var starts []string
+	for _, fault := range faults {
+		start, reason, _ := strings.Cut(fault, ": ")
+		if reason == "" {
+			t.Errorf("%q gives no reason", fault)
+		}
+		starts = append(starts, start)
+	}
+	return starts
+}
