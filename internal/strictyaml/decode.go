@@ -1,0 +1,342 @@
+package strictyaml
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// An Unmarshaler reads itself from a value, whatever its kind is. It returns a mistake made with [Node.Errorf], what
+// [Node.Decode] returned, or any other error, whose text is then the mistake at the value's place. A value that is
+// secret is only said to be invalid in that last case.
+type Unmarshaler interface {
+	UnmarshalYAML(n *Node) error
+}
+
+// A Map is a mapping in the order of the file.
+type Map[T any] []Entry[T]
+
+// An Entry is a key of a [Map] with its place and its value.
+type Entry[T any] struct {
+	Key   string
+	Pos   Pos
+	Value T
+}
+
+var _ Unmarshaler = (*Map[any])(nil)
+
+// Get returns the value of a key.
+func (m Map[T]) Get(key string) (value T, ok bool) {
+	for _, e := range m {
+		if e.Key == key {
+			return e.Value, true
+		}
+	}
+	return value, false
+}
+
+// UnmarshalYAML reads a mapping. Values with mistakes are kept as far as they could be read, so that checks of the rest
+// of them can follow.
+func (m *Map[T]) UnmarshalYAML(n *Node) error {
+	*m = nil
+	if n.kind == KindNull {
+		return nil
+	}
+	if n.kind != KindMapping {
+		return n.mismatch("a mapping", "")
+	}
+	ok := true
+	for _, e := range n.entries {
+		var v T
+		ok = n.doc.decodeEntry(e, reflect.ValueOf(&v).Elem()) && ok
+		*m = append(*m, Entry[T]{e.key, e.pos, v})
+	}
+	if !ok {
+		return errReported
+	}
+	return nil
+}
+
+// decodeInto reads n into the pointer v and reports whether there was no mistake.
+func (d *Document) decodeInto(n *Node, v any) bool {
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Pointer || rv.IsNil() {
+		d.reportBrokenf(n, "", "cannot be decoded into %T, which is no pointer", v)
+		return false
+	}
+	if n == d.root {
+		return d.decode(n, rv.Elem(), "the file")
+	}
+	return d.decode(n, rv.Elem(), "")
+}
+
+// decode reads n into v. The name is what messages call the value; without one they speak of "this".
+func (d *Document) decode(n *Node, v reflect.Value, name string) bool {
+	if u, ok := reflect.TypeAssert[Unmarshaler](v.Addr()); ok {
+		return d.unmarshal(n, u, name)
+	}
+	switch target := v.Addr().Interface().(type) {
+	case **Node:
+		*target = n
+		return true
+	case *time.Duration:
+		return d.decodeDuration(n, target, name)
+	}
+	if n.kind == KindNull && isScalar(v.Kind()) {
+		d.reportBrokenf(n, "give it a value or remove it", "%s has no value", subject(name))
+		return false
+	}
+
+	switch v.Kind() {
+	case reflect.Pointer:
+		if n.kind == KindNull {
+			v.SetZero()
+			return true
+		}
+		p := reflect.New(v.Type().Elem())
+		ok := d.decode(n, p.Elem(), name)
+		v.Set(p)
+		return ok
+	case reflect.Struct:
+		return d.decodeStruct(n, v, name)
+	case reflect.Slice:
+		return d.decodeSlice(n, v, name)
+	case reflect.Map:
+		return d.decodeMap(n, v, name)
+	case reflect.Interface:
+		return d.decodeAny(n, v, name)
+	default:
+		return d.decodeScalar(n, v, name)
+	}
+}
+
+func isScalar(k reflect.Kind) bool {
+	return k != reflect.Pointer && k != reflect.Struct && k != reflect.Slice && k != reflect.Map && k != reflect.Interface
+}
+
+func (d *Document) unmarshal(n *Node, u Unmarshaler, name string) bool {
+	err := u.UnmarshalYAML(n)
+	var mistake *Error
+	var wrong *mismatch
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errReported):
+	case errors.As(err, &wrong):
+		d.wrongType(n, wrong.want, wrong.hint, name)
+	case errors.As(err, &mistake):
+		d.broken[mistake.Pos] = true
+		d.add(mistake)
+	case d.secrets[n.pos]:
+		d.reportBrokenf(n, "", "%s is not valid", subject(name))
+	default:
+		d.reportBrokenf(n, "", "%s: %s", subject(name), quotable(err.Error()))
+	}
+	return false
+}
+
+// A mismatch is the error of this package's own Unmarshalers: it becomes a mistake once the value's name is known.
+type mismatch struct{ want, hint string }
+
+func (m *mismatch) Error() string { return "expected " + m.want }
+
+func (*Node) mismatch(want, hint string) error { return &mismatch{want, hint} }
+
+// wrongType says what was expected and what stands there.
+func (d *Document) wrongType(n *Node, want, hint, name string) bool {
+	d.reportBrokenf(n, hint, "%s must be %s, not %s", subject(name), want, d.describe(n))
+	return false
+}
+
+func subject(name string) string {
+	if name == "" {
+		return "this"
+	}
+	return name
+}
+
+// describe names a value in a message; a secret by its kind alone. An expanded one is shown as it stands in the file.
+func (d *Document) describe(n *Node) string {
+	kind := map[Kind]string{
+		KindNull: "nothing", KindBool: "the truth value", KindInt: "the number", KindFloat: "the number",
+		KindString: "the text", KindSequence: "a list", KindMapping: "a mapping",
+	}[n.kind]
+	switch {
+	case n.kind == KindNull || n.kind >= KindSequence:
+		return kind
+	case d.secrets[n.pos]:
+		return "this " + strings.TrimPrefix(kind, "the ")
+	case n.expanded:
+		return "what `" + quotable(n.source) + "` stands for"
+	case n.source == "":
+		return "an empty text"
+	default:
+		return kind + " `" + quotable(n.source) + "`"
+	}
+}
+
+func (d *Document) decodeSlice(n *Node, v reflect.Value, name string) bool {
+	v.SetZero()
+	if n.kind == KindNull {
+		return true
+	}
+	if n.kind != KindSequence {
+		hint := ""
+		if n.kind < KindSequence && !d.secrets[n.pos] {
+			hint = "write `[" + quotable(n.source) + "]`"
+		}
+		return d.wrongType(n, "a list", hint, name)
+	}
+	ok := true
+	v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
+	for i, item := range n.items {
+		label := fmt.Sprintf("item %d", i+1)
+		if name != "" {
+			label += " of " + name
+		}
+		ok = d.decode(item, v.Index(i), label) && ok
+	}
+	return ok
+}
+
+func (d *Document) decodeMap(n *Node, v reflect.Value, name string) bool {
+	v.SetZero()
+	if n.kind == KindNull {
+		return true
+	}
+	if n.kind != KindMapping || v.Type().Key().Kind() != reflect.String {
+		return d.wrongType(n, "a mapping", "", name)
+	}
+	ok := true
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.entries)))
+	for _, e := range n.entries {
+		value := reflect.New(v.Type().Elem()).Elem()
+		ok = d.decodeEntry(e, value) && ok
+		v.SetMapIndex(reflect.ValueOf(e.key).Convert(v.Type().Key()), value)
+	}
+	return ok
+}
+
+func (d *Document) decodeEntry(e entry, v reflect.Value) bool {
+	return d.decode(e.value, v, "`"+quotable(e.key)+"`")
+}
+
+// decodeAny reads what the file says: nil, bool, int64, float64, string, []any or Map[any].
+func (d *Document) decodeAny(n *Node, v reflect.Value, name string) bool {
+	if v.NumMethod() > 0 {
+		return d.wrongType(n, v.Type().String(), "", name)
+	}
+	var target any
+	ok := true
+	switch n.kind {
+	case KindNull:
+		v.SetZero()
+		return true
+	case KindBool:
+		target, ok = parseBool(n.text)
+	case KindInt, KindFloat:
+		if target, ok = parseInt(n.text, 64); !ok {
+			target, ok = parseFloat(n.text)
+		}
+		if !ok {
+			return d.wrongType(n, "a finite number", "put it in quotes to make it a text", name)
+		}
+	case KindString:
+		target = n.text
+	case KindSequence:
+		var list []any
+		ok = d.decode(n, reflect.ValueOf(&list).Elem(), name)
+		target = list
+	case KindMapping:
+		m := Map[any]{}
+		ok = d.decode(n, reflect.ValueOf(&m).Elem(), name)
+		target = m
+	}
+	v.Set(reflect.ValueOf(target))
+	return ok
+}
+
+func (d *Document) decodeScalar(n *Node, v reflect.Value, name string) bool {
+	switch v.Kind() {
+	case reflect.String:
+		if n.kind != KindString {
+			return d.wrongType(n, "a text", d.quoteHint(n), name)
+		}
+		v.SetString(n.text)
+	case reflect.Bool:
+		b, ok := parseBool(n.text)
+		if !ok || !n.bare() {
+			return d.wrongType(n, "true or false", "", name)
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return d.decodeInt(n, v, name)
+	case reflect.Float32, reflect.Float64:
+		f, ok := parseFloat(n.text)
+		if !ok || !n.bare() || resolve(n.text) != KindInt && resolve(n.text) != KindFloat {
+			return d.wrongType(n, "a number", "", name)
+		}
+		v.SetFloat(f)
+	default:
+		d.reportBrokenf(n, "", "%s cannot be decoded into %s", subject(name), v.Type())
+		return false
+	}
+	return true
+}
+
+// bare reports whether a scalar may be read as something else than a text: it has no quotes, or it is expanded, which
+// needs quotes inside { } and [ ].
+func (n *Node) bare() bool { return n.kind < KindSequence && (n.plain || n.expanded) }
+
+func (d *Document) decodeInt(n *Node, v reflect.Value, name string) bool {
+	if !n.bare() || resolve(n.text) != KindInt {
+		hint := ""
+		if strings.ContainsAny(n.Text(), "_,") || leadingZero(n.Text()) {
+			hint = "write the digits alone, without a leading zero"
+		}
+		return d.wrongType(n, "a whole number", hint, name)
+	}
+	i, ok := parseInt(n.text, v.Type().Bits())
+	if !ok {
+		return d.wrongType(n, fmt.Sprintf("a whole number of at most %d bits", v.Type().Bits()), "", name)
+	}
+	v.SetInt(i)
+	return true
+}
+
+func (d *Document) decodeDuration(n *Node, v *time.Duration, name string) bool {
+	if n.kind == KindNull {
+		d.reportBrokenf(n, "give it a value or remove it", "%s has no value", subject(name))
+		return false
+	}
+	if n.kind >= KindSequence {
+		return d.wrongType(n, "a duration", "write it as `500ms`, `20s` or `1m30s`", name)
+	}
+	duration, hint, ok := parseDuration(n.text)
+	if !ok {
+		if n.expanded || d.secrets[n.pos] {
+			hint = "write it as `500ms`, `20s` or `1m30s`"
+		}
+		return d.wrongType(n, "a duration", hint, name)
+	}
+	*v = duration
+	return true
+}
+
+// quoteHint says how to make a text of what is none.
+func (d *Document) quoteHint(n *Node) string {
+	switch {
+	case n.kind == KindMapping && n.flow:
+		return "a text that begins with `{` must be in quotes"
+	case n.kind == KindSequence && n.flow:
+		return "a text that begins with `[` must be in quotes"
+	case n.kind >= KindSequence:
+		return ""
+	case d.secrets[n.pos]:
+		return "put it in quotes"
+	default:
+		return "put it in quotes: \"" + quotable(n.source) + "\""
+	}
+}

@@ -1,0 +1,148 @@
+package strictyaml
+
+import (
+	"errors"
+	"iter"
+)
+
+// A Kind is what a [Node] is.
+type Kind int
+
+// The kinds of a value. A plain scalar has the kind that the core schema of YAML 1.2 gives it.
+const (
+	KindNull Kind = iota
+	KindBool
+	KindInt
+	KindFloat
+	KindString
+	KindSequence
+	KindMapping
+)
+
+// A Node is a value of a [Document], with aliases and merge keys resolved. Its methods accept a nil Node, which stands
+// for a value that is not there, so that lookups can be chained.
+type Node struct {
+	doc      *Document
+	kind     Kind
+	pos      Pos
+	text     string // of a scalar: unquoted, after [Document.Expand]
+	source   string // of a scalar: unquoted, as it stands in the file
+	plain    bool   // a scalar without quotes
+	expanded bool   // text differs from source
+	flow     bool   // a collection in brackets
+	items    []*Node
+	entries  []entry
+	weight   int // values in it, aliases expanded
+	height   int // levels in it, aliases expanded
+}
+
+type entry struct {
+	key   string
+	pos   Pos
+	value *Node
+}
+
+// Kind returns what the value is; that of a nil Node is [KindNull].
+func (n *Node) Kind() Kind {
+	if n == nil {
+		return KindNull
+	}
+	return n.kind
+}
+
+// Pos returns where the value stands: its first character, for a block mapping that of its first key, for `key:`
+// without a value the key. A nil Node has the zero Pos.
+func (n *Node) Pos() Pos {
+	if n == nil {
+		return Pos{}
+	}
+	return n.pos
+}
+
+// Text returns a scalar's text, without quotes. It is empty for null, sequences and mappings.
+func (n *Node) Text() string {
+	if n == nil || n.kind == KindNull {
+		return ""
+	}
+	return n.text
+}
+
+// Len returns the number of a sequence's items or of a mapping's keys.
+func (n *Node) Len() int {
+	if n == nil {
+		return 0
+	}
+	return len(n.items) + len(n.entries)
+}
+
+// Item returns a sequence's item i, counted from 0, or nil.
+func (n *Node) Item(i int) *Node {
+	if n == nil || i < 0 || i >= len(n.items) {
+		return nil
+	}
+	return n.items[i]
+}
+
+// Get returns the value of a mapping's key, or nil.
+func (n *Node) Get(key string) *Node {
+	if e := n.find(key); e != nil {
+		return e.value
+	}
+	return nil
+}
+
+// Key returns where a mapping's key stands, or the zero Pos.
+func (n *Node) Key(key string) Pos {
+	if e := n.find(key); e != nil {
+		return e.pos
+	}
+	return Pos{}
+}
+
+// All returns a mapping's keys and values in the order of the file; merged keys stand where `<<` does.
+func (n *Node) All() iter.Seq2[string, *Node] {
+	return func(yield func(string, *Node) bool) {
+		if n == nil {
+			return
+		}
+		for _, e := range n.entries {
+			if !yield(e.key, e.value) {
+				return
+			}
+		}
+	}
+}
+
+func (n *Node) find(key string) *entry {
+	if n == nil {
+		return nil
+	}
+	for i := range n.entries {
+		if n.entries[i].key == key {
+			return &n.entries[i]
+		}
+	}
+	return nil
+}
+
+// Errorf makes a mistake at this value, for an [Unmarshaler] to return.
+func (n *Node) Errorf(hint, format string, args ...any) *Error {
+	if n == nil || n.doc == nil {
+		return (&Document{}).fault(Pos{}, hint, format, args...)
+	}
+	return n.doc.fault(n.pos, hint, format, args...)
+}
+
+var errReported = errors.New("the document holds the mistakes")
+
+// Decode reads the value into v, a pointer, for an [Unmarshaler] that has looked at the kind. Mistakes go into the
+// document; the error says no more than that there are some, and is not to be reported again.
+func (n *Node) Decode(v any) error {
+	if n == nil || n.doc == nil {
+		return errors.New("strictyaml: no value to decode")
+	}
+	if !n.doc.decodeInto(n, v) {
+		return errReported
+	}
+	return nil
+}

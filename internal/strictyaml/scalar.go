@@ -1,0 +1,149 @@
+package strictyaml
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// resolve returns the kind of a plain scalar by the core schema (YAML 1.2, section 10.3.2).
+func resolve(text string) Kind {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
+		return KindNull
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return KindBool
+	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN":
+		return KindFloat
+	}
+	if !strings.ContainsRune("+-.0123456789", rune(text[0])) {
+		return KindString
+	}
+	if isInt(text) {
+		return KindInt
+	}
+	if isFloat(text) {
+		return KindFloat
+	}
+	return KindString
+}
+
+// isInt accepts 12, -3, 0o17 and 0xff. A leading zero is refused: YAML 1.1 read it as octal and YAML 1.2 does not,
+// so that no reading is safe.
+func isInt(text string) bool {
+	if digits, ok := strings.CutPrefix(text, "0x"); ok {
+		return consistsOf(digits, "0123456789abcdefABCDEF")
+	}
+	if digits, ok := strings.CutPrefix(text, "0o"); ok {
+		return consistsOf(digits, "01234567")
+	}
+	digits := strings.TrimLeft(text, "+-")
+	return len(text)-len(digits) <= 1 && consistsOf(digits, "0123456789") && !leadingZero(digits)
+}
+
+func isFloat(text string) bool {
+	unsigned := strings.TrimLeft(text, "+-")
+	if len(text)-len(unsigned) > 1 || !consistsOf(unsigned, "0123456789.eE+-") || leadingZero(unsigned) {
+		return false
+	}
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+func leadingZero(digits string) bool {
+	return len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
+}
+
+func consistsOf(text, set string) bool {
+	return text != "" && strings.Trim(text, set) == "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune(set, r)
+	})
+}
+
+// parseBool reads true and false, and what YAML 1.1 took for them and people still write.
+func parseBool(text string) (value, ok bool) {
+	switch strings.ToLower(text) {
+	case "true", "yes":
+		return true, true
+	case "false", "no":
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+func parseInt(text string, bits int) (int64, bool) {
+	base := 10
+	if digits, ok := strings.CutPrefix(text, "0x"); ok {
+		text, base = digits, 16
+	} else if digits, ok := strings.CutPrefix(text, "0o"); ok {
+		text, base = digits, 8
+	}
+	n, err := strconv.ParseInt(text, base, bits)
+	return n, err == nil
+}
+
+// parseFloat reads a finite number.
+func parseFloat(text string) (float64, bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+// parseDuration reads `20s` and `1m30s`; when it cannot, the hint says how to write one.
+func parseDuration(text string) (d time.Duration, hint string, ok bool) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case text == "0" || err != nil && consistsOf(text, "0123456789"):
+		return 0, "say the unit: `" + quotable(text) + "s` or `" + quotable(text) + "ms`", false
+	case err != nil:
+		return 0, "write it as `500ms`, `20s` or `1m30s`", false
+	default:
+		return d, "", true
+	}
+}
+
+// A Size is a number of bytes, written as 512, 256KiB, 4MiB or 1MB: KiB, MiB and GiB count by 1,024; kB, KB, MB and GB
+// by 1,000.
+type Size int64
+
+var _ Unmarshaler = (*Size)(nil)
+
+// UnmarshalYAML reads the size.
+func (s *Size) UnmarshalYAML(n *Node) error {
+	size, ok := ParseSize(n.Text())
+	if !ok {
+		return n.mismatch("a size", "write it as `4MiB`, `256KiB` or `1MB`")
+	}
+	*s = size
+	return nil
+}
+
+// ParseSize reads a size; ok is false for anything that is not one, or too large for 63 bits.
+func ParseSize(text string) (size Size, ok bool) {
+	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
+	unit, known := sizeUnits()[strings.TrimPrefix(text[len(digits):], " ")]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !known || n > math.MaxInt64/unit {
+		return 0, false
+	}
+	return Size(n * unit), true
+}
+
+// String returns the size in the largest unit that counts it exactly: 4MiB, 1000.
+func (s Size) String() string {
+	for _, unit := range []string{"GiB", "MiB", "KiB"} {
+		if n := sizeUnits()[unit]; s != 0 && int64(s)%n == 0 {
+			return strconv.FormatInt(int64(s)/n, 10) + unit
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+func sizeUnits() map[string]int64 {
+	return map[string]int64{
+		"": 1, "B": 1,
+		"kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+	}
+}

@@ -1,0 +1,273 @@
+// Package strictyaml reads the YAML files that people write by hand, configuration and contracts, into Go structs
+// and reports every mistake in them at once: with file, line, column, the line itself, a caret and a hint.
+//
+//	recourse.yaml:7:5: unknown key `timout`
+//	  7 |     timout: 20s
+//	    |     ^~~~~~
+//	  hint: did you mean `timeout`?
+//
+// [Parse] fails only for a file that is not YAML; that is then the one mistake. Everything later (duplicate and
+// unknown keys, wrong types, missing keys, and what the caller adds with [Document.Reportf]) is collected in the
+// [Document] and comes out of [Document.Err] as one sorted list.
+//
+// # Values
+//
+// Plain scalars are read by the core schema of YAML 1.2, section 10.3.2, so that `no` and `012` are texts. Where a
+// Go bool is wanted, `yes` and `no` are accepted beside `true` and `false`, because authors used to YAML 1.1 write
+// them. A text is never made of a number or a boolean: quotes are asked for instead. Anchors, aliases and merge keys
+// (`<<`) work; of the tags only those of the core schema are known.
+//
+// # Struct tags
+//
+//	yaml:"name"            the key of this field; fields without a yaml tag are not keys
+//	yaml:"name,required"   a mistake when the key is missing
+//	yaml:"name,secret"     the value is shown neither in messages nor in excerpts
+//	yaml:",pos"            a [Pos] or *[Node] that receives where the struct's mapping stands
+//	default:"20s"          the value of a scalar whose key is missing; one in parentheses is meant for readers only
+//
+// Embedded structs contribute their fields. Pointers are nil for a missing or null value.
+package strictyaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The bounds of a file. They are far above what people write and low enough that a hostile file costs little.
+const (
+	maxBytes  = 256 << 10
+	maxTokens = 50_000
+	maxDepth  = 128     // levels of nesting, aliases followed
+	maxNodes  = 100_000 // values, every alias counted as what it stands for
+)
+
+// A Pos is a place in a file. Line and Column count from 1, Column in characters. The zero Pos is no place.
+type Pos struct {
+	Line, Column int
+}
+
+// Before reports whether p stands before q.
+func (p Pos) Before(q Pos) bool {
+	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
+}
+
+// A Document is a parsed file together with the mistakes found in it so far. It is not safe for concurrent use.
+type Document struct {
+	name    string
+	lines   [][]rune
+	root    *Node
+	scalars []*Node     // every scalar value, in file order
+	ends    map[Pos]Pos // where the token that starts at a place ends
+	secrets map[Pos]bool
+	types   map[reflect.Type]*structType
+
+	mistakes []*Error
+	reported map[mistakeKey]bool
+	broken   map[Pos]bool // values that could not be decoded
+}
+
+// Parse reads src as one YAML document; name is the file's name in mistakes. The error, if any, is an [Errors] with
+// the one mistake that makes src unreadable: bad YAML, not UTF-8, empty, a second document, or beyond a bound (256 KiB,
+// 128 levels, 100,000 values with aliases expanded).
+func Parse(name string, src []byte) (*Document, error) {
+	d := &Document{
+		name:     name,
+		ends:     map[Pos]Pos{},
+		secrets:  map[Pos]bool{},
+		types:    map[reflect.Type]*structType{},
+		reported: map[mistakeKey]bool{},
+		broken:   map[Pos]bool{},
+	}
+	if fatal := d.parse(src); fatal != nil {
+		d.render(fatal)
+		return nil, Errors{fatal}
+	}
+	return d, nil
+}
+
+// Decode reads src into v, a pointer, and returns every mistake as [Errors]. It is [Parse], [Document.Decode] and
+// [Document.Err] in one.
+func Decode(name string, src []byte, v any) error {
+	d, err := Parse(name, src)
+	if err != nil {
+		return err
+	}
+	d.Decode(v)
+	return d.Err()
+}
+
+// Root returns the document's outermost value.
+func (d *Document) Root() *Node { return d.root }
+
+// Decode reads the document into v, a pointer. Mistakes are collected for [Document.Err]; what has none is set.
+func (d *Document) Decode(v any) {
+	// What Decode reports is in the document already.
+	_ = d.root.Decode(v)
+}
+
+// parse fills the document, or returns the mistake that prevents it.
+func (d *Document) parse(src []byte) *Error {
+	if len(src) > maxBytes {
+		return d.fault(Pos{}, "make it smaller or split it", "the file is larger than %d KiB", maxBytes>>10)
+	}
+	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) {
+		return d.fault(Pos{}, "save it as UTF-8", "the file is UTF-16")
+	}
+	text := strings.TrimPrefix(string(src), "\ufeff")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	for line := range strings.SplitSeq(text, "\n") {
+		d.lines = append(d.lines, []rune(line))
+	}
+	if fatal := d.checkCharacters(text); fatal != nil {
+		return fatal
+	}
+
+	var file *ast.File
+	var tokens token.Tokens
+	err := guard(func() error { tokens = lexer.Tokenize(text); return nil })
+	if err == nil {
+		if fatal := d.checkTokens(tokens); fatal != nil {
+			return fatal
+		}
+		err = guard(func() (err error) {
+			file, err = parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+			return err
+		})
+		d.correct(tokens)
+		d.measure(tokens)
+	}
+	if err != nil {
+		return d.syntaxFault(err)
+	}
+
+	body, fatal := d.onlyDocument(file)
+	if fatal != nil {
+		return fatal
+	}
+	b := builder{doc: d, anchors: map[string]*Node{}}
+	if err := guard(func() error { d.root = b.value(body, Pos{Line: 1, Column: 1}); return nil }); err != nil {
+		return d.syntaxFault(err)
+	}
+	return b.fatal
+}
+
+// guard turns a panic of the YAML parser into an error: it has them for a few broken files.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("the file cannot be read as YAML")
+		}
+	}()
+	return f()
+}
+
+// checkCharacters finds the first character that YAML does not allow (YAML 1.2, section 5.1).
+func (d *Document) checkCharacters(text string) *Error {
+	at := Pos{Line: 1, Column: 1}
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return d.fault(at, "save the file as UTF-8", "byte 0x%02x is not UTF-8", text[i])
+			}
+		}
+		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\u0085' {
+			return d.fault(at, `write it as an escape in double quotes`, "the control character U+%04X is not allowed in YAML", r)
+		}
+		at.Column++
+		if r == '\n' {
+			at = Pos{Line: at.Line + 1, Column: 1}
+		}
+	}
+	return nil
+}
+
+// onlyDocument returns the body of the file's one document.
+func (d *Document) onlyDocument(file *ast.File) (ast.Node, *Error) {
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if _, directive := doc.Body.(*ast.DirectiveNode); doc.Body == nil || directive {
+			continue
+		}
+		if body == nil {
+			body = doc.Body
+			continue
+		}
+		at := startOf(doc.Body)
+		if doc.Start != nil {
+			at = tokenPos(doc.Start)
+		}
+		return nil, d.fault(at, "keep one document in a file", "a second YAML document begins here")
+	}
+	if body == nil {
+		return nil, d.fault(Pos{}, "", "the file is empty")
+	}
+	return body, nil
+}
+
+// syntaxFault words an error of the YAML parser.
+func (d *Document) syntaxFault(err error) *Error {
+	var syntax yaml.Error
+	if !errors.As(err, &syntax) || syntax.GetToken() == nil {
+		return d.fault(Pos{}, "", "%s", err)
+	}
+	at := tokenPos(syntax.GetToken())
+	if tab, ok := d.indentingTab(at.Line); ok {
+		return d.fault(tab, "indent with spaces", "a tab cannot indent YAML")
+	}
+	message := syntax.GetMessage()
+	hint := ""
+	switch {
+	case d.hasReference(at.Line):
+		hint = "inside { } and [ ] a value with ${NAME} must be in quotes"
+	case strings.Contains(message, "mapping value is not allowed"):
+		hint = "a text with `: ` in it must be in quotes; otherwise look at the indentation"
+	case strings.Contains(message, "reserved character"):
+		hint = "put the text in quotes"
+	case strings.Contains(message, "must be specified"):
+		hint = "look for a missing comma or bracket; a tab inside quotes must be written as \\t"
+	case strings.Contains(message, "quoted text"):
+		hint = "close the quotes"
+	case strings.Contains(message, "unexpected key name"), strings.Contains(message, "non-map value"):
+		hint = "look for a missing `:` and at the indentation"
+	case strings.Contains(message, "directive"):
+		hint = "a text that begins with `%` must be in quotes"
+	}
+	return d.fault(at, hint, "not valid YAML: %s", message)
+}
+
+// indentingTab returns the place of a tab in the indentation of the line, or of the one before: the parser is at
+// times a line late.
+func (d *Document) indentingTab(line int) (Pos, bool) {
+	for l := max(line-1, 1); l <= min(line, len(d.lines)); l++ {
+		for i, r := range d.lines[l-1] {
+			if r == '\t' {
+				return Pos{Line: l, Column: i + 1}, true
+			}
+			if r != ' ' {
+				break
+			}
+		}
+	}
+	return Pos{}, false
+}
+
+// hasReference reports whether a `${` stands on the line.
+func (d *Document) hasReference(line int) bool {
+	return line >= 1 && line <= len(d.lines) && strings.Contains(string(d.lines[line-1]), "${")
+}
+
+// fault makes a mistake without recording it.
+func (d *Document) fault(at Pos, hint, format string, args ...any) *Error {
+	return &Error{File: d.name, Pos: at, Message: fmt.Sprintf(format, args...), Hint: hint}
+}

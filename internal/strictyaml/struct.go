@@ -1,0 +1,168 @@
+package strictyaml
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A structType is what the tags of a struct say.
+type structType struct {
+	fields []field
+	places [][]int // fields tagged `yaml:",pos"`
+}
+
+type field struct {
+	name     string
+	index    []int
+	required bool
+	secret   bool
+	value    string // the default; empty for none
+}
+
+func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
+	if n.kind != KindMapping && n.kind != KindNull {
+		return d.wrongType(n, "a mapping", "", name)
+	}
+	st := d.structType(v.Type())
+	for _, i := range st.places {
+		switch place := v.FieldByIndex(i).Addr().Interface().(type) {
+		case *Pos:
+			*place = n.pos
+		case **Node:
+			*place = n
+		}
+	}
+
+	ok := true
+	for _, e := range n.entries {
+		f := st.field(e.key)
+		if f == nil {
+			d.unknownKey(e, st)
+			ok = false
+			continue
+		}
+		if f.secret {
+			d.hide(e.value)
+		}
+		ok = d.decodeEntry(e, v.FieldByIndex(f.index)) && ok
+	}
+
+	var missing []string
+	for _, f := range st.fields {
+		if n.find(f.name) != nil {
+			continue
+		}
+		if f.required {
+			missing = append(missing, "`"+f.name+"`")
+		}
+		ok = d.decodeDefault(f, v.FieldByIndex(f.index)) && ok
+	}
+	if len(missing) > 0 {
+		d.reportMissing(n, missing, name)
+		return false
+	}
+	return ok
+}
+
+func (d *Document) unknownKey(e entry, st *structType) {
+	names := make([]string, len(st.fields))
+	for i, f := range st.fields {
+		names[i] = f.name
+	}
+	if meant, ok := Nearest(e.key, names); ok && st.field(meant).secret {
+		d.hide(e.value)
+	}
+	d.add(d.fault(e.pos, nearestHint(e.key, names, ""), "unknown key `%s`", quotable(e.key)))
+}
+
+func (d *Document) reportMissing(n *Node, missing []string, name string) {
+	noun := "the key "
+	if len(missing) > 1 {
+		noun = "the keys "
+	}
+	if name == "" {
+		name = "this mapping"
+	}
+	d.add(d.fault(n.pos, "", "%s lacks %s%s", name, noun, strings.Join(missing, ", ")))
+}
+
+// decodeDefault sets a missing value: a scalar to the default of its tag, a struct to the defaults of its fields.
+func (d *Document) decodeDefault(f field, v reflect.Value) bool {
+	if _, own := reflect.TypeAssert[Unmarshaler](v.Addr()); v.Kind() == reflect.Struct && !own {
+		return d.decodeDefaults(v)
+	}
+	if f.value == "" || strings.HasPrefix(f.value, "(") {
+		return true
+	}
+	n := &Node{doc: d, kind: resolve(f.value), text: f.value, source: f.value, plain: true}
+	if v.Kind() == reflect.String {
+		n.kind = KindString
+	}
+	return d.decode(n, v, "the default of `"+f.name+"`")
+}
+
+// decodeDefaults does so for a struct whose key is missing: what it requires is then not required.
+func (d *Document) decodeDefaults(v reflect.Value) bool {
+	ok := true
+	for _, f := range d.structType(v.Type()).fields {
+		ok = d.decodeDefault(f, v.FieldByIndex(f.index)) && ok
+	}
+	return ok
+}
+
+// hide marks every scalar in a value as secret.
+func (d *Document) hide(n *Node) {
+	if n.kind > KindNull && n.kind < KindSequence {
+		d.secrets[n.pos] = true
+	}
+	for _, item := range n.items {
+		d.hide(item)
+	}
+	for _, e := range n.entries {
+		d.hide(e.value)
+	}
+}
+
+func (st *structType) field(name string) *field {
+	i := slices.IndexFunc(st.fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &st.fields[i]
+}
+
+func (d *Document) structType(t reflect.Type) *structType {
+	if st, ok := d.types[t]; ok {
+		return st
+	}
+	st := &structType{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && name == "":
+			inner := d.structType(f.Type)
+			for _, f := range inner.fields {
+				f.index = append([]int{i}, f.index...)
+				st.fields = append(st.fields, f)
+			}
+			for _, place := range inner.places {
+				st.places = append(st.places, append([]int{i}, place...))
+			}
+		case !f.IsExported():
+		case name == "" && options == "pos":
+			st.places = append(st.places, []int{i})
+		case name != "":
+			st.fields = append(st.fields, field{
+				name:     name,
+				index:    []int{i},
+				required: slices.Contains(strings.Split(options, ","), "required"),
+				secret:   slices.Contains(strings.Split(options, ","), "secret"),
+				value:    f.Tag.Get("default"),
+			})
+		}
+	}
+	d.types[t] = st
+	return st
+}
