@@ -73,4 +73,5 @@ cross: ## Compile for linux, darwin and windows, on amd64 and arm64
 
 .PHONY: clean
 clean: ## Remove what make built and installed
+	@if [ -d .tools ]; then chmod -R u+w .tools; fi # a module cache is read-only
 	rm -rf bin .tools
