@@ -1,0 +1,430 @@
+package contract
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// A compiler makes a Contract of a file and collects the mistakes in it.
+type compiler struct {
+	doc    *strictyaml.Document
+	file   *file
+	c      *Contract
+	parent *Contract
+}
+
+// formVersion is the version of the file form that is read.
+const formVersion = 1
+
+func (k *compiler) compile() {
+	f, c := k.file, k.c
+	if f.Form != formVersion && f.Form != 0 {
+		k.mistake(f.Node.Get("form"), "write form: 1", "form %d is not known", f.Form)
+	}
+	if !isName(f.Name) && f.Name != "" {
+		k.mistake(f.Node.Get("name"), "use lower-case letters, digits, - and _", "%q is no name for a contract", f.Name)
+	}
+	c.Name = f.Name
+	c.hintTools = append(c.hintTools, f.HintTools...)
+	set(&c.Title, f.Title)
+	set(&c.Doc, strings.TrimSpace(f.Doc))
+	if f.ReadOnly != nil {
+		c.ReadOnly = *f.ReadOnly
+	}
+	if f.UnknownTool != nil {
+		c.UnknownTool = k.oneOf(f.UnknownTool, unknownToolRPC, unknownToolResult)
+	}
+	if f.Retry != nil {
+		c.Retry = RetryRule{
+			Retries: f.Retry.Retries, Start: f.Retry.Start, Factor: f.Retry.Factor,
+			JitterMax: f.Retry.Jitter.Max, JitterFrom: f.Retry.Jitter.From,
+		}
+		if c.Retry.Retries < 0 || c.Retry.Start <= 0 || c.Retry.Factor < 1 || c.Retry.JitterMax < 0 {
+			k.mistake(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
+		}
+	}
+	if f.Shape != nil {
+		c.shape = k.shapeOrRecord(f.Shape)
+	}
+	if f.Write != nil {
+		k.layout(f.Write)
+	} else if k.parent == nil {
+		k.mistake(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
+	}
+	for _, m := range f.Members {
+		c.members = append(c.members, Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc})
+	}
+	for _, v := range f.Verify {
+		c.verify[v.Key] = k.verify(v.Value)
+	}
+	if f.Hints != nil {
+		c.hints = k.alternatives(f.Hints)
+	}
+	k.codes()
+}
+
+func set(to *string, value string) {
+	if value != "" {
+		*to = value
+	}
+}
+
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" && s[0] != '-' && s[0] != '_'
+}
+
+func (k *compiler) mistake(at *strictyaml.Node, hint, format string, args ...any) {
+	k.doc.Reportf(at.Pos(), hint, format, args...)
+}
+
+// oneOf reads a text that has to be one of those.
+func (k *compiler) oneOf(n *strictyaml.Node, values ...string) string {
+	var text string
+	if n.Decode(&text) != nil {
+		return ""
+	}
+	if !slices.Contains(values, text) {
+		k.mistake(n, nearest(text, values), "`%s` is not known here", text)
+		return ""
+	}
+	return text
+}
+
+func nearest(text string, values []string) string {
+	if close, ok := strictyaml.Nearest(text, values); ok {
+		return "did you mean `" + close + "`?"
+	}
+	return "one of " + strings.Join(values, ", ")
+}
+
+func (k *compiler) template(n *strictyaml.Node) *template { return k.templateOn(n, recordType) }
+
+func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
+	var text string
+	if n.Decode(&text) != nil {
+		return &template{}
+	}
+	t, err := compileTemplate(text, on)
+	if err != nil {
+		k.mistake(n, "paths are those of the record's JSON form, such as {violations.0.param}", "%s", err)
+		return &template{}
+	}
+	return t
+}
+
+// templates reads one template or a list of them.
+func (k *compiler) templates(n *strictyaml.Node) []*template {
+	var list []*template
+	for _, item := range items(n) {
+		list = append(list, k.template(item))
+	}
+	return list
+}
+
+// items returns the items of a sequence, or the value itself.
+func items(n *strictyaml.Node) []*strictyaml.Node {
+	if n.Kind() != strictyaml.KindSequence {
+		return []*strictyaml.Node{n}
+	}
+	list := make([]*strictyaml.Node, n.Len())
+	for i := range list {
+		list[i] = n.Item(i)
+	}
+	return list
+}
+
+// alternatives reads hints: a text, {for, text}, or a list of both.
+func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
+	var list []alternative
+	for _, item := range items(n) {
+		a := alternative{}
+		if item.Kind() == strictyaml.KindMapping {
+			var form struct {
+				For  *strictyaml.Node `yaml:"for,required"`
+				Text *strictyaml.Node `yaml:"text,required"`
+			}
+			if item.Decode(&form) != nil {
+				continue
+			}
+			a.when, a.text = k.selector(form.For), k.template(form.Text)
+		} else {
+			a.text = k.template(item)
+		}
+		for _, tool := range k.c.hintTools {
+			if mentions(a.text.src, tool) {
+				a.tools = append(a.tools, tool)
+			}
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// mentions reports whether a text names a tool.
+func mentions(text, tool string) bool {
+	for rest := text; ; {
+		i := strings.Index(rest, tool)
+		if i < 0 {
+			return false
+		}
+		before, after := rest[:i], rest[i+len(tool):]
+		if (before == "" || !isWord(before[len(before)-1])) && (after == "" || !isWord(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b == '-' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
+}
+
+// selector reads a mapping of conditions.
+func (k *compiler) selector(n *strictyaml.Node) selector {
+	sel := selector{}
+	if n.Kind() != strictyaml.KindMapping {
+		k.mistake(n, "for example {kind: not_found, resource: field}", "expected conditions")
+		return sel
+	}
+	for name, value := range n.All() {
+		if !slices.Contains(conditions, name) {
+			k.doc.Reportf(n.Key(name), nearest(name, conditions), "unknown condition `%s`", name)
+			continue
+		}
+		c := condition{on: name}
+		for _, item := range items(value) {
+			c.values = append(c.values, k.conditionValue(name, item))
+		}
+		if name == "has" {
+			for i, item := range items(value) {
+				p, err := compilePath(c.values[i], recordType)
+				if err != nil {
+					k.mistake(item, "", "%s", err)
+					continue
+				}
+				c.paths = append(c.paths, p)
+			}
+		}
+		sel = append(sel, c)
+	}
+	return sel
+}
+
+func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
+	text := n.Text()
+	known := map[string][]string{
+		"kind":   words(recourse.Kinds()),
+		"class":  words(recourse.Classes()),
+		"origin": {string(recourse.OriginCaller), string(recourse.OriginGateway), string(recourse.OriginServer), string(recourse.OriginProvider)},
+		"at":     places,
+		"effect": {string(recourse.EffectNone), string(recourse.EffectApplied), string(recourse.EffectUnknown)},
+		"retry": {
+			string(recourse.RetrySameCall), string(recourse.RetryReRead), string(recourse.RetryAfterFix),
+			string(recourse.RetryAfterAuth), string(recourse.RetryNever),
+		},
+	}[name]
+	if known != nil && !slices.Contains(known, text) {
+		k.mistake(n, nearest(text, known), "`%s` is no %s", text, name)
+	}
+	if name == "status" && !isStatus(text) {
+		k.mistake(n, "write a number such as 404, or 5xx", "`%s` is no HTTP status", text)
+	}
+	return text
+}
+
+func words[T ~string](list []T) []string {
+	texts := make([]string, len(list))
+	for i, w := range list {
+		texts[i] = string(w)
+	}
+	return texts
+}
+
+func isStatus(text string) bool {
+	if len(text) != 3 || text[0] < '1' || text[0] > '5' {
+		return false
+	}
+	return text[1:] == "xx" || strings.Trim(text[1:], "0123456789") == ""
+}
+
+// shapeOrRecord reads a shape, or the word record for the record's own form.
+func (k *compiler) shapeOrRecord(n *strictyaml.Node) *shape {
+	if n.Kind() == strictyaml.KindString {
+		k.oneOf(n, "record")
+		return nil
+	}
+	return k.shape(n, recordType)
+}
+
+func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
+	sh := &shape{}
+	if n.Kind() != strictyaml.KindMapping {
+		k.mistake(n, "for example {code: code, message: message}", "expected a mapping of members to paths")
+		return sh
+	}
+	for name, value := range n.All() {
+		m := shapeMember{name: name}
+		switch {
+		case value.Kind() != strictyaml.KindMapping:
+			k.source(&m, value, on)
+		case value.Get("each") != nil && value.Get("item") != nil:
+			m.list = k.path(value.Get("each"), on)
+			if m.list == nil {
+				continue
+			}
+			item := k.listItem(m.list, on, value.Get("each"))
+			if item == nil {
+				continue
+			}
+			m.nested = k.shape(value.Get("item"), item)
+		default:
+			m.nested = k.shape(value, on)
+		}
+		if m.path != nil || m.constant != nil || m.nested != nil {
+			sh.members = append(sh.members, m)
+		}
+	}
+	return sh
+}
+
+// source reads a path, or a constant after an equals sign.
+func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
+	var text string
+	if n.Decode(&text) != nil {
+		return
+	}
+	constant, ok := strings.CutPrefix(text, "=")
+	if !ok {
+		m.path = k.path(n, on)
+		return
+	}
+	if m.constant = json.Value(constant); !json.Valid(m.constant) {
+		m.constant = json.AppendQuote(nil, constant)
+	}
+}
+
+func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
+	var text string
+	if n.Decode(&text) != nil {
+		return nil
+	}
+	p, err := compilePath(text, on)
+	if err != nil {
+		k.mistake(n, "paths are those of the record's JSON form, such as violations.0.param", "%s", err)
+		return nil
+	}
+	return p
+}
+
+// listItem returns the type of the items of the list that p leads to.
+func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflect.Type {
+	t := on
+	for _, st := range p.steps {
+		if st.field < 0 {
+			t = nil
+			break
+		}
+		t = indirect(t.Field(st.field).Type)
+	}
+	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+		k.mistake(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is no list of objects", p.src)
+		return nil
+	}
+	return t.Elem()
+}
+
+func (k *compiler) layout(w *writeFile) {
+	l := &k.c.layout
+	*l = layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
+	if w.Indent < 0 || w.Indent > 8 {
+		k.mistake(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
+		w.Indent = 0
+	}
+	if w.Text.Text() == "json" {
+		l.text = jsonCodec{indent: strings.Repeat(" ", w.Indent)}
+	} else {
+		line := textCodec{line: k.template(w.Text)}
+		if w.Hints != nil {
+			line.hints = hintList{before: w.Hints.Before, between: w.Hints.Between}
+		}
+		if w.Envelope != nil {
+			line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, recordType)}
+		}
+		l.text = line
+	}
+	if w.Human != nil {
+		l.human = k.template(w.Human)
+	}
+	if w.Format != nil {
+		l.format = formatGate{argument: w.Format.Argument, fallback: w.Format.Default}
+		if w.Human == nil {
+			k.mistake(w.Format.Node, "add human: \"{message}\"", "a format argument chooses between `text` and `human`, and there is no `human`")
+		}
+		if !slices.Contains([]string{formatMarkdown, formatJSON, formatBoth}, w.Format.Default) {
+			k.mistake(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is no format", w.Format.Default)
+		}
+	}
+}
+
+func (k *compiler) verify(v verifyFile) verifyRule {
+	rule := verifyRule{call: v.Call, lookAt: v.Look}
+	for _, a := range v.Args {
+		if !strings.HasPrefix(a.Value, "/") {
+			k.mistake(v.Node.Get("args").Get(a.Key), "write a JSON Pointer into the call's arguments, such as /reference", "%q is no JSON Pointer", a.Value)
+		}
+		rule.args = append(rule.args, verifyArg{name: a.Key, pointer: a.Value})
+	}
+	for _, w := range v.With {
+		rule.args = append(rule.args, verifyArg{name: w.Key, value: k.constant(w.Value)})
+	}
+	return rule
+}
+
+// constant turns a YAML value into JSON.
+func (k *compiler) constant(n *strictyaml.Node) json.Value {
+	var v any
+	if n.Decode(&v) != nil {
+		return json.Value("null")
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		k.mistake(n, "", "%s", fmt.Errorf("has no JSON form: %w", err))
+		return json.Value("null")
+	}
+	return raw
+}
+
+// body reads a JSON value with placeholders.
+func (k *compiler) body(n *strictyaml.Node) *body {
+	b := &body{}
+	switch n.Kind() {
+	case strictyaml.KindMapping:
+		b.object = []bodyMember{}
+		for name, value := range n.All() {
+			b.object = append(b.object, bodyMember{name, k.body(value)})
+		}
+	case strictyaml.KindSequence:
+		b.list = []*body{}
+		for _, item := range items(n) {
+			b.list = append(b.list, k.body(item))
+		}
+	case strictyaml.KindString:
+		if n.Text() == "{shape}" {
+			b.shape = true
+			break
+		}
+		t := k.template(n)
+		if b.text = t; t.constant() {
+			b.text, b.constant = nil, json.AppendQuote(nil, strings.NewReplacer("{{", "{", "}}", "}").Replace(t.src))
+		}
+	default:
+		b.constant = k.constant(n)
+	}
+	return b
+}

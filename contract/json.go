@@ -1,0 +1,28 @@
+package contract
+
+import (
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// jsonCodec writes the contract's object.
+type jsonCodec struct{ indent string }
+
+func (j jsonCodec) append(dst []byte, s *subject) []byte {
+	raw := s.c.appendShape(nil, s)
+	if j.indent == "" {
+		return append(dst, raw...)
+	}
+	pretty, err := json.AppendIndent(nil, raw, j.indent)
+	if err != nil {
+		return append(dst, raw...)
+	}
+	return append(dst, pretty...)
+}
+
+func (j jsonCodec) read(c *Contract, text string, e *recourse.Error, said func(*recourse.Error, bool)) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") && c.readObject(json.Value(text), e, said)
+}

@@ -1,0 +1,174 @@
+package contract
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+type rawMessage = json.RawMessage
+
+// A special is a member that is computed from the record, its entry in the
+// contract and the call.
+type special struct {
+	doc  string
+	text bool // its value is a text
+	arg  string
+	get  func(s *subject, arg string) (any, bool)
+	// set reads the value back into the record; nil: it tells nothing that the
+	// record does not hold elsewhere.
+	set func(e *recourse.Error, arg string, raw []byte) bool
+}
+
+// specials are the computed members. A name that ends in a dot takes an argument.
+var specials = map[string]special{
+	"message": {
+		doc: "the sentence, in the form that the code gives it", text: true,
+		get: func(s *subject, _ string) (any, bool) { return s.message(), true },
+		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
+	},
+	"code.number": {
+		doc: "the code as a number",
+		get: func(s *subject, _ string) (any, bool) {
+			n, err := strconv.ParseInt(s.e.Code, 10, 64)
+			return n, err == nil
+		},
+		set: func(e *recourse.Error, _ string, raw []byte) bool {
+			_, err := strconv.ParseInt(string(raw), 10, 64)
+			if err == nil {
+				e.Code = string(raw)
+			}
+			return err == nil
+		},
+	},
+	"retryable": {
+		doc: "whether the same call may succeed, as the contract says",
+		get: func(s *subject, _ string) (any, bool) { return s.retryable(), true },
+		set: func(*recourse.Error, string, []byte) bool { return true }, // read with the code, see readMembers
+	},
+	"after": {
+		doc: "the least wait, for a person", text: true,
+		get: func(s *subject, _ string) (any, bool) { return recourse.Wait(s.e.After), s.e.After > 0 },
+	},
+	"after.seconds": {
+		doc: "the least wait in whole seconds, rounded up",
+		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.After), s.e.After > 0 },
+		set: func(e *recourse.Error, _ string, raw []byte) bool {
+			f, err := strconv.ParseFloat(string(raw), 64)
+			e.After = wait(f)
+			return err == nil
+		},
+	},
+	"verify.call": {
+		doc: "the call that settles an unknown effect, as it is written", text: true,
+		get: func(s *subject, _ string) (any, bool) {
+			if s.e.Verify == nil || !s.call.hasTool(s.e.Verify.Tool) {
+				return nil, false
+			}
+			return s.e.Verify.String(), true
+		},
+	},
+	"call.tool": {
+		doc: "the tool that was called", text: true,
+		get: func(s *subject, _ string) (any, bool) { return s.call.Tool, s.call.Tool != "" },
+	},
+	"call.url": {
+		doc: "the URL of the request", text: true,
+		get: func(s *subject, _ string) (any, bool) { return s.call.URL, s.call.URL != "" },
+	},
+	"http.title": {
+		doc: "the text of the HTTP status, in lower case", text: true,
+		get: func(s *subject, _ string) (any, bool) {
+			if s.entry == nil || s.entry.http == nil {
+				return nil, false
+			}
+			return strings.ToLower(http.StatusText(s.entry.http.status)), true
+		},
+	},
+	"quota.": {
+		doc: "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)",
+		get: quotaMember,
+		set: setQuotaMember,
+	},
+}
+
+func findSpecial(name string) *special {
+	if s, ok := specials[name]; ok {
+		return &s
+	}
+	prefix, arg, ok := strings.Cut(name, ".")
+	if s, known := specials[prefix+"."]; ok && known {
+		policy, member, _ := strings.Cut(arg, ".")
+		if policy == "" || member != "limit" && member != "remaining" && member != "resetAtMs" {
+			return nil
+		}
+		s.arg = arg
+		return &s
+	}
+	return nil
+}
+
+func setString(to *string, raw []byte) bool {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return false
+	}
+	*to = text
+	return true
+}
+
+// seconds rounds up: a wait is a minimum.
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+func quotaMember(s *subject, arg string) (any, bool) {
+	policy, member, _ := strings.Cut(arg, ".")
+	for i, q := range s.e.Quotas {
+		if q.Policy != policy {
+			continue
+		}
+		switch member {
+		case "limit":
+			return q.Limit, q.Limit > 0
+		case "remaining":
+			return q.Remaining, true
+		default:
+			if i == 0 && s.e.After > 0 { // the binding quota is reset when the wait is over
+				return s.call.now().Add(time.Duration(seconds(s.e.After)) * time.Second).UnixMilli(), true
+			}
+			return q.ResetAt.UnixMilli(), !q.ResetAt.IsZero()
+		}
+	}
+	return nil, false
+}
+
+func setQuotaMember(e *recourse.Error, arg string, raw []byte) bool {
+	policy, member, _ := strings.Cut(arg, ".")
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return false
+	}
+	at := -1
+	for i := range e.Quotas {
+		if e.Quotas[i].Policy == policy {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(e.Quotas)
+		e.Quotas = append(e.Quotas, recourse.Quota{Policy: policy})
+	}
+	switch q := &e.Quotas[at]; member {
+	case "limit":
+		q.Limit = n
+	case "remaining":
+		q.Remaining = n
+	default:
+		q.ResetAt = time.UnixMilli(n).UTC()
+	}
+	return true
+}

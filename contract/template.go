@@ -1,0 +1,165 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A template is a text with placeholders: {path}, or {path|text} with a text for
+// when the path is empty. Doubled braces stand for themselves.
+type template struct {
+	src   string
+	parts []part
+}
+
+// A part is a literal, or a placeholder where path is set.
+type part struct {
+	literal  string
+	path     *path
+	fallback string
+	optional bool // there is a fallback
+}
+
+var errBraces = errors.New("has a brace without its partner")
+
+// compileTemplate reads src; placeholders address values of type on.
+func compileTemplate(src string, on reflect.Type) (*template, error) {
+	t := &template{src: src}
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			t.parts = append(t.parts, part{literal: literal.String()})
+			literal.Reset()
+		}
+	}
+	for rest := src; rest != ""; {
+		i := strings.IndexAny(rest, "{}")
+		if i < 0 {
+			literal.WriteString(rest)
+			break
+		}
+		literal.WriteString(rest[:i])
+		brace := rest[i]
+		if i+1 < len(rest) && rest[i+1] == brace {
+			literal.WriteByte(brace)
+			rest = rest[i+2:]
+			continue
+		}
+		end := strings.IndexByte(rest[i:], '}')
+		if brace == '}' || end < 0 {
+			return nil, fmt.Errorf("%q %w", src, errBraces)
+		}
+		flush()
+		name, fallback, optional := strings.Cut(rest[i+1:i+end], "|")
+		p, err := compilePath(name, on)
+		if err != nil {
+			return nil, err
+		}
+		t.parts = append(t.parts, part{path: p, fallback: fallback, optional: optional})
+		rest = rest[i+end+1:]
+	}
+	flush()
+	return t, nil
+}
+
+// constant reports whether t has no placeholder.
+func (t *template) constant() bool {
+	for _, p := range t.parts {
+		if p.path != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// only returns the placeholder that t consists of, or nil.
+func (t *template) only() *path {
+	if len(t.parts) == 1 && !t.parts[0].optional {
+		return t.parts[0].path
+	}
+	return nil
+}
+
+// names reports whether t has a placeholder for that path.
+func (t *template) names(src string) bool {
+	for _, p := range t.parts {
+		if p.path != nil && p.path.src == src {
+			return true
+		}
+	}
+	return false
+}
+
+// render fills t in; ok is false when a placeholder without a fallback is empty.
+func (t *template) render(s *subject) (text string, ok bool) {
+	if len(t.parts) == 1 && t.parts[0].path == nil {
+		return t.parts[0].literal, true
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.path == nil {
+			b.WriteString(p.literal)
+			continue
+		}
+		v := p.path.get(s, s.base())
+		switch {
+		case v.IsValid():
+			b.WriteString(textOf(v))
+		case p.optional:
+			b.WriteString(p.fallback)
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// match takes a text apart that t may have written: store is called with each
+// placeholder's text. A literal between placeholders is looked for from the left,
+// one at the end must end the text.
+func (t *template) match(text string, store func(p *path, text string)) bool {
+	type capture struct {
+		path *path
+		text string
+	}
+	var captures []capture
+	for i := 0; i < len(t.parts); i++ {
+		p := t.parts[i]
+		if p.path == nil {
+			rest, ok := strings.CutPrefix(text, p.literal)
+			if !ok {
+				return false
+			}
+			text = rest
+			continue
+		}
+		end := len(text)
+		if i+1 < len(t.parts) {
+			next := t.parts[i+1]
+			switch {
+			case next.path != nil:
+				return false // two placeholders side by side cannot be told apart
+			case i+2 == len(t.parts):
+				end = len(text) - len(next.literal)
+			default:
+				end = strings.Index(text, next.literal)
+			}
+			if end < 0 {
+				return false
+			}
+		}
+		if !p.optional || text[:end] != p.fallback {
+			captures = append(captures, capture{p.path, text[:end]})
+		}
+		text = text[end:]
+	}
+	if text != "" {
+		return false
+	}
+	for _, c := range captures {
+		store(c.path, c.text)
+	}
+	return true
+}

@@ -1,0 +1,185 @@
+package contract
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Surface says where a failure appears.
+type Surface int
+
+// The surfaces.
+const (
+	SurfaceResult Surface = iota // a tool result: Answer.Result
+	SurfaceRPC                   // a JSON-RPC error: Answer.Code, Message, Data
+	SurfaceHTTP                  // a whole HTTP answer: Answer.Body
+)
+
+// Answer is a failure as it is to be sent.
+type Answer struct {
+	Surface Surface
+	// Result is the member "result" of the JSON-RPC answer.
+	Result json.Value
+	// Code, Message and Data are the members of the JSON-RPC error.
+	Code    int
+	Message string
+	Data    json.Value
+	// Status is the HTTP status, Header what goes beside the transport's own
+	// headers, Body the whole body of SurfaceHTTP.
+	Status int
+	Header http.Header
+	Body   []byte
+	// Record is the failure in the words of the contract, as it was written.
+	Record *recourse.Error
+}
+
+// Write writes e for the call. The function is total: every record has a form in
+// every contract. e is not changed.
+func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
+	s := c.bind(e, call)
+	answer := Answer{Record: s.e, Status: http.StatusOK}
+	switch {
+	case s.entry.http != nil && call.HTTP:
+		answer.Surface, answer.Status = SurfaceHTTP, s.entry.http.status
+		answer.Header, answer.Body = s.entry.http.answer(s)
+	case e.Kind == recourse.KindUnknownSession && call.Status == http.StatusNotFound:
+		answer.Surface, answer.Status = SurfaceHTTP, http.StatusNotFound
+		answer.Header = http.Header{"Content-Type": {problemType}}
+		answer.Body = problem(s)
+	case s.entry.rpc != nil:
+		answer.Surface, answer.Code = SurfaceRPC, s.entry.rpc.code
+		answer.Message, _ = s.entry.rpc.message.render(s)
+		if s.entry.rpc.data != nil {
+			answer.Data = s.entry.rpc.data.append(nil, s)
+		}
+	case call.Method == "tools/call" && call.Status == 0 && c.asResult(e.Kind):
+		answer.Result = s.result()
+	default:
+		answer.Surface, answer.Code, answer.Message = SurfaceRPC, RPCCode(e.Kind), s.message()
+		answer.Data = s.data()
+	}
+	if answer.Surface == SurfaceRPC && call.Status != 0 {
+		answer.Status = call.Status
+	}
+	return answer
+}
+
+// asResult reports whether a failed tools/call of that kind is a tool result, the
+// one surface that every client hands on with its details.
+func (c *Contract) asResult(kind recourse.Kind) bool {
+	if kind == recourse.KindUnknownTool {
+		return c.UnknownTool == unknownToolResult
+	}
+	return kind.Class() != recourse.ClassProtocol
+}
+
+// The values of unknown_tool.
+const (
+	unknownToolRPC    = "rpc"
+	unknownToolResult = "result"
+)
+
+// RPCCode returns the JSON-RPC error code of a kind: those of JSON-RPC 2.0 section
+// 5.1 and of MCP 2026-07-28, and no others.
+func RPCCode(kind recourse.Kind) int {
+	switch kind {
+	case recourse.KindMalformed:
+		return -32700
+	case recourse.KindInvalidRequest:
+		return -32600
+	case recourse.KindUnknownMethod:
+		return -32601
+	case recourse.KindHeaderMismatch:
+		return -32020
+	case recourse.KindMissingCapability:
+		return -32021
+	case recourse.KindUnsupportedVersion:
+		return -32022
+	case recourse.KindTooLarge: // a body over the limit is no request
+		return -32600
+	case recourse.KindNotFound:
+		return -32602
+	default:
+		if kind.Class() == recourse.ClassInput {
+			return -32602
+		}
+		return -32603
+	}
+}
+
+const problemType = "application/problem+json"
+
+// data writes the member data of a JSON-RPC error: the record, and beside it, on
+// an HTTP error, the members of a problem document (RFC 9457).
+func (s *subject) data() json.Value {
+	record, err := s.e.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	if s.call.Status == 0 {
+		return record
+	}
+	return append(append(record[:len(record)-1], ','), s.problemMembers()[1:]...)
+}
+
+func (s *subject) problemMembers() []byte {
+	dst := append([]byte(nil), `{"type":"about:blank","title":`...)
+	dst = json.AppendQuote(dst, http.StatusText(s.call.Status))
+	dst = fmt.Appendf(dst, `,"status":%d,"detail":`, s.call.Status)
+	return append(json.AppendQuote(dst, s.message()), '}')
+}
+
+func problem(s *subject) []byte { return s.problemMembers() }
+
+// result writes the tool result.
+func (s *subject) result() json.Value {
+	l := &s.c.layout
+	kept := keep(s.call.Original, s.c)
+	dst := []byte(`{"content":[`)
+	for i, b := range l.blocks(s) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"text","text":`...)
+		dst = json.AppendQuote(dst, b.text)
+		if l.mimeTypes {
+			dst = json.AppendQuote(append(dst, `,"mimeType":`...), b.media)
+		}
+		dst = append(dst, '}')
+	}
+	for _, b := range kept.blocks {
+		dst = append(append(dst, ','), b...)
+	}
+	dst = append(dst, ']')
+	switch {
+	case kept.structured != nil:
+		dst = append(append(dst, `,"structuredContent":`...), kept.structured...)
+	case l.structured && !s.call.OutputSchema:
+		dst = s.c.appendShape(append(dst, `,"structuredContent":`...), s)
+	}
+	if l.result != "" {
+		dst = s.c.appendShape(append(json.AppendQuote(append(dst, ','), l.result), ':'), s)
+	}
+	if l.isError {
+		dst = append(dst, `,"isError":true`...)
+	}
+	for _, m := range kept.members {
+		dst = append(append(json.AppendQuote(append(dst, ','), m.name), ':'), m.value...)
+	}
+	if s.call.ResultType {
+		dst = append(dst, `,"resultType":"complete"`...)
+	}
+	dst = append(dst, `,"_meta":{`...)
+	for _, m := range kept.meta {
+		dst = append(append(append(json.AppendQuote(dst, m.name), ':'), m.value...), ',')
+	}
+	dst = append(json.AppendQuote(dst, recourse.MetaKey), ':')
+	record, err := s.e.MarshalJSON()
+	if err != nil {
+		record = []byte(`null`)
+	}
+	return append(append(dst, record...), "}}"...)
+}
