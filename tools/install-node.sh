@@ -7,9 +7,17 @@ cd "$(dirname "$0")/.."
 from=internal/testkit/node
 into=.tools/node
 
+# name_tests prints the functions that ask the testkit for Node.
+name_tests() {
+	find . -name '*_test.go' ! -path './.tools/*' -exec awk '
+		/^func / { name = $2; sub(/\(.*/, "", name) }
+		/testkit\.(Node|NodeClient|Everything)\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
+	' {} + | sort >&2
+}
+
 leave_out() {
-	echo "make test: $1: the tests in these files leave out what needs Node:" >&2
-	grep -rl --include='*_test.go' 'testkit\.Node' . | sort >&2 || true
+	echo "make test: $1: left out, whole or in part:" >&2
+	name_tests
 	if [ "${CI:-}" = true ]; then
 		echo "make test: nothing may be left out with CI=true" >&2
 		exit 1
@@ -18,12 +26,12 @@ leave_out() {
 }
 
 command -v node >/dev/null || leave_out "node is not installed"
-command -v npm >/dev/null || leave_out "npm is not installed"
 
 # The stamp is the lock file itself: it is copied last, once everything else is in place.
 if cmp -s "$from/package-lock.json" "$into/installed-lock.json"; then
 	exit 0
 fi
+command -v npm >/dev/null || leave_out "npm is not installed"
 rm -rf "$into"
 mkdir -p "$into"
 cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into"
