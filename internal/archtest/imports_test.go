@@ -19,8 +19,8 @@ type layer struct {
 
 var layers = []layer{
 	{
-		packages: []string{"internal/json", "internal/strictyaml", "internal/testkit"},
-		up:       "it knows syntax or the protocol and no record, so that every package can use it or be tested with it",
+		packages: []string{"internal/json", "internal/secret", "internal/strictyaml", "internal/testkit"},
+		up:       "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside:   "one is not read, nor tested, by way of another",
 	},
 	{
@@ -158,6 +158,12 @@ var reservations = []reserved{
 		why:        "it decodes every message, and its allocations would be paid for each call",
 	},
 	{
+		dependency: "github.com/mark3labs/mcp-go",
+		importers:  []string{"mcptool/mcpgotool", "systems", "internal/testkit"},
+		tests:      true,
+		why:        "only authors who chose it get it",
+	},
+	{
 		dependency: module + "/internal/testkit",
 		importers:  []string{"internal/testkit", "internal/cli"}, // the demonstration needs a server that fails
 		tests:      true,
@@ -283,6 +289,8 @@ func TestImportRulesFindFaults(t *testing.T) {
 				{path: "contract", testImports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
 				{path: "gateway", imports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
 				{path: "upstream", imports: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
+				{path: "mcptool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
+				{path: "mcptool/mcpgotool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
 				{path: "gateway", imports: []string{module + "/internal/testkit/fault"}},
 				{path: "retry", testImports: []string{module + "/internal/testkit"}},
 				{path: "internal/testkit/fault", imports: []string{module + "/internal/testkit"}},
@@ -293,6 +301,7 @@ func TestImportRulesFindFaults(t *testing.T) {
 				"internal/config imports github.com/goccy/go-yaml/ast",
 				"gateway imports github.com/santhosh-tekuri/jsonschema/v6",
 				"upstream imports github.com/modelcontextprotocol/go-sdk/mcp",
+				"mcptool imports github.com/mark3labs/mcp-go/server",
 				"gateway imports " + module + "/internal/testkit/fault",
 			},
 		},
