@@ -1,0 +1,143 @@
+// Package retry decides whether a failed call is made again: only where that is
+// proven to be safe, never before the wait that was stated, and within a budget.
+//
+// A call is safe to repeat when it did not take effect (it was never sent, or it
+// was refused), when its tool only reads, or when its tool is idempotent. Nothing
+// else is: a write that may have happened is settled by a verify call, not by a
+// second write.
+//
+// The package is pure: it waits for nothing and sends nothing.
+package retry
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+// Nature says what a tool does to the world. The zero value, which writes, is what
+// has to be assumed of a tool that nothing is known of.
+type Nature int
+
+// The natures.
+const (
+	Writes     Nature = iota
+	Idempotent        // writes; twice has the effect of once
+	Reads
+)
+
+// String returns the word for n.
+func (n Nature) String() string {
+	switch n {
+	case Reads:
+		return "reads"
+	case Idempotent:
+		return "idempotent"
+	case Writes:
+		return "writes"
+	default:
+		return "writes"
+	}
+}
+
+// Effect returns whether a failed call of a tool of that nature changed anything.
+// What e states counts, but a tool that only reads has no effect whatever anybody
+// says. Where nothing is stated, a failure that is found before the work (of class
+// protocol, input, auth, permission, resource, state or allowance, or not
+// implemented) left none; of anything else it is not known.
+func Effect(e *recourse.Error, nature Nature) recourse.Effect {
+	if nature == Reads {
+		return recourse.EffectNone
+	}
+	if e.Effect != "" {
+		return e.Effect
+	}
+	if e.Kind == recourse.KindPartial {
+		return recourse.EffectApplied
+	}
+	switch e.Kind.Class() {
+	case recourse.ClassProtocol, recourse.ClassInput, recourse.ClassAuth, recourse.ClassPermission,
+		recourse.ClassResource, recourse.ClassState, recourse.ClassAllowance:
+		return recourse.EffectNone
+	default:
+	}
+	if e.Kind == recourse.KindNotImplemented {
+		return recourse.EffectNone
+	}
+	return recourse.EffectUnknown
+}
+
+// Policy bounds the repetitions. The zero value allows none.
+type Policy struct {
+	// Attempts is the most that one call may cost, the first included.
+	Attempts int
+	// Start is the wait before the first repetition, Factor what each later one is
+	// multiplied by. A rate limit without a stated wait starts at a second.
+	Start  time.Duration
+	Factor float64
+	// Jitter is the part of a wait, at most, that is added at random.
+	Jitter float64
+	// Random returns a number in [0, 1); nil means math/rand.
+	Random func() float64
+}
+
+// Decision says whether to make a call again.
+type Decision struct {
+	Repeat bool
+	// Wait is how long to wait first.
+	Wait time.Duration
+	// Verify is the call that settles whether a repetition is needed, if there is one.
+	Verify *recourse.Verify
+	// Reason says why, for the log.
+	Reason string
+}
+
+// Decide says whether to make a call again that failed with e in its attempt-th
+// attempt (from 1), with left the time until its deadline. e states its effect,
+// see [Effect].
+func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.Duration) Decision {
+	advice := e.Retry
+	if advice == "" {
+		advice = e.Kind.Retry()
+	}
+	safe := e.Effect == recourse.EffectNone || nature != Writes
+	switch {
+	case advice != recourse.RetrySameCall:
+		return Decision{Reason: fmt.Sprintf("%s: the same call would fail again", e.Kind)}
+	case !safe:
+		return Decision{Reason: "the call may have taken effect: a repetition might do it twice", Verify: e.Verify}
+	case attempt >= p.Attempts:
+		return Decision{Reason: fmt.Sprintf("gave up after %d attempts", attempt)}
+	}
+	wait := p.wait(e, attempt)
+	if wait >= left {
+		return Decision{Reason: fmt.Sprintf("the wait of %s is longer than the %s that are left", recourse.Wait(wait), recourse.Wait(max(left, 0)))}
+	}
+	return Decision{Repeat: true, Wait: wait, Reason: reason(e, nature)}
+}
+
+func reason(e *recourse.Error, nature Nature) string {
+	if nature == Writes {
+		return "the call did not take effect"
+	}
+	return "the tool " + map[Nature]string{Reads: "only reads", Idempotent: "is idempotent"}[nature]
+}
+
+// wait returns the wait before the next attempt: what was stated is a minimum, and
+// jitter only adds.
+func (p Policy) wait(e *recourse.Error, attempt int) time.Duration {
+	start := p.Start
+	if e.Kind == recourse.KindRateLimited && e.After == 0 {
+		start = max(start, time.Second)
+	}
+	backoff := float64(start) * math.Pow(max(p.Factor, 1), float64(attempt-1))
+	random := rand.Float64
+	if p.Random != nil {
+		random = p.Random
+	}
+	backoff += backoff * p.Jitter * random()
+	return max(e.After, time.Duration(min(backoff, float64(recourse.MaxWait))))
+}

@@ -1,0 +1,152 @@
+package retry_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/retry"
+)
+
+var policy = retry.Policy{Attempts: 3, Start: 100 * time.Millisecond, Factor: 2, Random: func() float64 { return 0 }}
+
+func TestEffect(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		e      *recourse.Error
+		nature retry.Nature
+		want   recourse.Effect
+	}{
+		{"a timeout of a write", recourse.Timeout("x", 0), retry.Writes, recourse.EffectUnknown},
+		{"a timeout of an idempotent write", recourse.Timeout("x", 0), retry.Idempotent, recourse.EffectUnknown},
+		{"a timeout of a read", recourse.Timeout("x", 0), retry.Reads, recourse.EffectNone},
+		{"a read that claims an effect", recourse.Timeout("x", 0).WithEffect(recourse.EffectApplied), retry.Reads, recourse.EffectNone},
+		{"a write that was never sent", recourse.Unreachable("x").WithEffect(recourse.EffectNone), retry.Writes, recourse.EffectNone},
+		{"wrong arguments", recourse.Missing("a"), retry.Writes, recourse.EffectNone},
+		{"a rate limit", recourse.RateLimited(0), retry.Writes, recourse.EffectNone},
+		{"not found", recourse.NotFound("field", "x"), retry.Writes, recourse.EffectNone},
+		{"a conflict", recourse.Conflict(""), retry.Writes, recourse.EffectNone},
+		{"not implemented", recourse.NotImplemented("x"), retry.Writes, recourse.EffectNone},
+		{"a batch", recourse.New(recourse.KindPartial, ""), retry.Writes, recourse.EffectApplied},
+		{"a failed job", recourse.JobFailed(""), retry.Writes, recourse.EffectUnknown},
+		{"an unknown failure", recourse.New(recourse.KindUnknown, ""), retry.Writes, recourse.EffectUnknown},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := retry.Effect(test.e, test.nature); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	verify := recourse.Verify{Tool: "order_get"}
+	unknown := recourse.Timeout("x", 0).WithEffect(recourse.EffectUnknown).WithVerify(verify)
+	for _, test := range []struct {
+		name    string
+		e       *recourse.Error
+		nature  retry.Nature
+		attempt int
+		left    time.Duration
+		want    retry.Decision
+	}{
+		{
+			"a read after a 503", recourse.Unavailable("x").WithEffect(recourse.EffectNone), retry.Reads, 1, time.Second,
+			retry.Decision{Repeat: true, Wait: 100 * time.Millisecond, Reason: "the tool only reads"},
+		},
+		{
+			"the second repetition waits longer", recourse.Unavailable("x").WithEffect(recourse.EffectNone), retry.Reads, 2, time.Second,
+			retry.Decision{Repeat: true, Wait: 200 * time.Millisecond, Reason: "the tool only reads"},
+		},
+		{
+			"attempts are bounded", recourse.Unavailable("x").WithEffect(recourse.EffectNone), retry.Reads, 3, time.Second,
+			retry.Decision{Reason: "gave up after 3 attempts"},
+		},
+		{
+			"a write that may have happened", unknown, retry.Writes, 1, time.Second,
+			retry.Decision{Reason: "the call may have taken effect: a repetition might do it twice", Verify: &verify},
+		},
+		{
+			"an idempotent write that may have happened", unknown, retry.Idempotent, 1, time.Second,
+			retry.Decision{Repeat: true, Wait: 100 * time.Millisecond, Reason: "the tool is idempotent"},
+		},
+		{
+			"a write that was refused", recourse.RateLimited(300 * time.Millisecond).WithEffect(recourse.EffectNone), retry.Writes, 1, time.Second,
+			retry.Decision{Repeat: true, Wait: 300 * time.Millisecond, Reason: "the call did not take effect"},
+		},
+		{
+			"a wait beyond the deadline", recourse.RateLimited(7 * time.Second).WithEffect(recourse.EffectNone), retry.Reads, 1, 2 * time.Second,
+			retry.Decision{Reason: "the wait of 7 s is longer than the 2 s that are left"},
+		},
+		{
+			"a rate limit without a wait", recourse.RateLimited(0).WithEffect(recourse.EffectNone), retry.Reads, 1, 5 * time.Second,
+			retry.Decision{Repeat: true, Wait: time.Second, Reason: "the tool only reads"},
+		},
+		{
+			"nothing that has to be fixed", recourse.Missing("a").WithEffect(recourse.EffectNone), retry.Reads, 1, time.Second,
+			retry.Decision{Reason: "missing_param: the same call would fail again"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, policy.Decide(test.e, test.nature, test.attempt, test.left)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The stated wait is a minimum whatever the policy, and no write whose effect is
+// unknown is ever repeated.
+func TestDecideNever(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := retry.Policy{
+			Attempts: rapid.IntRange(0, 10).Draw(t, "attempts"),
+			Start:    time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "start")),
+			Factor:   rapid.Float64Range(0, 10).Draw(t, "factor"),
+			Jitter:   rapid.Float64Range(0, 1).Draw(t, "jitter"),
+		}
+		nature := rapid.SampledFrom([]retry.Nature{retry.Writes, retry.Idempotent, retry.Reads}).Draw(t, "nature")
+		e := recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "kind"), "").
+			WithAfter(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "after")))
+		e = e.WithEffect(retry.Effect(e, nature))
+		left := time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "left"))
+		d := p.Decide(e, nature, rapid.IntRange(1, 12).Draw(t, "attempt"), left)
+		if d.Repeat && (d.Wait < e.After || d.Wait >= left) {
+			t.Fatalf("wait %v with %v stated and %v left", d.Wait, e.After, left)
+		}
+		if d.Repeat && nature == retry.Writes && e.Effect != recourse.EffectNone {
+			t.Fatalf("repeats a write with effect %s", e.Effect)
+		}
+		if d.Reason == "" {
+			t.Fatal("no reason")
+		}
+	})
+}
+
+func TestBudgetBoundsAnOutage(t *testing.T) {
+	t.Parallel()
+	var b retry.Budget
+	const calls = 1000
+	attempts := 0
+	for range calls {
+		b.Call()
+		attempts++
+		for b.Take() {
+			attempts++
+		}
+	}
+	if limit := calls*12/10 + 10; attempts > limit {
+		t.Errorf("%d attempts for %d calls, more than %d", attempts, calls, limit)
+	}
+	if attempts < calls*11/10 {
+		t.Errorf("only %d attempts for %d calls", attempts, calls)
+	}
+}
