@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// An Unmarshaler reads itself from a value, whatever its kind is. It returns a mistake made with [Node.Errorf], what
-// [Node.Decode] returned, or any other error, whose text is then the mistake at the value's place. A value that is
-// secret is only said to be invalid in that last case.
+// An Unmarshaler reads itself from a value, whatever its kind is. It returns a mistake made with [Node.Errorf] or
+// [Node.Expected], what [Node.Decode] returned, or any other error, whose text is then the mistake at the value's place.
+// A secret value is only said to be invalid in that last case.
 type Unmarshaler interface {
 	UnmarshalYAML(n *Node) error
 }
@@ -45,7 +45,7 @@ func (m *Map[T]) UnmarshalYAML(n *Node) error {
 		return nil
 	}
 	if n.kind != KindMapping {
-		return n.mismatch("a mapping", "")
+		return n.Expected("a mapping", "")
 	}
 	ok := true
 	for _, e := range n.entries {
@@ -66,10 +66,14 @@ func (d *Document) decodeInto(n *Node, v any) bool {
 		d.reportBrokenf(n, "", "cannot be decoded into %T, which is no pointer", v)
 		return false
 	}
-	if n == d.root {
-		return d.decode(n, rv.Elem(), "the file")
+	name := ""
+	switch n {
+	case d.reading:
+		name = d.readingName
+	case d.root:
+		name = "the file"
 	}
-	return d.decode(n, rv.Elem(), "")
+	return d.decode(n, rv.Elem(), name)
 }
 
 // decode reads n into v. The name is what messages call the value; without one they speak of "this".
@@ -117,7 +121,10 @@ func isScalar(k reflect.Kind) bool {
 }
 
 func (d *Document) unmarshal(n *Node, u Unmarshaler, name string) bool {
+	outer, outerName := d.reading, d.readingName
+	d.reading, d.readingName = n, name
 	err := u.UnmarshalYAML(n)
+	d.reading, d.readingName = outer, outerName
 	var mistake *Error
 	var wrong *mismatch
 	switch {
@@ -137,12 +144,14 @@ func (d *Document) unmarshal(n *Node, u Unmarshaler, name string) bool {
 	return false
 }
 
-// A mismatch is the error of this package's own Unmarshalers: it becomes a mistake once the value's name is known.
+// A mismatch is the error of [Node.Expected]: it becomes a mistake once the value's name is known.
 type mismatch struct{ want, hint string }
 
 func (m *mismatch) Error() string { return "expected " + m.want }
 
-func (*Node) mismatch(want, hint string) error { return &mismatch{want, hint} }
+// Expected makes the mistake of a value that is not what is wanted, such as "a size", for an [Unmarshaler] to return:
+// the document adds the value's key and what stands there instead.
+func (*Node) Expected(want, hint string) error { return &mismatch{want, hint} }
 
 // wrongType says what was expected and what stands there.
 func (d *Document) wrongType(n *Node, want, hint, name string) bool {
@@ -206,7 +215,10 @@ func (d *Document) decodeMap(n *Node, v reflect.Value, name string) bool {
 	if n.kind == KindNull {
 		return true
 	}
-	if n.kind != KindMapping || v.Type().Key().Kind() != reflect.String {
+	if v.Type().Key().Kind() != reflect.String {
+		return d.unsupported(n, v, name)
+	}
+	if n.kind != KindMapping {
 		return d.wrongType(n, "a mapping", "", name)
 	}
 	ok := true
@@ -226,7 +238,7 @@ func (d *Document) decodeEntry(e entry, v reflect.Value) bool {
 // decodeAny reads what the file says: nil, bool, int64, float64, string, []any or Map[any].
 func (d *Document) decodeAny(n *Node, v reflect.Value, name string) bool {
 	if v.NumMethod() > 0 {
-		return d.wrongType(n, v.Type().String(), "", name)
+		return d.unsupported(n, v, name)
 	}
 	var target any
 	ok := true
@@ -280,10 +292,15 @@ func (d *Document) decodeScalar(n *Node, v reflect.Value, name string) bool {
 		}
 		v.SetFloat(f)
 	default:
-		d.reportBrokenf(n, "", "%s cannot be decoded into %s", subject(name), v.Type())
-		return false
+		return d.unsupported(n, v, name)
 	}
 	return true
+}
+
+// unsupported reports a mistake of the program, not of the file: a target that no value fits.
+func (d *Document) unsupported(n *Node, v reflect.Value, name string) bool {
+	d.reportBrokenf(n, "", "%s cannot be decoded into %s", subject(name), v.Type())
+	return false
 }
 
 // bare reports whether a scalar may be read as something else than a text: it has no quotes, or it is expanded, which

@@ -36,6 +36,7 @@ func TestUnreadableFiles(t *testing.T) {
 		"open quotes":       {"a: \"b\nc: d\n", "f.yaml:1:4: not valid YAML: could not find end character of double-quoted text"},
 		"open bracket":      {"a: [1, 2\nb: 3\n", "f.yaml:2:1: not valid YAML: ',' or ']' must be specified"},
 		"bare reference":    {"a: {b: ${C}}\n", "f.yaml:1:9: not valid YAML: ',' or '}' must be specified"},
+		"bare asterisk":     {"tools:\n  *_get: {a: 1}\n", "f.yaml:2:10: not valid YAML: value is not allowed in this context"},
 		"at sign":           {"a: @b\n", "f.yaml:1:4: not valid YAML: '@' is a reserved character"},
 		"missing colon":     {"a: 1\nb\nc: 2\n", "f.yaml:2:1: not valid YAML: non-map value is specified"},
 		"too large":         {strings.Repeat("# comment\n", 30_000), "f.yaml: the file is larger than 256 KiB"},

@@ -113,7 +113,7 @@ var _ Unmarshaler = (*Size)(nil)
 func (s *Size) UnmarshalYAML(n *Node) error {
 	size, ok := ParseSize(n.Text())
 	if !ok {
-		return n.mismatch("a size", "write it as `4MiB`, `256KiB` or `1MB`")
+		return n.Expected("a size", "write it as `4MiB`, `256KiB` or `1MB`")
 	}
 	*s = size
 	return nil

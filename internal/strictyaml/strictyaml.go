@@ -75,6 +75,10 @@ type Document struct {
 	mistakes []*Error
 	reported map[mistakeKey]bool
 	broken   map[Pos]bool // values that could not be decoded
+
+	// What an Unmarshaler is reading, and what messages call that.
+	reading     *Node
+	readingName string
 }
 
 // Parse reads src as one YAML document; name is the file's name in mistakes. The error, if any, is an [Errors] with
@@ -228,7 +232,9 @@ func (d *Document) syntaxFault(err error) *Error {
 	message := syntax.GetMessage()
 	hint := ""
 	switch {
-	case d.hasReference(at.Line):
+	case d.lineHas(strings.HasPrefix, at.Line, "*"):
+		hint = "a text that begins with `*` must be in quotes"
+	case d.lineHas(strings.Contains, at.Line, "${"):
 		hint = "inside { } and [ ] a value with ${NAME} must be in quotes"
 	case strings.Contains(message, "mapping value is not allowed"):
 		hint = "a text with `: ` in it must be in quotes; otherwise look at the indentation"
@@ -262,9 +268,9 @@ func (d *Document) indentingTab(line int) (Pos, bool) {
 	return Pos{}, false
 }
 
-// hasReference reports whether a `${` stands on the line.
-func (d *Document) hasReference(line int) bool {
-	return line >= 1 && line <= len(d.lines) && strings.Contains(string(d.lines[line-1]), "${")
+// lineHas reports whether test holds for a line, indentation left out, and a text.
+func (d *Document) lineHas(test func(line, text string) bool, line int, text string) bool {
+	return line >= 1 && line <= len(d.lines) && test(strings.TrimSpace(string(d.lines[line-1])), text)
 }
 
 // fault makes a mistake without recording it.

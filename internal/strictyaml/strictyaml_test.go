@@ -130,7 +130,7 @@ func TestMistakes(t *testing.T) {
 		},
 		"own shape, decoded further": {
 			src: "hint: [a, 2]\n",
-			want: "f.yaml:1:11: item 2 must be a text, not the number `2`\n" +
+			want: "f.yaml:1:11: item 2 of `hint` must be a text, not the number `2`\n" +
 				"  1 | hint: [a, 2]\n" +
 				"    |           ^\n" +
 				"  hint: put it in quotes: \"2\"",

@@ -43,7 +43,12 @@ func (d *Document) decodeStruct(n *Node, v reflect.Value, name string) bool {
 			continue
 		}
 		if f.secret {
-			d.hide(e.value)
+			d.Hide(e.value)
+		}
+		if f.required && e.value.kind == KindNull {
+			d.reportBrokenf(e.value, "", "`%s` has no value", f.name)
+			ok = false
+			continue
 		}
 		ok = d.decodeEntry(e, v.FieldByIndex(f.index)) && ok
 	}
@@ -71,7 +76,7 @@ func (d *Document) unknownKey(e entry, st *structType) {
 		names[i] = f.name
 	}
 	if meant, ok := Nearest(e.key, names); ok && st.field(meant).secret {
-		d.hide(e.value)
+		d.Hide(e.value)
 	}
 	d.add(d.fault(e.pos, nearestHint(e.key, names, ""), "unknown key `%s`", quotable(e.key)))
 }
@@ -111,16 +116,19 @@ func (d *Document) decodeDefaults(v reflect.Value) bool {
 	return ok
 }
 
-// hide marks every scalar in a value as secret.
-func (d *Document) hide(n *Node) {
+// Hide marks every scalar in a value as secret, as the tag does, for a value that shows only later that it is one.
+func (d *Document) Hide(n *Node) {
+	if n == nil {
+		return
+	}
 	if n.kind > KindNull && n.kind < KindSequence {
 		d.secrets[n.pos] = true
 	}
 	for _, item := range n.items {
-		d.hide(item)
+		d.Hide(item)
 	}
 	for _, e := range n.entries {
-		d.hide(e.value)
+		d.Hide(e.value)
 	}
 }
 
