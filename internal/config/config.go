@@ -1,0 +1,98 @@
+// Package config is the gateway's configuration: the structs, which are their own documentation, and a loader that
+// reports every mistake in a file at once.
+//
+// A field's key stands in its yaml tag, its default in the default tag (in parentheses where it is not a literal) and its
+// meaning in the doc tag. [Reference] makes docs/configuration.md of them.
+package config
+
+import (
+	"time"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Config is the gateway's configuration. It is not changed after loading and then safe for concurrent use.
+type Config struct {
+	Listen       string          `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
+	PublicURL    string          `yaml:"public_url" default:"(none)" doc:"URL under which clients reach the gateway, when a proxy stands in front of it. Its host is accepted as a request's 'Host'."`
+	Origins      []string        `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused; requests without one, which come from everything but browsers, are not affected."`
+	Hosts        []string        `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, under which the gateway answers, beside the address that it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`
+	MaxRequest   strictyaml.Size `yaml:"max_request" default:"4MiB" doc:"Largest request body. A larger one is refused without being read to its end."`
+	MaxResult    strictyaml.Size `yaml:"max_result" default:"0" doc:"Largest answer of a server. A larger one becomes an error. '0' means no limit: answers are streamed, so that their size costs no memory."`
+	DecideWithin strictyaml.Size `yaml:"decide_within" default:"256KiB" doc:"How much of an answer is read before it is passed on, to find out whether it is a failure. A failure found further behind is logged and counted, not rewritten."`
+	Log          LogFormat       `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
+	Contracts    []string        `yaml:"contracts" default:"(none)" doc:"Files with contracts of your own, relative to this file. Servers name them beside the built-in ones."`
+	Servers      Servers         `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
+}
+
+// Servers are the servers of a [Config] in the order of the file.
+type Servers []*Server
+
+// Server is an MCP server behind the gateway.
+type Server struct {
+	// Name is the key in the file.
+	Name string
+
+	URL              string               `yaml:"url,required" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https."`
+	Title            string               `yaml:"title" default:"(its name)" doc:"What people call the server, for hints and pages."`
+	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path of the gateway at which clients reach the server."`
+	Contract         string               `yaml:"contract" default:"recourse" doc:"Contract in which failures reach the client: a built-in one or one of 'contracts'."`
+	Reads            string               `yaml:"reads" default:"(none)" doc:"Contract in whose forms the server itself writes failures. Needed for those that could also be a success, such as 'success: false'; what is certainly a failure is recognised without it."`
+	Mode             Mode                 `yaml:"mode" default:"enforce" doc:"Whether failures are rewritten. 'observe' passes everything on as it came and logs what 'enforce' would have done."`
+	Timeout          time.Duration        `yaml:"timeout" default:"60s" doc:"How long a call may show no sign of life. A progress notification, or a question of the server's to its client, starts it anew."`
+	MaxTimeout       time.Duration        `yaml:"max_timeout" default:"10m" doc:"How long a call may take altogether, repetitions included."`
+	Headers          map[string]string    `yaml:"headers,secret" default:"(none)" doc:"Headers sent with every request to the server, such as 'Authorization'. Their values are never shown. Those that the protocol or the connection needs cannot be set."`
+	Forward          []string             `yaml:"forward" default:"(none)" doc:"Headers of the client's request that are passed on to the server. With 'authorization' among them, a 401 or 403 of the server goes back to the client as it is; without, it means that the gateway's own credentials were refused."`
+	TrustAnnotations bool                 `yaml:"trust_annotations" default:"false" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when it is decided whether a call may be repeated."`
+	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether a Recourse error record from the server is believed on who failed and on whether anything was changed. For servers of your own."`
+	Redact           Redact               `yaml:"redact" default:"all" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames and private addresses, too), or nothing."`
+	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known of single tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any one. A name goes before patterns, the longest pattern that matches before others; only one of them applies."`
+
+	exact    map[string]Tool
+	patterns []pattern
+}
+
+// Tool is what is known of a tool.
+type Tool struct {
+	ReadOnly   *bool         `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)" doc:"Whether the tool changes nothing. A call of a tool that only reads is repeated after a passing fault; one that writes is not, unless it is certain that nothing was done."`
+	Idempotent *bool         `yaml:"idempotent" default:"(what trusted annotations say, else false)" doc:"Whether calling the tool twice with the same arguments has the effect of calling it once, so that a call may be repeated although the tool writes."`
+	Timeout    time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for this tool."`
+	Verify     *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool has done its work."`
+}
+
+// Verify is a call that reads whether another call took effect.
+type Verify struct {
+	Call string            `yaml:"call,required" default:"(none)" doc:"Tool to call. It must not change anything."`
+	Args map[string]string `yaml:"args" default:"(none)" doc:"Its arguments that are taken from the failed call: parameter to JSON Pointer into that call's arguments."`
+	With map[string]any    `yaml:"with" default:"(none)" doc:"Its arguments that are always the same: parameter to value."`
+	Look string            `yaml:"look" default:"(none)" doc:"What to look at in its answer, in a word or two."`
+}
+
+// LogFormat is the form of the log.
+type LogFormat string
+
+// The forms of the log.
+const (
+	LogAuto LogFormat = "auto"
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// Mode says whether a server's failures are rewritten.
+type Mode string
+
+// The modes of a server.
+const (
+	ModeEnforce Mode = "enforce"
+	ModeObserve Mode = "observe"
+)
+
+// Redact says what is masked in failures on their way to the client.
+type Redact string
+
+// What is masked.
+const (
+	RedactOff     Redact = "off"
+	RedactSecrets Redact = "secrets"
+	RedactAll     Redact = "all"
+)

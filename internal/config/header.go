@@ -1,0 +1,76 @@
+package config
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// ownHeaders belong to the connection (RFC 9110, section 7.6.1) or to the protocol: the gateway sets them itself.
+var ownHeaders = []string{
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade",
+	"Host", "Content-Length", "Content-Type", "Accept", "Last-Event-Id",
+}
+
+// headers checks the headers that are set and those that are forwarded, and spells their names canonically.
+func (v *validator) headers(s *Server, node *strictyaml.Node) {
+	set := map[string]string{}
+	headers := node.Get("headers")
+	for key, value := range headers.All() {
+		at := headers.Key(key)
+		v.headerName(at, key)
+		name := http.CanonicalHeaderKey(key)
+		if _, twice := set[name]; twice {
+			v.doc.Reportf(at, "remove one of them", "this header is set twice")
+		}
+		v.headerValue(value.Pos(), s.Headers[key])
+		set[name] = s.Headers[key]
+	}
+	if s.Headers != nil {
+		s.Headers = set
+	}
+	for i, key := range s.Forward {
+		at := node.Get("forward").Item(i).Pos()
+		v.headerName(at, key)
+		name := http.CanonicalHeaderKey(key)
+		if _, both := set[name]; both {
+			v.doc.Reportf(at, "remove it here or in `headers`", "a header cannot be both set and forwarded")
+		}
+		if slices.Contains(s.Forward[:i], name) {
+			v.doc.Reportf(at, "remove one of them", "this header is forwarded twice")
+		}
+		s.Forward[i] = name
+	}
+}
+
+func (v *validator) headerName(at strictyaml.Pos, key string) {
+	name := http.CanonicalHeaderKey(key)
+	switch {
+	case !isToken(key):
+		v.doc.Reportf(at, "", "this cannot be the name of a header")
+	case slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Mcp-"):
+		v.doc.Reportf(at, "remove it", "the gateway sets this header itself")
+	}
+}
+
+// headerValue checks a value by RFC 9110, section 5.5, and that it is not what is left of an empty variable.
+func (v *validator) headerValue(at strictyaml.Pos, value string) {
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	switch {
+	case strings.ContainsFunc(value, control):
+		v.doc.Reportf(at, "look for a line break in it", "a header's value must be one line without control characters")
+	case value == "" || value != strings.Trim(value, " \t"):
+		v.doc.Reportf(at, "if it comes from a variable, look whether that is empty",
+			"a header's value must neither be empty nor begin or end with a space")
+	}
+}
+
+// isToken reports whether text is a token (RFC 9110, section 5.6.2).
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Options are what a configuration is read with.
+type Options struct {
+	// LookupEnv finds the variables of ${NAME}. Default: [os.LookupEnv].
+	LookupEnv func(name string) (value string, ok bool)
+
+	// KnownContracts are the names that contract and reads may have, beside those of the contract files.
+	KnownContracts []string
+
+	// LoadContract reads a contract file and returns the contract's name. An error that is [strictyaml.Errors] is
+	// reported with the places that it has, any other at the file's entry in contracts. Default: contract files are a
+	// mistake.
+	LoadContract func(path string) (name string, err error)
+}
+
+// Load reads the configuration file at path. The error is [strictyaml.Errors] with every mistake in the file and in the
+// contract files that it names, or that of reading the file.
+func Load(path string, opts Options) (*Config, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return Parse(path, src, opts)
+}
+
+// Parse reads a configuration as [Load] does. The name is that of its file: mistakes carry it, and contract files are
+// looked for in its directory.
+func Parse(name string, src []byte, opts Options) (*Config, error) {
+	doc, err := strictyaml.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	if opts.LookupEnv == nil {
+		opts.LookupEnv = os.LookupEnv
+	}
+	doc.Expand(opts.LookupEnv)
+	var c Config
+	doc.Decode(&c)
+
+	v := &validator{doc: doc, contracts: slices.Clone(opts.KnownContracts)}
+	v.loadContracts(&c, filepath.Dir(name), opts.LoadContract)
+	v.config(&c)
+	if err := join(doc.Err(), v.foreign); err != nil {
+		return nil, err
+	}
+	for _, s := range c.Servers {
+		s.complete()
+	}
+	return &c, nil
+}
+
+// join puts the mistakes in other files behind those in this one.
+func join(err error, foreign strictyaml.Errors) error {
+	var all strictyaml.Errors
+	errors.As(err, &all)
+	if all = append(all, foreign...); len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// complete sets what follows from the rest.
+func (s *Server) complete() {
+	if s.Title == "" {
+		s.Title = s.Name
+	}
+	for _, rule := range s.Tools {
+		if verify := rule.Value.Verify; verify != nil {
+			for param, value := range verify.With {
+				verify.With[param] = plain(value)
+			}
+		}
+	}
+	s.compileTools()
+}
+
+// plain turns ordered mappings into Go maps, which JSON libraries know.
+func plain(value any) any {
+	switch value := value.(type) {
+	case strictyaml.Map[any]:
+		m := make(map[string]any, len(value))
+		for _, e := range value {
+			m[e.Key] = plain(e.Value)
+		}
+		return m
+	case []any:
+		list := slices.Clone(value)
+		for i := range list {
+			list[i] = plain(list[i])
+		}
+		return list
+	default:
+		return value
+	}
+}
+
+var _ strictyaml.Unmarshaler = (*Servers)(nil)
+
+// UnmarshalYAML reads the servers by name.
+func (l *Servers) UnmarshalYAML(n *strictyaml.Node) error {
+	var entries strictyaml.Map[Server]
+	err := n.Decode(&entries)
+	*l = nil
+	for i := range entries {
+		s := &entries[i].Value
+		s.Name = entries[i].Key
+		*l = append(*l, s)
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+type pattern struct {
+	glob string
+	tool Tool
+}
+
+// Tool returns what is known of a tool: the entry with its name, else the one with the longest matching pattern (of two
+// of the same length the first in the file), else nothing but the server's timeout. What it points to is shared and not
+// to be changed. It does not allocate.
+func (s *Server) Tool(name string) Tool {
+	if tool, ok := s.exact[name]; ok {
+		return tool
+	}
+	for i := range s.patterns {
+		if match(s.patterns[i].glob, name) {
+			return s.patterns[i].tool
+		}
+	}
+	return Tool{Timeout: s.Timeout}
+}
+
+// compileTools prepares [Server.Tool].
+func (s *Server) compileTools() {
+	s.exact = make(map[string]Tool)
+	for _, rule := range s.Tools {
+		tool := rule.Value
+		if tool.Timeout == 0 {
+			tool.Timeout = s.Timeout
+		}
+		if strings.ContainsAny(rule.Key, "*?") {
+			s.patterns = append(s.patterns, pattern{rule.Key, tool})
+		} else {
+			s.exact[rule.Key] = tool
+		}
+	}
+	slices.SortStableFunc(s.patterns, func(a, b pattern) int { return cmp.Compare(len(b.glob), len(a.glob)) })
+}
+
+// match reports whether name matches the glob, in which * stands for any bytes and ? for any one. It takes at most
+// len(glob) x len(name) steps: a star that fails later gives one more byte to the last star only.
+func match(glob, name string) bool {
+	g, n := 0, 0
+	star, resume := -1, 0
+	for n < len(name) {
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			star, resume = g, n
+			g++
+		case g < len(glob) && (glob[g] == '?' || glob[g] == name[n]):
+			g++
+			n++
+		case star >= 0:
+			resume++
+			g, n = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(glob[g:], "*") == ""
+}

@@ -1,0 +1,249 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// A validator reports what the types cannot express. Its messages leave the value to the excerpt, which masks it where
+// needed and shows ${NAME} rather than what it stands for.
+type validator struct {
+	doc       *strictyaml.Document
+	contracts []string          // names that are known
+	partial   bool              // whether a contract file could not be read, so that a name may be missing
+	foreign   strictyaml.Errors // mistakes in other files
+}
+
+func (v *validator) loadContracts(c *Config, dir string, load func(string) (string, error)) {
+	node := v.doc.Root().Get("contracts")
+	for i, file := range c.Contracts {
+		at := node.Item(i).Pos()
+		if file == "" {
+			v.doc.Reportf(at, "", "the name of a contract file is empty")
+			continue
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+			c.Contracts[i] = file
+		}
+		if load == nil {
+			v.doc.Reportf(at, "", "contract files cannot be used here")
+			continue
+		}
+		name, err := load(file)
+		var mistakes strictyaml.Errors
+		switch {
+		case errors.As(err, &mistakes):
+			v.foreign = append(v.foreign, mistakes...)
+			v.partial = true
+		case err != nil:
+			v.doc.Reportf(at, "", "the contract cannot be loaded: %s", err)
+			v.partial = true
+		case slices.Contains(v.contracts, name):
+			v.doc.Reportf(at, "give it another name", "there is a contract `%s` already", name)
+		default:
+			v.contracts = append(v.contracts, name)
+		}
+	}
+}
+
+func (v *validator) config(c *Config) {
+	root := v.doc.Root()
+	if !isListenAddress(c.Listen) {
+		v.doc.Reportf(root.Get("listen").Pos(), "write it as `127.0.0.1:8787` or `:8787`", "`listen` must be an address and a port")
+	}
+	if node := root.Get("public_url"); node != nil {
+		v.url(node, "public_url", c.PublicURL)
+	}
+	for i, origin := range c.Origins {
+		if !isOrigin(origin) {
+			v.doc.Reportf(root.Get("origins").Item(i).Pos(), "write it as `https://app.example.com`, without a path",
+				"an origin must be a scheme and a host")
+		}
+	}
+	for i, host := range c.Hosts {
+		if host == "" || strings.ContainsAny(host, "/@?# ") {
+			v.doc.Reportf(root.Get("hosts").Item(i).Pos(), "write it as `mcp.example.com`", "a host must be a name, with or without a port")
+		}
+	}
+	v.positive(root, "max_request", c.MaxRequest)
+	v.positive(root, "decide_within", c.DecideWithin)
+
+	servers := root.Get("servers")
+	if servers != nil && len(c.Servers) == 0 {
+		v.doc.Reportf(servers.Pos(), "add one: `farm: {url: \"http://127.0.0.1:9101/mcp\"}`", "there is no server")
+	}
+	paths := map[string]string{} // to the server that has it
+	for _, s := range c.Servers {
+		at := servers.Key(s.Name)
+		v.server(s, servers.Get(s.Name), at)
+		if owner, taken := paths[s.Path]; taken {
+			v.doc.Reportf(cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), "", "the server `%s` has the path `%s` already", owner, s.Path)
+		}
+		paths[s.Path] = s.Name
+	}
+}
+
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) {
+	if !serverName.MatchString(s.Name) {
+		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this cannot be the name of a server")
+	}
+	if urlNode := node.Get("url"); urlNode != nil {
+		v.url(urlNode, "url", s.URL)
+	}
+	v.path(s, node)
+	v.contract(node, "contract", s.Contract)
+	if node.Get("reads") != nil {
+		v.contract(node, "reads", s.Reads)
+	}
+	v.timeouts(s, node)
+	v.headers(s, node)
+	tools := node.Get("tools")
+	for _, rule := range s.Tools {
+		v.tool(s, rule, tools.Get(rule.Key))
+	}
+}
+
+// url reports an address that is not absolute, or has parts that do not belong into a file or a request.
+func (v *validator) url(node *strictyaml.Node, key, text string) {
+	if strings.Contains(text, "@") {
+		v.doc.Hide(node)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		v.doc.Reportf(node.Pos(), "write it as `https://example.com/mcp`", "`%s` must be an absolute http or https URL", key)
+	case u.User != nil:
+		v.doc.Reportf(node.Pos(), "put the credentials into `headers`", "`%s` must not carry a user or password", key)
+	case strings.Contains(text, "#"):
+		v.doc.Reportf(node.Pos(), "remove what follows the `#`", "`%s` must not have a fragment", key)
+	}
+}
+
+// urlPath is a path without escapes, parameters and empty segments.
+var urlPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+
+// path sets the default path and checks one that is given.
+func (v *validator) path(s *Server, node *strictyaml.Node) {
+	given := node.Get("path")
+	if given == nil {
+		s.Path = "/" + s.Name + "/mcp"
+		return
+	}
+	dots := strings.Contains(s.Path+"/", "/./") || strings.Contains(s.Path+"/", "/../")
+	if !urlPath.MatchString(s.Path) || dots {
+		v.doc.Reportf(given.Pos(), "write it as `/"+s.Name+"/mcp`", "`path` must begin with / and consist of letters, digits and - . _ ~")
+	}
+}
+
+func (v *validator) contract(node *strictyaml.Node, key, name string) {
+	if v.partial || slices.Contains(v.contracts, name) {
+		return
+	}
+	hint := ""
+	if near, ok := strictyaml.Nearest(name, v.contracts); ok {
+		hint = "did you mean `" + near + "`?"
+	} else if len(v.contracts) > 0 {
+		hint = "known here: `" + strings.Join(slices.Sorted(slices.Values(v.contracts)), "`, `") + "`"
+	}
+	v.doc.Reportf(node.Get(key).Pos(), hint, "`%s` names no known contract", key)
+}
+
+func (v *validator) timeouts(s *Server, node *strictyaml.Node) {
+	timeout, longest := node.Get("timeout"), node.Get("max_timeout")
+	v.positiveDuration(timeout, "timeout", s.Timeout)
+	v.positiveDuration(longest, "max_timeout", s.MaxTimeout)
+	if s.MaxTimeout > 0 && s.Timeout > s.MaxTimeout {
+		v.doc.Reportf(cmp.Or(timeout.Pos(), longest.Pos()), "raise `max_timeout` or shorten `timeout`",
+			"`timeout` (%s) is longer than `max_timeout` (%s)", written(s.Timeout), written(s.MaxTimeout))
+	}
+}
+
+func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyaml.Node) {
+	if rule.Key == "" || strings.ContainsAny(rule.Key, " \t\n[]{}\\") {
+		v.doc.Reportf(rule.Pos, "in a pattern only * and ? are special", "this is neither the name of a tool nor a pattern")
+	}
+	tool := rule.Value
+	if timeout := node.Get("timeout"); timeout != nil {
+		v.positiveDuration(timeout, "timeout", tool.Timeout)
+		if s.MaxTimeout > 0 && tool.Timeout > s.MaxTimeout {
+			v.doc.Reportf(timeout.Pos(), "raise the server's `max_timeout` or shorten this",
+				"`timeout` (%s) is longer than the server's `max_timeout` (%s)", written(tool.Timeout), written(s.MaxTimeout))
+		}
+	}
+	if tool.Verify != nil {
+		v.verify(tool.Verify, node.Get("verify"))
+	}
+}
+
+func (v *validator) verify(verify *Verify, node *strictyaml.Node) {
+	if call := node.Get("call"); call != nil && (verify.Call == "" || strings.ContainsAny(verify.Call, "*? ")) {
+		v.doc.Reportf(call.Pos(), "", "`call` must be the name of a tool")
+	}
+	args, with := node.Get("args"), node.Get("with")
+	for param := range args.All() {
+		if !isPointer(verify.Args[param]) {
+			v.doc.Reportf(args.Get(param).Pos(), "write it as `/reference`; for a fixed value use `with`",
+				"this must be a JSON Pointer into the arguments of the failed call")
+		}
+		if with.Get(param) != nil {
+			v.doc.Reportf(with.Key(param), "remove one of them", "this parameter is in `args` as well")
+		}
+	}
+}
+
+func (v *validator) positive(root *strictyaml.Node, key string, size strictyaml.Size) {
+	if size <= 0 {
+		v.doc.Reportf(root.Get(key).Pos(), "", "`%s` must be more than 0", key)
+	}
+}
+
+func (v *validator) positiveDuration(node *strictyaml.Node, key string, d time.Duration) {
+	if d <= 0 {
+		v.doc.Reportf(node.Pos(), "", "`%s` must be more than 0", key)
+	}
+}
+
+// written returns a duration as people write it: 10m, not 10m0s.
+func written(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func isListenAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || strings.ContainsAny(host, "/@ ") {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// isOrigin reports whether text is the serialisation of an origin with a host (RFC 6454, section 6.2).
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme != "" && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
+}
+
+var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+// isPointer reports whether text is a JSON Pointer (RFC 6901, section 3).
+func isPointer(text string) bool { return pointer.MatchString(text) }

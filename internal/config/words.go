@@ -1,0 +1,49 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// An enum is a text with few possible values.
+type enum interface {
+	strictyaml.Unmarshaler
+	words() []string
+}
+
+var (
+	_ enum = (*LogFormat)(nil)
+	_ enum = (*Mode)(nil)
+	_ enum = (*Redact)(nil)
+)
+
+func (LogFormat) words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
+func (Mode) words() []string      { return []string{string(ModeEnforce), string(ModeObserve)} }
+func (Redact) words() []string {
+	return []string{string(RedactAll), string(RedactSecrets), string(RedactOff)}
+}
+
+// UnmarshalYAML reads one of the forms.
+func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.words()) }
+
+// UnmarshalYAML reads one of the modes.
+func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.words()) }
+
+// UnmarshalYAML reads off, secrets or all.
+func (r *Redact) UnmarshalYAML(n *strictyaml.Node) error { return word(n, r, r.words()) }
+
+func word[T ~string](n *strictyaml.Node, target *T, words []string) error {
+	if n.Kind() == strictyaml.KindString && slices.Contains(words, n.Text()) {
+		*target = T(n.Text())
+		return nil
+	}
+	return n.Expected(oneOf(words), "")
+}
+
+// oneOf returns `a`, `b` or `c`.
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return "`" + strings.Join(words[:last], "`, `") + "` or `" + words[last] + "`"
+}
