@@ -1,0 +1,146 @@
+// Package args checks the arguments of a call against the inputSchema of its
+// tool, and says in a person's words everything that is wrong with them.
+//
+// The library compiles a schema: drafts, references, the meta-schema. The
+// evaluation is ours, for reasons that were measured on the library's own. Its
+// time has no bound: thirty lines of schema ask for 2^30 evaluations. The number
+// 1e9999999 makes it panic, each 1e999999 costs it 25 ms, a list of a million
+// wrong items 400 MB. And of {"not": {"required": ["a", "b"]}} it does not tell
+// which parameters conflict. A test holds both to the same verdicts.
+//
+// Arguments are checked for the sake of a good answer, not for safety: the
+// server checks them again. Where checking would cost too much, they pass.
+package args
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/secret"
+)
+
+// ruleRequired is the keyword that the most is said about.
+const ruleRequired = "required"
+
+// deciding are the kinds of a record about arguments, the first that occurs
+// decides.
+var deciding = []recourse.Kind{
+	recourse.KindMissingParam, recourse.KindInvalidType, recourse.KindConflictingParams,
+	recourse.KindInvalidValue, recourse.KindUnknownParam,
+}
+
+// kindOf returns what breaking a rule means. Of a single value that breaks not or
+// oneOf it is told apart by what is wanted: see [Kind].
+func kindOf(rule string) recourse.Kind {
+	switch rule {
+	case ruleRequired:
+		return recourse.KindMissingParam
+	case "type":
+		return recourse.KindInvalidType
+	case "not", "oneOf", "dependentRequired":
+		return recourse.KindConflictingParams
+	case "additionalProperties", "unevaluatedProperties":
+		return recourse.KindUnknownParam
+	default:
+		return recourse.KindInvalidValue
+	}
+}
+
+// Check returns what is wrong with the arguments of a call: one violation for
+// each leaf cause, sorted by pointer, at most 20. Of anyOf and oneOf it reports
+// the branch that the value comes closest to. No arguments at all count as {}.
+//
+// Got is at most 128 characters of JSON, and absent for a long object or array
+// and for what is a secret by its schema (writeOnly, format: password) or by its
+// name. In names, more than 128 characters are cut.
+//
+// Check returns nil for arguments that are not JSON, that have more than 128
+// levels or 2^18 values; and it ends early, with what it has found so far, after
+// 2^18 steps.
+func (s *Schema) Check(arguments []byte) []recourse.Violation {
+	if len(arguments) == 0 {
+		arguments = []byte("{}")
+	}
+	v, err := parse(arguments)
+	if err != nil {
+		return nil
+	}
+	c := check{steps: maxSteps}
+	var out report
+	c.eval(s.root, v, &place{}, &out, nil)
+	var violations []recourse.Violation
+	for _, f := range out.found {
+		next := f.violation(c.secrets)
+		same := func(v recourse.Violation) bool { return v.Pointer == next.Pointer && v.Message == next.Message }
+		if !slices.ContainsFunc(violations, same) {
+			violations = append(violations, next)
+		}
+	}
+	return violations
+}
+
+// Kind returns the kind of a record about violations: the first of missing_param,
+// invalid_type, conflicting_params, invalid_value and unknown_param that occurs.
+func Kind(violations []recourse.Violation) recourse.Kind {
+	best := len(deciding) - 1
+	for _, v := range violations {
+		best = min(best, slices.Index(deciding, kindOfViolation(v)))
+	}
+	return deciding[best]
+}
+
+// kindOfViolation returns what a violation means. One between parameters wants no
+// value: a single value that breaks not or oneOf is invalid.
+func kindOfViolation(v recourse.Violation) recourse.Kind {
+	kind := kindOf(v.Rule)
+	if kind == recourse.KindConflictingParams && v.Want != "" {
+		return recourse.KindInvalidValue
+	}
+	return kind
+}
+
+// Error returns the record of a call that was refused for its arguments. Its
+// kind is that of [Kind]. The first violation of that kind, which decides, is
+// moved to the front, where contracts that tell of one look for it; the others
+// stay sorted by pointer. The message tells of all, up to 1000 characters.
+func Error(tool string, violations []recourse.Violation) *recourse.Error {
+	kind := Kind(violations)
+	violations = slices.Clone(violations)
+	decides := func(v recourse.Violation) bool { return kindOfViolation(v) == kind }
+	if i := slices.IndexFunc(violations, decides); i > 0 {
+		first := violations[i]
+		violations = slices.Insert(slices.Delete(violations, i, i+1), 0, first)
+	}
+	e := recourse.New(kind, sentence(violations)).
+		WithOrigin(recourse.OriginCaller).
+		WithEffect(recourse.EffectNone).
+		WithViolations(violations...)
+	if tool == "" {
+		return e
+	}
+	return e.WithDetail("tool", tool)
+}
+
+// sentence joins the messages of violations.
+func sentence(violations []recourse.Violation) string {
+	const most = 1000
+	var b strings.Builder
+	for i, v := range violations {
+		if i > 0 && b.Len()+len(v.Message) > most {
+			b.WriteString("; " + count("and", len(violations)-i, "more violation"))
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(v.Message)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return b.String() + "."
+}
+
+// SecretName reports whether a parameter of that name holds a secret.
+func SecretName(param string) bool { return secret.Name(param) }

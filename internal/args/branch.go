@@ -1,0 +1,224 @@
+package args
+
+import (
+	"slices"
+	"strings"
+)
+
+// inPlace applies the rules that apply other schemas to the same value.
+func (c *check) inPlace(n *node, v *value, at *place, out *report, seen *seen) bool {
+	ok := true
+	for _, schema := range n.all {
+		if ok = c.eval(schema, v, at, out, seen) && ok; !ok && out == nil {
+			return false
+		}
+	}
+	for _, d := range n.dependentSchemas {
+		if v.kind == '{' && v.member(d.name) != nil {
+			ok = c.eval(d.schema, v, at, out, seen) && ok
+		}
+	}
+	if n.any != nil {
+		ok = c.anyOf(n, v, at, out, seen) && ok
+	}
+	if n.one != nil {
+		ok = c.oneOf(n, v, at, out, seen) && ok
+	}
+	if n.not != nil && c.eval(n.not, v, at, nil, nil) {
+		ok = c.fail(out, negated(n, v, at))
+	}
+	if n.cond != nil {
+		ok = c.conditional(n, v, at, out, seen) && ok
+	}
+	return ok
+}
+
+func (c *check) conditional(n *node, v *value, at *place, out *report, seen *seen) bool {
+	next := n.els
+	if condition := seen.fork(); c.eval(n.cond, v, at, nil, condition) {
+		seen.merge(condition)
+		next = n.then
+	}
+	return next == nil || c.eval(next, v, at, out, seen)
+}
+
+func (c *check) anyOf(n *node, v *value, at *place, out *report, seen *seen) bool {
+	matched := false
+	branches := make([]*report, 0, len(n.any))
+	for _, schema := range n.any {
+		marks, faults := seen.fork(), out.fork()
+		if !c.eval(schema, v, at, faults, marks) {
+			branches = append(branches, faults)
+			continue
+		}
+		if seen == nil {
+			return true
+		}
+		seen.merge(marks)
+		matched = true
+	}
+	if !matched && out != nil && !c.exhausted() {
+		out.merge(closest(branches, at, false))
+	}
+	return matched
+}
+
+func (c *check) oneOf(n *node, v *value, at *place, out *report, seen *seen) bool {
+	var matched []*node
+	branches := make([]*report, 0, len(n.one))
+	for _, schema := range n.one {
+		marks, faults := seen.fork(), out.fork()
+		if !c.eval(schema, v, at, faults, marks) {
+			branches = append(branches, faults)
+			continue
+		}
+		seen.merge(marks)
+		if matched = append(matched, schema); len(matched) == 2 {
+			return c.fail(out, ambiguous(matched, n, v, at))
+		}
+	}
+	if len(matched) == 0 && out != nil && !c.exhausted() {
+		out.merge(closest(branches, at, true))
+	}
+	return len(matched) == 1
+}
+
+// fork returns a report for a branch of which it is not known yet whether its
+// faults matter.
+func (r *report) fork() *report {
+	if r == nil {
+		return nil
+	}
+	return &report{}
+}
+
+// negated is the fault of a value that keeps what it must not. Where that is to
+// have certain members, the members are at fault.
+func negated(n *node, v *value, at *place) finding {
+	names := given(v, []*node{n.not})
+	if len(names) == 0 {
+		return finding{at: at, rule: "not", node: n, value: v, want: describeNot(n.not)}
+	}
+	return finding{at: at.member(names[0]), rule: "not", node: n, names: names}
+}
+
+// ambiguous is the fault of a value that keeps several branches of oneOf.
+func ambiguous(matched []*node, n *node, v *value, at *place) finding {
+	names := given(v, matched)
+	if len(names) < 2 {
+		return finding{at: at, rule: "oneOf", node: n, value: v, want: "exactly one of the allowed forms"}
+	}
+	return finding{at: at.member(names[0]), rule: "oneOf", node: n, names: names}
+}
+
+// given returns which members that the schemas require v has, if that is all
+// that they ask of it.
+func given(v *value, schemas []*node) []string {
+	var names []string
+	for _, n := range schemas {
+		for _, name := range n.required {
+			if v.member(name) != nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range given(v, n.firstMatch(v)) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// firstMatch returns the branches of n, which v is known to keep, that ask for
+// members which v has.
+func (n *node) firstMatch(v *value) []*node {
+	return slices.DeleteFunc(slices.Concat(n.any, n.one), func(branch *node) bool {
+		return len(branch.required) == 0 || slices.ContainsFunc(branch.required, func(name string) bool { return v.member(name) == nil })
+	})
+}
+
+// closest returns the faults of the branch that v comes closest to, or one fault
+// for all where the branches ask for the same thing in different forms.
+func closest(branches []*report, at *place, exactly bool) *report {
+	branches = slices.DeleteFunc(branches, func(r *report) bool { return len(r.found) == 0 })
+	if len(branches) == 0 {
+		return &report{}
+	}
+	if len(branches) > 1 {
+		if f, ok := oneMissing(branches, at, exactly); ok {
+			return &report{found: []finding{f}}
+		}
+		if f, ok := oneValue(branches, at); ok {
+			return &report{found: []finding{f}}
+		}
+	}
+	return slices.MinFunc(branches, func(x, y *report) int { return distance(x, at) - distance(y, at) })
+}
+
+// distance tells how far from a branch a value is: a value of another type or
+// with another constant in it was not meant for it; else the faults count.
+func distance(r *report, at *place) int {
+	self := at.pointer()
+	sum := 0
+	for _, f := range r.found {
+		sum++
+		if !isChoice(f) {
+			continue
+		}
+		switch {
+		case f.at.parent == nil || f.pointer == self:
+			sum += 1000 * maxViolations
+		case f.at.parent == at || f.at.parent.pointer() == self:
+			sum += maxViolations
+		}
+	}
+	return sum
+}
+
+// isChoice reports whether f says that a value is of another sort altogether.
+func isChoice(f finding) bool {
+	return f.rule == "type" || f.rule == "const" || f.rule == "enum" || f.rule == "anyOf" || f.rule == "false"
+}
+
+// oneMissing joins branches that only ask for different members.
+func oneMissing(branches []*report, at *place, exactly bool) (finding, bool) {
+	var choices []string
+	for _, r := range branches {
+		var names []string
+		for _, f := range r.found {
+			if f.rule != ruleRequired || f.want != "" || f.at.parent != at {
+				return finding{}, false
+			}
+			names = append(names, shown(f.at.name))
+		}
+		choices = append(choices, strings.Join(names, " with "))
+	}
+	f := branches[0].found[0]
+	f.want = "one of " + commas(choices)
+	if exactly {
+		f.want = "exactly " + f.want
+	}
+	return f, true
+}
+
+// oneValue joins branches that all want another value in the same place.
+func oneValue(branches []*report, at *place) (finding, bool) {
+	self := at.pointer()
+	var wants []string
+	joined := branches[0].found[0]
+	for _, r := range branches {
+		f := r.found[0]
+		if len(r.found) != 1 || !isChoice(f) || f.pointer != self || f.rule == "false" {
+			return finding{}, false
+		}
+		if f.rule != joined.rule {
+			joined.rule = "anyOf"
+		}
+		if want := f.wanted(); !slices.Contains(wants, want) {
+			wants = append(wants, want)
+		}
+	}
+	joined.want = join(wants, "or")
+	return joined, true
+}

@@ -1,0 +1,346 @@
+package args
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+const (
+	// maxSteps bounds the work of one check; a step takes some 100 ns. A schema of
+	// thirty lines can ask for 2^30 evaluations of the same value.
+	maxSteps = 1 << 18
+	// maxNesting bounds the recursion: a $ref that leads back to itself without
+	// going into the value has no end.
+	maxNesting = 2000
+	// findingSteps is what a finding costs.
+	findingSteps = 20
+)
+
+// check is one evaluation of arguments. When it has no steps left, every rule
+// counts as kept and no finding is added: those that are there remain true.
+type check struct {
+	steps   int // left
+	nesting int
+	secrets []string // pointers to values that a schema calls secret
+}
+
+// spend pays for n steps and reports whether they could be paid for.
+func (c *check) spend(n int) bool {
+	if n > c.steps {
+		c.steps = 0
+		return false
+	}
+	c.steps -= n
+	return true
+}
+
+// exhausted reports whether the results of branches cannot be trusted any more.
+func (c *check) exhausted() bool { return c.steps <= 0 }
+
+// fail adds f to out, if somebody wants to know, and returns false.
+func (c *check) fail(out *report, f finding) bool {
+	if out != nil && c.spend(findingSteps) && !c.exhausted() {
+		f.pointer = f.at.pointer()
+		out.add(f)
+	}
+	return false
+}
+
+// rule names a rule of n and whether v keeps it.
+type rule struct {
+	name string
+	kept bool
+}
+
+// rules adds the rules that are not kept and reports whether all are.
+func (c *check) rules(n *node, v *value, at *place, out *report, rules ...rule) bool {
+	ok := true
+	for _, r := range rules {
+		if !r.kept {
+			ok = c.fail(out, finding{at: at, rule: r.name, node: n, value: v})
+		}
+	}
+	return ok
+}
+
+// eval reports whether v keeps n and adds to out what it breaks. With a nil out
+// it ends at the first fault. What n evaluates is marked in seen, which is nil
+// when nobody asks.
+func (c *check) eval(n *node, v *value, at *place, out *report, seen *seen) bool {
+	if !c.spend(1) || c.nesting >= maxNesting {
+		c.steps = 0
+		return true
+	}
+	c.nesting++
+	defer func() { c.nesting-- }()
+
+	if n.secret && c.spend(findingSteps) {
+		c.secrets = append(c.secrets, at.pointer())
+	}
+	if n.nothing {
+		return c.fail(out, finding{at: at, rule: "false", node: n, value: v})
+	}
+	if !hasType(n, v) {
+		return c.fail(out, finding{at: at, rule: "type", node: n, value: v})
+	}
+	if n.enum != nil && c.spend(1+len(v.raw)/16) && !n.enum.set[v.canonical()] {
+		return c.fail(out, finding{at: at, rule: n.enum.rule, node: n, value: v})
+	}
+
+	outer := seen
+	if n.unevaluated != nil || n.unevaluatedItems != nil {
+		seen = newSeen() // siblings of n do not count
+	}
+	ok := c.byType(n, v, at, out, seen)
+	if !ok && out == nil {
+		return false
+	}
+	ok = c.inPlace(n, v, at, out, seen) && ok
+	if !ok && out == nil {
+		return false
+	}
+	ok = c.unevaluated(n, v, at, out, seen) && ok
+	if seen != outer {
+		outer.merge(seen)
+	}
+	return ok
+}
+
+func hasType(n *node, v *value) bool {
+	if n.types == nil {
+		return true
+	}
+	return slices.ContainsFunc(n.types, func(t string) bool {
+		switch t {
+		case "null":
+			return v.kind == 'n'
+		case "boolean":
+			return v.kind == 't' || v.kind == 'f'
+		case "string":
+			return v.kind == '"'
+		case "number":
+			return v.kind == '0'
+		case "integer":
+			return v.kind == '0' && isInteger(v)
+		case "array":
+			return v.kind == '['
+		default: // object
+			return v.kind == '{'
+		}
+	})
+}
+
+func isInteger(v *value) bool {
+	d, ok := parseDecimal(string(v.raw))
+	return !ok || d.whole()
+}
+
+func (c *check) byType(n *node, v *value, at *place, out *report, seen *seen) bool {
+	switch v.kind {
+	case '{':
+		return c.object(n, v, at, out, seen)
+	case '[':
+		return c.array(n, v, at, out, seen)
+	case '"':
+		return c.text(n, v, at, out)
+	case '0':
+		return c.number(n, v, at, out)
+	default:
+		return true
+	}
+}
+
+func (c *check) text(n *node, v *value, at *place, out *report) bool {
+	ok := true
+	if n.format != nil && c.spend(1+len(v.text)/16) && n.format.Validate(v.text) != nil {
+		ok = c.fail(out, finding{at: at, rule: "format", node: n, value: v})
+	}
+	if n.minLength != nil || n.maxLength != nil {
+		length := utf8.RuneCountInString(v.text)
+		ok = c.rules(n, v, at, out,
+			rule{"minLength", n.minLength == nil || length >= *n.minLength},
+			rule{"maxLength", n.maxLength == nil || length <= *n.maxLength}) && ok
+	}
+	if n.pattern != nil && c.spend(n.pattern.cost(v.text)) && !n.pattern.MatchString(v.text) {
+		ok = c.fail(out, finding{at: at, rule: "pattern", node: n, value: v})
+	}
+	return ok
+}
+
+func (c *check) number(n *node, v *value, at *place, out *report) bool {
+	if n.minimum == nil && n.maximum == nil && n.exclusiveMin == nil && n.exclusiveMax == nil && n.multipleOf == nil {
+		return true
+	}
+	d, ok := parseDecimal(string(v.raw))
+	if !ok || !c.spend(1+len(v.raw)/16) {
+		return true
+	}
+	return c.rules(n, v, at, out,
+		rule{"minimum", n.minimum == nil || d.compare(*n.minimum) >= 0},
+		rule{"maximum", n.maximum == nil || d.compare(*n.maximum) <= 0},
+		rule{"exclusiveMinimum", n.exclusiveMin == nil || d.compare(*n.exclusiveMin) > 0},
+		rule{"exclusiveMaximum", n.exclusiveMax == nil || d.compare(*n.exclusiveMax) < 0},
+		rule{"multipleOf", n.multipleOf == nil || c.spend(100) && d.multipleOf(n.multipleOf)})
+}
+
+func (c *check) object(n *node, v *value, at *place, out *report, seen *seen) bool {
+	ok := c.rules(n, v, at, out,
+		rule{"minProperties", n.minMembers == nil || len(v.members) >= *n.minMembers},
+		rule{"maxProperties", n.maxMembers == nil || len(v.members) <= *n.maxMembers})
+	for _, name := range n.required {
+		if c.spend(1) && v.member(name) == nil {
+			ok = c.fail(out, finding{at: at.member(name), rule: ruleRequired, node: n})
+		}
+	}
+	for _, d := range n.dependentRequired {
+		if v.member(d.name) == nil {
+			continue
+		}
+		for _, name := range d.required {
+			if c.spend(1) && v.member(name) == nil {
+				ok = c.fail(out, finding{at: at.member(name), rule: "dependentRequired", node: n, names: []string{d.name}})
+			}
+		}
+	}
+	if n.properties == nil && n.patternProperties == nil && n.additional == nil && n.propertyNames == nil {
+		return ok
+	}
+	for i := range v.members {
+		if !ok && out == nil {
+			return false
+		}
+		ok = c.member(n, &v.members[i], v, at, out, seen) && ok
+	}
+	return ok
+}
+
+func (c *check) member(n *node, m *member, of *value, at *place, out *report, seen *seen) bool {
+	c.spend(1)
+	here := at.member(m.name)
+	ok, evaluated := true, false
+	if schema := n.properties[m.name]; schema != nil {
+		evaluated = true
+		ok = c.eval(schema, &m.value, here, out, nil)
+	}
+	for _, p := range n.patternProperties {
+		if c.spend(p.pattern.cost(m.name)) && p.pattern.MatchString(m.name) {
+			evaluated = true
+			ok = c.eval(p.schema, &m.value, here, out, nil) && ok
+		}
+	}
+	switch {
+	case evaluated || n.additional == nil:
+	case n.additional.nothing:
+		evaluated = true
+		ok = c.fail(out, finding{at: here, rule: "additionalProperties", node: n, value: &m.value, of: of})
+	default:
+		evaluated = true
+		ok = c.eval(n.additional, &m.value, here, out, nil) && ok
+	}
+	if evaluated {
+		seen.property(m.name)
+	}
+	if n.propertyNames != nil {
+		name := value{kind: '"', text: m.name, raw: quote(m.name)}
+		if !c.eval(n.propertyNames, &name, here, nil, nil) {
+			ok = c.fail(out, finding{at: here, rule: "propertyNames", node: n})
+		}
+	}
+	return ok
+}
+
+func (c *check) array(n *node, v *value, at *place, out *report, seen *seen) bool {
+	ok := c.rules(n, v, at, out,
+		rule{"minItems", n.minItems == nil || len(v.items) >= *n.minItems},
+		rule{"maxItems", n.maxItems == nil || len(v.items) <= *n.maxItems},
+		rule{"uniqueItems", !n.unique || c.unique(v)})
+	for i := range v.items {
+		if !ok && out == nil {
+			return false
+		}
+		schema, name := n.rest, "items"
+		if i < len(n.prefix) {
+			schema, name = n.prefix[i], "prefixItems"
+		}
+		switch {
+		case schema == nil:
+			continue
+		case schema.nothing: // the array is too long: said once
+			ok = c.fail(out, finding{at: at, rule: name, node: n, value: v})
+			seen.allItems()
+			return ok && c.containing(n, v, at, out, seen)
+		}
+		ok = c.eval(schema, &v.items[i], at.item(i), out, nil) && ok
+		seen.item(i)
+	}
+	return c.containing(n, v, at, out, seen) && ok
+}
+
+// unique reports whether no two items of v are equal.
+func (c *check) unique(v *value) bool {
+	if !c.spend(len(v.items) + len(v.raw)/16) {
+		return true
+	}
+	known := make(map[string]bool, len(v.items))
+	for i := range v.items {
+		spelling := v.items[i].canonical()
+		if known[spelling] {
+			return false
+		}
+		known[spelling] = true
+	}
+	return true
+}
+
+func (c *check) containing(n *node, v *value, at *place, out *report, seen *seen) bool {
+	if n.contains == nil {
+		return true
+	}
+	matching := 0
+	for i := range v.items {
+		if c.eval(n.contains, &v.items[i], at, nil, nil) {
+			matching++
+			if n.containsIsEvaluated {
+				seen.item(i)
+			}
+		}
+	}
+	return c.rules(n, v, at, out,
+		rule{"contains", matching >= n.minContains},
+		rule{"maxContains", n.maxContains == nil || matching <= *n.maxContains})
+}
+
+// unevaluated applies what holds for members and items that no other rule of n
+// has looked at.
+func (c *check) unevaluated(n *node, v *value, at *place, out *report, seen *seen) bool {
+	ok := true
+	if n.unevaluated != nil {
+		for i := range v.members {
+			m := &v.members[i]
+			switch {
+			case seen.hasProperty(m.name):
+			case n.unevaluated.nothing:
+				ok = c.fail(out, finding{at: at.member(m.name), rule: "unevaluatedProperties", node: n, value: &m.value, of: v})
+			default:
+				ok = c.eval(n.unevaluated, &m.value, at.member(m.name), out, nil) && ok
+			}
+			seen.property(m.name)
+		}
+	}
+	if n.unevaluatedItems != nil {
+		for i := range v.items {
+			if seen.hasItem(i) {
+				continue
+			}
+			if n.unevaluatedItems.nothing {
+				ok = c.fail(out, finding{at: at, rule: "unevaluatedItems", node: n, value: v})
+				break
+			}
+			ok = c.eval(n.unevaluatedItems, &v.items[i], at.item(i), out, nil) && ok
+		}
+		if v.kind == '[' {
+			seen.allItems()
+		}
+	}
+	return ok
+}

@@ -1,0 +1,270 @@
+package args
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const formatPassword = "password"
+
+// node is one schema in the form that is evaluated. The drafts' different
+// spellings of the same rule are one here.
+type node struct {
+	nothing bool // the schema false
+	types   []string
+	enum    *enum // enum, or const as an enum of one
+	format  *jsonschema.Format
+	secret  bool // writeOnly or format: password
+
+	all              []*node // allOf and all kinds of $ref
+	any, one         []*node
+	not              *node
+	cond, then, els  *node
+	dependentSchemas []dependent
+
+	required            []string
+	properties          map[string]*node
+	patternProperties   []patternProperty
+	additional          *node // nil: anything
+	propertyNames       *node
+	dependentRequired   []dependency
+	unevaluated         *node // unevaluatedProperties
+	minMembers          *int
+	maxMembers          *int
+	prefix              []*node
+	rest                *node // of an array, after prefix
+	unevaluatedItems    *node
+	contains            *node
+	minContains         int
+	maxContains         *int
+	containsIsEvaluated bool // since 2020-12
+	minItems, maxItems  *int
+	unique              bool
+
+	minLength, maxLength *int
+	pattern              *pattern
+
+	minimum, maximum           *decimal
+	exclusiveMin, exclusiveMax *decimal
+	multipleOf                 *big.Rat
+}
+
+// enum is a set of allowed values.
+type enum struct {
+	rule   string // enum or const
+	values []value
+	set    map[string]bool // of canonical forms
+}
+
+type dependent struct {
+	name   string
+	schema *node
+}
+
+type dependency struct {
+	name     string
+	required []string
+}
+
+type patternProperty struct {
+	pattern *pattern
+	schema  *node
+}
+
+// builder makes nodes of a compiled schema. Schemas may refer to each other in
+// circles, so each is made once.
+type builder struct {
+	nodes map[*jsonschema.Schema]*node
+	err   error
+	// A dynamic reference is resolved as it is written, which is right as long as
+	// no other resource is embedded.
+	dynamic, embedded bool
+}
+
+func (b *builder) node(s *jsonschema.Schema) *node {
+	if s == nil {
+		return nil
+	}
+	if n, ok := b.nodes[s]; ok {
+		return n
+	}
+	n := &node{}
+	b.nodes[s] = n
+	if s.Bool != nil {
+		n.nothing = !*s.Bool
+		return n
+	}
+	b.values(n, s)
+	b.inPlace(n, s)
+	b.object(n, s)
+	b.array(n, s)
+	b.dynamic = b.dynamic || s.DynamicRef != nil || s.RecursiveRef != nil
+	b.embedded = b.embedded || s.ID != "" && len(b.nodes) > 1
+	if b.dynamic && b.embedded {
+		b.fail(errors.New("a dynamic reference among several resources is not supported"))
+	}
+	return n
+}
+
+func (b *builder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *builder) nodesOf(list []*jsonschema.Schema) []*node {
+	var nodes []*node
+	for _, s := range list {
+		nodes = append(nodes, b.node(s))
+	}
+	return nodes
+}
+
+func (b *builder) values(n *node, s *jsonschema.Schema) {
+	if s.Types != nil {
+		n.types = s.Types.ToStrings()
+		if slices.Contains(n.types, "number") { // every integer is a number
+			n.types = slices.DeleteFunc(n.types, func(t string) bool { return t == "integer" })
+		}
+	}
+	if s.Enum != nil {
+		n.enum = b.enum("enum", s.Enum.Values)
+	}
+	if s.Const != nil {
+		only := b.enum("const", []any{*s.Const})
+		if n.enum == nil {
+			n.enum = only
+		} else {
+			n.all = append(n.all, &node{enum: only})
+		}
+	}
+	if f := s.Format; f != nil && formats[f.Name] != "" {
+		n.format = f
+	}
+	n.secret = s.WriteOnly || s.Format != nil && s.Format.Name == formatPassword
+	n.minLength, n.maxLength = s.MinLength, s.MaxLength
+	if s.Pattern != nil {
+		n.pattern = b.pattern(s.Pattern)
+	}
+	n.minimum, n.maximum = fromRat(s.Minimum), fromRat(s.Maximum)
+	n.exclusiveMin, n.exclusiveMax = fromRat(s.ExclusiveMinimum), fromRat(s.ExclusiveMaximum)
+	n.multipleOf = s.MultipleOf
+}
+
+func (b *builder) enum(rule string, values []any) *enum {
+	e := &enum{rule: rule, set: map[string]bool{}}
+	for _, v := range values {
+		text, err := stdjson.Marshal(v)
+		if err != nil {
+			b.fail(err)
+			return e
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			b.fail(err)
+			return e
+		}
+		e.values = append(e.values, *parsed)
+		e.set[parsed.canonical()] = true
+	}
+	return e
+}
+
+func (b *builder) pattern(re jsonschema.Regexp) *pattern {
+	p, ok := re.(*pattern)
+	if !ok {
+		b.fail(errors.New("a pattern of another engine"))
+	}
+	return p
+}
+
+func (b *builder) inPlace(n *node, s *jsonschema.Schema) {
+	for _, ref := range []*jsonschema.Schema{s.Ref, s.RecursiveRef} {
+		if ref != nil {
+			n.all = append(n.all, b.node(ref))
+		}
+	}
+	if s.DynamicRef != nil {
+		n.all = append(n.all, b.node(s.DynamicRef.Ref))
+	}
+	n.all = append(n.all, b.nodesOf(s.AllOf)...)
+	n.any, n.one = b.nodesOf(s.AnyOf), b.nodesOf(s.OneOf)
+	n.not = b.node(s.Not)
+	n.cond, n.then, n.els = b.node(s.If), b.node(s.Then), b.node(s.Else)
+}
+
+func (b *builder) object(n *node, s *jsonschema.Schema) {
+	n.required = s.Required
+	n.minMembers, n.maxMembers = s.MinProperties, s.MaxProperties
+	n.propertyNames = b.node(s.PropertyNames)
+	n.unevaluated = b.node(s.UnevaluatedProperties)
+	if s.Properties != nil {
+		n.properties = make(map[string]*node, len(s.Properties))
+		for name, schema := range s.Properties {
+			n.properties[name] = b.node(schema)
+		}
+	}
+	for re, schema := range s.PatternProperties {
+		n.patternProperties = append(n.patternProperties, patternProperty{b.pattern(re), b.node(schema)})
+	}
+	slices.SortFunc(n.patternProperties, func(x, y patternProperty) int {
+		return strings.Compare(x.pattern.source, y.pattern.source)
+	})
+	n.additional = b.orBool(s.AdditionalProperties)
+	required := map[string][]string{}
+	schemas := map[string]*jsonschema.Schema{}
+	maps.Copy(required, s.DependentRequired)
+	maps.Copy(schemas, s.DependentSchemas)
+	for name, d := range s.Dependencies { // until draft 7 both were this
+		switch d := d.(type) {
+		case []string:
+			required[name] = d
+		case *jsonschema.Schema:
+			schemas[name] = d
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(required)) {
+		n.dependentRequired = append(n.dependentRequired, dependency{name, required[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
+		n.dependentSchemas = append(n.dependentSchemas, dependent{name, b.node(schemas[name])})
+	}
+}
+
+func (b *builder) array(n *node, s *jsonschema.Schema) {
+	n.minItems, n.maxItems, n.unique = s.MinItems, s.MaxItems, s.UniqueItems
+	n.unevaluatedItems = b.node(s.UnevaluatedItems)
+	if s.Contains != nil {
+		n.contains, n.minContains, n.maxContains = b.node(s.Contains), 1, s.MaxContains
+		if s.MinContains != nil {
+			n.minContains = *s.MinContains
+		}
+		n.containsIsEvaluated = s.DraftVersion >= 2020
+	}
+	switch items := s.Items.(type) { // before 2020-12
+	case *jsonschema.Schema:
+		n.rest = b.node(items)
+	case []*jsonschema.Schema:
+		n.prefix, n.rest = b.nodesOf(items), b.orBool(s.AdditionalItems)
+	default:
+		n.prefix, n.rest = b.nodesOf(s.PrefixItems), b.node(s.Items2020)
+	}
+}
+
+// orBool returns the node of what older drafts allow to be a plain boolean.
+func (b *builder) orBool(v any) *node {
+	switch v := v.(type) {
+	case bool:
+		return &node{nothing: !v}
+	case *jsonschema.Schema:
+		return b.node(v)
+	default:
+		return nil
+	}
+}

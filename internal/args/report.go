@@ -1,0 +1,91 @@
+package args
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxViolations is how many violations are reported.
+const maxViolations = 20
+
+// place is where in the arguments a value stands.
+type place struct {
+	parent *place // nil: the arguments themselves
+	name   string
+}
+
+// item returns the place of an item of the array at p.
+func (p *place) item(i int) *place { return &place{p, strconv.Itoa(i)} }
+
+// member returns the place of a member of the object at p.
+func (p *place) member(name string) *place { return &place{p, name} }
+
+// path returns the names that lead to p. Those that are too long to show are cut.
+func (p *place) path() []string {
+	var path []string
+	for ; p.parent != nil; p = p.parent {
+		path = append(path, cut(p.name, maxShown))
+	}
+	slices.Reverse(path)
+	return path
+}
+
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer returns the JSON Pointer to p (RFC 6901).
+func (p *place) pointer() string {
+	var b strings.Builder
+	for _, name := range p.path() {
+		b.WriteByte('/')
+		b.WriteString(escapePointer.Replace(name))
+	}
+	return b.String()
+}
+
+// param returns p as a person writes it.
+func (p *place) param() string { return strings.Join(p.path(), ".") }
+
+// finding is one leaf cause. Its texts are made when it is known that it is
+// among those that are reported.
+type finding struct {
+	pointer string
+	at      *place
+	rule    string
+	node    *node    // the schema that was broken
+	value   *value   // what stands there; nil: nothing, or not shown
+	want    string   // in place of what node says of rule
+	of      *value   // the object that has an unknown parameter
+	names   []string // other parameters that have a part in it
+}
+
+// report holds the first findings by pointer, then by kind and rule.
+type report struct {
+	found []finding
+}
+
+func (r *report) add(f finding) {
+	i, known := slices.BinarySearchFunc(r.found, f, compareFindings)
+	if known && r.found[i].node == f.node && slices.Equal(r.found[i].names, f.names) || i == maxViolations {
+		return
+	}
+	if len(r.found) == maxViolations {
+		r.found = r.found[:maxViolations-1]
+	}
+	r.found = slices.Insert(r.found, i, f)
+}
+
+func (r *report) merge(o *report) {
+	for _, f := range o.found {
+		r.add(f)
+	}
+}
+
+func compareFindings(x, y finding) int {
+	return cmp.Or(
+		strings.Compare(x.pointer, y.pointer),
+		slices.Index(deciding, kindOf(x.rule))-slices.Index(deciding, kindOf(y.rule)),
+		strings.Compare(x.rule, y.rule),
+	)
+}

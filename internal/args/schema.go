@@ -1,0 +1,144 @@
+package args
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+const (
+	maxSchema = 1 << 20 // bytes
+	// maxNodes and maxPointers bound the objects of a schema and the length of all
+	// pointers to them together: compiling takes time by the square of the one and
+	// memory by the other.
+	maxNodes    = 4000
+	maxPointers = 1 << 20
+
+	// baseURL is hierarchical, so that a relative reference names another document,
+	// which is not there: against an opaque one (urn:tool) the library takes it for
+	// a reference to the schema itself.
+	baseURL = "tool:///inputSchema"
+)
+
+// Schema is a compiled inputSchema. It is safe for concurrent use.
+type Schema struct {
+	root *node
+}
+
+// drafts are tried in turn for a schema that names none. MCP says that it is of
+// 2020-12; older forms that contradict it (a list as "items", a boolean
+// "exclusiveMinimum") are common all the same.
+var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
+
+// Compile prepares the inputSchema of a tool. It comes from a server and may be
+// hostile: nothing is loaded, so that a $ref reaches only into the schema itself;
+// more than 1 MiB, 128 levels or 4000 objects are refused.
+//
+// Of a schema that is refused the caller is to let calls pass: a server may use
+// what cannot be checked here.
+func Compile(inputSchema []byte) (*Schema, error) {
+	if len(inputSchema) > maxSchema {
+		return nil, fmt.Errorf("inputSchema has %d bytes, more than %d", len(inputSchema), maxSchema)
+	}
+	doc, err := json.UnmarshalAny(inputSchema)
+	if err != nil {
+		return nil, fmt.Errorf("inputSchema is not JSON: %w", err)
+	}
+	var size size
+	if err := size.add(doc, 0, 0); err != nil {
+		return nil, fmt.Errorf("inputSchema is too large: %w", err)
+	}
+	if members, ok := doc.(map[string]any); ok && members["$schema"] != nil {
+		return compile(doc, drafts[0])
+	}
+	var first error
+	for _, draft := range drafts {
+		s, err := compile(doc, draft)
+		if err == nil {
+			return s, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// compile leaves drafts, references and the check against the meta-schema to the
+// library, and makes what is evaluated from its result.
+func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
+	defer func() {
+		if r := recover(); r != nil { // the library trusts its input more than we may
+			s, err = nil, fmt.Errorf("compile inputSchema: %v", r)
+		}
+	}()
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(draft)
+	compiler.UseLoader(jsonschema.SchemeURLLoader{})
+	compiler.UseRegexpEngine(compilePattern)
+	compiler.AssertFormat()
+	compiler.RegisterFormat(&jsonschema.Format{Name: formatPassword, Validate: func(any) error { return nil }})
+	if err := compiler.AddResource(baseURL, doc); err != nil {
+		return nil, fmt.Errorf("compile inputSchema: %w", err)
+	}
+	compiled, err := compiler.Compile(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("compile inputSchema: %w", err)
+	}
+	b := builder{nodes: map[*jsonschema.Schema]*node{}}
+	root := b.node(compiled)
+	if b.err != nil {
+		return nil, fmt.Errorf("compile inputSchema: %w", b.err)
+	}
+	return &Schema{root: root}, nil
+}
+
+// size adds up what a schema costs to compile.
+type size struct{ nodes, pointers int }
+
+var (
+	errDeep   = fmt.Errorf("more than %d levels", maxDepth)
+	errNodes  = fmt.Errorf("more than %d objects", maxNodes)
+	errNames  = errors.New("its names are too long")
+	errNumber = fmt.Errorf("a number of more than %d digits", maxDigits)
+)
+
+func (s *size) add(v any, depth, pointer int) error {
+	if depth > maxDepth {
+		return errDeep
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if s.nodes++; s.nodes > maxNodes {
+			return errNodes
+		}
+		for name, member := range v {
+			if err := s.add(member, depth+1, pointer+len(name)+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if err := s.add(item, depth+1, pointer+4); err != nil {
+				return err
+			}
+		}
+	case bool:
+		s.nodes++
+	case stdjson.Number:
+		if d, ok := parseDecimal(v.String()); !ok || len(d.digits) > maxDigits || d.exp > maxDigits || d.exp < -maxDigits {
+			return errNumber
+		}
+		return nil
+	default:
+		return nil
+	}
+	if s.pointers += pointer; s.pointers > maxPointers {
+		return errNames
+	}
+	return nil
+}
