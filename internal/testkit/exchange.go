@@ -1,0 +1,295 @@
+package testkit
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// An exchange is one message on its way to an answer.
+type exchange struct {
+	server  *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	era     Era
+	session *session // of the old era; nil before initialize and in the new
+
+	msg    message
+	id     json.RawMessage // the message's id, spelled as it came; nil for a notification
+	params json.RawMessage
+	call   callParams // of tools/call
+	tool   *Tool      // what the call names; nil if there is none
+
+	answered bool // an answer has been begun
+}
+
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg message) *exchange {
+	e := &exchange{server: s, w: w, r: r, msg: msg, id: msg.ID, params: msg.Params}
+	if r.Header.Get(headerVersion) >= version20260728 {
+		e.era = NewEra
+	}
+	if msg.Method == methodCallTool {
+		_ = json.Unmarshal(msg.Params, &e.call) // what is not there stays empty
+		s.read(func() { e.tool = find(s.tools, e.call.Name) })
+	}
+	return e
+}
+
+// ended reports whether the server itself has taken the connection away.
+func (e *exchange) ended() bool {
+	c, ok := e.r.Context().Value(connKey{}).(*connection)
+	return ok && c.stopped()
+}
+
+// ctx returns what ends when the client goes, cancels, or the server stops.
+func (e *exchange) ctx() context.Context { return e.r.Context() }
+
+// execute runs the tool's side effect, and counts that it did.
+func (e *exchange) execute() {
+	if e.tool == nil {
+		return
+	}
+	e.server.update(func() {
+		e.server.ledger.executions[e.call.Name]++
+		if e.tool.effect != nil {
+			e.tool.effect(e.server, e.call.Arguments)
+		}
+	})
+}
+
+// behave answers as the protocol wants.
+func (e *exchange) behave() {
+	switch e.msg.Method {
+	case methodInitialize:
+		e.initialize()
+	case methodDiscover:
+		e.discover()
+	case methodListTools:
+		e.answer(e.result(object("tools", definitions(e.server.currentTools()), "ttlMs", 0, "cacheScope", "private")))
+	case methodCallTool:
+		e.callTool()
+	case methodListen:
+		if e.era == NewEra {
+			e.server.serveListen(e)
+			return
+		}
+		e.unknown()
+	case methodPing:
+		if e.era == OldEra {
+			e.answer("{}")
+			return
+		}
+		e.unknown()
+	case notifyCancelled:
+		e.cancelled()
+		e.w.WriteHeader(http.StatusAccepted)
+	default:
+		e.rest()
+	}
+}
+
+// rest answers what no specification names: methods that begin with "x/" are echoed, notifications are taken.
+func (e *exchange) rest() {
+	switch {
+	case e.id == nil:
+		e.w.WriteHeader(http.StatusAccepted)
+	case strings.HasPrefix(e.msg.Method, "x/"):
+		e.answer(e.result(Invented(e.params)))
+	default:
+		e.unknown()
+	}
+}
+
+// Invented returns the result with which the server answers a method that begins with "x/": the request's params, byte
+// for byte, between members that no specification names and spellings that a decoder and encoder would change.
+func Invented(params []byte) string {
+	if params == nil {
+		params = []byte("null")
+	}
+	return `{"echoed":` + string(params) +
+		`,"x-invented":{"b":1.0,"a":1e2,"big":12345678901234567890,"text":"\u00e9\/\u2028","list":[ 1 , 2 ]}}`
+}
+
+func (e *exchange) unknown() {
+	status := http.StatusOK
+	if e.era == NewEra {
+		status = http.StatusNotFound
+	}
+	e.refuse(status, codeMethodNotFound, "Method not found: "+e.msg.Method, "")
+}
+
+func (e *exchange) initialize() {
+	var params struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if e.era == NewEra {
+		e.unknown()
+		return
+	}
+	_ = json.Unmarshal(e.params, &params) // an unreadable version is an unknown one
+	switch params.ProtocolVersion {
+	case version20250326, version20250618, version20251125:
+	default:
+		params.ProtocolVersion = version20251125
+	}
+	if id := e.server.newSession(); id != unsessioned {
+		e.w.Header().Set(headerSession, id)
+	}
+	e.answer(object(
+		"protocolVersion", params.ProtocolVersion,
+		"capabilities", json.RawMessage(capabilities),
+		"serverInfo", json.RawMessage(serverInfo),
+		"instructions", instructions,
+	))
+}
+
+func (e *exchange) discover() {
+	if e.era == OldEra {
+		e.unknown()
+		return
+	}
+	e.answer(e.result(object(
+		"supportedVersions", []string{version20260728},
+		"capabilities", json.RawMessage(capabilities),
+		"instructions", instructions,
+		"ttlMs", 0, "cacheScope", "private",
+	)))
+}
+
+// What the server says of itself.
+const (
+	capabilities = `{"tools":{"listChanged":true}}`
+	serverInfo   = `{"name":"testkit","version":"1.0.0"}`
+	instructions = "A server that fails on request."
+)
+
+// result adds the members that the new era wants to a result, which is a JSON object, and keeps a `_meta` of its own.
+func (e *exchange) result(result string) string {
+	if e.era == OldEra {
+		return result
+	}
+	members := `{"resultType":"complete"`
+	if !strings.Contains(result, `"_meta"`) {
+		members += `,"_meta":{"` + metaServerInfo + `":` + serverInfo + `}`
+	}
+	if result == "{}" {
+		return members + "}"
+	}
+	return members + "," + strings.TrimPrefix(result, "{")
+}
+
+// answer sends a result in the server's form.
+func (e *exchange) answer(result string) {
+	e.send(e.server.form, envelope(e.id, `"result":`+result))
+}
+
+// refuse sends a JSON-RPC error as JSON; data is JSON, or empty.
+func (e *exchange) refuse(status, code int, text, data string) {
+	e.reply(status, typeJSON, envelope(e.id, `"error":`+rpcError(code, text, data)))
+}
+
+// send sends a complete message in a form.
+func (e *exchange) send(form Form, msg string) {
+	if form == SSE {
+		e.answered = true
+		newEvents(e.w).send("", msg)
+		return
+	}
+	e.reply(http.StatusOK, typeJSON, msg)
+}
+
+// reply sends an HTTP answer with Content-Length.
+func (e *exchange) reply(status int, contentType, body string) {
+	e.answered = true
+	if contentType != "" {
+		e.w.Header().Set("Content-Type", contentType)
+	}
+	e.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	e.w.WriteHeader(status)
+	_, _ = io.WriteString(e.w, body) // the client may be gone: that is its right
+}
+
+// envelope returns a JSON-RPC message with an id, if there is one, and one more member.
+func envelope(id json.RawMessage, member string) string {
+	if id == nil {
+		return `{"jsonrpc":"2.0",` + member + `}`
+	}
+	return `{"jsonrpc":"2.0","id":` + string(id) + `,` + member + `}`
+}
+
+func rpcError(code int, text, data string) string {
+	if data == "" {
+		return object("code", code, "message", text)
+	}
+	return object("code", code, "message", text, "data", json.RawMessage(data))
+}
+
+// object returns a JSON object of alternating names and values, in this order.
+func object(members ...any) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := 0; i+1 < len(members); i += 2 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(quote(members[i]))
+		b.WriteByte(':')
+		b.WriteString(quote(members[i+1]))
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// quote returns v as JSON. Values are this package's own and those of its tests: strings, numbers, raw JSON.
+func quote(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "null"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// events writes an event stream.
+type events struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func newEvents(w http.ResponseWriter) *events { return &events{w: w} }
+
+// begin sends the headers.
+func (ev *events) begin() {
+	if ev.begun {
+		return
+	}
+	ev.begun = true
+	ev.w.Header().Set("Content-Type", typeSSE)
+	ev.w.Header().Set("Cache-Control", "no-cache, no-transform")
+	ev.w.WriteHeader(http.StatusOK)
+	ev.flush()
+}
+
+// send sends one message as an event, with an id unless it is empty.
+func (ev *events) send(id, msg string) {
+	ev.begin()
+	_, _ = io.WriteString(ev.w, event(id, msg)) // the client may be gone: that is its right
+	ev.flush()
+}
+
+func (ev *events) flush() {
+	_ = http.NewResponseController(ev.w).Flush() // fails only when the client is gone
+}
+
+// event returns a message as an event, with an id unless it is empty.
+func event(id, msg string) string {
+	data := "data: " + strings.ReplaceAll(msg, "\n", "\ndata: ") + "\n\n"
+	if id != "" {
+		return "event: message\nid: " + id + "\n" + data
+	}
+	return "event: message\n" + data
+}

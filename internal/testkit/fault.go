@@ -1,0 +1,153 @@
+package testkit
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// A Fault is what goes wrong with one message. The zero Fault is none: the server behaves.
+type Fault struct {
+	// Name is unique among [Faults].
+	Name string
+	// Runs says that a tool runs before the fault shows, so that a write may have happened. Where it is false the
+	// server has refused the call.
+	Runs bool
+
+	headers []func(http.Header)
+	happen  func(e *exchange)
+}
+
+// befall lets the fault happen to an exchange.
+func (f Fault) befall(e *exchange) {
+	for _, set := range f.headers {
+		set(e.w.Header())
+	}
+	if f.happen == nil {
+		e.behave()
+		return
+	}
+	f.happen(e)
+}
+
+// Named returns the fault under another name.
+func (f Fault) Named(name string) Fault {
+	f.Name = name
+	return f
+}
+
+// Running returns the fault with Runs set.
+func (f Fault) Running(runs bool) Fault {
+	f.Runs = runs
+	return f
+}
+
+// With returns the fault with one more header. Faults that write below net/http, such as resets, send none.
+func (f Fault) With(name, value string) Fault {
+	return f.withHeader(func(h http.Header) { h.Set(name, value) })
+}
+
+// RetryIn returns the fault with a Retry-After header that is an HTTP date this far from the moment of the answer.
+func (f Fault) RetryIn(wait time.Duration) Fault {
+	return f.withHeader(func(h http.Header) {
+		h.Set("Retry-After", time.Now().Add(wait).UTC().Format(http.TimeFormat))
+	})
+}
+
+func (f Fault) withHeader(set func(http.Header)) Fault {
+	f.headers = append(slices.Clip(f.headers), set)
+	return f
+}
+
+// Result answers with a result of the test's own: JSON, sent as it is. What the new era adds is left to the test.
+func Result(name, result string) Fault {
+	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(result) }}
+}
+
+// Reply answers HTTP 200 with members of the test's own after jsonrpc and the request's id: `"result":{}`, for
+// instance, or `"error":{"code":7},"x-invented":1`.
+func Reply(name, member string) Fault {
+	return Fault{Name: name, Runs: true, happen: func(e *exchange) {
+		e.send(e.server.form, envelope(e.id, member))
+	}}
+}
+
+// RPCError answers HTTP 200 with a JSON-RPC error; data is JSON, or empty.
+func RPCError(name string, code int, text, data string) Fault {
+	return Fault{Name: name, Runs: true, happen: func(e *exchange) {
+		e.send(e.server.form, envelope(e.id, `"error":`+rpcError(code, text, data)))
+	}}
+}
+
+// RetryableError answers a JSON-RPC error -32603 whose data says that the same call may be repeated in 1.5 s.
+func RetryableError() Fault {
+	const code = -32603
+	return RPCError("JSON-RPC error with retry data", code, "The provider is busy.",
+		`{"retryable":true,"retryAfterMs":1500}`)
+}
+
+// LeakyToolError answers a tool error whose text is a stack trace with every one of [Secrets] in it.
+func LeakyToolError() Fault { return ToolError("tool error with a stack trace", LeakText) }
+
+// ToolError answers a tool result with isError and a text.
+func ToolError(name, text string) Fault {
+	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(e.result(ErrorResult(text))) }}
+}
+
+// What [RichToolError] answers besides its text.
+const (
+	RichToolErrorStructure = `{"reason":"out_of_season","fields":[ "F-1", 2.0 ]}`
+	RichToolErrorMeta      = `{"com.example/trace":{"span":"a1b2","big":12345678901234567890}}`
+)
+
+// RichToolError answers a tool error with structuredContent and `_meta` of the server's own.
+func RichToolError() Fault {
+	return Fault{Name: "tool error with structuredContent and _meta", Runs: true, happen: func(e *exchange) {
+		e.answer(e.result(`{"content":[{"type":"text","text":"The field is closed."}],"structuredContent":` +
+			RichToolErrorStructure + `,"_meta":` + RichToolErrorMeta + `,"isError":true}`))
+	}}
+}
+
+// IDLast answers well, with the members in the order in which TypeScript servers write them.
+func IDLast() Fault {
+	return Fault{Name: "id last", Runs: true, happen: func(e *exchange) {
+		e.send(e.server.form, idLast(e.plainResult(), e.id))
+	}}
+}
+
+// IsErrorLast answers a tool error whose only sign is the last member of the message, after a text of 64 KiB.
+func IsErrorLast() Fault {
+	const size = 64 << 10
+	return Fault{Name: "isError last", Runs: true, happen: func(e *exchange) {
+		e.answer(e.result(`{"content":[{"type":"text","text":"` + filler(size) + `"}],"isError":true}`))
+	}}
+}
+
+func idLast(result string, id json.RawMessage) string {
+	return `{"result":` + result + `,"jsonrpc":"2.0","id":` + string(id) + `}`
+}
+
+// SessionLost makes the server forget every session so far and refuse the message with 404, as it would all further
+// ones; a new initialize works. In the new era, which has no sessions, it is a plain 404.
+func SessionLost() Fault {
+	return Fault{Name: "404 session", happen: func(e *exchange) {
+		e.server.ForgetSessions()
+		e.answered = true
+		refuseSession(e.w, http.StatusNotFound)
+	}}
+}
+
+// RestartDuring restarts the server while it works on the message, which is never answered. [Server.Restarts] tells when
+// the server is back.
+func RestartDuring() Fault {
+	return Fault{Name: "restart during the call", Runs: true, happen: func(e *exchange) {
+		conn, err := hijack(e.w, e.r)
+		if err != nil {
+			return
+		}
+		defer closeConn(conn)
+		e.server.restartSoon()
+		<-e.ctx().Done()
+	}}
+}

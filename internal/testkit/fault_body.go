@@ -1,0 +1,131 @@
+package testkit
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// TruncatedJSON answers 200 with a JSON text that breaks off, of the length that Content-Length says.
+func TruncatedJSON() Fault {
+	return Fault{Name: "truncated JSON with 200", Runs: true, happen: func(e *exchange) {
+		msg := envelope(e.id, `"result":`+e.plainResult())
+		e.reply(http.StatusOK, typeJSON, msg[:len(msg)/2])
+	}}
+}
+
+// HTMLWith200 answers 200 with a web page, as a proxy's sign-in page is.
+func HTMLWith200() Fault {
+	return Fault{Name: "HTML with 200", happen: func(e *exchange) {
+		e.reply(http.StatusOK, "text/html; charset=utf-8", htmlPage("Sign in"))
+	}}
+}
+
+// Empty200 answers 200 with application/json and no byte of it.
+func Empty200() Fault {
+	return Fault{Name: "empty 200", Runs: true, happen: func(e *exchange) { e.reply(http.StatusOK, typeJSON, "") }}
+}
+
+// wrongID is an id that no client of these tests sends.
+const wrongID = `"testkit-wrong-id"`
+
+// WrongID answers somebody else's request, whatever the form.
+func WrongID(form Form) Fault {
+	return Fault{Name: "wrong id, " + form.String(), Runs: true, happen: func(e *exchange) {
+		e.send(form, envelope([]byte(wrongID), `"result":`+e.plainResult()))
+	}}
+}
+
+// DuplicateAnswer answers twice: as two events with the same id, or as two JSON objects one after the other. The second
+// answer's text is "again".
+func DuplicateAnswer(form Form) Fault {
+	return Fault{Name: "duplicate answer, " + form.String(), Runs: true, happen: func(e *exchange) {
+		first := envelope(e.id, `"result":`+e.plainResult())
+		second := envelope(e.id, `"result":`+e.result(TextResult("again")))
+		if form == JSON {
+			e.reply(http.StatusOK, typeJSON, first+second)
+			return
+		}
+		e.answered = true
+		out := newEvents(e.w)
+		out.send("", first)
+		out.send("", second)
+	}}
+}
+
+// An Ending is how a [Large] answer ends. Whatever the ending, `id` is the last member.
+type Ending int
+
+const (
+	// Whole is a good answer.
+	Whole Ending = iota
+	// Wrong is an answer with a wrong id.
+	Wrong
+	// Broken is an answer that is not JSON, which shows in its last byte.
+	Broken
+	// Failed is a tool error: isError stands after the text.
+	Failed
+)
+
+// String returns what the ending adds to a fault's name.
+func (n Ending) String() string {
+	switch n {
+	case Wrong:
+		return ", wrong id at its end"
+	case Broken:
+		return ", broken at its end"
+	case Failed:
+		return ", isError at its end"
+	case Whole:
+	}
+	return ""
+}
+
+// Large answers with a text of that many bytes, streamed.
+func Large(form Form, size int64, ending Ending) Fault {
+	const block = 64 << 10
+	return Fault{Name: "large answer, " + form.String() + ending.String(), Runs: true, happen: func(e *exchange) {
+		head, tail := splitLarge(e, ending)
+		contentType := typeJSON
+		if form == SSE {
+			contentType = typeSSE
+			head, tail = "event: message\ndata: "+head, tail+"\n\n"
+		}
+		e.w.Header().Set("Content-Type", contentType)
+		body := io.MultiReader(strings.NewReader(head), io.LimitReader(letters(filler(block)), size), strings.NewReader(tail))
+		if _, err := io.Copy(e.w, body); err == nil {
+			e.answered = true
+		}
+	}}
+}
+
+// splitLarge returns what stands before and after the text of a large answer.
+func splitLarge(e *exchange, ending Ending) (head, tail string) {
+	const seam = "\x00"
+	id := e.id
+	if ending == Wrong {
+		id = []byte(wrongID)
+	}
+	result := `{"content":[{"type":"text","text":"` + seam + `"}]}`
+	if ending == Failed {
+		result = `{"content":[{"type":"text","text":"` + seam + `"}],"isError":true}`
+	}
+	head, tail, _ = strings.Cut(idLast(e.result(result), id), seam)
+	if ending == Broken {
+		tail = strings.TrimSuffix(tail, "}") + "]"
+	}
+	return head, tail
+}
+
+// letters reads as its own text, again and again.
+type letters string
+
+// Read implements [io.Reader].
+func (l letters) Read(p []byte) (int, error) { return copy(p, l), nil }
+
+func filler(size int) string { return strings.Repeat("a", size) }
+
+func htmlPage(title string) string {
+	return "<!DOCTYPE html><html><head><title>" + title + "</title></head><body><h1>" + title + "</h1>" +
+		"<p>upstream " + secretAddr + "</p></body></html>\n"
+}

@@ -1,0 +1,127 @@
+package testkit
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// handover is how long the server waits between the last byte and a reset. A reset discards what the kernel has not
+// handed over yet; on the loopback interface that takes microseconds.
+const handover = 20 * time.Millisecond
+
+// ResetBeforeAnswer reads the message and resets the connection before any byte of an answer.
+func ResetBeforeAnswer() Fault {
+	return Fault{Name: "reset before the answer", Runs: true, happen: func(e *exchange) { e.reset("") }}
+}
+
+// ResetInBody resets the connection in the middle of the answer's body.
+func ResetInBody() Fault {
+	return Fault{Name: "reset in the body", Runs: true, happen: func(e *exchange) {
+		answer := rawAnswer(envelope(e.id, `"result":`+e.plainResult()))
+		const missing = 10
+		e.reset(answer[:len(answer)-missing])
+	}}
+}
+
+// ResetAfterAnswer resets the connection after a complete answer.
+func ResetAfterAnswer() Fault {
+	return Fault{Name: "reset after the answer", Runs: true, happen: func(e *exchange) {
+		e.reset(rawAnswer(envelope(e.id, `"result":`+e.plainResult())))
+	}}
+}
+
+// CloseAfterHeaders announces an answer and closes the connection before its body.
+func CloseAfterHeaders() Fault {
+	return Fault{Name: "close after the headers", Runs: true, happen: func(e *exchange) {
+		headers, _, _ := strings.Cut(rawAnswer(envelope(e.id, `"result":`+e.plainResult())), "\r\n\r\n")
+		e.cut(headers + "\r\n\r\n")
+	}}
+}
+
+// Hang reads the message and never answers; it ends when the client goes or cancels.
+func Hang() Fault {
+	return Fault{Name: "hang", Runs: true, happen: func(e *exchange) { <-e.ctx().Done() }}
+}
+
+// Drip answers one byte at a time, gap after gap, and never comes to an end.
+func Drip(form Form, gap time.Duration) Fault {
+	return Fault{Name: "slow drip, " + form.String(), Runs: true, happen: func(e *exchange) {
+		opening := envelope(e.id, `"result":{"content":[{"type":"text","text":"`)
+		opening = opening[:len(opening)-1] // the envelope's closing brace, which never comes
+		e.w.Header().Set("Content-Type", typeJSON)
+		if form == SSE {
+			e.w.Header().Set("Content-Type", typeSSE)
+			opening = "event: message\ndata: " + opening
+		}
+		for i := 0; ; i++ {
+			next := "a"
+			if i < len(opening) {
+				next = opening[i : i+1]
+			}
+			_, _ = io.WriteString(e.w, next) // the context says when the client is gone
+			_ = http.NewResponseController(e.w).Flush()
+			if !pause(e.ctx(), gap) {
+				return
+			}
+		}
+	}}
+}
+
+// CutEvent closes the connection inside an event.
+func CutEvent() Fault {
+	return Fault{Name: "SSE cut inside an event", Runs: true, happen: func(e *exchange) {
+		msg := event("", envelope(e.id, `"result":`+e.plainResult()))
+		e.cut(rawStream(msg[:len(msg)/2]))
+	}}
+}
+
+// EndWithoutAnswer ends an event stream cleanly after a notification, without an answer.
+func EndWithoutAnswer() Fault {
+	return Fault{Name: "SSE ends without an answer", Runs: true, happen: func(e *exchange) {
+		e.answered = true
+		newEvents(e.w).send("", `{"jsonrpc":"2.0","method":"notifications/message","params":`+
+			`{"level":"info","data":"working"}}`)
+	}}
+}
+
+// rawAnswer returns a whole HTTP answer.
+func rawAnswer(body string) string {
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", typeJSON, len(body), body)
+}
+
+// rawStream returns the beginning of an event stream: headers and one chunk, but not the last chunk.
+func rawStream(data string) string {
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n",
+		typeSSE, len(data), data)
+}
+
+// cut writes bytes below net/http and closes the connection in good order.
+func (e *exchange) cut(raw string) {
+	conn, err := hijack(e.w, e.r)
+	if err != nil {
+		return
+	}
+	defer closeConn(conn)
+	_, _ = io.WriteString(conn, raw) // the client may be gone: that is its right
+}
+
+// reset writes bytes below net/http and resets the connection.
+func (e *exchange) reset(raw string) {
+	conn, err := hijack(e.w, e.r)
+	if err != nil {
+		return
+	}
+	defer closeConn(conn)
+	if raw != "" {
+		_, _ = io.WriteString(conn, raw) // the client may be gone: that is its right
+		pause(e.ctx(), handover)
+	}
+	_ = conn.SetLinger(0) // fails only on a connection that is gone already
+}
+
+// closeConn closes a hijacked connection, which may be gone already.
+func closeConn(conn net.Conn) { _ = conn.Close() }

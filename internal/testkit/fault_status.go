@@ -1,0 +1,99 @@
+package testkit
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// A Body is what stands under an HTTP status.
+type Body int
+
+const (
+	// Plain is the status text, as http.Error writes it.
+	Plain Body = iota
+	// HTML is a proxy's error page that names an upstream address.
+	HTML
+	// Problem is a JSON object that is no JSON-RPC message.
+	Problem
+	// RPC is a JSON-RPC error with the request's id.
+	RPC
+	// None is nothing at all.
+	None
+)
+
+// String returns what the body adds to a fault's name.
+func (b Body) String() string {
+	switch b {
+	case HTML:
+		return ", HTML"
+	case Problem:
+		return ", JSON"
+	case RPC:
+		return ", JSON-RPC"
+	case None:
+		return ", empty"
+	case Plain:
+	}
+	return ""
+}
+
+// Status answers with an HTTP status and a body. The tool runs first where the status leaves that open: 408, 500, 502
+// and 504.
+func Status(code int, body Body) Fault {
+	text := http.StatusText(code)
+	fault := Fault{Name: strconv.Itoa(code) + body.String(), happen: func(e *exchange) {
+		switch body {
+		case Plain:
+			e.reply(code, "text/plain; charset=utf-8", text+"\n")
+		case HTML:
+			e.reply(code, "text/html; charset=utf-8", htmlPage(strconv.Itoa(code)+" "+text))
+		case Problem:
+			e.reply(code, typeJSON, object("error", text, "upstream", secretAddr))
+		case RPC:
+			const serverError = -32000
+			e.refuse(code, serverError, text, "")
+		case None:
+			e.reply(code, "", "")
+		}
+	}}
+	switch code {
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return fault.Running(true)
+	default:
+		return fault
+	}
+}
+
+// StatusWith answers with an HTTP status and a body of the test's own.
+func StatusWith(name string, code int, contentType, body string) Fault {
+	return Fault{Name: name, happen: func(e *exchange) { e.reply(code, contentType, body) }}
+}
+
+// Unauthorized answers 401 with a WWW-Authenticate challenge.
+func Unauthorized() Fault {
+	return Status(http.StatusUnauthorized, Plain).With("WWW-Authenticate", Challenge)
+}
+
+// Challenge is the WWW-Authenticate header of [Unauthorized].
+const Challenge = `Bearer error="invalid_token", resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource"`
+
+// InsufficientScope answers 403 with the challenge of a token that lacks a scope.
+func InsufficientScope() Fault {
+	return Status(http.StatusForbidden, Plain).With("WWW-Authenticate", ScopeChallenge).Named("403, insufficient scope")
+}
+
+// ScopeChallenge is the WWW-Authenticate header of [InsufficientScope].
+const ScopeChallenge = `Bearer error="insufficient_scope", scope="orders:write"`
+
+// Redirect answers 307 to a location; empty means the path /moved of the same server, where it would answer.
+func Redirect(location string) Fault {
+	const code = http.StatusTemporaryRedirect
+	return Fault{Name: strconv.Itoa(code), happen: func(e *exchange) {
+		to := location
+		if to == "" {
+			to = "http://" + e.server.addr + "/moved"
+		}
+		e.w.Header().Set("Location", to)
+		e.reply(code, "", "")
+	}}
+}

@@ -1,0 +1,80 @@
+package testkit
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LargeSize is how many bytes of text the large answers among [Faults] have.
+const LargeSize = 50 << 20
+
+// Faults returns every fault that one message can meet. What can befall a server as a whole is not among them: see
+// [RefusedURL], [UnresolvableURL], [Server.Stop], [Server.Restart] and [Server.ForgetSessions].
+func Faults() []Fault {
+	const drip = 50 * time.Millisecond
+	return slices.Concat(
+		[]Fault{
+			ResetBeforeAnswer(), ResetInBody(), ResetAfterAnswer(), CloseAfterHeaders(),
+			Hang(), Drip(JSON, drip), Drip(SSE, drip),
+			CutEvent(), EndWithoutAnswer(),
+			RestartDuring(), SessionLost(),
+		},
+		[]Fault{
+			TruncatedJSON(), HTMLWith200(), Empty200(),
+			WrongID(JSON), WrongID(SSE), DuplicateAnswer(JSON), DuplicateAnswer(SSE),
+			Large(JSON, LargeSize, Whole), Large(JSON, LargeSize, Wrong), Large(JSON, LargeSize, Broken),
+			Large(JSON, LargeSize, Failed), Large(SSE, LargeSize, Whole),
+			IDLast(), IsErrorLast(),
+		},
+		[]Fault{LeakyToolError(), RichToolError(), RetryableError()},
+		statusFaults(),
+	)
+}
+
+func statusFaults() []Fault {
+	faults := []Fault{Unauthorized(), InsufficientScope(), Redirect("")}
+	for _, code := range []int{
+		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout,
+		http.StatusRequestEntityTooLarge, http.StatusTeapot, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusNotImplemented, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	} {
+		faults = append(faults, Status(code, Plain))
+	}
+	for _, body := range []Body{HTML, Problem, RPC, None} {
+		faults = append(faults, Status(http.StatusBadGateway, body), Status(http.StatusServiceUnavailable, body))
+	}
+	const inSeconds, year = "7", "31536000"
+	for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		fault := Status(code, Plain)
+		faults = append(faults,
+			fault.With("Retry-After", inSeconds).Named(fault.Name+", Retry-After in seconds"),
+			fault.RetryIn(7*time.Second).Named(fault.Name+", Retry-After as a date"),
+			fault.With("Retry-After", "-5").Named(fault.Name+", Retry-After negative"),
+			fault.With("Retry-After", year).Named(fault.Name+", Retry-After of a year"),
+			fault.With("Retry-After", "soon").Named(fault.Name+", Retry-After garbage"),
+		)
+	}
+	return faults
+}
+
+// What the faults give away, and a gateway must not.
+const (
+	secretAddr     = "10.11.12.13:5432"
+	secretPassword = "hunter2-s3cr3t"
+	secretDSN      = "postgres://farm:" + secretPassword + "@" + secretAddr + "/orders"
+	secretFrame    = "/srv/app/internal/orders/store.go:42"
+)
+
+// LeakText is what a careless server says when its database is down: every one of [Secrets] stands in it.
+const LeakText = "could not create the order: dial " + secretDSN + ": connect: connection refused\n\n" +
+	"goroutine 17 [running]:\nmain.(*Store).Create(0xc000010000)\n\t" + secretFrame + " +0x1b\n" +
+	"Traceback (most recent call last):\n  File \"/srv/app/orders.py\", line 7, in create\n    raise err"
+
+// Secrets returns what stands in the answers of the faults and must never reach a client: a password, addresses and
+// stack frames.
+func Secrets() []string {
+	return []string{secretPassword, secretDSN, secretAddr, strings.TrimPrefix(secretFrame, "/"), "/srv/app/orders.py"}
+}

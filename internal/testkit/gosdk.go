@@ -1,0 +1,144 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The tools of the real servers, the same in each.
+const (
+	RealEcho     = "echo"     // message -> message, as structured content and as text
+	RealAdd      = "add"      // a, b -> sum, with an outputSchema
+	RealFail     = "fail"     // always fails with FailText
+	RealLeak     = "leak"     // always fails with LeakText
+	RealSlow     = "slow"     // ms -> waits that long unless it is cancelled
+	RealProgress = "progress" // count -> reports progress that often
+	RealOrder    = "order"    // reference (at least one letter), amount (over 0), currency (EUR, USD)
+)
+
+// GoSDKServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the old era
+// it has sessions; in the new it is stateless, and a call ends when its client closes the response.
+func GoSDKServer(tb testing.TB, era Era) string {
+	tb.Helper()
+	handler, closeSessions := GoSDKHandler(era)
+	tb.Cleanup(closeSessions) // after the listener is gone
+	return Serve(tb, handler) + "/mcp"
+}
+
+// GoSDKHandler returns the handler of [GoSDKServer], for programs, and what ends its sessions once it is served no more.
+func GoSDKHandler(era Era) (handler http.Handler, closeSessions func()) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: RealEcho, Annotations: readOnly()}, echoTool)
+	mcp.AddTool(server, &mcp.Tool{Name: RealAdd, Annotations: readOnly()}, addTool)
+	mcp.AddTool(server, &mcp.Tool{Name: RealFail}, failTool)
+	mcp.AddTool(server, &mcp.Tool{Name: RealLeak}, leakTool)
+	mcp.AddTool(server, &mcp.Tool{Name: RealSlow}, slowTool)
+	mcp.AddTool(server, &mcp.Tool{Name: RealProgress}, progressTool)
+	mcp.AddTool(server, &mcp.Tool{Name: RealOrder, InputSchema: orderSchema}, orderTool)
+	handler = mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: era == NewEra, PropagateRequestCancellation: true},
+	)
+	return handler, func() {
+		for session := range server.Sessions() {
+			_ = session.Close() // its connection is gone: there is nobody to tell
+		}
+	}
+}
+
+func readOnly() *mcp.ToolAnnotations { return &mcp.ToolAnnotations{ReadOnlyHint: true} }
+
+type echoArgs struct {
+	Message string `json:"message"`
+}
+
+func echoTool(_ context.Context, _ *mcp.CallToolRequest, in echoArgs) (*mcp.CallToolResult, echoArgs, error) {
+	return nil, in, nil
+}
+
+type addArgs struct {
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+}
+
+type addResult struct {
+	Sum float64 `json:"sum"`
+}
+
+func addTool(_ context.Context, _ *mcp.CallToolRequest, in addArgs) (*mcp.CallToolResult, addResult, error) {
+	return nil, addResult{Sum: in.A + in.B}, nil
+}
+
+// FailText is what the real servers' tool [RealFail] says.
+const FailText = "the field is closed"
+
+func failTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+	return nil, nil, errors.New(FailText)
+}
+
+func leakTool(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+	return nil, nil, errors.New(LeakText)
+}
+
+type slowArgs struct {
+	MS int `json:"ms"`
+}
+
+func slowTool(ctx context.Context, _ *mcp.CallToolRequest, in slowArgs) (*mcp.CallToolResult, any, error) {
+	if !pause(ctx, time.Duration(in.MS)*time.Millisecond) {
+		return nil, nil, fmt.Errorf("slow: %w", context.Cause(ctx))
+	}
+	return textContent("done"), nil, nil
+}
+
+type progressArgs struct {
+	Count int `json:"count"`
+}
+
+func progressTool(ctx context.Context, req *mcp.CallToolRequest, in progressArgs) (*mcp.CallToolResult, any, error) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return textContent("done"), nil, nil
+	}
+	for i := range in.Count {
+		err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(i + 1), Total: float64(in.Count),
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("progress: %w", err)
+		}
+	}
+	return textContent("done"), nil, nil
+}
+
+type orderArgs struct {
+	Reference string  `json:"reference"`
+	Amount    float64 `json:"amount"`
+	Currency  string  `json:"currency,omitempty"`
+}
+
+// orderSchema is the inputSchema of the tool that validates.
+var orderSchema = map[string]any{
+	"type": "object",
+	"properties": map[string]any{
+		"reference": map[string]any{"type": "string", "minLength": 1},
+		"amount":    map[string]any{"type": "number", "exclusiveMinimum": 0},
+		"currency":  map[string]any{"type": "string", "enum": []any{"EUR", "USD"}},
+	},
+	"required":             []any{"reference", "amount"},
+	"additionalProperties": false,
+}
+
+func orderTool(_ context.Context, _ *mcp.CallToolRequest, in orderArgs) (*mcp.CallToolResult, any, error) {
+	return textContent("order " + in.Reference + " created"), nil, nil
+}
+
+func textContent(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}

@@ -1,0 +1,240 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// maxRequest bounds what the server reads of a request, so that a mistake in a test cannot eat the machine.
+const maxRequest = 64 << 20
+
+// errCancelled ends a call whose client has sent notifications/cancelled.
+var errCancelled = errors.New("cancelled by the client")
+
+// message is what the server reads of a JSON-RPC message.
+type message struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// callParams is what the server reads of the params of tools/call.
+type callParams struct {
+	Name           string          `json:"name"`
+	Arguments      json.RawMessage `json:"arguments"`
+	InputResponses json.RawMessage `json:"inputResponses"`
+	RequestState   string          `json:"requestState"`
+	Meta           struct {
+		ProgressToken json.RawMessage `json:"progressToken"`
+	} `json:"_meta"`
+}
+
+// serve answers every HTTP request.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.update(func() { s.ledger.inFlight++ })
+	defer s.update(func() { s.ledger.inFlight-- })
+
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		http.Error(w, "Bad Request: cannot read the body", http.StatusBadRequest)
+		return
+	}
+	var msg message
+	malformed := json.Unmarshal(body, &msg) != nil
+	e := s.newExchange(w, r, msg)
+	s.update(func() {
+		s.ledger.record(Request{
+			Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header.Clone(), Body: body,
+			Era: e.era, RPC: msg.Method, ID: msg.ID, Tool: e.call.Name,
+		})
+	})
+
+	switch {
+	case r.Method == http.MethodPost:
+		e.post(malformed)
+	case r.Method == http.MethodGet && e.era == OldEra:
+		s.serveStream(w, r)
+	case r.Method == http.MethodDelete && e.era == OldEra && s.sessioned:
+		s.serveDelete(w, r)
+	default:
+		w.Header().Set("Allow", allowed(e.era))
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+func allowed(era Era) string {
+	if era == NewEra {
+		return http.MethodPost
+	}
+	return strings.Join([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, ", ")
+}
+
+// post answers a POST: it refuses what the protocol forbids, lets a scripted fault happen, or behaves.
+func (e *exchange) post(malformed bool) {
+	media, _, _ := mime.ParseMediaType(e.r.Header.Get("Content-Type"))
+	switch {
+	case media != typeJSON:
+		http.Error(e.w, "Content-Type must be application/json", http.StatusUnsupportedMediaType)
+		return
+	case !accepts(e.r, typeJSON) || !accepts(e.r, typeSSE):
+		http.Error(e.w, "Accept must contain application/json and text/event-stream", http.StatusNotAcceptable)
+		return
+	case malformed:
+		e.refuse(http.StatusBadRequest, codeParse, "Parse error", "")
+		return
+	case e.msg.JSONRPC != "2.0":
+		e.refuse(http.StatusBadRequest, codeInvalidRequest, "Invalid Request", "")
+		return
+	case !e.admit():
+		return
+	}
+	if e.msg.Method == "" {
+		e.respond()
+		return
+	}
+
+	cancelled := e.track()
+	defer cancelled()
+	target := e.msg.Method
+	if e.call.Name != "" {
+		target = e.call.Name
+	}
+	fault, faulty := e.server.take(target)
+	if e.call.Name != "" && (!faulty || fault.Runs) {
+		e.execute()
+	}
+	if faulty {
+		fault.befall(e)
+		return
+	}
+	e.behave()
+}
+
+// admit checks what binds a message to its era and, in the old era, to a session.
+func (e *exchange) admit() bool {
+	if !e.server.speaks(e.era) {
+		e.refuseVersion()
+		return false
+	}
+	if e.era == NewEra {
+		return e.admitNew()
+	}
+	switch version := e.r.Header.Get(headerVersion); version {
+	case "", version20250326, version20250618, version20251125:
+	default:
+		e.refuseVersion()
+		return false
+	}
+	if e.msg.Method == methodInitialize || e.msg.Method == methodDiscover {
+		return true
+	}
+	sess, status := e.server.known(e.r)
+	if status != http.StatusOK {
+		refuseSession(e.w, status)
+		return false
+	}
+	e.session = sess
+	return true
+}
+
+// admitNew checks that headers and `_meta` of a request are there and agree.
+func (e *exchange) admitNew() bool {
+	var params struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	var version string
+	switch {
+	case e.msg.ID == nil:
+		return true // notifications carry no `_meta`
+	case e.r.Header.Get(headerMethod) != e.msg.Method:
+		e.refuse(http.StatusBadRequest, codeHeaderMismatch, "Mcp-Method does not match the body", "")
+	case e.msg.Method == methodCallTool && e.r.Header.Get(headerName) != e.call.Name:
+		e.refuse(http.StatusBadRequest, codeHeaderMismatch, "Mcp-Name does not match the body", "")
+	case json.Unmarshal(e.msg.Params, &params) != nil, params.Meta[metaCapabilities] == nil,
+		json.Unmarshal(params.Meta[metaVersion], &version) != nil:
+		e.refuse(http.StatusBadRequest, codeInvalidParams, "_meta lacks the protocol version or the capabilities", "")
+	case version != e.r.Header.Get(headerVersion):
+		e.refuse(http.StatusBadRequest, codeHeaderMismatch, "Mcp-Protocol-Version does not match _meta", "")
+	case version != version20260728:
+		e.refuseVersion()
+	default:
+		return true
+	}
+	return false
+}
+
+func (e *exchange) refuseVersion() {
+	supported := []string{version20251125, version20250618, version20250326}
+	if !e.server.speaks(OldEra) {
+		supported = []string{version20260728}
+	}
+	data := object("supported", supported, "requested", e.r.Header.Get(headerVersion))
+	e.refuse(http.StatusBadRequest, codeUnsupportedVersion, "Unsupported protocol version", data)
+}
+
+// respond takes a notification's or response's place in the protocol: 202 and nothing more.
+func (e *exchange) respond() {
+	id := string(bytes.TrimSpace(e.msg.ID))
+	e.server.update(func() {
+		if waiting := e.session.answer(id); waiting != nil {
+			waiting <- e.msg.Result // buffered, and taken out of the map: never blocks
+		}
+	})
+	e.w.WriteHeader(http.StatusAccepted)
+}
+
+// answer takes out who waits for the client's response with this id.
+func (sess *session) answer(id string) chan<- json.RawMessage {
+	if sess == nil {
+		return nil
+	}
+	waiting := sess.answers[id]
+	delete(sess.answers, id)
+	return waiting
+}
+
+// track makes the call end when its client sends notifications/cancelled, and counts calls that end unanswered.
+func (e *exchange) track() (done func()) {
+	parent := e.r.Context()
+	ctx, cancel := context.WithCancelCause(parent)
+	e.r = e.r.WithContext(ctx)
+	id := string(e.id)
+	if e.session != nil && id != "" {
+		e.server.update(func() { e.session.running[id] = cancel })
+	}
+	return func() {
+		e.server.update(func() {
+			if e.session != nil {
+				delete(e.session.running, id)
+			}
+			if ctx.Err() != nil && !e.ended() && e.call.Name != "" {
+				e.server.ledger.cancelled[e.call.Name]++
+			}
+		})
+		cancel(nil)
+	}
+}
+
+// cancelled takes notifications/cancelled to the call that it names.
+func (e *exchange) cancelled() {
+	var params struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(e.msg.Params, &params) != nil || e.session == nil {
+		return
+	}
+	e.server.update(func() {
+		if cancel := e.session.running[string(params.RequestID)]; cancel != nil {
+			cancel(errCancelled)
+		}
+	})
+}

@@ -1,0 +1,35 @@
+package testkit
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// What the server writes as an event is what the client reads, and no input makes the client hang or fail otherwise than
+// at its end.
+func FuzzEvents(f *testing.F) {
+	for _, seed := range []string{"", "{}", "a\nb", "\n\n", ": comment", "data: x\n\n", " leading", "id: 1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		raw := newEventScanner(strings.NewReader(text))
+		for range strings.Count(text, "\n") + 1 {
+			if _, err := raw.next(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatalf("raw: %v", err)
+			}
+		}
+		if strings.Contains(text, "\r") {
+			return // JSON without line breaks has none
+		}
+		scanner := newEventScanner(strings.NewReader(event("7", text)))
+		got, err := scanner.next()
+		if want := (Event{ID: "7", Name: "message", Data: text}); err != nil || got != want {
+			t.Fatalf("%+v, %v, want %+v", got, err, want)
+		}
+		if _, err := scanner.next(); !errors.Is(err, io.EOF) {
+			t.Fatalf("after the event: %v", err)
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package testkit
+
+import (
+	"net/http"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Goroutines runs a package's tests and fails the run when a goroutine is left over. It is the whole of a TestMain:
+//
+//	func TestMain(m *testing.M) { testkit.Goroutines(m) }
+//
+// Connections that http.DefaultClient keeps, which SDKs use unless told otherwise, are closed first.
+func Goroutines(m *testing.M) { goleak.VerifyTestMain(tidyMain{m}) }
+
+// tidyMain closes what belongs to the process before goleak looks.
+type tidyMain struct{ m *testing.M }
+
+// Run implements goleak.TestingM.
+func (t tidyMain) Run() int {
+	code := t.m.Run()
+	http.DefaultClient.CloseIdleConnections()
+	return code
+}
+
+// NoGoroutineLeft fails the test when it ends with a goroutine that was not there when NoGoroutineLeft was called; it
+// waits a moment for those that are about to end. Call it first, so that it looks after every other cleanup.
+//
+// It cannot tell whose a goroutine is, and therefore refuses tests that are parallel or become so: testing runs those
+// while no other test is. Parallel tests rely on [Goroutines].
+func NoGoroutineLeft(tb testing.TB) {
+	tb.Helper()
+	tb.Setenv("TESTKIT_NO_GOROUTINE_LEFT", "1") // testing refuses Setenv and Parallel in the same test
+	before := goleak.IgnoreCurrent()
+	tb.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		goleak.VerifyNone(tb, before)
+	})
+}

@@ -1,0 +1,126 @@
+package testkit
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+//go:embed node/package-lock.json node/*.mjs
+var nodeFiles embed.FS
+
+var (
+	errNoNode  = errors.New("node is not installed")
+	errNoTools = errors.New("the npm packages in .tools/node are missing or not those of " +
+		"internal/testkit/node/package-lock.json: run tools/install-node.sh, as make test does")
+	errNoModule = errors.New("no go.mod here or above")
+)
+
+// Node returns the folder of the installed npm packages. Where Node or a package is missing, or the packages are not
+// those of the lock file, it skips the test and says what is missing; with CI=true that is a failure instead.
+func Node(tb testing.TB) string {
+	tb.Helper()
+	dir, err := nodeTools()
+	switch {
+	case errors.Is(err, errNoNode) || errors.Is(err, errNoTools):
+		if os.Getenv("CI") == "true" {
+			tb.Fatalf("testkit: %v", err)
+		}
+		tb.Skipf("testkit: left out: %v", err)
+	case err != nil:
+		tb.Fatalf("testkit: %v", err)
+	}
+	return dir
+}
+
+func nodeTools() (string, error) {
+	if _, err := exec.LookPath("node"); err != nil {
+		return "", errNoNode
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, ".tools", "node")
+	installed, err := os.ReadFile(filepath.Join(dir, "installed-lock.json"))
+	if err != nil {
+		return "", errNoTools
+	}
+	wanted, err := nodeFiles.ReadFile("node/package-lock.json")
+	if err != nil {
+		return "", fmt.Errorf("read the lock file: %w", err)
+	}
+	if !bytes.Equal(installed, wanted) {
+		return "", errNoTools
+	}
+	if err := writePrograms(filepath.Join(dir, "testkit")); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// moduleRoot returns the folder of the go.mod that governs the working directory, which for a test is its package's.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errNoModule
+		}
+		dir = parent
+	}
+}
+
+// writePrograms puts the programs where Node finds the packages they import: below the folder of node_modules. Tests of
+// several packages may do so at once, so each file appears whole or not at all.
+func writePrograms(dir string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("make a folder for the programs: %w", err)
+	}
+	programs, err := fs.Glob(nodeFiles, "node/*.mjs")
+	if err != nil {
+		return fmt.Errorf("list the programs: %w", err)
+	}
+	for _, program := range programs {
+		text, err := nodeFiles.ReadFile(program)
+		if err != nil {
+			return fmt.Errorf("read a program: %w", err)
+		}
+		to := filepath.Join(dir, strings.TrimPrefix(program, "node/"))
+		if old, err := os.ReadFile(to); err == nil && bytes.Equal(old, text) {
+			continue
+		}
+		if err := writeWhole(to, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeWhole(path string, text []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fmt.Errorf("write a program: %w", err)
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write a program: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return fmt.Errorf("write a program: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+// A client built with @modelcontextprotocol/sdk, which knows the old era only.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { elicit, run } from './driver.mjs';
+
+await run(async ({ url, era, headers, timeout }, hooks) => {
+  if (era !== 'old') {
+    throw new Error('this SDK knows the old era only');
+  }
+  const client = new Client({ name: 'testkit-v1', version: '1.0.0' }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, elicit);
+  client.fallbackNotificationHandler = async (message) => hooks.notification(message);
+  client.onerror = hooks.error;
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
+  await client.connect(transport, { timeout });
+  return {
+    info: () => ({ protocolVersion: transport.protocolVersion, server: client.getServerVersion() }),
+    listTools: () => client.listTools(),
+    callTool: ({ name, args, timeout }) => client.callTool({ name, arguments: args }, undefined, { timeout }),
+    request: ({ method, params, timeout }) => client.request({ method, params }, ResultSchema, { timeout }),
+    notify: ({ method, params }) => client.notification({ method, params }),
+    terminate: () => transport.terminateSession(),
+    close: () => client.close(),
+  };
+});

@@ -1,0 +1,34 @@
+// A client built with @modelcontextprotocol/client, which knows both eras.
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { elicit, run } from './driver.mjs';
+
+const newest = '2026-07-28';
+const modes = { old: 'legacy', new: { pin: newest }, auto: 'auto' };
+
+// anything is a schema that takes every result, for methods that the SDK does not know.
+const anything = { '~standard': { version: 1, vendor: 'testkit', validate: (value) => ({ value }) } };
+
+await run(async ({ url, era, versions, headers, timeout }, hooks) => {
+  const client = new Client(
+    { name: 'testkit-v2', version: '1.0.0' },
+    {
+      capabilities: { elicitation: {} },
+      versionNegotiation: { mode: modes[era] },
+      ...(versions ? { supportedProtocolVersions: versions } : {}),
+    },
+  );
+  client.setRequestHandler('elicitation/create', elicit);
+  client.fallbackNotificationHandler = async (message) => hooks.notification(message);
+  client.onerror = hooks.error;
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
+  await client.connect(transport, { timeout });
+  return {
+    info: () => ({ protocolVersion: client.getNegotiatedProtocolVersion(), server: client.getServerVersion() }),
+    listTools: () => client.listTools(),
+    callTool: ({ name, args, timeout }) => client.callTool({ name, arguments: args }, { timeout }),
+    request: ({ method, params, timeout }) => client.request({ method, params }, anything, { timeout }),
+    notify: ({ method, params }) => client.notification({ method, params }),
+    terminate: () => transport.terminateSession(),
+    close: () => client.close(),
+  };
+});

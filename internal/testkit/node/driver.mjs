@@ -1,0 +1,56 @@
+// Reads one command a line from stdin, has an SDK's client carry it out, and writes one line to stdout with what the
+// client's program gets: the result, or what was thrown. Ends with stdin.
+import { createInterface } from 'node:readline';
+
+const notifications = [];
+const errors = [];
+
+process.on('unhandledRejection', (reason) => errors.push(describe(reason)));
+
+// run drives an SDK: connect(options, hooks) resolves to a client whose other commands are functions of one argument.
+export async function run(connect) {
+  let client;
+  const hooks = {
+    notification: (message) => notifications.push(message),
+    error: (error) => errors.push(describe(error)),
+  };
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { command, number, ...args } = JSON.parse(line);
+    const reply = { number };
+    try {
+      if (command === 'connect') {
+        client = await connect(args, hooks);
+        reply.result = client.info();
+      } else if (client === undefined) {
+        throw new Error('not connected');
+      } else {
+        reply.result = (await client[command](args)) ?? null;
+      }
+    } catch (error) {
+      reply.error = describe(error);
+    }
+    reply.notifications = notifications.splice(0);
+    reply.errors = errors.splice(0);
+    process.stdout.write(JSON.stringify(reply) + '\n');
+  }
+  process.exit(0);
+}
+
+// elicit is what the user answers to every question.
+export const elicit = async () => ({ action: 'accept', content: { name: 'Ada' } });
+
+// describe turns whatever was thrown into JSON, and names what a program could tell it by.
+function describe(error, depth = 0) {
+  if (!(error instanceof Error)) {
+    return { class: typeof error, message: String(error) };
+  }
+  return {
+    class: error.constructor.name,
+    name: error.name,
+    message: error.message,
+    code: error.code === undefined ? undefined : String(error.code),
+    status: error.status,
+    data: error.data,
+    cause: error.cause === undefined || depth > 3 ? undefined : describe(error.cause, depth + 1),
+  };
+}

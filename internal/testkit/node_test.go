@@ -1,0 +1,181 @@
+package testkit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// recorder is a test that notes how it is ended.
+type recorder struct {
+	testing.TB
+
+	ended string
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Skipf(format string, args ...any) {
+	r.ended = "skipped: " + fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.ended = "failed: " + fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func TestNodeNamesWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module m\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, test := range []struct{ ci, path, want, names string }{
+		{"", os.Getenv("PATH"), "skipped: ", "npm packages in .tools/node"},
+		{"true", os.Getenv("PATH"), "failed: ", "npm packages in .tools/node"},
+		{"", dir, "skipped: ", "node is not installed"},
+		{"true", dir, "failed: ", "node is not installed"},
+	} {
+		t.Setenv("CI", test.ci)
+		t.Setenv("PATH", test.path)
+		r := &recorder{TB: t}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			testkit.Node(r)
+		}()
+		<-done
+		if !strings.HasPrefix(r.ended, test.want) || !strings.Contains(r.ended, test.names) {
+			t.Errorf("CI=%q: %q, want %q with %q in it", test.ci, r.ended, test.want, test.names)
+		}
+	}
+}
+
+func tsConnected(t *testing.T, sdk testkit.TSSDK, opts testkit.TSConnect) (context.Context, *testkit.TSClient) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*within)
+	t.Cleanup(cancel)
+	client := testkit.NodeClient(t, sdk)
+	info, err := client.Connect(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(info), opts.Era.Version()) {
+		t.Fatalf("connected with %s, want version %s", info, opts.Era.Version())
+	}
+	return ctx, client
+}
+
+func TestTypeScriptClients(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		sdk  testkit.TSSDK
+		opts testkit.TSConnect
+		// What the SDK throws on a JSON-RPC error, on a 503, on a timeout and on an unreachable server.
+		rpc, unavailable, timeout string
+	}{
+		{"v1, old era", testkit.TSv1, testkit.TSConnect{Era: testkit.OldEra}, "McpError", "StreamableHTTPError", "McpError"},
+		{"v2, old era", testkit.TSv2, testkit.TSConnect{Era: testkit.OldEra}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v2, new era", testkit.TSv2, testkit.TSConnect{Era: testkit.NewEra}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v2, negotiated", testkit.TSv2, testkit.TSConnect{Era: testkit.NewEra, Negotiate: true}, "ProtocolError", "SdkHttpError", "SdkError"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			test.opts.URL = srv.URL()
+			test.opts.Headers = map[string]string{"X-Test": "yes"}
+			ctx, client := tsConnected(t, test.sdk, test.opts)
+
+			list, err := client.ListTools(ctx)
+			if err != nil || !strings.Contains(string(list), testkit.OrderCreate) {
+				t.Errorf("listTools: %s, %v", list, err)
+			}
+			res, err := client.CallTool(ctx, testkit.GetField, `{"field_id":"F-1"}`, 0)
+			if err != nil || !strings.Contains(string(res), "F-1") {
+				t.Errorf("callTool: %s, %v", res, err)
+			}
+			if got := srv.Calls(testkit.GetField)[0].Header.Get("X-Test"); got != "yes" {
+				t.Errorf("X-Test: %q", got)
+			}
+			res, err = client.CallTool(ctx, testkit.Ask, "", 0)
+			if err != nil || !strings.Contains(string(res), "Ada") {
+				t.Errorf("ask: %s, %v", res, err)
+			}
+			res, err = client.Request(ctx, "x/invented", `{"a":1}`)
+			if err != nil || !strings.Contains(string(res), "x-invented") {
+				t.Errorf("x/invented: %s, %v", res, err)
+			}
+			if err := client.Notify(ctx, "notifications/x", `{}`); err != nil {
+				t.Errorf("notifications/x: %v", err)
+			}
+
+			srv.Next(testkit.GetField, testkit.RetryableError(),
+				testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.Hang())
+			_, err = client.CallTool(ctx, testkit.GetField, `{"field_id":"F-1"}`, 0)
+			var thrown *testkit.TSError
+			if !errors.As(err, &thrown) || thrown.Class != test.rpc || thrown.Code != "-32603" ||
+				!strings.Contains(string(thrown.Data), "1500") {
+				t.Errorf("JSON-RPC error: %v", err)
+			}
+			_, err = client.CallTool(ctx, testkit.GetField, `{"field_id":"F-1"}`, 0)
+			if !errors.As(err, &thrown) || thrown.Class != test.unavailable {
+				t.Errorf("503: %v", err)
+			}
+			_, err = client.CallTool(ctx, testkit.GetField, `{"field_id":"F-1"}`, 100*time.Millisecond)
+			if !errors.As(err, &thrown) || thrown.Class != test.timeout {
+				t.Errorf("timeout: %v", err)
+			}
+			if err := client.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTypeScriptClientWithoutAServer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	client := testkit.NodeClient(t, testkit.TSv1)
+	var thrown *testkit.TSError
+	if _, err := client.ListTools(ctx); !errors.As(err, &thrown) || thrown.Message != "not connected" {
+		t.Errorf("before connecting: %v", err)
+	}
+	if _, err := client.Connect(ctx, testkit.TSConnect{URL: "http://127.0.0.1:1/mcp"}); !errors.As(err, &thrown) {
+		t.Errorf("connect to nobody: %v", err)
+	}
+}
+
+func TestEverythingOverLoopback(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*within)
+	defer cancel()
+	client := testkit.NewClient(t, testkit.Everything(t), testkit.OldEra)
+	if _, err := client.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Call(ctx, "echo", `{"message":"m"}`)
+	if got := result(t, answer, err).Text(); got != "Echo: m" {
+		t.Errorf("echo: %q", got)
+	}
+	answer, err = client.Call(ctx, "get-env", `{}`)
+	var env map[string]string
+	if err := json.Unmarshal([]byte(result(t, answer, err).Text()), &env); err != nil {
+		t.Fatal(err)
+	}
+	if _, leaked := env["HOME"]; leaked || env["PORT"] != "0" {
+		t.Errorf("the server's environment: %v", env)
+	}
+}

@@ -1,0 +1,113 @@
+package testkit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// patience is how long a program may take to end by itself.
+const patience = 5 * time.Second
+
+// A process is a Node program in a process group of its own, which ends when it is closed.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  chan string // of stdout; closed at its end
+	stderr ending
+}
+
+// startNode runs a program in a folder with no environment but PATH and what is given.
+func startNode(dir string, env []string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command("node", args...), lines: make(chan string)}
+	p.cmd.Dir = dir
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot")}, env...)
+	p.cmd.Stderr = &p.stderr
+	ownGroup(p.cmd)
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("testkit: start node: %w", err)
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("testkit: start node: %w", err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("testkit: start node: %w", err)
+	}
+	p.stdin = stdin
+	go func() {
+		defer close(p.lines)
+		reader := bufio.NewReader(stdout)
+		for {
+			line, err := reader.ReadString('\n')
+			if err != nil {
+				return // the program has ended, or close has
+			}
+			p.lines <- strings.TrimSuffix(line, "\n")
+		}
+	}()
+	return p, nil
+}
+
+var errNodeEnded = errors.New("the program has ended")
+
+// line returns the next line of stdout.
+func (p *process) line(ctx context.Context) (string, error) {
+	select {
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", fmt.Errorf("testkit: node: %w: %s", errNodeEnded, &p.stderr)
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", fmt.Errorf("testkit: node: %w: %s", context.Cause(ctx), &p.stderr)
+	}
+}
+
+// drain takes and forgets what is written to stdout until its end.
+func (p *process) drain() {
+	for range p.lines {
+	}
+}
+
+// close ends the program: by closing its stdin, as the programs here expect, or after a while by ending its process
+// group. It waits for the end.
+func (p *process) close() {
+	_ = p.stdin.Close() // it may have ended already
+	timer := time.AfterFunc(patience, func() { endGroup(p.cmd) })
+	defer timer.Stop()
+	p.drain()
+	_ = p.cmd.Wait() // however it ended, it has
+}
+
+// ending keeps the end of what is written to it. It is safe for concurrent use.
+type ending struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements [io.Writer].
+func (e *ending) Write(p []byte) (int, error) {
+	const size = 16 << 10
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.text = append(e.text, p[max(0, len(p)-size):]...)
+	e.text = slices.Delete(e.text, 0, max(0, len(e.text)-size))
+	return len(p), nil
+}
+
+// String returns the end of what was written.
+func (e *ending) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(e.text)
+}

@@ -1,0 +1,198 @@
+package testkit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A session is one client of the old era.
+type session struct {
+	messages []string                           // sent on the GET stream so far; an event's id is its index plus one
+	readers  int                                // open GET streams
+	running  map[string]context.CancelCauseFunc // calls that may be cancelled, by request id
+	answers  map[string]chan json.RawMessage    // who waits for the client's response, by the id of the server's request
+}
+
+// A stream is an open subscriptions/listen request of the new era.
+type stream struct {
+	id       json.RawMessage // the request's
+	messages []string
+}
+
+// unsessioned is the key of the one session that clients share when the server hands out none.
+const unsessioned = ""
+
+// newSession begins a session and returns its id.
+func (s *Server) newSession() string {
+	id := unsessioned
+	if s.sessioned {
+		id = rand.Text()
+	}
+	s.update(func() { s.session(id) })
+	return id
+}
+
+// session returns the session with this id, made if need be. The caller holds the lock.
+func (s *Server) session(id string) *session {
+	sess := s.sessions[id]
+	if sess == nil {
+		sess = &session{
+			running: make(map[string]context.CancelCauseFunc),
+			answers: make(map[string]chan json.RawMessage),
+		}
+		s.sessions[id] = sess
+	}
+	return sess
+}
+
+// ForgetSessions forgets every session so far: further requests with one of them are answered with 404, and a new
+// initialize works. Calls that are under way go on.
+func (s *Server) ForgetSessions() {
+	s.update(func() { clear(s.sessions) })
+}
+
+// known finds the session that r names. In a server without sessions there is always one.
+func (s *Server) known(r *http.Request) (*session, int) {
+	id := r.Header.Get(headerSession)
+	if id == "" && s.sessioned {
+		return nil, http.StatusBadRequest
+	}
+	var sess *session
+	s.update(func() {
+		if !s.sessioned {
+			sess = s.session(unsessioned)
+			return
+		}
+		sess = s.sessions[id]
+	})
+	if sess == nil {
+		return nil, http.StatusNotFound
+	}
+	return sess, http.StatusOK
+}
+
+// Notify sends a message on every stream that is open, or, in the old era, will be opened again with Last-Event-ID.
+// The message goes out as it is given.
+func (s *Server) Notify(message string) {
+	s.update(func() {
+		for _, sess := range s.sessions {
+			sess.messages = append(sess.messages, message)
+		}
+		for st := range s.streams {
+			st.messages = append(st.messages, message)
+		}
+	})
+}
+
+// SetTools replaces the tools that [WithTools] has added and tells every open stream that the list has changed.
+func (s *Server) SetTools(tools ...Tool) {
+	plain := `{"jsonrpc":"2.0","method":"` + notifyToolsChanged + `"}`
+	s.update(func() {
+		s.tools = append(builtinTools(), tools...)
+		for _, sess := range s.sessions {
+			sess.messages = append(sess.messages, plain)
+		}
+		for st := range s.streams {
+			st.messages = append(st.messages, `{"jsonrpc":"2.0","method":"`+notifyToolsChanged+
+				`","params":{"_meta":{"`+metaSubscription+`":`+string(st.id)+`}}}`)
+		}
+	})
+}
+
+// serveStream answers GET: what the server says of its own accord, from the event after Last-Event-ID on.
+func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
+	if !accepts(r, typeSSE) {
+		http.Error(w, "Not Acceptable: Accept must contain text/event-stream", http.StatusNotAcceptable)
+		return
+	}
+	sess, status := s.known(r)
+	if status != http.StatusOK {
+		refuseSession(w, status)
+		return
+	}
+	var from int
+	s.update(func() {
+		sess.readers++
+		from = len(sess.messages)
+	})
+	defer s.update(func() { sess.readers-- })
+	if last, err := strconv.Atoi(r.Header.Get(headerLastEventID)); err == nil {
+		from = min(max(last, 0), from)
+	}
+	s.pump(newEvents(w), r, from, true, func() []string { return sess.messages })
+}
+
+// serveListen answers subscriptions/listen with a stream that lasts until the client closes it.
+func (s *Server) serveListen(e *exchange) {
+	st := &stream{id: e.id}
+	var params struct {
+		Notifications json.RawMessage `json:"notifications"`
+	}
+	_ = json.Unmarshal(e.params, &params) // a missing member becomes {}
+	if params.Notifications == nil {
+		params.Notifications = json.RawMessage("{}")
+	}
+	s.update(func() { s.streams[st] = struct{}{} })
+	defer s.update(func() { delete(s.streams, st) })
+	out := newEvents(e.w)
+	out.send("", `{"jsonrpc":"2.0","method":"`+notifyListening+`","params":{"_meta":{"`+metaSubscription+`":`+
+		string(e.id)+`},"notifications":`+string(params.Notifications)+`}}`)
+	s.pump(out, e.r, 0, false, func() []string { return st.messages })
+}
+
+// pump sends messages from an index on, and those that come, until the client or the server goes.
+func (s *Server) pump(out *events, r *http.Request, from int, numbered bool, messages func() []string) {
+	out.begin()
+	for {
+		var fresh []string
+		changed := s.read(func() { fresh = slices.Clone(messages()[from:]) })
+		for _, message := range fresh {
+			from++
+			id := ""
+			if numbered {
+				id = strconv.Itoa(from)
+			}
+			out.send(id, message)
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// serveDelete ends a session.
+func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request) {
+	if _, status := s.known(r); status != http.StatusOK {
+		refuseSession(w, status)
+		return
+	}
+	s.update(func() { delete(s.sessions, r.Header.Get(headerSession)) })
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuseSession says that a request names no session or an unknown one, as servers built with the Go SDK do.
+func refuseSession(w http.ResponseWriter, status int) {
+	if status == http.StatusNotFound {
+		http.Error(w, "session not found", status)
+		return
+	}
+	http.Error(w, "Bad Request: Mcp-Session-Id header is required", status)
+}
+
+func accepts(r *http.Request, mediaType string) bool {
+	for value := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		name, _, _ := strings.Cut(value, ";")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case mediaType, "*/*":
+			return true
+		}
+	}
+	return false
+}

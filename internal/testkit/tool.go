@@ -1,0 +1,254 @@
+package testkit
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The tools that every [Server] has.
+const (
+	GetField    = "get_field"    // reads; takes field_id
+	OrderCreate = "order_create" // writes; takes reference and amount, and may take currency, note and items
+	OrderGet    = "order_get"    // reads; takes reference; says how many times the order was created
+	Echo        = "echo"         // reads; takes message and returns it
+	Ask         = "ask"          // asks the user: elicitation/create in the old era, input_required in the new
+	Progress    = "progress"     // takes count (3) and gapMs (0), and reports progress that often
+)
+
+// A Tool is what a test adds to a [Server].
+type Tool struct {
+	// Name is what tools/call names.
+	Name string
+	// Definition is the JSON object that tools/list shows. Empty means an object schema without properties.
+	Definition string
+	// Result returns the JSON of the result for a call's arguments, which are JSON or nil. Nil means a text block "ok".
+	Result func(arguments json.RawMessage) string
+
+	effect func(s *Server, arguments json.RawMessage) // changes the server's state, under its lock
+	serve  func(e *exchange)                          // answers where Result cannot
+}
+
+func find(tools []Tool, name string) *Tool {
+	i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &tools[i]
+}
+
+func (s *Server) currentTools() []Tool {
+	var tools []Tool
+	s.read(func() { tools = slices.Clone(s.tools) })
+	return tools
+}
+
+func definitions(tools []Tool) json.RawMessage {
+	list := make([]string, len(tools))
+	for i, t := range tools {
+		list[i] = t.Definition
+		if list[i] == "" {
+			list[i] = object("name", t.Name, "inputSchema", json.RawMessage(`{"type":"object"}`))
+		}
+	}
+	return json.RawMessage("[" + strings.Join(list, ",") + "]")
+}
+
+func builtinTools() []Tool {
+	return []Tool{
+		{
+			Name: GetField,
+			Definition: `{"name":"get_field","title":"Get a field","description":"Returns a field.",` +
+				`"inputSchema":{"type":"object","properties":{"field_id":{"type":"string","minLength":1,` +
+				`"description":"The field's id."}},"required":["field_id"],"additionalProperties":false},` +
+				`"annotations":{"readOnlyHint":true}}`,
+			Result: func(arguments json.RawMessage) string {
+				return textAndStructure(object("field_id", member(arguments, "field_id"), "name", "North", "hectares", 16.2))
+			},
+		},
+		{
+			Name: OrderCreate,
+			Definition: `{"name":"order_create","title":"Create an order","description":"Creates an order.",` +
+				`"inputSchema":{"type":"object","properties":{"reference":{"type":"string","minLength":1},` +
+				`"amount":{"type":"number","exclusiveMinimum":0},"currency":{"enum":["EUR","USD"]},` +
+				`"note":{"type":"string","maxLength":200},"items":{"type":"array","items":{"type":"object",` +
+				`"properties":{"sku":{"type":"string"},"quantity":{"type":"integer","minimum":1}},` +
+				`"required":["sku","quantity"],"additionalProperties":false}}},` +
+				`"required":["reference","amount"],"additionalProperties":false},` +
+				`"annotations":{"readOnlyHint":false,"idempotentHint":false}}`,
+			Result: func(arguments json.RawMessage) string {
+				return textAndStructure(object("reference", member(arguments, "reference"), "status", "created"))
+			},
+			effect: func(s *Server, arguments json.RawMessage) {
+				var order struct {
+					Reference string `json:"reference"`
+				}
+				_ = json.Unmarshal(arguments, &order) // an unreadable reference is the empty one
+				s.orders[order.Reference]++
+			},
+		},
+		{
+			Name: OrderGet,
+			Definition: `{"name":"order_get","title":"Get an order","description":"Returns an order.",` +
+				`"inputSchema":{"type":"object","properties":{"reference":{"type":"string","minLength":1}},` +
+				`"required":["reference"],"additionalProperties":false},"annotations":{"readOnlyHint":true}}`,
+			serve: (*exchange).getOrder,
+		},
+		{
+			Name: Echo,
+			Definition: `{"name":"echo","description":"Returns the message.","inputSchema":{"type":"object",` +
+				`"properties":{"message":{"type":"string"}},"required":["message"]},"annotations":{"readOnlyHint":true}}`,
+			Result: func(arguments json.RawMessage) string {
+				var args struct {
+					Message string `json:"message"`
+				}
+				_ = json.Unmarshal(arguments, &args) // an unreadable message is the empty one
+				return TextResult(args.Message)
+			},
+		},
+		{
+			Name:       Ask,
+			Definition: `{"name":"ask","description":"Asks the user for a name.","inputSchema":{"type":"object"}}`,
+			serve:      (*exchange).ask,
+		},
+		{
+			Name: Progress,
+			Definition: `{"name":"progress","description":"Reports progress.","inputSchema":{"type":"object",` +
+				`"properties":{"count":{"type":"integer","minimum":0},"gapMs":{"type":"integer","minimum":0}}},` +
+				`"annotations":{"readOnlyHint":true}}`,
+			serve: (*exchange).progress,
+		},
+	}
+}
+
+// TextResult returns the JSON of a tool result with one text block.
+func TextResult(text string) string {
+	return `{"content":[` + object("type", "text", "text", text) + `]}`
+}
+
+// ErrorResult returns the JSON of a tool result with one text block and isError.
+func ErrorResult(text string) string {
+	return `{"content":[` + object("type", "text", "text", text) + `],"isError":true}`
+}
+
+func textAndStructure(structure string) string {
+	return `{"content":[` + object("type", "text", "text", structure) + `],"structuredContent":` + structure + `}`
+}
+
+// member returns a member of a JSON object; null if there is none.
+func member(raw json.RawMessage, name string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || members[name] == nil {
+		return json.RawMessage("null")
+	}
+	return members[name]
+}
+
+// callTool answers tools/call.
+func (e *exchange) callTool() {
+	switch {
+	case e.tool == nil:
+		e.refuse(http.StatusOK, codeInvalidParams, "Unknown tool: "+e.call.Name, "")
+	case e.tool.serve != nil:
+		e.tool.serve(e)
+	default:
+		e.answer(e.plainResult())
+	}
+}
+
+// plainResult returns what the tool answers when all is well.
+func (e *exchange) plainResult() string {
+	if e.tool == nil || e.tool.Result == nil {
+		return e.result(TextResult("ok"))
+	}
+	return e.result(e.tool.Result(e.call.Arguments))
+}
+
+func (e *exchange) getOrder() {
+	var args struct {
+		Reference string `json:"reference"`
+	}
+	_ = json.Unmarshal(e.call.Arguments, &args) // an unreadable reference is the empty one
+	times := e.server.Orders(args.Reference)
+	if times == 0 {
+		e.answer(e.result(ErrorResult("order " + args.Reference + " not found")))
+		return
+	}
+	e.answer(e.result(textAndStructure(object("reference", args.Reference, "status", "created", "times", times))))
+}
+
+const question = `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object",` +
+	`"properties":{"name":{"type":"string"}},"required":["name"]}}`
+
+// ask puts a question to the client's user, and returns the client's answer as text.
+func (e *exchange) ask() {
+	const key, state = "name", "asked"
+	if e.era == NewEra {
+		if e.call.InputResponses != nil && e.call.RequestState == state {
+			e.answer(e.result(TextResult(string(member(e.call.InputResponses, key)))))
+			return
+		}
+		e.answer(`{"resultType":"input_required","inputRequests":{"` + key + `":{"method":"` + methodElicit +
+			`","params":` + question + `}},"requestState":"` + state + `"}`)
+		return
+	}
+	waiting := make(chan json.RawMessage, 1)
+	var id string
+	e.server.update(func() {
+		e.server.asked++
+		id = quote("ask-" + strconv.Itoa(e.server.asked))
+		e.session.answers[id] = waiting
+	})
+	defer e.server.update(func() { delete(e.session.answers, id) })
+
+	out := newEvents(e.w)
+	out.send("", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+methodElicit+`","params":`+question+`}`)
+	select {
+	case answer := <-waiting:
+		e.answered = true
+		out.send("", envelope(e.id, `"result":`+TextResult(string(answer))))
+	case <-e.ctx().Done():
+	}
+}
+
+// progress reports progress to a client that asked for it, then answers.
+func (e *exchange) progress() {
+	args := struct {
+		Count int `json:"count"`
+		GapMS int `json:"gapMs"`
+	}{Count: 3}
+	_ = json.Unmarshal(e.call.Arguments, &args) // the defaults stand
+	out := newEvents(e.w)
+	for i := range args.Count {
+		if !pause(e.ctx(), time.Duration(args.GapMS)*time.Millisecond) {
+			return
+		}
+		if token := e.call.Meta.ProgressToken; token != nil {
+			out.send("", `{"jsonrpc":"2.0","method":"`+notifyProgress+`","params":`+
+				object("progressToken", token, "progress", i+1, "total", args.Count)+`}`)
+		}
+	}
+	e.answered = true
+	done := e.result(TextResult("done"))
+	if out.begun {
+		out.send("", envelope(e.id, `"result":`+done))
+		return
+	}
+	e.answer(done)
+}
+
+// pause waits, and reports whether ctx lasted that long.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,204 @@
+package testkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A TSSDK is a TypeScript SDK.
+type TSSDK string
+
+const (
+	// TSv1 is @modelcontextprotocol/sdk, which knows the old era only.
+	TSv1 TSSDK = "client-v1.mjs"
+	// TSv2 is @modelcontextprotocol/client, which knows both.
+	TSv2 TSSDK = "client-v2.mjs"
+)
+
+// A TSClient is a program that uses a TypeScript SDK's client. One command runs at a time. It answers every elicitation
+// with {"action":"accept","content":{"name":"Ada"}}.
+type TSClient struct {
+	mu            sync.Mutex
+	process       *process
+	number        int // of the last command
+	notifications []json.RawMessage
+	errors        []TSError
+}
+
+// A TSConnect says how a [TSClient] connects.
+type TSConnect struct {
+	URL string
+	Era Era
+	// Negotiate lets TSv2 find out the era itself instead of insisting on Era.
+	Negotiate bool
+	// Versions are the protocol versions that TSv2 offers in the old era; the default is the SDK's.
+	Versions []string
+	// Headers are sent with every request.
+	Headers map[string]string
+	// Timeout of the handshake; the default is the SDK's 60 s.
+	Timeout time.Duration
+}
+
+// A TSError is what the SDK threw at its program.
+type TSError struct {
+	Class   string          `json:"class"` // of the object: McpError, StreamableHTTPError, ProtocolError, SdkHttpError, ...
+	Name    string          `json:"name"`
+	Message string          `json:"message"`
+	Code    string          `json:"code"`   // numbers in decimal; empty without one
+	Status  int             `json:"status"` // of HTTP; zero without one
+	Data    json.RawMessage `json:"data"`
+	Cause   *TSError        `json:"cause"`
+}
+
+// Error implements error.
+func (e *TSError) Error() string { return fmt.Sprintf("%s (code %q): %s", e.Class, e.Code, e.Message) }
+
+// NodeClient starts a program that uses an SDK's client; it ends with the test. See [Node] for what happens where Node is
+// missing.
+func NodeClient(tb testing.TB, sdk TSSDK) *TSClient {
+	tb.Helper()
+	dir := Node(tb)
+	p, err := startNode(dir, nil, filepath.Join("testkit", string(sdk)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { p.close() })
+	return &TSClient{process: p}
+}
+
+// Connect connects the client. The result is {"protocolVersion", "server"}. Like those of the other commands, the error
+// is a [*TSError] where the SDK threw.
+func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage, error) {
+	era := "old"
+	switch {
+	case opts.Negotiate:
+		era = "auto"
+	case opts.Era == NewEra:
+		era = "new"
+	}
+	return c.do(ctx, "connect", opts.Timeout, map[string]any{
+		"url": opts.URL, "era": era, "versions": opts.Versions, "headers": opts.Headers,
+	})
+}
+
+// ListTools returns what the SDK's listTools returns.
+func (c *TSClient) ListTools(ctx context.Context) (json.RawMessage, error) {
+	return c.do(ctx, "listTools", 0, nil)
+}
+
+// CallTool returns what the SDK's callTool returns. The arguments are JSON, or empty; the timeout is the SDK's own when
+// it is zero.
+func (c *TSClient) CallTool(ctx context.Context, name, arguments string, timeout time.Duration) (json.RawMessage, error) {
+	return c.do(ctx, "callTool", timeout, map[string]any{"name": name, "args": optional(arguments)})
+}
+
+// Request sends any request; params are JSON, or empty.
+func (c *TSClient) Request(ctx context.Context, method, params string) (json.RawMessage, error) {
+	return c.do(ctx, "request", 0, map[string]any{"method": method, "params": optional(params)})
+}
+
+// Notify sends any notification; params are JSON, or empty.
+func (c *TSClient) Notify(ctx context.Context, method, params string) error {
+	_, err := c.do(ctx, "notify", 0, map[string]any{"method": method, "params": optional(params)})
+	return err
+}
+
+// Terminate ends the session with DELETE.
+func (c *TSClient) Terminate(ctx context.Context) error {
+	_, err := c.do(ctx, "terminate", 0, nil)
+	return err
+}
+
+// Close closes the SDK's client; the program lives on and may connect again.
+func (c *TSClient) Close(ctx context.Context) error {
+	_, err := c.do(ctx, "close", 0, nil)
+	return err
+}
+
+// Notifications returns the notifications that had arrived when the last command ended, oldest first.
+func (c *TSClient) Notifications() []json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.notifications)
+}
+
+// Errors returns what the SDK had told its onerror handler when the last command ended, oldest first.
+func (c *TSClient) Errors() []TSError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.errors)
+}
+
+// optional returns raw JSON, or nil where there is none, so that JavaScript sees no member at all.
+func optional(raw string) any {
+	if raw == "" {
+		return nil
+	}
+	return json.RawMessage(raw)
+}
+
+// do has the program carry out a command.
+func (c *TSClient) do(ctx context.Context, command string, timeout time.Duration, args map[string]any) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.number++
+	msg := map[string]any{"command": command, "number": c.number}
+	if timeout > 0 {
+		msg["timeout"] = timeout.Milliseconds()
+	}
+	for name, value := range args {
+		if value != nil {
+			msg[name] = value
+		}
+	}
+	line, err := json.Marshal(msg)
+	if err != nil {
+		return nil, fmt.Errorf("testkit: %s: %w", command, err)
+	}
+	if _, err := c.process.stdin.Write(append(line, '\n')); err != nil {
+		return nil, fmt.Errorf("testkit: %s: %w: %s", command, err, &c.process.stderr)
+	}
+	reply, err := c.reply(ctx)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("testkit: %s: %w", command, err)
+	case reply.Error != nil:
+		return nil, reply.Error
+	default:
+		return reply.Result, nil
+	}
+}
+
+// A tsReply is what the program says of a command.
+type tsReply struct {
+	Number        int               `json:"number"`
+	Result        json.RawMessage   `json:"result"`
+	Error         *TSError          `json:"error"`
+	Notifications []json.RawMessage `json:"notifications"`
+	Errors        []TSError         `json:"errors"`
+}
+
+// reply waits for the reply to the last command, past those to commands whose context has ended before.
+func (c *TSClient) reply(ctx context.Context) (tsReply, error) {
+	for {
+		line, err := c.process.line(ctx)
+		if err != nil {
+			return tsReply{}, err
+		}
+		var reply tsReply
+		if err := json.Unmarshal([]byte(line), &reply); err != nil {
+			return tsReply{}, fmt.Errorf("decode %.200q: %w", line, err)
+		}
+		c.notifications = append(c.notifications, reply.Notifications...)
+		c.errors = append(c.errors, reply.Errors...)
+		if reply.Number == c.number {
+			return reply, nil
+		}
+	}
+}
