@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// AppendResult appends the response with the given id and result, which is JSON.
+func AppendResult(dst []byte, id ID, result []byte) []byte {
+	dst = appendEnvelope(dst, id)
+	dst = append(dst, `,"result":`...)
+	dst = append(dst, result...)
+	return append(dst, '}')
+}
+
+// AppendError appends the error response with the given id, code, message and data,
+// which is JSON. Without data or id (that of the request could not be read) the
+// member is left out.
+func AppendError(dst []byte, id ID, code int, message string, data []byte) []byte {
+	dst = appendEnvelope(dst, id)
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = json.AppendQuote(dst, message)
+	if len(data) > 0 {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, data...)
+	}
+	return append(dst, "}}"...)
+}
+
+func appendEnvelope(dst []byte, id ID) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if id.IsZero() {
+		return dst
+	}
+	dst = append(dst, `,"id":`...)
+	return append(dst, id...)
+}
+
+// Edit replaces the bytes at a place in a text. A place of no length is where the
+// replacement is put in.
+type Edit struct {
+	At   Span
+	With []byte
+}
+
+// Splice appends text to dst with the edits made, and with everything between them
+// as it is. The edits do not overlap; Splice sorts them by place, and leaves those at
+// the same place in their order.
+func Splice(dst, text []byte, edits ...Edit) []byte {
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.At.Start, b.At.Start) })
+	done := 0
+	for _, e := range edits {
+		dst = append(dst, text[done:e.At.Start]...)
+		dst = append(dst, e.With...)
+		done = e.At.End
+	}
+	return append(dst, text[done:]...)
+}
+
+// SpliceID appends the message text to dst with its id replaced, so that an answer
+// goes back with the id that the client sent. The old one stands in the span at.
+func SpliceID(dst, text []byte, at Span, id ID) []byte {
+	return Splice(dst, text, Edit{At: at, With: id})
+}

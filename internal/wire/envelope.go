@@ -1,0 +1,343 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// Kind says what a message is.
+type Kind uint8
+
+// The kinds of messages.
+const (
+	Invalid      Kind = iota // none of the others
+	Request                  // has a method and an id
+	Notification             // has a method and no id
+	Response                 // has an id and a result or an error
+)
+
+// String returns the word of JSON-RPC for the kind.
+func (k Kind) String() string {
+	switch k {
+	case Request:
+		return "request"
+	case Notification:
+		return "notification"
+	case Response:
+		return "response"
+	default:
+		return "invalid"
+	}
+}
+
+// Methods whose params the gateway has to look into.
+const (
+	MethodInitialize    = "initialize"
+	MethodDiscover      = "server/discover"
+	MethodToolsList     = "tools/list"
+	MethodToolsCall     = "tools/call"
+	MethodPromptsGet    = "prompts/get"
+	MethodResourcesRead = "resources/read"
+	MethodCancelled     = "notifications/cancelled"
+	MethodProgress      = "notifications/progress"
+	MethodToolsChanged  = "notifications/tools/list_changed"
+)
+
+// Message is a client's message. Its byte slices are parts of Raw and are valid as
+// long as Raw is; its strings are copies. A Message can be used for one [Parse]
+// after another, which spares allocations, but not for two at once.
+type Message struct {
+	Raw    []byte // the whole text
+	Kind   Kind
+	ID     ID   // as it was spelled
+	IDAt   Span // where it stands in Raw
+	Method string
+	// Name is what the method is called for: params.uri of resources/read, else
+	// params.name. It is empty when that is missing or not a string.
+	Name string
+
+	Params    []byte // an object or array, or nil
+	Arguments []byte // params.arguments, of any type, or nil
+	Result    []byte // of a response
+	Error     []byte // of a response
+
+	Meta   []byte // params._meta, of any type, or nil
+	MetaAt Span
+	// ProgressToken is params._meta.progressToken, and of a progress notification
+	// params.progressToken; of any type, or nil.
+	ProgressToken   []byte
+	ProgressTokenAt Span
+	// RequestID is params.requestId of a cancelled notification; of any type, or nil.
+	RequestID   ID
+	RequestIDAt Span
+
+	// ProtocolVersion is the version that _meta states; empty when that is missing
+	// or not a string.
+	ProtocolVersion    string
+	ClientInfo         []byte // of _meta; of any type, or nil
+	ClientCapabilities []byte // of _meta; of any type, or nil
+
+	reader reader
+}
+
+// reader is what Parse needs besides the message, kept from text to text.
+type reader struct {
+	lex       lexer
+	at        tracker
+	names     nameSet
+	objects   [MaxDepth + 1]int // by depth: the offset at which the open object begins
+	spans     [memberResultMetaRecord + 1]Span
+	scratch   []byte
+	duplicate Span // the first name that stood twice in its object
+
+	last struct{ method, name, version string } // see Message.text
+}
+
+// Parse reads the client's message body into m. The caller has bounded the length
+// of body, and leaves it alone as long as m is in use.
+//
+// A text that is not one JSON text in UTF-8 is refused with [CodeParseError].
+// [CodeInvalidRequest] refuses what is JSON and still no message: a name that
+// stands twice in any object, more than [MaxDepth] levels, a batch, an id that is
+// neither string nor integer, a jsonrpc member other than "2.0", a method that is no
+// string, params that are neither object nor array, both or none of method, result
+// and error.
+//
+// The error is always an [*Error]. m.ID is then the id to answer with: it is set
+// only if the id can be read and nothing is wrong with it or with any name.
+func Parse(body []byte, m *Message) error {
+	m.reset(body)
+	if len(body) > maxText {
+		return &Error{Code: CodeInvalidRequest, Message: "the message is longer than 2 GiB"}
+	}
+	if err := m.reader.read(body); err != nil {
+		return refuse(body, err)
+	}
+	if dup := m.reader.duplicate; !dup.IsZero() {
+		pointer := pointerAt(body, dup.Start)
+		return &Error{
+			Code:    CodeInvalidRequest,
+			Message: fmt.Sprintf("the member %s stands twice in its object, the second time at byte %d", pointer, dup.Start),
+			Pointer: pointer,
+			Offset:  dup.Start,
+		}
+	}
+	return m.fill()
+}
+
+// reset empties m but keeps what saves allocations.
+func (m *Message) reset(body []byte) {
+	m.Raw, m.Kind, m.ID, m.IDAt = body, Invalid, nil, Span{}
+	m.Params, m.Arguments, m.Result, m.Error = nil, nil, nil, nil
+	m.Meta, m.MetaAt, m.ProgressToken, m.ProgressTokenAt = nil, Span{}, nil, Span{}
+	m.RequestID, m.RequestIDAt = nil, Span{}
+	m.ClientInfo, m.ClientCapabilities = nil, nil
+	keep(&m.reader.last.method, &m.Method)
+	keep(&m.reader.last.name, &m.Name)
+	keep(&m.reader.last.version, &m.ProtocolVersion)
+	m.reader.reset(body)
+}
+
+// keep moves the string of the last message to where [Message.text] finds it,
+// unless it is too long to be held on to.
+func keep(old, field *string) {
+	if *field != "" && len(*field) <= maxPointer {
+		*old = *field
+	}
+	*field = ""
+}
+
+func (r *reader) reset(body []byte) {
+	r.lex = lexer{strict: true}
+	r.at.reset()
+	r.names.reset(body)
+	clear(r.spans[:])
+	r.duplicate = Span{}
+}
+
+// read checks the whole text and notes where the known members stand. It goes on
+// after a repeated name, because a text that turns out not to be JSON is called
+// that.
+func (r *reader) read(body []byte) error {
+	for r.lex.pos < len(body) {
+		tok, _ := r.lex.next(body[r.lex.pos:])
+		switch tok {
+		case tokenError:
+			return r.lex.err
+		case tokenMore:
+		case tokenName:
+			r.name(body)
+		case tokenObject:
+			r.objects[r.lex.depth] = r.lex.start
+			r.value(tok)
+		default:
+			r.value(tok)
+		}
+	}
+	return r.lex.end()
+}
+
+func (r *reader) name(body []byte) {
+	start, end := r.lex.start, r.lex.pos
+	if r.duplicate.IsZero() && !r.names.add(r.objects[r.lex.depth], start, end, r.lex.escaped) {
+		r.duplicate = Span{Start: start, End: end}
+	}
+	in := r.at.container(&r.lex)
+	if in == memberOther {
+		return
+	}
+	name := body[start+1 : end-1]
+	if r.lex.escaped {
+		r.scratch = append(r.scratch[:0], unquote(body[start:end])...)
+		name = r.scratch
+	}
+	r.at.next = in.child(name)
+}
+
+func (r *reader) value(tok token) {
+	if m, at := r.at.value(&r.lex, tok); m != memberOther {
+		r.spans[m] = at
+	}
+}
+
+// refuse turns what the lexer says into the answer for the client.
+func refuse(body []byte, err error) error {
+	bad, ok := err.(*SyntaxError) //nolint:errorlint // the lexer returns nothing else, and does not wrap
+	if !ok {
+		return err
+	}
+	e := &Error{Code: CodeParseError, Pointer: pointerAt(body, bad.Offset), Offset: bad.Offset}
+	if bad.Problem == TooDeep {
+		e.Code = CodeInvalidRequest
+	}
+	e.Message = "the message is not JSON: "
+	switch bad.Problem {
+	case TooDeep:
+		e.Message = "the message has "
+	case NotUTF8:
+		e.Message = "the message is not UTF-8: "
+	default:
+	}
+	e.Message += bad.Error()
+	if bad.Problem == Unexpected && bad.Offset < len(body) {
+		e.Message = fmt.Sprintf("the message is not JSON: unexpected character %q at byte %d", body[bad.Offset], bad.Offset)
+	}
+	if e.Pointer != "" {
+		e.Message += ", in " + e.Pointer
+	}
+	return e
+}
+
+// fill judges the envelope and sets the fields of m.
+func (m *Message) fill() error {
+	at := &m.reader.spans
+	if root := at[memberRoot].Of(m.Raw); len(root) == 0 || root[0] != '{' { // a number has no end of its own
+		return notObject(root)
+	}
+	if id := ID(at[memberID].Of(m.Raw)); !id.IsZero() {
+		if what := id.problem(); what != "" {
+			return m.invalid(memberID, "/id", "the id is "+what+"; it must be a string or an integer")
+		}
+		m.ID, m.IDAt = id, at[memberID]
+	}
+	if string(at[memberJSONRPC].Of(m.Raw)) != `"2.0"` {
+		return m.invalid(memberJSONRPC, "/jsonrpc", `the member jsonrpc must be "2.0"`)
+	}
+	method, params := at[memberMethod].Of(m.Raw), at[memberParams].Of(m.Raw)
+	if len(method) > 0 && method[0] != '"' {
+		return m.invalid(memberMethod, "/method", "the method must be a string")
+	}
+	if len(params) > 0 && params[0] != '{' && params[0] != '[' {
+		return m.invalid(memberParams, "/params", "params must be an object or an array")
+	}
+	m.Params, m.Result, m.Error = params, at[memberResult].Of(m.Raw), at[memberError].Of(m.Raw)
+	if err := m.classify(method != nil); err != nil {
+		return err
+	}
+	m.Method = m.text(m.reader.last.method, memberMethod)
+	m.fillParams()
+	return nil
+}
+
+func notObject(root []byte) error {
+	if len(root) > 0 && root[0] == '[' {
+		return &Error{Code: CodeInvalidRequest, Message: "the message is a batch; send each message on its own"}
+	}
+	return &Error{Code: CodeInvalidRequest, Message: "the message is not a JSON object"}
+}
+
+// classify sets m.Kind.
+func (m *Message) classify(hasMethod bool) error {
+	answers := 0
+	if m.Result != nil {
+		answers++
+	}
+	if m.Error != nil {
+		answers++
+	}
+	switch {
+	case hasMethod && answers > 0:
+		return m.invalid(memberMethod, "", "a message has a method, or a result, or an error, but not two of them")
+	case answers > 1:
+		return m.invalid(memberError, "", "a response has a result or an error, but not both")
+	case hasMethod && m.ID.IsZero():
+		m.Kind = Notification
+	case hasMethod:
+		m.Kind = Request
+	case answers == 0:
+		return m.invalid(memberMethod, "/method", "the member method is missing")
+	case m.ID.IsZero():
+		return m.invalid(memberID, "/id", "a response needs the id of its request")
+	default:
+		m.Kind = Response
+	}
+	return nil
+}
+
+// invalid returns the error about a member of the envelope.
+func (m *Message) invalid(of member, pointer, sentence string) error {
+	at := m.reader.spans[of]
+	if !at.IsZero() {
+		sentence += ", at byte " + strconv.Itoa(at.Start)
+	}
+	return &Error{Code: CodeInvalidRequest, Message: sentence, Pointer: pointer, Offset: at.Start}
+}
+
+// fillParams sets the fields that come from params.
+func (m *Message) fillParams() {
+	at := &m.reader.spans
+	name, progress := memberParamsName, memberMetaProgressToken
+	switch m.Method {
+	case MethodResourcesRead:
+		name = memberParamsURI
+	case MethodProgress:
+		progress = memberParamsProgressToken
+	case MethodCancelled:
+		m.RequestID, m.RequestIDAt = at[memberParamsRequestID].Of(m.Raw), at[memberParamsRequestID]
+	}
+	m.Name = m.text(m.reader.last.name, name)
+	m.Arguments = at[memberParamsArguments].Of(m.Raw)
+	m.Meta, m.MetaAt = at[memberParamsMeta].Of(m.Raw), at[memberParamsMeta]
+	m.ProgressToken, m.ProgressTokenAt = at[progress].Of(m.Raw), at[progress]
+	m.ProtocolVersion = m.text(m.reader.last.version, memberMetaProtocolVersion)
+	m.ClientInfo = at[memberMetaClientInfo].Of(m.Raw)
+	m.ClientCapabilities = at[memberMetaClientCapabilities].Of(m.Raw)
+}
+
+// text returns the string at the member, or "" when it is missing or no string. It
+// returns old when that is the same text: callers tend to repeat themselves, and a
+// message that is used again then needs no new string.
+func (m *Message) text(old string, of member) string {
+	raw := m.reader.spans[of].Of(m.Raw)
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return unquote(raw)
+	}
+	if plain := raw[1 : len(raw)-1]; string(plain) != old {
+		return string(plain)
+	}
+	return old
+}

@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// Protocol versions over HTTP, oldest first.
+const (
+	Version20250326 = "2025-03-26"
+	Version20250618 = "2025-06-18"
+	Version20251125 = "2025-11-25"
+	Version20260728 = "2026-07-28"
+)
+
+// Versions returns the protocol versions that are known over HTTP, newest first.
+func Versions() []string {
+	return []string{Version20260728, Version20251125, Version20250618, Version20250326}
+}
+
+// Era is one of the two ways to speak MCP.
+type Era uint8
+
+// The eras.
+const (
+	// Old is 2025-11-25 and before: initialize, then a session.
+	Old Era = iota + 1
+	// New is 2026-07-28: every request stands alone and says its version.
+	New
+)
+
+// String returns old or new.
+func (e Era) String() string {
+	switch e {
+	case Old:
+		return "old"
+	case New:
+		return "new"
+	default:
+		return "unknown"
+	}
+}
+
+// EraOf returns the era of a protocol version. ok is false for a version that is
+// not known over HTTP.
+func EraOf(version string) (era Era, ok bool) {
+	switch version {
+	case Version20250326, Version20250618, Version20251125:
+		return Old, true
+	case Version20260728:
+		return New, true
+	default:
+		return 0, false
+	}
+}
+
+// Headers of the Streamable HTTP transport, in the form that net/http keeps them in.
+const (
+	HeaderVersion     = "Mcp-Protocol-Version"
+	HeaderMethod      = "Mcp-Method"
+	HeaderName        = "Mcp-Name"
+	HeaderParamPrefix = "Mcp-Param-"
+	HeaderSession     = "Mcp-Session-Id"
+	HeaderLastEventID = "Last-Event-Id"
+)
+
+// CheckHeaders returns the era of a client's message, after checking that its
+// headers are there and agree with its body (MCP 2026-07-28, Streamable HTTP,
+// "Request Metadata" and "Server Validation"; basic/index, "_meta"). A message that
+// states no version in either place is of the old era.
+//
+// The error is an [*Error]: [CodeUnsupportedVersion] for a version that is not known,
+// [CodeInvalidParams] for a request of the new era without the required members of
+// _meta, [CodeHeaderMismatch] for the rest. Each goes with HTTP status 400. Of
+// notifications the specification requires no headers: those that are there are
+// compared.
+func CheckHeaders(h http.Header, m *Message) (Era, error) {
+	version, err := single(h, HeaderVersion)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case version == "" && m.ProtocolVersion == "":
+		return Old, nil
+	case version == "":
+		return 0, mismatch("the MCP-Protocol-Version header is missing, and _meta states version %q", clip(m.ProtocolVersion))
+	}
+	era, ok := EraOf(version)
+	if !ok {
+		return 0, &Error{
+			Code:    CodeUnsupportedVersion,
+			Message: fmt.Sprintf("protocol version %q is not supported", clip(version)),
+		}
+	}
+	if m.ProtocolVersion != "" && m.ProtocolVersion != version {
+		return 0, mismatch("the MCP-Protocol-Version header says %q, and _meta says %q", version, clip(m.ProtocolVersion))
+	}
+	if era == Old {
+		return Old, nil
+	}
+	if err := checkMeta(m); err != nil {
+		return 0, err
+	}
+	return New, checkNames(h, m)
+}
+
+// checkMeta checks that a request of the new era carries what it must.
+func checkMeta(m *Message) error {
+	const meta = "/params/_meta/io.modelcontextprotocol~1"
+	switch {
+	case m.Kind != Request:
+		return nil
+	case m.ProtocolVersion == "":
+		return &Error{
+			Code:    CodeInvalidParams,
+			Message: "_meta needs the string " + MetaProtocolVersion,
+			Pointer: meta + "protocolVersion",
+		}
+	case len(m.ClientCapabilities) == 0 || m.ClientCapabilities[0] != '{':
+		return &Error{
+			Code:    CodeInvalidParams,
+			Message: "_meta needs the object " + MetaClientCapabilities,
+			Pointer: meta + "clientCapabilities",
+		}
+	default:
+		return nil
+	}
+}
+
+// checkNames compares Mcp-Method and Mcp-Name with the body.
+func checkNames(h http.Header, m *Message) error {
+	if m.Kind == Response {
+		return nil
+	}
+	method, err := single(h, HeaderMethod)
+	if err != nil {
+		return err
+	}
+	switch {
+	case method == "" && m.Kind == Request:
+		return mismatch("the Mcp-Method header is missing")
+	case method != "" && method != m.Method:
+		return mismatch("the Mcp-Method header says %q, and the body says %q", clip(method), clip(m.Method))
+	}
+	if !Named(m.Method) {
+		return nil
+	}
+	encoded, err := single(h, HeaderName)
+	if err != nil {
+		return err
+	}
+	name, ok := DecodeHeader(encoded)
+	switch {
+	case encoded == "":
+		return mismatch("the Mcp-Name header is missing, which %s needs", m.Method)
+	case !ok:
+		return mismatch("the Mcp-Name header is not encoded as it must be")
+	case name != m.Name:
+		return mismatch("the Mcp-Name header says %q, and the body says %q", clip(name), clip(m.Name))
+	default:
+		return nil
+	}
+}
+
+// Named reports whether requests of the method carry an Mcp-Name header in the new
+// era.
+func Named(method string) bool {
+	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
+}
+
+// SetHeaders sets the headers with which a message of the new era is sent:
+// MCP-Protocol-Version, Mcp-Method and, where it belongs, Mcp-Name.
+func SetHeaders(h http.Header, version string, m *Message) {
+	h[HeaderVersion] = []string{version}
+	if m.Method == "" {
+		return
+	}
+	h[HeaderMethod] = []string{m.Method}
+	if Named(m.Method) {
+		h[HeaderName] = []string{EncodeHeader(m.Name)}
+	}
+}
+
+// single returns the value of a header that may be sent once.
+func single(h http.Header, name string) (string, error) {
+	switch values := h[name]; len(values) {
+	case 0:
+		return "", nil
+	case 1:
+		return values[0], nil
+	default:
+		return "", mismatch("the header %s is sent %d times", name, len(values))
+	}
+}
+
+func mismatch(format string, args ...any) error {
+	return &Error{Code: CodeHeaderMismatch, Message: fmt.Sprintf(format, args...)}
+}
+
+// Marks of a header value that is encoded (MCP 2026-07-28, Streamable HTTP, "Value
+// Encoding"). They are case-sensitive.
+const (
+	encodedPrefix = "=?base64?"
+	encodedSuffix = "?="
+)
+
+// EncodeHeader returns the form in which the text s travels in Mcp-Name and
+// Mcp-Param- headers: as it is if it is plain ASCII without white space around it,
+// else in Base64 between marks.
+func EncodeHeader(s string) string {
+	plain := strings.Trim(s, " \t") == s && !isEncoded(s)
+	for i := 0; plain && i < len(s); i++ {
+		plain = s[i] >= ' ' && s[i] <= '~'
+	}
+	if plain {
+		return s
+	}
+	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(s)) + encodedSuffix
+}
+
+// DecodeHeader returns the text that the value of an Mcp-Name or Mcp-Param- header
+// stands for. ok is false when it is marked as Base64 of UTF-8 and is not, or when it
+// contains characters that it must not.
+func DecodeHeader(value string) (s string, ok bool) {
+	if !isEncoded(value) {
+		for i := range len(value) {
+			if c := value[i]; (c < ' ' || c > '~') && c != '\t' {
+				return "", false
+			}
+		}
+		return value, true
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(value[len(encodedPrefix) : len(value)-len(encodedSuffix)])
+	if err != nil || !utf8.Valid(b) {
+		return "", false
+	}
+	return string(b), true
+}
+
+func isEncoded(value string) bool {
+	return len(value) >= len(encodedPrefix)+len(encodedSuffix) &&
+		strings.HasPrefix(value, encodedPrefix) && strings.HasSuffix(value, encodedSuffix)
+}

@@ -1,0 +1,244 @@
+package wire
+
+// member is a place in a message that the gateway has to know. All others are
+// memberOther: they are checked and passed on.
+type member uint8
+
+const (
+	memberOther member = iota
+	memberRoot
+	memberJSONRPC
+	memberID
+	memberMethod
+	memberParams
+	memberParamsName
+	memberParamsURI
+	memberParamsArguments
+	memberParamsRequestID
+	memberParamsProgressToken
+	memberParamsMeta
+	memberMetaProgressToken
+	memberMetaProtocolVersion
+	memberMetaClientInfo
+	memberMetaClientCapabilities
+	memberError
+	memberResult
+	memberResultType
+	memberResultIsError
+	memberResultContent
+	memberResultStructured
+	memberStructuredKind
+	memberStructuredSuccess
+	memberStructuredOK
+	memberStructuredError
+	memberResultError
+	memberResultErrorCode
+	memberResultErrorMessage
+	memberResultMeta
+	memberResultMetaRecord
+)
+
+// pointers are the JSON Pointers to the members of a message.
+var pointers = [...]string{ //nolint:gosec // progressToken is no credential
+	memberJSONRPC:                "/jsonrpc",
+	memberID:                     "/id",
+	memberMethod:                 "/method",
+	memberParams:                 "/params",
+	memberParamsName:             "/params/name",
+	memberParamsURI:              "/params/uri",
+	memberParamsArguments:        "/params/arguments",
+	memberParamsRequestID:        "/params/requestId",
+	memberParamsProgressToken:    "/params/progressToken",
+	memberParamsMeta:             "/params/_meta",
+	memberMetaProgressToken:      "/params/_meta/progressToken",
+	memberMetaProtocolVersion:    "/params/_meta/io.modelcontextprotocol~1protocolVersion",
+	memberMetaClientInfo:         "/params/_meta/io.modelcontextprotocol~1clientInfo",
+	memberMetaClientCapabilities: "/params/_meta/io.modelcontextprotocol~1clientCapabilities",
+	memberError:                  "/error",
+	memberResult:                 "/result",
+	memberResultType:             "/result/resultType",
+	memberResultIsError:          "/result/isError",
+	memberResultContent:          "/result/content",
+	memberResultStructured:       "/result/structuredContent",
+	memberStructuredKind:         "/result/structuredContent/kind",
+	memberStructuredSuccess:      "/result/structuredContent/success",
+	memberStructuredOK:           "/result/structuredContent/ok",
+	memberStructuredError:        "/result/structuredContent/error",
+	memberResultError:            "/result/error",
+	memberResultErrorCode:        "/result/error/code",
+	memberResultErrorMessage:     "/result/error/message",
+	memberResultMeta:             "/result/_meta",
+	memberResultMetaRecord:       "/result/_meta/io.github.recoursehq~1error",
+}
+
+// Keys of _meta: those of a client's request (MCP 2026-07-28, basic/index, section
+// on _meta), and ours.
+const (
+	MetaProgressToken      = "progressToken"
+	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
+	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaRecord             = "io.github.recoursehq/error"
+)
+
+// maxName is the longest spelling, quotes included, of a name that child knows:
+// all of its characters written as \u escapes.
+const maxName = 6*len(MetaClientCapabilities) + 2
+
+// child returns the member called name of the object at m.
+func (m member) child(name []byte) member {
+	switch m {
+	case memberRoot:
+		return childOfRoot(name)
+	case memberParams:
+		return childOfParams(name)
+	case memberParamsMeta:
+		return childOfParamsMeta(name)
+	case memberResult:
+		return childOfResult(name)
+	case memberResultStructured:
+		return childOfStructured(name)
+	case memberResultError:
+		switch string(name) {
+		case "code":
+			return memberResultErrorCode
+		case "message":
+			return memberResultErrorMessage
+		}
+	case memberResultMeta:
+		if string(name) == MetaRecord {
+			return memberResultMetaRecord
+		}
+	default:
+	}
+	return memberOther
+}
+
+func childOfRoot(name []byte) member {
+	switch string(name) {
+	case "jsonrpc":
+		return memberJSONRPC
+	case "id":
+		return memberID
+	case "method":
+		return memberMethod
+	case "params":
+		return memberParams
+	case "result":
+		return memberResult
+	case "error":
+		return memberError
+	default:
+		return memberOther
+	}
+}
+
+func childOfParams(name []byte) member {
+	switch string(name) {
+	case "name":
+		return memberParamsName
+	case "uri":
+		return memberParamsURI
+	case "arguments":
+		return memberParamsArguments
+	case "requestId":
+		return memberParamsRequestID
+	case MetaProgressToken:
+		return memberParamsProgressToken
+	case "_meta":
+		return memberParamsMeta
+	default:
+		return memberOther
+	}
+}
+
+func childOfParamsMeta(name []byte) member {
+	switch string(name) {
+	case MetaProgressToken:
+		return memberMetaProgressToken
+	case MetaProtocolVersion:
+		return memberMetaProtocolVersion
+	case MetaClientInfo:
+		return memberMetaClientInfo
+	case MetaClientCapabilities:
+		return memberMetaClientCapabilities
+	default:
+		return memberOther
+	}
+}
+
+func childOfResult(name []byte) member {
+	switch string(name) {
+	case "resultType":
+		return memberResultType
+	case "isError":
+		return memberResultIsError
+	case "content":
+		return memberResultContent
+	case "structuredContent":
+		return memberResultStructured
+	case "error":
+		return memberResultError
+	case "_meta":
+		return memberResultMeta
+	default:
+		return memberOther
+	}
+}
+
+func childOfStructured(name []byte) member {
+	switch string(name) {
+	case "kind":
+		return memberStructuredKind
+	case "success":
+		return memberStructuredSuccess
+	case "ok":
+		return memberStructuredOK
+	case "error":
+		return memberStructuredError
+	default:
+		return memberOther
+	}
+}
+
+// knownDepth is the deepest level on which the value of a known member opens.
+const knownDepth = 4
+
+// tracker follows a lexer through the known members.
+type tracker struct {
+	next  member                 // whose value comes next
+	open  [knownDepth + 1]member // by depth: whose value the open container is
+	start [knownDepth + 1]int    // by depth: the offset at which it begins
+}
+
+// reset prepares t for a new text.
+func (t *tracker) reset() { *t = tracker{next: memberRoot} }
+
+// container returns the known member whose object is open in l, if any.
+func (t *tracker) container(l *lexer) member {
+	if l.depth == 0 || l.depth > knownDepth {
+		return memberOther
+	}
+	return t.open[l.depth]
+}
+
+// value takes a token of l that is no name. When a value ends with it, value
+// returns the member and the place of that value; until then memberOther.
+func (t *tracker) value(l *lexer, tok token) (member, Span) {
+	m := t.next
+	t.next = memberOther
+	switch tok {
+	case tokenObject, tokenArray:
+		if l.depth <= knownDepth {
+			t.open[l.depth], t.start[l.depth] = m, l.start
+		}
+		return memberOther, Span{}
+	case tokenEnd:
+		if d := l.depth + 1; d <= knownDepth {
+			return t.open[d], Span{Start: t.start[d], End: l.pos}
+		}
+		return memberOther, Span{}
+	default:
+		return m, Span{Start: l.start, End: l.pos}
+	}
+}

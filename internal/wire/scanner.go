@@ -1,0 +1,316 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Most bytes of a value that [Signs] repeats, as it is spelled, without quotes.
+const (
+	MaxID         = 4096
+	MaxMethod     = 256
+	MaxResultType = 64
+	MaxKind       = 64
+)
+
+// Signs are what a [Scanner] has noticed. The places count from the first byte of
+// the text. The byte slices belong to the scanner and are valid until its Reset;
+// one is nil when its member is missing, is not a string, or is longer than allowed.
+type Signs struct {
+	JSONRPC bool // the member jsonrpc is "2.0"
+	ID      ID   // a string, number or literal as it is spelled, at most MaxID bytes
+	IDAt    Span // set also when the id is too long, an object or an array
+
+	Method   []byte // at most MaxMethod bytes
+	MethodAt Span
+	Result   Span
+	Error    Span // the JSON-RPC error
+
+	ResultType []byte // result.resultType, at most MaxResultType bytes
+	IsError    bool   // result.isError is true
+	Content    Span   // result.content
+	Structured Span   // result.structuredContent
+	Kind       []byte // result.structuredContent.kind, at most MaxKind bytes
+	Meta       Span   // result._meta
+	Record     bool   // result._meta has the member io.github.recoursehq/error
+
+	// ResultError is result.error when that is an object with the members code and
+	// message, which is a failure in some contracts.
+	ResultError Span
+
+	// What result.structuredContent says of itself. A successful answer may say it too.
+	SuccessFalse bool // success is false
+	OKFalse      bool // ok is false
+	ErrorTrue    bool // error is true
+
+	// Duplicate points to the first of these members that stands twice, so that two
+	// readers may understand two things; "" when there is none.
+	Duplicate string
+}
+
+// Message says what kind of message the signs are those of. It is certain after
+// [Scanner.Close].
+func (s *Signs) Message() Kind {
+	answer := !s.Result.IsZero() || !s.Error.IsZero()
+	switch {
+	case !s.MethodAt.IsZero() && answer:
+		return Invalid
+	case !s.MethodAt.IsZero() && s.IDAt.IsZero():
+		return Notification
+	case !s.MethodAt.IsZero():
+		return Request
+	case answer && !s.IDAt.IsZero() && (s.Result.IsZero() || s.Error.IsZero()):
+		return Response
+	default:
+		return Invalid
+	}
+}
+
+// Scanner reads a server's message as it passes, in pieces of any size. It checks
+// that the whole is one JSON object and collects its [Signs], in constant memory
+// and without allocating. It tolerates what the JSON grammar does, such as repeated
+// names and halves of surrogate pairs, but neither more than [MaxDepth] levels nor
+// invalid UTF-8.
+//
+// The zero Scanner is ready for use. It is not safe for concurrent use.
+type Scanner struct {
+	lex   lexer
+	at    tracker
+	seen  uint64 // bit m: the member m has been named
+	signs Signs
+
+	cut  []byte // what earlier pieces held of the token that the end of one cut
+	name []byte // a name that was spelled with escapes
+
+	id, method, resultType, kind []byte // memory of the slices in signs
+}
+
+// Reset makes s ready for a new text and keeps its memory.
+func (s *Scanner) Reset() {
+	*s = Scanner{
+		cut: s.cut[:0], name: s.name[:0],
+		id: s.id[:0], method: s.method[:0], resultType: s.resultType[:0], kind: s.kind[:0],
+	}
+}
+
+// Signs returns what has been noticed so far.
+func (s *Scanner) Signs() *Signs { return &s.signs }
+
+// Offset returns the number of bytes that have been read.
+func (s *Scanner) Offset() int { return s.lex.pos }
+
+// Write reads the next piece of the text. As soon as the text can no longer become
+// one JSON object it returns a [*SyntaxError], the same one from then on, and the
+// number of bytes of p before the problem.
+func (s *Scanner) Write(p []byte) (int, error) {
+	if s.lex.err != nil {
+		return 0, s.lex.err
+	}
+	if s.lex.depth == 0 && s.lex.state == wantValue {
+		if err := s.begin(p); err != nil {
+			return err.Offset - s.lex.pos, err
+		}
+	}
+	base := s.lex.pos
+	for n := 0; n < len(p); n = s.lex.pos - base {
+		tok, _ := s.lex.next(p[n:])
+		switch tok {
+		case tokenMore:
+			s.keep(p, base)
+			return len(p), nil
+		case tokenError:
+			return s.lex.pos - base, s.lex.err
+		case tokenName:
+			s.member(p, base)
+		default:
+			s.value(tok, p, base)
+		}
+		s.cut = s.cut[:0]
+	}
+	return len(p), nil
+}
+
+// Close says whether the text is complete. It returns a [*SyntaxError] if it is not.
+func (s *Scanner) Close() error { return s.lex.end() }
+
+// begin looks at the first byte of the text: it must be that of an object.
+func (s *Scanner) begin(p []byte) *SyntaxError {
+	s.at.reset()
+	for i, c := range p {
+		switch c {
+		case ' ', '\n', '\r', '\t':
+			continue
+		case '{':
+			return nil
+		}
+		problem := Unexpected
+		if strings.IndexByte(`["-0123456789tfn`, c) >= 0 {
+			problem = NotObject
+		}
+		s.lex.err = &SyntaxError{Problem: problem, Offset: s.lex.pos + i}
+		return s.lex.err
+	}
+	return nil
+}
+
+// keep stores as much of a token that the end of p cuts as will be looked at.
+func (s *Scanner) keep(p []byte, base int) {
+	limit := 0
+	switch s.lex.state {
+	case inName:
+		limit = s.nameLimit()
+	case inString, inNumber, inLiteral:
+		limit = s.at.next.limit()
+	default:
+	}
+	if limit > 0 {
+		s.cut = s.token(p, base, limit)
+	}
+}
+
+// token returns the token that ends where the lexer stands, or as much of it as
+// there is. One that is longer than limit comes with limit+1 bytes.
+func (s *Scanner) token(p []byte, base, limit int) []byte {
+	part := p[max(s.lex.start-base, 0) : s.lex.pos-base]
+	part = part[:min(len(part), limit+1-len(s.cut))]
+	if s.lex.start >= base {
+		return part
+	}
+	s.cut = append(s.cut, part...)
+	return s.cut
+}
+
+func (s *Scanner) nameLimit() int {
+	if s.at.container(&s.lex) == memberOther {
+		return 0
+	}
+	return maxName
+}
+
+// limit returns how long the spelling of the value of m may be for it to be looked
+// at, quotes included; 0 for all values of which only the kind and place matter.
+func (m member) limit() int {
+	switch m {
+	case memberJSONRPC:
+		return len(`"2.0"`)
+	case memberID:
+		return MaxID + 2
+	case memberMethod:
+		return MaxMethod + 2
+	case memberResultType:
+		return MaxResultType + 2
+	case memberStructuredKind:
+		return MaxKind + 2
+	default:
+		return 0
+	}
+}
+
+// member takes the name of a member.
+func (s *Scanner) member(p []byte, base int) {
+	limit := s.nameLimit()
+	if limit == 0 {
+		return
+	}
+	raw := s.token(p, base, limit)
+	if len(raw) > limit {
+		return
+	}
+	name := raw[1 : len(raw)-1]
+	if s.lex.escaped {
+		s.name, _ = json.AppendUnquote(s.name[:0], raw) // the lexer has checked it
+		name = s.name
+	}
+	m := s.at.container(&s.lex).child(name)
+	if m == memberOther {
+		return
+	}
+	if s.seen>>m&1 == 1 && s.signs.Duplicate == "" {
+		s.signs.Duplicate = pointers[m]
+	}
+	s.seen |= 1 << m
+	s.at.next = m
+}
+
+// value takes a token that begins or ends a value.
+func (s *Scanner) value(tok token, p []byte, base int) {
+	var raw []byte
+	if limit := s.at.next.limit(); limit > 0 && tok > tokenEnd {
+		if raw = s.token(p, base, limit); len(raw) > limit {
+			raw = nil
+		}
+	}
+	m, at := s.at.value(&s.lex, tok)
+	if m != memberOther {
+		s.note(m, at, tok, raw)
+	}
+}
+
+// note takes the value of m, which ends with tok; raw is its text when that may be
+// looked at.
+func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
+	signs := &s.signs
+	switch m {
+	case memberJSONRPC:
+		signs.JSONRPC = string(raw) == `"2.0"`
+	case memberID:
+		s.id = append(s.id[:0], raw...)
+		signs.ID, signs.IDAt = s.id, at
+	case memberMethod:
+		signs.Method, signs.MethodAt = s.text(&s.method, tok, raw), at
+	case memberError:
+		signs.Error = at
+	case memberResult:
+		signs.Result = at
+	case memberResultType:
+		signs.ResultType = s.text(&s.resultType, tok, raw)
+	case memberResultIsError:
+		signs.IsError = tok == tokenTrue
+	case memberResultContent:
+		signs.Content = at
+	case memberResultMeta:
+		signs.Meta = at
+	case memberResultMetaRecord:
+		signs.Record = true
+	case memberResultError:
+		const both = 1<<memberResultErrorCode | 1<<memberResultErrorMessage
+		if tok == tokenEnd && s.seen&both == both {
+			signs.ResultError = at
+		}
+	default:
+		s.noteStructured(m, at, tok, raw)
+	}
+}
+
+// noteStructured takes result.structuredContent and its members.
+func (s *Scanner) noteStructured(m member, at Span, tok token, raw []byte) {
+	signs := &s.signs
+	switch m {
+	case memberResultStructured:
+		signs.Structured = at
+	case memberStructuredKind:
+		signs.Kind = s.text(&s.kind, tok, raw)
+	case memberStructuredSuccess:
+		signs.SuccessFalse = tok == tokenFalse
+	case memberStructuredOK:
+		signs.OKFalse = tok == tokenFalse
+	case memberStructuredError:
+		signs.ErrorTrue = tok == tokenTrue
+	default:
+	}
+}
+
+// text stores in memory the text of the string raw. It returns nil if raw is none.
+func (s *Scanner) text(memory *[]byte, tok token, raw []byte) []byte {
+	if tok != tokenString || raw == nil {
+		return nil
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		*memory = append((*memory)[:0], raw[1:len(raw)-1]...)
+	} else {
+		*memory, _ = json.AppendUnquote((*memory)[:0], raw) // the lexer has checked it
+	}
+	return *memory
+}
