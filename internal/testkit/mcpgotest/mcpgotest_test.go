@@ -1,0 +1,50 @@
+package mcpgotest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+func TestServer(t *testing.T) {
+	t.Parallel()
+	const within = 20 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	client := testkit.NewClient(t, mcpgotest.NewServer(t), testkit.OldEra)
+	if _, err := client.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if client.Session == "" {
+		t.Error("no session")
+	}
+	for _, test := range []struct{ tool, arguments, want string }{
+		{testkit.RealEcho, `{"message":"m"}`, `"structuredContent":{"message":"m"}`},
+		{testkit.RealAdd, `{"a":1,"b":2}`, `"structuredContent":{"sum":3}`},
+		{testkit.RealFail, `{}`, `"code":-32603`},
+		{testkit.RealLeak, `{}`, testkit.Secrets()[0]},
+		{testkit.RealSlow, `{"ms":1}`, `"text":"done"`},
+		{testkit.RealOrder, `{"reference":"A"}`, `"text":"order A created"`},
+	} {
+		answer, err := client.Call(ctx, test.tool, test.arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(answer.Body), test.want) {
+			t.Errorf("%s: %s, want %s in it", test.tool, answer.Body, test.want)
+		}
+	}
+	answer, err := client.Request(ctx, "tools/call", `{"name":"progress","arguments":{"count":2},"_meta":{"progressToken":"p"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(answer.Events); got != 3 {
+		t.Errorf("%d events, want two of progress and the answer: %s", got, answer.Body)
+	}
+}
