@@ -140,6 +140,9 @@ func TestParseRefuses(t *testing.T) {
 		{"the second half alone", call(`"\udc00\ud800"`), malformed, "the message is not JSON: half of a surrogate pair in a string at byte 85, in /params/arguments", "/params/arguments", ""},
 		{"two first halves", call(`"\ud800\ud800"`), malformed, "the message is not JSON: half of a surrogate pair in a string at byte 91, in /params/arguments", "/params/arguments", ""},
 		{"invalid UTF-8", call("{\"k\":[0,\"\xc3\"]}"), malformed, "the message is not UTF-8: invalid UTF-8 in a string at byte 88, in /params/arguments/k/1", "/params/arguments/k/1", ""},
+		{"no quotes around a name", `{"a":{"b":1,c:2}}`, malformed, "the message is not JSON: unexpected character 'c' at byte 12, in /a", "/a", ""},
+		{"no value", `{"a":[{"b":}]}`, malformed, "the message is not JSON: unexpected character '}' at byte 11, in /a/0/b", "/a/0/b", ""},
+		{"no comma", `{"a":[1 2]}`, malformed, "the message is not JSON: unexpected character '2' at byte 8, in /a/0", "/a/0", ""},
 		{"UTF-16", "{\x00\"\x00", malformed, "the message is not JSON: unexpected character '\\x00' at byte 1", "", ""},
 
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, invalid, "the message is a batch; send each message on its own", "", ""},
@@ -238,6 +241,28 @@ func TestParseBoundsMemory(t *testing.T) { //nolint:paralleltest // counts what 
 	}
 }
 
+// Names that are spelled with escapes are told apart as well as others are, also
+// after the table of names has grown.
+func TestParseManyEscapedNames(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":0`)
+	for i := range 1000 {
+		fmt.Fprintf(&b, `,"\u%04x":%d`, 0x4e00+i, i)
+	}
+	names := b.String()
+	var m wire.Message
+	if err := wire.Parse([]byte(names+`}}`), &m); err != nil {
+		t.Error(err)
+	}
+	for _, again := range []string{`"一"`, `"\u4e00"`, `"\u0061"`} {
+		err := wire.Parse([]byte(names+`,`+again+`:0}}`), &m)
+		if err == nil || !strings.Contains(err.Error(), "stands twice") {
+			t.Errorf("%s again: %v", again, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		string(request1KB()), `{"jsonrpc":"2.0","id":1,"method":"m"}`, `{"a":1,"\u0061":2}`, `{"":{"":[{}]}}`,
@@ -283,5 +308,19 @@ func TestSyntaxErrorIsThatOfIO(t *testing.T) {
 	}
 	if err := s.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("cut: %v", err)
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	got := fmt.Sprintf("%v, %v, %v, %v; %v, %v, %v; %v, %v, %v; %v",
+		wire.Request, wire.Notification, wire.Response, wire.Invalid,
+		wire.Old, wire.New, wire.Era(0),
+		wire.Trailing, wire.NotObject, wire.Problem(0),
+		&wire.SyntaxError{Problem: wire.TooDeep, Offset: 3})
+	want := "request, notification, response, invalid; old, new, unknown; data after the end of the object, " +
+		"a value that is not an object, problem 0; more than 128 levels of nesting at byte 3"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
