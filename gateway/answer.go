@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// answer deals with an answer that is one JSON text. It is read up to the decision
+// window; if it ends there, it is passed on or translated. A larger one flows
+// through and is checked as it passes. It returns the failure of the transport.
+func (x *exchange) answer(resp *http.Response) *recourse.Error {
+	x.scan.Reset()
+	whole, err := x.fill(resp)
+	switch {
+	case err != nil && x.scanBroken(err):
+		return x.bad(resp, err)
+	case err != nil:
+		return x.s.up.Broken(x.ctx, err)
+	case whole:
+		return x.decide(resp)
+	}
+	if signs := x.scan.Signs(); !signs.IDAt.IsZero() && !signs.ID.Equal(x.msg.ID) {
+		return x.bad(resp, errWrongID)
+	}
+	x.flow(resp)
+	return nil
+}
+
+// fill reads the answer into the window, up to its end or the window's. It reports
+// whether that was the whole answer.
+func (x *exchange) fill(resp *http.Response) (whole bool, err error) {
+	window := int(x.g.config.DecideWithin)
+	if n := resp.ContentLength; n > 0 && n <= int64(window) && int(n) >= cap(x.window) {
+		x.window = make([]byte, 0, n+1) // one more, to see the end
+	}
+	x.window = x.window[:0]
+	for {
+		if len(x.window) == cap(x.window) {
+			x.window = slices.Grow(x.window, min(max(len(x.window), 4<<10), window))
+		}
+		n, err := resp.Body.Read(x.window[len(x.window):cap(x.window)])
+		read := x.window[len(x.window) : len(x.window)+n]
+		x.window = x.window[:len(x.window)+n]
+		if _, err := x.scan.Write(read); err != nil && !x.s.observes() {
+			return false, err
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil:
+			return false, err
+		case len(x.window) >= window:
+			return false, nil
+		}
+	}
+}
+
+var (
+	errWrongID   = errors.New("the answer has another id than the request")
+	errNoMessage = errors.New("the answer is no JSON-RPC response")
+	errTooLarge  = errors.New("the answer is larger than max_result allows")
+)
+
+// scanBroken reports whether err is about what the server wrote, and not about the
+// connection.
+func (x *exchange) scanBroken(err error) bool {
+	_, syntax := errors.AsType[*wire.SyntaxError](err)
+	return syntax
+}
+
+// bad is the failure of an answer that breaks the protocol.
+func (x *exchange) bad(resp *http.Response, err error) *recourse.Error {
+	text := clip(string(x.window))
+	return recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).
+		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: resp.Header.Get(headerRequestID)}).
+		CausedBy(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text))
+}
+
+// decide deals with an answer that is in the window as a whole.
+func (x *exchange) decide(resp *http.Response) *recourse.Error {
+	err := x.scan.Close()
+	signs := x.scan.Signs()
+	limit := int64(x.g.config.MaxResult)
+	switch {
+	case x.s.observes():
+		x.passSuccess(resp, x.window)
+		x.observeAnswer(x.window, err)
+		return nil
+	case err != nil:
+		return x.bad(resp, err)
+	case signs.Message() != wire.Response:
+		return x.bad(resp, errNoMessage)
+	case !signs.ID.Equal(x.msg.ID):
+		return x.bad(resp, errWrongID)
+	case limit > 0 && int64(len(x.window)) > limit:
+		return x.tooLarge(resp)
+	case x.translate(x.window):
+		return nil
+	}
+	x.passSuccess(resp, x.spelled(x.window))
+	return nil
+}
+
+func (x *exchange) tooLarge(resp *http.Response) *recourse.Error {
+	return x.bad(resp, errTooLarge).
+		WithMessage("%s gave an answer of more than the %s that are allowed.", x.s.Title, x.g.config.MaxResult)
+}
+
+// spelled returns the message that was scanned with its id as the client has
+// spelled it.
+func (x *exchange) spelled(text []byte) []byte {
+	signs := x.scan.Signs()
+	if string(signs.ID) == string(x.msg.ID) {
+		return text
+	}
+	return wire.SpliceID(nil, text, signs.IDAt, x.msg.ID)
+}
+
+// passSuccess sends a whole answer to the client.
+func (x *exchange) passSuccess(resp *http.Response, body []byte) {
+	x.openSession(resp)
+	x.copyHeader(resp.Header)
+	x.send(http.StatusOK, body)
+}
+
+// send writes a whole answer.
+func (x *exchange) send(status int, body []byte) {
+	x.started = true
+	x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // the client has gone
+}
+
+// openSession makes a session of the answer to initialize, when the server has
+// given it an id.
+func (x *exchange) openSession(resp *http.Response) {
+	if x.msg.Method != wire.MethodInitialize || x.session != nil {
+		return
+	}
+	if id := resp.Header.Get(wire.HeaderSession); id != "" {
+		x.session = x.s.sessions.add(x, id)
+		x.w.Header()[wire.HeaderSession] = []string{x.session.id}
+	}
+}
+
+// flow passes an answer on that is larger than the window, and checks it as it
+// passes. What is found now can no longer be told: an answer that is none, or
+// somebody else's, is aborted, so that no client takes it for its own; a failure
+// is logged.
+func (x *exchange) flow(resp *http.Response) {
+	x.openSession(resp)
+	x.copyHeader(resp.Header)
+	if resp.ContentLength > 0 {
+		x.w.Header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+	}
+	x.started = true
+	x.w.WriteHeader(http.StatusOK)
+	total := int64(len(x.window))
+	_, err := x.w.Write(x.window)
+	buffer := x.window[:cap(x.window)]
+	for err == nil {
+		var n int
+		n, err = resp.Body.Read(buffer)
+		total += int64(n)
+		if broken := x.pass(buffer[:n], total); broken != nil {
+			x.abort(broken)
+		}
+		if n > 0 {
+			x.deadline.alive(false)
+			if _, failed := x.w.Write(buffer[:n]); failed != nil {
+				return // the client has gone
+			}
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		x.abort(x.s.up.Broken(x.ctx, err))
+	}
+	if err := x.finish(); err != nil {
+		x.abort(err)
+	}
+	x.late()
+}
+
+// pass checks the next piece of an answer that is being passed on.
+func (x *exchange) pass(piece []byte, total int64) error {
+	if x.s.observes() {
+		return nil
+	}
+	if limit := int64(x.g.config.MaxResult); limit > 0 && total > limit {
+		return errTooLarge
+	}
+	if _, err := x.scan.Write(piece); err != nil {
+		return err
+	}
+	if signs := x.scan.Signs(); len(signs.ID) > 0 && !signs.ID.Equal(x.msg.ID) {
+		return errWrongID
+	}
+	return nil
+}
+
+// finish checks an answer that has been passed on as a whole.
+func (x *exchange) finish() error {
+	if x.s.observes() {
+		return nil
+	}
+	if err := x.scan.Close(); err != nil {
+		return err
+	}
+	if signs := x.scan.Signs(); signs.Message() != wire.Response || !signs.ID.Equal(x.msg.ID) {
+		return errWrongID
+	}
+	return nil
+}
+
+// abort breaks the answer off, so that the client sees that it is not whole.
+func (x *exchange) abort(cause error) {
+	e := recourse.From(cause)
+	if e.Kind == recourse.KindInternal {
+		e = recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
+	}
+	x.record(e.WithEffect(x.effect(e)), "answer broken off")
+	panic(http.ErrAbortHandler) // net/http's way to break a connection off
+}

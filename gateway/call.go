@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// maxErrorBody bounds how much of an answer with a status of 400 or more is read.
+const maxErrorBody = 64 << 10
+
+// call sends the request, and sends it again where that is safe and of use. Only
+// what happens to the transport is a reason: a failure that a tool has answered
+// with is the caller's to judge.
+func (x *exchange) call() {
+	x.s.budget.Call()
+	renewed := false
+	for {
+		generation, e := x.attempt()
+		if e == nil {
+			return
+		}
+		if !renewed && !x.started && !x.s.observes() && x.lostSession(e) {
+			renewed = true
+			err := x.session.renew(x.ctx, x, generation)
+			if err == nil {
+				continue // the server's 404 is its word that it did nothing
+			}
+			e = recourse.From(err).WithEffect(recourse.EffectNone)
+		}
+		e = e.WithEffect(retry.Effect(e, x.nature))
+		decision := x.s.policy.Decide(e, x.nature, x.attempts, x.deadline.left())
+		x.reason = decision.Reason
+		switch {
+		case !decision.Repeat || x.started || x.s.observes():
+		case !x.s.budget.Take():
+			x.reason = "the budget for repetitions is used up"
+		case pause(x.ctx, decision.Wait):
+			continue
+		}
+		x.fail(e, nil)
+		return
+	}
+}
+
+// attempt sends the request once and deals with the answer. It returns the failure
+// of the transport, if there is one, and which session it was sent in.
+func (x *exchange) attempt() (generation int, e *recourse.Error) {
+	header := x.upstreamHeader()
+	generation = x.addSession(header)
+	x.attempts++
+	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
+	if err != nil {
+		return generation, recourse.From(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	switch {
+	case resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
+		return generation, x.relay(resp)
+	case resp.StatusCode == http.StatusOK:
+		return generation, x.answer(resp)
+	default:
+		return generation, x.refusal(resp)
+	}
+}
+
+// refusal deals with an answer whose HTTP status is not 200.
+func (x *exchange) refusal(resp *http.Response) *recourse.Error {
+	if x.passesAuth(resp.StatusCode) {
+		x.passOn(resp)
+		x.recordRefusal(resp.StatusCode)
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+	if err := x.ctx.Err(); err != nil {
+		return x.s.up.Broken(x.ctx, err)
+	}
+	reading := x.s.readHTTP(resp.StatusCode, resp.Header, body)
+	e := reading.Error()
+	if x.s.observes() {
+		x.copyHeader(resp.Header)
+		x.send(resp.StatusCode, body)
+		x.observe(e)
+		return nil
+	}
+	if isProtocol(e) && reading.Contract == nil && x.passProtocolError(resp.StatusCode, body, e) {
+		return nil
+	}
+	return e
+}
+
+// passesAuth reports whether the answer is between the client and the server: the
+// client's own credentials went on and were refused.
+func (x *exchange) passesAuth(status int) bool {
+	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && x.s.forwards("Authorization")
+}
+
+// passOn sends an answer to the client as it is.
+func (x *exchange) passOn(resp *http.Response) {
+	x.copyHeader(resp.Header)
+	x.started = true
+	x.w.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(x.w, io.LimitReader(resp.Body, maxErrorBody)) // the client has gone, or the server has
+}
+
+// readHTTP reads an answer with another status than 200.
+func (s *server) readHTTP(status int, header http.Header, body []byte) contract.Reading {
+	switch {
+	case status == http.StatusUnauthorized:
+		e := recourse.Unauthenticated().
+			WithMessage("%s refused the gateway's own credentials. The operator of the gateway has to renew them.", s.Title).
+			WithUpstream(recourse.Upstream{Status: status}).WithEffect(recourse.EffectNone).
+			CausedBy(errors.New(clip(string(body))))
+		return contract.Reading{Failure: s.said(e), Sign: "HTTP status 401"}
+	case status < http.StatusBadRequest:
+		e := recourse.BadResponse(s.Title).WithOrigin(recourse.OriginServer).WithUpstream(recourse.Upstream{Status: status}).
+			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", s.Title, status)
+		return contract.Reading{Failure: e, Sign: "HTTP status"}
+	}
+	reading := s.reader.HTTP(status, header, body)
+	e := reading.Error()
+	switch {
+	case e == nil:
+		reading.Failure = recourse.FromStatus(s.Title, status).WithOrigin(recourse.OriginServer)
+	case reading.Contract == nil && aboutEndpoint(e.Kind):
+		// The status is the endpoint's, and says nothing of what the tool was asked for.
+		refused := recourse.ClientError(s.Title, status).WithOrigin(recourse.OriginServer).
+			WithUpstream(e.Upstream).WithEffect(e.Effect).WithAfter(e.After).CausedBy(e.Cause())
+		if status == http.StatusNotFound { // there is nothing that could have done it
+			refused = refused.WithEffect(recourse.EffectNone)
+		}
+		reading.Failure = refused
+	}
+	return reading
+}
+
+// aboutEndpoint reports whether a kind that an HTTP status stands for would be
+// about things and values, which an MCP endpoint's own status is not.
+func aboutEndpoint(kind recourse.Kind) bool {
+	switch kind { //nolint:exhaustive // the rest is about the endpoint as it is
+	case recourse.KindNotFound, recourse.KindConflict, recourse.KindInvalidValue, recourse.KindQuotaExhausted:
+		return true
+	default:
+		return false
+	}
+}
+
+// isProtocol reports whether e is about the message itself, so that the client's
+// program has to see the server's answer as it was written.
+func isProtocol(e *recourse.Error) bool {
+	return e.Kind.Class() == recourse.ClassProtocol && e.Kind != recourse.KindUnknownSession
+}
+
+// deliver sends a notification, or the client's answer to a question of the
+// server's. There is nothing to repeat it for but a connection that was never made
+// or a session that has to be made anew.
+func (x *exchange) deliver() {
+	x.rule.Timeout = x.s.Timeout
+	x.msg.ID = nil // that of a response is the server's own question: nobody waits for an answer
+	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
+	for renewed := false; ; renewed = true {
+		header := x.upstreamHeader()
+		generation := x.addSession(header)
+		x.attempts++
+		resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
+		if err != nil {
+			e := recourse.From(err)
+			x.refuse(statusOf(e), e)
+			return
+		}
+		lost := resp.StatusCode == http.StatusNotFound && x.session != nil
+		if lost && !renewed && !x.s.observes() && x.session.renew(x.ctx, x, generation) == nil {
+			_ = resp.Body.Close() // it was only read
+			continue
+		}
+		if resp.StatusCode >= http.StatusBadRequest {
+			if e := x.refusal(resp); e != nil {
+				x.refuse(resp.StatusCode, e)
+			}
+		} else {
+			x.passOn(resp)
+		}
+		_ = resp.Body.Close() // it was only read
+		return
+	}
+}
+
+// statusOf returns the HTTP status by which the gateway says that a message could
+// not be delivered.
+func statusOf(e *recourse.Error) int {
+	if e.Kind == recourse.KindTimeout {
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusBadGateway
+}

@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// An exchange is one HTTP request of a client on its way through the stages.
+type exchange struct {
+	g     *Gateway
+	s     *server
+	w     http.ResponseWriter
+	r     *http.Request
+	start time.Time
+
+	requestID string
+	era       wire.Era
+	msg       wire.Message
+	body      []byte // of the client's request
+	session   *session
+
+	ctx      context.Context //nolint:containedctx // the exchange is the call
+	deadline *deadline
+	stop     func()
+
+	rule     config.Tool
+	listed   *listedTool // what tools/list says of the tool; nil: not known
+	list     *toolList
+	nature   retry.Nature
+	attempts int    // that were sent to the server
+	reason   string // why it was not sent again
+
+	started bool // something of the answer has gone out
+	events  bool // and it is an event stream
+
+	scan   wire.Scanner
+	window []byte // the part of an answer that is looked into
+}
+
+// exchanges keeps the memory of past exchanges: bodies, windows, parsers.
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+// maxKept bounds the memory that an idle exchange keeps.
+const maxKept = 512 << 10
+
+func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
+	x, _ := exchanges.Get().(*exchange)
+	x.g, x.w, x.r, x.start = g, w, r, time.Now()
+	x.requestID = requestID(r.Header.Get(headerRequestID))
+	w.Header()[headerRequestID] = []string{x.requestID}
+	return x
+}
+
+func (x *exchange) release() {
+	if x.stop != nil {
+		x.stop()
+	}
+	if cap(x.body) > maxKept || cap(x.window) > maxKept {
+		return
+	}
+	*x = exchange{msg: x.msg, body: x.body[:0], scan: x.scan, window: x.window[:0]}
+	exchanges.Put(x)
+}
+
+const (
+	headerRequestID = "X-Request-Id"
+	maxRequestID    = 128
+)
+
+// requestID takes over a caller's request id when it is one, and makes one
+// otherwise.
+func requestID(given string) string {
+	if given != "" && len(given) <= maxRequestID && isToken(given) {
+		return given
+	}
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // never fails
+	id := make([]byte, 0, 4+2*len(random))
+	return string(hex.AppendEncode(append(id, "req-"...), random[:]))
+}
+
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
+			return false
+		}
+	}
+	return true
+}
+
+// isCall reports whether the request calls a tool.
+func (x *exchange) isCall() bool { return x.msg.Method == wire.MethodToolsCall }
+
+// upstreamHeader returns the headers with which the client's message goes on.
+func (x *exchange) upstreamHeader() http.Header {
+	from := x.r.Header
+	h := make(http.Header, len(from)+2)
+	for _, name := range passedOn {
+		if values, ok := from[name]; ok {
+			h[name] = values
+		}
+	}
+	for name, values := range from {
+		if len(name) > len(wire.HeaderParamPrefix) && name[:len(wire.HeaderParamPrefix)] == wire.HeaderParamPrefix {
+			h[name] = values
+		}
+	}
+	for _, name := range x.s.forward {
+		if values, ok := from[name]; ok {
+			h[name] = values
+		}
+	}
+	h["Accept"] = acceptBoth
+	h[headerRequestID] = []string{x.requestID}
+	return h
+}
+
+var (
+	acceptBoth = []string{"application/json, text/event-stream"}
+	acceptSSE  = []string{"text/event-stream"}
+	// passedOn are the headers of the protocol and of tracing.
+	passedOn = []string{
+		"Content-Type", wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName,
+		wire.HeaderLastEventID, "Traceparent", "Tracestate", "Baggage",
+	}
+	// keptBack are the headers of an answer that are of the connection, of the
+	// server's own session and cookies, or that the gateway writes itself.
+	keptBack = map[string]bool{
+		"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
+		"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+		"Content-Length": true, "Date": true, "Server": true, "Set-Cookie": true,
+		wire.HeaderSession: true, headerRequestID: true,
+		"Access-Control-Allow-Origin": true, "Access-Control-Allow-Credentials": true,
+		"Access-Control-Expose-Headers": true, "Vary": true,
+	}
+)
+
+// copyHeader passes the headers of an answer on.
+func (x *exchange) copyHeader(from http.Header) {
+	to := x.w.Header()
+	for name, values := range from {
+		if !keptBack[name] {
+			to[name] = values
+		}
+	}
+}
+
+// A deadline ends a context when a call has shown no sign of life for a time, and
+// at the latest after another.
+type deadline struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	quiet time.Duration
+	ends  time.Time // as it stands
+	last  time.Time // at which it ends whatever happens
+}
+
+// withDeadline returns a context that ends with cause. stop has to be called.
+func withDeadline(parent context.Context, quiet, most time.Duration, cause error) (ctx context.Context, d *deadline, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	now := time.Now()
+	d = &deadline{quiet: quiet, ends: now.Add(min(quiet, most)), last: now.Add(most)}
+	d.timer = time.AfterFunc(min(quiet, most), func() { cancel(cause) })
+	return ctx, d, func() {
+		d.timer.Stop()
+		cancel(context.Canceled)
+	}
+}
+
+// alive notes a sign of life. While the server waits for an answer of its client
+// only the last moment counts.
+func (d *deadline) alive(waiting bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ends = d.last
+	if quiet := time.Now().Add(d.quiet); !waiting && quiet.Before(d.last) {
+		d.ends = quiet
+	}
+	d.timer.Reset(time.Until(d.ends))
+}
+
+// left returns the time until the end, as it stands.
+func (d *deadline) left() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Until(d.ends)
+}

@@ -1,0 +1,238 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// An outcome is what has to reach the client after a fault.
+type outcome struct {
+	kind   recourse.Kind // empty: the tool's own result, as it is
+	origin recourse.Origin
+	// refused says that the server did not carry the call out, so that a write had no
+	// effect either.
+	refused bool
+	// reads and writes are the attempts that reach the server.
+	reads, writes int
+	wait          time.Duration
+	// broken says that the answer is broken off, because it was too large to wait for.
+	broken bool
+}
+
+const (
+	byGateway = recourse.OriginGateway
+	byServer  = recourse.OriginServer
+)
+
+// outcomes are the fault table. A read is sent again after what may pass, up to
+// three times while the time allows; a write only when it was refused.
+func outcomes() map[string]outcome {
+	broke := outcome{kind: recourse.KindUnreachable, origin: byGateway, reads: 3, writes: 1}
+	nonsense := outcome{kind: recourse.KindBadResponse, origin: byServer, reads: 1, writes: 1}
+	late := outcome{kind: recourse.KindTimeout, origin: byGateway, reads: 1, writes: 1}
+	unavailable := outcome{kind: recourse.KindUnavailable, origin: byServer, reads: 3, writes: 1}
+	limited := outcome{kind: recourse.KindRateLimited, origin: byServer, refused: true, reads: 1, writes: 1}
+	later := func(o outcome, wait time.Duration) outcome {
+		o.wait, o.reads, o.writes = wait, 1, 1
+		return o
+	}
+	fine := outcome{reads: 1, writes: 1}
+	table := map[string]outcome{
+		"reset before the answer":    broke,
+		"reset in the body":          broke,
+		"reset after the answer":     fine,
+		"close after the headers":    broke,
+		"SSE cut inside an event":    broke,
+		"SSE ends without an answer": nonsense,
+		"hang":                       late,
+		"slow drip, JSON":            late,
+		"slow drip, SSE":             late,
+
+		"truncated JSON with 200": nonsense,
+		"HTML with 200":           nonsense,
+		"empty 200":               nonsense,
+		"wrong id, JSON":          nonsense,
+		"wrong id, SSE":           nonsense,
+		"duplicate answer, JSON":  nonsense,
+		"duplicate answer, SSE":   fine,
+		"large answer, JSON":      fine,
+		"large answer, SSE":       fine,
+		"id last":                 fine,
+
+		"large answer, JSON, wrong id at its end":     {reads: 1, writes: 1, broken: true},
+		"large answer, JSON, broken at its end":       {reads: 1, writes: 1, broken: true},
+		"large answer, JSON, isError at its end":      fine,
+		"isError last":                                {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
+		"tool error with a stack trace":               {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
+		"tool error with structuredContent and _meta": {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
+		"JSON-RPC error with retry data":              {kind: recourse.KindInternal, origin: byServer, reads: 1, writes: 1, wait: 1500 * time.Millisecond},
+
+		"400":                     {kind: recourse.KindClientError, origin: byServer, refused: true, reads: 1, writes: 1},
+		"401":                     {kind: recourse.KindUnauthenticated, origin: byGateway, refused: true, reads: 1, writes: 1},
+		"403":                     {kind: recourse.KindPermissionDenied, origin: byServer, refused: true, reads: 1, writes: 1},
+		"403, insufficient scope": {kind: recourse.KindMissingScope, origin: byServer, refused: true, reads: 1, writes: 1},
+		"404":                     {kind: recourse.KindClientError, origin: byServer, refused: true, reads: 1, writes: 1},
+		"408":                     {kind: recourse.KindTimeout, origin: byServer, reads: 3, writes: 1},
+		"413":                     {kind: recourse.KindTooLarge, origin: byServer, refused: true, reads: 1, writes: 1},
+		"418":                     {kind: recourse.KindClientError, origin: byServer, reads: 1, writes: 1},
+		"429":                     limited,
+		"500":                     {kind: recourse.KindServerError, origin: byServer, reads: 3, writes: 1},
+		"501":                     {kind: recourse.KindNotImplemented, origin: byServer, refused: true, reads: 1, writes: 1},
+		"502":                     unavailable,
+		"503":                     unavailable,
+		"504":                     {kind: recourse.KindTimeout, origin: byServer, reads: 3, writes: 1},
+		"307":                     nonsense,
+
+		"429, Retry-After in seconds": later(limited, 7*time.Second),
+		"429, Retry-After as a date":  later(limited, 6*time.Second),
+		"429, Retry-After negative":   limited,
+		"429, Retry-After of a year":  later(limited, recourse.MaxWait),
+		"429, Retry-After garbage":    limited,
+		"503, Retry-After in seconds": later(unavailable, 7*time.Second),
+		"503, Retry-After as a date":  later(unavailable, 6*time.Second),
+		"503, Retry-After negative":   unavailable,
+		"503, Retry-After of a year":  later(unavailable, recourse.MaxWait),
+		"503, Retry-After garbage":    unavailable,
+	}
+	for _, status := range []string{"502", "503"} {
+		for _, body := range []string{"HTML", "JSON", "JSON-RPC", "empty"} {
+			table[status+", "+body] = unavailable
+		}
+	}
+	return table
+}
+
+// healed are the faults that a fresh session mends.
+var healed = []string{"404 session", "restart during the call"}
+
+// Every fault, for a tool that reads and one that writes, in both eras: answered in
+// time, in the contract's form, truthfully, without a secret, and without harm to
+// the next caller.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	table := outcomes()
+	for _, fault := range testkit.Faults() {
+		want, ok := table[fault.Name]
+		if !ok {
+			if fault.Name != healed[0] && fault.Name != healed[1] {
+				t.Errorf("no outcome is expected of %q", fault.Name)
+			}
+			continue
+		}
+		for _, era := range eras {
+			for _, contractName := range []string{"recourse", "fieldmcp"} {
+				t.Run(strings.Join([]string{fault.Name, era.String(), contractName}, "/"), func(t *testing.T) {
+					t.Parallel()
+					testFault(t, fault, want, era, contractName)
+				})
+			}
+		}
+	}
+}
+
+func testFault(t *testing.T, fault testkit.Fault, want outcome, era testkit.Era, contractName string) {
+	t.Helper()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm",
+		"tools: {get_field: {read_only: true}, order_create: {read_only: false, verify: {call: order_get, args: {reference: /reference}, look: status}}}")
+	if fault.Name == "404" && era == testkit.OldEra {
+		want.reads, want.writes = 2, 2 // once more in a session of its own
+	}
+	client, other := f.client(t, era), f.client(t, era)
+	for _, call := range []struct {
+		tool, arguments string
+		writes          bool
+		attempts        int
+	}{
+		{testkit.GetField, `{"field_id":"F-1"}`, false, want.reads},
+		{testkit.OrderCreate, `{"reference":"A-17","amount":12.5}`, true, want.writes},
+	} {
+		srv.Behave()
+		srv.Always(call.tool, fault)
+		before := srv.Attempts(call.tool)
+		a, err := client.Call(context.Background(), call.tool, call.arguments)
+		if want.broken {
+			if err == nil {
+				t.Errorf("%s: the answer was not broken off", call.tool)
+			}
+		} else {
+			if err != nil {
+				t.Fatalf("%s: %v", call.tool, err)
+			}
+			checkAnswer(t, a, want, call.writes, contractName)
+		}
+		if got := srv.Attempts(call.tool) - before; got != call.attempts {
+			t.Errorf("%s: %d attempts reached the server, want %d", call.tool, got, call.attempts)
+		}
+		srv.Behave()
+		if a, err := other.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+			t.Errorf("%s: the next call of another client: %v %+v", call.tool, err, a)
+		}
+	}
+	for _, secret := range testkit.Secrets() {
+		if secret == testkit.Secrets()[0] && strings.Contains(f.log.String(), secret) {
+			t.Errorf("a credential is in the log: %s", f.log)
+		}
+	}
+}
+
+func succeeded(a *testkit.Answer) bool {
+	if a.Size > int64(len(a.Body)) { // too large to look into
+		return true
+	}
+	result, err := a.ToolResult()
+	return err == nil && !result.IsError
+}
+
+func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, contractName string) {
+	t.Helper()
+	if a.Took > deadline+slack && want.kind != "" {
+		t.Errorf("answered after %v", a.Took)
+	}
+	if want.kind == "" {
+		if !succeeded(a) {
+			t.Errorf("want the tool's own result, got %s", a.Body)
+		}
+		return
+	}
+	if a.Status != http.StatusOK {
+		t.Errorf("HTTP %d, want 200", a.Status)
+	}
+	e := recordOf(t, a)
+	if e.Kind != want.kind || e.Origin != want.origin || e.Contract != contractName {
+		t.Errorf("%s of %s in %s, want %s of %s in %s: %s", e.Kind, e.Origin, e.Contract, want.kind, want.origin, contractName, a.Body)
+	}
+	effect := recourse.EffectNone
+	if writes && !want.refused {
+		effect = recourse.EffectUnknown
+	}
+	if e.Effect != effect {
+		t.Errorf("effect %s, want %s", e.Effect, effect)
+	}
+	if e.After < want.wait || want.wait == 0 && e.After > 30*time.Second || e.After > want.wait+2*time.Second && want.wait > 0 {
+		t.Errorf("wait %v, want %v", e.After, want.wait)
+	}
+	if effect == recourse.EffectUnknown {
+		if e.Verify == nil || e.Verify.String() != `order_get(reference="A-17")` {
+			t.Errorf("verify %v", e.Verify)
+		}
+		result, err := a.ToolResult()
+		if err != nil || !strings.Contains(result.Text(), "order_get(reference=") {
+			t.Errorf("the text does not say how to verify: %s", a.Body)
+		}
+	}
+	for _, secret := range testkit.Secrets() {
+		if strings.Contains(string(a.Body), secret) {
+			t.Errorf("%q is in the answer: %s", secret, a.Body)
+		}
+	}
+	if e.RequestID != a.Header.Get("X-Request-Id") || e.RequestID == "" {
+		t.Errorf("request id %q in the record, %q in the header", e.RequestID, a.Header.Get("X-Request-Id"))
+	}
+}

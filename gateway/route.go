@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// route finds out what the request asks of the server, and for how long. It
+// reports false when it has answered: the tool does not exist.
+func (x *exchange) route() bool {
+	x.rule.Timeout = x.s.Timeout
+	x.nature = natureOfMethod(x.msg.Method)
+	if x.isCall() {
+		x.rule = x.s.Tool(x.msg.Name)
+		x.nature = x.s.natureOf(x.rule, nil)
+	}
+	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.rule.Timeout, x.s.MaxTimeout, x.timedOut())
+	if !x.isCall() {
+		return true
+	}
+	x.list = x.s.tools.get(x.ctx, x, time.Time{})
+	if x.list != nil && x.list.tools[x.msg.Name] == nil {
+		x.refreshList()
+	}
+	if x.list == nil {
+		return true
+	}
+	x.listed = x.list.tools[x.msg.Name]
+	x.nature = x.s.natureOf(x.rule, x.listed)
+	if x.listed != nil {
+		return true
+	}
+	e := recourse.UnknownTool(x.msg.Name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	if name, ok := nearest.Of(x.msg.Name, x.list.names); ok {
+		e = e.WithMessage("%s Did you mean %s?", e.Message, name)
+	}
+	return x.objection(e)
+}
+
+// timedOut is the failure of a call without an answer.
+func (x *exchange) timedOut() *recourse.Error {
+	return x.s.said(recourse.Timeout(x.s.Title, x.rule.Timeout))
+}
+
+// refreshList gets the list anew before anything is refused on its word, unless it
+// was fetched just now.
+func (x *exchange) refreshList() {
+	if newer := x.s.tools.get(x.ctx, x, time.Now().Add(-listFresh)); newer != nil {
+		x.list = newer
+	}
+}
+
+// objection ends the call with what the gateway itself finds wrong with it. It
+// reports whether the call goes on all the same, as it does where failures are
+// only observed.
+func (x *exchange) objection(e *recourse.Error) bool {
+	if x.s.observes() {
+		x.observe(e)
+		return true
+	}
+	x.fail(e, nil)
+	return false
+}
+
+// natureOfMethod returns what a method other than tools/call does to the world.
+func natureOfMethod(method string) retry.Nature {
+	switch method {
+	case wire.MethodToolsList, wire.MethodDiscover, wire.MethodPromptsGet, wire.MethodResourcesRead, wire.MethodInitialize,
+		"prompts/list", "resources/list", "resources/templates/list", "completion/complete", "ping":
+		return retry.Reads
+	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return retry.Idempotent
+	default:
+		return retry.Writes
+	}
+}
+
+// addSession names the session at the server in the headers, and returns which one
+// it is.
+func (x *exchange) addSession(header http.Header) (generation int) {
+	if x.session == nil {
+		return 0
+	}
+	id, generation := x.session.at()
+	delete(header, wire.HeaderSession)
+	if id != "" {
+		header[wire.HeaderSession] = []string{id}
+	}
+	return generation
+}
+
+// lostSession reports whether e is the server's word that it does not know the
+// session that it was sent, and so did nothing.
+func (x *exchange) lostSession(e *recourse.Error) bool {
+	return x.session != nil && e != nil && (e.Kind == recourse.KindUnknownSession || e.Upstream.Status == http.StatusNotFound)
+}
+
+// pause waits, and reports false when the call has ended meanwhile.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

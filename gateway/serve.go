@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	headerTimeout  = 10 * time.Second
+	keepAlive      = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// Serve answers requests on ln until ctx ends; then it takes no new ones, ends the
+// streams, and gives the calls under way up to grace to end. It closes ln, but not
+// the gateway. The error is nil after a ctx that has ended, unless calls had to be
+// broken off.
+//
+// There is no limit on the time of an answer: each call has its own deadline.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
+	srv := &http.Server{
+		Handler:           g,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       keepAlive,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // what clients do wrong below HTTP
+	}
+	failed := make(chan error, 1)
+	g.work.Go(func() { failed <- srv.Serve(ln) })
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	g.Drain()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := srv.Shutdown(ending)
+	if errors.Is(err, context.DeadlineExceeded) {
+		_ = srv.Close() // what is left is broken off
+		return fmt.Errorf("calls were still under way after %s and had to be broken off", grace)
+	}
+	if err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/upstream"
+)
+
+// A server is an MCP server behind the gateway: its entry of the configuration,
+// and what the gateway holds for it.
+type server struct {
+	*config.Server
+	contract *contract.Contract
+	reader   contract.Reader
+	up       *upstream.HTTP
+	redact   redact.Mode
+	forward  []string // canonical names of the client's headers that go on
+	sessions sessions
+	tools    toolLists
+	budget   retry.Budget
+	policy   retry.Policy
+}
+
+// attempts bounds what one call costs the server; the contract's own rule is for
+// clients, who see the outcome of all of them.
+const attempts = 3
+
+func newServer(g *Gateway, entry *config.Server, set *contract.Set) (*server, error) {
+	s := &server{Server: entry, policy: retry.Policy{Attempts: attempts, Start: 100 * time.Millisecond, Factor: 2, Jitter: 0.5}}
+	var ok bool
+	if s.contract, ok = set.Get(entry.Contract); !ok {
+		return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Contract)
+	}
+	s.reader = contract.Reader{Trusted: entry.Trusted, Provider: entry.Title}
+	if entry.Reads != "" {
+		if s.reader.Weak, ok = set.Get(entry.Reads); !ok {
+			return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Reads)
+		}
+		s.reader.Contracts = append(s.reader.Contracts, s.reader.Weak)
+	}
+	for _, c := range append([]*contract.Contract{s.contract}, set.All()...) {
+		if !slices.Contains(s.reader.Contracts, c) {
+			s.reader.Contracts = append(s.reader.Contracts, c)
+		}
+	}
+	var err error
+	if s.up, err = upstream.NewHTTP(entry.Title, entry.URL, entry.Headers); err != nil {
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	}
+	if s.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	}
+	for _, name := range entry.Forward {
+		s.forward = append(s.forward, http.CanonicalHeaderKey(name))
+	}
+	s.sessions.init(g, s)
+	s.tools.init(g, s)
+	return s, nil
+}
+
+// forwards reports whether the client's own credentials go to the server.
+func (s *server) forwards(header string) bool { return slices.Contains(s.forward, header) }
+
+// observes reports whether failures are passed on as they came.
+func (s *server) observes() bool { return s.Mode == config.ModeObserve }
+
+// masker masks a failure of a call: what stands in its own arguments, or in the
+// server's entry, is no secret to the caller.
+func (x *exchange) masker() *redact.Masker {
+	return redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL)
+}
+
+// natureOf returns what the tool does to the world, by the first that speaks: the
+// entry, the contract, trusted annotations.
+func (s *server) natureOf(rule config.Tool, listed *listedTool) retry.Nature {
+	reads, idempotent := s.contract.ReadOnly, false
+	if s.TrustAnnotations && listed != nil && !reads {
+		reads, idempotent = listed.readOnly, listed.idempotent
+	}
+	if rule.ReadOnly != nil {
+		reads = *rule.ReadOnly
+	}
+	if rule.Idempotent != nil {
+		idempotent = *rule.Idempotent
+	}
+	switch {
+	case reads:
+		return retry.Reads
+	case idempotent:
+		return retry.Idempotent
+	default:
+		return retry.Writes
+	}
+}
+
+// said returns e as something that the gateway itself says of the server.
+func (s *server) said(e *recourse.Error) *recourse.Error {
+	return e.WithOrigin(recourse.OriginGateway).WithProvider(s.Title)
+}

@@ -1,0 +1,256 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// bodyTimeout bounds how long a client may take to send its message.
+const bodyTimeout = 60 * time.Second
+
+// admit decides whether the request comes to a server at all: its path, its Host
+// and Origin, its method. It reports false when it has answered.
+func (x *exchange) admit() bool {
+	s, ok := x.g.servers[x.r.URL.Path]
+	if !ok {
+		x.refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("There is no MCP server at this path."))
+		return false
+	}
+	x.s = s
+	if !x.g.hosts[hostName(x.r.Host)] && !x.g.hosts[strings.ToLower(x.r.Host)] {
+		x.refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
+			WithMessage("The gateway does not answer under this Host; the configuration's `hosts` and `public_url` name those that it does."))
+		return false
+	}
+	if !x.admitOrigin() {
+		return false
+	}
+	switch x.r.Method {
+	case http.MethodPost, http.MethodGet, http.MethodDelete:
+		return true
+	default:
+		x.w.Header()["Allow"] = allowed
+		x.refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("An MCP endpoint takes POST, GET and DELETE."))
+		return false
+	}
+}
+
+var allowed = []string{"GET, POST, DELETE"}
+
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+// admitOrigin refuses pages of other origins than those that are configured, and
+// answers the questions that browsers ask before they call (Fetch standard, CORS).
+func (x *exchange) admitOrigin() bool {
+	origin := x.r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	if !x.g.origins[strings.ToLower(origin)] {
+		x.refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
+			WithMessage("Pages of this origin may not call the gateway; the configuration's `origins` names those that may."))
+		return false
+	}
+	h := x.w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Request-Id, Retry-After, WWW-Authenticate, X-RateLimit-Remaining")
+	if x.r.Method != http.MethodOptions || x.r.Header.Get("Access-Control-Request-Method") == "" {
+		return true
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	if headers := x.r.Header.Get("Access-Control-Request-Headers"); headers != "" {
+		h.Set("Access-Control-Allow-Headers", headers)
+	}
+	h.Set("Access-Control-Max-Age", "600")
+	x.w.WriteHeader(http.StatusNoContent)
+	return false
+}
+
+// post takes a client's message.
+func (x *exchange) post() {
+	status, e := x.readMessage()
+	if e != nil {
+		x.refuse(status, e)
+		return
+	}
+	if !x.findSession() {
+		return
+	}
+	switch {
+	case x.msg.Kind != wire.Request:
+		x.deliver()
+	case x.route() && x.validate():
+		x.call()
+	}
+}
+
+// readMessage reads and checks the body and the headers that belong to it. The
+// status is that of a refusal.
+func (x *exchange) readMessage() (status int, e *recourse.Error) {
+	h := x.r.Header
+	if !wire.IsMediaType(h.Get("Content-Type"), wire.TypeJSON) || h.Get("Content-Encoding") != "" {
+		return http.StatusUnsupportedMediaType, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("The message has to be sent as Content-Type application/json, without Content-Encoding.")
+	}
+	if !wire.Accepts(h["Accept"], wire.TypeJSON) || !wire.Accepts(h["Accept"], wire.TypeEventStream) {
+		return http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("Accept has to name both application/json and text/event-stream.")
+	}
+	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil {
+		return status, e
+	}
+	if err := wire.Parse(x.body, &x.msg); err != nil {
+		x.msg.ID = nil // nothing in a message that is none is taken at its word
+		return http.StatusBadRequest, fromWire(err)
+	}
+	era, err := wire.CheckHeaders(h, &x.msg)
+	if err != nil {
+		return http.StatusBadRequest, fromWire(err)
+	}
+	x.era = era
+	return 0, nil
+}
+
+// readBody reads the body, but never more than limit bytes of it.
+func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
+	tooLarge := func() (int, *recourse.Error) {
+		x.w.Header().Set("Connection", "close") // the rest of the body is not read
+		return http.StatusRequestEntityTooLarge, recourse.TooLarge(limit)
+	}
+	if x.r.ContentLength > limit {
+		return tooLarge()
+	}
+	control := http.NewResponseController(x.w)
+	_ = control.SetReadDeadline(x.start.Add(bodyTimeout)) // not every writer has one
+	if n := int(x.r.ContentLength); n > cap(x.body) && n <= 64<<10 {
+		x.body = make([]byte, 0, n+1)
+	}
+	var err error
+	x.body, err = appendAll(x.body[:0], x.r.Body, limit)
+	_ = control.SetReadDeadline(time.Time{})
+	switch {
+	case errors.Is(err, errOverLimit):
+		return tooLarge()
+	case err != nil:
+		return http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err)
+	default:
+		return 0, nil
+	}
+}
+
+var errOverLimit = errors.New("more than the limit")
+
+// appendAll appends everything that r holds to dst, up to limit bytes.
+func appendAll(dst []byte, r io.Reader, limit int64) ([]byte, error) {
+	const chunk = 4 << 10
+	for {
+		if cap(dst)-len(dst) == 0 {
+			dst = slices.Grow(dst, chunk)
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case int64(len(dst)) > limit:
+			return dst, errOverLimit
+		case errors.Is(err, io.EOF):
+			return dst, nil
+		case err != nil:
+			return dst, err
+		}
+	}
+}
+
+// fromWire turns a refusal of package wire into a record.
+func fromWire(err error) *recourse.Error {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return recourse.Internal().CausedBy(err)
+	}
+	kind := map[int]recourse.Kind{
+		wire.CodeParseError:         recourse.KindMalformed,
+		wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
+		wire.CodeInvalidParams:      recourse.KindMissingParam,
+		wire.CodeHeaderMismatch:     recourse.KindHeaderMismatch,
+		wire.CodeUnsupportedVersion: recourse.KindUnsupportedVersion,
+	}[refusal.Code]
+	e := recourse.New(kind, sentence(refusal.Message))
+	if kind == recourse.KindMissingParam {
+		e = e.WithViolations(recourse.Violation{Pointer: refusal.Pointer, Param: refusal.Pointer, Rule: "required", Message: refusal.Message})
+	}
+	return e
+}
+
+// sentence makes a sentence of a clause.
+func sentence(clause string) string {
+	if clause == "" {
+		return clause
+	}
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}
+
+// findSession looks up the session that an old-era message names. It reports false
+// when it has answered.
+func (x *exchange) findSession() bool {
+	id := x.r.Header.Get(wire.HeaderSession)
+	if x.era != wire.Old || id == "" || x.msg.Method == wire.MethodInitialize {
+		return true
+	}
+	if x.session = x.s.sessions.find(id, x.credentials()); x.session == nil {
+		x.refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
+		return false
+	}
+	return true
+}
+
+// listen opens the stream of an old-era session on which the server speaks of its
+// own accord, or resumes one (Last-Event-ID).
+func (x *exchange) listen() {
+	x.era = wire.Old
+	switch {
+	case !wire.Accepts(x.r.Header["Accept"], wire.TypeEventStream):
+		x.refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("Accept has to name text/event-stream."))
+	case x.findSession():
+		x.stream()
+	}
+}
+
+// endSession ends an old-era session, here and at the server.
+func (x *exchange) endSession() {
+	x.era = wire.Old
+	if !x.findSession() {
+		return
+	}
+	x.forwardDelete()
+}
+
+// protocolData returns the members that the protocol wants in the data of an
+// error, beside the record (MCP 2026-07-28, "Errors").
+func (x *exchange) protocolData(e *recourse.Error) string {
+	if e.Kind != recourse.KindUnsupportedVersion {
+		return ""
+	}
+	return fmt.Sprintf(`"supported":["%s"],"requested":%q`, strings.Join(wire.Versions(), `","`), clip(x.r.Header.Get(wire.HeaderVersion)))
+}
+
+func clip(s string) string {
+	const most = 64
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+}

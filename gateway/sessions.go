@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// sessionIdle is how long a session without any request is kept. A client whose
+	// session is gone initializes a new one.
+	sessionIdle = 24 * time.Hour
+	// maxSessions bounds the sessions of a server; the one idle longest goes first.
+	maxSessions = 100_000
+	// maxInitialize bounds the answer to initialize that is read for a session.
+	maxInitialize = 1 << 20
+	// renewTimeout bounds the renewing of a session at the server.
+	renewTimeout = 15 * time.Second
+)
+
+// credentials tells callers apart by the credentials that they send to the
+// server. Callers whose credentials do not go on are one.
+type credentials [sha256.Size]byte
+
+func (x *exchange) credentials() credentials {
+	if len(x.s.forward) == 0 {
+		return credentials{}
+	}
+	sum := sha256.New()
+	for _, name := range x.s.forward {
+		for _, value := range x.r.Header[name] {
+			_, _ = sum.Write([]byte(name + "\x00" + value + "\x00")) // never fails
+		}
+	}
+	return credentials(sum.Sum(nil))
+}
+
+// A session is an old-era session of a client. Its id is the gateway's own and
+// stays the same when the session at the server is lost and made anew.
+type session struct {
+	id       string
+	of       credentials
+	open     []byte      // the client's initialize request
+	openID   wire.ID     // its id
+	header   http.Header // with which it was sent
+	lastUsed time.Time   // guarded by sessions.mu
+
+	mu         sync.Mutex
+	upstream   string // the server's id of the session
+	generation int    // counts the sessions at the server
+	renewing   chan struct{}
+	renewed    error // of the last renewal
+}
+
+// sessions are the sessions of a server.
+type sessions struct {
+	g *Gateway
+	s *server
+
+	mu      sync.Mutex
+	byID    map[string]*session
+	sweptAt time.Time
+}
+
+func (t *sessions) init(g *Gateway, s *server) {
+	t.g, t.s, t.byID = g, s, map[string]*session{}
+}
+
+// add makes a session of an initialize request that the server has answered with
+// an id of its own.
+func (t *sessions) add(x *exchange, upstream string) *session {
+	s := &session{
+		id: rand.Text(), of: x.credentials(), upstream: upstream,
+		open: bytes.Clone(x.body), openID: x.msg.ID.Clone(), header: x.upstreamHeader(),
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.lastUsed = time.Now()
+	t.sweep(s.lastUsed)
+	t.byID[s.id] = s
+	return s
+}
+
+// find returns the session of that id, or nil. A session belongs to the credentials
+// that it was opened with.
+func (t *sessions) find(id string, of credentials) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.byID[id]
+	if s == nil || s.of != of {
+		return nil
+	}
+	s.lastUsed = time.Now()
+	return s
+}
+
+func (t *sessions) remove(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, s.id)
+}
+
+// sweep drops what has been idle too long, now and then, and makes room.
+func (t *sessions) sweep(now time.Time) {
+	full := len(t.byID) >= maxSessions
+	if !full && now.Sub(t.sweptAt) < sessionIdle/24 {
+		return
+	}
+	t.sweptAt = now
+	var oldest *session
+	for id, s := range t.byID {
+		if now.Sub(s.lastUsed) > sessionIdle {
+			delete(t.byID, id)
+			continue
+		}
+		if oldest == nil || s.lastUsed.Before(oldest.lastUsed) {
+			oldest = s
+		}
+	}
+	if len(t.byID) >= maxSessions {
+		delete(t.byID, oldest.id)
+	}
+}
+
+// at returns the server's id of the session, and which one it is.
+func (s *session) at() (upstream string, generation int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.upstream, s.generation
+}
+
+// renew makes the session at the server anew after the server has said that it
+// does not know the generation-th one. However many callers find that out, it is
+// done once, and all of them wait for it.
+func (s *session) renew(ctx context.Context, x *exchange, generation int) error {
+	s.mu.Lock()
+	if s.generation != generation {
+		s.mu.Unlock()
+		return nil // somebody has done it already
+	}
+	if s.renewing == nil {
+		done := make(chan struct{})
+		s.renewing = done
+		up, timeout := x.s, min(renewTimeout, x.s.Timeout)
+		x.g.background(timeout, func(ctx context.Context) {
+			id, err := s.reopen(ctx, up)
+			s.mu.Lock()
+			if s.renewed = err; err == nil {
+				s.upstream = id
+				s.generation++
+			}
+			s.renewing = nil
+			s.mu.Unlock()
+			close(done)
+		})
+	}
+	done := s.renewing
+	s.mu.Unlock()
+	select {
+	case <-done:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.generation != generation {
+			return nil
+		}
+		return s.renewed
+	case <-ctx.Done():
+		return x.s.up.Broken(ctx, context.Cause(ctx))
+	}
+}
+
+var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+
+// reopen sends the client's own initialize once more, and what follows it.
+func (s *session) reopen(ctx context.Context, up *server) (string, error) {
+	answer, err := up.up.Ask(ctx, s.header.Clone(), s.open, s.openID, maxInitialize)
+	if err != nil {
+		return "", err
+	}
+	if answer.Status != http.StatusOK {
+		return "", up.readHTTP(answer.Status, answer.Header, answer.Body).Error()
+	}
+	id := answer.Header.Get(wire.HeaderSession)
+	if answer.Error != nil {
+		return "", recourse.BadResponse(up.Title).WithMessage("%s refused to open the session again.", up.Title).
+			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
+	}
+	header := s.header.Clone()
+	if id != "" {
+		header[wire.HeaderSession] = []string{id}
+	}
+	if version := json.Lookup(answer.Result, "/protocolVersion"); version.Kind() == '"' {
+		var text string
+		if json.Unmarshal(version, &text) == nil {
+			header[wire.HeaderVersion] = []string{text}
+		}
+	}
+	resp, err := up.up.Send(ctx, http.MethodPost, header, initialized)
+	if err != nil {
+		return "", err
+	}
+	return id, resp.Body.Close()
+}

@@ -1,0 +1,286 @@
+package gateway
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// Codes of JSON-RPC errors that are no failures but ask the client for something,
+// and that its program has to see as they are.
+const codeURLElicitation = "-32042"
+
+// kindSigns are what a result holds that says by its kind that it is a failure.
+var kindSigns = []byte(`toolError:v1`)
+
+// translate finds out whether the answer that was scanned is a failure, and then
+// writes it in the form of the contract. It reports false for a success, which is
+// not looked into any further.
+func (x *exchange) translate(text []byte) bool {
+	reading, original, ok := x.reading(text)
+	if !ok {
+		return false
+	}
+	e := reading.Error()
+	if e == nil { // a question: it is the server's own, and no failure
+		return false
+	}
+	if original == nil && (isProtocol(e) && reading.Contract == nil || !x.isCall()) {
+		return x.passRPCError(text, e)
+	}
+	x.reason = "the server answered: that is the caller's to judge"
+	x.fail(e, original)
+	return true
+}
+
+// reading reads the failure in an answer. The original is its result, masked.
+func (x *exchange) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
+	signs := x.scan.Signs()
+	if !signs.Error.IsZero() {
+		raw := signs.Error.Of(text)
+		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
+			return reading, nil, false
+		}
+		return x.s.reader.RPC(x.masker().JSON(raw)), nil, true
+	}
+	if !x.isCall() || !x.suspicious(text, signs) {
+		return reading, nil, false
+	}
+	original = x.masker().JSON(signs.Result.Of(text))
+	reading, ok = x.s.reader.Result(original)
+	return reading, original, ok
+}
+
+// suspicious reports whether a result shows any sign of a failure.
+func (x *exchange) suspicious(text []byte, signs *wire.Signs) bool {
+	return signs.IsError || signs.Record || !signs.ResultError.IsZero() || x.s.reader.Weak != nil || bytes.Contains(text, kindSigns)
+}
+
+// late logs a failure that was found behind the window, when it could no longer be
+// rewritten.
+func (x *exchange) late() {
+	signs := x.scan.Signs()
+	if !signs.IsError && signs.Error.IsZero() && signs.ResultError.IsZero() {
+		return
+	}
+	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
+	x.record(e.WithEffect(x.effect(e)), "failure behind the decision window, not rewritten")
+}
+
+// passRPCError sends a JSON-RPC error on under the server's own code, which the
+// client's program may know: masked, and with the record in its data.
+func (x *exchange) passRPCError(text []byte, e *recourse.Error) bool {
+	e = x.settle(e)
+	signs := x.scan.Signs()
+	raw := x.masker().JSON(signs.Error.Of(text))
+	if record := x.s.contract.Write(e, x.contractCall(0)).Record; !isProtocol(e) {
+		raw = withRecord(raw, record)
+	}
+	message := wire.Splice(nil, text, wire.Edit{At: signs.IDAt, With: x.msg.ID}, wire.Edit{At: signs.Error, With: raw})
+	x.reply(http.StatusOK, message)
+	x.record(e, "")
+	return true
+}
+
+// withRecord adds the record to the data of a JSON-RPC error: it is the data where
+// there is none, and a member of it where that is an object.
+func withRecord(raw json.Value, record *recourse.Error) json.Value {
+	form, err := record.MarshalJSON()
+	if err != nil {
+		return raw
+	}
+	var members struct {
+		Code    json.Value `json:"code"`
+		Message json.Value `json:"message"`
+		Data    json.Value `json:"data,omitzero"`
+	}
+	if json.UnmarshalLenient(raw, &members) != nil {
+		return raw
+	}
+	switch members.Data.Kind() {
+	case '{':
+		var data map[string]json.Value
+		if json.UnmarshalLenient(members.Data, &data) != nil {
+			return raw
+		}
+		data[recourse.MetaKey] = form
+		if members.Data, err = json.Marshal(data); err != nil {
+			return raw
+		}
+	case 0, 'n':
+		members.Data = form
+	default:
+		return raw
+	}
+	if raw, err = json.Marshal(members); err != nil {
+		return form
+	}
+	return raw
+}
+
+// passProtocolError sends an HTTP error on whose body is a JSON-RPC error about the
+// message itself. It reports false for any other.
+func (x *exchange) passProtocolError(status int, body []byte, e *recourse.Error) bool {
+	x.scan.Reset()
+	if _, err := x.scan.Write(body); err != nil || x.scan.Close() != nil || x.scan.Signs().Error.IsZero() {
+		return false
+	}
+	signs := x.scan.Signs()
+	message := wire.Splice(nil, body, wire.Edit{At: signs.Error, With: x.masker().JSON(signs.Error.Of(body))})
+	x.sendMessage(status, message)
+	x.record(x.settle(e), "")
+	return true
+}
+
+// fail ends the call with e, in the form of the contract. original is the result
+// that e was read from, or nil.
+func (x *exchange) fail(e *recourse.Error, original json.Value) {
+	if x.r.Context().Err() != nil { // nobody is there to be told
+		x.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(x.effect(e)).CausedBy(e), "the client has gone")
+		return
+	}
+	e = x.settle(e)
+	call := x.contractCall(x.protocolStatus(e.Kind))
+	call.Original = original
+	x.write(x.s.contract.Write(e, call), e)
+}
+
+// settle completes a failure by what the gateway knows of the call, and masks it.
+func (x *exchange) settle(e *recourse.Error) *recourse.Error {
+	cause := e.Cause()
+	e = x.masker().Error(e)
+	return e.With(func(c *recourse.Error) {
+		c.Effect = x.effect(e)
+		if c.RequestID == "" {
+			c.RequestID = x.requestID
+		}
+		if c.Provider == "" && c.Kind.Class() == recourse.ClassUpstream {
+			c.Provider = x.s.Title
+		}
+		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.Verify != nil {
+			c.Verify = verifyOf(x.rule.Verify, x.msg.Arguments)
+		}
+	}).CausedBy(cause)
+}
+
+// effect returns whether the call changed anything. A server's own word does not
+// overrule what the tool does to the world, unless the server is trusted.
+func (x *exchange) effect(e *recourse.Error) recourse.Effect {
+	if x.attempts == 0 {
+		return recourse.EffectNone // nothing was sent
+	}
+	return retry.Effect(e, x.nature)
+}
+
+// protocolStatus returns the HTTP status that the new era wants for a kind; 0 where
+// it wants none.
+func (x *exchange) protocolStatus(kind recourse.Kind) int {
+	if x.era != wire.New {
+		return 0
+	}
+	switch kind {
+	case recourse.KindUnknownMethod:
+		return http.StatusNotFound
+	case recourse.KindHeaderMismatch, recourse.KindMissingCapability, recourse.KindUnsupportedVersion:
+		return http.StatusBadRequest
+	default:
+		return 0
+	}
+}
+
+// contractCall describes the call to the contract.
+func (x *exchange) contractCall(status int) *contract.Call {
+	call := &contract.Call{
+		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments,
+		URL: x.url(), Status: status, HTTP: !x.started, ResultType: x.era == wire.New,
+	}
+	if x.listed != nil {
+		call.OutputSchema = x.listed.outputSchema
+	}
+	if list := x.list; list != nil {
+		call.HasTool = func(name string) bool { return list.tools[name] != nil }
+	}
+	return call
+}
+
+// url returns the URL of the request as the client knows it.
+func (x *exchange) url() string {
+	if base := strings.TrimSuffix(x.g.config.PublicURL, "/"); base != "" {
+		return base + x.r.URL.RequestURI()
+	}
+	scheme := "http"
+	if x.r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + x.r.Host + x.r.URL.RequestURI()
+}
+
+// refuse ends a request before it was taken up as a call, by an HTTP status.
+func (x *exchange) refuse(status int, e *recourse.Error) {
+	c := x.s.contractOrDefault()
+	if e.Origin == "" {
+		e = e.WithOrigin(recourse.OriginCaller)
+	}
+	if e.RequestID == "" {
+		e = e.WithRequestID(x.requestID)
+	}
+	if x.s != nil {
+		e = x.masker().Error(e).CausedBy(e.Cause())
+	}
+	answer := c.Write(e.WithEffect(x.effect(e)), &contract.Call{
+		At: contract.AtSession, Status: status, HTTP: true, Method: x.msg.Method, URL: x.url(),
+	})
+	if extra := x.protocolData(e); extra != "" && len(answer.Data) > 1 {
+		answer.Data = append([]byte("{"+extra+","), answer.Data[1:]...)
+	}
+	x.write(answer, e)
+}
+
+// contractOrDefault returns the contract of s, which may be nil.
+func (s *server) contractOrDefault() *contract.Contract {
+	if s != nil {
+		return s.contract
+	}
+	c, _ := contract.Builtin().Get(contract.Default)
+	return c
+}
+
+// write sends an answer of the contract's and records it.
+func (x *exchange) write(answer contract.Answer, e *recourse.Error) {
+	status := answer.Status
+	switch answer.Surface {
+	case contract.SurfaceHTTP:
+		for name, values := range answer.Header {
+			x.w.Header()[name] = values
+		}
+		x.send(status, answer.Body)
+	case contract.SurfaceResult:
+		x.reply(status, wire.AppendResult(nil, x.msg.ID, answer.Result))
+	case contract.SurfaceRPC:
+		x.reply(status, wire.AppendError(nil, x.msg.ID, answer.Code, answer.Message, answer.Data))
+	}
+	x.record(answer.Record.CausedBy(e.Cause()), "")
+}
+
+// reply sends a JSON-RPC message of the gateway's own, as the event that ends the
+// stream where one has begun.
+func (x *exchange) reply(status int, message []byte) {
+	if x.events {
+		_, _ = x.w.Write(wire.AppendEvent(nil, "", "message", message)) // the client has gone
+		_ = http.NewResponseController(x.w).Flush()
+		return
+	}
+	x.sendMessage(status, message)
+}
+
+// sendMessage sends a whole JSON-RPC message.
+func (x *exchange) sendMessage(status int, message []byte) {
+	x.w.Header()["Content-Type"] = []string{wire.TypeJSON}
+	x.send(status, message)
+}

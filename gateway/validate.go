@@ -1,0 +1,38 @@
+package gateway
+
+import (
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/args"
+)
+
+// validate checks the arguments of a call against the tool's inputSchema, so that
+// every violation is told at once and the server never sees the call. It reports
+// false when it has answered. A tool whose schema is not known gets its calls as
+// they are.
+func (x *exchange) validate() bool {
+	e := x.checkArguments()
+	if e == nil {
+		return true
+	}
+	before := x.list
+	if x.refreshList(); x.list != before { // the list may have changed without a word
+		if x.listed = x.list.tools[x.msg.Name]; x.listed == nil {
+			return true
+		}
+		if e = x.checkArguments(); e == nil {
+			return true
+		}
+	}
+	return x.objection(e)
+}
+
+func (x *exchange) checkArguments() *recourse.Error {
+	if x.listed == nil || x.listed.schema == nil {
+		return nil
+	}
+	violations := x.listed.schema.Check(x.msg.Arguments)
+	if len(violations) == 0 {
+		return nil
+	}
+	return args.Error(x.msg.Name, violations)
+}
