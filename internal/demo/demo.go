@@ -1,0 +1,214 @@
+package demo
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// configuration is what the demo runs the gateway with.
+//
+//go:embed recourse.yaml
+var configuration []byte
+
+// Configuration returns the embedded configuration file.
+func Configuration() string { return string(configuration) }
+
+// A scene is a call that goes wrong.
+type scene struct {
+	title string
+	tool  string
+	args  map[string]any
+}
+
+var scenes = []scene{
+	{"A call that works.", "get_field", map[string]any{"field_id": "F-1"}},
+	{"Wrong arguments: one is missing, one has the wrong type.", "order_create", map[string]any{"amount": "lots"}},
+	{"A tool that does not exist.", "get_feild", map[string]any{"field_id": "F-1"}},
+	{"The server answers one 503; a moment later it would be well.", "get_field", map[string]any{"field_id": fieldFlaky}},
+	{"The server limits requests and says for how long.", "get_field", map[string]any{"field_id": fieldBusy}},
+	{"The tool raises an error full of secrets.", "get_field", map[string]any{"field_id": fieldBroken}},
+	{"A proxy answers with a web page and HTTP 200.", "get_field", map[string]any{"field_id": fieldHTML}},
+	{"The server was restarted and has lost its sessions.", "get_field", map[string]any{"field_id": fieldForgotten}},
+	{"A write whose answer never comes. Was the order created?", "order_create", map[string]any{"reference": orderSilent, "amount": 500}},
+	{"So the model asks, as it was told to.", "order_get", map[string]any{"reference": orderSilent}},
+}
+
+// patience is how long the client waits without Recourse.
+const patience = 4 * time.Second
+
+// Run starts the server and the gateway, makes the calls, prints what an agent
+// sees, and keeps serving until ctx ends; with once it stops after the calls. listen
+// overrides the address of the gateway.
+func Run(ctx context.Context, w io.Writer, log *slog.Logger, listen string, once bool) error {
+	f := newFarm()
+	defer f.close()
+	farmURL, stopFarm, err := serveFarm(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer stopFarm()
+
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", configuration, config.Options{
+		KnownContracts: set.Names(),
+		LookupEnv:      func(name string) (string, bool) { return farmURL, name == "FARM_URL" },
+	})
+	if err != nil {
+		return fmt.Errorf("the demo's configuration: %w", err)
+	}
+	if listen != "" {
+		cfg.Listen = listen
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	g, err := gateway.New(cfg, set, log)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer g.Close()
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(serving, ln, time.Second) }()
+
+	if err := play(ctx, w, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || once {
+		stop()
+		return errors.Join(err, <-served)
+	}
+	instructions(w, ln.Addr().String())
+	return <-served
+}
+
+func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("listen: %w", err)
+	}
+	const headerTimeout = 5 * time.Second
+	srv := &http.Server{Handler: f.handler, ReadHeaderTimeout: headerTimeout}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(ln) // it ends by stop
+	}()
+	return "http://" + ln.Addr().String() + "/mcp", func() {
+		_ = srv.Close() // calls that hang are meant to
+		<-done
+	}, nil
+}
+
+// play makes every call twice and prints what came of it.
+func play(ctx context.Context, w io.Writer, direct, through string) error {
+	printf(w, "A farm's MCP server (official Go SDK) at %s,\nthe gateway in front of it at %s,\n"+
+		"and the official Go SDK's client, which makes each call to both. What the agent sees:\n", direct, through)
+	for i, s := range scenes {
+		arguments, err := json.Marshal(s.args)
+		if err != nil {
+			return fmt.Errorf("scene %d: %w", i+1, err)
+		}
+		printf(w, "\n%2d. %s\n    %s %s\n", i+1, s.title, s.tool, arguments)
+		for _, side := range []struct{ name, url string }{{"without", direct}, {"with", through}} {
+			if side.name == "without" && s.tool == "order_get" {
+				continue // without Recourse nobody has told the model to ask
+			}
+			saw, err := call(ctx, side.url, s)
+			if err != nil {
+				return err
+			}
+			printf(w, "%s", block(side.name, saw))
+		}
+	}
+	return nil
+}
+
+// call makes one call in a session of its own, and returns what an agent sees.
+func call(ctx context.Context, url string, s scene) (string, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true}, nil)
+	if err != nil {
+		return "", fmt.Errorf("connect to %s: %w", url, err)
+	}
+	defer session.Close() //nolint:errcheck // the calls are over
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	start := time.Now()
+	result, err := session.CallTool(waiting, &mcp.CallToolParams{Name: s.tool, Arguments: s.args})
+	took := time.Since(start).Round(100 * time.Millisecond)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return fmt.Sprintf("exception after %s: %s", took, err), nil
+	case len(result.Content) == 0:
+		return "(an empty result)", nil
+	}
+	content, ok := result.Content[0].(*mcp.TextContent)
+	if !ok {
+		return fmt.Sprintf("(%T)", result.Content[0]), nil
+	}
+	return content.Text, nil
+}
+
+// block sets a text in a column of its own, wrapped.
+func block(name, text string) string {
+	const width = 92
+	var b strings.Builder
+	label := fmt.Sprintf("    %-9s", name)
+	for line := range strings.Lines(text) {
+		for _, part := range wrap(strings.TrimRight(line, "\n"), width) {
+			b.WriteString(label + "│ " + part + "\n")
+			label = strings.Repeat(" ", len(label))
+		}
+	}
+	return b.String()
+}
+
+func wrap(line string, width int) []string {
+	var parts []string
+	for words := strings.Fields(strings.ReplaceAll(line, "\t", "  ")); len(words) > 0; {
+		n := 1
+		for part := words[0]; n < len(words) && len(part)+1+len(words[n]) <= width; n++ {
+			part += " " + words[n]
+		}
+		parts = append(parts, strings.Join(words[:n], " "))
+		words = words[n:]
+	}
+	return parts
+}
+
+func instructions(w io.Writer, addr string) {
+	printf(w, `
+The gateway keeps serving. Connect a host to it, for example:
+
+    claude mcp add --transport http farm http://%[1]s/farm/mcp
+
+or call it by hand:
+
+    curl -s http://%[1]s/farm/mcp -H 'Content-Type: application/json' \
+      -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'
+
+Every failure is one line of the log below. Ctrl-C ends it.
+
+`, addr)
+}
+
+func printf(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...) // a terminal that is gone needs no answer
+}

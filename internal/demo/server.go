@@ -1,0 +1,154 @@
+// Package demo shows what Recourse is for: a real MCP server that fails in the ways
+// that real ones do, the gateway in front of it, and a real client that calls both.
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// farm is an MCP server for fields and orders, made with the official Go SDK. What
+// goes wrong is decided by the arguments: see trouble.
+type farm struct {
+	handler http.Handler
+	server  *mcp.Server
+
+	mu     sync.Mutex
+	orders map[string]int // by reference: how many times it was created
+	seen   map[string]bool
+}
+
+type fieldArgs struct {
+	FieldID string `json:"field_id" jsonschema:"the field's id, such as F-1"`
+}
+
+type orderArgs struct {
+	Reference string  `json:"reference" jsonschema:"a reference of your own"`
+	Amount    float64 `json:"amount"    jsonschema:"liters of fertilizer"`
+}
+
+type referenceArgs struct {
+	Reference string `json:"reference"`
+}
+
+func newFarm() *farm {
+	f := &farm{orders: map[string]int{}, seen: map[string]bool{}}
+	f.server = mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcp.AddTool(f.server, &mcp.Tool{Name: "get_field", Description: "Returns a field.", Annotations: reads}, f.getField)
+	mcp.AddTool(f.server, &mcp.Tool{Name: "order_create", Description: "Orders fertilizer."}, f.createOrder)
+	mcp.AddTool(f.server, &mcp.Tool{Name: "order_get", Description: "Returns an order.", Annotations: reads}, f.getOrder)
+	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return f.server },
+		&mcp.StreamableHTTPOptions{JSONResponse: true})
+	f.handler = f.trouble(inner)
+	return f
+}
+
+func (f *farm) close() {
+	for session := range f.server.Sessions() {
+		_ = session.Close() // its connection is gone: there is nobody to tell
+	}
+}
+
+var errDatabase = errors.New("pq: could not connect to postgres://farm:s3cr3t@10.1.2.3:5432/fields\n" +
+	"goroutine 41 [running]:\nfarm/store.(*DB).Field(0xc0001)\n\t/srv/farm/store.go:88 +0x1a4")
+
+func (f *farm) getField(_ context.Context, _ *mcp.CallToolRequest, in fieldArgs) (*mcp.CallToolResult, any, error) {
+	if in.FieldID == fieldBroken {
+		return nil, nil, errDatabase
+	}
+	return text("%s: North field, 16.2 ha, winter wheat", in.FieldID), nil, nil
+}
+
+func (f *farm) createOrder(_ context.Context, _ *mcp.CallToolRequest, in orderArgs) (*mcp.CallToolResult, any, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.orders[in.Reference]++
+	return text("order %s created: %g l", in.Reference, in.Amount), nil, nil
+}
+
+func (f *farm) getOrder(_ context.Context, _ *mcp.CallToolRequest, in referenceArgs) (*mcp.CallToolResult, any, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.orders[in.Reference]; n > 0 {
+		return text("order %s: status confirmed, created %d time(s)", in.Reference, n), nil, nil
+	}
+	return nil, nil, fmt.Errorf("no order %s", in.Reference)
+}
+
+func text(format string, args ...any) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
+}
+
+// The arguments that make trouble.
+const (
+	fieldBroken    = "F-broken"    // the tool raises an error full of secrets
+	fieldFlaky     = "F-flaky"     // one HTTP 503, then all is well
+	fieldBusy      = "F-busy"      // HTTP 429 with Retry-After
+	fieldHTML      = "F-html"      // a page of some proxy, with HTTP 200
+	fieldForgotten = "F-forgotten" // the server has lost every session, once
+	orderSilent    = "A-17"        // the order is created, and the answer never comes
+)
+
+// trouble lets calls fail below the SDK, as servers behind proxies do.
+func (f *farm) trouble(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const most = 1 << 20
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		if err != nil {
+			http.Error(w, "request too large", http.StatusRequestEntityTooLarge)
+			return
+		}
+		var call struct {
+			Params struct {
+				Arguments struct {
+					FieldID   string `json:"field_id"`
+					Reference string `json:"reference"`
+				} `json:"arguments"`
+				Name string `json:"name"`
+			} `json:"params"`
+		}
+		_ = json.Unmarshal(body, &call) // what is no call makes no trouble
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		arguments := call.Params.Arguments
+		switch {
+		case arguments.FieldID == fieldFlaky && f.firstOfTwo(fieldFlaky):
+			http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
+		case arguments.FieldID == fieldBusy:
+			w.Header().Set("Retry-After", "12")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		case arguments.FieldID == fieldHTML:
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // the client has gone
+		case arguments.FieldID == fieldForgotten && f.firstOfTwo(r.Header.Get("Mcp-Session-Id")):
+			http.Error(w, "session not found", http.StatusNotFound)
+		case call.Params.Name == "order_create" && arguments.Reference == orderSilent:
+			f.mu.Lock()
+			f.orders[orderSilent]++
+			f.mu.Unlock()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Minute):
+			}
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// firstOfTwo reports true for every other call with that name.
+func (f *farm) firstOfTwo(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen[name] = !f.seen[name]
+	return f.seen[name]
+}
