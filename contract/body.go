@@ -1,8 +1,8 @@
 package contract
 
 import (
+	"bytes"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -79,49 +79,40 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	open := len(dst)
 	dst = append(dst, '{')
 	for _, m := range b.object {
-		before := len(dst)
-		if before > open+1 {
-			dst = append(dst, ',')
-		}
-		dst = append(json.AppendQuote(dst, m.name), ':')
-		value := len(dst)
-		if dst = m.value.append(dst, s); len(dst) == value {
-			dst = dst[:before]
-		}
+		dst = appendMember(dst, open, m.name, func(dst []byte) []byte { return m.value.append(dst, s) })
 	}
 	return append(dst, '}')
 }
 
-// read reports whether raw may have been written by b, and stores in e what it
+// read reports whether raw may have been written by b, and stores in d what it
 // says. Members that b knows may be missing: they may have come out empty.
-func (b *body) read(c *Contract, raw json.Value, e *recourse.Error) bool {
-	base := reflect.ValueOf(e).Elem()
+func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	switch {
 	case b.constant != nil:
-		return slices.Equal(compact(raw), compact(b.constant))
+		return bytes.Equal(compact(raw), compact(b.constant))
 	case b.shape:
-		return c.readShape(raw, e)
+		return c.readObject(raw, d)
 	case b.text != nil:
 		if p := b.text.only(); p != nil {
-			p.set(base, raw)
+			p.set(d.base(), raw)
 			return true
 		}
-		text, err := json.AppendUnquote(nil, raw)
-		return err == nil && b.text.match(string(text), func(p *path, text string) { p.setText(base, text) })
+		text, ok := textValue(raw)
+		return ok && b.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
 	case b.list != nil:
 		var items []json.Value
 		if json.UnmarshalLenient(raw, &items) != nil || len(items) > len(b.list) {
 			return false
 		}
 		for i, item := range items {
-			if !b.list[i].read(c, item, e) {
+			if !b.list[i].read(c, item, d) {
 				return false
 			}
 		}
 		return true
 	}
 	var members map[string]json.Value
-	if json.UnmarshalLenient(raw, &members) != nil {
+	if raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
 		return false
 	}
 	for _, m := range b.object {
@@ -132,7 +123,7 @@ func (b *body) read(c *Contract, raw json.Value, e *recourse.Error) bool {
 			}
 			continue
 		}
-		if !m.value.read(c, value, e) {
+		if !m.value.read(c, value, d) {
 			return false
 		}
 	}
@@ -163,22 +154,31 @@ func (f *httpForm) answer(s *subject) (http.Header, []byte) {
 	return h, f.body.append(nil, s)
 }
 
-// read reports whether an HTTP answer may have been written by f, and stores in e
+// read reports whether an HTTP answer may have been written by f, and stores in d
 // what it says.
-func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, e *recourse.Error) bool {
+func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, d *draft) bool {
 	if status != f.status || (f.body == nil) != (len(raw) == 0) {
 		return false
 	}
-	if f.body != nil && !f.body.read(c, raw, e) {
+	if f.body != nil && !f.body.read(c, raw, d) {
 		return false
 	}
-	base := reflect.ValueOf(e).Elem()
 	for _, header := range f.headers {
-		header.value.match(strings.TrimSpace(h.Get(header.name)), func(p *path, text string) { p.setText(base, text) })
+		header.value.match(strings.TrimSpace(h.Get(header.name)), func(p *path, text string) { p.setText(d.base(), text) })
 	}
-	// The binding quota stands first, as in every record.
-	slices.SortStableFunc(e.Quotas, func(a, b recourse.Quota) int {
-		return int(min(a.Remaining, 1) - min(b.Remaining, 1))
-	})
+	slices.SortStableFunc(d.e.Quotas, binding)
 	return true
+}
+
+// binding orders quotas: those that are used up first, and of these the one that
+// is reset last.
+func binding(a, b recourse.Quota) int {
+	switch {
+	case (a.Remaining <= 0) != (b.Remaining <= 0):
+		return int(min(max(a.Remaining, 0), 1) - min(max(b.Remaining, 0), 1))
+	case a.Remaining <= 0:
+		return b.ResetAt.Compare(a.ResetAt)
+	default:
+		return 0
+	}
 }

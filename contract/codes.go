@@ -2,12 +2,11 @@ package contract
 
 import (
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -17,19 +16,22 @@ func (k *compiler) codes() {
 	c := k.c
 	c.byCode = map[string]*entry{}
 	lines := map[string]int{}
-	own := make([]*entry, 0, len(k.file.Codes))
-	for _, f := range k.file.Codes {
+	for i := range k.file.Codes {
+		f := &k.file.Codes[i]
 		at := f.Node.Get("code")
 		if line, twice := lines[f.Code]; twice {
-			k.mistake(at, "give each code one entry; `for` takes a list", "code %s is already listed in line %d", f.Code, line)
+			k.mistakef(at, "give each code one entry; `for` takes a list", "code %s is already listed in line %d", f.Code, line)
 			continue
 		}
 		lines[f.Code] = at.Pos().Line
 		en := k.entry(f)
-		own = append(own, en)
+		k.own = append(k.own, ownEntry{en, f})
 		c.byCode[en.code] = en
 	}
-	c.codes = own
+	c.codes = nil
+	for _, own := range k.own {
+		c.codes = append(c.codes, own.entry)
+	}
 	if k.parent != nil {
 		for _, en := range k.parent.codes {
 			if _, anew := c.byCode[en.code]; !anew {
@@ -38,19 +40,30 @@ func (k *compiler) codes() {
 			}
 		}
 	}
+	c.open = nil
 	for _, en := range c.codes {
+		if en.open != nil && c.open == nil {
+			c.open = en
+		}
 		for _, other := range en.reads {
 			if _, listed := c.byCode[other]; !listed {
 				c.byCode[other] = en
 			}
 		}
 	}
-	k.references(own)
-	k.lint(own)
+	k.references()
+	k.lint()
+}
+
+// An ownEntry is an entry with the place where it is written.
+type ownEntry struct {
+	*entry
+
+	file *codeFile
 }
 
 // references resolves the codes that the file names outside their entries.
-func (k *compiler) references(own []*entry) {
+func (k *compiler) references() {
 	var known []string
 	for _, en := range k.c.codes {
 		known = append(known, en.code)
@@ -61,39 +74,45 @@ func (k *compiler) references(own []*entry) {
 	case k.parent != nil:
 		k.c.fallback = k.c.byCode[k.parent.fallback.code]
 	default:
-		k.mistake(k.file.Node, "name the code for everything that no entry selects", "there is no `default`")
+		k.mistakef(k.file.Node, "name the code for everything that no entry selects", "there is no `default`")
 	}
-	for i, f := range k.file.Codes {
-		if f.Otherwise == nil || i >= len(own) {
-			continue
+	if k.c.fallback != nil && k.c.fallback.open != nil {
+		k.mistakef(k.file.Default, "name a code that every record can have", "`default` has to be a word of this contract")
+	}
+	for _, own := range k.own {
+		if own.file.Otherwise != nil {
+			own.otherwise = k.oneOf(own.file.Otherwise, known...)
 		}
-		if en := k.c.byCode[f.Code]; en != nil {
-			en.otherwise = k.oneOf(f.Otherwise, known...)
+		if own.otherwise != "" && own.http == nil {
+			k.mistakef(own.file.Otherwise, "remove it, or add `http`", "`otherwise` is for a code with an `http` form")
 		}
 	}
 }
 
-func (k *compiler) entry(f codeFile) *entry {
+func (k *compiler) entry(f *codeFile) *entry {
 	en := &entry{code: f.Code, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
+	if strings.ContainsAny(f.Code, "{}") {
+		en.open = k.template(f.Node.Get("code"))
+	}
 	en.kind = recourse.Kind(k.oneOf(f.Kind, words(recourse.Kinds())...))
-	switch {
-	case f.For == nil:
-		en.selectors = []selector{{{on: "kind", values: []string{string(en.kind)}}}}
-	default:
+	if f.For == nil {
+		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
+	} else {
 		for _, n := range items(f.For) {
 			en.selectors = append(en.selectors, k.selector(n))
 		}
 	}
+	if f.Wait < 0 {
+		k.mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
+	}
 	en.retry = k.retryable(f.Retryable)
-	if f.Set != nil {
-		for name, value := range f.Set.All() {
-			p, err := compilePath(name, recordType)
-			if err != nil {
-				k.doc.Reportf(f.Set.Key(name), "", "%s", err)
-				continue
-			}
-			en.set = append(en.set, constant{p, k.constant(value)})
+	for name, value := range f.Set.All() {
+		p, err := compilePath(name, recordType)
+		if err != nil {
+			k.doc.Reportf(f.Set.Key(name), pathHint, "%s", err)
+			continue
 		}
+		en.set = append(en.set, constant{p, k.constant(value)})
 	}
 	if f.Message != nil {
 		en.message = k.templates(f.Message)
@@ -106,6 +125,7 @@ func (k *compiler) entry(f codeFile) *entry {
 	}
 	if f.RPC != nil {
 		en.rpc = &rpcForm{code: f.RPC.Code, message: k.template(f.RPC.Message)}
+		k.readable(f.RPC.Message, en.rpc.message)
 		if f.RPC.Data != nil {
 			en.rpc.data = k.body(f.RPC.Data)
 		}
@@ -120,7 +140,7 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	if status := n.Get("status"); status != nil {
 		r := retryable{mode: byStatus}
 		for _, item := range items(status) {
-			r.status = append(r.status, k.conditionValue("status", item))
+			r.status = append(r.status, k.conditionValue(onStatus, item))
 		}
 		return r
 	}
@@ -128,26 +148,33 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 		return retryable{mode: byRecord}
 	}
 	var yes bool
-	if n.Kind() == strictyaml.KindMapping || n.Kind() == strictyaml.KindSequence || n.Decode(&yes) != nil {
-		k.mistake(n, "one of true, false, {status: 5xx}, error", "this is no way to decide whether to retry")
-		return retryable{}
+	switch n.Kind() {
+	case strictyaml.KindMapping, strictyaml.KindSequence:
+	default:
+		if text := n.Text(); text == "true" || text == "false" || text == "yes" || text == "no" {
+			_ = n.Decode(&yes) // one of the words that Decode knows
+			if yes {
+				return retryable{mode: always}
+			}
+			return retryable{mode: never}
+		}
 	}
-	if yes {
-		return retryable{mode: always}
-	}
-	return retryable{mode: never}
+	k.mistakef(n, "one of true, false, {status: 5xx}, error", "this is no way to decide whether to retry")
+	return retryable{}
 }
 
 func (k *compiler) http(f *httpFile) *httpForm {
 	form := &httpForm{status: f.Status, media: f.Type}
 	if f.Status < http.StatusBadRequest || f.Status > 599 {
-		k.mistake(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is none of a failure", f.Status)
+		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is none of a failure", f.Status)
 	}
 	if (f.Body == nil) != (f.Type == "") {
-		k.mistake(f.Node, "leave out both for an empty body", "`type` and `body` go together")
+		k.mistakef(f.Node, "leave out both for an empty body", "`type` and `body` go together")
 	}
 	for _, h := range f.Headers {
-		form.headers = append(form.headers, header{http.CanonicalHeaderKey(h.Key), k.template(h.Value)})
+		t := k.template(h.Value)
+		k.readable(h.Value, t)
+		form.headers = append(form.headers, header{http.CanonicalHeaderKey(h.Key), t})
 	}
 	if f.Body != nil {
 		form.body = k.body(f.Body)
@@ -156,42 +183,49 @@ func (k *compiler) http(f *httpFile) *httpForm {
 }
 
 // lint reports what a file says that cannot be meant.
-func (k *compiler) lint(own []*entry) {
-	for i, en := range own {
-		f := k.file.Codes[slices.IndexFunc(k.file.Codes, func(f codeFile) bool { return f.Code == en.code })]
-		if k.unreachable(own, i) && en != k.c.fallback && len(en.selectors) > 0 {
-			k.mistake(f.Node.Get("code"), "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
-				"no record reaches %s: earlier entries select all of its own", en.code)
+func (k *compiler) lint() {
+	for i, own := range k.own {
+		at := own.file.Node.Get("code")
+		if own.entry != k.c.fallback && len(own.selectors) > 0 && k.unreachable(i) {
+			k.mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
+				"no record reaches %s: earlier entries select all of its own", own.code)
 		}
-		if n, err := strconv.Atoi(en.code); err == nil && n >= -32768 && n <= -32000 && en.rpc == nil {
-			k.mistake(f.Node.Get("code"), "codes of your own lie outside -32768..-32000", "%s is reserved by JSON-RPC and the entry has no `rpc`", en.code)
+		if n, err := strconv.Atoi(own.code); err == nil && n >= -32768 && n <= -32000 && own.rpc == nil {
+			k.mistakef(at, "codes of your own lie outside -32768..-32000",
+				"%s is reserved by JSON-RPC and the entry has no `rpc`", own.code)
 		}
-		if k.hasHintPlace() && len(en.hints) == 0 && en.http == nil && en.rpc == nil {
-			k.mistake(f.Node.Get("code"), "say what the caller can do", "%s has no `hint`, and the layout has a place for one", en.code)
+		if k.hasHintPlace() && len(own.hints) == 0 && own.http == nil && own.rpc == nil {
+			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
 		}
-		for j, t := range en.message {
-			k.lintMessage(f.Message, j, t)
+		for j, t := range own.message {
+			k.lintMessage(items(own.file.Message)[j], t)
 		}
 	}
+	k.lintHintTools()
 }
 
 // lintMessage refuses forms of a message that cannot be read back.
-func (k *compiler) lintMessage(n *strictyaml.Node, i int, t *template) {
-	for j := 1; j < len(t.parts); j++ {
-		if t.parts[j].path != nil && t.parts[j-1].path != nil {
-			k.mistake(items(n)[i], "put a text between them", "two placeholders side by side cannot be told apart when it is read")
-			return
-		}
-	}
-	if !t.names("message") {
+func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
+	if !k.readable(n, t) || !t.names("message") {
 		return
 	}
 	for _, p := range t.parts {
 		if p.path != nil && p.path.src != "message" {
-			k.mistake(items(n)[i], "use {message} with a text before or behind it", "a form of {message} is a prefix or a suffix, and nothing else")
+			k.mistakef(n, "use {message} with a text before or behind it", "a form of {message} is a prefix or a suffix, and nothing else")
 			return
 		}
 	}
+}
+
+// readable refuses a template that cannot be taken apart again.
+func (k *compiler) readable(n *strictyaml.Node, t *template) bool {
+	for i := 1; i < len(t.parts); i++ {
+		if t.parts[i].path != nil && t.parts[i-1].path != nil {
+			k.mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
+			return false
+		}
+	}
+	return true
 }
 
 func (k *compiler) hasHintPlace() bool {
@@ -207,22 +241,16 @@ func (sh *shape) places(src string) bool {
 		if m.nested != nil && m.list == nil && m.nested.places(src) {
 			return true
 		}
-		return m.path != nil && (m.path.src == src || len(m.path.src) > len(src) && m.path.src[:len(src)+1] == src+".")
+		return m.path != nil && (m.path.src == src || strings.HasPrefix(m.path.src, src+"."))
 	})
 }
 
 // unreachable reports whether earlier entries select every record that entry i
 // selects, as far as that follows from the conditions.
-func (k *compiler) unreachable(own []*entry, i int) bool {
-	for _, sel := range own[i].selectors {
+func (k *compiler) unreachable(i int) bool {
+	for _, sel := range k.own[i].selectors {
 		for _, kind := range sel.kinds() {
-			covered := false
-			for _, earlier := range own[:i] {
-				covered = covered || slices.ContainsFunc(earlier.selectors, func(wider selector) bool {
-					return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
-				})
-			}
-			if !covered {
+			if !slices.ContainsFunc(k.own[:i], func(earlier ownEntry) bool { return earlier.covers(sel, kind) }) {
 				return false
 			}
 		}
@@ -230,87 +258,9 @@ func (k *compiler) unreachable(own []*entry, i int) bool {
 	return true
 }
 
-// verifyFor fills in the verify call of a tool from the failed call's arguments,
-// or returns nil where there is none.
-func (c *Contract) verifyFor(call *Call) *recourse.Verify {
-	rule, ok := c.verify[call.Tool]
-	if !ok {
-		return nil
-	}
-	v := recourse.Verify{Tool: rule.call, LookAt: rule.lookAt}
-	for _, a := range rule.args {
-		value := a.value
-		if a.pointer != "" {
-			if value = lookup(call.Arguments, a.pointer); value == nil {
-				continue
-			}
-		}
-		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: rawMessage(value)})
-	}
-	return &v
-}
-
-// lookup returns the value at a JSON Pointer, or nil.
-func lookup(raw json.Value, pointer string) json.Value {
-	value := raw
-	for token := range json.Pointer(pointer).Tokens() {
-		switch {
-		case len(value) == 0:
-			return nil
-		case value[0] == '{':
-			var object map[string]json.Value
-			if json.UnmarshalLenient(value, &object) != nil {
-				return nil
-			}
-			value = object[token]
-		case value[0] == '[':
-			var list []json.Value
-			i, err := strconv.Atoi(token)
-			if err != nil || json.UnmarshalLenient(value, &list) != nil || i < 0 || i >= len(list) {
-				return nil
-			}
-			value = list[i]
-		default:
-			return nil
-		}
-	}
-	return value
-}
-
-// typeOf names the JSON type of the member that p leads to.
-func (p *path) typeOf(on reflect.Type) string {
-	if p.special != nil {
-		switch {
-		case p.isRetryable():
-			return "boolean"
-		case p.text:
-			return "string"
-		default:
-			return "number"
-		}
-	}
-	t := on
-	for _, st := range p.steps {
-		switch {
-		case st.field >= 0:
-			t = t.Field(st.field).Type
-		default:
-			t = t.Elem()
-		}
-		t = indirect(t)
-	}
-	switch {
-	case t == rawType:
-		return "any"
-	case t.Kind() == reflect.String || t == timeType:
-		return "string"
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
-		return "string[]"
-	case t.Kind() == reflect.Slice:
-		return "array"
-	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
-		return "number"
-	default:
-		return "object"
-	}
+// covers reports whether en selects all records of that kind that sel selects.
+func (en *entry) covers(sel selector, kind recourse.Kind) bool {
+	return en.open == nil && slices.ContainsFunc(en.selectors, func(wider selector) bool {
+		return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
+	})
 }

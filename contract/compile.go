@@ -17,18 +17,24 @@ type compiler struct {
 	file   *file
 	c      *Contract
 	parent *Contract
+
+	own       []ownEntry
+	hintTexts []hintText
 }
 
 // formVersion is the version of the file form that is read.
 const formVersion = 1
 
+// pathHint says what a path looks like.
+const pathHint = "paths are those of the record's JSON form, such as violations.0.param"
+
 func (k *compiler) compile() {
 	f, c := k.file, k.c
 	if f.Form != formVersion && f.Form != 0 {
-		k.mistake(f.Node.Get("form"), "write form: 1", "form %d is not known", f.Form)
+		k.mistakef(f.Node.Get("form"), "write form: 1", "form %d is not known", f.Form)
 	}
 	if !isName(f.Name) && f.Name != "" {
-		k.mistake(f.Node.Get("name"), "use lower-case letters, digits, - and _", "%q is no name for a contract", f.Name)
+		k.mistakef(f.Node.Get("name"), "use lower-case letters, digits, - and _", "%q is no name for a contract", f.Name)
 	}
 	c.Name = f.Name
 	c.hintTools = append(c.hintTools, f.HintTools...)
@@ -46,7 +52,7 @@ func (k *compiler) compile() {
 			JitterMax: f.Retry.Jitter.Max, JitterFrom: f.Retry.Jitter.From,
 		}
 		if c.Retry.Retries < 0 || c.Retry.Start <= 0 || c.Retry.Factor < 1 || c.Retry.JitterMax < 0 {
-			k.mistake(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
+			k.mistakef(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
 		}
 	}
 	if f.Shape != nil {
@@ -55,11 +61,9 @@ func (k *compiler) compile() {
 	if f.Write != nil {
 		k.layout(f.Write)
 	} else if k.parent == nil {
-		k.mistake(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
+		k.mistakef(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
 	}
-	for _, m := range f.Members {
-		c.members = append(c.members, Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc})
-	}
+	k.members()
 	for _, v := range f.Verify {
 		c.verify[v.Key] = k.verify(v.Value)
 	}
@@ -67,6 +71,7 @@ func (k *compiler) compile() {
 		c.hints = k.alternatives(f.Hints)
 	}
 	k.codes()
+	c.bindTools()
 }
 
 func set(to *string, value string) {
@@ -79,7 +84,7 @@ func isName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" && s[0] != '-' && s[0] != '_'
 }
 
-func (k *compiler) mistake(at *strictyaml.Node, hint, format string, args ...any) {
+func (k *compiler) mistakef(at *strictyaml.Node, hint, format string, args ...any) {
 	k.doc.Reportf(at.Pos(), hint, format, args...)
 }
 
@@ -90,15 +95,15 @@ func (k *compiler) oneOf(n *strictyaml.Node, values ...string) string {
 		return ""
 	}
 	if !slices.Contains(values, text) {
-		k.mistake(n, nearest(text, values), "`%s` is not known here", text)
+		k.mistakef(n, nearest(text, values), "`%s` is not known here", text)
 		return ""
 	}
 	return text
 }
 
 func nearest(text string, values []string) string {
-	if close, ok := strictyaml.Nearest(text, values); ok {
-		return "did you mean `" + close + "`?"
+	if near, ok := strictyaml.Nearest(text, values); ok {
+		return "did you mean `" + near + "`?"
 	}
 	return "one of " + strings.Join(values, ", ")
 }
@@ -112,7 +117,7 @@ func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
 	}
 	t, err := compileTemplate(text, on)
 	if err != nil {
-		k.mistake(n, "paths are those of the record's JSON form, such as {violations.0.param}", "%s", err)
+		k.mistakef(n, pathHint, "%s", err)
 		return &template{}
 	}
 	return t
@@ -139,57 +144,11 @@ func items(n *strictyaml.Node) []*strictyaml.Node {
 	return list
 }
 
-// alternatives reads hints: a text, {for, text}, or a list of both.
-func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
-	var list []alternative
-	for _, item := range items(n) {
-		a := alternative{}
-		if item.Kind() == strictyaml.KindMapping {
-			var form struct {
-				For  *strictyaml.Node `yaml:"for,required"`
-				Text *strictyaml.Node `yaml:"text,required"`
-			}
-			if item.Decode(&form) != nil {
-				continue
-			}
-			a.when, a.text = k.selector(form.For), k.template(form.Text)
-		} else {
-			a.text = k.template(item)
-		}
-		for _, tool := range k.c.hintTools {
-			if mentions(a.text.src, tool) {
-				a.tools = append(a.tools, tool)
-			}
-		}
-		list = append(list, a)
-	}
-	return list
-}
-
-// mentions reports whether a text names a tool.
-func mentions(text, tool string) bool {
-	for rest := text; ; {
-		i := strings.Index(rest, tool)
-		if i < 0 {
-			return false
-		}
-		before, after := rest[:i], rest[i+len(tool):]
-		if (before == "" || !isWord(before[len(before)-1])) && (after == "" || !isWord(after[0])) {
-			return true
-		}
-		rest = after
-	}
-}
-
-func isWord(b byte) bool {
-	return b == '_' || b == '-' || b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z'
-}
-
 // selector reads a mapping of conditions.
 func (k *compiler) selector(n *strictyaml.Node) selector {
 	sel := selector{}
 	if n.Kind() != strictyaml.KindMapping {
-		k.mistake(n, "for example {kind: not_found, resource: field}", "expected conditions")
+		k.mistakef(n, "for example {kind: not_found, resource: field}", "expected conditions")
 		return sel
 	}
 	for name, value := range n.All() {
@@ -201,11 +160,11 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 		for _, item := range items(value) {
 			c.values = append(c.values, k.conditionValue(name, item))
 		}
-		if name == "has" {
+		if name == onHas {
 			for i, item := range items(value) {
 				p, err := compilePath(c.values[i], recordType)
 				if err != nil {
-					k.mistake(item, "", "%s", err)
+					k.mistakef(item, "", "%s", err)
 					continue
 				}
 				c.paths = append(c.paths, p)
@@ -219,21 +178,18 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
 	text := n.Text()
 	known := map[string][]string{
-		"kind":   words(recourse.Kinds()),
-		"class":  words(recourse.Classes()),
-		"origin": {string(recourse.OriginCaller), string(recourse.OriginGateway), string(recourse.OriginServer), string(recourse.OriginProvider)},
-		"at":     places,
-		"effect": {string(recourse.EffectNone), string(recourse.EffectApplied), string(recourse.EffectUnknown)},
-		"retry": {
-			string(recourse.RetrySameCall), string(recourse.RetryReRead), string(recourse.RetryAfterFix),
-			string(recourse.RetryAfterAuth), string(recourse.RetryNever),
-		},
+		onKind:   words(recourse.Kinds()),
+		onClass:  words(recourse.Classes()),
+		onOrigin: origins,
+		onAt:     places,
+		onEffect: effects,
+		onRetry:  retries,
 	}[name]
 	if known != nil && !slices.Contains(known, text) {
-		k.mistake(n, nearest(text, known), "`%s` is no %s", text, name)
+		k.mistakef(n, nearest(text, known), "`%s` is no %s", text, name)
 	}
-	if name == "status" && !isStatus(text) {
-		k.mistake(n, "write a number such as 404, or 5xx", "`%s` is no HTTP status", text)
+	if name == onStatus && text != statusNone && !isStatus(text) {
+		k.mistakef(n, "write a number such as 404, or 5xx, or none", "`%s` is no HTTP status", text)
 	}
 	return text
 }
@@ -265,10 +221,17 @@ func (k *compiler) shapeOrRecord(n *strictyaml.Node) *shape {
 func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 	sh := &shape{}
 	if n.Kind() != strictyaml.KindMapping {
-		k.mistake(n, "for example {code: code, message: message}", "expected a mapping of members to paths")
+		k.mistakef(n, "for example {code: code, message: message}", "expected a mapping of members to paths")
 		return sh
 	}
 	for name, value := range n.All() {
+		if name == restMember {
+			if sh.rest = k.path(value, on); sh.rest != nil && (sh.rest.leaf == nil || sh.rest.leaf.Kind() != reflect.Map) {
+				k.mistakef(value, "only details has members of its own", "%s has no members to place here", sh.rest.src)
+				sh.rest = nil
+			}
+			continue
+		}
 		m := shapeMember{name: name}
 		switch {
 		case value.Kind() != strictyaml.KindMapping:
@@ -293,6 +256,9 @@ func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 	return sh
 }
 
+// restMember is the name under which the members of a map stand beside the others.
+const restMember = "..."
+
 // source reads a path, or a constant after an equals sign.
 func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
 	var text string
@@ -316,7 +282,7 @@ func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
 	}
 	p, err := compilePath(text, on)
 	if err != nil {
-		k.mistake(n, "paths are those of the record's JSON form, such as violations.0.param", "%s", err)
+		k.mistakef(n, pathHint, "%s", err)
 		return nil
 	}
 	return p
@@ -326,14 +292,14 @@ func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
 func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflect.Type {
 	t := on
 	for _, st := range p.steps {
-		if st.field < 0 {
+		if st.field < 0 || p.special != nil {
 			t = nil
 			break
 		}
 		t = indirect(t.Field(st.field).Type)
 	}
-	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
-		k.mistake(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is no list of objects", p.src)
+	if t == nil || t == argsType || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+		k.mistakef(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is no list of objects", p.src)
 		return nil
 	}
 	return t.Elem()
@@ -343,47 +309,65 @@ func (k *compiler) layout(w *writeFile) {
 	l := &k.c.layout
 	*l = layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
 	if w.Indent < 0 || w.Indent > 8 {
-		k.mistake(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
+		k.mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
 		w.Indent = 0
 	}
 	if w.Text.Text() == "json" {
 		l.text = jsonCodec{indent: strings.Repeat(" ", w.Indent)}
 	} else {
-		line := textCodec{line: k.template(w.Text)}
-		if w.Hints != nil {
-			line.hints = hintList{before: w.Hints.Before, between: w.Hints.Between}
-		}
-		if w.Envelope != nil {
-			line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, recordType)}
-		}
-		l.text = line
+		l.text = k.line(w)
 	}
 	if w.Human != nil {
 		l.human = k.template(w.Human)
+		k.readable(w.Human, l.human)
 	}
 	if w.Format != nil {
 		l.format = formatGate{argument: w.Format.Argument, fallback: w.Format.Default}
 		if w.Human == nil {
-			k.mistake(w.Format.Node, "add human: \"{message}\"", "a format argument chooses between `text` and `human`, and there is no `human`")
+			k.mistakef(w.Format.Node, `add human: "{message}"`,
+				"a format argument chooses between `text` and `human`, and there is no `human`")
 		}
 		if !slices.Contains([]string{formatMarkdown, formatJSON, formatBoth}, w.Format.Default) {
-			k.mistake(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is no format", w.Format.Default)
+			k.mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is no format", w.Format.Default)
 		}
 	}
 }
 
-func (k *compiler) verify(v verifyFile) verifyRule {
-	rule := verifyRule{call: v.Call, lookAt: v.Look}
-	for _, a := range v.Args {
-		if !strings.HasPrefix(a.Value, "/") {
-			k.mistake(v.Node.Get("args").Get(a.Key), "write a JSON Pointer into the call's arguments, such as /reference", "%q is no JSON Pointer", a.Value)
+// line reads a text layout.
+func (k *compiler) line(w *writeFile) textCodec {
+	line := textCodec{line: k.template(w.Text)}
+	k.readable(w.Text, line.line)
+	if w.Hints != nil {
+		line.hints = hintList{before: w.Hints.Before, between: w.Hints.Between}
+		if w.Hints.Before == "" || w.Hints.Between == "" {
+			k.mistakef(w.Node.Get("hints"), `for example {before: " Suggestions: ", between: "; "}`,
+				"hints need a text before and between them")
 		}
-		rule.args = append(rule.args, verifyArg{name: a.Key, pointer: a.Value})
 	}
-	for _, w := range v.With {
-		rule.args = append(rule.args, verifyArg{name: w.Key, value: k.constant(w.Value)})
+	if w.Envelope != nil {
+		line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, recordType)}
+		if mark := strings.TrimSpace(w.Envelope.Mark); len(mark) < 3 || mark[0] != '[' || !isCodeWord(strings.Trim(mark, "[]")) {
+			k.mistakef(w.Node.Get("envelope").Get("mark"), `for example " [envelope] "`, "the mark has to be a word in brackets")
+			line.envelope = envelope{}
+		}
 	}
-	return rule
+	return line
+}
+
+// members reads the documentation of the wire object's members.
+func (k *compiler) members() {
+	for _, m := range k.file.Members {
+		doc := Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
+		if k.c.shape != nil && !k.c.shape.has(m.Key) {
+			k.doc.Reportf(k.file.Node.Get("members").Key(m.Key), nearest(m.Key, k.c.shape.names()), "`shape` has no member `%s`", m.Key)
+		}
+		i := slices.IndexFunc(k.c.members, func(inherited Member) bool { return inherited.Name == m.Key })
+		if i < 0 {
+			k.c.members = append(k.c.members, doc)
+		} else {
+			k.c.members[i] = doc
+		}
+	}
 }
 
 // constant turns a YAML value into JSON.
@@ -394,7 +378,7 @@ func (k *compiler) constant(n *strictyaml.Node) json.Value {
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
-		k.mistake(n, "", "%s", fmt.Errorf("has no JSON form: %w", err))
+		k.mistakef(n, "", "%s", fmt.Errorf("has no JSON form: %w", err))
 		return json.Value("null")
 	}
 	return raw
@@ -421,7 +405,7 @@ func (k *compiler) body(n *strictyaml.Node) *body {
 		}
 		t := k.template(n)
 		if b.text = t; t.constant() {
-			b.text, b.constant = nil, json.AppendQuote(nil, strings.NewReplacer("{{", "{", "}}", "}").Replace(t.src))
+			b.text, b.constant = nil, json.AppendQuote(nil, t.literal())
 		}
 	default:
 		b.constant = k.constant(n)

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -33,6 +34,7 @@ type Contract struct {
 	codes     []*entry
 	byCode    map[string]*entry // codes, and words that are read as one
 	fallback  *entry
+	open      *entry // of words that are not listed, or nil
 	members   []Member
 }
 
@@ -59,13 +61,14 @@ type Member struct {
 // An entry is one code.
 type entry struct {
 	code      string
+	open      *template // the code is another's word, which this template gives
 	kind      recourse.Kind
 	group     string
-	when      string      // a sentence: when the code is chosen
-	selectors []selector  // empty: by name only
-	reads     []string    // other codes that are read as this one
-	set       []constant  // what the code says beyond its kind, when it is read
-	retry     retryable   // the wire's boolean
+	when      string     // a sentence: when the code is chosen
+	selectors []selector // empty: by name only
+	reads     []string   // other codes that are read as this one
+	set       []constant // what the code says beyond its kind, when it is read
+	retry     retryable  // the wire's boolean
 	wait      time.Duration
 	message   []*template // the first that can be filled in
 	hints     []alternative
@@ -101,18 +104,6 @@ type alternative struct {
 	when  selector
 	text  *template
 	tools []string
-}
-
-type verifyRule struct {
-	call   string
-	args   []verifyArg
-	lookAt string
-}
-
-type verifyArg struct {
-	name    string
-	pointer string     // into the failed call's arguments
-	value   json.Value // a constant, where pointer is empty
 }
 
 // At says where a failed call stood. The zero value is the call itself.
@@ -165,18 +156,20 @@ type Call struct {
 	// Original is the result that the failure was read from, or nil. What it holds
 	// beyond the failure itself is kept.
 	Original json.Value
+	// OriginalContract is the contract whose form Original had: Reading.Contract.
+	OriginalContract *Contract
 	// Now is the present, for points in time; nil means time.Now.
 	Now func() time.Time
 }
 
-func (c *Call) now() time.Time {
-	if c.Now == nil {
+func (call *Call) now() time.Time {
+	if call.Now == nil {
 		return time.Now()
 	}
-	return c.Now()
+	return call.Now()
 }
 
-func (c *Call) hasTool(name string) bool { return c.HasTool == nil || c.HasTool(name) }
+func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }
 
 // A subject is a record as a contract sees it.
 type subject struct {
@@ -185,6 +178,20 @@ type subject struct {
 	entry *entry
 	call  *Call
 	bare  bool // {message} is the record's sentence, not the form that the code gives it
+	json  []byte
+}
+
+// record returns the record's own JSON form.
+func (s *subject) record() []byte {
+	if s.json != nil {
+		return s.json
+	}
+	raw, err := s.e.MarshalJSON()
+	if err != nil { // of a member that has no JSON form
+		raw = fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
+	}
+	s.json = raw
+	return raw
 }
 
 // base is what paths start from.
@@ -215,17 +222,12 @@ func (s *subject) message() string {
 	return s.e.Sentence()
 }
 
-// retryable decides the wire's boolean. An unknown effect is never overruled. A
-// record that is already in this contract's words and whose advice departs from
-// its kind's keeps that advice: somebody said so on the wire. Otherwise the code
-// decides.
+// retryable decides the wire's boolean. That a call may have taken effect is never
+// overruled, nor is an advice that departs from the kind's: somebody gave it on
+// purpose. Otherwise the code decides.
 func (s *subject) retryable() bool {
-	advice := s.e.RetryAdvice()
-	same := advice == recourse.RetrySameCall
-	if s.e.Effect == recourse.EffectUnknown {
-		return false
-	}
-	if s.e.Contract == s.c.Name && same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
+	same := s.e.RetryAdvice() == recourse.RetrySameCall
+	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
 		return same
 	}
 	switch s.entry.retry.mode {
@@ -237,12 +239,9 @@ func (s *subject) retryable() bool {
 		if status := s.e.Upstream.Status; status != 0 {
 			return matchStatus(s.entry.retry.status, status)
 		}
-		return same
 	case byRecord:
-		return same
-	default:
-		return same
 	}
+	return same
 }
 
 // choose returns the entry of a record. Every record has one.
@@ -251,11 +250,14 @@ func (c *Contract) choose(s *subject) *entry {
 		if en, ok := c.byCode[s.e.Code]; ok {
 			return en
 		}
-		return c.fallback // a word of this contract that its file does not list
+		if c.open != nil {
+			return c.open
+		}
+		return c.fallback
 	}
 	for _, en := range c.codes {
 		for _, sel := range en.selectors {
-			if sel.selects(s) {
+			if sel.selects(s) && en.codeOf(s) != "" {
 				return en
 			}
 		}
@@ -263,22 +265,34 @@ func (c *Contract) choose(s *subject) *entry {
 	return c.fallback
 }
 
+// codeOf returns the code of a record that en was chosen for; "" when en takes
+// another's word and there is none.
+func (en *entry) codeOf(s *subject) string {
+	if en.open == nil {
+		return en.code
+	}
+	if word, ok := en.open.render(s); ok && isCodeWord(word) {
+		return word
+	}
+	return ""
+}
+
 // bind puts e in the words of c: its code, the wait and the hints that come with
 // the code, and the same for what it contains.
 func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
-	s := &subject{c: c, e: e, call: call}
+	bound := *e
+	s := &subject{c: c, e: &bound, call: call}
 	s.entry = c.choose(s)
+	fresh := e.Contract != c.Name
+	if fresh || e.Code == "" {
+		bound.Contract, bound.Code = c.Name, s.entry.codeOf(s)
+	}
 	if s.entry.otherwise != "" && !call.HTTP {
 		s.entry = c.byCode[s.entry.otherwise]
-		if e.Contract == c.Name {
-			e = e.WithCode(c.Name, s.entry.code)
-		}
-	}
-	bound := *e
-	if bound.Contract != c.Name || bound.Code == "" {
-		bound.Contract, bound.Code = c.Name, s.entry.code
+		bound.Code = s.entry.code
 	}
 	bound.Message = bound.Sentence()
+	cleanRaws(&bound)
 	if bound.After == 0 {
 		bound.After = c.waitOf(s)
 	}
@@ -293,9 +307,41 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 			}
 		}
 	}
-	s.e = &bound
-	bound.Hints = c.hintsFor(s)
+	bound.Hints = c.hintsFor(s, fresh)
 	return s
+}
+
+// cleanRaws puts the raw values of e, which others have set, in a form that can be
+// written, and leaves out what is no JSON.
+func cleanRaws(e *recourse.Error) {
+	e.Violations = cleanEach(e.Violations, func(v *recourse.Violation) *rawMessage { return &v.Got })
+	e.Succeeded = cleanEach(e.Succeeded, func(s *recourse.Succeeded) *rawMessage { return &s.Value })
+	if len(e.Details) > 0 {
+		details := make(map[string]rawMessage, len(e.Details))
+		for name, raw := range e.Details {
+			if clean, ok := cleanRaw(raw); ok {
+				details[name] = rawMessage(clean)
+			}
+		}
+		e.Details = details
+	}
+	if e.Verify != nil {
+		verify := *e.Verify
+		verify.Args = cleanEach(verify.Args, func(a *recourse.Arg) *rawMessage { return &a.Value })
+		verify.Args = slices.DeleteFunc(verify.Args, func(a recourse.Arg) bool { return a.Value == nil })
+		e.Verify = &verify
+	}
+}
+
+func cleanEach[S ~[]T, T any](list S, raw func(*T) *rawMessage) S {
+	list = slices.Clone(list)
+	for i := range list {
+		if at := raw(&list[i]); *at != nil {
+			clean, _ := cleanRaw(*at)
+			*at = rawMessage(clean)
+		}
+	}
+	return list
 }
 
 // waitOf returns the wait that the record implies without stating it.
@@ -306,20 +352,25 @@ func (c *Contract) waitOf(s *subject) time.Duration {
 	return s.entry.wait
 }
 
-// hintsFor returns the hints to write: a warning of the contract about the
-// record, then the author's own, else the code's.
-func (c *Contract) hintsFor(s *subject) []string {
-	own := s.e.Hints
+// hintsFor returns the hints to write: a warning of the contract about the record,
+// the author's own, and the code's advice, which a record that already is in the
+// contract's words has among its own.
+func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 	var hints []string
-	if warning, ok := pick(c.hints, s); ok && !slices.Contains(own, warning) {
-		hints = append(hints, warning)
-	}
-	if len(own) == 0 && len(hints) == 0 {
-		if advice, ok := pick(s.entry.hints, s); ok {
-			hints = append(hints, advice)
+	add := func(hint string, ok bool) {
+		if ok && !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
 		}
 	}
-	return append(hints, own...)
+	warning, warned := pick(c.hints, s)
+	add(warning, warned)
+	for _, own := range s.e.Hints {
+		add(own, own != "")
+	}
+	if !warned && (fresh || len(hints) == 0) {
+		add(pick(s.entry.hints, s))
+	}
+	return hints
 }
 
 func pick(from []alternative, s *subject) (string, bool) {

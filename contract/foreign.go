@@ -1,10 +1,7 @@
 package contract
 
 import (
-	"bytes"
-	"io"
 	"strconv"
-	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -13,21 +10,21 @@ import (
 // foreign are the members by which error objects of many makers say the same
 // things.
 type foreign struct {
-	Code         json.Value      `json:"code"`
-	ErrorCode    json.Value      `json:"errorCode"`
-	Message      json.Value      `json:"message"`
-	Error        json.Value      `json:"error"`
-	Retryable    *bool           `json:"retryable"`
-	RetryAfterMs *float64        `json:"retryAfterMs"`
-	RetryAfter   *float64        `json:"retryAfter"`
-	RetryAfterS  *float64        `json:"retry_after"`
-	Status       int             `json:"status"`
-	StatusCode   int             `json:"statusCode"`
-	HTTPStatus   int             `json:"httpStatus"`
-	RequestID    string          `json:"requestId"`
-	Details      json.Value      `json:"details"`
-	Supported    json.Value      `json:"supported"`
-	record       *recourse.Error // when the object is the record itself
+	Code         json.Value `json:"code"`
+	ErrorCode    json.Value `json:"errorCode"`
+	Message      json.Value `json:"message"`
+	Detail       json.Value `json:"detail"` // RFC 9457
+	Title        json.Value `json:"title"`
+	Error        json.Value `json:"error"`
+	Retryable    *bool      `json:"retryable"`
+	RetryAfterMs *float64   `json:"retryAfterMs"`
+	RetryAfter   *float64   `json:"retryAfter"`
+	RetryAfterS  *float64   `json:"retry_after"`
+	Status       int        `json:"status"`
+	StatusCode   int        `json:"statusCode"`
+	HTTPStatus   int        `json:"httpStatus"`
+	RequestID    string     `json:"requestId"`
+	Details      json.Value `json:"details"`
 }
 
 // readForeign reads an error object that is in no contract's form. It has to have
@@ -37,27 +34,37 @@ func readForeign(raw json.Value) (*recourse.Error, bool) {
 	if !ok {
 		return nil, false
 	}
-	message, ok := textValue(f.Message)
-	if !ok {
-		if message, ok = textValue(f.Error); !ok {
-			return nil, false
+	message := f.message()
+	return f.apply(recourse.New(recourse.KindUnknown, message)), message != ""
+}
+
+// message returns the sentence of an error object, bounded; "" where it has none.
+func (f *foreign) message() string {
+	for _, raw := range []json.Value{f.Message, f.Detail, f.Error, f.Title} {
+		if text, ok := textValue(raw); ok && text != "" {
+			return cut(text)
 		}
 	}
-	return f.apply(recourse.New(recourse.KindUnknown, cut(message))), true
+	if inner, ok := parseForeign(f.Error); ok && inner.Error.Kind() != '{' { // {"error":{"message":...}}
+		return inner.message()
+	}
+	return ""
 }
 
 func parseForeign(raw json.Value) (foreign, bool) {
 	var f foreign
-	if len(raw) == 0 || raw[0] != '{' {
+	if raw.Kind() != '{' {
 		return f, false
 	}
-	// One member of an unexpected type must not hide the others.
-	for name, value := range members(raw) {
-		one := append(append(json.AppendQuote([]byte{'{'}, name), ':'), value...)
-		_ = json.UnmarshalLenient(append(one, '}'), &f) //nolint:errcheck // see above
+	// Each member is read alone: one of an unexpected type must not hide the others.
+	for _, m := range membersOf(raw) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.name), ':'), m.value...)
+		if f2 := f; json.UnmarshalLenient(append(one, '}'), &f2) == nil {
+			f = f2
+		}
 	}
 	var inner foreign
-	if len(f.Details) > 0 && f.Details[0] == '{' && json.UnmarshalLenient(f.Details, &inner) == nil {
+	if f.Details.Kind() == '{' && json.UnmarshalLenient(f.Details, &inner) == nil {
 		f.Status = first(f.Status, inner.Status, inner.StatusCode)
 	}
 	f.Status = first(f.Status, f.StatusCode, f.HTTPStatus)
@@ -79,19 +86,17 @@ func (f *foreign) apply(e *recourse.Error) *recourse.Error {
 				c.Upstream.Code = plainText(raw)
 			}
 		}
-		if f.Retryable != nil && *f.Retryable != (c.RetryAdvice() == recourse.RetrySameCall) {
-			c.Retry = recourse.RetryNever
-			if *f.Retryable {
-				c.Retry = recourse.RetrySameCall
-			}
+		if f.Retryable != nil {
+			sayRetryable(c, *f.Retryable)
 		}
-		for _, w := range []struct {
-			value *float64
-			unit  float64
-		}{{f.RetryAfterMs, 1000}, {f.RetryAfter, 1}, {f.RetryAfterS, 1}} {
-			if w.value != nil && c.After == 0 {
-				c.After = wait(*w.value / w.unit)
-			}
+		switch {
+		case c.After != 0:
+		case f.RetryAfterMs != nil:
+			c.After = wait(*f.RetryAfterMs / 1000)
+		case f.RetryAfter != nil:
+			c.After = wait(*f.RetryAfter)
+		case f.RetryAfterS != nil:
+			c.After = wait(*f.RetryAfterS)
 		}
 		if c.RequestID == "" {
 			c.RequestID = f.RequestID
@@ -99,61 +104,73 @@ func (f *foreign) apply(e *recourse.Error) *recourse.Error {
 	})
 }
 
-// fromRPC turns a JSON-RPC error into a record. Data of the server's own is kept
-// in the details.
-func fromRPC(code, message string, data json.Value) *recourse.Error {
-	e := rpcKind(code, message)
+// sayRetryable states what the wire's boolean says, where the kind says otherwise.
+func sayRetryable(e *recourse.Error, retryable bool) {
+	if retryable == (e.Kind.Retry() == recourse.RetrySameCall) {
+		return
+	}
+	e.Retry = recourse.RetryNever
+	if retryable {
+		e.Retry = recourse.RetrySameCall
+	}
+}
+
+// fromRPC turns a JSON-RPC error into a record; plain says that only its code tells
+// the kind. Data of the server's own is kept in the details.
+func fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bool) {
+	e, plain = rpcKind(code, message)
 	if f, ok := parseForeign(data); ok {
 		e = f.apply(e)
 	}
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = code
 	}
-	if len(data) > 0 && !bytes.Equal(data, []byte("null")) {
-		e = e.WithDetail("data", data)
+	if clean, ok := cleanRaw(data); ok && clean.Kind() != 'n' {
+		e = e.WithDetail("data", clean)
 	}
-	return e
+	return e, plain
 }
 
 // rpcKind gives a JSON-RPC error its kind: from the SDKs' texts where the code is
 // one that they use for everything, else from the code.
-func rpcKind(code, message string) *recourse.Error {
-	e := recourse.New(recourse.KindUnknown, cut(message))
+func rpcKind(code, message string) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
+	kind, ok := rpcKinds[number]
 	if err != nil {
-		return e
+		kind, ok = "", false
 	}
-	if number == -32602 || number == -32603 || number == 0 {
-		if known, _, ok := detect(message); ok {
-			return known
-		}
-	}
-	kinds := map[int]recourse.Kind{
-		-32700: recourse.KindMalformed, -32600: recourse.KindInvalidRequest, -32601: recourse.KindUnknownMethod,
-		-32602: recourse.KindInvalidValue, -32603: recourse.KindInternal,
-		-32002: recourse.KindNotFound, // of a resource, before 2026-07-28
-		-32020: recourse.KindHeaderMismatch, -32021: recourse.KindMissingCapability, -32022: recourse.KindUnsupportedVersion,
-	}
-	kind, ok := kinds[number]
-	if !ok {
+	if !ok || number == -32602 || number == -32603 {
 		if known, _, detected := detect(message); detected {
-			return known
+			return known, false
 		}
-		return e
+	}
+	e = recourse.New(recourse.KindUnknown, cut(message))
+	if !ok {
+		return e, true
 	}
 	e.Kind = kind
 	if kind.Class() == recourse.ClassProtocol || kind.Class() == recourse.ClassInput {
 		e.Effect = recourse.EffectNone // the server says that it did not carry it out
 	}
-	return e
+	return e, true
 }
 
-func textValue(raw json.Value) (string, bool) {
-	var text string
-	if len(raw) == 0 || raw[0] != '"' || json.UnmarshalLenient(raw, &text) != nil {
+// rpcKinds are the kinds of the JSON-RPC error codes: those of JSON-RPC 2.0 and of
+// MCP, present and past.
+var rpcKinds = map[int]recourse.Kind{
+	-32700: recourse.KindMalformed, -32600: recourse.KindInvalidRequest, -32601: recourse.KindUnknownMethod,
+	-32602: recourse.KindInvalidValue, -32603: recourse.KindInternal,
+	-32002: recourse.KindNotFound, // of a resource, before 2026-07-28
+	-32020: recourse.KindHeaderMismatch, -32021: recourse.KindMissingCapability, -32022: recourse.KindUnsupportedVersion,
+}
+
+// textValue returns the text of a JSON string.
+func textValue(raw json.Value) (text string, ok bool) {
+	if raw.Kind() != '"' {
 		return "", false
 	}
-	return text, true
+	err := json.UnmarshalLenient(raw, &text)
+	return text, err == nil
 }
 
 // plainText returns a string's text, and anything else as it is spelled.
@@ -172,9 +189,3 @@ func first(numbers ...int) int {
 	}
 	return 0
 }
-
-func appendInt(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
-
-func readCloser(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
-
-func trimmed(body []byte) string { return strings.TrimSpace(string(body)) }

@@ -3,7 +3,6 @@ package contract
 import (
 	"strings"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -22,7 +21,7 @@ func (j jsonCodec) append(dst []byte, s *subject) []byte {
 	return append(dst, pretty...)
 }
 
-func (j jsonCodec) read(c *Contract, text string, e *recourse.Error, said func(*recourse.Error, bool)) bool {
+func (j jsonCodec) read(c *Contract, text string, d *draft) bool {
 	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "{") && c.readObject(json.Value(text), e, said)
+	return strings.HasPrefix(text, "{") && c.readObject(json.Value(text), d)
 }

@@ -1,8 +1,6 @@
 package contract
 
 import (
-	"bytes"
-
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -12,8 +10,8 @@ import (
 type kept struct {
 	blocks     []json.Value // content after the first text
 	structured json.Value   // structuredContent of the server's own
-	members    []member
-	meta       []member
+	members    memberList
+	meta       memberList
 }
 
 type member struct {
@@ -21,66 +19,116 @@ type member struct {
 	value json.Value
 }
 
-// keep sorts out an original result. Its first text block is the failure itself,
-// and so is structuredContent in the form of a contract.
-func keep(original json.Value, c *Contract) kept {
+// A memberList holds the members of an object in their order. Of a name that is
+// repeated the last value counts, as for most readers of JSON.
+type memberList []member
+
+// UnmarshalJSONFrom reads an object, and nothing from any other value.
+func (l *memberList) UnmarshalJSONFrom(d *json.Decoder) error {
+	*l = nil
+	if d.PeekKind() != '{' {
+		return d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	at := map[string]int{}
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		i, repeated := at[name]
+		if !repeated {
+			i = len(*l)
+			at[name] = i
+			*l = append(*l, member{name: name})
+		}
+		(*l)[i].value = value.Clone()
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// membersOf returns the members of an object, and none of anything else.
+func membersOf(object json.Value) memberList {
+	var l memberList
+	if json.UnmarshalLenient(object, &l) != nil {
+		return nil
+	}
+	return l
+}
+
+// keep sorts out an original result: what is left of it when the failure is taken
+// out, which is its first text block and everything in the form of the contract
+// that it was read in.
+func (call *Call) keep(target *Contract) kept {
 	var k kept
-	for name, value := range members(original) {
-		switch name {
+	for _, m := range membersOf(call.Original) {
+		switch m.name {
 		case "content":
-			k.blocks = otherBlocks(value)
+			k.blocks = call.otherBlocks(m.value)
 		case "structuredContent":
-			var e recourse.Error
-			if _, record := readRecord(value); !record && !c.readShape(value, &e) {
-				k.structured = value
+			if !call.isFailure(m.value, target) {
+				k.structured, _ = cleanRaw(m.value)
 			}
 		case "_meta":
-			for name, value := range members(value) {
-				if name != recourse.MetaKey {
-					k.meta = append(k.meta, member{name, value})
+			for _, m := range membersOf(m.value) {
+				if clean, ok := cleanRaw(m.value); ok && m.name != recourse.MetaKey {
+					k.meta = append(k.meta, member{m.name, clean})
 				}
 			}
-		case "isError", "resultType", c.layout.result:
+		case "isError", "resultType", target.layout.result:
 		default:
-			k.members = append(k.members, member{name, value})
+			if clean, ok := cleanRaw(m.value); ok && (m.name != "error" || !isErrorObject(m.value)) {
+				k.members = append(k.members, member{m.name, clean})
+			}
 		}
 	}
 	return k
 }
 
-// members ranges over the members of an object in their order; over none of
-// anything else.
-func members(object json.Value) func(yield func(string, json.Value) bool) {
-	return func(yield func(string, json.Value) bool) {
-		dec := json.NewDecoder(bytes.NewReader(object))
-		if open, err := dec.ReadToken(); err != nil || open.Kind() != '{' {
-			return
-		}
-		for dec.PeekKind() == '"' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return
-			}
-			text := name.String()
-			value, err := dec.ReadValue()
-			if err != nil || !yield(text, value.Clone()) {
-				return
-			}
+// isFailure reports whether an object of the original is the failure in another
+// place.
+func (call *Call) isFailure(raw json.Value, target *Contract) bool {
+	if _, record := readRecord(raw); record {
+		return true
+	}
+	for _, c := range []*Contract{target, call.OriginalContract} {
+		if c != nil && c.readObject(raw, newDraft()) {
+			return true
 		}
 	}
+	kind := kindOf(raw)
+	return kind == toolErrorKind
 }
 
-func otherBlocks(content json.Value) []json.Value {
+func (call *Call) otherBlocks(content json.Value) []json.Value {
 	var blocks []json.Value
 	if json.UnmarshalLenient(content, &blocks) != nil {
 		return nil
 	}
-	for i, b := range blocks {
-		if _, ok := textBlock(b); ok {
-			return append(blocks[:i:i], blocks[i+1:]...)
+	var others []json.Value
+	found := false
+	for _, b := range blocks {
+		text, ok := textBlock(b)
+		if ok && !found {
+			found = true
+			continue
+		}
+		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(json.Value(text), newDraft()) {
+			continue
+		}
+		if clean, ok := cleanRaw(b); ok {
+			others = append(others, clean)
 		}
 	}
-	return blocks
+	return others
 }
 
 // textBlock returns the text of a content block of type text.

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"reflect"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -39,7 +38,7 @@ type codec interface {
 	append(dst []byte, s *subject) []byte
 	// read takes a text apart that append may have written. It reports whether it
 	// is of this syntax and names a code that c lists or may list.
-	read(c *Contract, text string, e *recourse.Error, said func(*recourse.Error, bool)) bool
+	read(c *Contract, text string, d *draft) bool
 }
 
 var (
@@ -92,36 +91,45 @@ func (g formatGate) of(call *Call) string {
 
 // appendShape writes the contract's object: its shape, or the record itself.
 func (c *Contract) appendShape(dst []byte, s *subject) []byte {
-	if c.shape != nil {
-		return c.shape.append(dst, s, s.base())
+	if c.shape == nil {
+		return append(dst, s.record()...)
 	}
-	record, err := s.e.MarshalJSON()
-	if err != nil {
-		return append(dst, "{}"...)
-	}
-	return append(dst, record...)
+	return c.shape.append(dst, s, s.base())
 }
 
-// readShape reads the contract's object into e, and reports whether raw is one.
-func (c *Contract) readShape(raw json.Value, e *recourse.Error) bool {
-	return c.readObject(raw, e, func(*recourse.Error, bool) {})
-}
-
-func (c *Contract) readObject(raw json.Value, e *recourse.Error, said func(*recourse.Error, bool)) bool {
+// readObject reads the contract's object, and reports whether raw is one.
+func (c *Contract) readObject(raw json.Value, d *draft) bool {
+	if raw.Kind() != '{' {
+		return false
+	}
 	if c.shape == nil {
 		record, ok := readRecord(raw)
-		if ok && record.Contract == c.Name {
-			*e = *record
-			return true
+		if !ok || record.Contract != c.Name {
+			return false
 		}
-		return false
+		d.e = record
+		return true
 	}
 	var members map[string]json.Value
 	if json.UnmarshalLenient(raw, &members) != nil || !c.shape.fits(members) {
 		return false
 	}
-	c.shape.read(members, reflect.ValueOf(e).Elem(), said)
-	return true
+	c.shape.read(members, d.base(), d)
+	_, listed := c.byCode[d.e.Code]
+	return listed || d.open || c.shape.marked()
+}
+
+// readText reads the text of a failure, whichever of the blocks it is.
+func (c *Contract) readText(text string, d *draft) bool {
+	if c.layout.text.read(c, text, d) {
+		return true
+	}
+	if c.layout.human == nil {
+		return false
+	}
+	*d = draft{e: new(recourse.Error), said: d.said, open: d.open}
+	return c.layout.human.match(text, func(p *path, text string) { p.setText(d.base(), text) }) &&
+		c.identify(d.e.Message, d)
 }
 
 // readRecord reads the record's own JSON form.
@@ -130,14 +138,9 @@ func readRecord(raw json.Value) (*recourse.Error, bool) {
 		V    int    `json:"v"`
 		Kind string `json:"kind"`
 	}
-	if json.UnmarshalLenient(raw, &head) != nil || head.V < 1 || head.Kind == "" {
-		return nil, false
-	}
 	e := new(recourse.Error)
-	if e.UnmarshalJSON(raw) != nil {
-		return nil, false
-	}
-	return e, true
+	ok := json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != "" && e.UnmarshalJSON(raw) == nil
+	return e, ok
 }
 
 // oneLine folds line breaks, so that a sentence stays on its line.

@@ -1,10 +1,11 @@
 package contract
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +19,10 @@ import (
 type path struct {
 	src     string
 	steps   []step
-	special *special // computed on the last *recourse.Error that steps lead to
-	text    bool     // the member is a text
+	leaf    reflect.Type // of the member, where it is not computed
+	special *special     // computed on the last record that steps lead to
+	text    bool         // the member is a text
+	zero    bool         // a zero says something
 }
 
 // A step goes from a value to one inside it.
@@ -38,7 +41,15 @@ var recordMembers = map[string]string{
 	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",
 }
 
+// quotaMembers does so for a quota.
+var quotaMembers = map[string]string{
+	"policy": "Policy", quotaLimit: "Limit", "windowMs": "Window", quotaRemaining: "Remaining", "resetAt": "ResetAt",
+	"partition": "Partition",
+}
+
 var (
+	argsType     = reflect.TypeFor[recourse.Args]()
+	quotaType    = reflect.TypeFor[recourse.Quota]()
 	recordType   = reflect.TypeFor[recourse.Error]()
 	rawType      = reflect.TypeFor[rawMessage]()
 	durationType = reflect.TypeFor[time.Duration]()
@@ -56,7 +67,7 @@ func compilePath(src string, on reflect.Type) (*path, error) {
 	for {
 		if on == recordType {
 			if s := findSpecial(rest); s != nil {
-				p.special, p.text = s, s.text
+				p.special, p.text = s, s.kind == typeString
 				return p, nil
 			}
 		}
@@ -66,8 +77,9 @@ func compilePath(src string, on reflect.Type) (*path, error) {
 			return nil, fmt.Errorf("%s %w", src, errNoMember)
 		}
 		p.steps = append(p.steps, st)
+		p.zero = on == quotaType && name == quotaRemaining
 		if on = next; !deeper {
-			p.text = on.Kind() == reflect.String
+			p.leaf, p.text = on, on.Kind() == reflect.String
 			return p, nil
 		}
 		rest = more
@@ -76,7 +88,7 @@ func compilePath(src string, on reflect.Type) (*path, error) {
 
 func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
 	st := step{index: -1, field: -1}
-	switch on.Kind() { //nolint:exhaustive // the record has no others
+	switch on.Kind() {
 	case reflect.Struct:
 		f, ok := fieldNamed(on, name)
 		if !ok {
@@ -86,7 +98,7 @@ func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
 		return indirect(f.Type), st, true
 	case reflect.Slice:
 		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i > 99 || on == rawType {
+		if err != nil || i < 0 || i > 99 || on == rawType || on == argsType {
 			return nil, st, false
 		}
 		st.index = i
@@ -100,8 +112,11 @@ func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
 }
 
 func fieldNamed(on reflect.Type, name string) (reflect.StructField, bool) {
-	if on == recordType {
+	switch on {
+	case recordType:
 		return on.FieldByName(recordMembers[name])
+	case quotaType:
+		return on.FieldByName(quotaMembers[name])
 	}
 	for f := range on.Fields() {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -143,12 +158,12 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 		}
 	}
 	if p.special == nil {
-		if v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0 {
+		if v.IsZero() && !p.zero || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0 {
 			return reflect.Value{}
 		}
 		return v
 	}
-	e, ok := v.Addr().Interface().(*recourse.Error)
+	e, ok := reflect.TypeAssert[*recourse.Error](v.Addr())
 	if !ok {
 		return reflect.Value{}
 	}
@@ -160,26 +175,46 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 }
 
 // set stores a JSON value where p leads to from base, and makes what is missing
-// on the way. A value of another type than the member's is not stored.
-func (p *path) set(base reflect.Value, raw json.Value) bool {
-	v := base
-	var entries []mapEntry
-	for _, st := range p.steps {
-		switch {
-		case st.field >= 0:
+// on the way. A value that is empty, or of another type than the member's, is not
+// stored.
+func (p *path) set(base reflect.Value, raw json.Value) {
+	if p.special != nil {
+		if p.special.set != nil && p.special.set(new(recourse.Error), p.special.arg, raw) {
+			p.special.set(p.record(base), p.special.arg, raw)
+		}
+		return
+	}
+	value := reflect.New(p.leaf).Elem()
+	if !setJSON(value, raw) || value.IsZero() && !p.zero {
+		return
+	}
+	p.place(base, value)
+}
+
+// place stores value, which has the type of p's leaf.
+func (p *path) place(base, value reflect.Value) {
+	last := p.steps[len(p.steps)-1]
+	v := walk(base, p.steps[:len(p.steps)-1])
+	if last.key != "" {
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		v.SetMapIndex(reflect.ValueOf(last.key), value)
+		return
+	}
+	walk(v, p.steps[len(p.steps)-1:]).Set(value)
+}
+
+// walk follows steps, which lead through no map, and makes what is missing.
+func walk(v reflect.Value, steps []step) reflect.Value {
+	for _, st := range steps {
+		if st.field >= 0 {
 			v = v.Field(st.field)
-		case st.index >= 0:
+		} else {
 			if missing := st.index + 1 - v.Len(); missing > 0 {
 				v.Set(reflect.AppendSlice(v, reflect.MakeSlice(v.Type(), missing, missing)))
 			}
 			v = v.Index(st.index)
-		default:
-			if v.IsNil() {
-				v.Set(reflect.MakeMap(v.Type()))
-			}
-			item := reflect.New(v.Type().Elem()).Elem()
-			entries = append(entries, mapEntry{v, st.key, item})
-			v = item
 		}
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -188,57 +223,74 @@ func (p *path) set(base reflect.Value, raw json.Value) bool {
 			v = v.Elem()
 		}
 	}
-	if p.special != nil {
-		e, ok := v.Addr().Interface().(*recourse.Error)
-		return ok && p.special.set != nil && p.special.set(e, p.special.arg, raw)
-	}
-	if !setJSON(v, raw) {
-		return false
-	}
-	for _, m := range entries {
-		m.in.SetMapIndex(reflect.ValueOf(m.key), m.item)
-	}
-	return true
+	return v
 }
 
-type mapEntry struct {
-	in   reflect.Value
-	key  string
-	item reflect.Value
+// record returns the record that a computed member belongs to.
+func (p *path) record(base reflect.Value) *recourse.Error {
+	e, _ := reflect.TypeAssert[*recourse.Error](walk(base, p.steps).Addr()) // compilePath sees to it
+	return e
 }
 
+// setJSON stores raw in v, and reports whether it is of v's type.
 func setJSON(v reflect.Value, raw json.Value) bool {
-	switch v.Type() {
-	case rawType:
-		v.SetBytes(slices.Clone(raw))
-		return true
-	case durationType:
+	switch {
+	case v.Type() == rawType:
+		clean, ok := cleanRaw(raw)
+		v.SetBytes(clean)
+		return ok
+	case v.Type() == durationType:
 		var ms float64
 		if json.Unmarshal(raw, &ms) != nil {
 			return false
 		}
 		v.SetInt(int64(wait(ms / 1000)))
 		return true
+	case v.Kind() == reflect.String && raw.Kind() == '0': // an identifier that is written as a number
+		v.SetString(string(raw))
+		return true
 	}
-	fresh := reflect.New(v.Type())
-	if json.Unmarshal(raw, fresh.Interface()) != nil {
-		return false
-	}
-	v.Set(fresh.Elem())
-	return true
+	return json.UnmarshalLenient(raw, v.Addr().Interface()) == nil
 }
 
 // setText stores a text that a template captured.
-func (p *path) setText(base reflect.Value, text string) bool {
-	if !p.text && json.Valid([]byte(text)) && p.set(base, json.Value(text)) {
-		return true
+func (p *path) setText(base reflect.Value, text string) {
+	switch {
+	case p.text || p.special == nil && p.leaf == timeType:
+		p.set(base, json.AppendQuote(nil, text))
+	case p.special == nil && p.leaf.Kind() == reflect.Slice && p.leaf.Elem().Kind() == reflect.String:
+		list := []byte{'['}
+		for i, item := range strings.Split(text, listSeparator) {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = json.AppendQuote(list, item)
+		}
+		p.set(base, append(list, ']'))
+	case json.Valid([]byte(text)):
+		p.set(base, json.Value(text))
+	case p.special == nil && p.leaf == rawType:
+		p.set(base, json.AppendQuote(nil, text))
 	}
-	return p.set(base, json.AppendQuote(nil, text))
+}
+
+// listSeparator stands between the items of a list in a sentence.
+const listSeparator = ", "
+
+// cleanRaw returns a value of foreign origin on one line and in valid UTF-8, so
+// that it can stand in an answer of ours; ok is false when it is no JSON.
+func cleanRaw(raw []byte) (clean json.Value, ok bool) {
+	clean, err := json.AppendCompact(nil, raw)
+	if err != nil || len(clean) == 0 {
+		return nil, false
+	}
+	return bytes.ToValidUTF8(clean, []byte("\uFFFD")), true
 }
 
 // appendValue writes v as JSON.
 func appendValue(dst []byte, v reflect.Value) []byte {
-	switch v.Kind() { //nolint:exhaustive // the rest is written below
+	switch v.Kind() {
+	default:
 	case reflect.String:
 		return json.AppendQuote(dst, v.String())
 	case reflect.Bool:
@@ -253,7 +305,7 @@ func appendValue(dst []byte, v reflect.Value) []byte {
 		return append(dst, v.Bytes()...)
 	}
 	if v.Type() == timeType {
-		at, _ := v.Interface().(time.Time)
+		at, _ := reflect.TypeAssert[time.Time](v)
 		return json.AppendQuote(dst, at.UTC().Format(time.RFC3339Nano))
 	}
 	b, err := json.Marshal(v.Interface())
@@ -269,12 +321,12 @@ func textOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.String:
 		return v.String()
-	case v.Kind() == reflect.Slice && v.Type() != rawType:
+	case v.Kind() == reflect.Slice && v.Type() != rawType && v.Type() != argsType:
 		parts := make([]string, v.Len())
 		for i := range parts {
 			parts[i] = textOf(v.Index(i))
 		}
-		return strings.Join(parts, ", ")
+		return strings.Join(parts, listSeparator)
 	case v.Type() == rawType:
 		if text, err := json.AppendUnquote(nil, v.Bytes()); err == nil {
 			return string(text)
@@ -285,7 +337,7 @@ func textOf(v reflect.Value) string {
 
 // wait turns seconds that somebody else stated into a bounded duration.
 func wait(seconds float64) time.Duration {
-	if !(seconds > 0) { //nolint:staticcheck // NaN is not a wait either
+	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
 	}
 	return time.Duration(min(seconds, recourse.MaxWait.Seconds()) * float64(time.Second))

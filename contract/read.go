@@ -2,9 +2,11 @@ package contract
 
 import (
 	"bytes"
+	"io"
 	"mime"
 	"net/http"
-	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -15,9 +17,10 @@ import (
 type Reader struct {
 	// Contracts are the forms that are known, the likeliest first.
 	Contracts []*Contract
-	// Weak is the contract whose weak signs count: members and texts that say
-	// "failed" inside an answer that otherwise says that it succeeded. nil: none do,
-	// since a tool may rightly answer {"success":false}.
+	// Weak is the contract that the server is known to keep. Its weak signs count:
+	// members and texts that say "failed" inside an answer that otherwise says that
+	// it succeeded, and forms that say little by themselves. nil: none do, since a
+	// tool may rightly answer {"success":false}.
 	Weak *Contract
 	// Trusted says that a record is believed on its origin and its effect.
 	Trusted bool
@@ -37,206 +40,197 @@ type Reading struct {
 
 // Error returns the record, or nil for a question.
 func (r Reading) Error() *recourse.Error {
-	e, _ := r.Failure.(*recourse.Error) //nolint:errorlint // a sealed interface
+	e, _ := r.Failure.(*recourse.Error)
 	return e
 }
 
-// maxMessage bounds a message that is taken from a server's text, in characters.
+// maxMessage bounds a message that is taken from a server's text, in bytes.
 const maxMessage = 8 << 10
+
+// answer is a tool result as far as it can tell of a failure.
+type answer struct {
+	text    string       // of the first text block
+	objects []json.Value // wherever an error object may stand
+	sure    bool         // it says that it is a failure
+}
 
 // Result reads the member "result" of an answer; ok is false when it is no
 // failure.
-func (r *Reader) Result(result json.Value) (Reading, bool) {
-	var head struct {
-		Content    []json.Value          `json:"content"`
-		Structured json.Value            `json:"structuredContent"`
-		IsError    bool                  `json:"isError"`
-		Error      json.Value            `json:"error"`
-		Meta       map[string]json.Value `json:"_meta"`
-	}
+func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
+	var head resultHead
 	if json.UnmarshalLenient(result, &head) != nil {
-		head.Content = nil // members of another type say nothing; the others are still there
+		head = resultHead{}
+		head.readEach(result)
 	}
-	if e, ok := readRecord(head.Meta[recourse.MetaKey]); ok && (head.IsError || isErrorObject(head.Error)) {
+	a := answer{sure: head.IsError || isErrorObject(head.Error)}
+	if e, ok := readRecord(head.Meta[recourse.MetaKey]); ok && a.sure {
 		return r.record(e), true
 	}
-	text := firstText(head.Content)
-	object := json.Value(strings.TrimSpace(text))
-	sure := head.IsError || isErrorObject(head.Error)
-	kind := kindOf(head.Structured) + kindOf(object)
-	switch {
-	case strings.Contains(kind, needsInputKind):
-		if n, ok := readNeedsInput(object, head.Structured); ok {
-			return Reading{Failure: n, Sign: "kind " + needsInputKind}, true
+	a.text, a.objects = textsOf(head.Content)
+	a.objects = append(a.objects, head.Structured, head.Error)
+	for _, raw := range a.objects {
+		switch kindOf(raw) {
+		case needsInputKind:
+			return Reading{Failure: readNeedsInput(raw), Sign: "kind " + needsInputKind}, true
+		case toolErrorKind:
+			a.sure = true
 		}
-	case strings.Contains(kind, toolErrorKind):
-		sure = true
 	}
-	if sure {
-		return r.failed(text, object, head.Structured, head.Error), true
+	if a.sure {
+		return r.failed(a), true
 	}
 	if r.Weak == nil {
 		return Reading{}, false
 	}
-	for _, raw := range []json.Value{object, head.Structured} {
-		if reading, ok := r.object(r.Weak, raw); ok {
-			reading.Sign = "weak sign: " + reading.Sign
-			return reading, true
+	if reading, ok = r.form(r.Weak, a, false); ok {
+		reading.Sign = "weak sign: " + reading.Sign
+	}
+	return reading, ok
+}
+
+// resultHead are the members of a result that can tell of a failure.
+type resultHead struct {
+	Content    []json.Value          `json:"content"`
+	Structured json.Value            `json:"structuredContent"`
+	IsError    bool                  `json:"isError"`
+	Error      json.Value            `json:"error"`
+	Meta       map[string]json.Value `json:"_meta"`
+}
+
+// readEach reads each member alone: one of another type than the protocol's must
+// not hide the others.
+func (h *resultHead) readEach(result json.Value) {
+	for _, m := range membersOf(result) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.name), ':'), m.value...)
+		if read := *h; json.UnmarshalLenient(append(one, '}'), &read) == nil {
+			*h = read
 		}
 	}
-	if reading, ok := r.text(r.Weak, text); ok {
-		reading.Sign = "weak sign: " + reading.Sign
-		return reading, true
+}
+
+// maxBlocks bounds how many text blocks are looked at.
+const maxBlocks = 8
+
+// textsOf returns the first text of content, and the texts that are JSON objects.
+func textsOf(content []json.Value) (firstText string, objects []json.Value) {
+	n := 0
+	for _, block := range content {
+		text, ok := textBlock(block)
+		if !ok {
+			continue
+		}
+		if n == 0 {
+			firstText = text
+		}
+		if object := json.Value(strings.TrimSpace(text)); object.Kind() == '{' {
+			objects = append(objects, object)
+		}
+		if n++; n == maxBlocks {
+			break
+		}
 	}
-	return Reading{}, false
+	return firstText, objects
 }
 
 // failed reads an answer that is a failure by a sure sign.
-func (r *Reader) failed(text string, objects ...json.Value) Reading {
-	for _, raw := range objects {
+func (r *Reader) failed(a answer) Reading {
+	for _, raw := range a.objects {
 		if e, ok := readRecord(raw); ok {
 			return r.record(e)
 		}
 	}
 	for _, c := range r.Contracts {
-		for _, raw := range objects {
-			if reading, ok := r.object(c, raw); ok {
-				return reading
-			}
-		}
-		if reading, ok := r.text(c, text); ok {
+		if reading, ok := r.form(c, a, c == r.Weak); ok {
 			return reading
 		}
 	}
-	if e, sign, ok := detect(text); ok {
+	if e, sign, ok := detect(a.text); ok {
 		return r.plain(e, sign)
 	}
-	for _, raw := range objects {
+	for _, raw := range a.objects {
 		if e, ok := readForeign(raw); ok {
 			return r.plain(e, "error object")
 		}
 	}
-	return r.plain(recourse.New(recourse.KindUnknown, cut(text)), "isError")
+	return r.plain(recourse.New(recourse.KindUnknown, cut(a.text)), "isError")
 }
 
-// object reads a JSON object in the shape of c.
-func (r *Reader) object(c *Contract, raw json.Value) (Reading, bool) {
-	if len(raw) == 0 || raw[0] != '{' || c.shape == nil {
-		return Reading{}, false
-	}
-	return r.form(c, "JSON in the form of "+c.Name, func(e *recourse.Error, said func(*recourse.Error, bool)) bool {
-		return c.readObject(raw, e, said)
-	})
-}
-
-// text reads a text in the syntax of c.
-func (r *Reader) text(c *Contract, text string) (Reading, bool) {
-	if text == "" {
-		return Reading{}, false
-	}
-	return r.form(c, "text in the form of "+c.Name, func(e *recourse.Error, said func(*recourse.Error, bool)) bool {
-		return c.layout.text.read(c, text, e, said)
-	})
-}
-
-// form reads by read, and completes the record by what the code says.
-func (r *Reader) form(c *Contract, sign string, read func(*recourse.Error, func(*recourse.Error, bool)) bool) (Reading, bool) {
-	e := new(recourse.Error)
-	said := map[*recourse.Error]bool{}
-	if !read(e, func(e *recourse.Error, retryable bool) { said[e] = retryable }) {
-		return Reading{}, false
-	}
-	if e.Contract == c.Name { // the record itself stood there
-		return r.record(e), true
-	}
-	c.complete(e, said)
-	if e.Origin == "" {
-		e.Origin = recourse.OriginServer
-	}
-	return Reading{Failure: e, Contract: c, Sign: sign + ", code " + e.Code}, true
-}
-
-// complete gives a record that was read by c what its code stands for.
-func (c *Contract) complete(e *recourse.Error, said map[*recourse.Error]bool) {
-	e.Contract = c.Name
-	e.Kind = recourse.KindUnknown
-	if en, ok := c.byCode[e.Code]; ok {
-		e.Kind, e.Code = en.kind, en.code
-		base := reflect.ValueOf(e).Elem()
-		for _, k := range en.set {
-			k.path.set(base, k.value)
-		}
-		c.unform(e, en)
-	}
-	if retryable, ok := said[e]; ok && retryable != (e.Kind.Retry() == recourse.RetrySameCall) {
-		e.Retry = recourse.RetryNever
-		if retryable {
-			e.Retry = recourse.RetrySameCall
-		}
-	}
-	for _, item := range e.Failed {
-		if item.Error != nil {
-			c.complete(item.Error, said)
-		}
-	}
-}
-
-// unform takes away from the message what the code's own form put around it.
-func (c *Contract) unform(e *recourse.Error, en *entry) {
-	for _, t := range en.message {
-		message := ""
-		if t.match(e.Message, func(p *path, text string) {
-			if p.src == "message" {
-				message = text
-				return
+// form reads a in the form of c; open allows words that c does not list.
+func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
+	if c.shape != nil {
+		for _, raw := range a.objects {
+			if reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(raw, d) }); ok {
+				return reading, true
 			}
-			p.setText(reflect.ValueOf(e).Elem(), text)
-		}) {
-			e.Message = message
-			return
 		}
 	}
+	if a.text == "" {
+		return Reading{}, false
+	}
+	return r.draft(c, "text", open, func(d *draft) bool { return c.readText(a.text, d) })
+}
+
+// draft reads by read, and completes the record by what its code stands for.
+func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
+	d := newDraft()
+	d.open = open
+	if !read(d) {
+		return Reading{}, false
+	}
+	if d.e.Contract == c.Name { // the record itself stood there
+		return r.record(d.e), true
+	}
+	r.believe(d.e)
+	c.complete(d.e, d.said)
+	if d.e.Origin == "" || d.e.Origin == recourse.OriginGateway && !r.Trusted {
+		d.e.Origin = recourse.OriginServer
+	}
+	return Reading{Failure: d.e, Contract: c, Sign: what + " in the form of " + c.Name + ", code " + cutTo(d.e.Code, maxCode)}, true
 }
 
 // RPC reads the member "error" of an answer.
 func (r *Reader) RPC(raw json.Value) Reading {
+	reading, _ := r.rpc(raw)
+	return reading
+}
+
+// rpc reads a JSON-RPC error; plain says that only its code tells the kind.
+func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 	var head struct {
 		Code    json.Value `json:"code"`
-		Message string     `json:"message"`
+		Message json.Value `json:"message"`
 		Data    json.Value `json:"data"`
 	}
-	if json.UnmarshalLenient(raw, &head) != nil {
-		return r.plain(recourse.BadResponse(r.Provider), "JSON-RPC error without code and message")
+	if err := json.UnmarshalLenient(raw, &head); err != nil || head.Code == nil && head.Message == nil {
+		return r.plain(recourse.BadResponse(r.Provider), "JSON-RPC error without code and message"), true
 	}
 	if e, ok := readRecord(head.Data); ok {
-		return r.record(e)
+		return r.record(e), false
 	}
+	code, message := cutTo(plainText(head.Code), maxCode), plainText(head.Message)
 	for _, c := range r.Contracts {
-		if reading, ok := r.rpcForm(c, string(head.Code), head.Message, head.Data); ok {
-			return reading
+		if reading, ok := r.rpcForm(c, code, message, head.Data); ok {
+			return reading, false
 		}
-		if reading, ok := r.object(c, head.Data); ok {
-			return reading
-		}
-		if reading, ok := r.text(c, head.Message); ok {
-			return reading
+		if reading, ok := r.form(c, answer{text: message, objects: []json.Value{head.Data}}, c == r.Weak); ok {
+			return reading, false
 		}
 	}
-	return r.plain(fromRPC(string(head.Code), head.Message, head.Data), "JSON-RPC error "+string(head.Code))
+	e, plain := fromRPC(code, message, head.Data)
+	return r.plain(e, "JSON-RPC error "+code), plain
 }
 
 func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Reading, bool) {
 	for _, en := range c.codes {
-		if en.rpc == nil || string(appendInt(en.rpc.code)) != code {
+		if en.rpc == nil || strconv.Itoa(en.rpc.code) != code {
 			continue
 		}
-		reading, ok := r.form(c, "JSON-RPC error in the form of "+c.Name, func(e *recourse.Error, _ func(*recourse.Error, bool)) bool {
-			if en.rpc.data != nil && !en.rpc.data.read(c, data, e) {
+		reading, ok := r.draft(c, "JSON-RPC error", true, func(d *draft) bool {
+			if en.rpc.data != nil && !en.rpc.data.read(c, data, d) {
 				return false
 			}
-			e.Code = en.code
-			base := reflect.ValueOf(e).Elem()
-			return en.rpc.message.match(message, func(p *path, text string) { p.setText(base, text) })
+			d.e.Code = en.code
+			return en.rpc.message.match(message, func(p *path, text string) { p.setText(d.base(), text) })
 		})
 		if ok {
 			return reading, true
@@ -245,56 +239,107 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 	return Reading{}, false
 }
 
-// HTTP reads an HTTP answer with a status of 400 or more.
+// HTTP reads an HTTP answer with a status of 400 or more; one with another status
+// is a bad response.
 func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 	for _, c := range r.Contracts {
-		for _, en := range c.codes {
-			if en.http == nil {
-				continue
-			}
-			reading, ok := r.form(c, "HTTP answer in the form of "+c.Name, func(e *recourse.Error, _ func(*recourse.Error, bool)) bool {
-				if !en.http.read(c, status, header, body, e) {
-					return false
-				}
-				e.Code, e.Upstream.Status = en.code, status
-				return true
-			})
-			if ok {
-				return reading
-			}
-		}
-	}
-	response := http.Response{StatusCode: status, Header: header, Body: readCloser(body)}
-	plain := recourse.FromHTTP(r.Provider, &response)
-	if inner, ok := r.httpRPC(header, body); ok {
-		reading := r.RPC(inner)
-		if e := reading.Error(); e != nil && !r.vague(e) {
-			reading.Failure = withHTTP(e, plain)
+		if reading, ok := r.httpForm(c, status, header, body); ok {
 			return reading
 		}
 	}
+	sign := "HTTP status " + strconv.Itoa(status)
+	response := http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
+	said := recourse.FromHTTP(r.Provider, &response)
+	if said == nil {
+		return r.plain(recourse.BadResponse(r.Provider), sign)
+	}
 	if e, sign, ok := detectHTTP(status, body); ok {
-		return r.plain(withHTTP(e, plain), sign)
+		return r.plain(withHTTP(e, said), sign)
 	}
-	return r.plain(plain, "HTTP status "+string(appendInt(status)))
+	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
+		return r.plain(said, sign)
+	}
+	if inner, ok := rpcError(body); ok {
+		return r.rpcInHTTP(inner, said, sign)
+	}
+	if f, ok := parseForeign(body); ok {
+		said = f.apply(said)
+		if message := f.message(); message != "" {
+			said.Message = message
+		}
+	}
+	return r.plain(said, sign)
 }
 
-// vague reports whether a JSON-RPC error inside an HTTP error says less than the
-// status.
-func (r *Reader) vague(e *recourse.Error) bool {
-	return e.Kind == recourse.KindInternal || e.Kind == recourse.KindUnknown
+func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
+	for _, en := range c.codes {
+		// An answer without a body tells nothing of the contract that it is in.
+		if en.http == nil || en.http.body == nil && c != r.Weak {
+			continue
+		}
+		reading, ok := r.draft(c, "HTTP answer", true, func(d *draft) bool {
+			if !en.http.read(c, status, header, body, d) || !en.says(d.e.Message) {
+				return false
+			}
+			d.e.Code, d.e.Upstream.Status = en.code, status
+			return true
+		})
+		if ok {
+			return reading, true
+		}
+	}
+	return Reading{}, false
 }
 
-func (r *Reader) httpRPC(header http.Header, body []byte) (json.Value, bool) {
-	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); media != "application/json" {
-		return nil, false
+// says reports whether message is what en says, where that is always the same.
+func (en *entry) says(message string) bool {
+	for _, t := range en.message {
+		if !t.constant() || t.literal() == message {
+			return true
+		}
 	}
+	return len(en.message) == 0
+}
+
+// rpcInHTTP reads a JSON-RPC error inside an HTTP error. Where it says less than
+// the status, the status gives the kind.
+func (r *Reader) rpcInHTTP(inner json.Value, said *recourse.Error, sign string) Reading {
+	reading, plain := r.rpc(inner)
+	e := reading.Error()
+	if e == nil {
+		return reading
+	}
+	if plain && vague(e.Kind, said.Upstream.Status) {
+		e = e.With(func(c *recourse.Error) {
+			c.Kind, c.Effect, c.MissingScopes = said.Kind, said.Effect, said.MissingScopes
+		})
+		reading.Sign = sign + ", " + reading.Sign
+	}
+	reading.Failure = withHTTP(e, said)
+	return reading
+}
+
+// vague reports whether the kind of a JSON-RPC error says less than the HTTP status
+// around it.
+func vague(kind recourse.Kind, status int) bool {
+	switch kind {
+	case recourse.KindInternal, recourse.KindUnknown:
+		return true
+	case recourse.KindInvalidRequest, recourse.KindInvalidValue:
+		return status != http.StatusBadRequest
+	default:
+		return false
+	}
+}
+
+// rpcError returns the member "error" of a JSON-RPC answer.
+func rpcError(body []byte) (json.Value, bool) {
 	var message struct {
-		Version string     `json:"jsonrpc"`
+		Version json.Value `json:"jsonrpc"`
 		Error   json.Value `json:"error"`
 	}
 	err := json.UnmarshalLenient(body, &message)
-	return message.Error, err == nil && message.Version != "" && len(message.Error) > 0 && message.Error[0] == '{'
+	return message.Error, err == nil && message.Version != nil && message.Error.Kind() == '{'
 }
 
 // withHTTP adds to e what the HTTP answer around it says.
@@ -313,16 +358,11 @@ func withHTTP(e, answer *recourse.Error) *recourse.Error {
 	}).CausedBy(answer.Cause())
 }
 
-// record takes a record that a server sent. What a server says of origin and
-// effect is not believed, unless it is trusted.
+// record takes a record that a server sent. It is changed in place.
 func (r *Reader) record(e *recourse.Error) Reading {
-	if !r.Trusted {
-		e = e.With(func(c *recourse.Error) {
-			c.Effect = ""
-			if c.Origin != recourse.OriginProvider && c.Origin != recourse.OriginCaller {
-				c.Origin = recourse.OriginServer
-			}
-		})
+	r.believe(e)
+	if e.Origin == "" && !r.Trusted {
+		e.Origin = recourse.OriginServer
 	}
 	reading := Reading{Failure: e, Sign: "record"}
 	for _, c := range r.Contracts {
@@ -331,6 +371,28 @@ func (r *Reader) record(e *recourse.Error) Reading {
 		}
 	}
 	return reading
+}
+
+// believe leaves of a record, which it changes in place, what is believed: a wait
+// up to a bound, words that are known, and origin and effect only of a server that
+// is trusted. That it is the caller's fault, or the provider's, any server may say.
+func (r *Reader) believe(e *recourse.Error) {
+	e.After = min(max(e.After, 0), recourse.MaxWait)
+	if !slices.Contains(retries, string(e.Retry)) {
+		e.Retry = ""
+	}
+	if !r.Trusted || !slices.Contains(effects, string(e.Effect)) {
+		e.Effect = ""
+	}
+	foreign := !r.Trusted && e.Origin == recourse.OriginGateway
+	if foreign || !slices.Contains(origins, string(e.Origin)) {
+		e.Origin = ""
+	}
+	for _, item := range e.Failed {
+		if item.Error != nil {
+			r.believe(item.Error)
+		}
+	}
 }
 
 func (r *Reader) plain(e *recourse.Error, sign string) Reading {
@@ -344,22 +406,13 @@ func (r *Reader) plain(e *recourse.Error, sign string) Reading {
 	})}
 }
 
-func firstText(content []json.Value) string {
-	for _, block := range content {
-		if text, ok := textBlock(block); ok {
-			return text
-		}
-	}
-	return ""
-}
-
 // isErrorObject reports whether raw is an object with a code and a message.
 func isErrorObject(raw json.Value) bool {
 	var o struct {
 		Code    json.Value `json:"code"`
 		Message json.Value `json:"message"`
 	}
-	return len(raw) > 0 && raw[0] == '{' && json.UnmarshalLenient(raw, &o) == nil && o.Code != nil && o.Message != nil
+	return raw.Kind() == '{' && json.UnmarshalLenient(raw, &o) == nil && o.Code != nil && o.Message != nil
 }
 
 // The kinds by which an object says that it is a failure or a question.
@@ -369,45 +422,53 @@ const (
 )
 
 func kindOf(raw json.Value) string {
-	if !bytes.Contains(raw, []byte(":v1")) {
+	if raw.Kind() != '{' || !bytes.Contains(raw, []byte(":v1")) {
 		return ""
 	}
 	var o struct {
-		Kind string `json:"kind"`
+		Kind json.Value `json:"kind"`
 	}
-	if len(raw) == 0 || raw[0] != '{' || json.UnmarshalLenient(raw, &o) != nil {
+	if json.UnmarshalLenient(raw, &o) != nil {
 		return ""
 	}
-	return o.Kind
+	return plainText(o.Kind)
 }
 
-func readNeedsInput(objects ...json.Value) (*recourse.NeedsInput, bool) {
-	for _, raw := range objects {
-		var o struct {
-			Kind       string `json:"kind"`
-			Message    string `json:"message"`
-			NeedsInput struct {
+// readNeedsInput reads an object of kind needsInput:v1. Members of another type
+// than expected are passed over.
+func readNeedsInput(raw json.Value) *recourse.NeedsInput {
+	n := &recourse.NeedsInput{}
+	for _, m := range membersOf(raw) {
+		switch m.name {
+		case "message":
+			n.Message = cut(plainText(m.value))
+		case "options":
+			if json.UnmarshalLenient(m.value, &n.Options) != nil {
+				n.Options = nil
+			}
+		case "needsInput":
+			var o struct {
 				Fields      []string            `json:"fields"`
 				Reason      string              `json:"reason"`
 				Suggestions map[string][]string `json:"suggestions"`
-			} `json:"needsInput"`
-			Options []recourse.Option `json:"options"`
+			}
+			if json.UnmarshalLenient(m.value, &o) == nil {
+				n.Fields, n.Reason, n.Suggestions = o.Fields, o.Reason, o.Suggestions
+			}
 		}
-		if len(raw) == 0 || raw[0] != '{' || json.UnmarshalLenient(raw, &o) != nil || o.Kind != needsInputKind {
-			continue
-		}
-		return &recourse.NeedsInput{
-			Message: o.Message, Reason: o.NeedsInput.Reason, Fields: o.NeedsInput.Fields,
-			Suggestions: o.NeedsInput.Suggestions, Options: o.Options,
-		}, true
 	}
-	return nil, false
+	return n
 }
 
+// maxCode bounds a server's own error code, in bytes.
+const maxCode = 128
+
 // cut bounds a message.
-func cut(text string) string {
-	if len(text) <= maxMessage {
-		return text
+func cut(text string) string { return cutTo(text, maxMessage) }
+
+func cutTo(text string, most int) string {
+	if len(text) <= most {
+		return strings.ToValidUTF8(text, "\uFFFD")
 	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + " …"
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }

@@ -19,10 +19,38 @@ type condition struct {
 	paths  []*path // of has
 }
 
-// conditions are the closed set of what a selector may ask for.
+// What a selector may ask for: a closed set.
+const (
+	onKind         = "kind"
+	onClass        = "class"
+	onOrigin       = "origin"
+	onResource     = "resource"
+	onStatus       = "status"
+	onUpstreamCode = "upstream_code"
+	onRule         = "rule"
+	onParams       = "params"
+	onHas          = "has"
+	onTool         = "tool"
+	onAt           = "at"
+	onEffect       = "effect"
+	onRetry        = "retry"
+)
+
 var conditions = []string{
-	"kind", "class", "origin", "resource", "status", "upstream_code", "rule", "params", "has", "tool", "at", "effect", "retry",
+	onKind, onClass, onOrigin, onResource, onStatus, onUpstreamCode, onRule, onParams, onHas,
+	onTool, onAt, onEffect, onRetry,
 }
+
+// The words that origin, effect and retry can have.
+var (
+	origins = words([]recourse.Origin{
+		recourse.OriginCaller, recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider,
+	})
+	effects = words([]recourse.Effect{recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown})
+	retries = words([]recourse.Retry{
+		recourse.RetrySameCall, recourse.RetryReRead, recourse.RetryAfterFix, recourse.RetryAfterAuth, recourse.RetryNever,
+	})
+)
 
 func (sel selector) selects(s *subject) bool {
 	for i := range sel {
@@ -36,36 +64,36 @@ func (sel selector) selects(s *subject) bool {
 func (c *condition) holds(s *subject) bool {
 	e := s.e
 	switch c.on {
-	case "kind":
+	case onKind:
 		return slices.Contains(c.values, string(e.Kind))
-	case "class":
+	case onClass:
 		return slices.Contains(c.values, string(e.Kind.Class()))
-	case "origin":
+	case onOrigin:
 		return slices.Contains(c.values, string(e.Origin))
-	case "resource":
+	case onResource:
 		return slices.Contains(c.values, e.Resource.Type)
-	case "status":
-		return e.Upstream.Status != 0 && matchStatus(c.values, e.Upstream.Status)
-	case "upstream_code":
+	case onStatus:
+		return matchStatus(c.values, e.Upstream.Status)
+	case onUpstreamCode:
 		return slices.Contains(c.values, e.Upstream.Code)
-	case "rule":
+	case onRule:
 		return len(e.Violations) > 0 && slices.Contains(c.values, e.Violations[0].Rule)
-	case "params":
+	case onParams:
 		return c.isParams(e.Violations)
-	case "has":
+	case onHas:
 		for _, p := range c.paths {
 			if !p.get(s, s.base()).IsValid() {
 				return false
 			}
 		}
 		return true
-	case "tool":
+	case onTool:
 		return slices.Contains(c.values, s.call.Tool)
-	case "at":
+	case onAt:
 		return slices.Contains(c.values, string(s.call.At))
-	case "effect":
+	case onEffect:
 		return slices.Contains(c.values, string(e.Effect))
-	case "retry":
+	case onRetry:
 		return slices.Contains(c.values, string(e.RetryAdvice()))
 	default:
 		return false
@@ -87,22 +115,25 @@ func (c *condition) isParams(violations []recourse.Violation) bool {
 	return true
 }
 
-// matchStatus reports whether status is among values such as 404 or 5xx.
+// statusNone is the value of status for a record without one.
+const statusNone = "none"
+
+// matchStatus reports whether status is among values such as 404, 5xx or none.
 func matchStatus(values []string, status int) bool {
 	text := strconv.Itoa(status)
-	for _, v := range values {
-		if v == text || len(v) == 3 && strings.HasSuffix(v, "xx") && v[0] == text[0] {
-			return true
-		}
+	if status == 0 {
+		text = statusNone
 	}
-	return false
+	return slices.ContainsFunc(values, func(v string) bool {
+		return v == text || len(v) == 3 && strings.HasSuffix(v, "xx") && v[0] == text[0]
+	})
 }
 
 // implies reports whether every record that sel selects is selected by wider too,
 // the kinds aside.
 func (sel selector) implies(wider selector) bool {
 	for _, w := range wider {
-		if w.on == "kind" || w.on == "class" {
+		if w.on == onKind || w.on == onClass {
 			continue
 		}
 		if !slices.ContainsFunc(sel, func(c condition) bool { return c.on == w.on && c.within(w) }) {
@@ -115,13 +146,13 @@ func (sel selector) implies(wider selector) bool {
 // within reports whether c holds only where wider does.
 func (c *condition) within(wider condition) bool {
 	switch c.on {
-	case "has": // more paths are narrower
+	case onHas: // more paths are narrower
 		return !slices.ContainsFunc(wider.values, func(v string) bool { return !slices.Contains(c.values, v) })
-	case "params":
+	case onParams:
 		return slices.Equal(slices.Sorted(slices.Values(c.values)), slices.Sorted(slices.Values(wider.values)))
 	default:
 		return !slices.ContainsFunc(c.values, func(v string) bool {
-			return !slices.Contains(wider.values, v) && (c.on != "status" || !slices.Contains(wider.values, v[:1]+"xx"))
+			return !slices.Contains(wider.values, v) && (c.on != onStatus || !slices.Contains(wider.values, v[:1]+"xx"))
 		})
 	}
 }
@@ -130,8 +161,8 @@ func (c *condition) within(wider condition) bool {
 func (sel selector) kinds() []recourse.Kind {
 	return slices.DeleteFunc(recourse.Kinds(), func(k recourse.Kind) bool {
 		return slices.ContainsFunc(sel, func(c condition) bool {
-			return c.on == "kind" && !slices.Contains(c.values, string(k)) ||
-				c.on == "class" && !slices.Contains(c.values, string(k.Class()))
+			return c.on == onKind && !slices.Contains(c.values, string(k)) ||
+				c.on == onClass && !slices.Contains(c.values, string(k.Class()))
 		})
 	})
 }

@@ -34,7 +34,7 @@ var builtin = sync.OnceValue(func() *Set {
 			_, err = s.Load(name+".yaml", src)
 		}
 		if err != nil {
-			panic("contract: built-in " + name + ": " + err.Error()) // a defect of this package
+			panic("contract: built-in " + name + ": " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
 		}
 	}
 	return s
@@ -75,7 +75,8 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	doc.Decode(f)
 	k := &compiler{doc: doc, file: f, c: &Contract{UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}}}
 	if _, taken := s.byName[f.Name]; taken {
-		k.mistake(f.Node.Get("name"), "choose another name; `extends` builds on a contract", "there is already a contract named %s", f.Name)
+		k.mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
+			"there is already a contract named %s", f.Name)
 	}
 	if f.Extends != nil {
 		k.parent = s.byName[k.oneOf(f.Extends, s.names...)]

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"reflect"
+	"slices"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -12,6 +13,7 @@ import (
 // and written by the same description.
 type shape struct {
 	members []shapeMember
+	rest    *path // of a map: its members stand beside the others
 }
 
 // A shapeMember has exactly one of its sources.
@@ -24,26 +26,72 @@ type shapeMember struct {
 }
 
 // append writes the object of base, with members that come out empty left out;
-// nil when nothing is left.
+// nothing when none is left.
 func (sh *shape) append(dst []byte, s *subject, base reflect.Value) []byte {
 	start := len(dst)
 	dst = append(dst, '{')
 	for i := range sh.members {
-		m := &sh.members[i]
-		before := len(dst)
-		if before > start+1 {
-			dst = append(dst, ',')
-		}
-		dst = append(json.AppendQuote(dst, m.name), ':')
-		value := len(dst)
-		if dst = m.append(dst, s, base); len(dst) == value {
-			dst = dst[:before]
-		}
+		dst = appendMember(dst, start, sh.members[i].name, func(dst []byte) []byte {
+			return sh.members[i].append(dst, s, base)
+		})
+	}
+	if sh.rest != nil {
+		dst = sh.appendRest(dst, start, s, base)
 	}
 	if len(dst) == start+1 {
 		return dst[:start]
 	}
 	return append(dst, '}')
+}
+
+// appendMember writes one member of the object that begins at start, and nothing
+// when its value comes out empty.
+func appendMember(dst []byte, start int, name string, value func([]byte) []byte) []byte {
+	before := len(dst)
+	if before > start+1 {
+		dst = append(dst, ',')
+	}
+	dst = append(json.AppendQuote(dst, name), ':')
+	empty := len(dst)
+	if dst = value(dst); len(dst) == empty {
+		return dst[:before]
+	}
+	return dst
+}
+
+// appendRest writes the members of a map, except those that the shape has itself.
+func (sh *shape) appendRest(dst []byte, start int, s *subject, base reflect.Value) []byte {
+	m, _ := reflect.TypeAssert[map[string]rawMessage](orEmpty(sh.rest.get(s, base)))
+	names := make([]string, 0, len(m))
+	for name := range m {
+		if !sh.has(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		dst = appendMember(dst, start, name, func(dst []byte) []byte { return append(dst, m[name]...) })
+	}
+	return dst
+}
+
+func orEmpty(v reflect.Value) reflect.Value {
+	if v.IsValid() {
+		return v
+	}
+	return reflect.ValueOf(map[string]rawMessage(nil))
+}
+
+func (sh *shape) has(name string) bool {
+	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.name == name })
+}
+
+func (sh *shape) names() []string {
+	names := make([]string, len(sh.members))
+	for i, m := range sh.members {
+		names[i] = m.name
+	}
+	return names
 }
 
 func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte {
@@ -86,57 +134,76 @@ func (sh *shape) fits(object map[string]json.Value) bool {
 			if !bytes.Equal(object[m.name], m.constant) {
 				return false
 			}
-		case m.path != nil && (m.path.src == "code" || m.path.src == "code.number"):
+		case m.path != nil && m.path.isCode():
 			var e recourse.Error
-			code = object[m.name] != nil && m.path.set(reflect.ValueOf(&e).Elem(), object[m.name])
+			m.path.set(reflect.ValueOf(&e).Elem(), object[m.name])
+			code = e.Code != ""
 		}
 	}
 	return code
 }
 
-// read stores what object says in base. Members of another type than expected are
-// passed over. said, where it is not nil, is told of the booleans that stand for
-// retryable, with the record that each belongs to.
-func (sh *shape) read(object map[string]json.Value, base reflect.Value, said func(e *recourse.Error, retryable bool)) {
+// marked reports whether a constant tells objects of sh from others.
+func (sh *shape) marked() bool {
+	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.constant != nil })
+}
+
+// read stores in base what object says. Members of another type than expected are
+// passed over.
+func (sh *shape) read(object map[string]json.Value, base reflect.Value, d *draft) {
 	for i := range sh.members {
 		m := &sh.members[i]
-		raw, ok := object[m.name]
-		if !ok || bytes.Equal(raw, []byte("null")) {
-			continue
+		if raw, ok := object[m.name]; ok && raw.Kind() != 'n' {
+			m.read(raw, base, d)
 		}
-		switch {
-		case m.list != nil:
-			m.readList(raw, base, said)
-		case m.nested != nil:
-			var inner map[string]json.Value
-			if json.UnmarshalLenient(raw, &inner) == nil {
-				m.nested.read(inner, base, said)
-			}
-		case m.path != nil:
-			m.path.set(base, raw)
-			var retryable bool
-			if m.path.special != nil && m.path.isRetryable() && json.Unmarshal(raw, &retryable) == nil {
-				said(m.path.record(base), retryable)
-			}
+	}
+	if sh.rest == nil {
+		return
+	}
+	for name, raw := range object {
+		if clean, ok := cleanRaw(raw); ok && !sh.has(name) {
+			within := *sh.rest
+			within.steps = append(slices.Clone(within.steps), step{field: -1, index: -1, key: name})
+			within.place(base, reflect.ValueOf(rawMessage(clean)))
 		}
 	}
 }
 
-func (m *shapeMember) readList(raw json.Value, base reflect.Value, said func(*recourse.Error, bool)) {
+func (m *shapeMember) read(raw json.Value, base reflect.Value, d *draft) {
+	switch {
+	case m.list != nil:
+		m.readList(raw, base, d)
+	case m.nested != nil:
+		var inner map[string]json.Value
+		if json.UnmarshalLenient(raw, &inner) == nil {
+			m.nested.read(inner, base, d)
+		}
+	case m.path == nil: // a constant
+	case m.path.isRetryable():
+		var retryable bool
+		if json.Unmarshal(raw, &retryable) == nil {
+			d.said[m.path.record(base)] = retryable
+		}
+	default:
+		m.path.set(base, raw)
+	}
+}
+
+func (m *shapeMember) readList(raw json.Value, base reflect.Value, d *draft) {
 	var items []json.Value
 	if json.UnmarshalLenient(raw, &items) != nil {
 		return
 	}
-	for i, item := range items[:min(len(items), maxItems)] {
+	items = items[:min(len(items), maxItems)]
+	list := walk(base, m.list.steps)
+	if missing := len(items) - list.Len(); missing > 0 {
+		list.Set(reflect.AppendSlice(list, reflect.MakeSlice(list.Type(), missing, missing)))
+	}
+	for i, item := range items {
 		var object map[string]json.Value
-		if json.UnmarshalLenient(item, &object) != nil {
-			object = nil
+		if json.UnmarshalLenient(item, &object) == nil {
+			m.nested.read(object, list.Index(i), d)
 		}
-		list := m.list.at(base)
-		if list.Len() <= i {
-			list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
-		}
-		m.nested.read(object, list.Index(i), said)
 	}
 }
 
@@ -144,28 +211,20 @@ func (m *shapeMember) readList(raw json.Value, base reflect.Value, said func(*re
 const maxItems = 1000
 
 // isRetryable reports whether p is the computed boolean.
-func (p *path) isRetryable() bool {
-	const name = "retryable"
-	return len(p.src) >= len(name) && p.src[len(p.src)-len(name):] == name
+func (p *path) isRetryable() bool { return p.special != nil && p.special.name == "retryable" }
+
+// isCode reports whether p is the record's own code.
+func (p *path) isCode() bool { return p.src == "code" || p.src == "code.number" }
+
+// A draft is a record while it is read.
+type draft struct {
+	e    *recourse.Error
+	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
+	open bool                     // words count as codes that the contract does not list
 }
 
-// at returns the place that p leads to, made where it is missing.
-func (p *path) at(base reflect.Value) reflect.Value {
-	v := base
-	for _, st := range p.steps {
-		v = v.Field(st.field)
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				v.Set(reflect.New(v.Type().Elem()))
-			}
-			v = v.Elem()
-		}
-	}
-	return v
+func newDraft() *draft {
+	return &draft{e: new(recourse.Error), said: map[*recourse.Error]bool{}}
 }
 
-// record returns the record that a computed member belongs to.
-func (p *path) record(base reflect.Value) *recourse.Error {
-	e, _ := p.at(base).Addr().Interface().(*recourse.Error)
-	return e
-}
+func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }

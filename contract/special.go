@@ -1,9 +1,10 @@
 package contract
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,13 +12,15 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-type rawMessage = json.RawMessage
+// rawMessage is the type of raw JSON in the record.
+type rawMessage = stdjson.RawMessage
 
 // A special is a member that is computed from the record, its entry in the
 // contract and the call.
 type special struct {
 	doc  string
-	text bool // its value is a text
+	kind string // JSON type of its value
+	name string // without its argument
 	arg  string
 	get  func(s *subject, arg string) (any, bool)
 	// set reads the value back into the record; nil: it tells nothing that the
@@ -28,35 +31,32 @@ type special struct {
 // specials are the computed members. A name that ends in a dot takes an argument.
 var specials = map[string]special{
 	"message": {
-		doc: "the sentence, in the form that the code gives it", text: true,
+		doc: "the sentence, in the form that the code gives it", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) { return s.message(), true },
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
 	},
 	"code.number": {
-		doc: "the code as a number",
+		doc: "the code as a number", kind: typeInteger,
 		get: func(s *subject, _ string) (any, bool) {
 			n, err := strconv.ParseInt(s.e.Code, 10, 64)
 			return n, err == nil
 		},
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
-			_, err := strconv.ParseInt(string(raw), 10, 64)
-			if err == nil {
-				e.Code = string(raw)
-			}
+			n, err := strconv.ParseInt(string(raw), 10, 64)
+			e.Code = strconv.FormatInt(n, 10)
 			return err == nil
 		},
 	},
 	"retryable": {
-		doc: "whether the same call may succeed, as the contract says",
+		doc: "whether the same call may succeed, as the contract says", kind: typeBoolean,
 		get: func(s *subject, _ string) (any, bool) { return s.retryable(), true },
-		set: func(*recourse.Error, string, []byte) bool { return true }, // read with the code, see readMembers
 	},
 	"after": {
-		doc: "the least wait, for a person", text: true,
+		doc: "the least wait, for a person", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) { return recourse.Wait(s.e.After), s.e.After > 0 },
 	},
 	"after.seconds": {
-		doc: "the least wait in whole seconds, rounded up",
+		doc: "the least wait in whole seconds, rounded up", kind: typeNumber,
 		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.After), s.e.After > 0 },
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
 			f, err := strconv.ParseFloat(string(raw), 64)
@@ -65,7 +65,7 @@ var specials = map[string]special{
 		},
 	},
 	"verify.call": {
-		doc: "the call that settles an unknown effect, as it is written", text: true,
+		doc: "the call that settles an unknown effect, as it is written", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) {
 			if s.e.Verify == nil || !s.call.hasTool(s.e.Verify.Tool) {
 				return nil, false
@@ -74,15 +74,15 @@ var specials = map[string]special{
 		},
 	},
 	"call.tool": {
-		doc: "the tool that was called", text: true,
+		doc: "the tool that was called", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) { return s.call.Tool, s.call.Tool != "" },
 	},
 	"call.url": {
-		doc: "the URL of the request", text: true,
+		doc: "the URL of the request", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) { return s.call.URL, s.call.URL != "" },
 	},
 	"http.title": {
-		doc: "the text of the HTTP status, in lower case", text: true,
+		doc: "the text of the HTTP status, in lower case", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) {
 			if s.entry == nil || s.entry.http == nil {
 				return nil, false
@@ -91,35 +91,40 @@ var specials = map[string]special{
 		},
 	},
 	"quota.": {
-		doc: "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)",
+		doc: "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)", kind: typeInteger,
 		get: quotaMember,
 		set: setQuotaMember,
 	},
 }
 
+// What a quota can tell.
+const (
+	quotaLimit     = "limit"
+	quotaRemaining = "remaining"
+	quotaResetAtMs = "resetAtMs"
+)
+
 func findSpecial(name string) *special {
 	if s, ok := specials[name]; ok {
+		s.name = name
 		return &s
 	}
 	prefix, arg, ok := strings.Cut(name, ".")
 	if s, known := specials[prefix+"."]; ok && known {
 		policy, member, _ := strings.Cut(arg, ".")
-		if policy == "" || member != "limit" && member != "remaining" && member != "resetAtMs" {
+		if policy == "" || !slices.Contains([]string{quotaLimit, quotaRemaining, quotaResetAtMs}, member) {
 			return nil
 		}
-		s.arg = arg
+		s.name, s.arg = prefix+".", arg
 		return &s
 	}
 	return nil
 }
 
 func setString(to *string, raw []byte) bool {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return false
-	}
+	text, ok := textValue(raw)
 	*to = text
-	return true
+	return ok
 }
 
 // seconds rounds up: a wait is a minimum.
@@ -132,9 +137,9 @@ func quotaMember(s *subject, arg string) (any, bool) {
 			continue
 		}
 		switch member {
-		case "limit":
+		case quotaLimit:
 			return q.Limit, q.Limit > 0
-		case "remaining":
+		case quotaRemaining:
 			return q.Remaining, true
 		default:
 			if i == 0 && s.e.After > 0 { // the binding quota is reset when the wait is over
@@ -163,9 +168,9 @@ func setQuotaMember(e *recourse.Error, arg string, raw []byte) bool {
 		e.Quotas = append(e.Quotas, recourse.Quota{Policy: policy})
 	}
 	switch q := &e.Quotas[at]; member {
-	case "limit":
+	case quotaLimit:
 		q.Limit = n
-	case "remaining":
+	case quotaRemaining:
 		q.Remaining = n
 	default:
 		q.ResetAt = time.UnixMilli(n).UTC()

@@ -74,6 +74,15 @@ func (t *template) constant() bool {
 	return true
 }
 
+// literal returns the text of a template without placeholders.
+func (t *template) literal() string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		b.WriteString(p.literal)
+	}
+	return b.String()
+}
+
 // only returns the placeholder that t consists of, or nil.
 func (t *template) only() *path {
 	if len(t.parts) == 1 && !t.parts[0].optional {
@@ -125,7 +134,7 @@ func (t *template) match(text string, store func(p *path, text string)) bool {
 		text string
 	}
 	var captures []capture
-	for i := 0; i < len(t.parts); i++ {
+	for i := range t.parts {
 		p := t.parts[i]
 		if p.path == nil {
 			rest, ok := strings.CutPrefix(text, p.literal)

@@ -1,11 +1,9 @@
 package contract
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -32,49 +30,61 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	if !ok {
 		line = s.message()
 	}
+	dst = append(dst, t.clean(line)...)
 	if t.hints.before != "" {
-		line = oneLine(line)
-	}
-	dst = append(dst, line...)
-	for i, hint := range s.e.Hints {
-		switch {
-		case t.hints.before == "":
-			continue
-		case i == 0:
-			dst = append(dst, t.hints.before...)
-		default:
-			dst = append(dst, t.hints.between...)
+		for i, hint := range s.e.Hints {
+			if i == 0 {
+				dst = append(dst, t.hints.before...)
+			} else {
+				dst = append(dst, t.hints.between...)
+			}
+			if mark := strings.TrimSpace(t.hints.between); mark != "" {
+				hint = strings.ReplaceAll(hint, mark, ",")
+			}
+			dst = append(dst, t.clean(hint)...)
 		}
-		if mark := strings.TrimSpace(t.hints.between); mark != "" {
-			hint = strings.ReplaceAll(hint, mark, ",")
-		}
-		dst = append(dst, oneLine(hint)...)
 	}
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
 		raw := t.envelope.shape.append(nil, s, s.base())
-		mark := strings.TrimSpace(t.envelope.mark)
-		dst = append(append(dst, t.envelope.mark...), escapeMark(raw, mark)...)
+		dst = append(append(dst, t.envelope.mark...), escapeMark(raw, strings.TrimSpace(t.envelope.mark))...)
 	}
 	return dst
 }
 
-// escapeMark spells the first character of mark inside JSON texts as an escape,
-// so that the mark in front of the JSON is always the last one.
-func escapeMark(raw []byte, mark string) []byte {
-	if mark == "" || mark[0] != '[' {
-		return raw
+// clean keeps a sentence from being taken for what follows it: it stands on one
+// line, and holds none of the marks.
+func (t textCodec) clean(sentence string) string {
+	if t.hints.before != "" {
+		sentence = oneLine(sentence)
 	}
-	return []byte(strings.ReplaceAll(string(raw), mark, `\u005b`+mark[1:]))
+	for _, mark := range []string{t.hints.before, t.envelope.mark} {
+		if strings.TrimSpace(mark) == "" || !strings.Contains(sentence, mark) {
+			continue
+		}
+		other := strings.ToLower(mark)
+		if other == mark {
+			other = strings.ToUpper(mark)
+		}
+		sentence = strings.ReplaceAll(sentence, mark, other)
+	}
+	return sentence
 }
 
-func (t textCodec) read(c *Contract, text string, e *recourse.Error, said func(*recourse.Error, bool)) bool {
-	base := reflect.ValueOf(e).Elem()
+// escapeMark spells the bracket of mark as an escape inside JSON texts, so that the
+// mark in front of the JSON is always the last one.
+func escapeMark(raw []byte, mark string) string {
+	return strings.ReplaceAll(string(raw), mark, `\u005b`+mark[1:])
+}
+
+func (t textCodec) read(c *Contract, text string, d *draft) bool {
+	base := d.base()
+	enveloped := false
 	if t.envelope.shape != nil {
 		if at := strings.LastIndex(text, t.envelope.mark); at >= 0 {
 			var object map[string]json.Value
 			if json.UnmarshalLenient([]byte(text[at+len(t.envelope.mark):]), &object) == nil {
-				t.envelope.shape.read(object, base, said)
-				text = text[:at]
+				t.envelope.shape.read(object, base, d)
+				text, enveloped = text[:at], true
 			}
 		}
 	}
@@ -82,19 +92,18 @@ func (t textCodec) read(c *Contract, text string, e *recourse.Error, said func(*
 	if t.hints.before != "" {
 		line, rest, _ = strings.Cut(text, t.hints.before)
 	}
+	code := d.e.Code
 	if !t.line.match(line, func(p *path, text string) { p.setText(base, text) }) {
 		return false
 	}
+	if len(d.e.Hints) == 0 && rest != "" {
+		d.e.Hints = split(rest, t.hints.between)
+	}
 	if !t.line.names("code") && !t.line.names("code.number") {
-		return c.identify(line, e)
+		return c.identify(line, d)
 	}
-	if _, listed := c.byCode[e.Code]; !listed {
-		return false
-	}
-	if len(e.Hints) == 0 && rest != "" {
-		e.Hints = split(rest, t.hints.between)
-	}
-	return true
+	_, listed := c.byCode[d.e.Code]
+	return listed || c.open != nil && isCodeWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
 }
 
 // split takes a list of hints apart; empty ones are dropped.
@@ -102,38 +111,68 @@ func split(list, between string) []string {
 	return slices.DeleteFunc(strings.Split(list, between), func(h string) bool { return strings.TrimSpace(h) == "" })
 }
 
-// identify finds the code whose constant sentence stands in text, the longest
-// first: such a sentence is the code's identity, and runtimes write things before
-// and behind it.
-func (c *Contract) identify(text string, e *recourse.Error) bool {
+// isCodeWord reports whether a word can stand for a code that is not listed.
+func isCodeWord(word string) bool {
+	return word != "" && len(word) <= 64 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == ""
+}
+
+// identify finds the code whose own sentence stands in text, the longest first:
+// such a sentence is the code's identity, and runtimes write things before and
+// behind it. One that is meant for an HTTP answer has to be the whole text. A form
+// around {message} says little: it counts where the contract is known to be kept.
+func (c *Contract) identify(text string, d *draft) bool {
 	var best *entry
+	sentence := ""
 	longest := 0
 	for _, en := range c.codes {
 		for _, t := range en.message {
-			if n := len(t.src); n > longest && !t.names("message") && contains(text, t, e) {
-				best, longest = en, n
+			if t.fixed() <= longest {
+				continue
+			}
+			if t.names("message") {
+				if d.open && t.match(text, func(*path, string) {}) {
+					best, sentence, longest = en, text, t.fixed()
+				}
+				continue
+			}
+			if found, ok := t.find(text); ok && (en.http == nil || found == text) {
+				best, sentence, longest = en, found, t.fixed()
 			}
 		}
 	}
 	if best == nil {
 		return false
 	}
-	e.Code = best.code
+	d.e.Code, d.e.Message = best.code, sentence
 	return true
 }
 
-// contains reports whether t's text stands anywhere in text, and stores in e what
-// its placeholders hold.
-func contains(text string, t *template, e *recourse.Error) bool {
+// fixed returns the length of what is not in placeholders.
+func (t *template) fixed() int {
+	n := 0
+	for _, p := range t.parts {
+		n += len(p.literal)
+	}
+	return n
+}
+
+// find returns t's sentence where it stands in text.
+func (t *template) find(text string) (sentence string, ok bool) {
+	if len(t.parts) == 0 {
+		return "", false
+	}
 	first, last := t.parts[0], t.parts[len(t.parts)-1]
 	from := strings.Index(text, first.literal)
-	if first.path != nil || from < 0 {
-		return false
+	if first.path != nil || last.path != nil || from < 0 {
+		return "", false
+	}
+	if len(t.parts) == 1 {
+		return first.literal, true
 	}
 	to := strings.LastIndex(text, last.literal)
-	if last.path != nil || to < from {
-		return false
+	if to <= from {
+		return "", false
 	}
-	base := reflect.ValueOf(e).Elem()
-	return t.match(text[from:to+len(last.literal)], func(p *path, text string) { p.setText(base, text) })
+	sentence = text[from : to+len(last.literal)]
+	return sentence, t.match(sentence, func(*path, string) {})
 }

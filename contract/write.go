@@ -48,7 +48,7 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	case e.Kind == recourse.KindUnknownSession && call.Status == http.StatusNotFound:
 		answer.Surface, answer.Status = SurfaceHTTP, http.StatusNotFound
 		answer.Header = http.Header{"Content-Type": {problemType}}
-		answer.Body = problem(s)
+		answer.Body = s.problem()
 	case s.entry.rpc != nil:
 		answer.Surface, answer.Code = SurfaceRPC, s.entry.rpc.code
 		answer.Message, _ = s.entry.rpc.message.render(s)
@@ -115,29 +115,25 @@ const problemType = "application/problem+json"
 // data writes the member data of a JSON-RPC error: the record, and beside it, on
 // an HTTP error, the members of a problem document (RFC 9457).
 func (s *subject) data() json.Value {
-	record, err := s.e.MarshalJSON()
-	if err != nil {
-		return nil
-	}
+	record := s.record()
 	if s.call.Status == 0 {
 		return record
 	}
-	return append(append(record[:len(record)-1], ','), s.problemMembers()[1:]...)
+	return append(append(record[:len(record)-1:len(record)-1], ','), s.problem()[1:]...)
 }
 
-func (s *subject) problemMembers() []byte {
+// problem writes a problem document (RFC 9457).
+func (s *subject) problem() []byte {
 	dst := append([]byte(nil), `{"type":"about:blank","title":`...)
 	dst = json.AppendQuote(dst, http.StatusText(s.call.Status))
 	dst = fmt.Appendf(dst, `,"status":%d,"detail":`, s.call.Status)
 	return append(json.AppendQuote(dst, s.message()), '}')
 }
 
-func problem(s *subject) []byte { return s.problemMembers() }
-
 // result writes the tool result.
 func (s *subject) result() json.Value {
 	l := &s.c.layout
-	kept := keep(s.call.Original, s.c)
+	kept := s.call.keep(s.c)
 	dst := []byte(`{"content":[`)
 	for i, b := range l.blocks(s) {
 		if i > 0 {
@@ -177,9 +173,5 @@ func (s *subject) result() json.Value {
 		dst = append(append(append(json.AppendQuote(dst, m.name), ':'), m.value...), ',')
 	}
 	dst = append(json.AppendQuote(dst, recourse.MetaKey), ':')
-	record, err := s.e.MarshalJSON()
-	if err != nil {
-		record = []byte(`null`)
-	}
-	return append(append(dst, record...), "}}"...)
+	return append(append(dst, s.record()...), "}}"...)
 }

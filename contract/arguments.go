@@ -1,0 +1,258 @@
+package contract
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// The texts by which SDKs say that arguments do not fit a tool's inputSchema.
+
+// Rules that give a violation its kind; they are keywords of JSON Schema.
+const (
+	ruleRequired = "required"
+	ruleType     = "type"
+	ruleUnknown  = "additionalProperties"
+)
+
+// maxViolations bounds how many violations are taken from a text.
+const maxViolations = 20
+
+// argumentTexts are the ways of the SDKs.
+var argumentTexts = []struct {
+	sign string
+	read func(text string) ([]recourse.Violation, bool)
+}{
+	{"issues of the TypeScript SDK", zodIssues},
+	{"text of the TypeScript SDK: arguments", zodText},
+	{"text of the Go SDK: arguments", goText},
+	{"text of the Python SDK: arguments", pydanticText},
+}
+
+// zodIssues reads the list of issues that zod writes as JSON.
+func zodIssues(text string) ([]recourse.Violation, bool) {
+	if !strings.HasPrefix(text, "[") {
+		return nil, false
+	}
+	var issues []struct {
+		Code     string       `json:"code"`
+		Path     []json.Value `json:"path"`
+		Message  string       `json:"message"`
+		Expected string       `json:"expected"`
+		Keys     []string     `json:"keys"`
+		Received string       `json:"received"`
+	}
+	if json.UnmarshalLenient([]byte(text), &issues) != nil || len(issues) == 0 || issues[0].Code == "" {
+		return nil, false
+	}
+	var list []recourse.Violation
+	for _, issue := range issues[:min(len(issues), maxViolations)] {
+		v := zodMessage(issue.Message)
+		if rule, ok := zodRules[issue.Code]; ok && v.Rule != ruleRequired {
+			v.Rule = rule
+		}
+		if issue.Received == "undefined" {
+			v.Rule = ruleRequired
+		}
+		if issue.Expected != "" {
+			v.Want = issue.Expected
+		}
+		var steps []string
+		for _, step := range issue.Path {
+			steps = append(steps, plainText(step))
+		}
+		list = append(list, atEach(v, steps, issue.Keys)...)
+	}
+	return list, true
+}
+
+// zodRules are the keywords for zod's codes.
+var zodRules = map[string]string{
+	"invalid_type": ruleType, "unrecognized_keys": ruleUnknown, "too_small": "minimum", "too_big": "maximum",
+	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": "enum", "invalid_option": "enum",
+	"invalid_literal": "const", "not_multiple_of": "multipleOf", "invalid_union": "anyOf",
+}
+
+var (
+	reInvalidTS   = regexp.MustCompile(`^(?:Input validation error: )?Invalid arguments for tool [^\s:]+:?\s+`)
+	reZodAt       = regexp.MustCompile(`^(.+) at (\S+)$`)                                // SDK 1.x: one a line
+	reZodPath     = regexp.MustCompile(`(?:^|, )([^\s:,]+): [A-Z]`)                      // SDK 2.x: all in one line
+	reZodExpected = regexp.MustCompile(`[Ee]xpected (.+?)(?:, received (\S+))?$`)        // zod 3 and 4
+	reZodKeys     = regexp.MustCompile(`^Unrecognized keys?(?:\(s\) in object)?: (.+)$`) // zod 3 and 4
+	reQuoted      = regexp.MustCompile(`["']([^"']*)["']`)
+)
+
+// zodText reads what the TypeScript SDKs make of zod's issues.
+func zodText(text string) ([]recourse.Violation, bool) {
+	prefix := reInvalidTS.FindString(text)
+	if prefix == "" {
+		return nil, false
+	}
+	text = text[len(prefix):]
+	if list, ok := zodIssues(text); ok {
+		return list, true
+	}
+	var list []recourse.Violation
+	add := func(message, where string) {
+		var steps, names []string
+		if where = strings.NewReplacer("[", ".", "]", "").Replace(where); where != "" {
+			steps = strings.Split(where, ".")
+		}
+		if m := reZodKeys.FindStringSubmatch(message); m != nil {
+			names = quoted(m[1])
+		}
+		if len(steps)+len(names) > 0 && len(list) < maxViolations {
+			list = append(list, atEach(zodMessage(message), steps, names)...)
+		}
+	}
+	if places := reZodPath.FindAllStringSubmatchIndex(text, maxViolations); places != nil {
+		for i, m := range places {
+			end := len(text)
+			if i+1 < len(places) {
+				end = places[i+1][0]
+			}
+			add(text[m[3]+len(": "):end], text[m[2]:m[3]])
+		}
+		return list, true
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if m := reZodAt.FindStringSubmatch(line); m != nil {
+			add(m[1], m[2])
+		} else {
+			add(line, "")
+		}
+	}
+	return list, true
+}
+
+// zodMessage reads the rule from an issue's sentence.
+func zodMessage(message string) recourse.Violation {
+	v := recourse.Violation{Message: message}
+	received := ""
+	if m := reZodExpected.FindStringSubmatch(message); m != nil {
+		v.Want, received = m[1], m[2]
+	}
+	switch {
+	case message == "Required", received == "undefined":
+		v.Rule = ruleRequired
+	case received != "":
+		v.Rule = ruleType
+	case strings.HasPrefix(message, "Unrecognized key"):
+		v.Rule = ruleUnknown
+	case strings.HasPrefix(message, "Too small"):
+		v.Rule = "minimum"
+	case strings.HasPrefix(message, "Too big"):
+		v.Rule = "maximum"
+	case strings.HasPrefix(message, "Invalid option"), strings.HasPrefix(message, "Invalid enum value"):
+		v.Rule = "enum"
+	}
+	return v
+}
+
+func quoted(list string) []string {
+	var names []string
+	for _, m := range reQuoted.FindAllStringSubmatch(list, maxViolations) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+var reGoStep = regexp.MustCompile(`^validating ([^\s:]+): `)
+
+// goText reads the Go SDK's text, which names each schema on the way to the first
+// violation, and then the keyword.
+func goText(text string) ([]recourse.Violation, bool) {
+	rest, ok := strings.CutPrefix(text, `validating "arguments": `)
+	if !ok {
+		return nil, false
+	}
+	var steps []string
+	for m := reGoStep.FindStringSubmatch(rest); m != nil; m = reGoStep.FindStringSubmatch(rest) {
+		rest = rest[len(m[0]):]
+		if strings.HasPrefix(m[1], "/") { // the whole way, each time
+			steps = propertySteps(m[1])
+		}
+	}
+	rule, what, _ := strings.Cut(rest, ": ")
+	var names []string
+	v := recourse.Violation{Rule: rule, Message: what}
+	switch {
+	case strings.HasPrefix(rest, "unexpected additional properties "):
+		v.Rule, v.Message, names = ruleUnknown, rest, quoted(rest)
+	case rule == ruleRequired || strings.HasPrefix(rule, "dependentRequired"):
+		v.Rule, names = ruleRequired, quoted(what)
+	case rule == ruleType:
+		if _, want, ok := strings.Cut(what, ", want "); ok {
+			v.Want = strings.NewReplacer(`"`, "", "[", "", "]", "").Replace(want)
+		}
+	}
+	if len(steps)+len(names) == 0 {
+		return nil, true
+	}
+	return atEach(v, steps, names), true
+}
+
+// propertySteps returns the names of properties in a path through a schema.
+func propertySteps(path string) []string {
+	var steps []string
+	tokens := strings.Split(path, "/")
+	for i := 1; i+1 < len(tokens); i++ {
+		if tokens[i] == "properties" {
+			i++
+			steps = append(steps, strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i]))
+		}
+	}
+	return steps
+}
+
+var (
+	rePydantic      = regexp.MustCompile(`^\d+ validation errors? for \S+\n`)
+	rePydanticField = regexp.MustCompile(`(?m)^(\S[^\n]*)\n {2}([^\n]*?) \[type=([a-z_]+)`)
+)
+
+// pydanticText reads the text of pydantic, behind the Python SDK.
+func pydanticText(text string) ([]recourse.Violation, bool) {
+	if !rePydantic.MatchString(text) {
+		return nil, false
+	}
+	var list []recourse.Violation
+	for _, m := range rePydanticField.FindAllStringSubmatch(text, maxViolations) {
+		v := recourse.Violation{Rule: m[3], Message: m[2]}
+		switch {
+		case m[3] == "missing" || m[3] == "missing_argument":
+			v.Rule = ruleRequired
+		case strings.HasSuffix(m[3], "_type") || strings.HasSuffix(m[3], "_parsing"):
+			v.Rule = ruleType
+		case m[3] == "extra_forbidden" || m[3] == "unexpected_keyword_argument":
+			v.Rule = ruleUnknown
+		}
+		list = append(list, at(v, strings.Split(m[1], ".")...))
+	}
+	return list, true
+}
+
+// atEach places a violation at each of names below a path, or at the path where
+// there are none.
+func atEach(v recourse.Violation, steps, names []string) []recourse.Violation {
+	if len(names) == 0 {
+		return []recourse.Violation{at(v, steps...)}
+	}
+	list := make([]recourse.Violation, len(names))
+	for i, name := range names {
+		list[i] = at(v, append(slices.Clip(steps), name)...)
+	}
+	return list
+}
+
+// at places a violation at the end of a path through the arguments.
+func at(v recourse.Violation, steps ...string) recourse.Violation {
+	v.Param = strings.Join(steps, ".")
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	for _, step := range steps {
+		v.Pointer += "/" + escape.Replace(step)
+	}
+	return v
+}

@@ -1,0 +1,52 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// kilobyte is a record of about 1 KB, as a failed call to a provider leaves it.
+func kilobyte() *recourse.Error {
+	return recourse.Unavailable("John Deere").WithAfter(12*time.Second).WithOrigin(recourse.OriginProvider).
+		WithEffect(recourse.EffectNone).WithRequestID("req-0123456789abcdef").
+		WithUpstream(recourse.Upstream{Status: 503, Code: "maintenance", RequestID: "up-1"}).
+		WithResource("field", "f-4711").
+		WithViolations(recourse.Violation{
+			Pointer: "/range/from", Param: "range.from", Rule: "format", Got: json.RawMessage(`"yesterday"`), Want: "a date",
+			Message: "range.from must be a date",
+		}).
+		WithDetail("maintenance", map[string]string{"window": "02:00-04:00", "page": strings.Repeat("status ", 60)})
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, c := range contract.Builtin().All() {
+		b.Run(c.Name, func(b *testing.B) {
+			e := kilobyte()
+			call := contract.Call{Method: "tools/call", Tool: "get_field"}
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Write(e, &call)
+			}
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, c := range contract.Builtin().All() {
+		b.Run(c.Name, func(b *testing.B) {
+			result := c.Write(kilobyte(), &contract.Call{Method: "tools/call", Tool: "get_field"}).Result
+			reader := contract.Reader{Contracts: contract.Builtin().All()}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := reader.Result(result); !ok {
+					b.Fatal("not read")
+				}
+			}
+		})
+	}
+}

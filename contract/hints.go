@@ -1,0 +1,139 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// alternatives reads hints: a text, {for, text}, or a list of both.
+func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
+	var list []alternative
+	for _, item := range items(n) {
+		a := alternative{}
+		text := item
+		if item.Kind() == strictyaml.KindMapping {
+			var form struct {
+				For  *strictyaml.Node `yaml:"for,required"`
+				Text *strictyaml.Node `yaml:"text,required"`
+			}
+			if item.Decode(&form) != nil {
+				continue
+			}
+			a.when, text = k.selector(form.For), form.Text
+		}
+		a.text = k.template(text)
+		k.hintTexts = append(k.hintTexts, hintText{text, a.text.src})
+		list = append(list, a)
+	}
+	return list
+}
+
+// A hintText is a hint with the place where it is written.
+type hintText struct {
+	at   *strictyaml.Node
+	text string
+}
+
+// lintHintTools reports a tool that no hint names, and a word in a hint that is
+// nearly one: both are spelling mistakes, and the hint would be written where the
+// server does not have the tool.
+func (k *compiler) lintHintTools() {
+	tools := k.c.hintTools
+	for i, tool := range k.file.HintTools {
+		inherited := k.parent != nil && slices.Contains(k.parent.hintTools, tool)
+		if !inherited && !k.namesTool(tool) {
+			k.mistakef(k.file.Node.Get("hint_tools").Item(i), "remove it, or correct its name", "no hint names the tool %s", tool)
+		}
+	}
+	for _, h := range k.hintTexts {
+		for word := range strings.FieldsFuncSeq(h.text, func(r rune) bool { return !isWordRune(r) }) {
+			if !strings.Contains(word, "_") || slices.Contains(tools, word) {
+				continue
+			}
+			if near, ok := strictyaml.Nearest(word, tools); ok {
+				k.mistakef(h.at, "did you mean `"+near+"`?", "%s is not among `hint_tools`", word)
+			}
+		}
+	}
+}
+
+func (k *compiler) namesTool(tool string) bool {
+	if slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) {
+		return true
+	}
+	for _, rule := range k.c.verify {
+		if rule.call == tool {
+			return true
+		}
+	}
+	return k.parent != nil && k.parent.mentions(tool)
+}
+
+// mentions reports whether a hint of c names a tool.
+func (c *Contract) mentions(tool string) bool {
+	named := func(list []alternative) bool {
+		return slices.ContainsFunc(list, func(a alternative) bool { return mentions(a.text.src, tool) })
+	}
+	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
+}
+
+// tools notes for each hint the tools that it names: those of `hint_tools`, and
+// those that verify calls use. What comes from another contract is copied, since
+// the list may have grown.
+func (c *Contract) bindTools() {
+	tools := slices.Clone(c.hintTools)
+	for _, rule := range c.verify {
+		tools = append(tools, rule.call)
+	}
+	slices.Sort(tools)
+	tools = slices.Compact(tools)
+	bound := func(list []alternative) []alternative {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].tools = slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !mentions(list[i].text.src, tool) })
+		}
+		return list
+	}
+	c.hints = bound(c.hints)
+	for i, en := range c.codes {
+		own := *en
+		own.hints = bound(en.hints)
+		c.codes[i] = &own
+		for code, other := range c.byCode {
+			if other == en {
+				c.byCode[code] = &own
+			}
+		}
+		if c.fallback == en {
+			c.fallback = &own
+		}
+		if c.open == en {
+			c.open = &own
+		}
+	}
+}
+
+// mentions reports whether a text names a tool.
+func mentions(text, tool string) bool {
+	for rest := text; ; {
+		i := strings.Index(rest, tool)
+		if i < 0 || tool == "" {
+			return false
+		}
+		before, after := rest[:i], rest[i+len(tool):]
+		if (before == "" || !isWordByte(before[len(before)-1])) && (after == "" || !isWordByte(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+func isWordRune(r rune) bool {
+	return r == '_' || r == '-' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
+}
+
+func isWordByte(b byte) bool {
+	return isWordRune(rune(b))
+}
