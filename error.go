@@ -185,6 +185,16 @@ func (e *Error) RetryAdvice() Retry {
 // fit [MaxJSON].
 func (e *Error) Truncated() bool { return e.truncated }
 
+// Unknown returns the members of the JSON form that e was read from and that this
+// version does not know. They are written again; do not write into the map.
+func (e *Error) Unknown() map[string]json.RawMessage { return e.extra }
+
+// WithUnknown returns a copy with those members in place of the ones that were
+// read. Members that this version knows are left out.
+func (e *Error) WithUnknown(members map[string]json.RawMessage) *Error {
+	return e.With(func(c *Error) { c.extra = unknownOf(members) })
+}
+
 // With returns a copy of e that change was applied to. The copy shares its
 // slices and maps with e: replace them, do not write into them.
 func (e *Error) With(change func(*Error)) *Error {

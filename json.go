@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -233,13 +234,20 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &members); err != nil {
 		return fmt.Errorf("recourse: read record: %w", err)
 	}
-	for _, name := range known {
-		delete(members, name)
-	}
-	if len(members) > 0 {
-		e.extra = members
-	}
+	e.extra = unknownOf(members)
 	return nil
+}
+
+// unknownOf returns the members that are not known, or nil where there are none.
+func unknownOf(members map[string]json.RawMessage) map[string]json.RawMessage {
+	unknown := maps.Clone(members)
+	for _, name := range known {
+		delete(unknown, name)
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return unknown
 }
 
 // milliseconds reads a duration; one that is negative or beyond what a Duration
