@@ -16,7 +16,7 @@ const maxName = 256
 var always = map[string]bool{
 	"password": true, "passwords": true, "passwd": true, "pwd": true, "pass": true, "passphrase": true,
 	"passcode": true, "secret": true, "secrets": true, "credential": true, "credentials": true,
-	"authorization": true, "cookie": true, "cookies": true, "jwt": true, "bearer": true,
+	"authorization": true, "cookie": true, "cookies": true, "jwt": true,
 	"apikey": true, "apikeys": true, "apitoken": true, "authkey": true, "authtoken": true,
 	"accesstoken": true, "accesskey": true, "refreshtoken": true, "idtoken": true, "sessiontoken": true,
 	"clientsecret": true, "privatekey": true, "secretkey": true, "sessionid": true, "sessid": true,
@@ -24,7 +24,7 @@ var always = map[string]bool{
 }
 
 // last are words that make a secret of a name that ends in them.
-var last = map[string]bool{"token": true, "tokens": true, "otp": true, "csrf": true, "xsrf": true, "auth": true}
+var last = map[string]bool{"token": true, "tokens": true, "otp": true, "csrf": true, "xsrf": true, "auth": true, "bearer": true}
 
 // pairs are two words that make a secret together, at the end of a name.
 var pairs = map[[2]string]bool{
@@ -42,11 +42,13 @@ var about = map[string]bool{
 	"format": true, "required": true, "enabled": true, "in": true, "at": true, "rotation": true, "scope": true, "scopes": true,
 }
 
-// harmless are words before "token" that make it a place in a list or a measure.
+// harmless are words before "token" that make it a place in a list, a measure or
+// a piece of syntax.
 var harmless = map[string]bool{
 	"page": true, "next": true, "previous": true, "prev": true, "continuation": true, "sync": true, "cursor": true,
 	"max": true, "min": true, "num": true, "total": true, "prompt": true, "completion": true, "input": true,
 	"output": true, "cached": true, "reasoning": true, "used": true, "remaining": true, "of": true,
+	"unexpected": true, "illegal": true, "syntax": true, "expected": true,
 }
 
 // Name reports whether name, in whatever case and with whatever separators, is
@@ -66,7 +68,9 @@ func Name(name string) bool {
 			return false
 		}
 	}
-	return last[end] || slices.ContainsFunc(words, func(w string) bool { return always[w] })
+	return last[end] || slices.ContainsFunc(words, func(w string) bool {
+		return always[w] || strings.HasSuffix(w, "password") || strings.HasSuffix(w, "apikey") || strings.HasSuffix(w, "secret")
+	})
 }
 
 // split returns the words of a name in lower case: those of APIKey, api-key and

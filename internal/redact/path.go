@@ -1,0 +1,129 @@
+package redact
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// unix are words that begin with a slash and have another.
+	unix = regexp.MustCompile(`(?:file://)?` + strings.Repeat(`/[^\s"'<>|,;:()\[\]{}\\?*#&=`+"`]+", 2) + `(?::\d{1,6}){0,2}`)
+
+	// windows are paths with a drive, and shares. Backslashes may be escaped.
+	windows = regexp.MustCompile(`(?:\b[A-Za-z]:(?:\\{1,4}|/)|\\{2,4}[A-Za-z0-9][A-Za-z0-9._$\-]{0,62}\\{1,2})` +
+		`(?:` + name + `(?: ` + name + `){0,4}[\\/]{1,2})*[^\s\\/:*?"'<>|,;)\]}` + "`" + `]*(?::\d{1,6}){0,2}`)
+)
+
+// name is a part of a path on Windows, up to a space.
+const name = `[^\s\\/:*?"'<>|` + "`" + `]+`
+
+// roots are the directories that a file system begins with.
+var roots = map[string]bool{
+	"home": true, "Users": true, "root": true, "var": true, "etc": true, "usr": true, "opt": true, "srv": true, "tmp": true,
+	"mnt": true, "media": true, "proc": true, "sys": true, "dev": true, "run": true, "lib": true, "lib64": true, "bin": true,
+	"sbin": true, "boot": true, "private": true, "Library": true, "Applications": true, "System": true, "Volumes": true,
+	"nix": true, "snap": true, "node_modules": true, "rustc": true, "storage": true,
+}
+
+// routes are where paths of a web site begin that look like files.
+var routes = map[string]bool{
+	"api": true, "static": true, "assets": true, "public": true, "docs": true, "doc": true, "js": true, "css": true, "dist": true,
+	"_next": true, "wp-content": true, "blog": true, "download": true, "downloads": true,
+}
+
+// extensions are those of files that a program is made of or configured by. What
+// a caller works with (.csv, .pdf, .json) is not among them.
+var extensions = map[string]bool{
+	".go": true, ".py": true, ".pyc": true, ".rb": true, ".rs": true, ".java": true, ".kt": true, ".scala": true, ".cs": true,
+	".php": true, ".js": true, ".mjs": true, ".cjs": true, ".ts": true, ".mts": true, ".tsx": true, ".jsx": true, ".c": true,
+	".cc": true, ".cpp": true, ".h": true, ".hpp": true, ".swift": true, ".sh": true, ".pl": true, ".lua": true, ".ex": true,
+	".exs": true, ".so": true, ".dll": true, ".exe": true, ".jar": true, ".env": true, ".pem": true, ".key": true, ".crt": true,
+	".conf": true, ".cfg": true, ".ini": true, ".log": true, ".sock": true, ".pid": true, ".db": true, ".sqlite": true,
+	".sql": true, ".yaml": true, ".yml": true, ".toml": true, ".json": true, ".xml": true, ".md": true, ".txt": true,
+	".html": true, ".css": true, ".vue": true, ".lock": true, ".proto": true, ".csv": true, ".erl": true, ".dart": true,
+}
+
+// data are extensions, among those, of files that a route may well end in.
+var data = map[string]bool{
+	".json": true, ".xml": true, ".md": true, ".txt": true, ".html": true, ".css": true, ".csv": true, ".yaml": true, ".yml": true,
+}
+
+// paths finds absolute paths of files. A path with a slash is one if it begins
+// where file systems do, or ends in a file that programs are made of: a JSON
+// Pointer (/order/items/0), a route (/api/v2/orders) and a MIME type are none.
+func paths(s string) []span {
+	var found []span
+	if strings.Contains(s, "/") {
+		for _, at := range unix.FindAllStringIndex(s, -1) {
+			text := strings.TrimRight(s[at[0]:at[1]], ".!")
+			if begins(s, at[0]) && isPath(text) {
+				found = append(found, quotedPath(s, at[0], at[0]+len(text)))
+			}
+		}
+	}
+	if strings.Contains(s, `\`) || strings.Contains(s, ":/") {
+		for _, at := range windows.FindAllStringIndex(s, -1) {
+			text := strings.TrimRight(s[at[0]:at[1]], ".!")
+			if isWindows(s, at[0], text) {
+				found = append(found, quotedPath(s, at[0], at[0]+len(text)))
+			}
+		}
+	}
+	slices.SortFunc(found, func(x, y span) int { return x.start - y.start })
+	return found
+}
+
+// begins reports whether a path may begin at a place: not in a URL, a word or
+// another path.
+func begins(s string, start int) bool {
+	if start == 0 {
+		return true
+	}
+	c := s[start-1]
+	inURL := c == ':' && strings.HasPrefix(s[start:], "//")
+	return !isWord(c) && strings.IndexByte("/.-~%@+$]}", c) < 0 && !inURL
+}
+
+func isPath(text string) bool {
+	if strings.HasPrefix(text, "file://") {
+		return true
+	}
+	first, rest, _ := strings.Cut(text[1:], "/")
+	if first == "" || rest == "" {
+		return false
+	}
+	if roots[first] {
+		return true
+	}
+	file, _, _ := strings.Cut(path.Base(text), ":")
+	ext := path.Ext(file)
+	return extensions[ext] && !data[ext] && !routes[first]
+}
+
+// isWindows tells a path from the escapes of a text and from a URL.
+func isWindows(s string, start int, text string) bool {
+	if text[0] == '\\' { // a share, and not the end of another path
+		return (start == 0 || !isWord(s[start-1]) && s[start-1] != ':') && strings.Count(text, `\`) > 2
+	}
+	if strings.HasPrefix(text[1:], "://") || start > 0 && (s[start-1] == '\\' || s[start-1] == '-') {
+		return false
+	}
+	rest := strings.TrimLeft(text[2:], `\/`)
+	return len(rest) > 1 || strings.HasSuffix(text, `\`)
+}
+
+// quotedPath extends a path with spaces in it to the quote that ends it.
+func quotedPath(s string, start, end int) span {
+	const longest = 256
+	if start == 0 || end == len(s) || s[end] != ' ' || strings.IndexByte("\"'`", s[start-1]) < 0 {
+		return span{start, end}
+	}
+	rest := s[end:min(len(s), end+longest)]
+	i := strings.IndexByte(rest, s[start-1])
+	if i < 0 || strings.ContainsAny(rest[:i], "\r\n\"'`") || !strings.ContainsAny(rest[:i], `/\.`) {
+		return span{start, end}
+	}
+	return span{start, end + i}
+}

@@ -1,0 +1,174 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// role is what a line is in a stack trace.
+type role int
+
+const (
+	other role = iota // not of a trace, or its message
+	glue              // of a trace if frames are around it
+	frame             // a frame if another is near
+	proof             // a frame for sure
+)
+
+// maxGap is how many lines may stand between two frames of one trace: causes,
+// lines of source, "10 more".
+const maxGap = 8
+
+var (
+	atFrame = regexp.MustCompile(`^at \S.*(?::\d+(?::\d+)?\)?|:line \d+|` +
+		`\((?:Native Method|Unknown Source|native|<anonymous>|index \d+)\))$`)
+	// atCall is a frame without a place, as .NET writes it.
+	atCall     = regexp.MustCompile(`^at (?:async |new )?[\w.$<>\[\]` + "`" + `+/]+(?:\(.*\)| \[as .*\].*| \(.*\))$`)
+	pythonFile = regexp.MustCompile(`^File \\*".*", line \d+`)
+	goFile     = regexp.MustCompile(`^\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
+	goHead     = regexp.MustCompile(`^goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[`)
+	rubyFrame  = regexp.MustCompile(`^(?:from |\d+: from )?\S+:\d+:in [` + "`'" + `]`)
+	phpFrame   = regexp.MustCompile(`^#\d+ (?:\S.*\(\d+\): \S|\{main\}|\[internal function\]|\S+\(.*\) called at)`)
+	rustPlace  = regexp.MustCompile(`^at \S+\.rs:\d+`)
+	rustFrame  = regexp.MustCompile(`^\d+: +(?:0x[0-9a-f]+ - )?[\w<&]\S*::\S`)
+	numbered   = regexp.MustCompile(`^\d+: `)
+	more       = regexp.MustCompile(`^\.{3} \d+ (?:more|common frames omitted)`)
+
+	// inline are frames that stand in one line.
+	inline = regexp.MustCompile(`(?:\s+at\s+[^\n()]{1,160}\([^()\n]{1,256}:\d+(?::\d+)?\)){2,}`)
+)
+
+// line is a line of a text, without what ends it.
+type line struct {
+	start, end int
+	text       string // without white space around it
+	deep       bool   // indented
+}
+
+// traces finds stack traces of Go, Python, JavaScript, Java, .NET, Ruby, PHP and
+// Rust. The message stays: it stands before the frames, in Python behind them.
+func traces(s string) []span {
+	if !mayHaveTrace(s) {
+		return nil
+	}
+	lines := split(s)
+	roles := classify(lines)
+	var found []span
+	for i := 0; i < len(lines); i++ {
+		if roles[i] < frame {
+			continue
+		}
+		first, last, frames, proven := i, i, 0, false
+		for j := i; j < len(lines) && j <= last+maxGap+1; j++ {
+			if roles[j] >= frame {
+				last = j
+				frames++
+				proven = proven || roles[j] == proof
+			}
+		}
+		if !proven && frames < 2 {
+			continue
+		}
+		for first > 0 && roles[first-1] == glue && (len(found) == 0 || lines[first-1].start >= found[len(found)-1].end) {
+			first--
+		}
+		for last+1 < len(lines) && roles[last+1] == glue && lines[last+1].text != "" {
+			last++
+		}
+		found = append(found, span{lines[first].start, lines[last].end})
+		i = last
+	}
+	if len(found) > 0 {
+		return found
+	}
+	for _, at := range inline.FindAllStringIndex(s, -1) {
+		found = append(found, span{at[0] + 1, at[1]})
+	}
+	return found
+}
+
+// mayHaveTrace is a fast and generous test.
+func mayHaveTrace(s string) bool {
+	return containsAny(s, "at ", "File ", ".go:", ":in ", "#0 ", "#1 ", "goroutine ", ".rs:", "::")
+}
+
+// split splits s into lines, also where a line's end is escaped, as in JSON
+// inside a text.
+func split(s string) []line {
+	var lines []line
+	add := func(start, end int) {
+		raw := strings.ReplaceAll(s[start:end], `\t`, "\t")
+		text := strings.TrimLeft(raw, " \t")
+		lines = append(lines, line{start, end, strings.TrimRight(text, " \t\r"), len(text) < len(raw)})
+	}
+	start, escaped := 0, false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\n':
+			add(start, i)
+			start, escaped = i+1, false
+		case s[i] == '"' && escaped && s[i-1] != '\\': // the string with the lines in it ends
+			add(start, i)
+			start, escaped = i, false
+		case s[i] == '\\' && strings.HasPrefix(s[i:], `\n`):
+			end := i
+			if strings.HasSuffix(s[start:i], `\r`) {
+				end -= 2
+			}
+			add(start, end)
+			start, escaped = i+2, true
+			i++
+		}
+	}
+	add(start, len(s))
+	return lines
+}
+
+func classify(lines []line) []role {
+	roles := make([]role, len(lines))
+	source := false // in the lines of source below a frame of Python
+	for i, l := range lines {
+		roles[i] = roleOf(l)
+		switch {
+		case strings.HasPrefix(l.text, "File ") && pythonFile.MatchString(l.text):
+			roles[i], source = proof, true
+		case source && l.deep:
+			roles[i] = max(roles[i], glue)
+		default:
+			source = false
+		}
+		if i > 0 && l.deep && roles[i-1] < frame && containsAny(l.text, ".go:", ".s:") && goFile.MatchString(l.text) {
+			roles[i-1], roles[i] = proof, proof // a function, and its file in the next line
+		}
+		if i > 0 && strings.Contains(l.text, ".rs:") && rustPlace.MatchString(l.text) && numbered.MatchString(lines[i-1].text) {
+			roles[i-1], roles[i] = proof, proof
+		}
+	}
+	return roles
+}
+
+func roleOf(l line) role {
+	switch text := l.text; {
+	case strings.HasPrefix(text, "at "):
+		if atFrame.MatchString(text) {
+			return proof
+		}
+		if atCall.MatchString(text) {
+			return frame
+		}
+		return other
+	case strings.HasPrefix(text, "goroutine ") && goHead.MatchString(text):
+		return proof
+	case strings.Contains(text, ":in ") && (l.deep || strings.HasPrefix(text, "from ")) && rubyFrame.MatchString(text):
+		return proof
+	case strings.HasPrefix(text, "#") && phpFrame.MatchString(text), l.deep && rustFrame.MatchString(text):
+		return frame
+	case strings.HasPrefix(text, "Traceback (most recent call last)"), strings.HasPrefix(text, "stack backtrace:"),
+		strings.EqualFold(text, "Stack trace:"), strings.EqualFold(text, "Stack:"), more.MatchString(text),
+		strings.HasPrefix(text, "--- End of "), strings.HasPrefix(text, "[signal "), strings.HasPrefix(text, "created by "),
+		strings.HasPrefix(text, "note: run with `RUST_BACKTRACE"), strings.HasPrefix(text, "note: Some details are omitted"):
+		return glue
+	default:
+		return other
+	}
+}
