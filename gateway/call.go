@@ -25,13 +25,11 @@ func (x *exchange) call() {
 		if e == nil {
 			return
 		}
-		if !renewed && !x.started && !x.s.observes() && x.lostSession(e) {
-			renewed = true
-			err := x.session.renew(x.ctx, x, generation)
-			if err == nil {
-				continue // the server's 404 is its word that it did nothing
+		if !x.started && !x.s.observes() && x.lostSession(e) {
+			if e = x.regain(e, generation, renewed); e == nil {
+				renewed = true
+				continue
 			}
-			e = recourse.From(err).WithEffect(recourse.EffectNone)
 		}
 		e = e.WithEffect(retry.Effect(e, x.nature))
 		decision := x.s.policy.Decide(e, x.nature, x.attempts, x.deadline.left())
@@ -46,6 +44,22 @@ func (x *exchange) call() {
 		x.fail(e, nil)
 		return
 	}
+}
+
+// regain makes the session anew that the server has lost. Its 404 is its word that
+// it did nothing, so that the call can be sent again, writes included; but once.
+func (x *exchange) regain(lost *recourse.Error, generation int, before bool) *recourse.Error {
+	if before && lost.Kind == recourse.KindUnknownSession {
+		return recourse.Unavailable(x.s.Title).WithMessage("%s does not know the session that it has just opened.", x.s.Title).
+			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
+	}
+	if before {
+		return lost
+	}
+	if err := x.session.renew(x.ctx, x, generation); err != nil {
+		return recourse.From(err).WithEffect(recourse.EffectNone)
+	}
+	return nil
 }
 
 // attempt sends the request once and deals with the answer. It returns the failure

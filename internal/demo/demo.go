@@ -88,7 +88,7 @@ func Run(ctx context.Context, w io.Writer, log *slog.Logger, listen string, once
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(serving, ln, time.Second) }()
 
-	if err := play(ctx, w, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || once {
+	if err := play(ctx, w, f, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || once {
 		stop()
 		return errors.Join(err, <-served)
 	}
@@ -115,7 +115,7 @@ func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error
 }
 
 // play makes every call twice and prints what came of it.
-func play(ctx context.Context, w io.Writer, direct, through string) error {
+func play(ctx context.Context, w io.Writer, f *farm, direct, through string) error {
 	printf(w, "A farm's MCP server (official Go SDK) at %s,\nthe gateway in front of it at %s,\n"+
 		"and the official Go SDK's client, which makes each call to both. What the agent sees:\n", direct, through)
 	for i, s := range scenes {
@@ -127,6 +127,9 @@ func play(ctx context.Context, w io.Writer, direct, through string) error {
 		for _, side := range []struct{ name, url string }{{"without", direct}, {"with", through}} {
 			if side.name == "without" && s.tool == "order_get" {
 				continue // without Recourse nobody has told the model to ask
+			}
+			if s.tool == "order_create" {
+				f.forgetOrders()
 			}
 			saw, err := call(ctx, side.url, s)
 			if err != nil {

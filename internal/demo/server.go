@@ -24,7 +24,7 @@ type farm struct {
 
 	mu     sync.Mutex
 	orders map[string]int // by reference: how many times it was created
-	seen   map[string]bool
+	calls  map[string]int // by field
 }
 
 type fieldArgs struct {
@@ -41,7 +41,7 @@ type referenceArgs struct {
 }
 
 func newFarm() *farm {
-	f := &farm{orders: map[string]int{}, seen: map[string]bool{}}
+	f := &farm{orders: map[string]int{}, calls: map[string]int{}}
 	f.server = mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(f.server, &mcp.Tool{Name: "get_field", Description: "Returns a field.", Annotations: reads}, f.getField)
@@ -121,7 +121,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		arguments := call.Params.Arguments
 		switch {
-		case arguments.FieldID == fieldFlaky && f.firstOfTwo(fieldFlaky):
+		case arguments.FieldID == fieldFlaky && f.count(fieldFlaky)%2 == 1:
 			http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
 		case arguments.FieldID == fieldBusy:
 			w.Header().Set("Retry-After", "12")
@@ -129,7 +129,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 		case arguments.FieldID == fieldHTML:
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // the client has gone
-		case arguments.FieldID == fieldForgotten && f.firstOfTwo(r.Header.Get("Mcp-Session-Id")):
+		case arguments.FieldID == fieldForgotten && f.count(fieldForgotten) < 3: // once for each side
 			http.Error(w, "session not found", http.StatusNotFound)
 		case call.Params.Name == "order_create" && arguments.Reference == orderSilent:
 			f.mu.Lock()
@@ -145,10 +145,17 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 	})
 }
 
-// firstOfTwo reports true for every other call with that name.
-func (f *farm) firstOfTwo(name string) bool {
+// count counts the calls for a field.
+func (f *farm) count(field string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seen[name] = !f.seen[name]
-	return f.seen[name]
+	f.calls[field]++
+	return f.calls[field]
+}
+
+// forgetOrders lets each side begin without orders.
+func (f *farm) forgetOrders() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.orders)
 }
