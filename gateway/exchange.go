@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -34,6 +35,7 @@ type exchange struct {
 	rule     config.Tool
 	listed   *listedTool // what tools/list says of the tool; nil: not known
 	list     *toolList
+	mask     *redact.Masker // made for the first failure
 	nature   retry.Nature
 	attempts int    // that were sent to the server
 	reason   string // why it was not sent again

@@ -72,10 +72,13 @@ func (s *server) forwards(header string) bool { return slices.Contains(s.forward
 // observes reports whether failures are passed on as they came.
 func (s *server) observes() bool { return s.Mode == config.ModeObserve }
 
-// masker masks a failure of a call: what stands in its own arguments, or in the
-// server's entry, is no secret to the caller.
+// masker masks the failures of this call: what stands in its own arguments, or in
+// the server's entry, is no secret to the caller.
 func (x *exchange) masker() *redact.Masker {
-	return redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL)
+	if x.mask == nil {
+		x.mask = redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL)
+	}
+	return x.mask
 }
 
 // natureOf returns what the tool does to the world, by the first that speaks: the

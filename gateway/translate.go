@@ -198,7 +198,10 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 func (x *exchange) contractCall(status int) *contract.Call {
 	call := &contract.Call{
 		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments,
-		URL: x.url(), Status: status, HTTP: !x.started, ResultType: x.era == wire.New,
+		URL: x.url(), Status: status, HTTP: !x.started, ResultType: x.era == wire.New, At: contract.AtTool,
+	}
+	if x.attempts == 0 {
+		call.At = contract.AtArguments
 	}
 	if x.listed != nil {
 		call.OutputSchema = x.listed.outputSchema
