@@ -140,7 +140,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, era testkit.Era,
 	t.Helper()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm",
-		"tools: {get_field: {read_only: true}, order_create: {read_only: false, verify: {call: order_get, args: {reference: /reference}, look: status}}}")
+		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
 	if fault.Name == "404" && era == testkit.OldEra {
 		want.reads, want.writes = 2, 2 // once more in a session of its own
 	}

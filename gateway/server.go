@@ -88,8 +88,11 @@ func (s *server) natureOf(rule config.Tool, listed *listedTool) retry.Nature {
 	if s.TrustAnnotations && listed != nil && !reads {
 		reads, idempotent = listed.readOnly, listed.idempotent
 	}
-	if rule.ReadOnly != nil {
+	switch {
+	case rule.ReadOnly != nil:
 		reads = *rule.ReadOnly
+	case rule.Verify != nil: // there is something to verify only where something is written
+		reads = false
 	}
 	if rule.Idempotent != nil {
 		idempotent = *rule.Idempotent

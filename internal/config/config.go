@@ -57,7 +57,7 @@ type Tool struct {
 	ReadOnly   *bool         `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)" doc:"Whether the tool changes nothing. A call of a tool that only reads is repeated after a passing fault; one that writes is not, unless it is certain that nothing was done."`
 	Idempotent *bool         `yaml:"idempotent" default:"(what trusted annotations say, else false)" doc:"Whether calling the tool twice with the same arguments has the effect of calling it once, so that a call may be repeated although the tool writes."`
 	Timeout    time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for this tool."`
-	Verify     *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool has done its work."`
+	Verify     *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool has done its work. A tool with one writes, unless read_only says otherwise."`
 }
 
 // Verify is a call that reads whether another call took effect.
