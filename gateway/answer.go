@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -19,15 +21,23 @@ func (x *exchange) answer(resp *http.Response) *recourse.Error {
 	x.scan.Reset()
 	whole, err := x.fill(resp)
 	switch {
+	case err != nil && x.s.observes():
+		x.begin(resp)
+		_ = x.put(x.window) // the client has gone: then nobody sees the rest either
+		x.abort(x.s.up.Broken(x.ctx, err))
 	case err != nil && x.scanBroken(err):
 		return x.bad(resp, err)
 	case err != nil:
 		return x.s.up.Broken(x.ctx, err)
 	case whole:
 		return x.decide(resp)
-	}
-	if signs := x.scan.Signs(); !signs.IDAt.IsZero() && !signs.ID.Equal(x.msg.ID) {
-		return x.bad(resp, errWrongID)
+	case x.s.observes():
+	case x.tooMuch(max(int64(len(x.window)), resp.ContentLength)):
+		return x.tooLarge(resp)
+	default:
+		if signs := x.scan.Signs(); !signs.IDAt.IsZero() && !signs.ID.Equal(x.msg.ID) {
+			return x.bad(resp, errWrongID)
+		}
 	}
 	x.flow(resp)
 	return nil
@@ -87,25 +97,36 @@ func (x *exchange) bad(resp *http.Response, err error) *recourse.Error {
 func (x *exchange) decide(resp *http.Response) *recourse.Error {
 	err := x.scan.Close()
 	signs := x.scan.Signs()
-	limit := int64(x.g.config.MaxResult)
 	switch {
 	case x.s.observes():
-		x.passSuccess(resp, x.window)
 		x.observeAnswer(x.window, err)
+		x.passSuccess(resp, x.window)
 		return nil
 	case err != nil:
 		return x.bad(resp, err)
-	case signs.Message() != wire.Response:
+	case !isWhole(signs):
 		return x.bad(resp, errNoMessage)
 	case !signs.ID.Equal(x.msg.ID):
 		return x.bad(resp, errWrongID)
-	case limit > 0 && int64(len(x.window)) > limit:
+	case x.tooMuch(int64(len(x.window))):
 		return x.tooLarge(resp)
 	case x.translate(x.window):
 		return nil
 	}
 	x.passSuccess(resp, x.spelled(x.window))
 	return nil
+}
+
+// isWhole reports whether a message is a response that no client can take for
+// anything else.
+func isWhole(signs *wire.Signs) bool {
+	return signs.Message() == wire.Response && signs.JSONRPC && strings.Count(signs.Duplicate, "/") != 1
+}
+
+// tooMuch reports whether an answer of size bytes is larger than is allowed.
+func (x *exchange) tooMuch(size int64) bool {
+	limit := int64(x.g.config.MaxResult)
+	return limit > 0 && size > limit
 }
 
 func (x *exchange) tooLarge(resp *http.Response) *recourse.Error {
@@ -138,6 +159,43 @@ func (x *exchange) send(status int, body []byte) {
 	_, _ = x.w.Write(body) // the client has gone
 }
 
+// begin sends the head of an answer that is passed on.
+func (x *exchange) begin(resp *http.Response) {
+	x.openSession(resp)
+	x.copyHeader(resp.Header)
+	if resp.ContentLength > 0 {
+		x.w.Header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+	}
+	x.started = true
+	x.w.WriteHeader(resp.StatusCode)
+}
+
+// writeTimeout is how long a client may take to receive a piece of an answer, while
+// the server is kept waiting with the rest.
+const writeTimeout = 60 * time.Second
+
+// put sends a piece of an answer that is passed on.
+func (x *exchange) put(p []byte) error {
+	x.hurried = true
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
+	_, err := x.w.Write(p)
+	return err
+}
+
+// pour sends all of r, and breaks the answer off where r does.
+func (x *exchange) pour(r io.Reader) {
+	buffer := make([]byte, 4<<10)
+	for {
+		n, err := r.Read(buffer)
+		switch {
+		case n > 0 && x.put(buffer[:n]) != nil, errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			panic(http.ErrAbortHandler) // net/http's way to break a connection off
+		}
+	}
+}
+
 // openSession makes a session of the answer to initialize, when the server has
 // given it an id.
 func (x *exchange) openSession(resp *http.Response) {
@@ -155,15 +213,9 @@ func (x *exchange) openSession(resp *http.Response) {
 // somebody else's, is aborted, so that no client takes it for its own; a failure
 // is logged.
 func (x *exchange) flow(resp *http.Response) {
-	x.openSession(resp)
-	x.copyHeader(resp.Header)
-	if resp.ContentLength > 0 {
-		x.w.Header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
-	}
-	x.started = true
-	x.w.WriteHeader(http.StatusOK)
+	x.begin(resp)
 	total := int64(len(x.window))
-	_, err := x.w.Write(x.window)
+	err := x.put(x.window)
 	buffer := x.window[:cap(x.window)]
 	for err == nil {
 		var n int
@@ -174,7 +226,7 @@ func (x *exchange) flow(resp *http.Response) {
 		}
 		if n > 0 {
 			x.deadline.alive(false)
-			if _, failed := x.w.Write(buffer[:n]); failed != nil {
+			if failed := x.put(buffer[:n]); failed != nil {
 				return // the client has gone
 			}
 		}
@@ -190,13 +242,13 @@ func (x *exchange) flow(resp *http.Response) {
 
 // pass checks the next piece of an answer that is being passed on.
 func (x *exchange) pass(piece []byte, total int64) error {
-	if x.s.observes() {
+	_, err := x.scan.Write(piece)
+	switch {
+	case x.s.observes():
 		return nil
-	}
-	if limit := int64(x.g.config.MaxResult); limit > 0 && total > limit {
+	case x.tooMuch(total):
 		return errTooLarge
-	}
-	if _, err := x.scan.Write(piece); err != nil {
+	case err != nil:
 		return err
 	}
 	if signs := x.scan.Signs(); len(signs.ID) > 0 && !signs.ID.Equal(x.msg.ID) {
@@ -213,10 +265,14 @@ func (x *exchange) finish() error {
 	if err := x.scan.Close(); err != nil {
 		return err
 	}
-	if signs := x.scan.Signs(); signs.Message() != wire.Response || !signs.ID.Equal(x.msg.ID) {
+	switch signs := x.scan.Signs(); {
+	case !isWhole(signs):
+		return errNoMessage
+	case !signs.ID.Equal(x.msg.ID):
 		return errWrongID
+	default:
+		return nil
 	}
-	return nil
 }
 
 // abort breaks the answer off, so that the client sees that it is not whole.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/upstream"
 )
 
 // maxErrorBody bounds how much of an answer with a status of 400 or more is read.
@@ -68,7 +70,7 @@ func (x *exchange) attempt() (generation int, e *recourse.Error) {
 	header := x.upstreamHeader()
 	generation = x.addSession(header)
 	x.attempts++
-	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
+	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, &x.sent)
 	if err != nil {
 		return generation, recourse.From(err)
 	}
@@ -97,9 +99,9 @@ func (x *exchange) refusal(resp *http.Response) *recourse.Error {
 	reading := x.s.readHTTP(resp.StatusCode, resp.Header, body)
 	e := reading.Error()
 	if x.s.observes() {
-		x.copyHeader(resp.Header)
-		x.send(resp.StatusCode, body)
 		x.observe(e)
+		x.begin(resp)
+		x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
 		return nil
 	}
 	if isProtocol(e) && reading.Contract == nil && x.passProtocolError(resp.StatusCode, body, e) {
@@ -116,10 +118,8 @@ func (x *exchange) passesAuth(status int) bool {
 
 // passOn sends an answer to the client as it is.
 func (x *exchange) passOn(resp *http.Response) {
-	x.copyHeader(resp.Header)
-	x.started = true
-	x.w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(x.w, io.LimitReader(resp.Body, maxErrorBody)) // the client has gone, or the server has
+	x.begin(resp)
+	x.pour(resp.Body)
 }
 
 // readHTTP reads an answer with another status than 200.
@@ -177,38 +177,82 @@ func (x *exchange) deliver() {
 	x.rule.Timeout = x.s.Timeout
 	x.msg.ID = nil // that of a response is the server's own question: nobody waits for an answer
 	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
+	x.hand(http.MethodPost, &x.sent)
+}
+
+// hand gives the server a message that has no answer of its own, once more when a
+// session had to be made anew for it.
+func (x *exchange) hand(method string, body *upstream.Body) {
 	for renewed := false; ; renewed = true {
 		header := x.upstreamHeader()
+		switch method {
+		case http.MethodGet:
+			header["Accept"] = acceptSSE
+			fallthrough
+		case http.MethodDelete:
+			delete(header, "Content-Type")
+		}
+		if renewed { // the events were those of the session that is lost
+			delete(header, wire.HeaderLastEventID)
+		}
 		generation := x.addSession(header)
-		x.attempts++
-		resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
-		if err != nil {
-			e := recourse.From(err)
-			x.refuse(statusOf(e), e)
-			return
-		}
-		lost := resp.StatusCode == http.StatusNotFound && x.session != nil
-		if lost && !renewed && !x.s.observes() && x.session.renew(x.ctx, x, generation) == nil {
-			_ = resp.Body.Close() // it was only read
+		e := x.handOver(method, header, body)
+		lost := x.lostSession(e)
+		switch {
+		case e == nil:
+		case lost && method == http.MethodDelete: // it is over at the server as well
+			x.s.sessions.remove(x.session)
+			x.w.WriteHeader(http.StatusNoContent)
+		case lost && !renewed && x.session.renew(x.ctx, x, generation) == nil:
 			continue
+		default:
+			x.refuse(statusOf(e), e)
 		}
-		if resp.StatusCode >= http.StatusBadRequest {
-			if e := x.refusal(resp); e != nil {
-				x.refuse(resp.StatusCode, e)
-			}
-		} else {
-			x.passOn(resp)
-		}
-		_ = resp.Body.Close() // it was only read
 		return
 	}
 }
 
-// statusOf returns the HTTP status by which the gateway says that a message could
-// not be delivered.
-func statusOf(e *recourse.Error) int {
-	if e.Kind == recourse.KindTimeout {
-		return http.StatusGatewayTimeout
+// handOver sends a message and passes on what the server says. It returns the
+// failure of the transport, or of a server that does not take the message.
+func (x *exchange) handOver(method string, header http.Header, body *upstream.Body) *recourse.Error {
+	x.attempts++
+	resp, err := x.s.up.Send(x.ctx, method, header, body)
+	if err != nil {
+		return recourse.From(err)
 	}
-	return http.StatusBadGateway
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	switch {
+	case method == http.MethodGet && resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
+		x.passStream(resp) // that it ends is no failure: the client opens it again
+	case resp.StatusCode == http.StatusMethodNotAllowed:
+		if resp.Header.Get("Allow") == "" {
+			resp.Header.Set("Allow", http.MethodPost)
+		}
+		x.passOn(resp)
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return x.refusal(resp)
+	case method == http.MethodDelete && x.session != nil:
+		x.s.sessions.remove(x.session)
+		fallthrough
+	default:
+		x.passOn(resp)
+	}
+	return nil
+}
+
+// statusOf returns the HTTP status by which the gateway says that a message could
+// not be delivered: the server's own, but for what is between gateway and server.
+func statusOf(e *recourse.Error) int {
+	switch status := e.Upstream.Status; {
+	case e.Kind == recourse.KindUnknownSession:
+		return http.StatusNotFound
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return http.StatusBadGateway
+	case status >= http.StatusBadRequest:
+		return status
+	case e.Kind == recourse.KindTimeout:
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusBadGateway
+	}
 }

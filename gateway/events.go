@@ -24,18 +24,22 @@ const methodListen = "subscriptions/listen"
 // the failure of the transport.
 func (x *exchange) relay(resp *http.Response) *recourse.Error {
 	if x.msg.Method == methodListen {
-		return x.passStream(resp)
+		x.passStream(resp)
+		return nil
 	}
-	reader := wire.NewEventReader(resp.Body, int(x.g.config.DecideWithin))
+	reader := x.eventsOf(resp)
 	var wrong error // why a message was no answer
-	resumable := false
+	resumable, answered := false, false
 	for {
 		event, err := reader.Next()
-		if err != nil {
+		switch {
+		case err != nil && answered:
+			return x.restEnded(err)
+		case err != nil:
 			return x.streamEnded(resp, err, wrong, resumable)
 		}
 		resumable = resumable || len(event.ID) > 0
-		if len(event.Data) == 0 && event.Complete {
+		if event.Complete && (len(event.Data) == 0 || !isMessage(event.Type)) {
 			x.forward(resp, event.Raw)
 			continue
 		}
@@ -48,11 +52,20 @@ func (x *exchange) relay(resp *http.Response) *recourse.Error {
 			piece.Raw, piece.Data = bytes.Clone(event.Raw), bytes.Clone(event.Data)
 			next, err := reader.Next()
 			if err != nil { // it was no large event, but half of one
+				if x.s.observes() {
+					x.forward(resp, piece.Raw)
+				}
 				return x.streamEnded(resp, err, wrong, false)
 			}
-			if done, e := x.relayLarge(resp, reader, &piece, next); done {
+			done, e := x.relayLarge(resp, reader, &piece, next)
+			switch {
+			case e != nil:
 				return e
+			case done && !x.s.observes():
+				x.drainRest(resp, reader)
+				return nil
 			}
+			answered = answered || done
 			continue
 		}
 		if err := x.scan.Close(); err != nil && !x.s.observes() {
@@ -62,14 +75,32 @@ func (x *exchange) relay(resp *http.Response) *recourse.Error {
 		case signs.Message() != wire.Response:
 			x.notice(signs)
 			x.forward(resp, event.Raw)
-		case !signs.ID.Equal(x.msg.ID) && !x.s.observes():
+		case x.s.observes():
+			x.forward(resp, event.Raw)
+			x.observeAnswer(event.Data, nil)
+			answered = true
+		case !signs.ID.Equal(x.msg.ID):
 			wrong = errWrongID // and not the client's: it is dropped
+		case !isWhole(signs):
+			return x.bad(resp, errNoMessage)
+		case x.tooMuch(int64(len(event.Data))):
+			return x.tooLarge(resp)
 		default:
 			x.relayAnswer(resp, event)
 			x.drainRest(resp, reader)
 			return nil
 		}
 	}
+}
+
+// isMessage reports whether events of that type hold messages; clients pass over
+// all others.
+func isMessage(kind []byte) bool { return len(kind) == 0 || string(kind) == "message" }
+
+// eventsOf returns the events of an answer, read into memory that x keeps.
+func (x *exchange) eventsOf(resp *http.Response) *wire.EventReader {
+	x.events.Reset(resp.Body, int(x.g.config.DecideWithin))
+	return &x.events
 }
 
 // notice takes note of a message of the server's that is no answer.
@@ -91,26 +122,20 @@ func (x *exchange) notice(signs *wire.Signs) {
 // forward sends a part of the stream on at once.
 func (x *exchange) forward(resp *http.Response, raw []byte) {
 	x.startEvents(resp)
-	_, _ = x.w.Write(raw) // the client has gone: the context says so
+	_ = x.put(raw) // the client has gone: the context says so
 	_ = http.NewResponseController(x.w).Flush()
 }
 
 func (x *exchange) startEvents(resp *http.Response) {
-	if x.started {
-		return
+	if !x.started {
+		x.begin(resp)
+		x.eventStream = true
 	}
-	x.openSession(resp)
-	x.copyHeader(resp.Header)
-	x.started, x.events = true, true
-	x.w.WriteHeader(http.StatusOK)
 }
 
 // relayAnswer deals with the event that holds the answer.
 func (x *exchange) relayAnswer(resp *http.Response, event *wire.Event) {
 	switch {
-	case x.s.observes():
-		x.forward(resp, event.Raw)
-		x.observeAnswer(event.Data, nil)
 	case x.translate(event.Data):
 	case string(x.scan.Signs().ID) == string(x.msg.ID):
 		x.forward(resp, event.Raw)
@@ -125,10 +150,14 @@ func (x *exchange) relayAnswer(resp *http.Response, event *wire.Event) {
 func (x *exchange) relayLarge(resp *http.Response, reader *wire.EventReader, piece, event *wire.Event) (bool, *recourse.Error) {
 	signs := x.scan.Signs()
 	isAnswer := signs.MethodAt.IsZero()
-	if isAnswer && len(signs.ID) > 0 && !signs.ID.Equal(x.msg.ID) && !x.s.observes() {
-		return true, x.bad(resp, errWrongID)
-	}
 	total := int64(len(piece.Data))
+	switch {
+	case !isAnswer || x.s.observes():
+	case len(signs.ID) > 0 && !signs.ID.Equal(x.msg.ID):
+		return true, x.bad(resp, errWrongID)
+	case x.tooMuch(total):
+		return true, x.tooLarge(resp)
+	}
 	x.forward(resp, piece.Raw)
 	for {
 		total += int64(len(event.Data))
@@ -158,18 +187,37 @@ func (x *exchange) relayLarge(resp *http.Response, reader *wire.EventReader, pie
 // streamEnded deals with a stream that ends without an answer. A server of the old
 // era may close a stream whose events have ids: its client resumes it with a GET.
 func (x *exchange) streamEnded(resp *http.Response, err, wrong error, resumable bool) *recourse.Error {
-	clean := errors.Is(err, io.EOF) || errors.Is(err, wire.ErrUnfinishedEvent)
+	ended := errors.Is(err, io.EOF)
+	var e *recourse.Error
 	switch {
-	case !clean:
-		return x.s.up.Broken(x.ctx, err)
-	case x.s.observes(), resumable && x.era == wire.Old && wrong == nil && errors.Is(err, io.EOF):
+	case !ended && !errors.Is(err, wire.ErrUnfinishedEvent):
+		e = x.s.up.Broken(x.ctx, err)
+	case wrong != nil:
+		e = x.bad(resp, wrong)
+	default:
+		e = x.bad(resp, errNoMessage).WithMessage("%s ended its answer without a result.", x.s.Title)
+	}
+	switch {
+	case resumable && x.era == wire.Old && wrong == nil && ended:
 		x.startEvents(resp)
 		return nil
-	case wrong != nil:
-		return x.bad(resp, wrong)
-	default:
-		return x.bad(resp, errNoMessage).WithMessage("%s ended its answer without a result.", x.s.Title)
+	case !x.s.observes():
+		return e
 	}
+	x.startEvents(resp)
+	if e.Kind != recourse.KindBadResponse {
+		x.abort(e)
+	}
+	x.observe(e)
+	return nil
+}
+
+// restEnded deals with the end of a stream that was passed on beyond its answer.
+func (x *exchange) restEnded(err error) *recourse.Error {
+	if !errors.Is(err, io.EOF) {
+		panic(http.ErrAbortHandler) // so that the client sees what the gateway sees
+	}
+	return nil
 }
 
 // drainRest reads what a server still sends after its answer: the end of the
@@ -188,95 +236,36 @@ func (x *exchange) drainRest(resp *http.Response, reader *wire.EventReader) {
 
 // stream passes the GET stream of a session on.
 func (x *exchange) stream() {
-	x.rule.Timeout = x.s.Timeout
-	ctx, d, stop := withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
-	x.ctx, x.deadline, x.stop = ctx, d, stop
-	for renewed := false; ; renewed = true {
-		header := x.upstreamHeader()
-		delete(header, "Content-Type")
-		header["Accept"] = acceptSSE
-		generation := x.addSession(header)
-		resp, err := x.s.up.Send(ctx, http.MethodGet, header, nil)
-		if err != nil {
-			e := recourse.From(err)
-			x.refuse(statusOf(e), e)
-			return
-		}
-		lost := resp.StatusCode == http.StatusNotFound && x.session != nil
-		switch {
-		case lost && !renewed && !x.s.observes() && x.session.renew(ctx, x, generation) == nil:
-			_ = resp.Body.Close() // it was only read
-			continue
-		case resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
-			_ = x.passStream(resp) // a stream that ends is no failure: the client opens it again
-		default:
-			x.passRefusal(resp)
-		}
-		_ = resp.Body.Close() // it was only read
-		return
-	}
-}
-
-// passRefusal answers for a server that does not give what was asked for, such as
-// a GET stream (405) or the end of a session.
-func (x *exchange) passRefusal(resp *http.Response) {
-	if resp.StatusCode == http.StatusMethodNotAllowed || resp.StatusCode < http.StatusBadRequest || x.passesAuth(resp.StatusCode) {
-		if resp.StatusCode == http.StatusMethodNotAllowed && resp.Header.Get("Allow") == "" {
-			resp.Header.Set("Allow", http.MethodPost)
-		}
-		x.passOn(resp)
-		return
-	}
-	if e := x.refusal(resp); e != nil {
-		x.refuse(resp.StatusCode, e)
-	}
+	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
+	x.hand(http.MethodGet, nil)
 }
 
 // passStream passes a stream without an end of its own on, until either side or
 // the gateway ends it. It has no deadline once it has begun.
-func (x *exchange) passStream(resp *http.Response) *recourse.Error {
+func (x *exchange) passStream(resp *http.Response) {
 	x.deadline.timer.Stop()
 	release := context.AfterFunc(x.g.streams, func() { _ = resp.Body.Close() }) // ends the reading
 	defer release()
 	x.startEvents(resp)
 	_ = http.NewResponseController(x.w).Flush()
-	reader := wire.NewEventReader(resp.Body, int(x.g.config.DecideWithin))
+	reader := x.eventsOf(resp)
 	for {
 		event, err := reader.Next()
 		if err != nil {
-			return nil
+			return
 		}
 		if bytes.Contains(event.Data, []byte(wire.MethodToolsChanged)) {
 			x.s.tools.changed(x.credentials())
 		}
 		x.forward(resp, event.Raw)
 		if x.ctx.Err() != nil {
-			return nil
+			return
 		}
 	}
 }
 
-// forwardDelete ends the session at the server. Whatever it says, the session is
-// over here.
+// forwardDelete ends the session, here and at the server.
 func (x *exchange) forwardDelete() {
-	ctx, d, stop := withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
-	x.ctx, x.deadline, x.stop = ctx, d, stop
-	header := x.upstreamHeader()
-	delete(header, "Content-Type")
-	x.addSession(header)
-	resp, err := x.s.up.Send(ctx, http.MethodDelete, header, nil)
-	if err != nil {
-		e := recourse.From(err)
-		x.refuse(statusOf(e), e)
-		return
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
-	if x.session != nil && resp.StatusCode != http.StatusMethodNotAllowed {
-		x.s.sessions.remove(x.session)
-	}
-	if resp.StatusCode == http.StatusNotFound { // it is over at the server as well
-		x.w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	x.passRefusal(resp)
+	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
+	x.hand(http.MethodDelete, nil)
 }

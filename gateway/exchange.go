@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/upstream"
 )
 
 // An exchange is one HTTP request of a client on its way through the stages.
@@ -26,6 +28,7 @@ type exchange struct {
 	era       wire.Era
 	msg       wire.Message
 	body      []byte // of the client's request
+	sent      upstream.Body
 	session   *session
 
 	ctx      context.Context //nolint:containedctx // the exchange is the call
@@ -40,10 +43,12 @@ type exchange struct {
 	attempts int    // that were sent to the server
 	reason   string // why it was not sent again
 
-	started bool // something of the answer has gone out
-	events  bool // and it is an event stream
+	started     bool // something of the answer has gone out
+	eventStream bool // and it is one
+	hurried     bool // the client has to take it in time
 
 	scan   wire.Scanner
+	events wire.EventReader
 	window []byte // the part of an answer that is looked into
 }
 
@@ -65,11 +70,26 @@ func (x *exchange) release() {
 	if x.stop != nil {
 		x.stop()
 	}
-	if cap(x.body) > maxKept || cap(x.window) > maxKept {
+	if x.hurried {
+		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // the connection may be used again
+	}
+	if x.sent.Busy() || cap(x.body) > maxKept || cap(x.window) > maxKept {
 		return
 	}
-	*x = exchange{msg: x.msg, body: x.body[:0], scan: x.scan, window: x.window[:0]}
+	x.forget()
 	exchanges.Put(x)
+}
+
+// forget makes x ready for another request, and keeps its memory.
+func (x *exchange) forget() {
+	x.g, x.s, x.w, x.r, x.session = nil, nil, nil, nil, nil
+	x.ctx, x.deadline, x.stop = nil, nil, nil
+	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
+	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""
+	x.started, x.eventStream, x.hurried = false, false, false
+	x.sent.Set(nil)
+	x.events.Reset(nil, 0)
+	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
 }
 
 const (
@@ -106,15 +126,17 @@ func (x *exchange) isCall() bool { return x.msg.Method == wire.MethodToolsCall }
 // upstreamHeader returns the headers with which the client's message goes on.
 func (x *exchange) upstreamHeader() http.Header {
 	from := x.r.Header
-	h := make(http.Header, len(from)+2)
+	h := make(http.Header)
 	for _, name := range passedOn {
 		if values, ok := from[name]; ok {
 			h[name] = values
 		}
 	}
-	for name, values := range from {
-		if len(name) > len(wire.HeaderParamPrefix) && name[:len(wire.HeaderParamPrefix)] == wire.HeaderParamPrefix {
-			h[name] = values
+	if x.era == wire.New {
+		for name, values := range from {
+			if strings.HasPrefix(name, wire.HeaderParamPrefix) {
+				h[name] = values
+			}
 		}
 	}
 	for _, name := range x.s.forward {
@@ -167,12 +189,13 @@ type deadline struct {
 	last  time.Time // at which it ends whatever happens
 }
 
-// withDeadline returns a context that ends with cause. stop has to be called.
-func withDeadline(parent context.Context, quiet, most time.Duration, cause error) (ctx context.Context, d *deadline, stop func()) {
+// withDeadline returns a context that ends with what cause returns then. stop has
+// to be called.
+func withDeadline(parent context.Context, quiet, most time.Duration, cause func() error) (ctx context.Context, d *deadline, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	now := time.Now()
 	d = &deadline{quiet: quiet, ends: now.Add(min(quiet, most)), last: now.Add(most)}
-	d.timer = time.AfterFunc(min(quiet, most), func() { cancel(cause) })
+	d.timer = time.AfterFunc(min(quiet, most), func() { cancel(cause()) })
 	return ctx, d, func() {
 		d.timer.Stop()
 		cancel(context.Canceled)

@@ -127,6 +127,9 @@ func TestFaults(t *testing.T) {
 		}
 		for _, era := range eras {
 			for _, contractName := range []string{"recourse", "fieldmcp"} {
+				if contractName != "recourse" && strings.HasPrefix(fault.Name, "large") {
+					continue // what is too large to look into is in no contract's form
+				}
 				t.Run(strings.Join([]string{fault.Name, era.String(), contractName}, "/"), func(t *testing.T) {
 					t.Parallel()
 					testFault(t, fault, want, era, contractName)

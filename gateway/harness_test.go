@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +21,16 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Goroutines(m) }
+// TestMain lets more tests run at once than there are processors: they wait more
+// than they work.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	testkit.Goroutines(m)
+}
 
 // deadline is that of calls in the tests, slack what an answer may take beyond it.
 const (

@@ -43,9 +43,11 @@ func (x *exchange) route() bool {
 	return x.objection(e)
 }
 
-// timedOut is the failure of a call without an answer.
-func (x *exchange) timedOut() *recourse.Error {
-	return x.s.said(recourse.Timeout(x.s.Title, x.rule.Timeout))
+// timedOut returns what makes the failure of a call without an answer. It outlives
+// the exchange.
+func (x *exchange) timedOut() func() error {
+	s, within := x.s, x.rule.Timeout
+	return func() error { return s.said(recourse.Timeout(s.Title, within)) }
 }
 
 // refreshList gets the list anew before anything is refused on its word, unless it

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -116,6 +117,7 @@ func (x *exchange) readMessage() (status int, e *recourse.Error) {
 	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil {
 		return status, e
 	}
+	x.sent.Set(x.body)
 	if err := wire.Parse(x.body, &x.msg); err != nil {
 		x.msg.ID = nil // nothing in a message that is none is taken at its word
 		return http.StatusBadRequest, fromWire(err)
@@ -247,7 +249,8 @@ func (x *exchange) protocolData(e *recourse.Error) string {
 	if e.Kind != recourse.KindUnsupportedVersion {
 		return ""
 	}
-	return fmt.Sprintf(`"supported":["%s"],"requested":%q`, strings.Join(wire.Versions(), `","`), clip(x.r.Header.Get(wire.HeaderVersion)))
+	requested := json.AppendQuote(nil, clip(x.r.Header.Get(wire.HeaderVersion)))
+	return fmt.Sprintf(`"supported":["%s"],"requested":%s`, strings.Join(wire.Versions(), `","`), requested)
 }
 
 func clip(s string) string {

@@ -178,10 +178,15 @@ func (x *exchange) effect(e *recourse.Error) recourse.Effect {
 	return retry.Effect(e, x.nature)
 }
 
-// protocolStatus returns the HTTP status that the new era wants for a kind; 0 where
-// it wants none.
+// protocolStatus returns the HTTP status that the era wants for a kind; 0 where it
+// wants none.
 func (x *exchange) protocolStatus(kind recourse.Kind) int {
-	if x.era != wire.New {
+	switch {
+	case x.started:
+		return 0
+	case x.era != wire.New && kind == recourse.KindUnknownSession:
+		return http.StatusNotFound
+	case x.era != wire.New:
 		return 0
 	}
 	switch kind {
@@ -274,7 +279,7 @@ func (x *exchange) write(answer contract.Answer, e *recourse.Error) {
 // reply sends a JSON-RPC message of the gateway's own, as the event that ends the
 // stream where one has begun.
 func (x *exchange) reply(status int, message []byte) {
-	if x.events {
+	if x.eventStream {
 		_, _ = x.w.Write(wire.AppendEvent(nil, "", "message", message)) // the client has gone
 		_ = http.NewResponseController(x.w).Flush()
 		return

@@ -76,7 +76,7 @@ func (h *HTTP) Name() string { return h.name }
 // The error is an [*recourse.Error] of origin gateway: cancelled or timeout when
 // ctx ended, else unreachable. It states recourse.EffectNone when no connection
 // was made, and no effect when the message may have arrived.
-func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body *Body) (*http.Response, error) {
 	for key, values := range h.header {
 		header[key] = values
 	}
@@ -85,11 +85,11 @@ func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	if body != nil {
-		r.ContentLength = int64(len(body))
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body.text))
+		r.Body = body.open()
 		// The transport repeats a request on a fresh connection only when nothing of
 		// it was written to the stale one.
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.GetBody = func() (io.ReadCloser, error) { return body.open(), nil }
 	}
 	resp, err := h.transport.RoundTrip(r)
 	if err != nil {
@@ -135,7 +135,7 @@ type Answer struct {
 // the server says meanwhile is dropped. The error is that of [HTTP.Send], or
 // bad_response of origin server.
 func (h *HTTP) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	resp, err := h.Send(ctx, http.MethodPost, header, body)
+	resp, err := h.Send(ctx, http.MethodPost, header, NewBody(body))
 	if err != nil {
 		return nil, err
 	}

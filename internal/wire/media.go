@@ -11,6 +11,9 @@ const (
 	TypeEventStream = "text/event-stream"
 )
 
+// acceptsAll is how SDKs write that they take every answer of the transport.
+const acceptsAll = TypeJSON + ", " + TypeEventStream
+
 // IsMediaType reports whether the Content-Type header value names the media type
 // want, with whatever parameters and in whatever case (RFC 9110, section 8.3.1).
 func IsMediaType(contentType, want string) bool {
@@ -23,7 +26,7 @@ func IsMediaType(contentType, want string) bool {
 // decides, a weight of 0 refuses, and no header at all allows everything. Parameters
 // other than the weight are not compared.
 func Accepts(accept []string, want string) bool {
-	if len(accept) == 0 {
+	if len(accept) == 0 || len(accept) == 1 && accept[0] == acceptsAll && (want == TypeJSON || want == TypeEventStream) {
 		return true
 	}
 	kind, _, _ := strings.Cut(want, "/")
