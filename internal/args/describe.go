@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
@@ -297,7 +298,7 @@ func (f finding) suggestion() string {
 	if len(known) > mostKnown {
 		return ""
 	}
-	if near := nearest(f.at.name, known); near != "" {
+	if near, ok := nearest.Of(f.at.name, known); ok {
 		return " (did you mean " + shown(near) + "?)"
 	}
 	if len(known) == 0 || len(known) > mostNames {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -153,7 +154,7 @@ func (v *validator) contract(node *strictyaml.Node, key, name string) {
 		return
 	}
 	hint := ""
-	if near, ok := strictyaml.Nearest(name, v.contracts); ok {
+	if near, ok := nearest.Of(name, v.contracts); ok {
 		hint = "did you mean `" + near + "`?"
 	} else if len(v.contracts) > 0 {
 		hint = "known here: `" + strings.Join(slices.Sorted(slices.Values(v.contracts)), "`, `") + "`"

@@ -268,19 +268,6 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"timeout", "max_timeout", "url", "read_only", "ok"}
-	for name, want := range map[string]string{
-		"timout": "timeout", "Timeout": "timeout", "maxTimeout": "max_timeout", "ulr": "url", "readonly": "read_only",
-		"path": "", "xy": "", "": "", "ko": "ok", strings.Repeat("x", 10_000): "",
-	} {
-		if got, _ := strictyaml.Nearest(name, known); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestManyMistakesAreCut(t *testing.T) {
 	t.Parallel()
 	var f file

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/nearest"
 )
 
 // A structType is what the tags of a struct say.
@@ -75,7 +77,7 @@ func (d *Document) unknownKey(e entry, st *structType) {
 	for i, f := range st.fields {
 		names[i] = f.name
 	}
-	if meant, ok := Nearest(e.key, names); ok && st.field(meant).secret {
+	if meant, ok := nearest.Of(e.key, names); ok && st.field(meant).secret {
 		d.Hide(e.value)
 	}
 	d.add(d.fault(e.pos, nearestHint(e.key, names, ""), "unknown key `%s`", quotable(e.key)))
