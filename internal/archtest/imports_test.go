@@ -19,6 +19,10 @@ type layer struct {
 
 var layers = []layer{
 	{
+		packages: []string{"internal/nearest"},
+		up:       "it compares words",
+	},
+	{
 		packages: []string{"internal/json", "internal/secret", "internal/strictyaml", "internal/testkit"},
 		up:       "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside:   "one is not read, nor tested, by way of another",
@@ -47,16 +51,17 @@ var layers = []layer{
 		up:       "the pages show what a gateway did, whichever program runs it",
 	},
 	{
-		packages: []string{"systems"},
+		packages: []string{"systems", "internal/demo"},
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
+		beside:   "each shows one thing, and is read alone",
 	},
 	{
 		packages: []string{"internal/cli"},
 		up:       "main starts the commands; they are tested without it",
 	},
 	{
-		packages: []string{"cmd", "internal/archtest"},
-		beside:   "a program and the tests of the tree have nothing to say to each other",
+		packages: []string{"cmd", "internal/archtest", "internal/bench"},
+		beside:   "programs and the tests of the tree have nothing to say to each other",
 	},
 }
 
@@ -153,7 +158,7 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "github.com/modelcontextprotocol/go-sdk",
-		importers:  []string{"mcptool", "systems", "internal/cli", "internal/testkit"},
+		importers:  []string{"mcptool", "systems", "internal/demo", "internal/cli", "internal/testkit"},
 		tests:      true,
 		why:        "it decodes every message, and its allocations would be paid for each call",
 	},

@@ -1,0 +1,119 @@
+// Package cli holds the commands of the program recourse.
+//
+// Each command is a struct in a file of its own, with its flags and arguments as
+// fields and a Run method. Run starts one, so that tests start the real program
+// without a process.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Environment is what a command reads from and writes to.
+type Environment struct {
+	Args      []string // without the program's name
+	Stdin     io.Reader
+	Stdout    io.Writer
+	Stderr    io.Writer
+	LookupEnv func(name string) (string, bool)
+}
+
+// Exit codes. They are stable.
+const (
+	ExitOK      = 0 // done; of serve: ended by a signal, all calls answered
+	ExitFailure = 1 // something failed that is named on standard error
+	ExitUsage   = 2 // wrong usage, or a mistake in a configuration or contract file
+)
+
+// commands is the command line.
+type commands struct {
+	Serve   serveCommand   `cmd:"" help:"Run the gateway in front of MCP servers."`
+	Demo    demoCommand    `cmd:"" help:"Show a failing server with and without the gateway."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// description stands under the usage line of recourse --help.
+const description = `Recourse puts a contract on the failures of MCP servers: what happened, whose fault it is, ` +
+	`whether anything was changed, and what to do next.`
+
+// Run runs the command that the arguments name until it is done or ctx ends, and
+// returns the program's exit code.
+func Run(ctx context.Context, env Environment) (code int) {
+	var c commands
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("recourse"), kong.Description(description),
+		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env),
+	)
+	if err != nil {
+		return report(env.Stderr, err)
+	}
+	if len(env.Args) == 0 {
+		env.Args = []string{"--help"}
+	}
+	chosen, err := parser.Parse(env.Args)
+	if exited >= 0 { // --help has been answered
+		return exited
+	}
+	if err != nil {
+		return report(env.Stderr, &usageError{err})
+	}
+	if err := chosen.Run(); err != nil {
+		return report(env.Stderr, err)
+	}
+	return ExitOK
+}
+
+// A usageError is a mistake in the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// A hintedError comes with advice.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+// report prints an error and what to do about it, and returns its exit code.
+func report(w io.Writer, err error) int {
+	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
+		noun := "mistakes"
+		if len(mistakes) == 1 {
+			noun = "mistake"
+		}
+		printf(w, "%s\nrecourse: error: %d %s\nhint: mend what is marked above, and try again\n", mistakes, len(mistakes), noun)
+		return ExitUsage
+	}
+	printf(w, "recourse: error: %s\n", strings.TrimSuffix(err.Error(), "."))
+	_, usage := errors.AsType[*usageError](err)
+	hinted, ok := errors.AsType[*hintedError](err)
+	switch {
+	case ok:
+		printf(w, "hint: %s\n", hinted.hint)
+	case usage:
+		printf(w, "hint: recourse --help lists the commands, recourse COMMAND --help explains one\n")
+	}
+	if usage {
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+func printf(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...) // a terminal that is gone needs no answer
+}

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// newLogger returns the log in that form; auto is text on a terminal and JSON
+// otherwise.
+func newLogger(w io.Writer, format config.LogFormat) *slog.Logger {
+	if format == config.LogText || format == config.LogAuto && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: shortTime}))
+	}
+	return slog.New(slog.NewJSONHandler(w, nil))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// shortTime leaves out what a person at a terminal knows.
+func shortTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.String(slog.TimeKey, a.Value.Time().Format(time.TimeOnly))
+	}
+	return a
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// serveCommand runs the gateway.
+type serveCommand struct {
+	Config string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file; recourse.yaml unless said otherwise."`
+	Listen string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
+	Log    config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"Form of the log, in place of the file's: text, json, or auto, which is text on a terminal."`
+}
+
+// Help shows an example.
+func (serveCommand) Help() string {
+	return `The gateway serves each MCP server of the configuration at its path, /NAME/mcp unless it says otherwise, until SIGTERM or Ctrl-C; calls under way are answered first.
+
+Example:
+
+    recourse serve -c recourse.yaml`
+}
+
+// grace is how long calls under way may take when the program ends.
+const grace = 30 * time.Second
+
+// Run serves until ctx ends.
+func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
+	set := contract.Builtin()
+	cfg, err := config.Load(c.Config, config.Options{
+		LookupEnv:      env.LookupEnv,
+		KnownContracts: set.Names(),
+		LoadContract:   func(path string) (string, error) { return loadContract(set, path) },
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return &usageError{&hintedError{err, "docs/configuration.md describes the file, and begins with an example"}}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Listen != "" {
+		cfg.Listen = c.Listen
+	}
+	if c.Log != "" {
+		cfg.Log = c.Log
+	}
+	log := newLogger(env.Stderr, cfg.Log)
+	g, err := gateway.New(cfg, set, log)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return &hintedError{fmt.Errorf("listen: %w", err), "choose another address with `listen` in the file or --listen; port 0 takes a free one"}
+	}
+	for _, s := range cfg.Servers {
+		log.LogAttrs(ctx, slog.LevelInfo, "serving", slog.String("server", s.Name), slog.String("title", s.Title),
+			slog.String("url", "http://"+ln.Addr().String()+s.Path), slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
+	}
+	if err := g.Serve(ctx, ln, grace); err != nil {
+		return err
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "ended: every call was answered")
+	return nil
+}
+
+// loadContract adds the contract file at path to set, and returns its name.
+func loadContract(set *contract.Set, path string) (string, error) {
+	src, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return "", fmt.Errorf("read the contract: %w", err)
+	}
+	c, err := set.Load(path, src)
+	if err != nil {
+		return "", err
+	}
+	return c.Name, nil
+}
