@@ -22,7 +22,7 @@ const (
 )
 
 // A TSClient is a program that uses a TypeScript SDK's client. One command runs at a time. It answers every elicitation
-// with {"action":"accept","content":{"name":"Ada"}}.
+// with {"action":"accept","content":{"name":"Ada"}}, and every request for sampling with the text "sampled".
 type TSClient struct {
 	mu            sync.Mutex
 	process       *process
@@ -93,7 +93,7 @@ func (c *TSClient) ListTools(ctx context.Context) (json.RawMessage, error) {
 }
 
 // CallTool returns what the SDK's callTool returns. The arguments are JSON, or empty; the timeout is the SDK's own when
-// it is zero.
+// it is zero. The program wants to hear of progress: it is among Notifications, without its token.
 func (c *TSClient) CallTool(ctx context.Context, name, arguments string, timeout time.Duration) (json.RawMessage, error) {
 	return c.do(ctx, "callTool", timeout, map[string]any{"name": name, "args": optional(arguments)})
 }
@@ -101,6 +101,12 @@ func (c *TSClient) CallTool(ctx context.Context, name, arguments string, timeout
 // Request sends any request; params are JSON, or empty.
 func (c *TSClient) Request(ctx context.Context, method, params string) (json.RawMessage, error) {
 	return c.do(ctx, "request", 0, map[string]any{"method": method, "params": optional(params)})
+}
+
+// Listen opens TSv2's stream for what the server says of its own accord in the new era. The filter is JSON, such as
+// {"toolsListChanged":true}; the result is what the server grants of it.
+func (c *TSClient) Listen(ctx context.Context, filter string) (json.RawMessage, error) {
+	return c.do(ctx, "listen", 0, map[string]any{"filter": optional(filter)})
 }
 
 // Notify sends any notification; params are JSON, or empty.

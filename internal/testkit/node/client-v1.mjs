@@ -1,15 +1,19 @@
 // A client built with @modelcontextprotocol/sdk, which knows the old era only.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { elicit, run } from './driver.mjs';
+import { CreateMessageRequestSchema, ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { elicit, run, sample } from './driver.mjs';
 
 await run(async ({ url, era, headers, timeout }, hooks) => {
   if (era !== 'old') {
     throw new Error('this SDK knows the old era only');
   }
-  const client = new Client({ name: 'testkit-v1', version: '1.0.0' }, { capabilities: { elicitation: {} } });
+  const client = new Client(
+    { name: 'testkit-v1', version: '1.0.0' },
+    { capabilities: { elicitation: {}, sampling: {} } },
+  );
   client.setRequestHandler(ElicitRequestSchema, elicit);
+  client.setRequestHandler(CreateMessageRequestSchema, sample);
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
@@ -17,7 +21,8 @@ await run(async ({ url, era, headers, timeout }, hooks) => {
   return {
     info: () => ({ protocolVersion: transport.protocolVersion, server: client.getServerVersion() }),
     listTools: () => client.listTools(),
-    callTool: ({ name, args, timeout }) => client.callTool({ name, arguments: args }, undefined, { timeout }),
+    callTool: ({ name, args, timeout }) =>
+      client.callTool({ name, arguments: args }, undefined, { timeout, onprogress: hooks.progress }),
     request: ({ method, params, timeout }) => client.request({ method, params }, ResultSchema, { timeout }),
     notify: ({ method, params }) => client.notification({ method, params }),
     terminate: () => transport.terminateSession(),

@@ -1,6 +1,6 @@
 // A client built with @modelcontextprotocol/client, which knows both eras.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { elicit, run } from './driver.mjs';
+import { elicit, run, sample } from './driver.mjs';
 
 const newest = '2026-07-28';
 const modes = { old: 'legacy', new: { pin: newest }, auto: 'auto' };
@@ -12,12 +12,13 @@ await run(async ({ url, era, versions, headers, timeout }, hooks) => {
   const client = new Client(
     { name: 'testkit-v2', version: '1.0.0' },
     {
-      capabilities: { elicitation: {} },
+      capabilities: { elicitation: {}, sampling: {} },
       versionNegotiation: { mode: modes[era] },
       ...(versions ? { supportedProtocolVersions: versions } : {}),
     },
   );
   client.setRequestHandler('elicitation/create', elicit);
+  client.setRequestHandler('sampling/createMessage', sample);
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
@@ -25,9 +26,11 @@ await run(async ({ url, era, versions, headers, timeout }, hooks) => {
   return {
     info: () => ({ protocolVersion: client.getNegotiatedProtocolVersion(), server: client.getServerVersion() }),
     listTools: () => client.listTools(),
-    callTool: ({ name, args, timeout }) => client.callTool({ name, arguments: args }, { timeout }),
+    callTool: ({ name, args, timeout }) =>
+      client.callTool({ name, arguments: args }, { timeout, onprogress: hooks.progress }),
     request: ({ method, params, timeout }) => client.request({ method, params }, anything, { timeout }),
     notify: ({ method, params }) => client.notification({ method, params }),
+    listen: async ({ filter }) => (await client.listen(filter)).honoredFilter,
     terminate: () => transport.terminateSession(),
     close: () => client.close(),
   };

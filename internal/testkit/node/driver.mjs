@@ -12,6 +12,7 @@ export async function run(connect) {
   let client;
   const hooks = {
     notification: (message) => notifications.push(message),
+    progress: (params) => notifications.push({ method: 'notifications/progress', params }),
     error: (error) => errors.push(describe(error)),
   };
   for await (const line of createInterface({ input: process.stdin })) {
@@ -38,6 +39,9 @@ export async function run(connect) {
 
 // elicit is what the user answers to every question.
 export const elicit = async () => ({ action: 'accept', content: { name: 'Ada' } });
+
+// sample is what the user's model answers to everything.
+export const sample = async () => ({ role: 'assistant', model: 'testkit', content: { type: 'text', text: 'sampled' } });
 
 // describe turns whatever was thrown into JSON, and names what a program could tell it by.
 function describe(error, depth = 0) {
