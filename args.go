@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -20,14 +21,14 @@ type Arg struct {
 // With returns a copy with one more argument at the end. A value that has no
 // JSON form is replaced by the name of its type.
 func (a Args) With(name string, value any) Args {
-	return append(a[:len(a):len(a)], Arg{Name: name, Value: rawJSON(value)})
+	return append(slices.Clip(a), Arg{Name: name, Value: rawJSON(value)})
 }
 
 // String writes the arguments as a call does: reference="A-17", full=true.
 func (a Args) String() string {
 	parts := make([]string, len(a))
 	for i, arg := range a {
-		parts[i] = arg.Name + "=" + string(arg.Value)
+		parts[i] = arg.Name + "=" + string(orNull(arg.Value))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -42,15 +43,26 @@ func (a Args) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, rawJSON(arg.Name)...), ':'), arg.Value...)
+		b = append(append(append(b, rawJSON(arg.Name)...), ':'), orNull(arg.Value)...)
 	}
 	return append(b, '}'), nil
 }
 
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
 var errArgs = errors.New("recourse: arguments are not a JSON object")
 
-// UnmarshalJSON reads an object and keeps the order of its members.
+// UnmarshalJSON reads an object and keeps the order of its members. As is usual,
+// null changes nothing.
 func (a *Args) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	open, err := dec.Token()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -138,6 +139,10 @@ type Upstream struct {
 // Error returns the kind and the message. The cause is not in it.
 func (e *Error) Error() string { return string(e.Kind) + ": " + e.Sentence() }
 
+// GoString returns what Error does, for %#v: to print the fields would print the
+// cause.
+func (e *Error) GoString() string { return "recourse.Error{" + strconv.Quote(e.Error()) + "}" }
+
 // Sentence returns the message, or that of the kind where there is none.
 func (e *Error) Sentence() string {
 	if e.Message != "" {
@@ -148,7 +153,7 @@ func (e *Error) Sentence() string {
 
 // Is reports whether target is the kind of e or the class of that kind.
 func (e *Error) Is(target error) bool {
-	switch t := target.(type) { //nolint:errorlint // the target itself is the kind or class asked for
+	switch t := target.(type) { // the target itself is the kind or class asked for
 	case Kind:
 		return e.Kind == t
 	case Class:
@@ -215,7 +220,7 @@ func (e *Error) WithMessage(format string, args ...any) *Error {
 
 // WithHint returns a copy with hint after the hints that are there.
 func (e *Error) WithHint(hint string) *Error {
-	return e.With(func(c *Error) { c.Hints = append(slices.Clip(slices.Clone(c.Hints)), hint) })
+	return e.With(func(c *Error) { c.Hints = append(slices.Clip(c.Hints), hint) })
 }
 
 // WithCode returns a copy that says code in the words of contract. A contract
@@ -267,7 +272,7 @@ func (e *Error) WithResource(typ, id string) *Error {
 
 // WithViolations returns a copy with those violations in place of any before.
 func (e *Error) WithViolations(violations ...Violation) *Error {
-	return e.With(func(c *Error) { c.Violations = violations })
+	return e.With(func(c *Error) { c.Violations = slices.Clone(violations) })
 }
 
 // WithRequestID returns a copy with that request id.

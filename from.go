@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 )
@@ -36,13 +38,14 @@ func classify(err error) *Error {
 	if kind, ok := errors.AsType[Kind](err); ok {
 		return New(kind, "")
 	}
-	if neverConnected(err) {
-		return Unreachable("").WithEffect(EffectNone)
-	}
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.Is(err, context.Canceled) && neverConnected(err):
+		return Cancelled().WithEffect(EffectNone)
 	case errors.Is(err, context.Canceled):
 		return Cancelled()
+	case neverConnected(err):
+		return Unreachable("").WithEffect(EffectNone)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &timeout) && timeout.Timeout():
 		return Timeout("", 0)
@@ -56,7 +59,7 @@ func classify(err error) *Error {
 // neverConnected reports whether err says that no connection was made, so that
 // nothing can have been sent.
 func neverConnected(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
@@ -71,15 +74,19 @@ func neverConnected(err error) bool {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return true
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
+	return errors.Is(err, http.ErrSchemeMismatch) ||
+		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
 func brokenConnection(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*url.Error](err); ok && errors.Is(err, io.EOF) { // elsewhere it is the end of any text
+		return true
+	}
 	for _, broken := range []error{
-		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED,
+		io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED,
 	} {
 		if errors.Is(err, broken) {
 			return true

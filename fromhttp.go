@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -130,7 +131,7 @@ func RetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 		return 0, false
 	}
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
-		if !(seconds > 0) { //nolint:staticcheck // NaN is not a wait either
+		if math.IsNaN(seconds) || seconds <= 0 {
 			return 0, false
 		}
 		return time.Duration(min(seconds, MaxWait.Seconds()) * float64(time.Second)), true
@@ -178,7 +179,7 @@ func errorCode(header http.Header, body []byte) string {
 func challengeParam(header http.Header, param string) string {
 	for _, challenge := range header.Values("WWW-Authenticate") {
 		for rest := challenge; ; {
-			i := strings.Index(strings.ToLower(rest), param+"=")
+			i := indexFold(rest, param+"=")
 			if i < 0 {
 				break
 			}
@@ -198,6 +199,17 @@ func challengeParam(header http.Header, param string) string {
 		}
 	}
 	return ""
+}
+
+// indexFold is strings.Index for a needle of ASCII in any case. To fold the whole
+// text could change its length.
+func indexFold(s, needle string) int {
+	for i := range len(s) - len(needle) + 1 {
+		if strings.EqualFold(s[i:i+len(needle)], needle) {
+			return i
+		}
+	}
+	return -1
 }
 
 func challengeScopes(header http.Header) []string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -68,17 +69,59 @@ var known = []string{
 // the cause. "retry" is [Error.RetryAdvice].
 func (e *Error) MarshalJSON() ([]byte, error) {
 	b, err := e.encode()
-	if err != nil || len(b) <= MaxJSON {
+	if err != nil { // a raw value is not JSON: the record is worth more than that value
+		e = e.With(dropInvalid)
+		b, err = e.encode()
+	}
+	if err != nil || escapedLen(b) <= MaxJSON {
 		return b, err
 	}
 	for _, cut := range cuts {
 		e = e.With(cut)
 		e.truncated = true
-		if b, err = e.encode(); err != nil || len(b) <= MaxJSON {
+		if b, err = e.encode(); err != nil || escapedLen(b) <= MaxJSON {
 			return b, err
 		}
 	}
-	return New(e.Kind, "").With(func(c *Error) { c.truncated = true }).encode()
+	return b, err
+}
+
+// escapedLen returns how long b is when json.Marshal has escaped what HTML does
+// not like.
+func escapedLen(b []byte) int {
+	return len(b) + 5*(bytes.Count(b, []byte("<"))+bytes.Count(b, []byte(">"))+bytes.Count(b, []byte("&")))
+}
+
+// dropInvalid removes what is not JSON from the raw values.
+func dropInvalid(e *Error) {
+	valid := func(raw json.RawMessage) json.RawMessage {
+		if !json.Valid(raw) {
+			return nil
+		}
+		return raw
+	}
+	members := func(m map[string]json.RawMessage) map[string]json.RawMessage {
+		m = maps.Clone(m)
+		maps.DeleteFunc(m, func(_ string, raw json.RawMessage) bool { return valid(raw) == nil })
+		return m
+	}
+	e.Details, e.extra = members(e.Details), members(e.extra)
+	e.Violations = slices.Clone(e.Violations)
+	for i := range e.Violations {
+		e.Violations[i].Got = valid(e.Violations[i].Got)
+	}
+	e.Succeeded = slices.Clone(e.Succeeded)
+	for i := range e.Succeeded {
+		e.Succeeded[i].Value = valid(e.Succeeded[i].Value)
+	}
+	if e.Verify != nil {
+		verify := *e.Verify
+		verify.Args = slices.Clone(verify.Args)
+		for i := range verify.Args {
+			verify.Args[i].Value = valid(verify.Args[i].Value)
+		}
+		e.Verify = &verify
+	}
 }
 
 // cuts shorten a record, the least needed first.
@@ -100,6 +143,11 @@ var cuts = []func(*Error){
 	shorten(32, 512),
 	shorten(8, 128),
 	shorten(1, 64),
+	func(e *Error) { // what decides about a repetition is never cut
+		*e = Error{
+			Kind: e.Kind, Retry: e.RetryAdvice(), After: e.After, Effect: e.Effect, Origin: e.Origin, truncated: true,
+		}
+	},
 }
 
 // shorten cuts every list to most items and every text to length characters.
@@ -130,7 +178,11 @@ func shorten(most, length int) func(*Error) {
 				Want: text(v.Want), Message: text(v.Message),
 			}
 		}
-		e.Quotas = e.Quotas[:min(most, len(e.Quotas))]
+		e.Retry, e.Effect, e.Origin = Retry(text(string(e.Retry))), Effect(text(string(e.Effect))), Origin(text(string(e.Origin)))
+		e.Quotas = slices.Clone(e.Quotas[:min(most, len(e.Quotas))])
+		for i, q := range e.Quotas {
+			e.Quotas[i].Policy, e.Quotas[i].Partition = text(q.Policy), text(q.Partition)
+		}
 		e.Succeeded = slices.Clone(e.Succeeded[:min(most, len(e.Succeeded))])
 		for i, s := range e.Succeeded {
 			e.Succeeded[i].ID = text(s.ID)
@@ -161,13 +213,10 @@ func (e *Error) encode() ([]byte, error) {
 	}
 	w := jsonError{
 		V: Version, Kind: kind, Code: e.Code, Contract: e.Contract, Message: e.Message, Hints: e.Hints,
-		Retry: e.RetryAdvice(), AfterMs: e.After.Milliseconds(), Effect: e.Effect, Verify: e.Verify,
+		Retry: e.RetryAdvice(), AfterMs: wholeMs(e.After), Effect: e.Effect, Verify: e.Verify,
 		Violations: e.Violations, Provider: e.Provider, MissingScopes: e.MissingScopes,
 		Succeeded: e.Succeeded, Failed: e.Failed, Missing: e.Missing,
 		Origin: e.Origin, RequestID: e.RequestID, Details: e.Details, Truncated: e.truncated,
-	}
-	if e.After > 0 && w.AfterMs == 0 {
-		w.AfterMs = 1 // a wait is a minimum: never rounded down to none
 	}
 	if e.Resource != (Resource{}) {
 		w.Resource = &e.Resource
@@ -177,7 +226,7 @@ func (e *Error) encode() ([]byte, error) {
 	}
 	for _, q := range e.Quotas {
 		j := jsonQuota{
-			Policy: q.Policy, Limit: q.Limit, WindowMs: q.Window.Milliseconds(),
+			Policy: q.Policy, Limit: q.Limit, WindowMs: wholeMs(q.Window),
 			Remaining: q.Remaining, Partition: q.Partition,
 		}
 		if !q.ResetAt.IsZero() {
@@ -199,20 +248,51 @@ func (e *Error) encode() ([]byte, error) {
 	return append(append(b[:len(b)-1], ','), more[1:]...), nil
 }
 
+// maxFailedDepth is how deep failed items in failed items are read. Each level is
+// read once more for each level above it, so that their number has a bound.
+const maxFailedDepth = 3
+
 // UnmarshalJSON reads the JSON form. Members that it does not know are kept and
-// written again; a kind that it does not know becomes [KindUnknown].
+// written again; a kind that it does not know becomes [KindUnknown]. Names are
+// matched exactly: what differs from a known name in its case alone is dropped,
+// since readers do not agree on what it means. As is usual, null changes nothing.
 func (e *Error) UnmarshalJSON(b []byte) error {
-	var w jsonError
-	if err := json.Unmarshal(b, &w); err != nil {
+	if string(b) == "null" {
+		return nil
+	}
+	var read Error
+	if err := read.decode(b, 0); err != nil {
 		return fmt.Errorf("recourse: read record: %w", err)
+	}
+	*e = read
+	return nil
+}
+
+func (e *Error) decode(b []byte, depth int) error {
+	var members map[string]json.RawMessage
+	if !onlyKnown(b) {
+		if err := json.Unmarshal(b, &members); err != nil {
+			return err
+		}
+		if dropFolded(members) {
+			var err error
+			if b, err = marshal(members); err != nil {
+				return err
+			}
+		}
+	}
+	var w jsonErrorRead
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
 	}
 	kind, _ := ParseKind(string(w.Kind))
 	*e = Error{
 		Kind: kind, Code: w.Code, Contract: w.Contract, Message: w.Message, Hints: w.Hints,
 		Retry: w.Retry, After: milliseconds(w.AfterMs), Effect: w.Effect, Verify: w.Verify,
 		Violations: w.Violations, Provider: w.Provider, MissingScopes: w.MissingScopes,
-		Succeeded: w.Succeeded, Failed: w.Failed, Missing: w.Missing,
+		Succeeded: w.Succeeded, Missing: w.Missing,
 		Origin: w.Origin, RequestID: w.RequestID, Details: w.Details, truncated: w.Truncated,
+		extra: unknownOf(members),
 	}
 	if w.Resource != nil {
 		e.Resource = *w.Resource
@@ -230,17 +310,74 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 		}
 		e.Quotas = append(e.Quotas, quota)
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(b, &members); err != nil {
-		return fmt.Errorf("recourse: read record: %w", err)
+	for _, f := range w.Failed {
+		item := New(KindUnknown, "")
+		if depth < maxFailedDepth && len(f.Error) > 0 && string(f.Error) != "null" {
+			if err := item.decode(f.Error, depth+1); err != nil {
+				return err
+			}
+		}
+		e.Failed = append(e.Failed, Failed{ID: f.ID, Error: item})
 	}
-	e.extra = unknownOf(members)
 	return nil
 }
 
-// unknownOf returns the members that are not known, or nil where there are none.
+// jsonErrorRead is the JSON form as it is read: failed items one level at a time.
+type jsonErrorRead struct {
+	jsonError
+
+	Failed []struct {
+		ID    string          `json:"id"`
+		Error json.RawMessage `json:"error"`
+	} `json:"failed"`
+}
+
+// onlyKnown reports whether the names in the object b are all known, so that what
+// most records do not have need not be looked for in a second pass. Of what is
+// not JSON it may say either.
+func onlyKnown(b []byte) bool {
+	depth, atName := 0, false
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '{', '[':
+			depth++
+			atName = depth == 1
+		case '}', ']':
+			depth--
+		case ',':
+			atName = depth == 1
+		case '"':
+			start := i + 1
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			if atName && i < len(b) && !slices.Contains(known, string(b[start:i])) {
+				return false
+			}
+			atName = false
+		}
+	}
+	return true
+}
+
+// dropFolded removes the members that a reader which ignores case would take for
+// known ones, and reports whether there were any.
+func dropFolded(members map[string]json.RawMessage) bool {
+	before := len(members)
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
+		return !slices.Contains(known, name) &&
+			slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+	})
+	return len(members) < before
+}
+
+// unknownOf returns the members that are not known, in no spelling, or nil where
+// there are none.
 func unknownOf(members map[string]json.RawMessage) map[string]json.RawMessage {
 	unknown := maps.Clone(members)
+	dropFolded(unknown)
 	for _, name := range known {
 		delete(unknown, name)
 	}
@@ -248,6 +385,15 @@ func unknownOf(members map[string]json.RawMessage) map[string]json.RawMessage {
 		return nil
 	}
 	return unknown
+}
+
+// wholeMs writes a duration. A wait is a minimum, so that it is rounded up.
+func wholeMs(d time.Duration) int64 {
+	ms := max(d, 0).Milliseconds()
+	if time.Duration(ms)*time.Millisecond < d {
+		ms++
+	}
+	return ms
 }
 
 // milliseconds reads a duration; one that is negative or beyond what a Duration

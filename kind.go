@@ -244,7 +244,7 @@ func (c Class) Error() string { return string(c) }
 
 // Is reports whether target is the class of k.
 func (k Kind) Is(target error) bool {
-	c, ok := target.(Class) //nolint:errorlint // the target itself is the class asked for
+	c, ok := target.(Class) // the target itself is the class asked for
 	return ok && k.Class() == c
 }
 
