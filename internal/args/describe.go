@@ -131,7 +131,7 @@ func (n *node) reach() []*node {
 func (v *value) got() json.Value {
 	switch v.kind { //nolint:exhaustive // literals and numbers are alike
 	case '"':
-		return cutString(v.text)
+		return cutString(v.text())
 	case '{', '[':
 		if v.holdsSecret() {
 			return nil

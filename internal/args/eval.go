@@ -151,17 +151,21 @@ func (c *check) byType(n *node, v *value, at *place, out *report, seen *seen) bo
 }
 
 func (c *check) text(n *node, v *value, at *place, out *report) bool {
+	if n.format == nil && n.minLength == nil && n.maxLength == nil && n.pattern == nil {
+		return true
+	}
 	ok := true
-	if n.format != nil && c.spend(1+len(v.text)/16) && n.format.Validate(v.text) != nil {
+	text := v.text()
+	if n.format != nil && c.spend(1+len(text)/16) && n.format.Validate(text) != nil {
 		ok = c.fail(out, finding{at: at, rule: "format", node: n, value: v})
 	}
 	if n.minLength != nil || n.maxLength != nil {
-		length := utf8.RuneCountInString(v.text)
+		length := utf8.RuneCountInString(text)
 		ok = c.rules(n, v, at, out,
 			rule{"minLength", n.minLength == nil || length >= *n.minLength},
 			rule{"maxLength", n.maxLength == nil || length <= *n.maxLength}) && ok
 	}
-	if n.pattern != nil && c.spend(n.pattern.cost(v.text)) && !n.pattern.MatchString(v.text) {
+	if n.pattern != nil && c.spend(n.pattern.cost(text)) && !n.pattern.MatchString(text) {
 		ok = c.fail(out, finding{at: at, rule: "pattern", node: n, value: v})
 	}
 	return ok

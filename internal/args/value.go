@@ -23,7 +23,6 @@ var errBounds = errors.New("deeper or larger than what is checked")
 type value struct {
 	kind    json.Kind // n t f " 0 { [
 	raw     []byte    // the text of it, part of the input
-	text    string    // of a string
 	members []member  // of an object, in the order sent
 	items   []value   // of an array
 	index   map[string]int
@@ -91,9 +90,6 @@ func (p *parser) value(v *value, depth int) error {
 			return err
 		}
 		v.raw = p.input[int(p.dec.InputOffset())-len(raw) : p.dec.InputOffset()]
-		if v.kind == '"' {
-			v.text = unquote(v.raw)
-		}
 		return nil
 	}
 }
@@ -144,12 +140,13 @@ func (p *parser) array(v *value, depth int) error {
 	return nil
 }
 
-// unquote returns the text of a JSON string.
-func unquote(raw []byte) string {
-	if !bytes.ContainsRune(raw, '\\') {
-		return string(raw[1 : len(raw)-1])
+// text returns the text of a string. It is made when a rule asks for it: most ask
+// for the type alone.
+func (v *value) text() string {
+	if !bytes.ContainsRune(v.raw, '\\') {
+		return string(v.raw[1 : len(v.raw)-1])
 	}
-	text, _ := json.AppendUnquote(nil, raw) // the decoder has accepted it
+	text, _ := json.AppendUnquote(nil, v.raw) // the decoder has accepted it
 	return string(text)
 }
 
@@ -180,7 +177,7 @@ func (v *value) writeCanonical(b *strings.Builder) {
 		}
 		b.WriteByte(']')
 	case '"':
-		writeText(b, v.text)
+		writeText(b, v.text())
 	case '0':
 		if d, ok := parseDecimal(string(v.raw)); ok {
 			if d.negative {
