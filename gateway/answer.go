@@ -159,13 +159,18 @@ func (x *exchange) send(status int, body []byte) {
 	_, _ = x.w.Write(body) // the client has gone
 }
 
-// begin sends the head of an answer that is passed on.
+// begin sends the head of an answer that is passed on as it is.
 func (x *exchange) begin(resp *http.Response) {
-	x.openSession(resp)
-	x.copyHeader(resp.Header)
 	if resp.ContentLength > 0 {
 		x.w.Header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
+	x.head(resp)
+}
+
+// head sends the head of an answer whose length may change on the way.
+func (x *exchange) head(resp *http.Response) {
+	x.openSession(resp)
+	x.copyHeader(resp.Header)
 	x.started = true
 	x.w.WriteHeader(resp.StatusCode)
 }

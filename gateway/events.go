@@ -128,7 +128,7 @@ func (x *exchange) forward(resp *http.Response, raw []byte) {
 
 func (x *exchange) startEvents(resp *http.Response) {
 	if !x.started {
-		x.begin(resp)
+		x.head(resp)
 		x.eventStream = true
 	}
 }

@@ -25,7 +25,7 @@ import (
 // than they work.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "6"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // deadline is that of calls in the tests, slack what an answer may take beyond it.
 const (
-	deadline = 600 * time.Millisecond
+	deadline = time.Second
 	slack    = 250 * time.Millisecond
 )
 
@@ -46,46 +46,46 @@ type front struct {
 
 // entry are the keys of the server's entry, one a line; url and timeout have
 // defaults.
-func start(t testing.TB, serverURL string, entry ...string) *front {
-	t.Helper()
+func start(tb testing.TB, serverURL string, entry ...string) *front {
+	tb.Helper()
 	lines := append([]string{"url: " + serverURL}, entry...)
 	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
 		lines = append(lines, fmt.Sprintf("timeout: %s", deadline))
 	}
-	return startConfig(t, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	return startConfig(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 }
 
-func startConfig(t testing.TB, yaml string) *front {
-	t.Helper()
+func startConfig(tb testing.TB, yaml string) *front {
+	tb.Helper()
 	set := contract.Builtin()
 	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	f := &front{log: &logBuffer{}}
 	g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(f.log, nil)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(g.Close) // after the listener's: it was registered earlier
-	f.url = testkit.Serve(t, g) + "/farm/mcp"
+	tb.Cleanup(g.Close) // after the listener's: it was registered earlier
+	f.url = testkit.Serve(tb, g) + "/farm/mcp"
 	return f
 }
 
 // client returns a client of the gateway; of the old era with an open session.
-func (f *front) client(t testing.TB, era testkit.Era) *testkit.Client {
-	t.Helper()
-	c := testkit.NewClient(t, f.url, era)
+func (f *front) client(tb testing.TB, era testkit.Era) *testkit.Client {
+	tb.Helper()
+	c := testkit.NewClient(tb, f.url, era)
 	if era == testkit.OldEra {
-		initialize(t, c)
+		initialize(tb, c)
 	}
 	return c
 }
 
-func initialize(t testing.TB, c *testkit.Client) {
-	t.Helper()
+func initialize(tb testing.TB, c *testkit.Client) {
+	tb.Helper()
 	if a, err := c.Initialize(context.Background()); err != nil || a.Status != http.StatusOK {
-		t.Fatalf("initialize: %v %+v", err, a)
+		tb.Fatalf("initialize: %v %+v", err, a)
 	}
 }
 
@@ -125,13 +125,13 @@ type logLine struct {
 	Cause     string `json:"cause"`
 }
 
-func (b *logBuffer) lines(t testing.TB) []logLine {
-	t.Helper()
+func (b *logBuffer) lines(tb testing.TB) []logLine {
+	tb.Helper()
 	var lines []logLine
 	for text := range strings.Lines(b.String()) {
 		var l logLine
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			t.Fatalf("log line %q: %v", text, err)
+			tb.Fatalf("log line %q: %v", text, err)
 		}
 		lines = append(lines, l)
 	}
@@ -139,10 +139,10 @@ func (b *logBuffer) lines(t testing.TB) []logLine {
 }
 
 // failures are the lines about failures.
-func (b *logBuffer) failures(t testing.TB) []logLine {
-	t.Helper()
+func (b *logBuffer) failures(tb testing.TB) []logLine {
+	tb.Helper()
 	var failures []logLine
-	for _, l := range b.lines(t) {
+	for _, l := range b.lines(tb) {
 		if l.Msg == "failure" || l.Msg == "observed" {
 			failures = append(failures, l)
 		}
@@ -152,27 +152,37 @@ func (b *logBuffer) failures(t testing.TB) []logLine {
 
 // recordOf returns the record that an answer carries, in _meta of a result or in the
 // data of a JSON-RPC error.
-func recordOf(t testing.TB, a *testkit.Answer) *recourse.Error {
-	t.Helper()
+func recordOf(tb testing.TB, a *testkit.Answer) *recourse.Error {
+	tb.Helper()
 	if a.Message == nil {
-		t.Fatalf("no message in HTTP %d %s", a.Status, a.Body)
+		tb.Fatalf("no message in HTTP %d %s", a.Status, a.Body)
 	}
-	raw := json.RawMessage(nil)
+	var raw json.RawMessage
 	if a.Message.Error != nil {
 		raw = a.Message.Error.Data
 	} else {
 		result, err := a.ToolResult()
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		raw = result.Meta[recourse.MetaKey]
 	}
 	e := new(recourse.Error)
 	if err := json.Unmarshal(raw, e); err != nil {
-		t.Fatalf("no record in %s: %v", a.Body, err)
+		tb.Fatalf("no record in %s: %v", a.Body, err)
 	}
 	return e
 }
 
 // eras are the eras, for subtests.
 var eras = []testkit.Era{testkit.OldEra, testkit.NewEra}
+
+// await waits until the lines about failures are as cond wants them.
+func (f *front) await(tb testing.TB, cond func(lines []logLine) bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !cond(f.log.failures(tb)); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("the log is %s", f.log)
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -192,6 +194,7 @@ func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor jso
 	header := x.upstreamHeader()
 	header["Content-Type"] = []string{wire.TypeJSON}
 	delete(header, wire.HeaderName)
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
 	if x.era == wire.New {
 		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
 		if len(params) > 1 {

@@ -1,0 +1,544 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// both returns a client of the server itself and one of a gateway in front of it.
+func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (direct, through *testkit.Client) {
+	t.Helper()
+	f := start(t, srv.URL(), entry...)
+	direct = testkit.NewClient(t, srv.URL(), era)
+	if era == testkit.OldEra {
+		initialize(t, direct)
+	}
+	return direct, f.client(t, era)
+}
+
+// post sends the same message through c and fails the test when there is no answer.
+func post(t *testing.T, c *testkit.Client, id, method, params string) *testkit.Answer {
+	t.Helper()
+	body, header := c.Message(id, method, params)
+	a, err := c.Post(t.Context(), body, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A shape is an era and a form of answers.
+type shape struct {
+	era  testkit.Era
+	form testkit.Form
+}
+
+func (s shape) String() string { return s.era.String() + "/" + s.form.String() }
+
+// shapes are all of them, for subtests.
+var shapes = []shape{
+	{testkit.OldEra, testkit.JSON},
+	{testkit.OldEra, testkit.SSE},
+	{testkit.NewEra, testkit.JSON},
+	{testkit.NewEra, testkit.SSE},
+}
+
+// A success reaches the client as the server has written it.
+func TestResultsPassByteForByte(t *testing.T) {
+	t.Parallel()
+	results := []string{
+		`{}`,
+		`{"content":[],"big":12345678901234567890,"exponent":1.0e+02,"zero":-0.0}`,
+		`{ "content" : [ ] ,  "x":	1 }`,
+		`{"content":[{"type":"text","text":"\u00e9\/\ud83d\ude00\u2028<b>&amp;"}]}`,
+		`{"content":[],"lone":"\ud800"}`,
+		`{"content":[],"a":1,"a":2,"content":[{"type":"text","text":"twice"}]}`,
+		`{"content":[],"structuredContent":{"success":false,"error":true}}`,
+		`{"content":[],"isError":false,"_meta":{"com.example/x":[1.50]}}`,
+		`{"content":[{"type":"text","text":"postgres://farm:hunter2@10.0.0.7:5432/orders"}]}`,
+	}
+	for _, in := range shapes {
+		t.Run(in.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithForm(in.form))
+			direct, through := both(t, srv, in.era)
+			for _, result := range results {
+				srv.Always(testkit.Echo, testkit.Result("own result", result))
+				params := `{"name":"echo","arguments":{"message":"m"}}`
+				want, got := post(t, direct, "7", "tools/call", params), post(t, through, "7", "tools/call", params)
+				if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" || got.Status != http.StatusOK {
+					t.Errorf("%s: HTTP %d (-direct +through):\n%s", result, got.Status, diff)
+				}
+			}
+		})
+	}
+}
+
+// The answer bears the id as the client has spelled it.
+func TestIDsOfEverySpelling(t *testing.T) {
+	t.Parallel()
+	ids := []string{
+		`1`, `0`, `-7`, `9007199254740993`, `-9223372036854775808`, `123456789012345678901234567890`,
+		`""`, `"1"`, `"a b"`, `"\u0061\u00e9\n\"\\\/"`, `"` + strings.Repeat("x", 2000) + `"`,
+	}
+	for _, in := range shapes {
+		t.Run(in.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithForm(in.form))
+			f := start(t, srv.URL())
+			client := f.client(t, in.era)
+			for _, id := range ids {
+				a := post(t, client, id, "tools/call", `{"name":"echo","arguments":{"message":"m"}}`)
+				if a.Message == nil || string(a.Message.ID) != id || !succeeded(a) {
+					t.Errorf("id %s: HTTP %d %s", id, a.Status, a.Body)
+				}
+				a = post(t, client, id, "tools/call", `{"name":"echo","arguments":{}}`)
+				if a.Message == nil || string(a.Message.ID) != id {
+					t.Errorf("id %s of a failure: HTTP %d %s", id, a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// answering serves a server of the new era that answers tools/call by f alone, and has
+// no list of tools.
+func answering(t *testing.T, f func(w http.ResponseWriter, r *http.Request, id string)) string {
+	t.Helper()
+	return testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var msg struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if json.Unmarshal(body, &msg) != nil || msg.Method != "tools/call" {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, msg.ID)
+			return
+		}
+		f(w, r, string(msg.ID))
+	})) + "/mcp"
+}
+
+// Some servers decode an id and encode it again.
+func TestIDsThatTheServerSpellsAnew(t *testing.T) {
+	t.Parallel()
+	spellings := map[string]string{
+		`9007199254740993`: `9007199254740992`,
+		`"\u0061b"`:        `"ab"`,
+		`"a/b"`:            `"a\/b"`,
+		`100`:              `1e2`,
+	}
+	for _, contentType := range []string{"application/json", "text/event-stream"} {
+		t.Run(contentType, func(t *testing.T) {
+			t.Parallel()
+			url := answering(t, func(w http.ResponseWriter, _ *http.Request, id string) {
+				w.Header().Set("Content-Type", contentType)
+				message := `{"result": {"content":[ ]},"id":` + spellings[id] + `, "jsonrpc":"2.0"}`
+				if contentType == "text/event-stream" {
+					message = "id: 5\ndata: " + message + "\n\n"
+				}
+				_, _ = io.WriteString(w, message)
+			})
+			client := start(t, url).client(t, testkit.NewEra)
+			for id := range spellings {
+				a := post(t, client, id, "tools/call", `{"name":"any"}`)
+				if a.Message == nil || string(a.Message.ID) != id || string(a.Message.Result) != `{"content":[ ]}` {
+					t.Errorf("id %s: HTTP %d %s", id, a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// What no specification names passes in both directions.
+func TestInventedMethodsAndMembers(t *testing.T) {
+	t.Parallel()
+	for _, in := range shapes {
+		t.Run(in.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithForm(in.form))
+			direct, through := both(t, srv, in.era)
+			params := `{"b":1.0, "a":[ 1e2 ],"big":12345678901234567890,"text":"\u00e9\/"}`
+			want, got := post(t, direct, "1", "x/invented", params), post(t, through, "1", "x/invented", params)
+			if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
+				t.Errorf("answer of an invented method (-direct +through):\n%s", diff)
+			}
+			requests := srv.RequestsFor("x/invented")
+			if diff := cmp.Diff(string(requests[0].Body), string(requests[1].Body)); diff != "" {
+				t.Errorf("invented request (-direct +through):\n%s", diff)
+			}
+
+			body, header := through.Message("2", "tools/call", `{"name":"echo","arguments":{"message":"m"},"x-param":{"n":1.0}}`)
+			body = bytes.Replace(body, []byte(`"id":2`), []byte(` "id" : 2,"x-envelope":{"n":1.0}`), 1)
+			srv.Next(testkit.Echo, testkit.Reply("invented members", `"result":{"content":[],"x":1.0},"x-envelope":[ 1.0 ]`))
+			a, err := through.Post(t.Context(), body, header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sent := srv.Calls(testkit.Echo)[0].Body; !bytes.Equal(sent, body) {
+				t.Errorf("the server got %s, want %s", sent, body)
+			}
+			if !bytes.Contains(a.Body, []byte(`"x-envelope":[ 1.0 ]`)) {
+				t.Errorf("the answer has lost a member: %s", a.Body)
+			}
+
+			body, header = through.Message("", "notifications/x-invented", `{"n":1.0}`)
+			if a, err = through.Post(t.Context(), body, header); err != nil || a.Status != http.StatusAccepted || a.Size != 0 {
+				t.Errorf("notification: %v %+v", err, a)
+			}
+			if sent := srv.RequestsFor("notifications/x-invented"); len(sent) != 1 || !bytes.Equal(sent[0].Body, body) {
+				t.Errorf("the server got %v", sent)
+			}
+		})
+	}
+}
+
+// What a server says before it answers is not held back: the answer comes only when the
+// client has seen the notification.
+func TestNotificationsComeAtOnce(t *testing.T) {
+	t.Parallel()
+	seen := make(chan struct{})
+	const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1.0,"x":[ 1 ]}}`
+	url := answering(t, func(w http.ResponseWriter, r *http.Request, id string) {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		_, _ = io.WriteString(w, ": hello\n\nevent: message\nretry: 7\ndata: "+progress+"\n\nevent: ping\ndata: no JSON\n\n")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-seen:
+		case <-r.Context().Done():
+			return
+		}
+		_, _ = io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":"+id+",\"result\":{}}\n\n")
+	})
+	client := start(t, url, "timeout: 5s").client(t, testkit.NewEra)
+	stream, err := client.OpenCall(t.Context(), "any", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	want := []testkit.Event{
+		{Name: "message", Data: progress, Retry: "7"},
+		{Name: "ping", Data: "no JSON"},
+		{Data: "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{}}"},
+	}
+	for i := range want {
+		event, err := stream.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[i], event); diff != "" {
+			t.Errorf("event %d (-want +got):\n%s", i, diff)
+		}
+		if i == 1 {
+			close(seen)
+		}
+	}
+	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the answer: %v", err)
+	}
+}
+
+// A server of the old era asks its client while it works, on the stream of the call.
+func TestQuestionOfTheServer(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.OldEra)
+	stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	question, err := stream.NextMessage()
+	if err != nil || question.Method != "elicitation/create" {
+		t.Fatalf("%v %+v", err, question)
+	}
+	const answer = `{"action":"accept","content":{"name":"Ada", "n":1.0}}`
+	a, err := client.Respond(t.Context(), question.ID, answer)
+	if err != nil || a.Status != http.StatusAccepted {
+		t.Fatalf("the answer to the question: %v %+v", err, a)
+	}
+	message, err := stream.NextMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result testkit.ToolResult
+	if err := json.Unmarshal(message.Result, &result); err != nil || result.Text() != answer {
+		t.Errorf("the server was told %q: %v", result.Text(), err)
+	}
+}
+
+// A server of the new era answers that it needs input; the client calls again.
+func TestInputRequired(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	direct, through := both(t, srv, testkit.NewEra)
+	for _, params := range []string{
+		`{"name":"ask","arguments":{}}`,
+		`{"name":"ask","arguments":{},"inputResponses":{"name":{"action":"accept","n":1.0}},"requestState":"asked"}`,
+	} {
+		want, got := post(t, direct, "1", "tools/call", params), post(t, through, "1", "tools/call", params)
+		if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
+			t.Errorf("%s (-direct +through):\n%s", params, diff)
+		}
+	}
+}
+
+// The GET stream of an old-era session, and its resumption.
+func TestGetStream(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	stream, err := client.Listen(t.Context(), "")
+	if err != nil || stream.Status != http.StatusOK {
+		t.Fatalf("%v %+v", err, stream)
+	}
+	const invented = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":1.0,"list":[ 1 ]}}`
+	srv.Notify(invented)
+	event, err := stream.Next()
+	if err != nil || event.Data != invented {
+		t.Fatalf("%v %+v", err, event)
+	}
+	stream.Close()
+	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
+		t.Fatal("the server's stream stays open after the client's was closed")
+	}
+	for i := range 3 {
+		srv.Notify(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/x","params":{"i":%d}}`, i))
+	}
+	again, err := client.Listen(t.Context(), event.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for i := range 3 {
+		message, err := again.NextMessage()
+		if err != nil || string(message.Params) != fmt.Sprintf(`{"i":%d}`, i) {
+			t.Errorf("message %d after Last-Event-ID: %v %+v", i, err, message)
+		}
+	}
+}
+
+// The new era's stream without an end of its own.
+func TestSubscriptionsListen(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	stream, err := client.Open(t.Context(), "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	message, err := stream.NextMessage()
+	if err != nil || message.Method != "notifications/subscriptions/acknowledged" {
+		t.Fatalf("%v %+v", err, message)
+	}
+	srv.SetTools(testkit.Tool{Name: "new_tool"})
+	if message, err = stream.NextMessage(); err != nil || message.Method != "notifications/tools/list_changed" {
+		t.Fatalf("%v %+v", err, message)
+	}
+	stream.Close()
+	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
+		t.Fatal("the server's stream stays open after the client's was closed")
+	}
+}
+
+// Which of a client's headers go on, and which of a server's come back.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), `headers: {X-Farm: "configured"}`).client(t, testkit.NewEra)
+	client.Header = http.Header{
+		"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Tracestate": {"a=1"}, "Baggage": {"k=v"},
+		"Mcp-Param-Region": {"eu"}, "X-Request-Id": {"mine-1"}, "Authorization": {"Bearer client"}, "Cookie": {"a=b"},
+		"X-Farm": {"the client's"}, "X-Other": {"1"}, "X-Forwarded-For": {"192.0.2.1"}, "Proxy-Authorization": {"Basic x"},
+	}
+	behaved := testkit.Fault{Name: "headers"}
+	for name, value := range map[string]string{
+		"X-RateLimit-Remaining": "41", "Mcp-Invented": "1", "Cache-Control": "no-store", "X-Request-Id": "the server's",
+		"Set-Cookie": "a=b", "Mcp-Session-Id": "the server's", "Server": "nginx", "Access-Control-Allow-Origin": "*",
+	} {
+		behaved = behaved.With(name, value)
+	}
+	srv.Always(testkit.Echo, behaved)
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil || !succeeded(a) {
+		t.Fatalf("%v %+v", err, a)
+	}
+	sent := srv.Calls(testkit.Echo)[0].Header
+	for name, want := range map[string]string{
+		"Traceparent": client.Header.Get("Traceparent"), "Tracestate": "a=1", "Baggage": "k=v", "Mcp-Param-Region": "eu",
+		"X-Request-Id": "mine-1", "X-Farm": "configured", "Mcp-Method": "tools/call", "Mcp-Name": "echo",
+		"Authorization": "", "Cookie": "", "X-Other": "", "X-Forwarded-For": "", "Proxy-Authorization": "", "Accept-Encoding": "",
+	} {
+		if got := sent.Get(name); got != want {
+			t.Errorf("the server got %s: %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"X-Ratelimit-Remaining": "41", "Mcp-Invented": "1", "Cache-Control": "no-store", "X-Request-Id": "mine-1",
+		"Set-Cookie": "", "Mcp-Session-Id": "", "Server": "", "Access-Control-Allow-Origin": "",
+	} {
+		if got := a.Header.Get(name); got != want {
+			t.Errorf("the client got %s: %q, want %q", name, got, want)
+		}
+	}
+	for _, list := range srv.RequestsFor("tools/list") {
+		if got := list.Header.Get("Mcp-Param-Region"); got != "" {
+			t.Errorf("tools/list has the header of a call's argument: %q", got)
+		}
+	}
+}
+
+// A request id is taken over when it can stand in a log, and is made otherwise.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	for given, taken := range map[string]bool{
+		"abc-1_2.3:4":            true,
+		strings.Repeat("x", 128): true,
+		strings.Repeat("x", 129): false,
+		"":                       false,
+		"a b":                    false,
+		`a"b`:                    false,
+		"<script>":               false,
+		"a\tb":                   false,
+		"\u00e9":                 false,
+		"${jndi:x}":              false,
+	} {
+		client.Header = http.Header{"X-Request-Id": {given}}
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := srv.Calls(testkit.Echo)
+		got, sent := a.Header.Values("X-Request-Id"), calls[len(calls)-1].Header.Get("X-Request-Id")
+		if len(got) != 1 || got[0] != sent || (got[0] == given) != taken || got[0] == "" {
+			t.Errorf("given %q: the client got %q, the server %q", given, got, sent)
+		}
+	}
+}
+
+// The connection of an answer serves the next call, whatever the form of the answer.
+func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{"application/json", "text/event-stream"} {
+		t.Run(contentType, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			from := map[string]bool{}
+			url := answering(t, func(w http.ResponseWriter, r *http.Request, id string) {
+				mu.Lock()
+				from[r.RemoteAddr] = true
+				mu.Unlock()
+				w.Header().Set("Content-Type", contentType)
+				message := `{"jsonrpc":"2.0","id":` + id + `,"result":{}}`
+				if contentType == "text/event-stream" {
+					message = "data: " + message + "\n\n"
+					defer func() { _, _ = io.WriteString(w, ": the end\n\n") }()
+				}
+				_, _ = io.WriteString(w, message)
+				_ = http.NewResponseController(w).Flush()
+			})
+			client := start(t, url).client(t, testkit.NewEra)
+			for range 10 {
+				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
+					t.Fatalf("%v %+v", err, a)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if len(from) != 1 {
+				t.Errorf("10 calls took %d connections", len(from))
+			}
+		})
+	}
+}
+
+// That a client has gone is passed on, by the only means that there is: in the new era
+// that cancels the call, in the old the server goes on, as it would without a gateway.
+func TestClientGoes(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := start(t, srv.URL(), "timeout: 20s")
+			client := f.client(t, era)
+			srv.Next(testkit.OrderCreate, testkit.Hang())
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-1","amount":1}`) // it is cancelled
+			}()
+			if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.OrderCreate) == 1 }); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			<-done
+			if err := srv.Await(t.Context(), func() bool { return srv.Cancellations(testkit.OrderCreate) == 1 }); err != nil {
+				t.Fatal(err)
+			}
+			f.await(t, func(lines []logLine) bool {
+				return len(lines) == 1 && lines[0].Kind == "cancelled" && lines[0].Effect == "unknown"
+			})
+			if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+				t.Errorf("the next call: %v %+v", err, a)
+			}
+		})
+	}
+}
+
+// A client of the old era cancels by a notification.
+func TestCancelledNotification(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.OldEra)
+	srv.Next(testkit.GetField, testkit.Hang())
+	answers := make(chan *testkit.Answer, 1)
+	go func() {
+		a, _ := client.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`) // whatever it is
+		answers <- a
+	}()
+	if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.GetField) == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	id := srv.Calls(testkit.GetField)[0].ID
+	if _, err := client.Notify(t.Context(), "notifications/cancelled", `{"requestId":`+string(id)+`}`); err != nil {
+		t.Fatal(err)
+	}
+	<-answers
+	if got := srv.Attempts(testkit.GetField); got != 1 || srv.Cancellations(testkit.GetField) != 1 {
+		t.Errorf("%d attempts, %d cancelled", got, srv.Cancellations(testkit.GetField))
+	}
+}
+
+// Where there is no GET stream and no session to end.
+func TestMethodsThatAreNotServed(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
+		a, err := client.Send(t.Context(), method, nil, nil)
+		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {
+			t.Errorf("%s: %v %+v", method, err, a)
+		}
+	}
+}
