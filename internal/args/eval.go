@@ -245,7 +245,7 @@ func (c *check) member(n *node, m *member, of *value, at *place, out *report, se
 		seen.property(m.name)
 	}
 	if n.propertyNames != nil {
-		name := value{kind: '"', text: m.name, raw: quote(m.name)}
+		name := value{kind: '"', raw: quote(m.name)}
 		if !c.eval(n.propertyNames, &name, here, nil, nil) {
 			ok = c.fail(out, finding{at: here, rule: "propertyNames", node: n})
 		}
