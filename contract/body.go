@@ -19,7 +19,7 @@ type httpForm struct {
 }
 
 type header struct {
-	name  string
+	name  string // as the contract spells it
 	value *template
 }
 
@@ -36,7 +36,7 @@ type body struct {
 	text     *template
 	object   []bodyMember
 	list     []*body
-	shape    bool // the contract's own object
+	shape    bool // the contract's own object, as a tool result has it
 }
 
 type bodyMember struct {
@@ -50,7 +50,7 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	case b.constant != nil:
 		return append(dst, b.constant...)
 	case b.shape:
-		return s.c.appendShape(dst, s)
+		return s.c.appendShape(dst, s.inResult())
 	case b.text != nil:
 		if p := b.text.only(); p != nil {
 			if v := p.get(s, s.base()); v.IsValid() {
@@ -143,7 +143,7 @@ func (f *httpForm) answer(s *subject) (http.Header, []byte) {
 	h := http.Header{}
 	for _, header := range f.headers {
 		if value, ok := header.value.render(s); ok {
-			h.Set(header.name, value)
+			h.Set(header.name, oneLine(value))
 		}
 	}
 	if f.body == nil {

@@ -174,7 +174,7 @@ func (k *compiler) http(f *httpFile) *httpForm {
 	for _, h := range f.Headers {
 		t := k.template(h.Value)
 		k.readable(h.Value, t)
-		form.headers = append(form.headers, header{http.CanonicalHeaderKey(h.Key), t})
+		form.headers = append(form.headers, header{h.Key, t})
 	}
 	if f.Body != nil {
 		form.body = k.body(f.Body)
@@ -196,6 +196,9 @@ func (k *compiler) lint() {
 		}
 		if k.hasHintPlace() && len(own.hints) == 0 && own.http == nil && own.rpc == nil {
 			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
+		}
+		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !isCodeWord(own.code) {
+			k.mistakef(at, "use letters, digits, _, - and . only", "a code that stands in a text has to be one word, and `%s` is none", own.code)
 		}
 		for j, t := range own.message {
 			k.lintMessage(items(own.file.Message)[j], t)

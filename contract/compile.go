@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -95,14 +96,14 @@ func (k *compiler) oneOf(n *strictyaml.Node, values ...string) string {
 		return ""
 	}
 	if !slices.Contains(values, text) {
-		k.mistakef(n, nearest(text, values), "`%s` is not known here", text)
+		k.mistakef(n, nearestHint(text, values), "`%s` is not known here", text)
 		return ""
 	}
 	return text
 }
 
-func nearest(text string, values []string) string {
-	if near, ok := strictyaml.Nearest(text, values); ok {
+func nearestHint(text string, values []string) string {
+	if near, ok := nearest.Of(text, values); ok {
 		return "did you mean `" + near + "`?"
 	}
 	return "one of " + strings.Join(values, ", ")
@@ -153,7 +154,7 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 	}
 	for name, value := range n.All() {
 		if !slices.Contains(conditions, name) {
-			k.doc.Reportf(n.Key(name), nearest(name, conditions), "unknown condition `%s`", name)
+			k.doc.Reportf(n.Key(name), nearestHint(name, conditions), "unknown condition `%s`", name)
 			continue
 		}
 		c := condition{on: name}
@@ -186,7 +187,7 @@ func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
 		onRetry:  retries,
 	}[name]
 	if known != nil && !slices.Contains(known, text) {
-		k.mistakef(n, nearest(text, known), "`%s` is no %s", text, name)
+		k.mistakef(n, nearestHint(text, known), "`%s` is no %s", text, name)
 	}
 	if name == onStatus && text != statusNone && !isStatus(text) {
 		k.mistakef(n, "write a number such as 404, or 5xx, or none", "`%s` is no HTTP status", text)
@@ -358,8 +359,8 @@ func (k *compiler) line(w *writeFile) textCodec {
 func (k *compiler) members() {
 	for _, m := range k.file.Members {
 		doc := Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
-		if k.c.shape != nil && !k.c.shape.has(m.Key) {
-			k.doc.Reportf(k.file.Node.Get("members").Key(m.Key), nearest(m.Key, k.c.shape.names()), "`shape` has no member `%s`", m.Key)
+		if known := k.c.memberNames(); !slices.Contains(known, m.Key) {
+			k.doc.Reportf(k.file.Node.Get("members").Key(m.Key), nearestHint(m.Key, known), "the object has no member `%s`", m.Key)
 		}
 		i := slices.IndexFunc(k.c.members, func(inherited Member) bool { return inherited.Name == m.Key })
 		if i < 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // complete gives a record that was read in the form of c what its code stands for.
-func (c *Contract) complete(e *recourse.Error, said map[*recourse.Error]bool) {
+func (c *Contract) complete(d *draft, e *recourse.Error) {
 	e.Contract = c.Name
 	en, ok := c.byCode[e.Code]
 	if !ok {
@@ -21,12 +21,18 @@ func (c *Contract) complete(e *recourse.Error, said map[*recourse.Error]bool) {
 		e.Kind = en.kind
 		c.apply(e, en)
 	}
-	if retryable, ok := said[e]; ok {
+	if d.as != nil && e == d.e {
+		word := e.Code
+		e.Kind = d.as.kind
+		c.apply(e, d.as)
+		e.Code = word
+	}
+	if retryable, ok := d.said[e]; ok {
 		sayRetryable(e, retryable)
 	}
 	for _, item := range e.Failed {
 		if item.Error != nil {
-			c.complete(item.Error, said)
+			c.complete(d, item.Error)
 		}
 	}
 }

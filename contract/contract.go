@@ -277,6 +277,24 @@ func (en *entry) codeOf(s *subject) string {
 	return ""
 }
 
+// inResult returns s with the code that it has in a tool result, where its own
+// stands for another answer.
+func (s *subject) inResult() *subject {
+	if s.entry.inResult() {
+		return s
+	}
+	inner := *s
+	inner.entry, inner.json = s.c.fallback, nil
+	for _, en := range s.c.codes {
+		if en.inResult() && slices.ContainsFunc(en.selectors, func(sel selector) bool { return sel.selects(s) }) {
+			inner.entry = en
+			break
+		}
+	}
+	inner.e = s.e.WithCode(s.c.Name, inner.entry.code)
+	return &inner
+}
+
 // bind puts e in the words of c: its code, the wait and the hints that come with
 // the code, and the same for what it contains.
 func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
@@ -292,7 +310,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		bound.Code = s.entry.code
 	}
 	bound.Message = bound.Sentence()
-	cleanRaws(&bound)
+	clean(&bound)
 	if bound.After == 0 {
 		bound.After = c.waitOf(s)
 	}
@@ -309,39 +327,6 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	}
 	bound.Hints = c.hintsFor(s, fresh)
 	return s
-}
-
-// cleanRaws puts the raw values of e, which others have set, in a form that can be
-// written, and leaves out what is no JSON.
-func cleanRaws(e *recourse.Error) {
-	e.Violations = cleanEach(e.Violations, func(v *recourse.Violation) *rawMessage { return &v.Got })
-	e.Succeeded = cleanEach(e.Succeeded, func(s *recourse.Succeeded) *rawMessage { return &s.Value })
-	if len(e.Details) > 0 {
-		details := make(map[string]rawMessage, len(e.Details))
-		for name, raw := range e.Details {
-			if clean, ok := cleanRaw(raw); ok {
-				details[name] = rawMessage(clean)
-			}
-		}
-		e.Details = details
-	}
-	if e.Verify != nil {
-		verify := *e.Verify
-		verify.Args = cleanEach(verify.Args, func(a *recourse.Arg) *rawMessage { return &a.Value })
-		verify.Args = slices.DeleteFunc(verify.Args, func(a recourse.Arg) bool { return a.Value == nil })
-		e.Verify = &verify
-	}
-}
-
-func cleanEach[S ~[]T, T any](list S, raw func(*T) *rawMessage) S {
-	list = slices.Clone(list)
-	for i := range list {
-		if at := raw(&list[i]); *at != nil {
-			clean, _ := cleanRaw(*at)
-			*at = rawMessage(clean)
-		}
-	}
-	return list
 }
 
 // waitOf returns the wait that the record implies without stating it.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -52,7 +53,7 @@ func (k *compiler) lintHintTools() {
 			if !strings.Contains(word, "_") || slices.Contains(tools, word) {
 				continue
 			}
-			if near, ok := strictyaml.Nearest(word, tools); ok {
+			if near, ok := nearest.Of(word, tools); ok {
 				k.mistakef(h.at, "did you mean `"+near+"`?", "%s is not among `hint_tools`", word)
 			}
 		}

@@ -1,13 +1,14 @@
 package contract
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -40,6 +41,18 @@ var recordMembers = map[string]string{
 	"succeeded": "Succeeded", "failed": "Failed", "missing": "Missing", "origin": "Origin",
 	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",
 }
+
+// recordOrder are these members in the order in which the record writes them.
+var recordOrder = sync.OnceValue(func() []string {
+	var names []string
+	for _, l := range leavesOf(everything(recourse.KindUnknown).WithCode("contract", "code")) {
+		name, _, _ := strings.Cut(l.path, ".")
+		if recordMembers[name] != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+})
 
 // quotaMembers does so for a quota.
 var quotaMembers = map[string]string{
@@ -276,16 +289,6 @@ func (p *path) setText(base reflect.Value, text string) {
 
 // listSeparator stands between the items of a list in a sentence.
 const listSeparator = ", "
-
-// cleanRaw returns a value of foreign origin on one line and in valid UTF-8, so
-// that it can stand in an answer of ours; ok is false when it is no JSON.
-func cleanRaw(raw []byte) (clean json.Value, ok bool) {
-	clean, err := json.AppendCompact(nil, raw)
-	if err != nil || len(clean) == 0 {
-		return nil, false
-	}
-	return bytes.ToValidUTF8(clean, []byte("\uFFFD")), true
-}
 
 // appendValue writes v as JSON.
 func appendValue(dst []byte, v reflect.Value) []byte {

@@ -181,7 +181,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 		return r.record(d.e), true
 	}
 	r.believe(d.e)
-	c.complete(d.e, d.said)
+	c.complete(d, d.e)
 	if d.e.Origin == "" || d.e.Origin == recourse.OriginGateway && !r.Trusted {
 		d.e.Origin = recourse.OriginServer
 	}
@@ -228,6 +228,9 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 		reading, ok := r.draft(c, "JSON-RPC error", true, func(d *draft) bool {
 			if en.rpc.data != nil && !en.rpc.data.read(c, data, d) {
 				return false
+			}
+			if inner := c.byCode[d.e.Code]; inner != en {
+				d.as = inner // the object inside says more than the JSON-RPC error
 			}
 			d.e.Code = en.code
 			return en.rpc.message.match(message, func(p *path, text string) { p.setText(d.base(), text) })

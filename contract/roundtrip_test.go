@@ -1,22 +1,20 @@
 package contract_test
 
 import (
-	"fmt"
-	"net/http"
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 )
 
-// present is the clock of the tests.
-func present() time.Time { return time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC) }
-
-// records returns a record of every kind, origin and upstream status, with the
-// members filled in that come with the kind.
+// records returns a record of every kind, origin, upstream status and effect, with
+// the members filled in that come with the kind.
 func records() []*recourse.Error {
 	var list []*recourse.Error
 	for _, kind := range recourse.Kinds() {
@@ -60,79 +58,46 @@ func full(kind recourse.Kind) *recourse.Error {
 	return e
 }
 
-func eachSurface(t *testing.T, test func(t *testing.T, c *contract.Contract, call contract.Call)) {
-	t.Helper()
-	for _, c := range contract.Builtin().All() {
-		for name, call := range map[string]contract.Call{
-			"result": {Method: "tools/call", Tool: "get_field"},
-			"http":   {Method: "tools/call", Tool: "get_field", HTTP: true},
-			"rpc":    {Method: "prompts/get"},
-		} {
-			call.Now = present
-			t.Run(c.Name+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				test(t, c, call)
-			})
-		}
-	}
-}
-
-// read reads an answer back as a client would.
-func read(t *testing.T, c *contract.Contract, a contract.Answer) *recourse.Error {
-	t.Helper()
-	r := contract.Reader{Contracts: []*contract.Contract{c}, Trusted: true}
-	var reading contract.Reading
-	switch a.Surface {
-	case contract.SurfaceResult:
-		var ok bool
-		if reading, ok = r.Result(a.Result); !ok {
-			t.Fatalf("not read as a failure: %s", a.Result)
-		}
-	case contract.SurfaceRPC:
-		reading = r.RPC(fmt.Appendf(nil, `{"code":%d,"message":%q,"data":%s}`, a.Code, a.Message, a.Data))
-	case contract.SurfaceHTTP:
-		reading = r.HTTP(a.Status, a.Header, a.Body)
-	}
-	e := reading.Error()
-	if e == nil {
-		t.Fatalf("no record in %+v", reading)
-	}
-	return e
-}
-
-func wire(a contract.Answer) string {
-	return fmt.Sprintf("%d %v\n%s%s\n%d %s %s", a.Status, a.Header, a.Result, a.Body, a.Code, a.Message, a.Data)
+// calls are the ways in which an answer can be given.
+func calls() map[string]contract.Call {
+	result, http, rpc, arguments := toolCall(), toolCall(), toolCall(), toolCall()
+	http.HTTP = true
+	rpc.Method = "prompts/get"
+	arguments.At = contract.AtArguments
+	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments}
 }
 
 // What was written, read and written again is the same, byte for byte.
 func TestWriteReadWrite(t *testing.T) {
 	t.Parallel()
-	eachSurface(t, func(t *testing.T, c *contract.Contract, call contract.Call) {
-		for _, e := range records() {
-			first := c.Write(e, &call)
-			again := c.Write(read(t, c, first), &call)
-			if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
-				t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)
-			}
+	for _, c := range everyContract(t) {
+		for name, call := range calls() {
+			t.Run(c.Name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				for _, e := range records() {
+					first := c.Write(e, &call)
+					again := c.Write(readBack(t, c, first), &call)
+					if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
+						t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)
+					}
+				}
+			})
 		}
-	})
+	}
 }
 
-// So it is without the record in _meta, which some clients drop.
+// So it is without the record in _meta, which some clients drop, in the forms that
+// say all of what they say in their own words.
 func TestWriteReadWriteWithoutMeta(t *testing.T) {
 	t.Parallel()
-	for _, c := range contract.Builtin().All() {
+	for _, c := range everyContract(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			call := contract.Call{Method: "tools/call", Tool: "get_field", Now: present}
+			call := toolCall()
 			for _, e := range records() {
-				first := c.Write(e, &call)
-				if first.Surface != contract.SurfaceResult {
-					continue
-				}
-				first.Result = withoutMeta(t, first.Result)
-				again := c.Write(read(t, c, first), &call)
-				if diff := cmp.Diff(string(first.Result), string(withoutMeta(t, again.Result))); diff != "" {
+				first := withoutMeta(t, c.Write(e, &call))
+				again := withoutMeta(t, c.Write(readBack(t, c, first), &call))
+				if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
 					t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)
 				}
 			}
@@ -140,15 +105,73 @@ func TestWriteReadWriteWithoutMeta(t *testing.T) {
 	}
 }
 
-func withoutMeta(t *testing.T, result []byte) []byte {
-	t.Helper()
-	var m struct {
-		Content           any `json:"content"`
-		StructuredContent any `json:"structuredContent,omitempty"`
-		IsError           any `json:"isError"`
-	}
-	unmarshal(t, result, &m)
-	return marshal(t, m)
+// anyRecord draws a record with members of any content.
+func anyRecord() *rapid.Generator[*recourse.Error] {
+	text := rapid.OneOf(
+		rapid.String(),
+		rapid.StringMatching(`[a-z "'\[\]{}|;:,.\\]{0,40}`),
+		rapid.SampledFrom([]string{
+			"", "line\nbreak\r\n", "a Suggestions: b; c", "x [envelope] {\"a\":1}", "[timeout] no", "{message}", "\u2028 ü \U0001F600",
+			"\x00\xff", strings.Repeat("long ", 2000),
+		}))
+	raw := rapid.SampledFrom([]json.RawMessage{nil, []byte(`1`), []byte(` {"a" : [1, "x\n"]} `), []byte(`"ü"`), []byte(`{`), []byte("\"\xff\""), []byte(`1e999`)})
+	words := rapid.SliceOfN(text, 0, 3)
+	return rapid.Custom(func(t *rapid.T) *recourse.Error {
+		e := recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "kind"), text.Draw(t, "message"))
+		e.Hints, e.MissingScopes = words.Draw(t, "hints"), words.Draw(t, "scopes")
+		e.Provider, e.RequestID = text.Draw(t, "provider"), text.Draw(t, "request")
+		e.Resource = recourse.Resource{Type: text.Draw(t, "type"), ID: text.Draw(t, "id")}
+		e.After = time.Duration(rapid.Int64Range(0, int64(recourse.MaxWait)).Draw(t, "after"))
+		e.Origin = rapid.SampledFrom([]recourse.Origin{"", recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider}).Draw(t, "origin")
+		e.Effect = rapid.SampledFrom([]recourse.Effect{"", recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown}).Draw(t, "effect")
+		e.Retry = rapid.SampledFrom([]recourse.Retry{"", recourse.RetrySameCall, recourse.RetryNever, recourse.RetryAfterFix}).Draw(t, "retry")
+		e.Upstream = recourse.Upstream{Status: rapid.SampledFrom([]int{0, 404, 429, 500}).Draw(t, "status"), Code: text.Draw(t, "code")}
+		for range rapid.IntRange(0, 2).Draw(t, "violations") {
+			e.Violations = append(e.Violations, recourse.Violation{Param: text.Draw(t, "param"), Rule: text.Draw(t, "rule"), Got: raw.Draw(t, "got"), Want: text.Draw(t, "want")})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "items") {
+			e.Succeeded = append(e.Succeeded, recourse.Succeeded{ID: text.Draw(t, "item"), Value: raw.Draw(t, "value")})
+			e.Failed = append(e.Failed, recourse.Failed{ID: text.Draw(t, "item"), Error: recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "item kind"), text.Draw(t, "item message"))})
+			e.Missing = append(e.Missing, recourse.MissingData{What: text.Draw(t, "what"), Message: text.Draw(t, "missing")})
+		}
+		if name := text.Draw(t, "detail"); name != "" {
+			e.Details = map[string]json.RawMessage{name: raw.Draw(t, "details")}
+		}
+		return e
+	})
 }
 
-var _ = http.StatusOK
+// The same holds whatever stands in a record, and what is written is JSON on one
+// line.
+func TestWriteReadWriteAnything(t *testing.T) {
+	t.Parallel()
+	for _, c := range everyContract(t) {
+		for name, call := range calls() {
+			t.Run(c.Name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, func(rt *rapid.T) {
+					e := anyRecord().Draw(rt, "record")
+					first := c.Write(e, &call)
+					for _, raw := range [][]byte{first.Result, first.Data, first.Body} {
+						if len(raw) > 0 && (!json.Valid(raw) || strings.ContainsAny(string(raw), "\r\n")) {
+							rt.Fatalf("not JSON on one line: %s", raw)
+						}
+					}
+					again := c.Write(readBack(t, c, first), &call)
+					if cut := strings.Contains(wire(first), `"truncated":true`); cut {
+						first, again = again, c.Write(readBack(t, c, again), &call)
+					}
+					if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
+						rt.Fatalf("again (-first +again):\n%s", diff)
+					}
+					bare := withoutMeta(t, first)
+					second := withoutMeta(t, c.Write(readBack(t, c, bare), &call))
+					third := withoutMeta(t, c.Write(readBack(t, c, second), &call))
+					if diff := cmp.Diff(wire(second), wire(third)); diff != "" {
+						rt.Fatalf("without _meta (-second +third):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}

@@ -86,9 +86,13 @@ func (sh *shape) has(name string) bool {
 	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.name == name })
 }
 
-func (sh *shape) names() []string {
-	names := make([]string, len(sh.members))
-	for i, m := range sh.members {
+// memberNames returns the members of the contract's object, in their order.
+func (c *Contract) memberNames() []string {
+	if c.shape == nil {
+		return slices.Concat([]string{"v"}, recordOrder(), []string{"truncated"})
+	}
+	names := make([]string, len(c.shape.members))
+	for i, m := range c.shape.members {
 		names[i] = m.name
 	}
 	return names
@@ -221,6 +225,7 @@ type draft struct {
 	e    *recourse.Error
 	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
 	open bool                     // words count as codes that the contract does not list
+	as   *entry                   // gives the kind in place of the code's own entry
 }
 
 func newDraft() *draft {

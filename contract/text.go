@@ -99,12 +99,15 @@ func (t textCodec) read(c *Contract, text string, d *draft) bool {
 	if len(d.e.Hints) == 0 && rest != "" {
 		d.e.Hints = split(rest, t.hints.between)
 	}
-	if !t.line.names("code") && !t.line.names("code.number") {
+	if !t.namesCode() {
 		return c.identify(line, d)
 	}
 	_, listed := c.byCode[d.e.Code]
 	return listed || c.open != nil && isCodeWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
 }
+
+// namesCode reports whether the line says the code.
+func (t textCodec) namesCode() bool { return t.line.names("code") || t.line.names("code.number") }
 
 // split takes a list of hints apart; empty ones are dropped.
 func split(list, between string) []string {

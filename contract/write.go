@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -55,7 +56,7 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 		if s.entry.rpc.data != nil {
 			answer.Data = s.entry.rpc.data.append(nil, s)
 		}
-	case call.Method == "tools/call" && call.Status == 0 && c.asResult(e.Kind):
+	case call.Method == methodToolsCall && call.Status == 0 && c.asResult(e.Kind):
 		answer.Result = s.result()
 	default:
 		answer.Surface, answer.Code, answer.Message = SurfaceRPC, RPCCode(e.Kind), s.message()
@@ -74,6 +75,11 @@ func (c *Contract) asResult(kind recourse.Kind) bool {
 		return c.UnknownTool == unknownToolResult
 	}
 	return kind.Class() != recourse.ClassProtocol
+}
+
+// resultKinds returns the kinds of which a failed tool call is a tool result.
+func (c *Contract) resultKinds() []recourse.Kind {
+	return slices.DeleteFunc(recourse.Kinds(), func(kind recourse.Kind) bool { return !c.asResult(kind) })
 }
 
 // The values of unknown_tool.
@@ -109,6 +115,9 @@ func RPCCode(kind recourse.Kind) int {
 		return -32603
 	}
 }
+
+// methodToolsCall is the JSON-RPC method of a tool call.
+const methodToolsCall = "tools/call"
 
 const problemType = "application/problem+json"
 
