@@ -88,8 +88,7 @@ func (x *exchange) attempt() (generation int, e *recourse.Error) {
 // refusal deals with an answer whose HTTP status is not 200.
 func (x *exchange) refusal(resp *http.Response) *recourse.Error {
 	if x.passesAuth(resp.StatusCode) {
-		x.passOn(resp)
-		x.recordRefusal(resp.StatusCode)
+		x.passAuth(resp)
 		return nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
@@ -114,6 +113,38 @@ func (x *exchange) refusal(resp *http.Response) *recourse.Error {
 // client's own credentials went on and were refused.
 func (x *exchange) passesAuth(status int) bool {
 	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && x.s.forwards("Authorization")
+}
+
+// passAuth tells the client that the server refused its credentials: status and
+// challenge are the server's own. So is a body that is no answer to a request or a
+// JSON-RPC error to it; any other is replaced by one, since the Go SDK ends its
+// session over a 4xx that holds none.
+func (x *exchange) passAuth(resp *http.Response) {
+	x.reason = "the client's own credentials were refused: that is between it and the server"
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+	e := x.s.reader.HTTP(resp.StatusCode, resp.Header, body).Error()
+	if e == nil {
+		e = recourse.FromStatus(x.s.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
+	}
+	if len(x.msg.ID) > 0 && !x.s.observes() && !x.isRefusal(body) {
+		x.copyHeader(resp.Header)
+		delete(x.w.Header(), "Content-Encoding")
+		x.refuse(resp.StatusCode, e)
+		return
+	}
+	x.begin(resp)
+	x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
+	x.record(e.WithEffect(x.effect(e)), "passed on as it came")
+}
+
+// isRefusal reports whether body is a JSON-RPC error that answers the request.
+func (x *exchange) isRefusal(body []byte) bool {
+	x.scan.Reset()
+	if _, err := x.scan.Write(body); err != nil || x.scan.Close() != nil {
+		return false
+	}
+	signs := x.scan.Signs()
+	return !signs.Error.IsZero() && signs.Message() == wire.Response && signs.ID.Equal(x.msg.ID)
 }
 
 // passOn sends an answer to the client as it is.
@@ -183,7 +214,8 @@ func (x *exchange) deliver() {
 // hand gives the server a message that has no answer of its own, once more when a
 // session had to be made anew for it.
 func (x *exchange) hand(method string, body *upstream.Body) {
-	for renewed := false; ; renewed = true {
+	renewed := false
+	for {
 		header := x.upstreamHeader()
 		switch method {
 		case http.MethodGet:
@@ -197,15 +229,28 @@ func (x *exchange) hand(method string, body *upstream.Body) {
 		}
 		generation := x.addSession(header)
 		e := x.handOver(method, header, body)
-		lost := x.lostSession(e)
+		if e == nil {
+			return
+		}
+		if x.lostSession(e) {
+			if method == http.MethodDelete { // it is over at the server as well
+				x.s.sessions.remove(x.session)
+				x.w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			if !renewed {
+				err := x.session.renew(x.ctx, x, generation)
+				if err == nil {
+					renewed = true
+					continue
+				}
+				e = recourse.From(err)
+			}
+		}
 		switch {
-		case e == nil:
-		case lost && method == http.MethodDelete: // it is over at the server as well
-			x.s.sessions.remove(x.session)
-			x.w.WriteHeader(http.StatusNoContent)
-		case lost && !renewed && x.session.renew(x.ctx, x, generation) == nil:
+		case method == http.MethodGet && x.holdStream(e):
 			continue
-		default:
+		case !x.started:
 			x.refuse(statusOf(e), e)
 		}
 		return
@@ -224,6 +269,9 @@ func (x *exchange) handOver(method string, header http.Header, body *upstream.Bo
 	switch {
 	case method == http.MethodGet && resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
 		x.passStream(resp) // that it ends is no failure: the client opens it again
+	case x.started: // a stream that is held open goes on or ends
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+		return x.s.readHTTP(resp.StatusCode, resp.Header, text).Error()
 	case resp.StatusCode == http.StatusMethodNotAllowed:
 		if resp.Header.Get("Allow") == "" {
 			resp.Header.Set("Allow", http.MethodPost)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -234,10 +235,51 @@ func (x *exchange) drainRest(resp *http.Response, reader *wire.EventReader) {
 	}
 }
 
+const (
+	// openTimeout is how long a client waits for its stream to be opened: some SDKs
+	// connect no sooner.
+	openTimeout = 5 * time.Second
+	// A stream that is held open asks for the server after holdFirst, then less and
+	// less often, but at least once in about holdMost.
+	holdFirst = 500 * time.Millisecond
+	holdMost  = 30 * time.Second
+)
+
 // stream passes the GET stream of a session on.
 func (x *exchange) stream() {
-	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
+	timeout := min(openTimeout, x.s.Timeout)
+	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), timeout, timeout, x.timedOut())
 	x.hand(http.MethodGet, nil)
+}
+
+// holdStream gives the client its stream although the server is away, and waits
+// for a while. A status that said so would end the whole session of a client that
+// uses the Go SDK, while calls can be answered. It reports false where another
+// attempt is of no use: the server does not want to give a stream, or the client
+// or the gateway has ended it.
+func (x *exchange) holdStream(e *recourse.Error) bool {
+	status := e.Upstream.Status
+	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
+		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
+	if !away || x.s.observes() || x.r.Context().Err() != nil {
+		return false
+	}
+	if !x.started {
+		ctx, cancel := context.WithCancel(x.r.Context())
+		release := context.AfterFunc(x.g.streams, cancel)
+		x.stop()
+		x.ctx, x.stop = ctx, func() { release(); cancel() }
+		x.hold = holdFirst
+		x.w.Header()["Content-Type"] = []string{wire.TypeEventStream}
+		x.w.Header()["Cache-Control"] = []string{"no-cache"}
+		x.started, x.eventStream = true, true
+		x.w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(x.w).Flush()
+		x.record(x.settle(e), "the server is away: the stream is held open")
+	}
+	wait := x.hold + rand.N(x.hold)/2
+	x.hold = min(2*x.hold, holdMost)
+	return pause(x.ctx, wait)
 }
 
 // passStream passes a stream without an end of its own on, until either side or

@@ -47,6 +47,8 @@ type exchange struct {
 	eventStream bool // and it is one
 	hurried     bool // the client has to take it in time
 
+	hold time.Duration // until a stream that is held open asks for the server again
+
 	scan   wire.Scanner
 	events wire.EventReader
 	window []byte // the part of an answer that is looked into
@@ -86,7 +88,7 @@ func (x *exchange) forget() {
 	x.ctx, x.deadline, x.stop = nil, nil, nil
 	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
 	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""
-	x.started, x.eventStream, x.hurried = false, false, false
+	x.started, x.eventStream, x.hurried, x.hold = false, false, false, 0
 	x.sent.Set(nil)
 	x.events.Reset(nil, 0)
 	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none

@@ -45,12 +45,6 @@ func (x *exchange) observeAnswer(text []byte, broken error) {
 	}
 }
 
-// recordRefusal writes the line of a 401 or 403 that is between client and server.
-func (x *exchange) recordRefusal(status int) {
-	e := recourse.FromStatus(x.s.Title, status).WithOrigin(recourse.OriginServer)
-	x.record(e.WithEffect(x.effect(e)), "passed on: the client's own credentials were refused")
-}
-
 func (x *exchange) log(message string, e *recourse.Error, note string) {
 	level := slog.LevelWarn
 	if e.Origin == recourse.OriginCaller {

@@ -134,13 +134,17 @@ func (x *exchange) readMessage() (status int, e *recourse.Error) {
 func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 	tooLarge := func() (int, *recourse.Error) {
 		x.w.Header().Set("Connection", "close") // the rest of the body is not read
+		x.msg.ID = x.firstID()
 		return http.StatusRequestEntityTooLarge, recourse.TooLarge(limit)
-	}
-	if x.r.ContentLength > limit {
-		return tooLarge()
 	}
 	control := http.NewResponseController(x.w)
 	_ = control.SetReadDeadline(x.start.Add(bodyTimeout)) // not every writer has one
+	if x.r.ContentLength > limit {
+		if x.r.Header.Get("Expect") == "" { // else the body has not been sent yet
+			x.body, _ = appendAll(x.body[:0], io.LimitReader(x.r.Body, firstPart), firstPart) // what there is, is enough
+		}
+		return tooLarge()
+	}
 	if n := int(x.r.ContentLength); n > cap(x.body) && n <= 64<<10 {
 		x.body = make([]byte, 0, n+1)
 	}
@@ -155,6 +159,22 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 	default:
 		return 0, nil
 	}
+}
+
+// firstPart is how much of a message that is too large is looked into.
+const firstPart = 1 << 10
+
+// firstID returns the id of a request of which only the beginning was read, where
+// it stands there, so that the client's program knows what was refused; the Go SDK
+// ends its session over a 4xx without one.
+func (x *exchange) firstID() wire.ID {
+	x.scan.Reset()
+	_, _ = x.scan.Write(x.body[:min(len(x.body), firstPart)]) // it is not the whole, and may be nothing
+	id := x.scan.Signs().ID
+	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return nil
+	}
+	return id.Clone()
 }
 
 var errOverLimit = errors.New("more than the limit")
