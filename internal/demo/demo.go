@@ -36,17 +36,19 @@ type scene struct {
 }
 
 var scenes = []scene{
-	{"A call that works.", "get_field", map[string]any{"field_id": "F-1"}},
-	{"Wrong arguments: one is missing, one has the wrong type.", "order_create", map[string]any{"amount": "lots"}},
-	{"A tool that does not exist.", "get_feild", map[string]any{"field_id": "F-1"}},
-	{"The server answers one 503; a moment later it would be well.", "get_field", map[string]any{"field_id": fieldFlaky}},
-	{"The server limits requests and says for how long.", "get_field", map[string]any{"field_id": fieldBusy}},
-	{"The tool raises an error full of secrets.", "get_field", map[string]any{"field_id": fieldBroken}},
-	{"A proxy answers with a web page and HTTP 200.", "get_field", map[string]any{"field_id": fieldHTML}},
-	{"The server was restarted and has lost its sessions.", "get_field", map[string]any{"field_id": fieldForgotten}},
-	{"A write whose answer never comes. Was the order created?", "order_create", map[string]any{"reference": orderSilent, "amount": 500}},
-	{"So the model asks, as it was told to.", "order_get", map[string]any{"reference": orderSilent}},
+	{"A call that works.", getField, field("F-1")},
+	{"Wrong arguments: one is missing, one has the wrong type.", orderCreate, map[string]any{"amount": "lots"}},
+	{"A tool that does not exist.", "get_feild", field("F-1")},
+	{"The server answers one 503; a moment later it would be well.", getField, field(fieldFlaky)},
+	{"The server limits requests and says for how long.", getField, field(fieldBusy)},
+	{"The tool raises an error full of secrets.", getField, field(fieldBroken)},
+	{"A proxy answers with a web page and HTTP 200.", getField, field(fieldHTML)},
+	{"The server was restarted and has lost its sessions.", getField, field(fieldForgotten)},
+	{"A write whose answer never comes. Was the order created?", orderCreate, map[string]any{"reference": orderSilent, "amount": 500}},
+	{"So the model asks, as it was told to.", orderGet, map[string]any{"reference": orderSilent}},
 }
+
+func field(id string) map[string]any { return map[string]any{"field_id": id} }
 
 // patience is how long the client waits without Recourse.
 const patience = 4 * time.Second
@@ -125,10 +127,10 @@ func play(ctx context.Context, w io.Writer, f *farm, direct, through string) err
 		}
 		printf(w, "\n%2d. %s\n    %s %s\n", i+1, s.title, s.tool, arguments)
 		for _, side := range []struct{ name, url string }{{"without", direct}, {"with", through}} {
-			if side.name == "without" && s.tool == "order_get" {
+			if side.name == "without" && s.tool == orderGet {
 				continue // without Recourse nobody has told the model to ask
 			}
-			if s.tool == "order_create" {
+			if s.tool == orderCreate {
 				f.forgetOrders()
 			}
 			saw, err := call(ctx, side.url, s)
@@ -148,7 +150,7 @@ func call(ctx context.Context, url string, s scene) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("connect to %s: %w", url, err)
 	}
-	defer session.Close() //nolint:errcheck // the calls are over
+	defer session.Close()
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	start := time.Now()
@@ -205,7 +207,8 @@ The gateway keeps serving. Connect a host to it, for example:
 or call it by hand:
 
     curl -s http://%[1]s/farm/mcp -H 'Content-Type: application/json' \
-      -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'
+      -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+           "capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'
 
 Every failure is one line of the log below. Ctrl-C ends it.
 

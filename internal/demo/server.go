@@ -27,6 +27,13 @@ type farm struct {
 	calls  map[string]int // by field
 }
 
+// The tools.
+const (
+	getField    = "get_field"
+	orderCreate = "order_create"
+	orderGet    = "order_get"
+)
+
 type fieldArgs struct {
 	FieldID string `json:"field_id" jsonschema:"the field's id, such as F-1"`
 }
@@ -44,9 +51,9 @@ func newFarm() *farm {
 	f := &farm{orders: map[string]int{}, calls: map[string]int{}}
 	f.server = mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mcp.AddTool(f.server, &mcp.Tool{Name: "get_field", Description: "Returns a field.", Annotations: reads}, f.getField)
-	mcp.AddTool(f.server, &mcp.Tool{Name: "order_create", Description: "Orders fertilizer."}, f.createOrder)
-	mcp.AddTool(f.server, &mcp.Tool{Name: "order_get", Description: "Returns an order.", Annotations: reads}, f.getOrder)
+	mcp.AddTool(f.server, &mcp.Tool{Name: getField, Description: "Returns a field.", Annotations: reads}, f.getField)
+	mcp.AddTool(f.server, &mcp.Tool{Name: orderCreate, Description: "Orders fertilizer."}, f.createOrder)
+	mcp.AddTool(f.server, &mcp.Tool{Name: orderGet, Description: "Returns an order.", Annotations: reads}, f.getOrder)
 	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return f.server },
 		&mcp.StreamableHTTPOptions{JSONResponse: true})
 	f.handler = f.trouble(inner)
@@ -131,7 +138,7 @@ func (f *farm) trouble(next http.Handler) http.Handler {
 			_, _ = io.WriteString(w, "<html><body><h1>Sign in to the guest network</h1></body></html>") // the client has gone
 		case arguments.FieldID == fieldForgotten && f.count(fieldForgotten) < 3: // once for each side
 			http.Error(w, "session not found", http.StatusNotFound)
-		case call.Params.Name == "order_create" && arguments.Reference == orderSilent:
+		case call.Params.Name == orderCreate && arguments.Reference == orderSilent:
 			f.mu.Lock()
 			f.orders[orderSilent]++
 			f.mu.Unlock()
