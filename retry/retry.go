@@ -114,12 +114,13 @@ func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.
 	}
 	wait := p.wait(e, attempt)
 	if wait >= left {
-		return Decision{Reason: fmt.Sprintf("the wait of %s is longer than the %s that are left", recourse.Wait(wait), recourse.Wait(max(left, 0)))}
+		return Decision{Reason: fmt.Sprintf("the wait of %s is longer than the %s that are left",
+			recourse.Wait(wait), recourse.Wait(max(left, 0)))}
 	}
-	return Decision{Repeat: true, Wait: wait, Reason: reason(e, nature)}
+	return Decision{Repeat: true, Wait: wait, Reason: reason(nature)}
 }
 
-func reason(e *recourse.Error, nature Nature) string {
+func reason(nature Nature) string {
 	if nature == Writes {
 		return "the call did not take effect"
 	}

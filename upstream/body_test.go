@@ -20,7 +20,7 @@ func TestBodyIsBusyWhileItIsSent(t *testing.T) {
 	t.Parallel()
 	const tooMuchForTheSocket = 32 << 20
 	read := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex()
 		w.WriteHeader(http.StatusBadRequest)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -77,9 +78,7 @@ func (h *HTTP) Name() string { return h.name }
 // ctx ended, else unreachable. It states recourse.EffectNone when no connection
 // was made, and no effect when the message may have arrived.
 func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body *Body) (*http.Response, error) {
-	for key, values := range h.header {
-		header[key] = values
-	}
+	maps.Copy(header, h.header)
 	r := (&http.Request{
 		Method: method, URL: h.url, Host: h.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -139,7 +138,7 @@ func (h *HTTP) Ask(ctx context.Context, header http.Header, body []byte, id wire
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	limited := &io.LimitedReader{R: resp.Body, N: limit + 1}
 	answer := &Answer{Status: resp.StatusCode, Header: resp.Header}
 	if resp.StatusCode != http.StatusOK {

@@ -14,8 +14,9 @@ type demoCommand struct {
 }
 
 // Help shows an example.
-func (demoCommand) Help() string {
-	return `Starts a real MCP server that fails in many ways, the gateway in front of it, and a real client that makes each call to both; prints what an agent sees, and keeps serving.
+func (*demoCommand) Help() string {
+	return `Starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
+		`that makes each call to both; prints what an agent sees, and keeps serving.
 
 Example:
 

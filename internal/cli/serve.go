@@ -18,14 +18,15 @@ import (
 
 // serveCommand runs the gateway.
 type serveCommand struct {
-	Config string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file; recourse.yaml unless said otherwise."`
+	Config string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
 	Listen string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
-	Log    config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"Form of the log, in place of the file's: text, json, or auto, which is text on a terminal."`
+	Log    config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 }
 
 // Help shows an example.
-func (serveCommand) Help() string {
-	return `The gateway serves each MCP server of the configuration at its path, /NAME/mcp unless it says otherwise, until SIGTERM or Ctrl-C; calls under way are answered first.
+func (*serveCommand) Help() string {
+	return `The gateway serves each MCP server of the configuration at its path, /NAME/mcp unless it says ` +
+		`otherwise, until SIGTERM or Ctrl-C; calls under way are answered first.
 
 Example:
 
@@ -63,11 +64,15 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	defer g.Close()
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
-		return &hintedError{fmt.Errorf("listen: %w", err), "choose another address with `listen` in the file or --listen; port 0 takes a free one"}
+		return &hintedError{
+			fmt.Errorf("listen: %w", err),
+			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
+		}
 	}
 	for _, s := range cfg.Servers {
-		log.LogAttrs(ctx, slog.LevelInfo, "serving", slog.String("server", s.Name), slog.String("title", s.Title),
-			slog.String("url", "http://"+ln.Addr().String()+s.Path), slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
+		log.LogAttrs(ctx, slog.LevelInfo, "serving",
+			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", "http://"+ln.Addr().String()+s.Path),
+			slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
 	}
 	if err := g.Serve(ctx, ln, grace); err != nil {
 		return err
