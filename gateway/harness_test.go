@@ -57,19 +57,25 @@ func start(tb testing.TB, serverURL string, entry ...string) *front {
 
 func startConfig(tb testing.TB, yaml string) *front {
 	tb.Helper()
+	g, log := newGateway(tb, yaml)
+	return &front{log: log, url: testkit.Serve(tb, g) + "/farm/mcp"}
+}
+
+// newGateway returns a gateway that is closed when the test ends, and its log.
+func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
+	tb.Helper()
 	set := contract.Builtin()
 	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &front{log: &logBuffer{}}
-	g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(f.log, nil)))
+	log := &logBuffer{}
+	g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(g.Close) // after the listener's: it was registered earlier
-	f.url = testkit.Serve(tb, g) + "/farm/mcp"
-	return f
+	tb.Cleanup(g.Close)
+	return g, log
 }
 
 // client returns a client of the gateway; of the old era with an open session.

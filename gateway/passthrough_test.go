@@ -2,14 +2,12 @@ package gateway_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -431,114 +429,6 @@ func TestRequestIDs(t *testing.T) {
 		got, sent := a.Header.Values("X-Request-Id"), calls[len(calls)-1].Header.Get("X-Request-Id")
 		if len(got) != 1 || got[0] != sent || (got[0] == given) != taken || got[0] == "" {
 			t.Errorf("given %q: the client got %q, the server %q", given, got, sent)
-		}
-	}
-}
-
-// The connection of an answer serves the next call, whatever the form of the answer.
-func TestConnectionsAreKept(t *testing.T) {
-	t.Parallel()
-	for _, contentType := range []string{"application/json", "text/event-stream"} {
-		t.Run(contentType, func(t *testing.T) {
-			t.Parallel()
-			var mu sync.Mutex
-			from := map[string]bool{}
-			url := answering(t, func(w http.ResponseWriter, r *http.Request, id string) {
-				mu.Lock()
-				from[r.RemoteAddr] = true
-				mu.Unlock()
-				w.Header().Set("Content-Type", contentType)
-				message := `{"jsonrpc":"2.0","id":` + id + `,"result":{}}`
-				if contentType == "text/event-stream" {
-					message = "data: " + message + "\n\n"
-					defer func() { _, _ = io.WriteString(w, ": the end\n\n") }()
-				}
-				_, _ = io.WriteString(w, message)
-				_ = http.NewResponseController(w).Flush()
-			})
-			client := start(t, url).client(t, testkit.NewEra)
-			for range 10 {
-				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
-					t.Fatalf("%v %+v", err, a)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if len(from) != 1 {
-				t.Errorf("10 calls took %d connections", len(from))
-			}
-		})
-	}
-}
-
-// That a client has gone is passed on, by the only means that there is: in the new era
-// that cancels the call, in the old the server goes on, as it would without a gateway.
-func TestClientGoes(t *testing.T) {
-	t.Parallel()
-	for _, era := range eras {
-		t.Run(era.String(), func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
-			f := start(t, srv.URL(), "timeout: 20s")
-			client := f.client(t, era)
-			srv.Next(testkit.OrderCreate, testkit.Hang())
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-1","amount":1}`) // it is cancelled
-			}()
-			if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.OrderCreate) == 1 }); err != nil {
-				t.Fatal(err)
-			}
-			cancel()
-			<-done
-			if err := srv.Await(t.Context(), func() bool { return srv.Cancellations(testkit.OrderCreate) == 1 }); err != nil {
-				t.Fatal(err)
-			}
-			f.await(t, func(lines []logLine) bool {
-				return len(lines) == 1 && lines[0].Kind == "cancelled" && lines[0].Effect == "unknown"
-			})
-			if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
-				t.Errorf("the next call: %v %+v", err, a)
-			}
-		})
-	}
-}
-
-// A client of the old era cancels by a notification.
-func TestCancelledNotification(t *testing.T) {
-	t.Parallel()
-	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.OldEra)
-	srv.Next(testkit.GetField, testkit.Hang())
-	answers := make(chan *testkit.Answer, 1)
-	go func() {
-		a, _ := client.Call(context.Background(), testkit.GetField, `{"field_id":"F-1"}`) // whatever it is
-		answers <- a
-	}()
-	if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.GetField) == 1 }); err != nil {
-		t.Fatal(err)
-	}
-	id := srv.Calls(testkit.GetField)[0].ID
-	if _, err := client.Notify(t.Context(), "notifications/cancelled", `{"requestId":`+string(id)+`}`); err != nil {
-		t.Fatal(err)
-	}
-	<-answers
-	if got := srv.Attempts(testkit.GetField); got != 1 || srv.Cancellations(testkit.GetField) != 1 {
-		t.Errorf("%d attempts, %d cancelled", got, srv.Cancellations(testkit.GetField))
-	}
-}
-
-// Where there is no GET stream and no session to end.
-func TestMethodsThatAreNotServed(t *testing.T) {
-	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
-	client := start(t, srv.URL()).client(t, testkit.NewEra)
-	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
-		a, err := client.Send(t.Context(), method, nil, nil)
-		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {
-			t.Errorf("%s: %v %+v", method, err, a)
 		}
 	}
 }

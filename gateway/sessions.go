@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"container/list"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,6 +22,9 @@ const (
 	sessionIdle = 24 * time.Hour
 	// maxSessions bounds the sessions of a server; the one idle longest goes first.
 	maxSessions = 100_000
+	// maxOpening bounds the initialize request that is kept for a session; one that
+	// was opened with a larger one cannot be made anew.
+	maxOpening = 16 << 10
 	// maxInitialize bounds the answer to initialize that is read for a session.
 	maxInitialize = 1 << 20
 	// renewTimeout bounds the renewing of a session at the server.
@@ -52,7 +56,7 @@ type session struct {
 	open     []byte      // the client's initialize request
 	openID   wire.ID     // its id
 	header   http.Header // with which it was sent
-	lastUsed time.Time   // guarded by sessions.mu
+	lastUsed time.Time   // guarded by sessions.mu, as its place among the others is
 
 	mu         sync.Mutex
 	upstream   string // the server's id of the session
@@ -66,13 +70,13 @@ type sessions struct {
 	g *Gateway
 	s *server
 
-	mu      sync.Mutex
-	byID    map[string]*session
-	sweptAt time.Time
+	mu    sync.Mutex
+	byID  map[string]*list.Element
+	byUse *list.List // of *session, the one used last in front
 }
 
 func (t *sessions) init(g *Gateway, s *server) {
-	t.g, t.s, t.byID = g, s, map[string]*session{}
+	t.g, t.s, t.byID, t.byUse = g, s, map[string]*list.Element{}, list.New()
 }
 
 // add makes a session of an initialize request that the server has answered with
@@ -80,13 +84,15 @@ func (t *sessions) init(g *Gateway, s *server) {
 func (t *sessions) add(x *exchange, upstream string) *session {
 	s := &session{
 		id: rand.Text(), of: x.credentials(), upstream: upstream,
-		open: bytes.Clone(x.body), openID: x.msg.ID.Clone(), header: x.upstreamHeader(),
+	}
+	if len(x.body) <= maxOpening {
+		s.open, s.openID, s.header = bytes.Clone(x.body), x.msg.ID.Clone(), x.upstreamHeader()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.lastUsed = time.Now()
-	t.sweep(s.lastUsed)
-	t.byID[s.id] = s
+	t.trim(s.lastUsed)
+	t.byID[s.id] = t.byUse.PushFront(s)
 	return s
 }
 
@@ -95,39 +101,37 @@ func (t *sessions) add(x *exchange, upstream string) *session {
 func (t *sessions) find(id string, of credentials) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.byID[id]
-	if s == nil || s.of != of {
+	at := t.byID[id]
+	if at == nil {
+		return nil
+	}
+	s, _ := at.Value.(*session)
+	if s.of != of {
 		return nil
 	}
 	s.lastUsed = time.Now()
+	t.byUse.MoveToFront(at)
 	return s
 }
 
 func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.byID, s.id)
+	if at := t.byID[s.id]; at != nil {
+		t.byUse.Remove(at)
+		delete(t.byID, s.id)
+	}
 }
 
-// sweep drops what has been idle too long, now and then, and makes room.
-func (t *sessions) sweep(now time.Time) {
-	full := len(t.byID) >= maxSessions
-	if !full && now.Sub(t.sweptAt) < sessionIdle/24 {
-		return
-	}
-	t.sweptAt = now
-	var oldest *session
-	for id, s := range t.byID {
-		if now.Sub(s.lastUsed) > sessionIdle {
-			delete(t.byID, id)
-			continue
+// trim drops what has been idle too long, and makes room for one more.
+func (t *sessions) trim(now time.Time) {
+	for at := t.byUse.Back(); at != nil; at = t.byUse.Back() {
+		s, _ := at.Value.(*session)
+		if now.Sub(s.lastUsed) <= sessionIdle && len(t.byID) < maxSessions {
+			return
 		}
-		if oldest == nil || s.lastUsed.Before(oldest.lastUsed) {
-			oldest = s
-		}
-	}
-	if len(t.byID) >= maxSessions {
-		delete(t.byID, oldest.id)
+		t.byUse.Remove(at)
+		delete(t.byID, s.id)
 	}
 }
 
@@ -182,6 +186,9 @@ var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}
 
 // reopen sends the client's own initialize once more, and what follows it.
 func (s *session) reopen(ctx context.Context, up *server) (string, error) {
+	if s.open == nil {
+		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)
+	}
 	answer, err := up.up.Ask(ctx, s.header.Clone(), s.open, s.openID, maxInitialize)
 	if err != nil {
 		return "", err

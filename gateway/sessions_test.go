@@ -1,0 +1,388 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// wantUnknownSession checks the problem document by which a client learns that it has
+// to open another session.
+func wantUnknownSession(t *testing.T, a *testkit.Answer) {
+	t.Helper()
+	var problem struct {
+		Type    string `json:"type"`
+		Title   string `json:"title"`
+		Status  int    `json:"status"`
+		Detail  string `json:"detail"`
+		JSONRPC string `json:"jsonrpc"`
+	}
+	err := json.Unmarshal(a.Body, &problem)
+	if a.Status != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" || err != nil ||
+		problem.Type != "about:blank" || problem.Title != "Not Found" || problem.Status != 404 || problem.Detail == "" || problem.JSONRPC != "" {
+		t.Errorf("HTTP %d %s %s, want the problem document of an unknown session", a.Status, a.Header.Get("Content-Type"), a.Body)
+	}
+}
+
+func TestUnknownSession(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	known := client.Session
+	if _, err := client.Delete(t.Context()); err != nil || srv.Sessions() != 0 {
+		t.Fatalf("the session was not ended: %v", err)
+	}
+	for _, session := range []string{known, "nope", strings.Repeat("x", 5000)} {
+		client.Session = session
+		calls := []func() (*testkit.Answer, error){
+			func() (*testkit.Answer, error) { return client.Call(t.Context(), testkit.Echo, `{"message":"m"}`) },
+			func() (*testkit.Answer, error) { return client.Notify(t.Context(), "notifications/x", "") },
+			func() (*testkit.Answer, error) { return client.Delete(t.Context()) },
+			func() (*testkit.Answer, error) { return client.Send(t.Context(), http.MethodGet, nil, nil) },
+		}
+		for _, call := range calls {
+			a, err := call()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantUnknownSession(t, a)
+		}
+	}
+	if srv.Attempts(testkit.Echo) != 0 {
+		t.Error("the server has seen a call of an unknown session")
+	}
+}
+
+// A session belongs to the credentials that it was opened with.
+func TestSessionOfOtherCredentials(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "forward: [authorization]")
+	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	client.Header = http.Header{"Authorization": {"Bearer alice"}}
+	initialize(t, client)
+	thief := client.Clone(t)
+	thief.Session = client.Session
+	for _, credentials := range [][]string{{"Bearer mallory"}, {}, {"Bearer alice", "Bearer mallory"}} {
+		thief.Header = http.Header{"Authorization": credentials}
+		a, err := thief.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantUnknownSession(t, a)
+	}
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Errorf("the owner: %v %+v", err, a)
+	}
+}
+
+// A forgetful server of the old era has one session at a time, and refuses all others in
+// its own words.
+type forgetful struct {
+	refuse func(w http.ResponseWriter)
+
+	session      atomic.Int64
+	initialized  atomic.Int64
+	notified     atomic.Int64
+	calls, known sync.Map
+}
+
+func (s *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var msg struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || json.Unmarshal(body, &msg) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	id := fmt.Sprintf("session-%d", s.session.Load())
+	switch {
+	case msg.Method == "initialize":
+		s.initialized.Add(1)
+		w.Header().Set("Mcp-Session-Id", id)
+	case r.Header.Get("Mcp-Session-Id") != id:
+		s.refuse(w)
+		return
+	case msg.Method == "notifications/initialized":
+		s.notified.Add(1)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case msg.Method == "tools/call":
+		s.calls.Store(string(msg.ID), true)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","tools":[],"content":[],"capabilities":{}}}`, msg.ID)
+}
+
+// However a server says that it has lost the session, one initialization serves all who
+// wait, and the calls are made again, writes included.
+func TestLostSession(t *testing.T) {
+	t.Parallel()
+	rpc := func(status int, code int, text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":%d,"message":%q},"id":null}`, code, text)
+		}
+	}
+	plain := func(status int, text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { http.Error(w, text, status) }
+	}
+	for name, refuse := range map[string]func(http.ResponseWriter){
+		"404 of the Go SDK":               plain(http.StatusNotFound, "session not found"),
+		"404 of mcp-go":                   plain(http.StatusNotFound, "Session terminated"),
+		"404 of the TypeScript SDK":       rpc(http.StatusNotFound, -32001, "Session not found"),
+		"400 of the TypeScript examples":  rpc(http.StatusBadRequest, -32000, "Bad Request: No valid session ID provided"),
+		"400 of an uninitialized server":  rpc(http.StatusBadRequest, -32000, "Bad Request: Server not initialized"),
+		"404 of the Python SDK":           rpc(http.StatusNotFound, -32600, "Session not found"),
+		"404 without a word":              func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
+		"404 of a page":                   plain(http.StatusNotFound, "<h1>404</h1>"),
+		"404 with a JSON-RPC code of old": rpc(http.StatusNotFound, -32000, "whatever"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := &forgetful{refuse: refuse}
+			client := start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").client(t, testkit.OldEra)
+			if a, err := client.Call(t.Context(), "any", `{}`); err != nil || a.Message == nil || a.Message.Error == nil {
+				t.Fatalf("a tool that is in no list: %v %+v", err, a)
+			}
+			srv.session.Add(1) // the server forgets
+			var wg sync.WaitGroup
+			for range 32 {
+				wg.Go(func() {
+					a, err := client.Request(t.Context(), "x/write", `{}`)
+					if err != nil || !succeeded(a) {
+						t.Errorf("%v %+v", err, a)
+					}
+				})
+			}
+			wg.Wait()
+			if got := srv.initialized.Load(); got != 2 {
+				t.Errorf("the session was opened %d times, want 2", got)
+			}
+			if got := srv.notified.Load(); got != 2 {
+				t.Errorf("the server was told %d times that the client is initialized, want 2", got)
+			}
+			srv.session.Add(1) // and again
+			if a, err := client.Notify(t.Context(), "notifications/x", ""); err != nil || a.Status/100 != 2 {
+				t.Errorf("a notification: %v %+v", err, a)
+			}
+			if got := srv.initialized.Load(); got != 3 {
+				t.Errorf("the session was opened %d times, want 3", got)
+			}
+		})
+	}
+}
+
+// Reads and writes of many callers survive a restart between calls.
+func TestRestartBetweenCalls(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.OldEra)
+	if err := srv.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			tool, arguments := testkit.GetField, `{"field_id":"F-1"}`
+			if i%2 == 0 {
+				tool, arguments = testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i)
+			}
+			if a, err := client.Call(t.Context(), tool, arguments); err != nil || !succeeded(a) {
+				t.Errorf("%v %s", err, a.Body)
+			}
+		})
+	}
+	wg.Wait()
+	if got := srv.Messages("initialize"); got != 2 {
+		t.Errorf("initialize was sent %d times, want 2", got)
+	}
+	for i := 0; i < 32; i += 2 {
+		if got := srv.Orders(fmt.Sprintf("A-%d", i)); got != 1 {
+			t.Errorf("order A-%d was created %d times", i, got)
+		}
+	}
+}
+
+// A restart during a call: a read is made again in a new session; of a write it is not
+// known whether it was done, and it is not made again.
+func TestRestartDuringCall(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.OldEra)
+	srv.Next(testkit.GetField, testkit.RestartDuring())
+	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
+		t.Errorf("a tool that nothing is known of: %s %s", e.Kind, e.Effect)
+	}
+
+	srv = testkit.NewServer(t)
+	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, testkit.OldEra)
+	srv.Next(testkit.GetField, testkit.RestartDuring())
+	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+		t.Errorf("read: %v %s", err, a.Body)
+	}
+	srv.Next(testkit.OrderCreate, testkit.RestartDuring())
+	a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown || e.Origin != recourse.OriginGateway {
+		t.Errorf("write: %s of %s, effect %s", e.Kind, e.Origin, e.Effect)
+	}
+	if srv.Attempts(testkit.OrderCreate) != 1 || srv.Orders("A-1") != 1 {
+		t.Errorf("write: %d attempts, %d orders", srv.Attempts(testkit.OrderCreate), srv.Orders("A-1"))
+	}
+	if err := srv.Await(t.Context(), func() bool { return srv.Restarts() == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-2","amount":1}`); err != nil || !succeeded(a) {
+		t.Errorf("the next write: %v %s", err, a.Body)
+	}
+}
+
+// When the session cannot be opened again, the call has certainly done nothing; and the
+// next one tries again.
+func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		fault testkit.Fault
+		kind  recourse.Kind
+	}{
+		{"503", testkit.Status(http.StatusServiceUnavailable, testkit.Plain), recourse.KindUnavailable},
+		{"401", testkit.Unauthorized(), recourse.KindUnauthenticated},
+		{"hang", testkit.Hang(), recourse.KindTimeout},
+		{"reset", testkit.ResetBeforeAnswer(), recourse.KindUnreachable},
+		{"HTML", testkit.HTMLWith200(), recourse.KindBadResponse},
+		{"wrong id", testkit.WrongID(testkit.JSON), recourse.KindBadResponse},
+		{"JSON-RPC error", testkit.RPCError("no", -32603, "no", ""), recourse.KindBadResponse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL()).client(t, testkit.OldEra)
+			srv.ForgetSessions()
+			srv.Always("initialize", c.fault)
+			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Took > deadline+slack {
+				t.Errorf("answered after %v", a.Took)
+			}
+			if e := recordOf(t, a); e.Kind != c.kind || e.Effect != recourse.EffectNone {
+				t.Errorf("%s, effect %s: %s", e.Kind, e.Effect, a.Body)
+			}
+			if srv.Executions(testkit.OrderCreate) != 0 {
+				t.Error("the tool has run")
+			}
+			srv.Behave()
+			a, err = client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-1","amount":1}`)
+			if err != nil || !succeeded(a) || srv.Orders("A-1") != 1 {
+				t.Errorf("the next call: %v %s", err, a.Body)
+			}
+		})
+	}
+}
+
+// A stream that is opened in a lost session is opened in a new one, from its beginning.
+func TestLostSessionOfGetStream(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	srv.ForgetSessions()
+	stream, err := client.Listen(t.Context(), "17")
+	if err != nil || stream.Status != http.StatusOK {
+		t.Fatalf("%v %+v", err, stream)
+	}
+	defer stream.Close()
+	var gets []string
+	for _, r := range srv.Requests() {
+		if r.Method == http.MethodGet {
+			gets = append(gets, r.Header.Get("Last-Event-Id"))
+		}
+	}
+	if len(gets) != 2 || gets[0] != "17" || gets[1] != "" {
+		t.Errorf("GET was sent with Last-Event-ID %q", gets)
+	}
+}
+
+// A server whose clients have no sessions, and one that wants a session of a client that
+// has none.
+func TestNoSession(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithoutSessions())
+	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	if client.Session != "" {
+		t.Errorf("session %q", client.Session)
+	}
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Errorf("%v %s", err, a.Body)
+	}
+
+	srv = testkit.NewServer(t)
+	client = testkit.NewClient(t, start(t, srv.URL()).url, testkit.OldEra)
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUnknownSession(t, a)
+}
+
+// A session that nobody has used for a day is forgotten.
+func TestIdleSession(t *testing.T) { //nolint:paralleltest // synctest has a clock of its own
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // nothing of it is left to wait for
+		w.Header().Set("Mcp-Session-Id", "one")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	}))
+	defer upstream.Close()
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n")
+		send := func(session, method string) *http.Response {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp",
+				strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+			r.Header.Set("Content-Type", "application/json")
+			if session != "" {
+				r.Header.Set("Mcp-Session-Id", session)
+			}
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			return w.Result()
+		}
+		idle, used := send("", "initialize").Header.Get("Mcp-Session-Id"), send("", "initialize").Header.Get("Mcp-Session-Id")
+		for range 3 {
+			time.Sleep(23 * time.Hour)
+			if got := send(used, "ping").StatusCode; got != http.StatusOK {
+				t.Errorf("HTTP %d for a session in use", got)
+			}
+		}
+		send("", "initialize")
+		if got := send(idle, "ping").StatusCode; got != http.StatusNotFound {
+			t.Errorf("HTTP %d for a session that was idle for 69 hours", got)
+		}
+		if got := send(used, "ping").StatusCode; got != http.StatusOK {
+			t.Errorf("HTTP %d for a session in use", got)
+		}
+	})
+}
