@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// results are what was measured. What was left out is missing, or not a number.
+type results struct {
+	comparisons []*comparison
+	growth      float64 // bytes
+	session     float64 // bytes
+	unavailable float64 // attempts
+	refused     float64 // attempts
+	translation cost
+	classify    cost
+}
+
+func nothingMeasured() *results {
+	none := math.NaN()
+	return &results{
+		growth: none, session: none, unavailable: none, refused: none,
+		translation: cost{none, none, none}, classify: cost{none, none, none},
+	}
+}
+
+// at returns what f says of the comparison in a setting, or not a number where it was left out.
+func (r *results) at(s setting, f func(*comparison) float64) float64 {
+	for _, c := range r.comparisons {
+		if c.setting == s {
+			return f(c)
+		}
+	}
+	return math.NaN()
+}
+
+// most returns the largest of what f says of all comparisons, or not a number where there is none.
+func (r *results) most(f func(*comparison) float64) float64 {
+	value := math.NaN()
+	for _, c := range r.comparisons {
+		if now := f(c); math.IsNaN(value) || now > value {
+			value = now
+		}
+	}
+	return value
+}
+
+// A budget is the most that a value may be, or the least that it has to be.
+type budget struct {
+	what    string
+	least   bool
+	limit   float64 // in unit
+	unit    string
+	slack   float64 // by which part of limit the value may miss it
+	measure func(*results) float64
+}
+
+const (
+	// noise is the slack of a ratio of times: no machine is quiet.
+	noise = 0.15
+	// exactly is the slack of what is counted.
+	exactly = 0
+)
+
+// machine is the slack of a time, which is shown, but depends on the machine.
+var machine = math.Inf(1)
+
+const (
+	kilobyte    = 1 << 10
+	megabyte    = 1 << 20
+	microsecond = 1e3
+)
+
+var (
+	one  = setting{pathJSON, 1000, 1}
+	many = setting{pathJSON, 1000, 32}
+)
+
+func throughput(s setting, base int) func(*results) float64 {
+	return func(r *results) float64 {
+		return r.at(s, func(c *comparison) float64 { return c.throughput(gated, base) })
+	}
+}
+
+// budgets are what the gateway promises.
+var budgets = []budget{
+	{"throughput, 1 KB, 1 caller, against a ReverseProxy", true, 1, "x", noise, throughput(one, bare)},
+	{"throughput, 1 KB, 32 callers, against a ReverseProxy", true, 1, "x", noise, throughput(many, bare)},
+	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 0.8, "x", noise, throughput(one, pooled)},
+	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 0.8, "x", noise, throughput(many, pooled)},
+	{"added p50, 1 KB, 1 caller, against a ReverseProxy", false, 1, "x", noise, func(r *results) float64 {
+		return r.at(one, func(c *comparison) float64 { return c.latency(gated, bare) })
+	}},
+	{"garbage a call, most of all settings", false, 20, "KB", exactly, func(r *results) float64 {
+		return r.most(func(c *comparison) float64 { return c.garbage(gated) }) / kilobyte
+	}},
+	{"result of 50 MB, growth of memory", false, 8, "MB", exactly, func(r *results) float64 { return r.growth / megabyte }},
+	{"idle session", false, 20, "KB", exactly, func(r *results) float64 { return r.session / kilobyte }},
+	{"server answers 503, attempts of 1000 calls", false, 1.2*outageCalls + 10, "", exactly, func(r *results) float64 {
+		return r.unavailable
+	}},
+	{"server refuses, attempts of 1000 calls", false, 1.2*outageCalls + 10, "", exactly, func(r *results) float64 { return r.refused }},
+	{"failure written or read", false, 30, "us", machine, func(r *results) float64 { return r.translation.time / microsecond }},
+	{"failure written or read, garbage", false, 12, "KB", exactly, func(r *results) float64 { return r.translation.bytes / kilobyte }},
+	{"success of 1 KB classified", false, 1.5, "us", machine, func(r *results) float64 { return r.classify.time / microsecond }},
+	{"success of 1 KB classified, allocations", false, 0, "", exactly, func(r *results) float64 { return r.classify.allocs }},
+}
+
+// verdict says whether value keeps the budget, and whether it misses it by more than its slack.
+func (b *budget) verdict(value float64) (word string, missed bool) {
+	over := value - b.limit
+	if b.least {
+		over = -over
+	}
+	if over <= 0 {
+		return "kept", false
+	}
+	word = "missed"
+	if b.limit > 0 {
+		word = fmt.Sprintf("missed by %.1f %%", 100*over/b.limit)
+	}
+	switch {
+	case over > b.slack*b.limit:
+		return strings.ToUpper(word), true
+	case b.slack == machine:
+		return word + " on this machine", false
+	default:
+		return fmt.Sprintf("%s, within %.0f %%", word, 100*b.slack), false
+	}
+}
+
+// A missedError names the budgets that were missed.
+type missedError []string
+
+func (e missedError) Error() string { return "missed: " + strings.Join(e, "; ") }
+
+// printBudgets prints every budget beside what was measured. The error is a missedError if any is missed.
+func printBudgets(out io.Writer, r *results) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "budget\tlimit\tmeasured\t\n")
+	var missed missedError
+	for _, b := range budgets {
+		value := b.measure(r)
+		if math.IsNaN(value) {
+			continue
+		}
+		word, isMissed := b.verdict(value)
+		if isMissed {
+			missed = append(missed, b.what)
+		}
+		bound := "at most"
+		if b.least {
+			bound = "at least"
+		}
+		fmt.Fprintf(table, "%s\t%s %s\t%s\t%s\n", b.what, bound, quantity(b.limit, b.unit), quantity(value, b.unit), word)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(missed) > 0 {
+		return missed
+	}
+	return nil
+}
+
+func quantity(value float64, unit string) string {
+	switch unit {
+	case "x":
+		return fmt.Sprintf("%.2f x", value)
+	case "":
+		return fmt.Sprintf("%.0f", value)
+	default:
+		return fmt.Sprintf("%.1f %s", value, unit)
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// echoLine is what the text of a message repeats: 50 bytes, with escapes and digits in it as tools write them.
+const echoLine = `Field 17 north: 4.2 ha, \"wheat\", sown in April\n`
+
+// echoText returns text of size bytes, a multiple of those of echoLine, as it is spelled in JSON.
+func echoText(size int) string { return strings.Repeat(echoLine, size/len(echoLine)) }
+
+// firstID has as many digits as every id after it, so that a request can be changed in place.
+const firstID = 1_000_000_000
+
+// A caller calls echo, one call after the other, in a session of its own over a connection of its own.
+type caller struct {
+	client  *client
+	request []byte
+	idAt    int // the place of the id in request
+	want    []byte
+	wantAt  int // the place of the id in want
+	id      int64
+}
+
+// newCaller opens a session at path and prepares calls with text.
+func newCaller(ctx context.Context, address, path, text string) (*caller, error) {
+	conn, err := dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	session, err := conn.open(address, path)
+	if err != nil {
+		conn.close()
+		return nil, err
+	}
+	id := strconv.Itoa(firstID)
+	c := &caller{client: conn, id: firstID}
+	c.request = post(address, path, session,
+		opening+id+`,"method":"tools/call","params":{"name":"echo","arguments":{"message":"`+text+`"}}}`)
+	c.want = append(appendOpening(nil, []byte(id)), text+closing...)
+	if path == pathEvents {
+		c.want = slices.Concat([]byte(eventOpening), c.want, []byte(eventClosing))
+	}
+	c.idAt, c.wantAt = bytes.Index(c.request, []byte(id)), bytes.Index(c.want, []byte(id))
+	return c, nil
+}
+
+// call makes one call and returns the answer, whatever it is.
+func (c *caller) call() (answer, error) {
+	c.id++
+	strconv.AppendInt(c.request[:c.idAt], c.id, 10)
+	return c.client.do(c.request)
+}
+
+// echo makes one call that has to be answered with what was sent.
+func (c *caller) echo() error {
+	a, err := c.call()
+	if err != nil {
+		return err
+	}
+	strconv.AppendInt(c.want[:c.wantAt], c.id, 10)
+	if a.status != http.StatusOK || !bytes.Equal(a.body, c.want) {
+		return fmt.Errorf("HTTP %d with %.300q instead of %.300q", a.status, a.body, c.want)
+	}
+	return nil
+}
+
+// callers are callers that call at the same time.
+type callers []*caller
+
+// newCallers opens n sessions.
+func newCallers(ctx context.Context, n int, address, path, text string) (callers, error) {
+	var all callers
+	for range n {
+		c, err := newCaller(ctx, address, path, text)
+		if err != nil {
+			all.close()
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func (all callers) close() {
+	for _, c := range all {
+		c.client.close()
+	}
+}
+
+// each runs f for every caller at the same time and waits for all. After d and some patience a call that has no answer
+// fails.
+func (all callers) each(d time.Duration, f func(i int, c *caller) error) error {
+	errs := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, c := range all {
+		if errs[i] = c.client.expect(d); errs[i] != nil {
+			continue
+		}
+		running.Go(func() { errs[i] = f(i, c) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// A load is what callers achieved in a time.
+type load struct {
+	calls    int
+	rate     float64       // calls a second
+	p50, p99 time.Duration // of a call's duration
+}
+
+// echo lets all of them call for about d.
+func (all callers) echo(ctx context.Context, d time.Duration) (load, error) {
+	times := make([][]time.Duration, len(all))
+	start := time.Now()
+	err := all.each(d, func(i int, c *caller) error {
+		for before := start; before.Sub(start) < d; {
+			if err := c.echo(); err != nil {
+				return err
+			}
+			now := time.Now()
+			times[i] = append(times[i], now.Sub(before))
+			before = now
+		}
+		return ctx.Err()
+	})
+	elapsed := time.Since(start)
+	if err != nil {
+		return load{}, err
+	}
+	sorted := slices.Concat(times...)
+	slices.Sort(sorted)
+	return load{
+		calls: len(sorted), rate: float64(len(sorted)) / elapsed.Seconds(),
+		p50: sorted[len(sorted)/2], p99: sorted[len(sorted)*99/100],
+	}, nil
+}

@@ -1,0 +1,206 @@
+// Command bench measures what the gateway costs, and fails when that is more than it may. Run it with `make bench`, or
+//
+//	go run ./internal/bench [-benchtime 400ms] [-rounds 5] [-run REGEXP] [-profile DIR]
+//
+// # What is compared
+//
+// An MCP tools/call of a tool that returns its argument, in a session of protocol version 2025-11-25, over loopback:
+// directly to the server; through a bare httputil.ReverseProxy; through one with a BufferPool; and through the gateway
+// with everything on that it has, among it the check of the arguments against the tool's inputSchema. Server, proxies and
+// gateway are processes of their own, started from this program. The proxies and the gateway have transports that are
+// tuned alike. Server and callers are as lean as they can be, so that what stands between them decides; every answer is
+// compared with what it has to be.
+//
+// Each round measures every variant for the benchtime, after a fifth of it to warm up, and begins with another one. Each
+// figure is the median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The
+// figures depend on the machine and on what else it does; the ratios are what matters.
+//
+// # The gateway's process
+//
+// It runs the command `recourse serve` on a configuration file, the very code of the program. Beside it one goroutine
+// waits for questions on standard input and answers with the runtime's metrics, so that the product contains nothing for
+// this program's sake.
+//
+// # What is measured besides
+//
+// A fresh gateway passes results of 50 MB on while its memory is watched, holds a thousand idle sessions, and is called
+// a thousand times while a server is out. The server counts the attempts that arrive; where there is none that could
+// count, the gateway's log does. Failures are written and read in every built-in contract.
+//
+// # What fails
+//
+// The budgets stand in budget.go. The program exits with 1 and names them when a ratio of times misses its budget by over
+// 15 %, or something that is counted misses it at all. Times that depend on the machine are shown only.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"time"
+)
+
+func main() {
+	var err error
+	if r := role(os.Getenv(envRole)); r != "" {
+		err = runRole(r, os.Args[1:])
+	} else {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err = run(ctx, os.Args[1:], os.Stdout)
+		stop()
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench: error:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the program is started with.
+type options struct {
+	benchtime time.Duration
+	rounds    int
+	run       *regexp.Regexp
+	profile   string
+}
+
+func parse(args []string) (*options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.DurationVar(&o.benchtime, "benchtime", 400*time.Millisecond, "how long a variant is measured in a round")
+	flags.IntVar(&o.rounds, "rounds", 5, "how many rounds")
+	names := "what to measure: a `regexp` for json|events/SIZE/CALLERS, growth, session, outage, failure"
+	flags.Func("run", names, func(s string) (err error) {
+		o.run, err = regexp.Compile(s)
+		return err
+	})
+	flags.StringVar(&o.profile, "profile", "", "`directory` for the gateway's cpu.pprof and allocs.pprof")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if o.benchtime <= 0 || o.rounds < 1 || flags.NArg() > 0 {
+		return nil, errors.New("benchtime and rounds must be positive, and there are no arguments")
+	}
+	return &o, nil
+}
+
+func (o *options) wants(name string) bool { return o.run == nil || o.run.MatchString(name) }
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fmt.Fprintf(out, "%s %s/%s, %d cores. Medians of %d interleaved rounds of %v. Ratios matter, not the figures.\n\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds, o.benchtime)
+	r, err := measureAll(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	if err := printComparisons(out, r.comparisons); err != nil {
+		return err
+	}
+	return printBudgets(out, r)
+}
+
+// measureAll measures what is asked for.
+func measureAll(ctx context.Context, o *options, dir string) (r *results, err error) {
+	server, err := start(ctx, dir, roleServer)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	r = nothingMeasured()
+	if err := r.compareAll(ctx, o, dir, server); err != nil {
+		return nil, err
+	}
+	if err := r.measureExtremes(ctx, o, dir, server); err != nil {
+		return nil, err
+	}
+	if o.wants("failure") {
+		r.translation = translation()
+		if r.classify, err = classification(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// compareAll measures the settings.
+func (r *results) compareAll(ctx context.Context, o *options, dir string, server *process) (err error) {
+	proxy, err := start(ctx, dir, roleProxy, server.address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, proxy.stop()) }()
+	withPool, err := start(ctx, dir, rolePooled, server.address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, withPool.stop()) }()
+	gateway, err := startGateway(ctx, dir, o.profile, server, server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, gateway.stop()) }()
+	processes := [variants]*process{direct: server, bare: proxy, pooled: withPool, gated: gateway}
+	for _, s := range settings() {
+		if !o.wants(s.String()) {
+			continue
+		}
+		c, err := compare(ctx, s, processes, o.rounds, o.benchtime)
+		if err != nil {
+			return err
+		}
+		r.comparisons = append(r.comparisons, c)
+	}
+	return nil
+}
+
+// measureExtremes measures what a fresh gateway does with much, with nothing, and without a server.
+func (r *results) measureExtremes(ctx context.Context, o *options, dir string, server *process) (err error) {
+	stopped, err := start(ctx, dir, roleServer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopped.stop()) }()
+	gateway, err := startGateway(ctx, dir, "", server, stopped)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, gateway.stop()) }()
+	if o.wants("growth") {
+		asJSON, err := growth(ctx, gateway, pathLarge)
+		if err != nil {
+			return err
+		}
+		asEvent, err := growth(ctx, gateway, pathLargeEvents)
+		if err != nil {
+			return err
+		}
+		r.growth = max(asJSON, asEvent)
+	}
+	if o.wants("session") {
+		if r.session, err = sessionSize(ctx, gateway); err != nil {
+			return err
+		}
+	}
+	if !o.wants("outage") {
+		return nil
+	}
+	if r.unavailable, err = unavailable(ctx, gateway, server); err != nil {
+		return err
+	}
+	r.refused, err = refused(ctx, gateway, stopped)
+	return err
+}

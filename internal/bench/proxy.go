@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// idleConnections is how many connections to the server a proxy keeps, as many as the gateway does.
+const idleConnections = 512
+
+// newProxy returns a reverse proxy to the server at address that has nothing to do but to pass on, over a transport that
+// is tuned as the gateway's: with the default of two idle connections it would spend its time on connecting.
+func newProxy(address string, buffers httputil.BufferPool) http.Handler {
+	target := &url.URL{Scheme: "http", Host: address}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{
+			MaxIdleConns:        idleConnections,
+			MaxIdleConnsPerHost: idleConnections,
+			IdleConnTimeout:     time.Minute,
+			DisableCompression:  true,
+		},
+		BufferPool: buffers,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Else a server that answers at once loses the call: with the first byte of the answer net/http closes the
+		// request's body, of which the transport is still about to read the end.
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1.1 can
+		proxy.ServeHTTP(w, r)
+	})
+}
+
+// A bufferPool keeps the buffers of a reverse proxy, of the size that it makes itself without one.
+type bufferPool struct{ pool sync.Pool }
+
+var _ httputil.BufferPool = (*bufferPool)(nil)
+
+const copyBuffer = 32 << 10
+
+// Get returns a buffer of 32 KiB.
+func (p *bufferPool) Get() []byte {
+	if buffer, ok := p.pool.Get().(*[copyBuffer]byte); ok {
+		return buffer[:]
+	}
+	return make([]byte, copyBuffer)
+}
+
+// Put keeps a buffer that Get has returned.
+func (p *bufferPool) Put(buffer []byte) { p.pool.Put((*[copyBuffer]byte)(buffer)) }

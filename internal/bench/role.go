@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// A role is what a process of the benchmark is. The program starts itself once for each.
+type role string
+
+// The roles, beside that of the program itself, which calls and measures.
+const (
+	roleServer  role = "server"
+	roleProxy   role = "proxy"   // a bare httputil.ReverseProxy
+	rolePooled  role = "pooled"  // one with a BufferPool
+	roleGateway role = "gateway" // what `recourse serve` runs
+)
+
+// envRole holds the role of a process that the program has started.
+const envRole = "RECOURSE_BENCH_ROLE"
+
+// runRole is what a process does that the program has started.
+func runRole(r role, args []string) error {
+	switch {
+	case r == roleServer && len(args) == 0:
+		server := new(mcpServer)
+		return serve(server, server.calls.Load)
+	case r == roleProxy && len(args) == 1:
+		return serve(newProxy(args[0], nil), none)
+	case r == rolePooled && len(args) == 1:
+		return serve(newProxy(args[0], new(bufferPool)), none)
+	case r == roleGateway && len(args) == 2:
+		return serveGateway(args[0], args[1])
+	default:
+		return fmt.Errorf("no role: %s %q", r, args)
+	}
+}
+
+// none is how many requests arrive at the server, where it is not the server that is asked.
+func none() int64 { return 0 }
+
+// serve serves handler on a free port of the loopback interface, whose address is the first line of standard output,
+// until standard input ends.
+func serve(handler http.Handler, calls func() int64) error {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	_, err = fmt.Fprintln(os.Stdout, listener.Addr())
+	if err == nil {
+		err = answerQuestions(os.Stdin, os.Stdout, calls)
+	}
+	err = errors.Join(err, server.Close())
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
+// A question is what a process is asked on its standard input, a line each. It answers with a line of usage.
+type question string
+
+const (
+	askUsage   question = "usage"   // as it is
+	askCollect question = "collect" // after a garbage collection
+)
+
+// usage is what a process has used so far.
+type usage struct {
+	Allocated uint64 `json:"allocated"` // bytes on the heap, from the start
+	Live      uint64 `json:"live"`      // bytes on the heap, among them garbage that is not collected yet
+	Held      uint64 `json:"held"`      // bytes of the system's memory that the runtime holds
+	Calls     int64  `json:"calls"`     // requests of the callers that arrived at the server
+}
+
+// answerQuestions answers what the program asks until it asks no more.
+func answerQuestions(in io.Reader, out io.Writer, calls func() int64) error {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if question(lines.Text()) == askCollect {
+			runtime.GC()
+			runtime.GC() // what a sync.Pool holds outlives one
+		}
+		text, err := json.Marshal(usageNow(calls()))
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func usageNow(calls int64) usage {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(samples)
+	return usage{
+		Allocated: samples[0].Value.Uint64(),
+		Live:      samples[1].Value.Uint64(),
+		Held:      samples[2].Value.Uint64() - samples[3].Value.Uint64(),
+		Calls:     calls,
+	}
+}

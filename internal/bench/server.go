@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// The server's endpoints. The gateway serves an endpoint /NAME/mcp for a server NAME, so that a path means the same
+// whether a proxy, the gateway or nothing stands in front.
+const (
+	pathJSON        = "/json/mcp"         // answers with one JSON text
+	pathEvents      = "/events/mcp"       // answers with an event stream
+	pathLarge       = "/large/mcp"        // answers tools/call with largeSize bytes of text, as JSON
+	pathLargeEvents = "/large-events/mcp" // and as an event
+	pathUnavailable = "/unavailable/mcp"  // answers tools/call with 503
+	pathStopped     = "/stopped/mcp"      // as pathJSON, of a server that is stopped
+
+	serverStopped = "stopped"
+)
+
+const (
+	protocolVersion = "2025-11-25"
+	headerSession   = "Mcp-Session-Id"
+	headerVersion   = "Mcp-Protocol-Version"
+	typeJSON        = "application/json"
+	typeEvents      = "text/event-stream"
+)
+
+// largeSize is the size of the large result's text, in bytes.
+const largeSize = 50 << 20
+
+// largePiece is what the text of the large result repeats.
+var largePiece = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
+
+// An mcpServer is an MCP server of the old era with a tool, echo, that costs as little as net/http allows: what is
+// measured is what stands in front of it. It knows no more JSON than the messages of this program and of the gateway,
+// whose members it finds by their names.
+type mcpServer struct {
+	sessions sync.Map     // the ids that it has given out
+	calls    atomic.Int64 // the requests that arrived, without tools/list, which is not the callers' own
+}
+
+var _ http.Handler = (*mcpServer)(nil)
+
+// buffers keeps the memory of the server's messages.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// ServeHTTP answers one message of a client.
+func (s *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	request, _ := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(request)
+	request.Reset()
+	if _, err := request.ReadFrom(r.Body); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	id, method := member(request.Bytes(), "id"), member(request.Bytes(), "method")
+	if string(method) == `"initialize"` {
+		s.calls.Add(1)
+		s.initialize(w, id)
+		return
+	}
+	if _, ok := s.sessions.Load(r.Header.Get(headerSession)); !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	switch string(method) {
+	case `"tools/list"`:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, echoTool)
+	case `"tools/call"`:
+		s.calls.Add(1)
+		s.call(w, r.URL.Path, id, request.Bytes())
+	default: // a notification
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// echoTool is what tools/list says of the tool.
+const echoTool = `{"name":"echo","description":"Returns the message.","inputSchema":{"type":"object",` +
+	`"properties":{"message":{"type":"string","description":"What to return."}},` +
+	`"required":["message"],"additionalProperties":false}}`
+
+func (s *mcpServer) initialize(w http.ResponseWriter, id []byte) {
+	session := rand.Text()
+	s.sessions.Store(session, nil)
+	w.Header().Set(headerSession, session)
+	w.Header().Set("Content-Type", typeJSON)
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{}},`+
+		`"serverInfo":{"name":"bench","version":"1"}}}`, id, protocolVersion)
+}
+
+func (s *mcpServer) call(w http.ResponseWriter, path string, id, request []byte) {
+	switch path {
+	case pathUnavailable:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case pathLarge:
+		w.Header().Set("Content-Type", typeJSON)
+		writeLarge(w, id)
+	case pathLargeEvents:
+		w.Header().Set("Content-Type", typeEvents)
+		_, _ = io.WriteString(w, eventOpening) // a client that has gone is not told
+		writeLarge(w, id)
+		_, _ = io.WriteString(w, eventClosing)
+	default:
+		answer, _ := buffers.Get().(*bytes.Buffer)
+		defer buffers.Put(answer)
+		answer.Reset()
+		s.echo(w, path == pathEvents, answer, id, request)
+	}
+}
+
+func writeLarge(w io.Writer, id []byte) {
+	_, _ = w.Write(appendOpening(nil, id)) // a client that has gone is not told
+	for n := 0; n < largeSize; n += len(largePiece) {
+		_, _ = w.Write(largePiece)
+	}
+	_, _ = io.WriteString(w, closing)
+}
+
+// echo answers with the message that the request holds, spelled as it is there.
+func (s *mcpServer) echo(w http.ResponseWriter, events bool, answer *bytes.Buffer, id, request []byte) {
+	if events {
+		answer.WriteString(eventOpening)
+	}
+	text := member(request, "message")
+	answer.Write(appendOpening(answer.AvailableBuffer(), id))
+	answer.Write(text[1 : len(text)-1])
+	answer.WriteString(closing)
+	if !events {
+		w.Header().Set("Content-Type", typeJSON)
+		w.Header().Set("Content-Length", strconv.Itoa(answer.Len()))
+		_, _ = w.Write(answer.Bytes()) // a client that has gone is not told
+		return
+	}
+	answer.WriteString(eventClosing)
+	w.Header().Set("Content-Type", typeEvents)
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(answer.Bytes())
+	_ = http.NewResponseController(w).Flush() // as servers do that may have more to say
+}
+
+// An answer to echo is the id between the first two, the text, and the third; as an event, the whole of it between the
+// last two.
+const (
+	opening      = `{"jsonrpc":"2.0","id":`
+	content      = `,"result":{"content":[{"type":"text","text":"`
+	closing      = `"}],"isError":false}}`
+	eventOpening = "event: message\ndata: "
+	eventClosing = "\n\n"
+)
+
+func appendOpening(dst, id []byte) []byte {
+	return append(append(append(dst, opening...), id...), content...)
+}
+
+// member returns the value of the first member of that name that is a string or a number, as it is spelled.
+func member(message []byte, name string) []byte {
+	_, value, _ := bytes.Cut(message, []byte(`"`+name+`":`))
+	if len(value) == 0 || value[0] != '"' {
+		return value[:max(bytes.IndexAny(value, ",}"), 0)]
+	}
+	for i := 1; i < len(value); i++ {
+		switch value[i] {
+		case '\\':
+			i++
+		case '"':
+			return value[:i+1]
+		}
+	}
+	return nil
+}
