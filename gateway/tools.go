@@ -47,6 +47,7 @@ type toolList struct {
 // A listedTool is what a tools/list says of a tool.
 type listedTool struct {
 	schema       *args.Schema // nil where it could not be compiled
+	mirrored     []wire.ParamHeader
 	outputSchema bool
 	readOnly     bool
 	idempotent   bool
@@ -59,6 +60,7 @@ type toolLists struct {
 
 	mu    sync.Mutex
 	lists map[credentials]*listSlot
+	noted map[string]string // tool to the reason why its arguments are not checked
 }
 
 // A listSlot holds one list. Its lock is held while the list is fetched, so that it
@@ -70,7 +72,7 @@ type listSlot struct {
 }
 
 func (t *toolLists) init(g *Gateway, s *server) {
-	t.g, t.s, t.lists = g, s, map[credentials]*listSlot{}
+	t.g, t.s, t.lists, t.noted = g, s, map[credentials]*listSlot{}, map[string]string{}
 }
 
 // changed notes that the server has announced another list.
@@ -266,12 +268,29 @@ func (s *server) addTool(l *toolList, raw json.Value) {
 		listed.schema = nil
 		s.tools.logOnce(tool.Name, err)
 	}
+	if listed.mirrored, err = wire.ParamHeaders(tool.InputSchema); err != nil {
+		listed.mirrored = nil // clients do not know such a tool, and send no headers for it
+	}
 	l.tools[tool.Name] = listed
 	l.names = append(l.names, tool.Name)
 }
 
-// logOnce says that a tool's arguments are not checked, once for a list.
+// maxNoted bounds how many tools are remembered whose schema was complained of.
+const maxNoted = 10_000
+
+// logOnce says that a tool's arguments are not checked, once for as long as the
+// reason stays the same.
 func (t *toolLists) logOnce(tool string, err error) {
+	t.mu.Lock()
+	known := t.noted[tool] == err.Error()
+	if len(t.noted) >= maxNoted {
+		clear(t.noted)
+	}
+	t.noted[tool] = err.Error()
+	t.mu.Unlock()
+	if known {
+		return
+	}
 	t.g.log.Warn("inputSchema cannot be compiled: arguments are not checked",
 		slog.String("server", t.s.Name), slog.String("tool", tool), slog.Any("cause", logged{err}))
 }

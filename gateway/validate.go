@@ -3,13 +3,18 @@ package gateway
 import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// validate checks the arguments of a call against the tool's inputSchema, so that
-// every violation is told at once and the server never sees the call. It reports
+// validate checks the arguments of a call against the tool's inputSchema, and the
+// headers that mirror them, so that every violation is told at once and the server
+// never sees the call. It reports
 // false when it has answered. A tool whose schema is not known gets its calls as
 // they are.
 func (x *exchange) validate() bool {
+	if x.listed == nil {
+		return true
+	}
 	e := x.checkArguments()
 	if e == nil {
 		return true
@@ -27,7 +32,12 @@ func (x *exchange) validate() bool {
 }
 
 func (x *exchange) checkArguments() *recourse.Error {
-	if x.listed == nil || x.listed.schema == nil {
+	if x.era == wire.New {
+		if err := wire.CheckParamHeaders(x.r.Header, x.msg.Arguments, x.listed.mirrored); err != nil {
+			return fromWire(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+		}
+	}
+	if x.listed.schema == nil {
 		return nil
 	}
 	violations := x.listed.schema.Check(x.msg.Arguments)

@@ -1,0 +1,493 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// pointers returns where the violations are.
+func pointers(e *recourse.Error) []string {
+	var pointers []string
+	for _, v := range e.Violations {
+		pointers = append(pointers, v.Pointer)
+	}
+	return pointers
+}
+
+// Everything that is wrong is told at once, and the server never sees the call.
+func TestViolations(t *testing.T) {
+	t.Parallel()
+	schema := `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"},"n":{"type":"integer","maximum":5},
+		"s":{"type":"string","minLength":3}},"not":{"required":["a","b"]},"required":["s"],"additionalProperties":false}`
+	var many, items []string
+	for i := range 30 {
+		many = append(many, fmt.Sprintf(`"x%02d":1`, i))
+		items = append(items, fmt.Sprintf(`/x%02d`, i))
+	}
+	tool := testkit.Tool{Name: "pick", Definition: `{"name":"pick","inputSchema":` + schema + `}`}
+	for _, c := range []struct {
+		name, tool, arguments string
+		kind                  recourse.Kind
+		pointers              []string
+	}{
+		{"missing before all", "pick", `{"a":"1","b":2,"n":9,"u":1}`, recourse.KindMissingParam, []string{"/s", "/a", "/a", "/n", "/u"}},
+		{"type before conflict", "pick", `{"a":"1","b":2,"n":9,"s":"abc","u":1}`, recourse.KindInvalidType, []string{"/a", "/a", "/n", "/u"}},
+		{"conflict before value", "pick", `{"a":1,"b":2,"n":9,"s":"abc","u":1}`, recourse.KindConflictingParams, []string{"/a", "/n", "/u"}},
+		{"value before unknown", "pick", `{"n":9,"s":"ab","u":1}`, recourse.KindInvalidValue, []string{"/n", "/s", "/u"}},
+		{"unknown", "pick", `{"s":"abc","u":1}`, recourse.KindUnknownParam, []string{"/u"}},
+		{"no arguments", "pick", ``, recourse.KindMissingParam, []string{"/s"}},
+		{"not an object", "pick", `[]`, recourse.KindInvalidType, []string{""}},
+		{"at most 20", "pick", `{"s":"abc",` + strings.Join(many, ",") + `}`, recourse.KindUnknownParam, items[:20]},
+		{
+			"inside lists", testkit.OrderCreate, `{"reference":"A","amount":0,"items":[{"sku":"a","quantity":0},{"sku":1}]}`,
+			recourse.KindMissingParam, []string{"/items/1/quantity", "/amount", "/items/0/quantity", "/items/1/sku"},
+		},
+	} {
+		for _, era := range eras {
+			t.Run(c.name+"/"+era.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.WithTools(tool))
+				client := start(t, srv.URL()).client(t, era)
+				a, err := client.Call(t.Context(), c.tool, c.arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := recordOf(t, a)
+				if e.Kind != c.kind || e.Origin != recourse.OriginCaller || e.Effect != recourse.EffectNone || a.Status != http.StatusOK {
+					t.Errorf("HTTP %d, %s of %s, effect %s; want %s of the caller", a.Status, e.Kind, e.Origin, e.Effect, c.kind)
+				}
+				if diff := cmp.Diff(c.pointers, pointers(e)); diff != "" {
+					t.Errorf("pointers (-want +got):\n%s", diff)
+				}
+				if result, err := a.ToolResult(); err != nil || !result.IsError {
+					t.Errorf("no tool result: %s", a.Body)
+				}
+				if got := srv.Attempts(c.tool); got != 0 {
+					t.Errorf("%d calls reached the server", got)
+				}
+			})
+		}
+	}
+}
+
+// In the form of fieldmcp: which parameter, what was given, what is expected; but never
+// what is a secret.
+func TestViolationsInFieldmcp(t *testing.T) {
+	t.Parallel()
+	schema := `{"type":"object","properties":{"limit":{"type":"integer"},"password":{"type":"string","minLength":50},
+		"pin":{"type":"string","writeOnly":true,"pattern":"^x"},"code":{"type":"string","format":"password","maxLength":1}}}`
+	tool := testkit.Tool{Name: "search", Definition: `{"name":"search","inputSchema":` + schema + `}`}
+	srv := testkit.NewServer(t, testkit.WithTools(tool))
+	f := start(t, srv.URL(), "contract: fieldmcp")
+	client := f.client(t, testkit.OldEra)
+	a, err := client.Call(t.Context(), "search", `{"limit":"ten","password":"hunter2-s3cr3t","pin":"p1n-s3cr3t","code":"c0de-s3cr3t"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := a.ToolResult()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(result.Text()), &got); err != nil {
+		t.Fatal(err)
+	}
+	for member, want := range map[string]any{
+		"error": true, "code": "INVALID_PARAM_TYPE", "retryable": false, "param": "limit", "providedValue": "ten", "expectedType": "an integer",
+		"requestId": a.Header.Get("X-Request-Id"),
+	} {
+		if diff := cmp.Diff(want, got[member]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", member, diff)
+		}
+	}
+	if strings.Contains(string(a.Body), "s3cr3t") || strings.Contains(f.log.String(), "s3cr3t") {
+		t.Errorf("a secret is shown: %s\n%s", a.Body, f.log)
+	}
+	if e := recordOf(t, a); len(e.Violations) != 4 {
+		t.Errorf("%d violations, want 4", len(e.Violations))
+	}
+}
+
+// A tool that does not exist is named with the one that was meant.
+func TestUnknownTool(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL()).client(t, era)
+			for name, near := range map[string]string{"get_feild": "get_field", "order-create": "order_create", "zzzzzzzz": "", "": ""} {
+				a, err := client.Call(t.Context(), name, `{}`)
+				if era == testkit.NewEra && name == "" {
+					continue // a missing Mcp-Name is another failure
+				}
+				if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
+					t.Fatalf("%q: %v %+v", name, err, a)
+				}
+				if e := recordOf(t, a); e.Kind != recourse.KindUnknownTool || e.Effect != recourse.EffectNone {
+					t.Errorf("%q: %s, effect %s", name, e.Kind, e.Effect)
+				}
+				if near != "" && !strings.Contains(a.Message.Error.Message, near) || near == "" && strings.Contains(a.Message.Error.Message, "mean") {
+					t.Errorf("%q: %s", name, a.Message.Error.Message)
+				}
+				if srv.Attempts(name) != 0 {
+					t.Errorf("%q: the server has seen the call", name)
+				}
+			}
+		})
+	}
+}
+
+// A schema that cannot be compiled lets the call through, and is complained of once.
+func TestUncompilableSchema(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{
+		`{"type":5}`, `{"$ref":"#/nowhere"}`, `{"$ref":"http://127.0.0.1:1/schema.json"}`, `{"$ref":"file:///etc/passwd"}`, `"text"`, `null`,
+		`{"properties":{"a":{"minimum":"x"}}}`,
+	} {
+		t.Run(schema, func(t *testing.T) {
+			t.Parallel()
+			tool := testkit.Tool{Name: "odd", Definition: `{"name":"odd","inputSchema":` + schema + `}`}
+			srv := testkit.NewServer(t, testkit.WithTools(tool))
+			f := start(t, srv.URL(), "forward: [authorization]")
+			for i := range 3 { // each of them has a list of its own
+				client := testkit.NewClient(t, f.url, testkit.NewEra)
+				client.Header = http.Header{"Authorization": {fmt.Sprintf("Bearer %d", i)}}
+				if a, err := client.Call(t.Context(), "odd", `{"any":1}`); err != nil || !succeeded(a) {
+					t.Fatalf("%v %s", err, a.Body)
+				}
+			}
+			complaints := slices.DeleteFunc(f.log.lines(t), func(l logLine) bool { return !strings.Contains(l.Msg, "inputSchema") })
+			if len(complaints) != 1 || complaints[0].Tool != "odd" || complaints[0].Cause == "" {
+				t.Errorf("complaints %+v", complaints)
+			}
+		})
+	}
+}
+
+// A lister is a server of the new era whose tools are those of the moment and of the
+// caller. Lists are cached as long as the gateway likes.
+type lister struct {
+	mu    sync.Mutex
+	tools func(caller, cursor string) (tools, next string)
+	lists int
+	calls int
+	after string // a message that calls are answered with first
+	tell  chan string
+}
+
+func (s *lister) set(tools func(caller, cursor string) (string, string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools = tools
+}
+
+func (s *lister) count() (lists, calls int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists, s.calls
+}
+
+func one(tools string) func(string, string) (string, string) {
+	return func(string, string) (string, string) { return tools, "" }
+}
+
+func (s *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var msg struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			Cursor string `json:"cursor"`
+		} `json:"params"`
+	}
+	if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, &msg) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Content-Type", "text/event-stream")
+	switch msg.Method {
+	case "subscriptions/listen":
+		_ = http.NewResponseController(w).Flush()
+		for {
+			select {
+			case message := <-s.tell:
+				fmt.Fprintf(w, "data: %s\n\n", message)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	case "tools/list":
+		s.mu.Lock()
+		s.lists++
+		tools, next := s.tools(r.Header.Get("Authorization"), msg.Params.Cursor)
+		s.mu.Unlock()
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[%s],\"nextCursor\":%q}}\n\n", msg.ID, tools, next)
+	default:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls++
+		if s.after != "" {
+			fmt.Fprintf(w, "data: %s\n\n", s.after)
+		}
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", msg.ID)
+	}
+}
+
+const (
+	toolA       = `{"name":"a","inputSchema":{"type":"object","required":["x"]}}`
+	toolB       = `{"name":"b","inputSchema":{"type":"object"}}`
+	listChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+)
+
+// refused reports whether the gateway itself has refused the call.
+func refused(t *testing.T, a *testkit.Answer, err error) bool {
+	t.Helper()
+	if err != nil || a.Message == nil {
+		t.Fatalf("%v %+v", err, a)
+	}
+	return a.Message.Error != nil || !succeeded(a)
+}
+
+// The list is fetched with the caller's credentials, all pages of it, and cached by them.
+func TestListsByCredentials(t *testing.T) {
+	t.Parallel()
+	s := &lister{tools: func(caller, cursor string) (string, string) {
+		switch {
+		case caller == "Bearer alice" && cursor == "":
+			return toolA, `a "cursor"`
+		case caller == "Bearer alice" && cursor == `a "cursor"`:
+			return `{"name":"alices"}`, ""
+		default:
+			return toolB, ""
+		}
+	}}
+	f := start(t, testkit.Serve(t, s)+"/mcp", "forward: [authorization]")
+	client := func(name string) *testkit.Client {
+		c := testkit.NewClient(t, f.url, testkit.NewEra)
+		c.Header = http.Header{"Authorization": {"Bearer " + name}}
+		return c
+	}
+	alice, bob := client("alice"), client("bob")
+	for range 3 {
+		for _, c := range []struct {
+			client    *testkit.Client
+			tool, arg string
+			refused   bool
+		}{
+			{alice, "a", `{"x":1}`, false},
+			{alice, "a", `{}`, true},
+			{alice, "alices", `{}`, false},
+			{alice, "b", `{}`, true},
+			{bob, "b", `{}`, false},
+			{bob, "a", `{"x":1}`, true},
+		} {
+			a, err := c.client.Call(t.Context(), c.tool, c.arg)
+			if got := refused(t, a, err); got != c.refused {
+				t.Errorf("%s %s of %s: refused %t: %s", c.tool, c.arg, c.client.Header, got, a.Body)
+			}
+		}
+	}
+	if lists, _ := s.count(); lists != 3 {
+		t.Errorf("%d pages were fetched, want 3", lists)
+	}
+}
+
+// That the list has changed is heard on every stream.
+func TestListChanged(t *testing.T) {
+	t.Parallel()
+	t.Run("stream of a call", func(t *testing.T) {
+		t.Parallel()
+		s := &lister{tools: one(toolA), after: listChanged}
+		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.NewEra)
+		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) || len(a.Events) != 2 {
+			t.Fatalf("%s", a.Body)
+		}
+		s.set(one(toolB))
+		if a, err := client.Call(t.Context(), "b", `{}`); refused(t, a, err) {
+			t.Errorf("%s", a.Body)
+		}
+	})
+	t.Run("subscriptions/listen", func(t *testing.T) {
+		t.Parallel()
+		s := &lister{tools: one(toolA), tell: make(chan string)}
+		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.NewEra)
+		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) {
+			t.Fatalf("%s", a.Body)
+		}
+		stream, err := client.Open(t.Context(), "subscriptions/listen", `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		s.set(one(toolB))
+		s.tell <- listChanged
+		if _, err := stream.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := client.Call(t.Context(), "b", `{}`); refused(t, a, err) {
+			t.Errorf("%s", a.Body)
+		}
+	})
+	t.Run("GET stream", func(t *testing.T) {
+		t.Parallel()
+		srv := testkit.NewServer(t)
+		client := start(t, srv.URL()).client(t, testkit.OldEra)
+		stream, err := client.Listen(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		if a, err := client.Call(t.Context(), "new", `{}`); !refused(t, a, err) {
+			t.Fatalf("%s", a.Body)
+		}
+		srv.SetTools(testkit.Tool{Name: "new"})
+		if _, err := stream.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := client.Call(t.Context(), "new", `{}`); refused(t, a, err) {
+			t.Errorf("%s", a.Body)
+		}
+	})
+}
+
+// Nothing is refused on the word of an old list: a tool may have appeared, or a schema
+// been relaxed, without a notice.
+func TestOldLists(t *testing.T) { //nolint:paralleltest // synctest has a clock of its own
+	s := &lister{tools: one(toolA)}
+	upstream := httptest.NewServer(s)
+	defer upstream.Close()
+	synctest.Test(t, func(t *testing.T) {
+		g, log := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
+		call := func(tool, arguments string) bool {
+			t.Helper()
+			c := testkit.DialClient("", testkit.NewEra)
+			body, header := c.Message("1", "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp", strings.NewReader(string(body)))
+			r.Header = header
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			return w.Code == http.StatusOK && !strings.Contains(w.Body.String(), "recourse")
+		}
+		want := func(lists, calls int) {
+			t.Helper()
+			if l, c := s.count(); l != lists || c != calls {
+				t.Errorf("%d lists and %d calls, want %d and %d\n%s", l, c, lists, calls, log)
+			}
+		}
+		if call("a", `{}`) || call("b", `{}`) {
+			t.Error("the gateway lets through what does not fit")
+		}
+		want(1, 0)
+		s.set(one(toolA + "," + toolB))
+		time.Sleep(6 * time.Second)
+		if !call("a", `{"x":1}`) {
+			t.Error("a good call is refused")
+		}
+		want(1, 1)
+		if !call("b", `{}`) {
+			t.Error("a tool that has appeared is refused")
+		}
+		want(2, 2)
+		s.set(one(`{"name":"a","inputSchema":{"type":"object"}}`))
+		time.Sleep(6 * time.Second)
+		if !call("a", `{}`) {
+			t.Error("a call is refused by a schema that is no more")
+		}
+		want(3, 3)
+		time.Sleep(6 * time.Second)
+		if call("b", `{}`) {
+			t.Error("a tool that is no more is not refused")
+		}
+		want(4, 3)
+		time.Sleep(5*time.Minute + time.Second)
+		if !call("a", `{}`) {
+			t.Error("a good call is refused")
+		}
+		want(5, 4)
+	})
+}
+
+// A list that cannot be had breaks no call.
+func TestListFails(t *testing.T) {
+	t.Parallel()
+	endless := testkit.Reply("endless", `"result":{"tools":[],"nextCursor":"again"}`)
+	for _, fault := range []testkit.Fault{
+		testkit.Status(http.StatusInternalServerError, testkit.Plain), testkit.Status(http.StatusForbidden, testkit.RPC),
+		testkit.Hang(), testkit.HTMLWith200(), testkit.Empty200(), testkit.WrongID(testkit.SSE), testkit.ResetInBody(), testkit.TruncatedJSON(),
+		testkit.RPCError("RPC error", -32601, "Method not found", ""), testkit.Reply("no list", `"result":{"tools":7}`),
+		testkit.Large(testkit.JSON, 9<<20, testkit.Whole), testkit.EndWithoutAnswer(), testkit.CutEvent(), endless,
+	} {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			srv.Always("tools/list", fault)
+			f := start(t, srv.URL())
+			client := f.client(t, testkit.NewEra)
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					if a, err := client.Call(t.Context(), testkit.Echo, `{"message":7}`); err != nil || !succeeded(a) || a.Took > deadline {
+						t.Errorf("%v %+v", err, a)
+					}
+				})
+			}
+			wg.Wait()
+			if got := srv.Messages("tools/list"); got != 1 && fault.Name != endless.Name || got > 100 {
+				t.Errorf("the list was asked for %d times", got)
+			}
+			if lines := f.log.lines(t); len(lines) != 1 || lines[0].Cause == "" {
+				t.Errorf("log: %s", f.log)
+			}
+		})
+	}
+}
+
+// Arguments that a schema mirrors into headers have to say the same there.
+func TestMirroredArguments(t *testing.T) {
+	t.Parallel()
+	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
+		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
+	srv := testkit.NewServer(t, testkit.WithTools(tool))
+	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	for _, c := range []struct {
+		arguments string
+		header    []string
+		fits      bool
+	}{
+		{`{"region":"eu"}`, []string{"eu"}, true},
+		{`{}`, nil, true},
+		{`{"region":"eu"}`, []string{"us"}, false},
+		{`{"region":"eu"}`, nil, false},
+		{`{}`, []string{"eu"}, false},
+		{`{"region":"eu"}`, []string{"eu", "us"}, false},
+	} {
+		client.Header = http.Header{"Mcp-Param-Region": c.header}
+		before := srv.Attempts("query")
+		a, err := client.Call(t.Context(), "query", c.arguments)
+		if err != nil || a.Message == nil {
+			t.Fatalf("%v %+v", err, a)
+		}
+		mismatch := a.Status == http.StatusBadRequest && a.Message.Error != nil && a.Message.Error.Code == -32020
+		if mismatch == c.fits || (srv.Attempts("query") > before) != c.fits {
+			t.Errorf("%s with %q: HTTP %d %s", c.arguments, c.header, a.Status, a.Body)
+		}
+	}
+}
