@@ -139,6 +139,9 @@ func (x *exchange) passAuth(resp *http.Response) {
 
 // isRefusal reports whether body is a JSON-RPC error that answers the request.
 func (x *exchange) isRefusal(body []byte) bool {
+	if len(x.msg.ID) == 0 {
+		return false
+	}
 	x.scan.Reset()
 	if _, err := x.scan.Write(body); err != nil || x.scan.Close() != nil {
 		return false
@@ -251,7 +254,7 @@ func (x *exchange) hand(method string, body *upstream.Body) {
 		case method == http.MethodGet && x.holdStream(e):
 			continue
 		case !x.started:
-			x.refuse(statusOf(e), e)
+			x.refuse(statusOf(method, e), e)
 		}
 		return
 	}
@@ -272,7 +275,7 @@ func (x *exchange) handOver(method string, header http.Header, body *upstream.Bo
 	case x.started: // a stream that is held open goes on or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
 		return x.s.readHTTP(resp.StatusCode, resp.Header, text).Error()
-	case resp.StatusCode == http.StatusMethodNotAllowed:
+	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
 		if resp.Header.Get("Allow") == "" {
 			resp.Header.Set("Allow", http.MethodPost)
 		}
@@ -290,16 +293,20 @@ func (x *exchange) handOver(method string, header http.Header, body *upstream.Bo
 
 // statusOf returns the HTTP status by which the gateway says that a message could
 // not be delivered: the server's own, but for what is between gateway and server.
-func statusOf(e *recourse.Error) int {
+// A notification that the server refuses is that, too: a 4xx would end the whole
+// session of a client that uses the Go SDK.
+func statusOf(method string, e *recourse.Error) int {
 	switch status := e.Upstream.Status; {
-	case e.Kind == recourse.KindUnknownSession:
-		return http.StatusNotFound
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return http.StatusBadGateway
-	case status >= http.StatusBadRequest:
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
 		return status
 	case e.Kind == recourse.KindTimeout:
 		return http.StatusGatewayTimeout
+	case method == http.MethodPost, status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return http.StatusBadGateway
+	case e.Kind == recourse.KindUnknownSession:
+		return http.StatusNotFound
+	case status >= http.StatusBadRequest:
+		return status
 	default:
 		return http.StatusBadGateway
 	}

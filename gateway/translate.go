@@ -127,8 +127,7 @@ func withRecord(raw json.Value, record *recourse.Error) json.Value {
 // passProtocolError sends an HTTP error on whose body is a JSON-RPC error about the
 // message itself. It reports false for any other.
 func (x *exchange) passProtocolError(status int, body []byte, e *recourse.Error) bool {
-	x.scan.Reset()
-	if _, err := x.scan.Write(body); err != nil || x.scan.Close() != nil || x.scan.Signs().Error.IsZero() {
+	if !x.isRefusal(body) {
 		return false
 	}
 	signs := x.scan.Signs()
@@ -188,6 +187,10 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 		return http.StatusNotFound
 	case x.era != wire.New:
 		return 0
+	case x.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
+		// A JSON-RPC error in an answer with status 200 is how a server of the old era
+		// says that it does not know the method.
+		return http.StatusServiceUnavailable
 	}
 	switch kind {
 	case recourse.KindUnknownMethod:
