@@ -21,6 +21,7 @@ const bodyTimeout = 60 * time.Second
 // admit decides whether the request comes to a server at all: its path, its Host
 // and Origin, its method. It reports false when it has answered.
 func (x *exchange) admit() bool {
+	x.hurry(x.start.Add(bodyTimeout))
 	s, ok := x.g.servers[x.r.URL.Path]
 	if !ok {
 		x.refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "").
@@ -137,8 +138,6 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 		x.msg.ID = x.firstID()
 		return http.StatusRequestEntityTooLarge, recourse.TooLarge(limit)
 	}
-	control := http.NewResponseController(x.w)
-	_ = control.SetReadDeadline(x.start.Add(bodyTimeout)) // not every writer has one
 	if x.r.ContentLength > limit {
 		if x.r.Header.Get("Expect") == "" { // else the body has not been sent yet
 			x.body, _ = appendAll(x.body[:0], io.LimitReader(x.r.Body, firstPart), firstPart) // what there is, is enough
@@ -150,14 +149,23 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 	}
 	var err error
 	x.body, err = appendAll(x.body[:0], x.r.Body, limit)
-	_ = control.SetReadDeadline(time.Time{})
 	switch {
 	case errors.Is(err, errOverLimit):
 		return tooLarge()
 	case err != nil:
+		x.w.Header().Set("Connection", "close") // the rest of the body is not read
 		return http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err)
 	default:
+		x.hurry(time.Time{})
 		return 0, nil
+	}
+}
+
+// hurry bounds the time in which a body has to be received. The bound stays when the
+// body is not read: net/http still waits for what is left of it.
+func (x *exchange) hurry(until time.Time) {
+	if x.r.ContentLength != 0 {
+		_ = http.NewResponseController(x.w).SetReadDeadline(until) // not every writer has one
 	}
 }
 
@@ -245,6 +253,10 @@ func (x *exchange) findSession() bool {
 // own accord, or resumes one (Last-Event-ID).
 func (x *exchange) listen() {
 	x.era = wire.Old
+	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil { // there should be none
+		x.refuse(status, e)
+		return
+	}
 	switch {
 	case !wire.Accepts(x.r.Header["Accept"], wire.TypeEventStream):
 		x.refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
@@ -257,6 +269,10 @@ func (x *exchange) listen() {
 // endSession ends an old-era session, here and at the server.
 func (x *exchange) endSession() {
 	x.era = wire.Old
+	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil { // there should be none
+		x.refuse(status, e)
+		return
+	}
 	if !x.findSession() {
 		return
 	}

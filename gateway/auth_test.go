@@ -1,0 +1,127 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// refusals are what a server says to credentials, with the challenge that comes with it.
+var refusals = []struct {
+	fault     testkit.Fault
+	status    int
+	challenge string
+	kind      recourse.Kind
+}{
+	{testkit.Unauthorized(), http.StatusUnauthorized, testkit.Challenge, recourse.KindUnauthenticated},
+	{testkit.InsufficientScope(), http.StatusForbidden, testkit.ScopeChallenge, recourse.KindMissingScope},
+	{testkit.Status(http.StatusForbidden, testkit.RPC), http.StatusForbidden, "", recourse.KindPermissionDenied},
+}
+
+// With the client's own credentials, a refusal is between client and server.
+func TestRefusalOfTheClientsCredentials(t *testing.T) {
+	t.Parallel()
+	for _, c := range refusals {
+		for _, era := range eras {
+			t.Run(c.fault.Name+"/"+era.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				direct, through := both(t, srv, era, "forward: [authorization]", "tools: {get_field: {read_only: true}}")
+				through.Header = http.Header{"Authorization": {"Bearer client-token"}}
+				if era == testkit.OldEra {
+					initialize(t, through)
+				}
+				srv.Always(testkit.EveryMessage, c.fault)
+				check := func(method, params string) {
+					t.Helper()
+					want, got := post(t, direct, "1", method, params), post(t, through, "1", method, params)
+					if got.Status != c.status || got.Header.Get("WWW-Authenticate") != c.challenge {
+						t.Errorf("%s: HTTP %d %q %s", method, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
+					}
+					if want.Message != nil && string(got.Body) != string(want.Body) {
+						t.Errorf("%s: the server's answer became %s", method, got.Body)
+					}
+					if got.Message == nil || got.Message.Error == nil || string(got.Message.ID) != "1" { // without it the Go SDK ends its session
+						t.Errorf("%s: no JSON-RPC error: %s", method, got.Body)
+					}
+				}
+				check("tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`)
+				check("tools/call", `{"name":"order_create","arguments":{"reference":"A","amount":1}}`)
+				check("tools/list", `{}`)
+				check("x/invented", `{}`)
+				for _, request := range srv.Calls(testkit.GetField)[1:] {
+					if got := request.Header.Get("Authorization"); got != "Bearer client-token" {
+						t.Errorf("the server got the credentials %q", got)
+					}
+				}
+				if got := srv.Attempts(testkit.GetField); got != 2 { // directly, and through the gateway
+					t.Errorf("%d attempts", got)
+				}
+				a, err := through.Notify(t.Context(), "notifications/x", "")
+				if err != nil || a.Status != c.status || a.Header.Get("WWW-Authenticate") != c.challenge {
+					t.Errorf("notification: %v %+v", err, a)
+				}
+			})
+		}
+	}
+}
+
+// Without them it is the gateway's own credentials that were refused: no client is asked
+// to sign in for that.
+func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
+	t.Parallel()
+	for _, c := range refusals {
+		for _, era := range eras {
+			t.Run(c.fault.Name+"/"+era.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				f := start(t, srv.URL(), "title: The farm", `headers: {Authorization: "Bearer gateway-t0ken"}`)
+				client := f.client(t, era)
+				client.Header = http.Header{"Authorization": {"Bearer client-token"}}
+				srv.Always(testkit.EveryMessage, c.fault)
+				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := recordOf(t, a)
+				if a.Status != http.StatusOK || a.Header.Get("WWW-Authenticate") != "" || e.Kind != c.kind || e.Effect != recourse.EffectNone {
+					t.Errorf("HTTP %d, %s, effect %s: %s", a.Status, e.Kind, e.Effect, a.Body)
+				}
+				if c.status == http.StatusUnauthorized && (e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, "The farm")) {
+					t.Errorf("%s says %s", e.Origin, e.Message)
+				}
+				if got := srv.Calls(testkit.OrderCreate)[0].Header["Authorization"]; len(got) != 1 || got[0] != "Bearer gateway-t0ken" {
+					t.Errorf("the server got the credentials %q", got)
+				}
+				if strings.Contains(f.log.String(), "t0ken") || strings.Contains(f.log.String(), "client-token") {
+					t.Errorf("credentials are in the log: %s", f.log)
+				}
+				if a, err = client.Notify(t.Context(), "notifications/x", ""); err != nil || a.Status != http.StatusBadGateway {
+					t.Errorf("notification: %v %+v", err, a)
+				}
+			})
+		}
+	}
+}
+
+// Which of a client's headers go on is the operator's to say.
+func TestForwardedHeaders(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "forward: [authorization]", `headers: {X-Static: "1"}`)
+	client := testkit.NewClient(t, f.url, testkit.NewEra)
+	client.Header = http.Header{"Authorization": {"Bearer client"}, "X-Static": {"2"}, "X-Unlisted": {"3"}}
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Fatalf("%v %+v", err, a)
+	}
+	for _, request := range srv.Requests() {
+		for name, want := range map[string]string{"Authorization": "Bearer client", "X-Static": "1", "X-Unlisted": ""} {
+			if got := request.Header.Get(name); got != want {
+				t.Errorf("%s has %s: %q, want %q", request.RPC, name, got, want)
+			}
+		}
+	}
+}
