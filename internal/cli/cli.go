@@ -10,7 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -35,14 +38,27 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Run the gateway in front of MCP servers."`
-	Demo    demoCommand    `cmd:"" help:"Show a failing server with and without the gateway."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
+	Explain  explainCommand  `cmd:"" help:"Say how an answer of an MCP server is read, and how contracts would say it."`
+	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
+	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
 // description stands under the usage line of recourse --help.
 const description = `Recourse puts a contract on the failures of MCP servers: what happened, whose fault it is, ` +
 	`whether anything was changed, and what to do next.`
+
+// Main runs the program in the process's own environment and returns its exit code.
+// SIGTERM and Ctrl-C end it in good order, a second one at once.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return Run(ctx, Environment{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv,
+	})
+}
 
 // Run runs the command that the arguments name until it is done or ctx ends, and
 // returns the program's exit code.

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// An answer is what somebody has pasted. One of its parts is set.
+type answer struct {
+	form     string         // what it was taken for
+	response *http.Response // with a status of 400 or more
+	body     []byte         // of the response
+	result   json.Value
+	rpcError json.Value
+}
+
+// read reads the failure in the answer; ok is false for a success.
+func (a *answer) read(r *contract.Reader) (reading contract.Reading, ok bool) {
+	switch {
+	case a.response != nil:
+		return r.HTTP(a.response.StatusCode, a.response.Header, a.body), true
+	case a.rpcError != nil:
+		return r.RPC(a.rpcError), true
+	default:
+		return r.Result(a.result)
+	}
+}
+
+var (
+	errNothing = errors.New("there is nothing to explain")
+	errNoReply = errors.New("the event stream holds no answer: no event is a JSON-RPC response")
+)
+
+// parseAnswer finds out what a text is.
+func parseAnswer(text []byte) (*answer, error) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
+	switch {
+	case len(text) == 0:
+		return nil, errNothing
+	case bytes.HasPrefix(text, []byte("HTTP/")):
+		return parseResponse(text)
+	case text[0] == '{':
+		return parseJSON(text)
+	case isEventStream(text):
+		return parseEvents(text)
+	default:
+		return toolError("the text of a tool's error", string(text)), nil
+	}
+}
+
+func isEventStream(text []byte) bool {
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(text, []byte(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+func parseResponse(text []byte) (*answer, error) {
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	head, body, _ := bytes.Cut(text, []byte("\n\n"))
+	lines := strings.Split(string(head), "\n")
+	var wireForm bytes.Buffer
+	wireForm.WriteString(http1(lines[0]) + "\r\n")
+	for _, line := range lines[1:] {
+		name, _, _ := strings.Cut(line, ":")
+		switch strings.ToLower(name) {
+		case "content-length", "transfer-encoding", "content-encoding": // of the body as it was sent, not as it was pasted
+		default:
+			wireForm.WriteString(line + "\r\n")
+		}
+	}
+	fmt.Fprintf(&wireForm, "Content-Length: %d\r\n\r\n%s", len(body), body)
+	resp, err := http.ReadResponse(bufio.NewReader(&wireForm), nil)
+	if err != nil {
+		return nil, fmt.Errorf("this begins like an HTTP response, but is none: %w", err)
+	}
+	_ = resp.Body.Close() // its bytes are in body
+	if resp.StatusCode >= http.StatusBadRequest {
+		return &answer{form: "an HTTP response with status " + resp.Status, response: resp, body: body}, nil
+	}
+	inner, err := parseAnswer(body)
+	if err != nil {
+		return nil, fmt.Errorf("the body of the HTTP response: %w", err)
+	}
+	inner.form = "an HTTP response with status " + resp.Status + ": " + inner.form
+	return inner, nil
+}
+
+// http1 turns the status line of HTTP/2 and 3, as tools print it, into that of
+// HTTP/1.1.
+func http1(line string) string {
+	_, status, _ := strings.Cut(line, " ")
+	return "HTTP/1.1 " + status
+}
+
+func parseEvents(text []byte) (*answer, error) {
+	reader := wire.NewEventReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\n\n")), maxAnswer)
+	for {
+		event, err := reader.Next()
+		if err != nil {
+			return nil, errNoReply
+		}
+		found, err := parseJSON(event.Data)
+		if err == nil && found.form == formMessage {
+			found.form = "an event stream: " + found.form
+			return found, nil
+		}
+	}
+}
+
+const formMessage = "a JSON-RPC response"
+
+// parseJSON tells a message, a result and an error object apart.
+func parseJSON(text []byte) (*answer, error) {
+	var scan wire.Scanner
+	_, err := scan.Write(text)
+	if err == nil {
+		err = scan.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("this is not one JSON object: %w", err)
+	}
+	switch signs := scan.Signs(); signs.Message() {
+	case wire.Response:
+		if !signs.Error.IsZero() {
+			return &answer{form: formMessage, rpcError: signs.Error.Of(text)}, nil
+		}
+		return &answer{form: formMessage, result: signs.Result.Of(text)}, nil
+	case wire.Request, wire.Notification:
+		return nil, fmt.Errorf("this is no answer but a %s, %s", signs.Message(), signs.Method)
+	default:
+	}
+	var members map[string]json.Value
+	if err := json.UnmarshalLenient(text, &members); err != nil {
+		return nil, fmt.Errorf("this is no JSON object: %w", err)
+	}
+	for _, name := range []string{"error", "result"} { // a response whose id was not pasted
+		if inner := members[name]; members["jsonrpc"] != nil && inner.Kind() == '{' {
+			if name == "error" {
+				return &answer{form: formMessage + " without an id", rpcError: inner}, nil
+			}
+			return &answer{form: formMessage + " without an id", result: inner}, nil
+		}
+	}
+	for _, name := range []string{"content", "structuredContent", "isError", "_meta"} {
+		if _, ok := members[name]; ok {
+			return &answer{form: "a tool result", result: text}, nil
+		}
+	}
+	return toolError("an error object", string(text)), nil
+}
+
+// toolError is a tool result that says that it failed, with that text.
+func toolError(form, text string) *answer {
+	result := append([]byte(`{"content":[{"type":"text","text":`), json.AppendQuote(nil, text)...)
+	return &answer{form: form, result: append(result, `}],"isError":true}`...)}
+}

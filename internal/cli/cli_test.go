@@ -1,0 +1,84 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/recoursehq/recourse/internal/cli"
+)
+
+var update = flag.Bool("update", false, "rewrite the stories' expected output")
+
+// leaks runs the tests and looks for goroutines that are left.
+type leaks struct{ m *testing.M }
+
+func (l leaks) Run() int {
+	code := l.m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		return 1
+	}
+	return code
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(leaks{m}, map[string]func(){"recourse": func() { os.Exit(cli.Main()) }})
+}
+
+// The stories are what users do, from the command line to what they see.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *update})
+}
+
+// Every command's help shows an example, and a story runs just that.
+func TestHelpShowsAnExampleThatRuns(t *testing.T) {
+	t.Parallel()
+	stories := readStories(t)
+	for _, command := range [][]string{
+		{"serve"}, {"explain"}, {"demo"}, {"version"},
+		{"contract", "ls"}, {"contract", "show"}, {"contract", "lint"}, {"contract", "schema"},
+	} {
+		t.Run(strings.Join(command, " "), func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			code := cli.Run(context.Background(), cli.Environment{Args: append(command, "--help"), Stdout: &out, Stderr: &out})
+			if code != cli.ExitOK {
+				t.Fatalf("exit code %d: %s", code, &out)
+			}
+			_, after, ok := strings.Cut(out.String(), "Example:\n\n    recourse ")
+			if !ok {
+				t.Fatalf("no example in:\n%s", &out)
+			}
+			example, _, _ := strings.Cut(after, "\n")
+			if !strings.Contains(stories, "exec recourse "+example+"\n") && !strings.Contains(stories, "exec recourse "+example+" &") {
+				t.Errorf("no story runs `recourse %s`", example)
+			}
+		})
+	}
+}
+
+func readStories(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

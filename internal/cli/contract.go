@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// contractCommand groups what can be done with contracts.
+type contractCommand struct {
+	Ls     contractLs     `cmd:"" help:"List the built-in contracts."`
+	Show   contractShow   `cmd:"" help:"Print the reference page of a contract, in Markdown."`
+	Lint   contractLint   `cmd:"" help:"Check contract files, and print every mistake with its place."`
+	Schema contractSchema `cmd:"" help:"Print the JSON Schema of a contract's wire form."`
+}
+
+type contractLs struct{}
+
+// Help shows an example.
+func (*contractLs) Help() string {
+	return `Example:
+
+    recourse contract ls`
+}
+
+// Run prints a line for each contract.
+func (*contractLs) Run(env *Environment) error {
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	for _, c := range contract.Builtin().All() {
+		about, _, _ := strings.Cut(strings.Join(strings.Fields(c.Doc), " "), ". ")
+		printf(w, "%s\t%s\t%s\n", c.Name, c.Title, strings.TrimSuffix(about, "."))
+	}
+	return w.Flush()
+}
+
+type contractShow struct {
+	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
+}
+
+// Help shows an example.
+func (*contractShow) Help() string {
+	return `Example:
+
+    recourse contract show fieldmcp`
+}
+
+// Run prints the page.
+func (c *contractShow) Run(env *Environment) error {
+	found, err := findContract(c.Contract)
+	if err != nil {
+		return err
+	}
+	printf(env.Stdout, "%s", found.Page())
+	return nil
+}
+
+type contractSchema struct {
+	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
+}
+
+// Help shows an example.
+func (*contractSchema) Help() string {
+	return `Example:
+
+    recourse contract schema fieldmcp`
+}
+
+// Run prints the schema.
+func (c *contractSchema) Run(env *Environment) error {
+	found, err := findContract(c.Contract)
+	if err != nil {
+		return err
+	}
+	printf(env.Stdout, "%s\n", strings.TrimSuffix(string(found.Schema()), "\n"))
+	return nil
+}
+
+type contractLint struct {
+	Files []string `arg:"" help:"Contract files. A file may extend one before it."`
+}
+
+// Help shows an example.
+func (*contractLint) Help() string {
+	return `Example:
+
+    recourse contract lint shop.yaml`
+}
+
+// Run checks the files one after the other.
+func (c *contractLint) Run(env *Environment) error {
+	set := contract.Builtin()
+	var mistakes strictyaml.Errors
+	for _, path := range c.Files {
+		name, err := loadContract(set, path)
+		var found strictyaml.Errors
+		switch {
+		case errors.As(err, &found):
+			mistakes = append(mistakes, found...)
+		case err != nil:
+			return &usageError{err}
+		default:
+			printf(env.Stdout, "%s: contract %s has no mistakes\n", path, name)
+		}
+	}
+	if len(mistakes) > 0 {
+		return mistakes
+	}
+	return nil
+}
+
+// findContract returns the built-in contract of that name, else the one in the file
+// of that name.
+func findContract(name string) (*contract.Contract, error) {
+	set := contract.Builtin()
+	if c, ok := set.Get(name); ok {
+		return c, nil
+	}
+	loaded, err := loadContract(set, name)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`) {
+		return nil, &usageError{&hintedError{
+			fmt.Errorf("there is no contract %q", name),
+			"built in are " + strings.Join(set.Names(), ", ") + "; a contract of your own is named by its file",
+		}}
+	}
+	if _, mistakes := errors.AsType[strictyaml.Errors](err); err != nil && !mistakes {
+		return nil, &usageError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, _ := set.Get(loaded)
+	return c, nil
+}
