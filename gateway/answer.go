@@ -239,10 +239,7 @@ func (x *exchange) flow(resp *http.Response) {
 	if !errors.Is(err, io.EOF) {
 		x.abort(x.s.up.Broken(x.ctx, err))
 	}
-	if err := x.finish(); err != nil {
-		x.abort(err)
-	}
-	x.late()
+	x.finish()
 }
 
 // pass checks the next piece of an answer that is being passed on.
@@ -263,10 +260,19 @@ func (x *exchange) pass(piece []byte, total int64) error {
 }
 
 // finish checks an answer that has been passed on as a whole.
-func (x *exchange) finish() error {
-	if x.s.observes() {
-		return nil
+func (x *exchange) finish() {
+	switch err := x.flaw(); {
+	case err == nil:
+		x.late()
+	case x.s.observes():
+		x.observe(recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).CausedBy(err))
+	default:
+		x.abort(err)
 	}
+}
+
+// flaw returns why what was scanned is no answer to the request.
+func (x *exchange) flaw() error {
 	if err := x.scan.Close(); err != nil {
 		return err
 	}

@@ -178,10 +178,7 @@ func (x *exchange) relayLarge(resp *http.Response, reader *wire.EventReader, pie
 	if !isAnswer {
 		return false, nil
 	}
-	if err := x.finish(); err != nil {
-		x.abort(err)
-	}
-	x.late()
+	x.finish()
 	return true, nil
 }
 
@@ -277,7 +274,7 @@ func (x *exchange) holdStream(e *recourse.Error) bool {
 		_ = http.NewResponseController(x.w).Flush()
 		x.record(x.settle(e), "the server is away: the stream is held open")
 	}
-	wait := x.hold + rand.N(x.hold)/2
+	wait := x.hold + rand.N(x.hold)/2 //nolint:gosec // a wait is no secret
 	x.hold = min(2*x.hold, holdMost)
 	return pause(x.ctx, wait)
 }

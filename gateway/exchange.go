@@ -191,13 +191,21 @@ type deadline struct {
 	last  time.Time // at which it ends whatever happens
 }
 
-// withDeadline returns a context that ends with what cause returns then. stop has
-// to be called.
-func withDeadline(parent context.Context, quiet, most time.Duration, cause func() error) (ctx context.Context, d *deadline, stop func()) {
+// withDeadline returns a context that ends with what cause returns then of the time
+// that has passed in vain. stop has to be called.
+func withDeadline(
+	parent context.Context, quiet, most time.Duration, cause func(within time.Duration) error,
+) (ctx context.Context, d *deadline, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	now := time.Now()
 	d = &deadline{quiet: quiet, ends: now.Add(min(quiet, most)), last: now.Add(most)}
-	d.timer = time.AfterFunc(min(quiet, most), func() { cancel(cause()) })
+	d.timer = time.AfterFunc(min(quiet, most), func() {
+		within := quiet
+		if d.exhausted() {
+			within = most
+		}
+		cancel(cause(within))
+	})
 	return ctx, d, func() {
 		d.timer.Stop()
 		cancel(context.Canceled)
@@ -214,6 +222,13 @@ func (d *deadline) alive(waiting bool) {
 		d.ends = quiet
 	}
 	d.timer.Reset(time.Until(d.ends))
+}
+
+// exhausted reports whether no sign of life could have made the time any longer.
+func (d *deadline) exhausted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.ends.Before(d.last)
 }
 
 // left returns the time until the end, as it stands.

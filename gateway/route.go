@@ -45,9 +45,9 @@ func (x *exchange) route() bool {
 
 // timedOut returns what makes the failure of a call without an answer. It outlives
 // the exchange.
-func (x *exchange) timedOut() func() error {
-	s, within := x.s, x.rule.Timeout
-	return func() error { return s.said(recourse.Timeout(s.Title, within)) }
+func (x *exchange) timedOut() func(within time.Duration) error {
+	s := x.s
+	return func(within time.Duration) error { return s.said(recourse.Timeout(s.Title, within)) }
 }
 
 // refreshList gets the list anew before anything is refused on its word, unless it

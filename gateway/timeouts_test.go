@@ -1,0 +1,242 @@
+package gateway_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// wantTimeout checks that a call has ended with a timeout after about want.
+func wantTimeout(t *testing.T, a *testkit.Answer, want time.Duration) {
+	t.Helper()
+	e := recordOf(t, a)
+	if e.Kind != recourse.KindTimeout || e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, recourse.Wait(want)) {
+		t.Errorf("%s of %s: %s; want a timeout after %v", e.Kind, e.Origin, e.Message, want)
+	}
+	if a.Took < want || a.Took > want+slack {
+		t.Errorf("answered after %v, want %v", a.Took, want)
+	}
+}
+
+// A tool may have a time of its own, longer or shorter than the server's.
+func TestTimeoutsOfTools(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "timeout: 600ms", "tools: {get_field: {timeout: 300ms}, 'order_*': {timeout: 900ms}}").client(t, testkit.NewEra)
+	srv.Always(testkit.EveryMessage, testkit.Hang())
+	srv.Always("tools/list", testkit.Fault{})
+	var wg sync.WaitGroup
+	for call, want := range map[[2]string]time.Duration{
+		{testkit.GetField, `{"field_id":"F"}`}:                300 * time.Millisecond,
+		{testkit.OrderCreate, `{"reference":"A","amount":1}`}: 900 * time.Millisecond,
+		{testkit.Echo, `{"message":"m"}`}:                     600 * time.Millisecond,
+	} {
+		wg.Go(func() {
+			a, err := client.Call(t.Context(), call[0], call[1])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			wantTimeout(t, a, want)
+		})
+	}
+	wg.Wait()
+}
+
+// progressing calls the tool that reports progress.
+func progressing(t *testing.T, c *testkit.Client, count, gapMS int) *testkit.Answer {
+	t.Helper()
+	meta := `{"progressToken":"p"}`
+	if c.Era == testkit.NewEra {
+		meta = `{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	}
+	return post(t, c, "1", "tools/call", fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":%s}`, count, gapMS, meta))
+}
+
+// Progress is a sign of life; but it does not keep a call alive forever.
+func TestProgressAndTimeouts(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			client := start(t, srv.URL(), "timeout: 500ms", "max_timeout: 1200ms").client(t, era)
+			if a := progressing(t, client, 5, 200); !succeeded(a) || a.Took < time.Second || len(a.Events) != 6 {
+				t.Errorf("after %v: %s", a.Took, a.Body)
+			}
+			a := progressing(t, client, 100, 200)
+			wantTimeout(t, a, 1200*time.Millisecond)
+			if len(a.Events) != 6 {
+				t.Errorf("%d events, want five of progress and the timeout", len(a.Events))
+			}
+			wantTimeout(t, progressing(t, client, 2, 5000), 500*time.Millisecond)
+		})
+	}
+}
+
+// Nothing else is a sign of life: neither what a server logs, nor comments, nor drops.
+func TestChatterAndTimeouts(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"log":     "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"working\"}}\n\n",
+		"comment": ": still here\n\n",
+		"drops":   "a",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := answering(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for tick := time.NewTicker(100 * time.Millisecond); ; {
+					_, _ = io.WriteString(w, text)
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-tick.C:
+					case <-r.Context().Done():
+						tick.Stop()
+						return
+					}
+				}
+			})
+			a, err := start(t, url, "timeout: 500ms").client(t, testkit.NewEra).Call(t.Context(), "any", `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTimeout(t, a, 500*time.Millisecond)
+		})
+	}
+}
+
+// While the server waits for its client, its own time does not run.
+func TestQuestionsAndTimeouts(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	t.Run("answered late", func(t *testing.T) {
+		t.Parallel()
+		client := start(t, srv.URL(), "timeout: 300ms", "max_timeout: 5s").client(t, testkit.OldEra)
+		stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		question, err := stream.NextMessage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(600 * time.Millisecond)
+		if _, err := client.Respond(t.Context(), question.ID, `{"action":"accept"}`); err != nil {
+			t.Fatal(err)
+		}
+		if message, err := stream.NextMessage(); err != nil || !strings.Contains(string(message.Result), "accept") {
+			t.Errorf("%v %+v", err, message)
+		}
+	})
+	t.Run("never answered", func(t *testing.T) {
+		t.Parallel()
+		client := start(t, srv.URL(), "timeout: 300ms", "max_timeout: 700ms").client(t, testkit.OldEra)
+		a, err := client.Call(t.Context(), testkit.Ask, `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTimeout(t, a, 700*time.Millisecond)
+	})
+}
+
+// In a total outage the repetitions stay within their budget.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	const calls = 120
+	for _, fault := range []testkit.Fault{testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.ResetBeforeAnswer()} {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
+			srv.Always(testkit.GetField, fault)
+			var wg sync.WaitGroup
+			for range 6 {
+				client := f.client(t, testkit.NewEra)
+				wg.Go(func() {
+					for range calls / 6 {
+						if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || succeeded(a) {
+							t.Errorf("%v %+v", err, a)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if got, most := srv.Attempts(testkit.GetField), calls*12/10+10; got > most || got < calls+10 {
+				t.Errorf("%d calls took %d attempts, want at most %d", calls, got, most)
+			}
+			srv.Behave()
+			if a, err := f.client(t, testkit.NewEra).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
+				t.Errorf("after the outage: %v %+v", err, a)
+			}
+		})
+	}
+}
+
+// A server that is not there takes nobody's time.
+func TestServerIsDown(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{testkit.RefusedURL(), testkit.UnresolvableURL()} {
+		client := start(t, url, "timeout: 5s").client(t, testkit.NewEra)
+		a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone {
+			t.Errorf("%s: %s of %s, effect %s", url, e.Kind, e.Origin, e.Effect)
+		}
+		if a.Took > 2*time.Second {
+			t.Errorf("%s: answered after %v", url, a.Took)
+		}
+	}
+}
+
+// A wait that fits into the time is waited for, also by a write that was refused; any
+// other comes back at once.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	const get, create = `{"field_id":"F"}`, `{"reference":"A","amount":1}`
+	limited, away := testkit.Status(http.StatusTooManyRequests, testkit.Plain), testkit.Status(http.StatusServiceUnavailable, testkit.Plain)
+	for _, c := range []struct {
+		name      string
+		fault     testkit.Fault
+		tool      string
+		arguments string
+		attempts  int
+		least     time.Duration
+		most      time.Duration
+	}{
+		{"read, a second", limited.With("Retry-After", "1"), testkit.GetField, get, 2, time.Second, 2 * time.Second},
+		{"write, a second", limited.With("Retry-After", "1"), testkit.OrderCreate, create, 2, time.Second, 2 * time.Second},
+		{"write, nothing stated", limited, testkit.OrderCreate, create, 2, time.Second, 2 * time.Second},
+		{"read, too long", limited.With("Retry-After", "30"), testkit.GetField, get, 1, 0, time.Second / 2},
+		{"write, too long", limited.With("Retry-After", "30"), testkit.OrderCreate, create, 1, 0, time.Second / 2},
+		{"read, away for a second", away.With("Retry-After", "1"), testkit.GetField, get, 2, time.Second, 2 * time.Second},
+		{"write, away for a second", away.With("Retry-After", "1"), testkit.OrderCreate, create, 1, 0, time.Second / 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, testkit.NewEra)
+			srv.Next(c.tool, c.fault)
+			a, err := client.Call(t.Context(), c.tool, c.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if succeeded(a) != (c.attempts == 2) || srv.Attempts(c.tool) != c.attempts || srv.Executions(c.tool) != c.attempts-1 {
+				t.Errorf("%d attempts: %s", srv.Attempts(c.tool), a.Body)
+			}
+			if a.Took < c.least || a.Took > c.most {
+				t.Errorf("answered after %v", a.Took)
+			}
+		})
+	}
+}
