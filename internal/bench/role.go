@@ -57,7 +57,8 @@ func serve(handler http.Handler, calls func() int64) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	// The timeouts are those of the gateway: each call pays for setting them.
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	_, err = fmt.Fprintln(os.Stdout, listener.Addr())
