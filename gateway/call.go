@@ -269,8 +269,9 @@ func (x *exchange) handOver(method string, header http.Header, body *upstream.Bo
 		return recourse.From(err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
+	isStream := resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
 	switch {
-	case method == http.MethodGet && resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
+	case method == http.MethodGet && isStream:
 		x.passStream(resp) // that it ends is no failure: the client opens it again
 	case x.started: // a stream that is held open goes on or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status

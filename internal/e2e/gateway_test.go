@@ -1,0 +1,85 @@
+package e2e_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+// callTimeout is how long the gateway waits for a server to answer a call in these tests, unless they say otherwise.
+const callTimeout = 10 * time.Second
+
+// A front is a gateway in front of one server, which people call "The farm".
+type front struct {
+	url string // of the server's endpoint at the gateway
+
+	config  *config.Config
+	set     *contract.Set
+	log     *slog.Logger
+	current atomic.Pointer[gateway.Gateway]
+	opened  chan struct{} // a token for each GET request that has come
+}
+
+// start starts a gateway that ends with the test. The entry's further keys are given one by one; keys with a leading
+// slash, such as "/max_request: 1KiB", are the gateway's own.
+func start(tb testing.TB, serverURL string, keys ...string) *front {
+	tb.Helper()
+	top, entry := []string(nil), []string{"url: " + serverURL, "title: The farm"}
+	timed := false
+	for _, key := range keys {
+		if global, ok := strings.CutPrefix(key, "/"); ok {
+			top = append(top, global)
+			continue
+		}
+		timed = timed || strings.HasPrefix(key, "timeout:")
+		entry = append(entry, key)
+	}
+	if !timed {
+		entry = append(entry, fmt.Sprintf("timeout: %s", callTimeout))
+	}
+	set := contract.Builtin()
+	text := strings.Join(append(top, "servers:", "  farm:", "    "+strings.Join(entry, "\n    ")), "\n") + "\n"
+	cfg, err := config.Parse("recourse.yaml", []byte(text), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &front{
+		config: cfg, set: set, log: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+		opened: make(chan struct{}, 1024),
+	}
+	if err := f.Restart(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { f.current.Load().Close() }) // after the listener is gone: it is registered later
+	f.url = testkit.Serve(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			f.opened <- struct{}{}
+		}
+		f.current.Load().ServeHTTP(w, r)
+	})) + "/farm/mcp"
+	return f
+}
+
+// Restart replaces the gateway, as a deployment does: what it knew of its clients is forgotten.
+func (f *front) Restart() error {
+	g, err := gateway.New(f.config, f.set, f.log)
+	if err != nil {
+		return err
+	}
+	if old := f.current.Swap(g); old != nil {
+		old.Drain()
+		old.Close()
+	}
+	return nil
+}

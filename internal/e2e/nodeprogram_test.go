@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A nodeProgram uses the client of a TypeScript SDK.
+type nodeProgram struct {
+	tb     testing.TB
+	client *testkit.TSClient
+	opts   testkit.TSConnect
+	info   json.RawMessage // of the connection
+}
+
+var _ program = (*nodeProgram)(nil)
+
+func newNodeProgram(tb testing.TB, sdk testkit.TSSDK, opts testkit.TSConnect) *nodeProgram {
+	tb.Helper()
+	return &nodeProgram{tb: tb, client: testkit.NodeClient(tb, sdk), opts: opts}
+}
+
+func (p *nodeProgram) connect(ctx context.Context, url string, headers map[string]string) error {
+	if p.opts.URL != "" {
+		if err := p.client.Close(ctx); err != nil {
+			return err
+		}
+	}
+	p.opts.URL, p.opts.Headers = url, headers
+	var err error
+	p.info, err = p.client.Connect(ctx, p.opts)
+	return err
+}
+
+// negotiated returns the version of the protocol that is spoken.
+func (p *nodeProgram) negotiated() string {
+	var info struct {
+		Version string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(p.info, &info); err != nil {
+		p.tb.Error(err)
+	}
+	return info.Version
+}
+
+func (p *nodeProgram) call(ctx context.Context, tool, arguments string, patience time.Duration) (json.RawMessage, error) {
+	return p.client.CallTool(ctx, tool, arguments, patience)
+}
+
+func (p *nodeProgram) request(ctx context.Context, method, params string) (json.RawMessage, error) {
+	return p.client.Request(ctx, method, params)
+}
+
+func (p *nodeProgram) subscribe(ctx context.Context, uri string) error {
+	if p.opts.Era == testkit.OldEra {
+		if uri == "" {
+			return nil
+		}
+		_, err := p.client.Request(ctx, "resources/subscribe", `{"uri":"`+uri+`"}`)
+		return err
+	}
+	filter := `{"toolsListChanged":true}`
+	if uri != "" {
+		filter = `{"resourceSubscriptions":["` + uri + `"]}`
+	}
+	_, err := p.client.Listen(ctx, filter)
+	return err
+}
+
+func (p *nodeProgram) heard() []string {
+	var heard []string
+	for _, raw := range p.client.Notifications() {
+		var n struct {
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal(raw, &n); err != nil {
+			p.tb.Error(err)
+		}
+		heard = append(heard, n.Method+" "+string(n.Params))
+	}
+	return heard
+}

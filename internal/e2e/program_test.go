@@ -1,0 +1,126 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A program is a client's program: what stands on an SDK, and gets what the SDK returns or throws. It says "Ada" to
+// every question of a server's to its user, and "sampled" to every question to its model.
+type program interface {
+	// connect connects, or connects again; headers go with every request.
+	connect(ctx context.Context, url string, headers map[string]string) error
+	// call calls a tool. The arguments are JSON; patience is the SDK's own where it is zero.
+	call(ctx context.Context, tool, arguments string, patience time.Duration) (json.RawMessage, error)
+	// request sends another request; params are JSON, or empty.
+	request(ctx context.Context, method, params string) (json.RawMessage, error)
+	// subscribe asks to be told when the list of tools or this resource changes, as the era wants it.
+	subscribe(ctx context.Context, uri string) error
+	// heard returns the notifications so far, each as its method, a space, and its params.
+	heard() []string
+}
+
+// A client is one of the SDKs in one of the eras.
+type client struct {
+	name string
+	era  testkit.Era
+	node testkit.TSSDK // empty: the Go SDK
+}
+
+// open starts a program that uses the client.
+func (c client) open(tb testing.TB) program {
+	tb.Helper()
+	if c.node == "" {
+		return newGoProgram(tb, c.era.Version())
+	}
+	return newNodeProgram(tb, c.node, testkit.TSConnect{Era: c.era})
+}
+
+// The names of the clients.
+const (
+	goOld = "Go SDK 1.8, 2025-11-25"
+	goNew = "Go SDK 1.8, 2026-07-28"
+	tsOne = "TypeScript SDK 1.32, 2025-11-25"
+	tsOld = "TypeScript client 2.4, 2025-11-25"
+	tsNew = "TypeScript client 2.4, 2026-07-28"
+)
+
+// clients are all clients that are tested.
+func clients() []client {
+	return []client{
+		{goOld, testkit.OldEra, ""},
+		{goNew, testkit.NewEra, ""},
+		{tsOne, testkit.OldEra, testkit.TSv1},
+		{tsOld, testkit.OldEra, testkit.TSv2},
+		{tsNew, testkit.NewEra, testkit.TSv2},
+	}
+}
+
+// A thrown is what an SDK raises to its program, as far as a program can tell it by something.
+type thrown struct {
+	Class  string        // of the error, or the error value that it wraps
+	Code   string        // the SDK's, mostly JSON-RPC's; empty without one
+	Status int           // of HTTP; 0 where the program is not told
+	Kind   recourse.Kind // of the record in the error's data; empty where the program does not get it
+}
+
+// String describes t in a few words.
+func (t thrown) String() string {
+	text := "`" + t.Class + "`"
+	if t.Code != "" {
+		text += ", code `" + t.Code + "`"
+	}
+	if t.Status != 0 && t.Code != strconv.Itoa(t.Status) {
+		text += fmt.Sprintf(", status %d", t.Status)
+	}
+	if t.Kind != "" {
+		text += ", data: the record"
+	}
+	return text
+}
+
+// thrownBy tells what a program can make of what its SDK throws.
+func thrownBy(err error) thrown {
+	if ts, ok := errors.AsType[*testkit.TSError](err); ok {
+		return thrown{Class: ts.Class, Code: ts.Code, Status: ts.Status, Kind: recordKind(ts.Data)}
+	}
+	return thrownByGo(err)
+}
+
+// recordKind returns the kind of the record that the data of an error are or hold, or nothing.
+func recordKind(data json.RawMessage) recourse.Kind {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return ""
+	}
+	if inner, ok := members[recourse.MetaKey]; ok {
+		data = inner
+	}
+	var record struct {
+		Version int           `json:"v"`
+		Kind    recourse.Kind `json:"kind"`
+	}
+	if json.Unmarshal(data, &record) != nil || record.Version == 0 {
+		return ""
+	}
+	return record.Kind
+}
+
+// contains reports whether one of the notifications is of this method and has this in its params.
+func contains(heard []string, method, part string) bool {
+	for _, n := range heard {
+		if name, params, _ := strings.Cut(n, " "); name == method && strings.Contains(params, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,258 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/testkit/mcpgotest"
+)
+
+// A step is something that a program does with a server, and what it gets.
+type step struct {
+	tool, arguments string
+	method, params  string // of a request other than tools/call
+	era             string // the version of the protocol that has this; empty: all have
+
+	want  []string // parts of the result
+	heard string   // a notification that the program gets: its method, a space, and a part of its params
+
+	kind recourse.Kind // of the failure that the result tells of
+	code string        // of the JSON-RPC error that is thrown
+}
+
+// A server is a real one and what is done with it.
+type server struct {
+	name  string
+	era   testkit.Era // of its clients
+	best  testkit.Era // that it speaks
+	start func(testing.TB) string
+	steps []step
+}
+
+const oldEraOnly = "2025-11-25"
+
+// servers are those that are made of Go.
+func servers() []server {
+	const old, newer = testkit.OldEra, testkit.NewEra
+	return []server{
+		{"Go SDK, with sessions", old, old, goSDK(old), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless", newer, newer, goSDK(newer), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless, client of the old era", old, newer, goSDK(newer), realSteps(recourse.KindUnknown)},
+		{"mcp-go", newer, newer, mcpgotest.NewServer, realSteps(recourse.KindInternal)},
+		{"mcp-go, client of the old era", old, newer, mcpgotest.NewServer, realSteps(recourse.KindInternal)},
+		{"testkit", newer, newer, streaming, testkitSteps()},
+		{"testkit, client of the old era", old, newer, streaming, testkitSteps()},
+	}
+}
+
+func streaming(tb testing.TB) string {
+	tb.Helper()
+	return testkit.NewServer(tb, testkit.WithForm(testkit.SSE)).URL()
+}
+
+func goSDK(era testkit.Era) func(testing.TB) string {
+	return func(tb testing.TB) string {
+		tb.Helper()
+		return testkit.GoSDKServer(tb, era)
+	}
+}
+
+// realSteps are what the testkit's real servers can do. raised is the kind of a tool's error: some SDKs make a result of
+// it, others a JSON-RPC error.
+func realSteps(raised recourse.Kind) []step {
+	return []step{
+		{method: "tools/list", want: []string{`"name":"order"`, `"outputSchema"`}},
+		{method: "ping", era: oldEraOnly},
+		{tool: testkit.RealEcho, arguments: `{"message":"grüß \" 1.0"}`, want: []string{`"structuredContent":{"message":"grüß \" 1.0"}`}},
+		{tool: testkit.RealAdd, arguments: `{"a":1,"b":2}`, want: []string{`"structuredContent":{"sum":3}`}},
+		{tool: testkit.RealSlow, arguments: `{"ms":1}`, want: []string{`"done"`}},
+		{tool: testkit.RealProgress, arguments: `{"count":2}`, want: []string{`"done"`}, heard: `notifications/progress "progress":2`},
+		{tool: testkit.RealOrder, arguments: `{"reference":"A-17","amount":12.5}`, want: []string{"order A-17 created"}},
+		{tool: testkit.RealOrder, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
+		{tool: testkit.RealFail, arguments: `{}`, kind: raised, want: []string{testkit.FailText}},
+		{tool: testkit.RealLeak, arguments: `{}`, kind: raised, want: []string{"[stack trace]"}},
+		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
+	}
+}
+
+// everythingSteps are what the reference server can do that shows all of the protocol.
+func everythingSteps() []step {
+	const resource = "demo://resource/dynamic/text/1"
+	return []step{
+		{method: "tools/list", want: []string{`"trigger-sampling-request"`, `"trigger-elicitation-request"`}},
+		{method: "ping"},
+		{method: "logging/setLevel", params: `{"level":"debug"}`},
+		{tool: "echo", arguments: `{"message":"m"}`, want: []string{"Echo: m"}},
+		{tool: "get-sum", arguments: `{"a":1,"b":2}`, want: []string{"is 3"}},
+		{tool: "get-structured-content", arguments: `{"location":"New York"}`, want: []string{`"structuredContent":{`, `"temperature"`}},
+		{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},
+		{tool: "get-annotated-message", arguments: `{"messageType":"error","includeImage":true}`, want: []string{`"priority":1`, `"image/png"`}},
+		{tool: "get-resource-links", arguments: `{"count":2}`, want: []string{`"resource_link"`}},
+		{tool: "get-resource-reference", arguments: `{"resourceType":"Text","resourceId":1}`, want: []string{resource}},
+		{tool: "trigger-long-running-operation", arguments: `{"duration":0.02,"steps":2}`, want: []string{"completed"}, heard: `notifications/progress "progress":2`},
+		{tool: "trigger-elicitation-request", arguments: `{}`, want: []string{"Name: Ada"}},
+		{tool: "trigger-sampling-request", arguments: `{"prompt":"p"}`, want: []string{"sampled"}},
+		{tool: "toggle-simulated-logging", arguments: `{}`, want: []string{"Started"}, heard: "notifications/message -level message"},
+		{tool: "toggle-simulated-logging", arguments: `{}`, want: []string{"Stopped"}},
+		{method: "prompts/list", want: []string{`"args-prompt"`}},
+		{method: "prompts/get", params: `{"name":"args-prompt","arguments":{"city":"Oslo"}}`, want: []string{"Oslo"}},
+		{method: "completion/complete", params: `{"ref":{"type":"ref/prompt","name":"completable-prompt"},"argument":{"name":"department","value":"S"}}`, want: []string{`"Sales"`}},
+		{method: "resources/list", want: []string{`"demo://resource/`}},
+		{method: "resources/templates/list", want: []string{`"demo://resource/dynamic/text/{resourceId}"`}},
+		{method: "resources/read", params: `{"uri":"` + resource + `"}`, want: []string{`"text/plain"`}},
+		{method: subscribe, params: resource},
+		{tool: "toggle-subscriber-updates", arguments: `{}`, want: []string{"tarted"}, heard: "notifications/resources/updated " + resource},
+		{tool: "toggle-subscriber-updates", arguments: `{}`, want: []string{"topped"}},
+		{tool: "get-sum", arguments: `{"a":"x"}`, kind: recourse.KindMissingParam, want: []string{"b is required", "a must be a number"}},
+		{tool: "get-summ", arguments: `{}`, code: "-32602", want: []string{"Did you mean get-sum?"}},
+		{method: "resources/read", params: `{"uri":"demo://resource/nowhere"}`, code: "-32602"},
+		{method: "prompts/get", params: `{"name":"nothing"}`, code: "-32602"},
+	}
+}
+
+// subscribe is the method of a step that subscribes to a resource, in the way of its era.
+const subscribe = "resources/subscribe"
+
+// testkitSteps are what the testkit's own server adds: questions to the user in both eras.
+func testkitSteps() []step {
+	return []step{
+		{method: "tools/list", want: []string{`"order_create"`}},
+		{tool: testkit.Ask, arguments: `{}`, want: []string{"Ada"}},
+		{tool: testkit.Progress, arguments: `{"count":2}`, want: []string{`"done"`}, heard: `notifications/progress "progress":2`},
+	}
+}
+
+// Everything that works without the gateway works through it, and goes on working.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	for _, client := range clients() {
+		t.Run(client.name, func(t *testing.T) {
+			t.Parallel()
+			tour(t, client)
+		})
+	}
+}
+
+// tour takes a program from server to server.
+func tour(t *testing.T, c client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	p := c.open(t)
+	for _, server := range servers() {
+		if server.era == c.era {
+			t.Run(server.name, func(t *testing.T) { visit(ctx, t, c, p, server) })
+		}
+	}
+	t.Run("the tools change", func(t *testing.T) { toolsChange(ctx, t, p) })
+	if c.era == testkit.NewEra { // it has no sessions, and no stream unless it asks for one
+		return
+	}
+	t.Run("Go SDK restarted", func(t *testing.T) { restart(ctx, t, p, goSDKHandler(t), goSDKHandler(t)) })
+	t.Run("mcp-go restarted", func(t *testing.T) { restart(ctx, t, p, mcpGoHandler(t), mcpGoHandler(t)) })
+	t.Run("the server is away", func(t *testing.T) { serverAway(ctx, t, p) })
+}
+
+// The reference server, which is a program of its own: one for all clients, and one that takes its place.
+func TestEverything(t *testing.T) {
+	t.Parallel()
+	url, next := testkit.Everything(t), testkit.Everything(t)
+	everything := server{
+		"server-everything", testkit.OldEra, testkit.OldEra, func(testing.TB) string { return url }, everythingSteps(),
+	}
+	for _, client := range clients() {
+		if client.era != everything.era {
+			continue
+		}
+		t.Run(client.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			program := client.open(t)
+			visit(ctx, t, client, program, everything)
+			restart(ctx, t, program, proxyTo(t, url), proxyTo(t, next))
+		})
+	}
+	t.Run("negotiation", func(t *testing.T) {
+		t.Parallel()
+		negotiate(t, everything)
+	})
+}
+
+// visit takes all steps with a server through a gateway of its own.
+func visit(ctx context.Context, t *testing.T, c client, p program, s server) {
+	t.Helper()
+	f := start(t, s.start(t))
+	if err := p.connect(ctx, f.url, nil); err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	for _, step := range s.steps {
+		if step.era != "" && step.era != c.era.Version() {
+			continue
+		}
+		name := step.tool + step.method
+		var result json.RawMessage
+		var err error
+		switch {
+		case step.method == subscribe:
+			err = p.subscribe(ctx, step.params)
+		case step.method != "":
+			result, err = p.request(ctx, step.method, step.params)
+		default:
+			result, err = p.call(ctx, step.tool, step.arguments, 0)
+		}
+		text := string(result)
+		switch {
+		case step.code != "":
+			if got := thrownBy(err).Code; err == nil || got != step.code {
+				t.Errorf("%s: %v %s, want code %s", name, err, result, step.code)
+				continue
+			}
+			text = err.Error()
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+			continue
+		case toldKind(t, result) != step.kind:
+			t.Errorf("%s: tells of %q, want %q: %s", name, toldKind(t, result), step.kind, result)
+		}
+		for _, part := range step.want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %q is not in %s", name, part, text)
+			}
+		}
+		for _, secret := range testkit.Secrets() {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: %q reaches the program: %s", name, secret, text)
+			}
+		}
+		if step.heard != "" {
+			await(ctx, t, p, step.heard)
+		}
+	}
+}
+
+// toldKind returns the kind of the failure that a result tells of; empty of a success.
+func toldKind(t *testing.T, raw json.RawMessage) recourse.Kind {
+	t.Helper()
+	var result testkit.ToolResult
+	if raw == nil || json.Unmarshal(raw, &result) != nil || !result.IsError {
+		return "" // results of other methods may have members of the same names
+	}
+	return recordKind(result.Meta[recourse.MetaKey])
+}
+
+// await waits until the program has heard a notification. What a TypeScript program has heard it tells with its next
+// answer.
+func await(ctx context.Context, t *testing.T, p program, notification string) {
+	t.Helper()
+	method, part, _ := strings.Cut(notification, " ")
+	for !contains(p.heard(), method, part) {
+		if _, err := p.request(ctx, "tools/list", ""); err != nil {
+			t.Fatalf("waiting for %s: %v; heard %q", notification, err, p.heard())
+		}
+	}
+}

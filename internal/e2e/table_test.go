@@ -1,0 +1,346 @@
+package e2e_test
+
+import (
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A failure is a row of the table: what happens, and what every client's program gets then.
+type failure struct {
+	name    string // what happens, for the documentation
+	forward bool   // the gateway passes the client's Authorization on
+	begin   func(*scene) error
+
+	// What the program does: it calls a tool with arguments, sends a request of another method, or connects. Without any
+	// it calls get_field.
+	tool, arguments string
+	method          string
+	connects        bool
+	patience        time.Duration
+
+	// What the program gets: a result that tells of the failure, an error that is thrown, or, with neither, what it asked
+	// for. Where an error is thrown, a client that is missing gets what it asked for.
+	told   *told
+	thrown map[string]thrown
+
+	lost []string // the clients whose session is lost: their program has to connect again
+}
+
+// A told is a tool result that tells of a failure. It is the same for every client.
+type told struct {
+	kind   recourse.Kind
+	origin recourse.Origin
+	effect recourse.Effect
+	after  time.Duration // the wait, where a contract has none of its own
+
+	text string // of the contract recourse, whole; {id} is the request's id
+
+	code       string // of the contract fieldmcp
+	retryable  bool
+	retryAfter int // seconds
+
+	noStructure bool // the tool declares an outputSchema, which a failure would break
+}
+
+// Tools that only this table calls.
+const (
+	measure = "measure" // reads, and declares an outputSchema
+	hurried = "order_get"
+)
+
+// brief is the timeout of the tool that is expected to run into it.
+const brief = 300 * time.Millisecond
+
+// serverTools are what the testkit's server has beside its own tools.
+func serverTools() []testkit.Tool {
+	return []testkit.Tool{{Name: measure, Definition: `{"name":"measure","inputSchema":{"type":"object"},` +
+		`"outputSchema":{"type":"object","properties":{"value":{"type":"number"}},"required":["value"]}}`}}
+}
+
+// gatewayKeys are the configuration of the gateway in front of it.
+func gatewayKeys() []string {
+	return []string{
+		"/max_request: 64KiB",
+		"tools: {get_field: {read_only: true}, measure: {read_only: true}, echo: {read_only: true}," +
+			" order_get: {read_only: true, timeout: 300ms}," +
+			" order_create: {read_only: false, verify: {call: order_get, args: {reference: /reference}, look: status}}}",
+	}
+}
+
+const order = `{"reference":"A-17","amount":12.5}`
+
+func failures() []failure {
+	return []failure{
+		{
+			name: "arguments that break the tool's inputSchema",
+			tool: testkit.OrderCreate, arguments: `{"amount":"12","colour":"red"}`,
+			told: &told{
+				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+				text: "[missing_param] reference is required; amount must be a number; colour is not a known parameter " +
+					"(known and not given: currency, items, note and reference).\nNothing was done. Add reference, then call again.",
+				code: "MISSING_REQUIRED_PARAM",
+			},
+		},
+		{
+			name: "a tool that does not exist",
+			tool: "get_fild", arguments: `{}`,
+			thrown: byRPC(-32602, recourse.KindUnknownTool),
+		},
+		{
+			name: "a method that does not exist", method: "prompts/list",
+			// Its own word, as every server says it: there is no record in it.
+			thrown: with(byRPC(-32601, ""), tsNew, byHTTP(http.StatusNotFound)[tsNew]),
+		},
+		{
+			name:  "the tool answers with an error of its own",
+			begin: once(testkit.GetField, testkit.ToolError("", "The field is closed.")),
+			told: &told{
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text: "[unknown] The field is closed.\nDo not repeat the call unchanged.",
+				code: "INTERNAL_ERROR",
+			},
+		},
+		{
+			name: "the same of a tool with an outputSchema", tool: measure, arguments: `{}`,
+			begin: once(measure, testkit.ToolError("", "The sensor is off.")),
+			told: &told{
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text:        "[unknown] The sensor is off.\nDo not repeat the call unchanged.",
+				code:        "INTERNAL_ERROR",
+				noStructure: true,
+			},
+		},
+		{
+			name:  "the tool's error gives away a password, addresses and a stack",
+			begin: once(testkit.GetField, testkit.LeakyToolError()),
+			told: &told{
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text: "[unknown] could not create the order: dial [connection string]: connect: connection refused [stack trace]\n" +
+					"Do not repeat the call unchanged.",
+				code: "INTERNAL_ERROR",
+			},
+		},
+		{
+			name: "the server is down", begin: stop,
+			told: &told{
+				kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectNone,
+				text: "[unreachable] The farm could not be reached.\nSafe to repeat: make the same call again, a few times at most.",
+				code: "PROVIDER_UNAVAILABLE", retryable: true, retryAfter: 30,
+			},
+		},
+		{
+			name: "the server is down, tools/list", begin: stop, method: "tools/list",
+			thrown: byRPC(-32603, recourse.KindUnreachable),
+		},
+		{
+			name: "the server is down, while the client connects", begin: stop, connects: true, lost: everybody(),
+			thrown: with(byRPC(-32603, recourse.KindUnreachable),
+				tsNew, thrown{Class: "SdkHttpError", Code: "ERA_NEGOTIATION_FAILED", Status: http.StatusServiceUnavailable}),
+		},
+		{
+			name:  "503 once, for a call that reads",
+			begin: once(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain)),
+		},
+		{
+			name:  "503 every time",
+			begin: always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain)),
+			told: &told{
+				kind: recourse.KindUnavailable, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text: "[unavailable] The farm is not available at the moment.\nSafe to repeat: make the same call again, a few times at most.",
+				code: "PROVIDER_UNAVAILABLE", retryable: true, retryAfter: 30,
+			},
+		},
+		{
+			name:  "429 with Retry-After: 30",
+			begin: always(testkit.GetField, testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "30")),
+			told: &told{
+				kind: recourse.KindRateLimited, origin: recourse.OriginServer, effect: recourse.EffectNone, after: 30 * time.Second,
+				text: "[rate_limited] The farm limits requests at the moment.\nSafe to repeat: wait 30 s, then make the same call again.",
+				code: "RATE_LIMIT_PROVIDER", retryable: true, retryAfter: 30,
+			},
+		},
+		{
+			name: "no answer in time", tool: hurried, arguments: `{"reference":"A-17"}`,
+			begin: once(hurried, testkit.Hang()),
+			told: &told{
+				kind: recourse.KindTimeout, origin: recourse.OriginGateway, effect: recourse.EffectNone,
+				text: "[timeout] The farm did not answer within 300 ms.\nSafe to repeat: make the same call again, a few times at most.",
+				code: "PROVIDER_TIMEOUT", retryable: true,
+			},
+		},
+		{
+			name: "the connection breaks during a call that writes", tool: testkit.OrderCreate, arguments: order,
+			begin: once(testkit.OrderCreate, testkit.ResetBeforeAnswer()),
+			told: &told{
+				kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
+				text: "[unreachable] The connection to The farm broke before the answer was complete.\n" +
+					`It is not known whether the call took effect. Before calling again: order_get(reference="A-17"), and look at status.`,
+				code: "PROVIDER_UNAVAILABLE", retryAfter: 30,
+			},
+		},
+		{
+			name:  "JSON that breaks off, with status 200",
+			begin: once(testkit.GetField, testkit.TruncatedJSON()), told: nonsense(),
+		},
+		{
+			name:  "an answer with another id",
+			begin: once(testkit.GetField, testkit.WrongID(testkit.JSON)), told: nonsense(),
+		},
+		{
+			name:  "a web page with status 200",
+			begin: once(testkit.GetField, testkit.HTMLWith200()), told: nonsense(),
+		},
+		{
+			// It is broken off, so that no program takes it for an answer. The Go SDK ends its session over that.
+			name:  "an answer over decide_within that turns out to be broken",
+			begin: once(testkit.GetField, testkit.Large(testkit.JSON, 1<<20, testkit.Broken)),
+			thrown: map[string]thrown{
+				goOld: {Class: "error"}, goNew: {Class: "error"},
+				tsOne: {Class: "TypeError"}, tsOld: {Class: "TypeError"}, tsNew: {Class: "TypeError"},
+			},
+			lost: []string{goOld, goNew},
+		},
+		{
+			name: "400 with a JSON-RPC error that has no id",
+			begin: once(testkit.GetField, testkit.StatusWith("", http.StatusBadRequest, "application/json",
+				`{"jsonrpc":"2.0","error":{"code":-32600,"message":"Bad Request"},"id":null}`)),
+			thrown: byRPC(-32600, recourse.KindInvalidRequest),
+		},
+		{
+			name:  "404 from something in front of the server",
+			begin: always(testkit.GetField, testkit.Status(http.StatusNotFound, testkit.HTML)),
+			told: &told{
+				kind: recourse.KindClientError, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text: "[client_error] The farm refused the request (HTTP 404).\nDo not repeat the call as it is.",
+				code: "PROVIDER_ERROR",
+			},
+		},
+		{
+			name:  "401 to the gateway's own credentials",
+			begin: once(testkit.GetField, testkit.Unauthorized()),
+			told: &told{
+				kind: recourse.KindUnauthenticated, origin: recourse.OriginGateway, effect: recourse.EffectNone,
+				text: "[unauthenticated] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
+					"Do not repeat the call before somebody has signed in.",
+				code: "TOKEN_EXPIRED",
+			},
+		},
+		{
+			name: "401 to the client's credentials", forward: true,
+			begin:  once(testkit.GetField, testkit.Unauthorized()),
+			thrown: byHTTPWithRPC(http.StatusUnauthorized, -32603, recourse.KindTokenExpired),
+		},
+		{
+			name: "the same, while the client connects", forward: true, connects: true, lost: everybody(),
+			begin: func(s *scene) error {
+				s.server.Always("initialize", testkit.Unauthorized())
+				s.server.Always("server/discover", testkit.Unauthorized())
+				return nil
+			},
+			thrown: with(byHTTPWithRPC(http.StatusUnauthorized, -32603, recourse.KindTokenExpired),
+				tsNew, thrown{Class: "SdkHttpError", Code: "CLIENT_HTTP_AUTHENTICATION", Status: http.StatusUnauthorized}),
+		},
+		{
+			name: "403 to the client's credentials, for want of a scope", forward: true,
+			begin: once(testkit.GetField, testkit.InsufficientScope()),
+			thrown: with(with(byHTTPWithRPC(http.StatusForbidden, -32603, recourse.KindMissingScope),
+				tsOld, thrown{Class: "InsufficientScopeError"}), tsNew, thrown{Class: "InsufficientScopeError"}),
+		},
+		{
+			name: "a message that is larger than max_request",
+			tool: testkit.Echo, arguments: `{"message":"` + strings.Repeat("a", 1<<20) + `"}`,
+			thrown: byHTTPWithRPC(http.StatusRequestEntityTooLarge, -32600, recourse.KindTooLarge),
+		},
+		{
+			name:  "the server was restarted, and has lost the session",
+			begin: func(s *scene) error { return s.server.Restart() },
+		},
+		{
+			name:  "the gateway was restarted, and has lost the session",
+			begin: func(s *scene) error { return s.front.Restart() },
+			lost:  []string{goOld, tsOne, tsOld},
+			thrown: map[string]thrown{
+				goOld: {Class: "mcp.ErrSessionMissing"},
+				tsOne: byHTTP(http.StatusNotFound)[tsOne],
+				tsOld: byHTTP(http.StatusNotFound)[tsOld],
+			},
+		},
+		{
+			name: "the client itself gives up waiting", patience: brief,
+			begin: once(testkit.GetField, testkit.Hang()),
+			thrown: map[string]thrown{
+				goOld: {Class: "context.DeadlineExceeded"},
+				goNew: {Class: "context.DeadlineExceeded"},
+				tsOne: {Class: "McpError", Code: "-32001"},
+				tsOld: {Class: "SdkError", Code: "REQUEST_TIMEOUT"},
+				tsNew: {Class: "SdkError", Code: "REQUEST_TIMEOUT"},
+			},
+		},
+	}
+}
+
+func nonsense() *told {
+	return &told{
+		kind: recourse.KindBadResponse, origin: recourse.OriginServer, effect: recourse.EffectNone,
+		text: "[bad_response] The farm gave an answer that cannot be understood.\n" +
+			"Do not repeat the call: the server's answer has to be mended first.",
+		code: "PROVIDER_ERROR",
+	}
+}
+
+// everybody is every client.
+func everybody() []string { return []string{goOld, goNew, tsOne, tsOld, tsNew} }
+
+// byRPC is what the SDKs make of a JSON-RPC error in an answer with status 200.
+func byRPC(code int, kind recourse.Kind) map[string]thrown {
+	text := strconv.Itoa(code)
+	rpc := func(class string) thrown { return thrown{Class: class, Code: text, Kind: kind} }
+	return map[string]thrown{
+		goOld: rpc("*jsonrpc.Error"), goNew: rpc("*jsonrpc.Error"),
+		tsOne: rpc("McpError"), tsOld: rpc("ProtocolError"), tsNew: rpc("ProtocolError"),
+	}
+}
+
+// byHTTP is what the TypeScript SDKs make of an HTTP status.
+func byHTTP(status int) map[string]thrown {
+	v2 := thrown{Class: "SdkHttpError", Code: "CLIENT_HTTP_NOT_IMPLEMENTED", Status: status}
+	return map[string]thrown{
+		tsOne: {Class: "StreamableHTTPError", Code: strconv.Itoa(status)}, tsOld: v2, tsNew: v2,
+	}
+}
+
+// byHTTPWithRPC is what the SDKs make of an HTTP status with a JSON-RPC error as its body.
+func byHTTPWithRPC(status, code int, kind recourse.Kind) map[string]thrown {
+	rpc := byRPC(code, kind)
+	return with(with(byHTTP(status), goOld, rpc[goOld]), goNew, rpc[goNew])
+}
+
+// with changes what one client gets.
+func with(all map[string]thrown, client string, one thrown) map[string]thrown {
+	all = maps.Clone(all)
+	all[client] = one
+	return all
+}
+
+// once lets a fault befall the next call of a tool, always every call.
+func once(tool string, fault testkit.Fault) func(*scene) error {
+	return func(s *scene) error {
+		s.server.Next(tool, fault)
+		return nil
+	}
+}
+
+func always(tool string, fault testkit.Fault) func(*scene) error {
+	return func(s *scene) error {
+		s.server.Always(tool, fault)
+		return nil
+	}
+}
+
+func stop(s *scene) error { return s.server.Stop() }
