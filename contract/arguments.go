@@ -72,7 +72,7 @@ func zodIssues(text string) ([]recourse.Violation, bool) {
 // zodRules are the keywords for zod's codes.
 var zodRules = map[string]string{
 	"invalid_type": ruleType, "unrecognized_keys": ruleUnknown, "too_small": "minimum", "too_big": "maximum",
-	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": "enum", "invalid_option": "enum",
+	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": "enum", "invalid_option": "enum", "invalid_value": "enum",
 	"invalid_literal": "const", "not_multiple_of": "multipleOf", "invalid_union": "anyOf",
 }
 

@@ -66,14 +66,16 @@ type ownEntry struct {
 func (k *compiler) references() {
 	var known []string
 	for _, en := range k.c.codes {
-		known = append(known, en.code)
+		if en.code != "" {
+			known = append(known, en.code)
+		}
 	}
 	switch {
 	case k.file.Default != nil:
 		k.c.fallback = k.c.byCode[k.oneOf(k.file.Default, known...)]
 	case k.parent != nil:
 		k.c.fallback = k.c.byCode[k.parent.fallback.code]
-	default:
+	case k.file.Extends == nil:
 		k.mistakef(k.file.Node, "name the code for everything that no entry selects", "there is no `default`")
 	}
 	if k.c.fallback != nil && k.c.fallback.open != nil {
@@ -109,7 +111,7 @@ func (k *compiler) entry(f *codeFile) *entry {
 	for name, value := range f.Set.All() {
 		p, err := compilePath(name, recordType)
 		if err != nil {
-			k.doc.Reportf(f.Set.Key(name), pathHint, "%s", err)
+			k.doc.Reportf(f.Set.Key(name), pathHint(name), "%s", err)
 			continue
 		}
 		en.set = append(en.set, constant{p, k.constant(value)})
@@ -198,7 +200,8 @@ func (k *compiler) lint() {
 			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
 		}
 		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !isCodeWord(own.code) {
-			k.mistakef(at, "use letters, digits, _, - and . only", "a code that stands in a text has to be one word, and `%s` is none", own.code)
+			k.mistakef(at, "use letters, digits, _, - and . only",
+				"a code that stands in a text has to be one word, and `%s` is none", own.code)
 		}
 		for j, t := range own.message {
 			k.lintMessage(items(own.file.Message)[j], t)
@@ -209,11 +212,11 @@ func (k *compiler) lint() {
 
 // lintMessage refuses forms of a message that cannot be read back.
 func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
-	if !k.readable(n, t) || !t.names("message") {
+	if !k.readable(n, t) || !t.names(memberMessage) {
 		return
 	}
 	for _, p := range t.parts {
-		if p.path != nil && p.path.src != "message" {
+		if p.path != nil && p.path.src != memberMessage {
 			k.mistakef(n, "use {message} with a text before or behind it", "a form of {message} is a prefix or a suffix, and nothing else")
 			return
 		}

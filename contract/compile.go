@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -25,9 +26,6 @@ type compiler struct {
 
 // formVersion is the version of the file form that is read.
 const formVersion = 1
-
-// pathHint says what a path looks like.
-const pathHint = "paths are those of the record's JSON form, such as violations.0.param"
 
 func (k *compiler) compile() {
 	f, c := k.file, k.c
@@ -61,7 +59,7 @@ func (k *compiler) compile() {
 	}
 	if f.Write != nil {
 		k.layout(f.Write)
-	} else if k.parent == nil {
+	} else if f.Extends == nil {
 		k.mistakef(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
 	}
 	k.members()
@@ -106,7 +104,27 @@ func nearestHint(text string, values []string) string {
 	if near, ok := nearest.Of(text, values); ok {
 		return "did you mean `" + near + "`?"
 	}
+	const most = 8
+	if more := len(values) - most; more > 2 {
+		return fmt.Sprintf("one of %s and %d others", strings.Join(values[:most], ", "), more)
+	}
 	return "one of " + strings.Join(values, ", ")
+}
+
+// pathHint helps with a path that leads nowhere.
+func pathHint(src string) string {
+	known := slices.Clone(recordOrder())
+	for name := range specials {
+		known = append(known, strings.TrimSuffix(name, "."))
+	}
+	slices.Sort(known)
+	for _, list := range []reflect.Type{reflect.TypeFor[recourse.Violation](), reflect.TypeFor[recourse.MissingData]()} {
+		known = append(known, membersOfType(list)...)
+	}
+	if near, ok := nearest.Of(src, known); ok {
+		return "did you mean `" + near + "`?"
+	}
+	return "paths are those of the record's JSON form, such as violations.0.param"
 }
 
 func (k *compiler) template(n *strictyaml.Node) *template { return k.templateOn(n, recordType) }
@@ -117,8 +135,13 @@ func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
 		return &template{}
 	}
 	t, err := compileTemplate(text, on)
-	if err != nil {
-		k.mistakef(n, pathHint, "%s", err)
+	switch {
+	case errors.Is(err, errBraces):
+		k.mistakef(n, "write {path}, and a brace that stands for itself twice", "%s", err)
+		return &template{}
+	case err != nil:
+		name, _, _ := strings.Cut(err.Error(), " ")
+		k.mistakef(n, pathHint(name), "%s", err)
 		return &template{}
 	}
 	return t
@@ -165,7 +188,7 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 			for i, item := range items(value) {
 				p, err := compilePath(c.values[i], recordType)
 				if err != nil {
-					k.mistakef(item, "", "%s", err)
+					k.mistakef(item, pathHint(c.values[i]), "%s", err)
 					continue
 				}
 				c.paths = append(c.paths, p)
@@ -283,7 +306,7 @@ func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
 	}
 	p, err := compilePath(text, on)
 	if err != nil {
-		k.mistakef(n, pathHint, "%s", err)
+		k.mistakef(n, pathHint(text), "%s", err)
 		return nil
 	}
 	return p

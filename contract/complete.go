@@ -64,7 +64,7 @@ func (c *Contract) apply(e *recourse.Error, en *entry) {
 		}
 		said := e.Message
 		t.match(said, store)
-		if !t.names("message") { // the sentence as a whole is the code's
+		if !t.names(memberMessage) { // the sentence as a whole is the code's
 			e.Message = said
 		}
 		return

@@ -292,6 +292,7 @@ func (s *subject) inResult() *subject {
 		}
 	}
 	inner.e = s.e.WithCode(s.c.Name, inner.entry.code)
+	inner.e.Hints = s.c.hintsFor(&inner, false)
 	return &inner
 }
 

@@ -330,7 +330,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			want := http.Header{}
 			want.Set("Content-Type", "application/json")
 			want.Set("Retry-After", tt.wait)
-			want.Set("X-RateLimit-Remaining", tt.left)
+			want.Set("X-Ratelimit-Remaining", tt.left)
 			if diff := cmp.Diff(want, a.Header); diff != "" {
 				t.Errorf("header (-want +got):\n%s", diff)
 			}
@@ -428,11 +428,11 @@ func TestFieldMCPRetryRule(t *testing.T) {
 }
 
 // textResult is a result with one text.
-func textResult(t testing.TB, text string, isError bool) []byte {
-	t.Helper()
+func textResult(tb testing.TB, text string, isError bool) []byte {
+	tb.Helper()
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	result := `{"content":[{"type":"text","text":` + string(quoted) + `}]`
 	if isError {

@@ -45,13 +45,21 @@ func (f *foreign) message() string {
 			return cut(text)
 		}
 	}
-	if inner, ok := parseForeign(f.Error); ok && inner.Error.Kind() != '{' { // {"error":{"message":...}}
-		return inner.message()
-	}
 	return ""
 }
 
+// parseForeign reads an error object, or the one inside {"error":{...}}.
 func parseForeign(raw json.Value) (foreign, bool) {
+	f, ok := parseObject(raw)
+	if ok && f.Error.Kind() == '{' && f.Message == nil {
+		status := f.Status
+		f, ok = parseObject(f.Error)
+		f.Status = first(f.Status, status)
+	}
+	return f, ok
+}
+
+func parseObject(raw json.Value) (foreign, bool) {
 	var f foreign
 	if raw.Kind() != '{' {
 		return f, false

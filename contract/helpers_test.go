@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,13 +17,6 @@ import (
 // present is the clock of the tests.
 func present() time.Time { return time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC) }
 
-func unmarshal(t *testing.T, b []byte, v any) {
-	t.Helper()
-	if err := json.Unmarshal(b, v); err != nil {
-		t.Fatalf("%v: %s", err, b)
-	}
-}
-
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -32,52 +26,42 @@ func marshal(t *testing.T, v any) []byte {
 	return b
 }
 
-func builtin(t testing.TB, name string) *contract.Contract {
-	t.Helper()
+func builtin(tb testing.TB, name string) *contract.Contract {
+	tb.Helper()
 	c, ok := contract.Builtin().Get(name)
 	if !ok {
-		t.Fatalf("there is no contract %s", name)
+		tb.Fatalf("there is no contract %s", name)
 	}
 	return c
 }
 
 // load returns the contract in a file of testdata/contracts.
-func load(t testing.TB, name string) *contract.Contract {
-	t.Helper()
+func load(tb testing.TB, name string) *contract.Contract {
+	tb.Helper()
 	file := filepath.Join("testdata", "contracts", name+".yaml")
 	src, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	set := contract.Builtin()
 	c, err := set.Load(file, src)
 	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// parse returns the contract that src describes.
-func parse(t testing.TB, src string) *contract.Contract {
-	t.Helper()
-	c, err := contract.Builtin().Load("test.yaml", []byte(src))
-	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
 
 // everyContract returns the built-in contracts and those of testdata, which use
 // the rest of the language.
-func everyContract(t testing.TB) []*contract.Contract {
-	t.Helper()
+func everyContract(tb testing.TB) []*contract.Contract {
+	tb.Helper()
 	list := contract.Builtin().All()
 	files, err := filepath.Glob(filepath.Join("testdata", "contracts", "*.yaml"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no contracts in testdata: %v", err)
+		tb.Fatalf("no contracts in testdata: %v", err)
 	}
 	for _, file := range files {
-		list = append(list, load(t, strings.TrimSuffix(filepath.Base(file), ".yaml")))
+		list = append(list, load(tb, strings.TrimSuffix(filepath.Base(file), ".yaml")))
 	}
 	return list
 }
@@ -88,15 +72,15 @@ func toolCall() contract.Call {
 }
 
 // readBack reads an answer as a client does that knows the contract.
-func readBack(t testing.TB, c *contract.Contract, a contract.Answer) *recourse.Error {
-	t.Helper()
+func readBack(tb testing.TB, c *contract.Contract, a contract.Answer) *recourse.Error {
+	tb.Helper()
 	r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
 	reading := contract.Reading{}
 	switch a.Surface {
 	case contract.SurfaceResult:
 		var ok bool
 		if reading, ok = r.Result(a.Result); !ok {
-			t.Fatalf("not read as a failure: %s", a.Result)
+			tb.Fatalf("not read as a failure: %s", a.Result)
 		}
 	case contract.SurfaceRPC:
 		reading = r.RPC(rpcText(a))
@@ -105,7 +89,7 @@ func readBack(t testing.TB, c *contract.Contract, a contract.Answer) *recourse.E
 	}
 	e := reading.Error()
 	if e == nil {
-		t.Fatalf("no record in %+v", reading)
+		tb.Fatalf("no record in %+v", reading)
 	}
 	return e
 }
@@ -136,12 +120,12 @@ func wire(a contract.Answer) string {
 }
 
 // withoutMeta drops _meta, as some clients do.
-func withoutMeta(t testing.TB, a contract.Answer) contract.Answer {
-	t.Helper()
+func withoutMeta(tb testing.TB, a contract.Answer) contract.Answer {
+	tb.Helper()
 	if a.Surface == contract.SurfaceResult {
-		i := strings.Index(string(a.Result), `,"_meta":{`)
+		i := bytes.Index(a.Result, []byte(`,"_meta":{`))
 		if i < 0 {
-			t.Fatalf("no _meta in %s", a.Result)
+			tb.Fatalf("no _meta in %s", a.Result)
 		}
 		a.Result = append(a.Result[:i:i], '}')
 	}

@@ -41,7 +41,7 @@ type hintText struct {
 // nearly one: both are spelling mistakes, and the hint would be written where the
 // server does not have the tool.
 func (k *compiler) lintHintTools() {
-	tools := k.c.hintTools
+	tools := k.c.tools()
 	for i, tool := range k.file.HintTools {
 		inherited := k.parent != nil && slices.Contains(k.parent.hintTools, tool)
 		if !inherited && !k.namesTool(tool) {
@@ -61,15 +61,9 @@ func (k *compiler) lintHintTools() {
 }
 
 func (k *compiler) namesTool(tool string) bool {
-	if slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) {
-		return true
-	}
-	for _, rule := range k.c.verify {
-		if rule.call == tool {
-			return true
-		}
-	}
-	return k.parent != nil && k.parent.mentions(tool)
+	return slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) ||
+		slices.Contains(k.c.verifyTools(), tool) ||
+		k.parent != nil && k.parent.mentions(tool)
 }
 
 // mentions reports whether a hint of c names a tool.
@@ -80,16 +74,26 @@ func (c *Contract) mentions(tool string) bool {
 	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
 }
 
-// tools notes for each hint the tools that it names: those of `hint_tools`, and
-// those that verify calls use. What comes from another contract is copied, since
-// the list may have grown.
-func (c *Contract) bindTools() {
-	tools := slices.Clone(c.hintTools)
+// tools returns the tools that hints may name: those of `hint_tools`, and those that
+// verify calls use.
+func (c *Contract) tools() []string {
+	tools := slices.Concat(c.hintTools, c.verifyTools())
+	slices.Sort(tools)
+	return slices.Compact(tools)
+}
+
+func (c *Contract) verifyTools() []string {
+	tools := make([]string, 0, len(c.verify))
 	for _, rule := range c.verify {
 		tools = append(tools, rule.call)
 	}
-	slices.Sort(tools)
-	tools = slices.Compact(tools)
+	return tools
+}
+
+// bindTools notes for each hint the tools that it names. What comes from another
+// contract is copied, since the list may have grown.
+func (c *Contract) bindTools() {
+	tools := c.tools()
 	bound := func(list []alternative) []alternative {
 		list = slices.Clone(list)
 		for i := range list {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -139,6 +140,9 @@ func readRecord(raw json.Value) (*recourse.Error, bool) {
 		Kind string `json:"kind"`
 	}
 	e := new(recourse.Error)
+	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // as we write it
+		return e, e.UnmarshalJSON(raw) == nil
+	}
 	ok := json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != "" && e.UnmarshalJSON(raw) == nil
 	return e, ok
 }

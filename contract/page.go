@@ -16,9 +16,9 @@ import (
 // looks like, and what to do about it. All of it is computed from the contract.
 func (c *Contract) Page() string {
 	p := &page{c: c}
-	p.line("# %s", c.titleOrName())
-	p.line("The error contract `%s`.", c.Name)
-	p.line("%s", c.Doc)
+	p.linef("# %s", c.titleOrName())
+	p.linef("The error contract `%s`.", c.Name)
+	p.linef("%s", c.Doc)
 	p.example()
 	p.members()
 	p.codes()
@@ -33,20 +33,23 @@ func (c *Contract) Page() string {
 	return p.b.String()
 }
 
+// headCode is the head of a column of codes.
+const headCode = "Code"
+
 // A page is a reference page that is being written.
 type page struct {
 	c *Contract
 	b strings.Builder
 }
 
-// line writes a block with an empty line behind it; nothing when it is empty.
-func (p *page) line(format string, args ...any) {
+// linef writes a block with an empty line behind it; nothing when it is empty.
+func (p *page) linef(format string, args ...any) {
 	if text := strings.TrimSpace(fmt.Sprintf(format, args...)); text != "" {
 		p.b.WriteString(text + "\n\n")
 	}
 }
 
-func (p *page) heading(text string) { p.line("## %s", text) }
+func (p *page) heading(text string) { p.linef("## %s", text) }
 
 // list writes a bullet for each text.
 func (p *page) list(texts ...string) {
@@ -106,13 +109,13 @@ func (p *page) example() {
 	if json.Unmarshal(a.Result, &result) != nil || len(result.Content) == 0 {
 		return
 	}
-	p.line("The text, which is what a model sees:")
+	p.linef("The text, which is what a model sees:")
 	if _, isJSON := p.c.layout.text.(jsonCodec); isJSON {
 		p.fence("json", indented(json.Value(result.Content[0].Text)))
 	} else {
 		p.fence("text", result.Content[0].Text)
 	}
-	p.line("The whole result:")
+	p.linef("The whole result:")
 	p.fence("json", indented(a.Result))
 }
 
@@ -155,28 +158,28 @@ func (p *page) members() {
 func (p *page) codes() {
 	p.heading("Codes")
 	if name := p.retryMember(); name != "" {
-		p.line("The set of codes is open: treat one that is not listed by %s.", code(name))
+		p.linef("The set of codes is open: treat one that is not listed by %s.", code(name))
 	} else {
-		p.line("The set of codes is open: do not repeat the call for one that is not listed.")
+		p.linef("The set of codes is open: do not repeat the call for one that is not listed.")
 	}
-	p.line("Names in braces stand for what the failure says, with a text for when it says nothing behind a bar. Of several " +
+	p.linef("Names in braces stand for what the failure says, with a text for when it says nothing behind a bar. Of several " +
 		"hints the first is given that fits and can be filled in.")
 	if len(p.c.hints) > 0 {
-		p.line("Before all others, whatever the code:")
+		p.linef("Before all others, whatever the code:")
 		for _, a := range p.c.hints {
 			p.b.WriteString("- " + hintsText([]alternative{a}) + "\n")
 		}
 		p.b.WriteByte('\n')
 	}
 	if len(p.c.hintTools) > 0 {
-		p.line("A hint that names a tool which the server does not have is left out. Tools that are named: %s.", codesText(p.c.hintTools))
+		p.linef("A hint that names a tool which the server does not have is left out. Tools that are named: %s.", codesText(p.c.hintTools))
 	}
 	groups, byGroup := p.groups(func(*entry) bool { return true })
 	for _, group := range groups {
 		if group != "" {
-			p.line("### %s", group)
+			p.linef("### %s", group)
 		}
-		rows := [][]string{{"Code", "When", "Retryable", "Kind", "What to do"}}
+		rows := [][]string{{headCode, "When", "Retryable", "Kind", "What to do"}}
 		for _, en := range byGroup[group] {
 			rows = append(rows, []string{p.codeCell(en), en.when, retryText(en), code(string(en.kind)), hintsText(en.hints)})
 		}
@@ -279,15 +282,15 @@ func (p *page) choice() {
 		return
 	}
 	p.heading("Which failure gets which code")
-	p.line("When a tool fails. A failure that already has a code of this contract keeps it.")
-	rows := [][]string{{"Code", "Kinds of failures"}}
+	p.linef("When a tool fails. A failure that already has a code of this contract keeps it.")
+	rows := [][]string{{headCode, "Kinds of failures"}}
 	for _, en := range p.c.codes {
 		if len(kinds[en.code]) > 0 {
 			rows = append(rows, []string{code(en.code), codesText(kinds[en.code])})
 		}
 	}
 	p.table(rows...)
-	p.line("Everything that no code selects is %s.", code(p.c.fallback.code))
+	p.linef("Everything that no code selects is %s.", code(p.c.fallback.code))
 }
 
 // chosen returns the entry of a failed tool call.
@@ -302,19 +305,19 @@ func (p *page) http() {
 		return
 	}
 	p.heading("HTTP answers")
-	p.line("These failures are no tool results: the whole HTTP answer stands for them, where there is one to give.")
+	p.linef("These failures are no tool results: the whole HTTP answer stands for them, where there is one to give.")
 	for _, en := range p.c.codes {
 		if en.http == nil {
 			continue
 		}
-		p.line("### HTTP %d: %s", en.http.status, en.code)
-		p.line("%s", en.when)
+		p.linef("### HTTP %d: %s", en.http.status, en.code)
+		p.linef("%s", en.when)
 		call := p.exampleCall()
 		call.HTTP = true
 		a := p.c.Write(p.exampleOf(en), call)
 		p.fence("http", httpText(en.http, a))
 		if en.otherwise != "" {
-			p.line("Where no HTTP answer can be given, over stdio, the failure is a tool result with the code %s.", code(en.otherwise))
+			p.linef("Where no HTTP answer can be given, over stdio, the failure is a tool result with the code %s.", code(en.otherwise))
 		}
 	}
 }
@@ -356,7 +359,7 @@ func httpText(f *httpForm, a Answer) string {
 // rpc tells what becomes a JSON-RPC error.
 func (p *page) rpc() {
 	p.heading("JSON-RPC errors")
-	p.line("A call of another method than tools/call that fails is a JSON-RPC error, and so is a faulty message. " +
+	p.linef("A call of another method than tools/call that fails is a JSON-RPC error, and so is a faulty message. " +
 		"`data` is the failure as a record, and `message` its sentence.")
 	byCode := map[int][]recourse.Kind{}
 	var order []int
@@ -368,7 +371,7 @@ func (p *page) rpc() {
 		byCode[n] = append(byCode[n], kind)
 	}
 	const others = -32603
-	rows := [][]string{{"Code", "Kinds of failures"}}
+	rows := [][]string{{headCode, "Kinds of failures"}}
 	for _, n := range order {
 		if n != others {
 			rows = append(rows, []string{strconv.Itoa(n), codesText(byCode[n])})
@@ -376,16 +379,16 @@ func (p *page) rpc() {
 	}
 	p.table(append(rows, []string{strconv.Itoa(others), "all others"})...)
 	if p.c.UnknownTool == unknownToolRPC {
-		p.line("An unknown tool is such an error too, as the protocol has it.")
+		p.linef("An unknown tool is such an error too, as the protocol has it.")
 	} else {
-		p.line("An unknown tool is a tool result.")
+		p.linef("An unknown tool is a tool result.")
 	}
 	for _, en := range p.c.codes {
 		if en.rpc == nil {
 			continue
 		}
-		p.line("### JSON-RPC error %d", en.rpc.code)
-		p.line("%s", en.when)
+		p.linef("### JSON-RPC error %d", en.rpc.code)
+		p.linef("%s", en.when)
 		a := p.c.Write(p.exampleOf(en), p.exampleCall())
 		var e memberList
 		e.add("code", json.Value(strconv.Itoa(a.Code)))

@@ -44,7 +44,7 @@ func (c *Contract) memberType(name string) string {
 		return ""
 	}
 	p.special = nil
-	if name == "message" {
+	if name == memberMessage {
 		return typeString
 	}
 	return p.typeOf()
@@ -89,7 +89,7 @@ func (p *page) places() {
 		texts = append(texts, "`structuredContent` is the object, unless the tool declares an outputSchema or the server sent its own.")
 	}
 	if l.result != "" {
-		texts = append(texts, fmt.Sprintf("The member `%s` of the result is the object too.", l.result))
+		texts = append(texts, fmt.Sprintf("The member %s of the result is the object too.", code(l.result)))
 	}
 	if l.isError {
 		texts = append(texts, "`isError` is true.")
@@ -133,10 +133,10 @@ func (p *page) loss() {
 	p.heading("What the form does not carry")
 	lost := p.c.Loss()
 	if len(lost) == 0 {
-		p.line("Nothing: the record itself is written.")
+		p.linef("Nothing: the record itself is written.")
 		return
 	}
-	p.line("Without the record in `_meta`, a client does not get:")
+	p.linef("Without the record in `_meta`, a client does not get:")
 	texts := make([]string, len(lost))
 	for i, l := range lost {
 		texts[i] = code(l.Path)

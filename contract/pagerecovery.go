@@ -32,9 +32,9 @@ func (p *page) recovery() {
 	p.fence("text", b.String())
 	if p.c.Retry.Retries > 0 {
 		p.heading("Waits")
-		p.line("For a retryable failure:")
+		p.linef("For a retryable failure:")
 		p.fence("text", strings.Join(append(p.waits(), fmt.Sprintf("give up after %s", count(p.c.Retry.Retries, "repetition"))), "\n"))
-		p.line("%s", p.waitNote())
+		p.linef("%s", p.waitNote())
 	}
 	p.verify()
 }
@@ -52,7 +52,7 @@ func (p *page) waitNote() string {
 	if stated == start {
 		return "A wait that the failure states is a minimum."
 	}
-	return fmt.Sprintf("`%s` is a minimum. Where it is missing, start with %s.", stated, start)
+	return fmt.Sprintf("%s is a minimum. Where it is missing, start with %s.", code(stated), start)
 }
 
 // retryableMode returns how an entry decides, with what follows from its kind.
@@ -77,7 +77,7 @@ func (p *page) groupName(group string) string {
 func advice(list []*entry) string {
 	var texts []string
 	for _, en := range list {
-		text := ""
+		var text string
 		switch {
 		case en.kind.Class() == recourse.ClassPartial:
 			text = "keep what succeeded, and decide about each failed item by its own error"
@@ -109,7 +109,7 @@ func (p *page) verify() {
 		return
 	}
 	p.heading("Before a write is repeated")
-	p.line("A write that was not answered may have been done. These calls tell:")
+	p.linef("A write that was not answered may have been done. These calls tell:")
 	tools := make([]string, 0, len(p.c.verify))
 	for tool := range p.c.verify {
 		tools = append(tools, tool)
@@ -133,7 +133,7 @@ func (p *page) verify() {
 // upstream tells which code an answer of what the server itself calls becomes.
 func (p *page) upstream() {
 	p.heading("What the other side answered")
-	p.line("When what the server itself calls does not answer, or answers with an HTTP error:")
+	p.linef("When what the server itself calls does not answer, or answers with an HTTP error:")
 	var order []*entry
 	answers := map[*entry][]string{}
 	add := func(answer string, e *recourse.Error) {
@@ -172,14 +172,14 @@ func (p *page) upstream() {
 			add(fmt.Sprintf("any other %dxx", class), recourse.FromStatus(provider, status))
 		}
 	}
-	rows := [][]string{{"Answer", "Code", "Retryable"}}
+	rows := [][]string{{"Answer", headCode, "Retryable"}}
 	for _, en := range order {
 		rows = append(rows, []string{strings.Join(answers[en], ", "), code(en.code), retryText(en)})
 	}
 	p.table(rows...)
 	for _, en := range p.c.codes {
 		if en.wait > 0 {
-			p.line("Where %s states no wait, it is %s.", code(en.code), recourse.Wait(en.wait))
+			p.linef("Where %s states no wait, it is %s.", code(en.code), recourse.Wait(en.wait))
 		}
 	}
 }

@@ -33,16 +33,20 @@ type step struct {
 	key   string // of a map
 }
 
+// memberMessage is the member, and the path, of the sentence.
+const memberMessage = "message"
+
 // recordMembers maps the members of the JSON form to the fields of the record.
 var recordMembers = map[string]string{
-	"kind": "Kind", "code": "Code", "contract": "Contract", "message": "Message", "hints": "Hints",
+	"kind": "Kind", "code": "Code", "contract": "Contract", memberMessage: "Message", "hints": "Hints",
 	"retry": "Retry", "afterMs": "After", "effect": "Effect", "verify": "Verify", "violations": "Violations",
 	"resource": "Resource", "provider": "Provider", "missingScopes": "MissingScopes", "quotas": "Quotas",
 	"succeeded": "Succeeded", "failed": "Failed", "missing": "Missing", "origin": "Origin",
 	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",
 }
 
-// recordOrder are these members in the order in which the record writes them.
+// recordOrder are these members in the order in which the record writes them. The
+// list is shared: do not write into it.
 var recordOrder = sync.OnceValue(func() []string {
 	var names []string
 	for _, l := range leavesOf(everything(recourse.KindUnknown).WithCode("contract", "code")) {

@@ -443,7 +443,7 @@ func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 	n := &recourse.NeedsInput{}
 	for _, m := range membersOf(raw) {
 		switch m.name {
-		case "message":
+		case memberMessage:
 			n.Message = cut(plainText(m.value))
 		case "options":
 			if json.UnmarshalLenient(m.value, &n.Options) != nil {

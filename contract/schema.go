@@ -76,10 +76,10 @@ func quotedList(texts []string) json.Value {
 }
 
 // appendTo writes l as an object.
-func (l memberList) appendTo(dst []byte) []byte {
+func (l *memberList) appendTo(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, '{')
-	for _, m := range l {
+	for _, m := range *l {
 		dst = appendMember(dst, start, m.name, func(dst []byte) []byte { return append(dst, m.value...) })
 	}
 	return append(dst, '}')
@@ -119,7 +119,7 @@ func (c *Contract) shapeSchema(sh *shape, on reflect.Type) memberList {
 
 // alwaysThere are the paths that are never empty in what is written.
 var alwaysThere = map[string]bool{
-	"kind": true, "code": true, "contract": true, "message": true, "retryable": true, "retry": true,
+	"kind": true, "code": true, "contract": true, memberMessage: true, "retryable": true, "retry": true,
 }
 
 func (c *Contract) docOf(sh *shape, name string) string {
@@ -183,7 +183,8 @@ func (c *Contract) recordSchema() memberList {
 		properties := memberList{{"v", v.appendTo(nil)}}
 		for _, m := range membersOf(s[i].value) {
 			if m.name == "code" {
-				m.value = c.codeSchema().appendTo(nil)
+				codes := c.codeSchema()
+				m.value = codes.appendTo(nil)
 			}
 			p := membersOf(m.value)
 			for _, doc := range c.members {

@@ -30,7 +30,7 @@ type special struct {
 
 // specials are the computed members. A name that ends in a dot takes an argument.
 var specials = map[string]special{
-	"message": {
+	memberMessage: {
 		doc: "the sentence, in the form that the code gives it", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) { return s.message(), true },
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },

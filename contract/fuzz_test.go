@@ -1,0 +1,182 @@
+package contract_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// Whatever a server sends as a result is read without harm; what is then written in
+// its place is JSON on one line, and is read as the same failure again.
+func FuzzResult(f *testing.F) {
+	call := toolCall()
+	for _, c := range everyContract(f) {
+		f.Add([]byte(c.Write(recourse.Timeout("x", 0).WithDetail("a", 1), &call).Result))
+	}
+	f.Add([]byte(`{"content":[{"type":"text","text":"MCP error -32602: Tool x not found"}],"isError":true,"isError":false}`))
+	f.Add([]byte(`{"content":7,"error":{"code":1,"message":"x"},"_meta":[],"structuredContent":{"kind":"needsInput:v1"}}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"{\"kind\":\"toolError:v1\",\"message\":\"x\"}"}]}`))
+	contracts := everyContract(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, weak := range []*contract.Contract{nil, contracts[len(contracts)-1]} {
+			r := contract.Reader{Contracts: contracts, Weak: weak}
+			reading, ok := r.Result(raw)
+			if !ok || reading.Error() == nil {
+				continue
+			}
+			for _, c := range contracts {
+				call := toolCall()
+				call.Original, call.OriginalContract = raw, reading.Contract
+				first := c.Write(reading.Error(), &call)
+				if first.Surface != contract.SurfaceResult {
+					continue
+				}
+				if !json.Valid(first.Result) || bytes.ContainsAny(first.Result, "\r\n") {
+					t.Fatalf("%s: not JSON on one line: %s", c.Name, first.Result)
+				}
+				again := readBack(t, c, first)
+				if again.Kind != first.Record.Kind || again.Code != first.Record.Code {
+					t.Fatalf("%s: %s %s is read as %s %s", c.Name, first.Record.Kind, first.Record.Code, again.Kind, again.Code)
+				}
+				call.Original, call.OriginalContract = first.Result, c
+				second := c.Write(again, &call)
+				third := c.Write(readBack(t, c, second), &call)
+				if diff := cmp.Diff(string(second.Result), string(third.Result)); diff != "" {
+					t.Fatalf("%s: not stable (-second +third):\n%s", c.Name, diff)
+				}
+			}
+		}
+	})
+}
+
+func FuzzRPC(f *testing.F) {
+	f.Add([]byte(`{"code":-32602,"message":"Invalid params: x","data":{"field":"a","error":{"code":2003,"message":"x","retryable":false}}}`))
+	f.Add([]byte(`{"code":"x","message":{},"data":{"v":1,"kind":"timeout","failed":[{"id":"a","error":null}]}}`))
+	contracts := everyContract(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r := contract.Reader{Contracts: contracts}
+		e := r.RPC(raw).Error()
+		if e == nil {
+			t.Fatal("no record")
+		}
+		for _, c := range contracts {
+			call := contract.Call{Method: "prompts/get", Now: present}
+			if a := c.Write(e, &call); a.Surface == contract.SurfaceRPC && !json.Valid(rpcText(a)) {
+				t.Fatalf("%s: not JSON: %s", c.Name, rpcText(a))
+			}
+		}
+	})
+}
+
+func FuzzHTTP(f *testing.F) {
+	call := toolCall()
+	call.HTTP = true
+	limited := builtin(f, "fieldmcp").Write(full(recourse.KindRateLimited).WithOrigin(recourse.OriginGateway), &call)
+	f.Add(429, "application/json", "12", limited.Body)
+	f.Add(404, "text/plain", "", []byte("session not found\n"))
+	f.Add(401, "application/problem+json", "", []byte(`{"type":"about:blank","title":"unauthorized","detail":"unauthorized"}`))
+	f.Add(500, "application/json", "-1", []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":[]}}`))
+	f.Add(200, "", "", []byte(nil))
+	contracts := everyContract(f)
+	f.Fuzz(func(t *testing.T, status int, media, after string, body []byte) {
+		for _, weak := range []*contract.Contract{nil, contracts[len(contracts)-1]} {
+			r := contract.Reader{Contracts: contracts, Weak: weak}
+			e := r.HTTP(status, http.Header{"Content-Type": {media}, "Retry-After": {after}}, body).Error()
+			if e == nil || e.After < 0 || e.After > recourse.MaxWait {
+				t.Fatalf("record %v", e)
+			}
+		}
+	})
+}
+
+// A contract file with whatever mistakes is refused with their places, or makes a
+// contract that can do all that contracts do.
+func FuzzLoad(f *testing.F) {
+	for _, pattern := range []string{"*.yaml", "testdata/contracts/*.yaml", "testdata/lint/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			f.Fatalf("no seeds in %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(strings.Replace(string(src), "\nname: ", "\nname: x-", 1))
+		}
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		c, err := contract.Builtin().Load("fuzz.yaml", []byte(src))
+		if err != nil {
+			return
+		}
+		if c.Page() == "" || !json.Valid(c.Schema()) {
+			t.Fatal("no page, or a schema that is no JSON")
+		}
+		for _, kind := range recourse.Kinds() {
+			for _, call := range calls() {
+				a := c.Write(full(kind), &call)
+				if a.Surface == contract.SurfaceResult && !json.Valid(a.Result) {
+					t.Fatalf("not JSON: %s", a.Result)
+				}
+				if e := readBack(t, c, a); e.Kind == "" {
+					t.Fatal("read without a kind")
+				}
+			}
+		}
+	})
+}
+
+// Reading takes time in proportion to the text, however hostile it is.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	const size = 256 << 10 // what a caller bounds it to
+	texts := map[string]string{
+		"wraps":    strings.Repeat("MCP error -32602: ", size/18),
+		"prefixes": strings.Repeat("**Error:** ", size/11),
+		"brackets": strings.Repeat("[timeout] ", size/10),
+		"marks":    "[timeout] " + strings.Repeat(" [envelope] {", size/13),
+		"hints":    "[timeout] x Suggestions: " + strings.Repeat("; ", size/2),
+		"braces":   strings.Repeat(`{"a":`, size/5),
+		"lists":    strings.Repeat(`[`, size),
+		"issues":   "Input validation error: Invalid arguments for tool x: " + strings.Repeat("a: A, ", size/6),
+		"schemas":  `validating "arguments": ` + strings.Repeat("validating root: ", size/17),
+		"pydantic": "1 validation error for x\n" + strings.Repeat("a\n  b [type=c]\n", size/15),
+		"sentence": strings.Repeat("Invalid ISO 8601 timestamp '", size/28) + strings.Repeat("'. Use formats like 2025-11-12T00:00:00Z.", size/40),
+		"members":  `{"code":1,"message":"x",` + strings.Repeat(`"a":1,`, size/6) + `"b":2}`,
+		"quotes":   strings.Repeat(`"`, size),
+	}
+	contracts := everyContract(t)
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, weak := range []*contract.Contract{nil, contracts[len(contracts)-1]} {
+				start := time.Now()
+				r := contract.Reader{Contracts: contracts, Weak: weak}
+				quoted, err := json.Marshal(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, ok := r.Result([]byte(`{"content":[{"type":"text","text":` + string(quoted) + `}],"isError":true}`)); !ok {
+					t.Error("not read as a failure")
+				}
+				r.Result([]byte(text))
+				r.RPC([]byte(text))
+				r.HTTP(http.StatusNotFound, http.Header{"Content-Type": {"application/json"}}, []byte(text))
+				if took := time.Since(start); took > 20*time.Second {
+					t.Errorf("took %s", took)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// What a server put beside its failure stays in the answer.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	const failure = `{"type":"text","text":"it broke"}`
+	const ours = `{"type":"text","text":"[unknown] it broke\nDo not repeat the call unchanged."}`
+	const record = `{"v":1,"kind":"unknown","code":"unknown","contract":"recourse","message":"it broke","hints":["Do not repeat the call unchanged."],"retry":"never","origin":"server"}`
+	const structured = `"structuredContent":` + record + `,"isError":true`
+	const meta = `"io.github.recoursehq/error":` + record
+	tests := map[string]struct{ original, want string }{
+		"structuredContent and _meta of its own": {
+			`{"content":[` + failure + `],"structuredContent":{"rows": []},"isError":true,"_meta":{"trace": "t-1"}}`,
+			`{"content":[` + ours + `],"structuredContent":{"rows":[]},"isError":true,"_meta":{"trace":"t-1",` + meta + `}}`,
+		},
+		"more blocks, and members that nobody knows": {
+			`{"x":[1, 2],"content":[{"type":"image","data":""},` + failure + `,{"type":"text","text":"see above"}],"isError":true}`,
+			`{"content":[` + ours + `,{"type":"image","data":""},{"type":"text","text":"see above"}],` + structured + `,"x":[1,2],"_meta":{` + meta + `}}`,
+		},
+		"members twice: the last counts, and stands once": {
+			`{"isError":false,"content":[],"x":1,"content":[` + failure + `],"x":{"y":2},"isError":true,"_meta":{"a":1,"b":2,"a":3}}`,
+			`{"content":[` + ours + `],` + structured + `,"x":{"y":2},"_meta":{"a":3,"b":2,` + meta + `}}`,
+		},
+		"content that is no list, _meta that is no object": {
+			`{"content":"it broke","isError":true,"_meta":[1]}`,
+			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, "it broke", "An unknown error occurred."),
+		},
+		"structuredContent that is the failure": {
+			`{"content":[` + failure + `],"structuredContent":{"kind":"toolError:v1","code":"E1","message":"it broke"},"isError":true}`,
+			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, `"origin":"server"`, `"origin":"server","upstream":{"code":"E1"}`),
+		},
+		"an error object": {
+			`{"error":{"code":1,"message":"it broke"},"resultType":"complete"}`,
+			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, `"origin":"server"`, `"origin":"server","upstream":{"code":"1"}`),
+		},
+		"bytes that are no UTF-8": {
+			"{\"content\":[" + failure + "],\"isError\":true,\"x\":\"\xff\"}",
+			`{"content":[` + ours + `],` + structured + `,"x":"` + "\uFFFD" + `","_meta":{` + meta + `}}`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := contract.Reader{Contracts: contract.Builtin().All()}
+			reading, ok := r.Result([]byte(tt.original))
+			if !ok {
+				t.Fatal("not read as a failure")
+			}
+			call := toolCall()
+			call.Original, call.OriginalContract = []byte(tt.original), reading.Contract
+			a := builtin(t, "recourse").Write(reading.Error(), &call)
+			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A failure that comes in one contract and goes out in another leaves nothing of
+// the first behind.
+func TestKeepNothingOfAnotherContract(t *testing.T) {
+	t.Parallel()
+	for _, from := range everyContract(t) {
+		for _, to := range everyContract(t) {
+			if from.Name == to.Name {
+				continue
+			}
+			call := toolCall()
+			call.FormatArgument, call.Arguments = true, []byte(`{"format":"both"}`)
+			original := withoutMeta(t, from.Write(recourse.Unavailable("Farm").WithOrigin(recourse.OriginServer), &call))
+			r := contract.Reader{Contracts: []*contract.Contract{from}, Weak: from}
+			reading, ok := r.Result(original.Result)
+			if !ok {
+				t.Fatalf("%s: not read: %s", from.Name, original.Result)
+			}
+			// What the record cannot tell is written as if it were new.
+			call.Original, call.OriginalContract = original.Result, reading.Contract
+			got := to.Write(reading.Error(), &call)
+			call.Original = nil
+			want := to.Write(reading.Error(), &call)
+			if diff := cmp.Diff(string(want.Result), string(got.Result)); diff != "" {
+				t.Errorf("%s to %s:\n%s", from.Name, to.Name, diff)
+			}
+		}
+	}
+}
+
+// A result says what its era demands, and no more than the tool allows.
+func TestResultMembers(t *testing.T) {
+	t.Parallel()
+	c := builtin(t, "recourse")
+	call := toolCall()
+	call.ResultType, call.OutputSchema = true, true
+	got := string(c.Write(recourse.Cancelled(), &call).Result)
+	if !strings.Contains(got, `"isError":true,"resultType":"complete","_meta"`) || strings.Contains(got, "structuredContent") {
+		t.Errorf("result %s", got)
+	}
+}

@@ -1,0 +1,129 @@
+package contract_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// Everything that is written fits the schema, wherever it stands.
+func TestSchemaDescribesWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range everyContract(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			object, text := compileSchema(t, c)
+			written := 0
+			all := append(records(), recourse.NotFound("field", "x").WithHint("a\nb").WithDetail("note", 1))
+			for i := 0; i < len(all); i += 11 { // of every kind some
+				e := all[len(all)-1-i]
+				for name, call := range calls() {
+					call.FormatArgument, call.Arguments = true, []byte(`{"format":"json"}`)
+					a := c.Write(e, &call)
+					if a.Surface != contract.SurfaceResult {
+						continue
+					}
+					written++
+					for place, raw := range places(t, a.Result) {
+						schema := object
+						if _, isText := raw.(string); isText {
+							schema = text
+						}
+						if schema == nil {
+							continue
+						}
+						if err := schema.Validate(raw); err != nil {
+							t.Fatalf("%s %s, %s: %v\n%s", e.Kind, name, place, err, a.Result)
+						}
+					}
+				}
+			}
+			if written == 0 {
+				t.Error("nothing was written")
+			}
+		})
+	}
+}
+
+// places returns what stands in a result: the object of the contract, or a line.
+func places(t *testing.T, raw []byte) map[string]any {
+	t.Helper()
+	result, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, _ := result.(map[string]any)
+	found := map[string]any{}
+	for _, name := range []string{"structuredContent", "error"} {
+		if object, ok := members[name]; ok {
+			found[name] = object
+		}
+	}
+	var content struct {
+		Content []struct{ Text string }
+	}
+	unmarshalStd(t, raw, &content)
+	text := content.Content[0].Text
+	if object, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(text))); err == nil {
+		found["text"] = object
+	} else {
+		found["text"] = text
+	}
+	return found
+}
+
+// compileSchema returns the schema of the object and, where the text is a line, of
+// the text.
+func compileSchema(t *testing.T, c *contract.Contract) (object, text *jsonschema.Schema) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	const url = "urn:contract"
+	if err := compiler.AddResource(url, doc); err != nil {
+		t.Fatal(err)
+	}
+	object = compiler.MustCompile(url)
+	var defs struct {
+		Defs map[string]any `json:"$defs"`
+	}
+	if unmarshalStd(t, c.Schema(), &defs); defs.Defs != nil {
+		text = compiler.MustCompile(url + "#/$defs/text")
+	}
+	return object, text
+}
+
+func unmarshalStd(t *testing.T, raw []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The schema refuses what the contract does not write.
+func TestSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	for name, raw := range map[string]string{
+		"fieldmcp": `{"error":false,"code":"FIELD_NOT_FOUND","message":"x","retryable":false}`,
+		"recourse": `{"v":2,"kind":"timeout","retry":"never"}`,
+	} {
+		object, _ := compileSchema(t, builtin(t, name))
+		var v any
+		unmarshalStd(t, []byte(raw), &v)
+		if object.Validate(v) == nil {
+			t.Errorf("%s takes %s", name, raw)
+		}
+	}
+	_, text := compileSchema(t, builtin(t, "recourse"))
+	if text == nil || text.Validate("no code here") == nil {
+		t.Error("the text may be anything")
+	}
+}
