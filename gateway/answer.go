@@ -293,5 +293,6 @@ func (x *exchange) abort(cause error) {
 		e = recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
 	}
 	x.record(e.WithEffect(x.effect(e)), "answer broken off")
+	_ = http.NewResponseController(x.w).Flush() // what has come is passed on
 	panic(http.ErrAbortHandler) // net/http's way to break a connection off
 }

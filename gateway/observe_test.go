@@ -1,0 +1,145 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// unanswered are the faults to which there is no HTTP answer, or no end of one: the gateway
+// has to say something of its own.
+func unanswered(fault testkit.Fault) bool {
+	for _, prefix := range []string{"reset before", "hang", "slow drip", "restart"} {
+		if strings.HasPrefix(fault.Name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Where failures are only observed, everything reaches the client as it came, and the log
+// says what would have been done.
+func TestObserve(t *testing.T) { //nolint:tparallel // as in TestFaults
+	table := outcomes()
+	for _, fault := range testkit.Faults() {
+		if unanswered(fault) {
+			continue
+		}
+		for _, era := range eras {
+			large := strings.HasPrefix(fault.Name, "large")
+			if large && era == testkit.OldEra {
+				continue
+			}
+			t.Run(fault.Name+"/"+era.String(), func(t *testing.T) {
+				if !large {
+					t.Parallel()
+				}
+				srv := testkit.NewServer(t)
+				f := start(t, srv.URL(), "mode: observe", "title: The farm", "timeout: 5s", "trust_annotations: true")
+				through := f.client(t, era)
+				direct := through.Clone(t)
+				direct.URL = srv.URL()
+				if era == testkit.OldEra {
+					initialize(t, direct)
+				}
+				srv.Always(testkit.GetField, fault)
+				const params = `{"name":"get_field","arguments":{"field_id":"F-1"}}`
+				want, wantErr := exchange(t, direct, params)
+				got, gotErr := exchange(t, through, params)
+				if (wantErr == nil) != (gotErr == nil) {
+					t.Fatalf("through the gateway %v, directly %v", gotErr, wantErr)
+				}
+				if got.Status != want.Status || got.Size != want.Size || string(got.Tail) != string(want.Tail) {
+					t.Errorf("HTTP %d with %d bytes, want %d with %d", got.Status, got.Size, want.Status, want.Size)
+				}
+				if diff := cmp.Diff(string(want.Body), string(got.Body)); diff != "" {
+					t.Errorf("body (-direct +through):\n%s", diff)
+				}
+				for _, name := range []string{"Content-Type", "Retry-After", "WWW-Authenticate", "Location", "Allow"} {
+					if want.Header.Get(name) != got.Header.Get(name) {
+						t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want.Header.Get(name))
+					}
+				}
+				if got := srv.Attempts(testkit.GetField); got != 2 {
+					t.Errorf("%d attempts, want one directly and one through the gateway", got)
+				}
+				checkObserved(t, f, fault, table[fault.Name])
+			})
+		}
+	}
+}
+
+func exchange(t *testing.T, c *testkit.Client, params string) (*testkit.Answer, error) {
+	t.Helper()
+	body, header := c.Message("1", "tools/call", params)
+	a, err := c.Post(t.Context(), body, header)
+	if a == nil {
+		t.Fatal(err)
+	}
+	return a, err
+}
+
+// checkObserved checks the log of one observed call.
+func checkObserved(t *testing.T, f *front, fault testkit.Fault, want outcome) {
+	t.Helper()
+	lines := f.log.failures(t)
+	if want.kind == "" && !want.broken && fault.Name != healed[0] && !strings.Contains(fault.Name, "isError") {
+		if len(lines) != 0 {
+			t.Errorf("a success is logged: %s", f.log)
+		}
+		return
+	}
+	if len(lines) != 1 {
+		t.Fatalf("%d lines: %s", len(lines), f.log)
+	}
+	if l := lines[0]; want.kind != "" && (l.Kind != string(want.kind) || l.Origin != string(want.origin) || l.Note == "") || l.Attempts != 1 || l.Tool != testkit.GetField {
+		t.Errorf("%+v, want %s of %s", l, want.kind, want.origin)
+	}
+}
+
+// Bad arguments and unknown tools are the server's to refuse as well.
+func TestObservedArguments(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "mode: observe")
+	client := f.client(t, testkit.OldEra)
+	direct := client.Clone(t)
+	direct.URL = srv.URL()
+	initialize(t, direct)
+	for i, params := range []string{
+		`{"name":"order_create","arguments":{"reference":7}}`,
+		`{"name":"order_craete","arguments":{}}`,
+	} {
+		want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
+		if got.Status != http.StatusOK || string(want.Body) != string(got.Body) {
+			t.Errorf("HTTP %d %s, want %s", got.Status, got.Body, want.Body)
+		}
+		lines := f.log.failures(t)
+		kind := []string{"missing_param", "unknown_tool"}[i]
+		if len(lines) == 0 || !strings.Contains(f.log.String(), kind) {
+			t.Errorf("%s is not in the log: %s", kind, f.log)
+		}
+	}
+}
+
+// Where there is no answer to pass on, the gateway says so itself.
+func TestObserveWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []testkit.Fault{testkit.Hang(), testkit.ResetBeforeAnswer()} {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true").client(t, testkit.NewEra)
+			srv.Always(testkit.GetField, fault)
+			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`)
+			if err != nil || srv.Attempts(testkit.GetField) != 1 || a.Took > deadline+slack {
+				t.Fatalf("%v %+v", err, a)
+			}
+			recordOf(t, a)
+		})
+	}
+}
