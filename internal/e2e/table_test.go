@@ -127,6 +127,15 @@ func failures() []failure {
 			},
 		},
 		{
+			name:  "a JSON-RPC error whose data say {retryable: true, retryAfterMs: 1500}",
+			begin: once(testkit.GetField, testkit.RetryableError()),
+			told: &told{
+				kind: recourse.KindInternal, origin: recourse.OriginServer, effect: recourse.EffectNone, after: 1500 * time.Millisecond,
+				text: "[internal] The provider is busy.\nSafe to repeat: wait 1.5 s, then make the same call again.",
+				code: "INTERNAL_ERROR", retryable: true, retryAfter: 2,
+			},
+		},
+		{
 			name: "the server is down", begin: stop,
 			told: &told{
 				kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectNone,
