@@ -1,0 +1,180 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+const (
+	password = "hunter2-s3cr3t"
+	dsn      = "postgres://farm:" + password + "@10.11.12.13:5432/orders"
+)
+
+// lookup is a tool that takes whatever it is given.
+var lookup = testkit.Tool{Name: "lookup"}
+
+// What a failure gives away is masked wherever it stands; what the caller has written
+// itself stays, since it is what a sentence is about.
+func TestRedaction(t *testing.T) {
+	t.Parallel()
+	const arguments = `{"path":"/home/ann/plan.txt","host":"10.0.0.9:8080","list":[{"deep":"/var/data/x.csv"}]}`
+	for _, c := range []struct {
+		name, entry  string
+		fault        testkit.Fault
+		keep, masked []string
+	}{
+		{
+			"arguments of the call", "redact: all",
+			testkit.ToolError("paths", "cannot read /home/ann/plan.txt and /var/data/x.csv on 10.0.0.9:8080, see /etc/farm/secret.conf on 10.0.0.7:5432"),
+			[]string{"/home/ann/plan.txt", "/var/data/x.csv", "10.0.0.9:8080", "cannot read"}, []string{"/etc/farm/secret.conf", "10.0.0.7"},
+		},
+		{
+			"structuredContent and _meta", "redact: all",
+			testkit.Result("structure", `{"content":[{"type":"text","text":"down"},{"type":"text","text":"`+dsn+`"}],"isError":true,`+
+				`"structuredContent":{"db":"`+dsn+`","n":1.0},"_meta":{"com.example/x":"`+dsn+`","com.example/y":[ 1.0 ]},"x":{"y":"`+dsn+`"}}`),
+			[]string{`"n":1.0`, `"com.example/y"`}, []string{password, "10.11.12.13"},
+		},
+		{
+			"data of a JSON-RPC error", "redact: all",
+			testkit.RPCError("data", -32603, "down: "+dsn, `{"dsn":"`+dsn+`","trace":"main.go:17 +0x1b"}`),
+			[]string{"down"}, []string{password, "10.11.12.13"},
+		},
+		{
+			"JSON body of a status", "redact: all",
+			testkit.StatusWith("500", http.StatusInternalServerError, "application/json", `{"error":"cannot reach `+dsn+`"}`),
+			nil, []string{password, "10.11.12.13"},
+		},
+		{
+			"secrets only", "redact: secrets", testkit.ToolError("both", "at /etc/farm/x.conf on 10.0.0.7:5432 with "+dsn),
+			[]string{"/etc/farm/x.conf", "10.0.0.7:5432"}, []string{password},
+		},
+		{"off", "redact: off", testkit.ToolError("all", "with "+dsn), []string{dsn}, nil},
+	} {
+		for _, contract := range []string{"recourse", "fieldmcp"} {
+			t.Run(c.name+"/"+contract, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.WithTools(lookup))
+				f := start(t, srv.URL(), c.entry, "contract: "+contract, "tools: {lookup: {read_only: false}}")
+				srv.Always("lookup", c.fault)
+				a, err := f.client(t, testkit.NewEra).Call(t.Context(), "lookup", arguments)
+				if err != nil || succeeded(a) {
+					t.Fatalf("%v %+v", err, a)
+				}
+				recordOf(t, a)
+				for _, text := range c.masked {
+					if strings.Contains(string(a.Body), text) {
+						t.Errorf("%q is in the answer: %s", text, a.Body)
+					}
+				}
+				for _, text := range c.keep {
+					if !strings.Contains(string(a.Body), text) {
+						t.Errorf("%q is not in the answer: %s", text, a.Body)
+					}
+				}
+				if c.name != "off" && strings.Contains(f.log.String(), password) {
+					t.Errorf("a password is in the log: %s", f.log)
+				}
+			})
+		}
+	}
+}
+
+// A JSON-RPC error of another method than tools/call keeps its code, and is masked too.
+func TestRedactionOfOtherMethods(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	for _, fault := range []testkit.Fault{
+		testkit.RPCError("object", -32001, "down: "+dsn, `{"dsn":"`+dsn+`","n":1.0}`),
+		testkit.RPCError("text", -32001, "down: "+dsn, `"`+dsn+`"`),
+		testkit.RPCError("none", -32001, "down: "+dsn, ``),
+		testkit.Status(http.StatusServiceUnavailable, testkit.HTML),
+	} {
+		srv.Always("x/invented", fault)
+		a, err := client.Request(t.Context(), "x/invented", `{}`)
+		if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil {
+			t.Fatalf("%s: %v %+v", fault.Name, err, a)
+		}
+		for _, secret := range []string{password, "10.11.12.13"} {
+			if strings.Contains(string(a.Body), secret) {
+				t.Errorf("%s: %q is in %s", fault.Name, secret, a.Body)
+			}
+		}
+		if strings.Contains(fault.Name, "50") == (a.Message.Error.Code == -32001) {
+			t.Errorf("%s: code %d", fault.Name, a.Message.Error.Code)
+		}
+	}
+}
+
+// One line for each failure, with everything that an operator needs.
+func TestLogLine(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "title: The farm", "trust_annotations: true")
+	client := f.client(t, testkit.NewEra)
+	client.Header = http.Header{"X-Request-Id": {"mine-1"}}
+	limited := testkit.StatusWith("429", http.StatusTooManyRequests, "text/plain", "over the limit of "+dsn).With("Retry-After", "30")
+	srv.Always(testkit.OrderCreate, limited)
+	if _, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]any
+	if err := json.Unmarshal([]byte(f.log.String()), &line); err != nil {
+		t.Fatalf("the log is %s", f.log)
+	}
+	cause, _ := line["cause"].(string)
+	repeat, _ := line["repeat"].(string)
+	if !strings.Contains(cause, "over the limit") || strings.Contains(cause, password) || repeat == "" {
+		t.Errorf("cause %q, repeat %q", cause, repeat)
+	}
+	if _, ok := line["ms"].(float64); !ok || line["time"] == nil {
+		t.Errorf("ms %v, time %v", line["ms"], line["time"])
+	}
+	for _, name := range []string{"time", "ms", "cause", "repeat"} {
+		delete(line, name)
+	}
+	want := map[string]any{
+		"level": "WARN", "msg": "failure", "request_id": "mine-1", "server": "farm", "tool": "order_create", "kind": "rate_limited",
+		"code": "rate_limited", "origin": "server", "effect": "none", "attempts": 1.0, "wait": "30 s",
+	}
+	if diff := cmp.Diff(want, line); diff != "" {
+		t.Errorf("line (-want +got):\n%s", diff)
+	}
+}
+
+// However often a call is sent, its failure is one line; a success is none.
+func TestLinesPerFailure(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "trust_annotations: true", "timeout: 5s")
+	client := f.client(t, testkit.OldEra)
+	srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+	for range 3 {
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
+			t.Fatalf("%v %+v", err, a)
+		}
+	}
+	if lines := f.log.failures(t); len(lines) != 0 {
+		t.Errorf("successes are logged: %s", f.log)
+	}
+	srv.Always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil {
+		t.Fatal(err)
+	}
+	if lines := f.log.failures(t); len(lines) != 1 || lines[0].Attempts != 3 || lines[0].Kind != string(recourse.KindUnavailable) {
+		t.Errorf("the log is %s", f.log)
+	}
+	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":""}`); err != nil {
+		t.Fatal(err)
+	}
+	if lines := f.log.failures(t); len(lines) != 2 || lines[1].Level != "INFO" || lines[1].Origin != "caller" {
+		t.Errorf("the log is %s", f.log)
+	}
+}

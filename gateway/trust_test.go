@@ -1,0 +1,219 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// recordResult is a tool error that carries a record of the server's own.
+func recordResult(origin, effect string) string {
+	record := fmt.Sprintf(`{"v":1,"kind":"conflict","message":"The order is locked.","origin":%q,"effect":%q}`, origin, effect)
+	return `{"content":[{"type":"text","text":"The order is locked."}],"isError":true,"_meta":{"` + recourse.MetaKey + `":` + record + `}}`
+}
+
+// A server is believed on who failed and on what was changed only if it is trusted.
+func TestTrusted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		trusted                bool
+		origin, effect         string
+		wantOrigin, wantEffect string
+	}{
+		{true, "gateway", "applied", "gateway", "applied"},
+		{true, "provider", "unknown", "provider", "unknown"},
+		{false, "gateway", "applied", "server", "none"},
+		{false, "provider", "unknown", "provider", "none"}, // that it is another's fault, any server may say
+		{true, "nobody", "perhaps", "", "none"},
+		{false, "nobody", "perhaps", "server", "none"},
+	} {
+		t.Run(fmt.Sprintf("%t/%s/%s", c.trusted, c.origin, c.effect), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), fmt.Sprintf("trusted: %t", c.trusted)).client(t, testkit.OldEra)
+			srv.Always(testkit.OrderCreate, testkit.Result("record", recordResult(c.origin, c.effect)))
+			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := recordOf(t, a)
+			if e.Kind != recourse.KindConflict || string(e.Origin) != c.wantOrigin || string(e.Effect) != c.wantEffect {
+				t.Errorf("%s of %q, effect %s; want %s, effect %s", e.Kind, e.Origin, e.Effect, c.wantOrigin, c.wantEffect)
+			}
+		})
+	}
+}
+
+// What says "failed" in an answer that says it succeeded counts only where the server is
+// known to write failures so.
+func TestWeakSigns(t *testing.T) {
+	t.Parallel()
+	const result = `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"field 'x' not found\",\"retryable\":false}"}]}`
+	for _, reads := range []bool{true, false} {
+		t.Run(fmt.Sprint(reads), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			entry := []string{"contract: recourse"}
+			if reads {
+				entry = append(entry, "reads: fieldmcp")
+			}
+			client := start(t, srv.URL(), entry...).client(t, testkit.OldEra)
+			srv.Always(testkit.GetField, testkit.Result("weak", result))
+			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`)
+			if err != nil || a.Message == nil {
+				t.Fatalf("%v %+v", err, a)
+			}
+			if !reads {
+				if string(a.Message.Result) != result {
+					t.Errorf("the result became %s", a.Message.Result)
+				}
+				return
+			}
+			if e := recordOf(t, a); e.Kind != recourse.KindNotFound || e.Resource.Type != "field" || succeeded(a) {
+				t.Errorf("%s of %s", e.Kind, e.Resource.Type)
+			}
+			srv.Behave()
+			if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`); err != nil || !succeeded(a) {
+				t.Errorf("a success: %v %s", err, a.Body)
+			}
+		})
+	}
+}
+
+// What is known of a tool decides whether a call may be sent again.
+func TestNatureOfTools(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		entry    []string
+		tool     string
+		attempts int
+		effect   recourse.Effect
+	}{
+		{"nothing is known", nil, testkit.GetField, 1, recourse.EffectUnknown},
+		{"trusted annotation", []string{"trust_annotations: true"}, testkit.GetField, 3, recourse.EffectNone},
+		{"trusted annotation of a write", []string{"trust_annotations: true"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
+		{"entry over annotation", []string{"trust_annotations: true", "tools: {get_field: {read_only: false}}"}, testkit.GetField, 1, recourse.EffectUnknown},
+		{"pattern", []string{"tools: {'get_*': {read_only: true}}"}, testkit.GetField, 3, recourse.EffectNone},
+		{"pattern of others", []string{"tools: {'set_*': {read_only: true}}"}, testkit.GetField, 1, recourse.EffectUnknown},
+		{"longest pattern", []string{"tools: {'*': {read_only: true}, 'order_*': {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
+		{"name over pattern", []string{"tools: {'order_*': {read_only: true}, order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
+		{"idempotent", []string{"tools: {'order_*': {idempotent: true}}"}, testkit.OrderCreate, 3, recourse.EffectUnknown},
+		{"contract that reads", []string{"contract: fieldmcp"}, testkit.OrderCreate, 3, recourse.EffectNone},
+		{"entry over contract", []string{"contract: fieldmcp", "tools: {order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), append(c.entry, "timeout: 5s")...).client(t, testkit.NewEra)
+			srv.Always(c.tool, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+			arguments := map[string]string{testkit.GetField: `{"field_id":"F"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`}[c.tool]
+			a, err := client.Call(t.Context(), c.tool, arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := recordOf(t, a); srv.Attempts(c.tool) != c.attempts || e.Effect != c.effect {
+				t.Errorf("%d attempts, effect %s; want %d, %s", srv.Attempts(c.tool), e.Effect, c.attempts, c.effect)
+			}
+		})
+	}
+}
+
+// A failure behind the window is logged, and passed on as it came.
+func TestDecideWithin(t *testing.T) {
+	t.Parallel()
+	for _, in := range shapes {
+		t.Run(in.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithForm(in.form))
+			f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+			client := f.client(t, in.era)
+			direct := client.Clone(t)
+			direct.URL = srv.URL()
+			if in.era == testkit.OldEra {
+				initialize(t, direct)
+			}
+			srv.Always(testkit.Echo, testkit.IsErrorLast())
+			const params = `{"name":"echo","arguments":{"message":"m"}}`
+			want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
+			if string(want.Body) != string(got.Body) || got.Status != http.StatusOK {
+				t.Errorf("HTTP %d with %d bytes, want those %d that came", got.Status, len(got.Body), len(want.Body))
+			}
+			if lines := f.log.failures(t); len(lines) != 1 || lines[0].Note == "" || lines[0].Effect != "unknown" {
+				t.Errorf("the log is %s", f.log)
+			}
+		})
+	}
+}
+
+// An answer over max_result becomes an error, or is broken off where it is too late.
+func TestMaxResult(t *testing.T) {
+	t.Parallel()
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, c := range []struct {
+			limit  string
+			size   int64
+			broken bool
+			fits   bool
+		}{
+			{"100KiB", 90 << 10, false, true},
+			{"100KiB", 110 << 10, false, false},
+			{"100KiB", 1 << 20, false, false},
+			{"1MiB", 900 << 10, false, true},
+			{"1MiB", 2 << 20, true, false}, // of an unknown length
+			{"0", 3 << 20, false, true},
+		} {
+			t.Run(fmt.Sprintf("%s/%s/%d", form, c.limit, c.size), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				f := startConfig(t, "max_result: "+c.limit+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+				client := f.client(t, testkit.NewEra)
+				client.Keep = 8 << 20
+				srv.Always(testkit.Echo, testkit.Large(form, c.size, testkit.Whole))
+				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+				switch {
+				case c.broken:
+					if err == nil {
+						t.Errorf("%d bytes came as a whole", a.Size)
+					}
+				case err != nil:
+					t.Fatal(err)
+				case c.fits:
+					if !succeeded(a) {
+						t.Errorf("%.300s", a.Body)
+					}
+				default:
+					if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "more than") {
+						t.Errorf("%s: %s", e.Kind, e.Message)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A large answer is streamed: memory does not grow with it. Nothing else runs meanwhile.
+func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // see above
+	const size = 100 << 20
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		t.Run(form.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.NewEra)
+			srv.Always(testkit.Echo, testkit.Large(form, size, testkit.Whole))
+			runtime.GC()
+			peak := peakHeap(func() {
+				if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Size < size {
+					t.Errorf("%v %+v", err, a)
+				}
+			})
+			if peak > 64<<20 {
+				t.Errorf("%d MiB of memory for %d MiB", peak>>20, size>>20)
+			}
+		})
+	}
+}
