@@ -45,7 +45,8 @@ type told struct {
 	retryable  bool
 	retryAfter int // seconds
 
-	noStructure bool // the tool declares an outputSchema, which a failure would break
+	noStructure bool   // the tool declares an outputSchema, which a failure would break
+	structure   string // structuredContent of the server's own, which is kept as it is, as is its _meta
 }
 
 // Tools that only this table calls.
@@ -114,6 +115,16 @@ func failures() []failure {
 				text:        "[unknown] The sensor is off.\nDo not repeat the call unchanged.",
 				code:        "INTERNAL_ERROR",
 				noStructure: true,
+			},
+		},
+		{
+			name:  "the same with structuredContent and _meta of the server's own, which are kept",
+			begin: once(testkit.GetField, testkit.RichToolError()),
+			told: &told{
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text:      "[unknown] The field is closed.\nDo not repeat the call unchanged.",
+				code:      "INTERNAL_ERROR",
+				structure: testkit.RichToolErrorStructure,
 			},
 		},
 		{
