@@ -288,6 +288,11 @@ func TestReadHTTP(t *testing.T) {
 			body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy","data":{"retryable":true,"retryAfterMs":7000}}}`,
 			want: said{Kind: recourse.KindUnavailable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, After: 7 * time.Second, Code: "-32000"},
 		},
+		"two waits: the longer counts": {
+			status: 503, media: "application/json", header: http.Header{"Retry-After": {"9"}},
+			body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy","data":{"retryable":true,"retryAfterMs":7000}}}`,
+			want: said{Kind: recourse.KindUnavailable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, After: 9 * time.Second, Code: "-32000"},
+		},
 		"401 with a JSON-RPC error": {
 			status: 401, media: "application/json", body: fmt.Sprintf(rpc, -32600, "Unauthorized"),
 			want: said{Kind: recourse.KindUnauthenticated, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryAfterAuth, Code: "-32600"},

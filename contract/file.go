@@ -10,108 +10,108 @@ import (
 
 type file struct {
 	Node        *strictyaml.Node            `yaml:",pos"`
-	Form        int                         `yaml:"form,required"`
-	Name        string                      `yaml:"name,required"`
-	Title       string                      `yaml:"title"`
-	Doc         string                      `yaml:"doc"`
-	Extends     *strictyaml.Node            `yaml:"extends"`
-	ReadOnly    *bool                       `yaml:"read_only"`
-	UnknownTool *strictyaml.Node            `yaml:"unknown_tool"`
-	HintTools   []string                    `yaml:"hint_tools"`
-	Retry       *retryFile                  `yaml:"retry"`
-	Default     *strictyaml.Node            `yaml:"default"`
-	Write       *writeFile                  `yaml:"write"`
-	Shape       *strictyaml.Node            `yaml:"shape"`
-	Members     strictyaml.Map[memberFile]  `yaml:"members"`
-	Verify      strictyaml.Map[verifyFile]  `yaml:"verify"`
-	Hints       *strictyaml.Node            `yaml:"hints"`
-	Templates   map[string]*strictyaml.Node `yaml:"templates"` // a place for anchors
-	Codes       []codeFile                  `yaml:"codes,required"`
+	Form        int                         `yaml:"form,required" doc:"The version of this form: 1."`
+	Name        string                      `yaml:"name,required" doc:"The name by which configurations choose the contract: lower-case letters, digits, - and _."`
+	Title       string                      `yaml:"title" doc:"A name for people."`
+	Doc         string                      `yaml:"doc" doc:"What a reader has to know, in Markdown. The first sentence stands in lists."`
+	Extends     *strictyaml.Node            `yaml:"extends" doc:"The contract that this one builds on. What the file leaves out is as there; its codes come before those that are inherited, and one of the same name takes the other's place."`
+	ReadOnly    *bool                       `yaml:"read_only" doc:"Tools of a server with this contract only read, unless the server's entry says otherwise."`
+	UnknownTool *strictyaml.Node            `yaml:"unknown_tool" doc:"Where a call of a tool that is not there is reported: 'rpc', the protocol's JSON-RPC error, or 'result', a tool result."`
+	HintTools   []string                    `yaml:"hint_tools" doc:"Tools that hints name. A hint is left out where the server does not have a tool that it names. Tools of 'verify' count without being listed."`
+	Retry       *retryFile                  `yaml:"retry" doc:"What the contract asks of clients that repeat calls."`
+	Default     *strictyaml.Node            `yaml:"default" doc:"The code of every failure that no entry selects."`
+	Write       *writeFile                  `yaml:"write" doc:"Where a failure stands in a tool result."`
+	Shape       *strictyaml.Node            `yaml:"shape" doc:"The JSON object: a path for each member; see Shapes. The word 'record' stands for the record's own JSON form."`
+	Members     strictyaml.Map[memberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
+	Verify      strictyaml.Map[verifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
+	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that fits comes before all others."`
+	Templates   map[string]*strictyaml.Node `yaml:"templates" doc:"A place for YAML anchors that other values use. Nothing else is read from it."`
+	Codes       []codeFile                  `yaml:"codes,required" doc:"The codes. The first whose 'for' selects a failure is taken, so that the narrower stand first."`
 }
 
 type retryFile struct {
 	Node    *strictyaml.Node `yaml:",pos"`
-	Retries int              `yaml:"retries,required"`
-	Start   time.Duration    `yaml:"start,required"`
-	Factor  float64          `yaml:"factor" default:"2"`
+	Retries int              `yaml:"retries,required" doc:"How often a call is repeated at most."`
+	Start   time.Duration    `yaml:"start,required" doc:"The wait before the first repetition, where the failure states none."`
+	Factor  float64          `yaml:"factor" default:"2" doc:"What each later wait is multiplied by."`
 	Jitter  struct {
 		Max  time.Duration `yaml:"max"`
 		From int           `yaml:"from" default:"1"`
-	} `yaml:"jitter"`
+	} `yaml:"jitter" doc:"'max', a random addition to a wait, and 'from', the first repetition that has it."`
 }
 
 type writeFile struct {
 	Node       *strictyaml.Node `yaml:",pos"`
-	Text       *strictyaml.Node `yaml:"text,required"`
-	Indent     int              `yaml:"indent"`
-	Hints      *hintListFile    `yaml:"hints"`
-	Envelope   *envelopeFile    `yaml:"envelope"`
-	Human      *strictyaml.Node `yaml:"human"`
-	Format     *formatFile      `yaml:"format"`
-	Structured bool             `yaml:"structured"`
-	Result     string           `yaml:"result"`
-	IsError    bool             `yaml:"is_error" default:"true"`
-	MimeTypes  bool             `yaml:"mime_types"`
+	Text       *strictyaml.Node `yaml:"text,required" doc:"The first text of 'content': the word 'json' for the object, or a template of a line such as '[{code}] {message}'."`
+	Indent     int              `yaml:"indent" doc:"Spaces by which the object is indented in a text; 0 writes it on one line."`
+	Hints      *hintListFile    `yaml:"hints" doc:"How hints follow the line."`
+	Envelope   *envelopeFile    `yaml:"envelope" doc:"Structure behind the line, written when the failure has details."`
+	Human      *strictyaml.Node `yaml:"human" doc:"A template of a text for people, beside the object."`
+	Format     *formatFile      `yaml:"format" doc:"The argument by which a call chooses between the two texts."`
+	Structured bool             `yaml:"structured" doc:"The object stands in 'structuredContent' too, unless the tool declares an outputSchema."`
+	Result     string           `yaml:"result" doc:"The object stands in this member of the result too."`
+	IsError    bool             `yaml:"is_error" default:"true" doc:"The result says isError."`
+	MimeTypes  bool             `yaml:"mime_types" doc:"Texts name their media type."`
 }
 
 type hintListFile struct {
-	Before  string `yaml:"before,required"`
-	Between string `yaml:"between,required"`
+	Before  string `yaml:"before,required" doc:"The text before the first hint."`
+	Between string `yaml:"between,required" doc:"The text between hints. Its mark, such as a semicolon, does not stand inside a hint."`
 }
 
 type envelopeFile struct {
-	Mark  string           `yaml:"mark,required"`
-	Shape *strictyaml.Node `yaml:"shape,required"`
+	Mark  string           `yaml:"mark,required" doc:"The text before the JSON: a word in brackets."`
+	Shape *strictyaml.Node `yaml:"shape,required" doc:"The object; see Shapes."`
 }
 
 type formatFile struct {
 	Node     *strictyaml.Node `yaml:",pos"`
-	Argument string           `yaml:"argument,required"`
-	Default  string           `yaml:"default" default:"markdown"`
+	Argument string           `yaml:"argument,required" doc:"The name of the argument, whose values are 'markdown', 'json' and 'both'."`
+	Default  string           `yaml:"default" default:"markdown" doc:"What a missing or unknown value means."`
 }
 
 type memberFile struct {
-	Present string `yaml:"present"`
-	Doc     string `yaml:"doc"`
+	Present string `yaml:"present" doc:"When it is there."`
+	Doc     string `yaml:"doc" doc:"What it tells."`
 }
 
 type verifyFile struct {
-	Call string                           `yaml:"call,required"`
-	Args strictyaml.Map[string]           `yaml:"args"`
-	With strictyaml.Map[*strictyaml.Node] `yaml:"with"`
-	Look string                           `yaml:"look"`
+	Call string                           `yaml:"call,required" doc:"The tool to call, which only reads."`
+	Args strictyaml.Map[string]           `yaml:"args" doc:"Its arguments: JSON Pointers into those of the failed call."`
+	With strictyaml.Map[*strictyaml.Node] `yaml:"with" doc:"Further arguments, with fixed values."`
+	Look string                           `yaml:"look" doc:"What in its answer settles the question."`
 	Node *strictyaml.Node                 `yaml:",pos"`
 }
 
 type codeFile struct {
 	Node      *strictyaml.Node `yaml:",pos"`
-	Code      string           `yaml:"code,required"`
-	Kind      *strictyaml.Node `yaml:"kind,required"`
-	Group     string           `yaml:"group"`
-	When      string           `yaml:"when"`
-	For       *strictyaml.Node `yaml:"for"`
-	Reads     []string         `yaml:"reads"`
-	Set       *strictyaml.Node `yaml:"set"`
-	Retryable *strictyaml.Node `yaml:"retryable"`
-	Wait      time.Duration    `yaml:"wait"`
-	Message   *strictyaml.Node `yaml:"message"`
-	Hint      *strictyaml.Node `yaml:"hint"`
-	HTTP      *httpFile        `yaml:"http"`
-	RPC       *rpcFile         `yaml:"rpc"`
-	Otherwise *strictyaml.Node `yaml:"otherwise"`
+	Code      string           `yaml:"code,required" doc:"The word on the wire. One that is a template, such as '{upstream.code}', passes on a word of the other side; its entry also reads words that are not listed."`
+	Kind      *strictyaml.Node `yaml:"kind,required" doc:"The kind that the code is read as."`
+	Group     string           `yaml:"group" doc:"The heading under which the page lists it."`
+	When      string           `yaml:"when" doc:"A sentence: when it is used."`
+	For       *strictyaml.Node `yaml:"for" doc:"The failures that it is chosen for: one or more selectors; see Selectors. Left out: those of its own kind. Empty: only when an author names it."`
+	Reads     []string         `yaml:"reads" doc:"Other words that are read as this code."`
+	Set       *strictyaml.Node `yaml:"set" doc:"What the code says beyond its kind, when it is read: values by path."`
+	Retryable *strictyaml.Node `yaml:"retryable" doc:"Whether the same call may succeed: 'true', 'false', '{status: 5xx}' by the status of the other side, or 'error' by the failure itself, which is also meant when it is left out. That a call may have taken effect is never overruled."`
+	Wait      time.Duration    `yaml:"wait" doc:"The least wait, where the failure states none."`
+	Message   *strictyaml.Node `yaml:"message" doc:"The sentence, in one or more forms; the first is taken that can be filled in. A form with '{message}' puts a text before or behind it."`
+	Hint      *strictyaml.Node `yaml:"hint" doc:"What to do: one or more texts, or {for, text} with a selector; the first is taken that fits and can be filled in."`
+	HTTP      *httpFile        `yaml:"http" doc:"The whole HTTP answer that stands for it, where there is one to give."`
+	RPC       *rpcFile         `yaml:"rpc" doc:"The JSON-RPC error that stands for it, in place of a tool result."`
+	Otherwise *strictyaml.Node `yaml:"otherwise" doc:"The code to use where no HTTP answer can be given. Left out: the failure is a tool result with this code."`
 }
 
 type httpFile struct {
 	Node    *strictyaml.Node                 `yaml:",pos"`
-	Status  int                              `yaml:"status,required"`
-	Headers strictyaml.Map[*strictyaml.Node] `yaml:"headers"`
-	Type    string                           `yaml:"type"`
-	Body    *strictyaml.Node                 `yaml:"body"`
+	Status  int                              `yaml:"status,required" doc:"The status, 400 to 599."`
+	Headers strictyaml.Map[*strictyaml.Node] `yaml:"headers" doc:"Templates by name."`
+	Type    string                           `yaml:"type" doc:"The media type of the body."`
+	Body    *strictyaml.Node                 `yaml:"body" doc:"The body: JSON with templates. '{shape}' is the contract's object. Left out, with 'type': no body."`
 }
 
 type rpcFile struct {
 	Node    *strictyaml.Node `yaml:",pos"`
-	Code    int              `yaml:"code,required"`
-	Message *strictyaml.Node `yaml:"message,required"`
-	Data    *strictyaml.Node `yaml:"data"`
+	Code    int              `yaml:"code,required" doc:"The code of the error."`
+	Message *strictyaml.Node `yaml:"message,required" doc:"Its message, a template."`
+	Data    *strictyaml.Node `yaml:"data" doc:"Its data: JSON with templates. '{shape}' is the object, with the code that the failure would have in a tool result."`
 }

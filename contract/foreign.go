@@ -97,14 +97,13 @@ func (f *foreign) apply(e *recourse.Error) *recourse.Error {
 		if f.Retryable != nil {
 			sayRetryable(c, *f.Retryable)
 		}
-		switch {
-		case c.After != 0:
+		switch { // a wait is a minimum
 		case f.RetryAfterMs != nil:
-			c.After = wait(*f.RetryAfterMs / 1000)
+			c.After = max(c.After, wait(*f.RetryAfterMs/1000))
 		case f.RetryAfter != nil:
-			c.After = wait(*f.RetryAfter)
+			c.After = max(c.After, wait(*f.RetryAfter))
 		case f.RetryAfterS != nil:
-			c.After = wait(*f.RetryAfterS)
+			c.After = max(c.After, wait(*f.RetryAfterS))
 		}
 		if c.RequestID == "" {
 			c.RequestID = f.RequestID

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
@@ -12,6 +13,22 @@ func TestPagesAreFresh(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
 		golden(t, filepath.Join("..", "docs", "contracts", c.Name+".md"), c.Page())
+	}
+}
+
+// So is the page about the language.
+func TestLanguagePageIsFresh(t *testing.T) {
+	t.Parallel()
+	golden(t, filepath.Join("..", "docs", "contracts", "README.md"), contract.Language())
+}
+
+// The example on that page is a contract.
+func TestLanguagePageExample(t *testing.T) {
+	t.Parallel()
+	_, after, _ := strings.Cut(contract.Language(), "```yaml\n")
+	example, _, _ := strings.Cut(after, "```")
+	if _, err := contract.Builtin().Load("example.yaml", []byte(example)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -352,9 +352,7 @@ func withHTTP(e, answer *recourse.Error) *recourse.Error {
 		if c.Upstream.RequestID == "" {
 			c.Upstream.RequestID = answer.Upstream.RequestID
 		}
-		if c.After == 0 {
-			c.After = answer.After
-		}
+		c.After = max(c.After, answer.After) // each is a minimum
 		if c.Effect == "" {
 			c.Effect = answer.Effect
 		}

@@ -1,0 +1,143 @@
+package contract
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const languagePreface = `# Writing a contract
+
+A contract is one YAML file that says how a server fails, and no code. A short one, which keeps everything of the default
+and adds a code:
+
+` + "```yaml" + `
+form: 1
+name: shop
+extends: recourse
+codes:
+- code: sold_out
+  kind: conflict
+  when: There are no more of them.
+  for: {kind: conflict, resource: article}
+  hint: Order something else.
+` + "```" + `
+
+` + "`recourse contract lint FILE`" + ` checks a file and reports every mistake with its place; ` +
+	"`recourse contract show FILE`" + ` prints the
+contract's reference page, with what its form does not carry. Configurations name the file under ` + "`contracts`" + `.
+`
+
+// Language returns the page that documents the form of contract files, in Markdown.
+func Language() string {
+	p := &page{}
+	p.linef("%s", languagePreface)
+	for _, section := range []struct {
+		title string
+		of    reflect.Type
+	}{
+		{"The file", reflect.TypeFor[file]()},
+		{"`codes`: an entry", reflect.TypeFor[codeFile]()},
+		{"`http` of an entry", reflect.TypeFor[httpFile]()},
+		{"`rpc` of an entry", reflect.TypeFor[rpcFile]()},
+		{"`write`", reflect.TypeFor[writeFile]()},
+		{"`hints` of `write`", reflect.TypeFor[hintListFile]()},
+		{"`envelope` of `write`", reflect.TypeFor[envelopeFile]()},
+		{"`format` of `write`", reflect.TypeFor[formatFile]()},
+		{"`retry`", reflect.TypeFor[retryFile]()},
+		{"`members`: an entry", reflect.TypeFor[memberFile]()},
+		{"`verify`: an entry", reflect.TypeFor[verifyFile]()},
+	} {
+		p.heading(section.title)
+		rows := [][]string{{"Key", "Default", "Meaning"}}
+		for f := range section.of.Fields() {
+			if name, options, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" {
+				rows = append(rows, []string{code(name), defaultOf(f, options), marked(f.Tag.Get("doc"))})
+			}
+		}
+		p.table(rows...)
+	}
+	p.selectors()
+	p.paths()
+	return strings.TrimRight(p.b.String(), "\n") + "\n"
+}
+
+func defaultOf(f reflect.StructField, options string) string {
+	switch value := f.Tag.Get("default"); {
+	case options == "required":
+		return "required"
+	case value != "":
+		return code(value)
+	case f.Type.Kind() == reflect.Bool:
+		return code("false")
+	default:
+		return ""
+	}
+}
+
+// quotedWord is a word in a doc tag, where a backtick cannot stand.
+var quotedWord = regexp.MustCompile(`(^|[ (])'([^']+)'`)
+
+func marked(doc string) string { return quotedWord.ReplaceAllString(doc, "$1`$2`") }
+
+// conditionDocs say what the conditions of a selector ask for.
+var conditionDocs = map[string]string{
+	onKind:         "The kind.",
+	onClass:        "The class of the kind.",
+	onOrigin:       "Who failed.",
+	onResource:     "The type of the resource that it is about.",
+	onStatus:       "The HTTP status that the other side answered with: 404, 5xx, or none.",
+	onUpstreamCode: "The other side's own error code.",
+	onRule:         "The rule that the first violation breaks, a keyword of JSON Schema.",
+	onParams:       "The parameters that the violations name: these, and no others.",
+	onHas:          "Paths that lead to something.",
+	onTool:         "The tool that was called.",
+	onAt:           "Where the call stood.",
+	onEffect:       "Whether the call took effect.",
+	onRetry:        "What has to come before a repetition.",
+}
+
+// selectors documents them.
+func (p *page) selectors() {
+	p.heading("Selectors")
+	p.linef("A selector is a mapping of conditions, all of which have to hold; `{}` selects everything. Several values of one " +
+		"condition, in a list, are alternatives, except for `params` and `has`.")
+	words := map[string][]string{onAt: places, onEffect: effects, onRetry: retries, onOrigin: origins}
+	rows := [][]string{{"Condition", "Holds for", "Values"}}
+	for _, name := range conditions {
+		rows = append(rows, []string{code(name), conditionDocs[name], codesText(words[name])})
+	}
+	p.table(rows...)
+}
+
+// paths documents what templates and shapes can name.
+func (p *page) paths() {
+	p.heading("Shapes")
+	p.linef("A shape is a mapping. Its values are paths, constants after an equals sign (`=true`), mappings of the same form, and " +
+		"lists: `{each: PATH, item: SHAPE}`, where the paths of the item start at each item of the list. Members that come out " +
+		"empty are left out. The member `...` places the members of `details` beside the others. What a shape writes is also " +
+		"how it is read.")
+	p.heading("Templates and paths")
+	p.linef("In a template `{PATH}` is filled in, and `{PATH|TEXT}` stands for TEXT where the path is empty; braces that stand " +
+		"for themselves are doubled. Where a value of a body is one placeholder and nothing else, it keeps its type.")
+	p.linef("A path is one into the record's JSON form, such as `violations.0.param` or `upstream.status`, which "+
+		"[the reference page of the default contract](recourse.md) describes: %s. These are computed:", codesText(recordOrder()))
+	rows := [][]string{{"Path", "Type", "What it is"}}
+	names := make([]string, 0, len(specials))
+	for name := range specials {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		shown := name
+		if strings.HasSuffix(name, ".") {
+			shown += "POLICY.MEMBER"
+		}
+		rows = append(rows, []string{code(shown), specials[name].kind, specials[name].doc})
+	}
+	p.table(rows...)
+	p.linef("%s", fmt.Sprintf("Of a record inside another, such as the `error` of an item in `failed`, they are named behind it: %s.",
+		code("error.retryable")))
+}
