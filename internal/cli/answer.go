@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
@@ -87,13 +88,13 @@ func parseResponse(text []byte) (*answer, error) {
 	}
 	_ = resp.Body.Close() // its bytes are in body
 	if resp.StatusCode >= http.StatusBadRequest {
-		return &answer{form: "an HTTP response with status " + resp.Status, response: resp, body: body}, nil
+		return &answer{form: "an HTTP response with status " + strings.TrimSpace(resp.Status), response: resp, body: body}, nil
 	}
 	inner, err := parseAnswer(body)
 	if err != nil {
 		return nil, fmt.Errorf("the body of the HTTP response: %w", err)
 	}
-	inner.form = "an HTTP response with status " + resp.Status + ": " + inner.form
+	inner.form = "an HTTP response with status " + strings.TrimSpace(resp.Status) + ": " + inner.form
 	return inner, nil
 }
 
@@ -129,7 +130,7 @@ func parseJSON(text []byte) (*answer, error) {
 		err = scan.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this is not one JSON object: %w", err)
+		return nil, fmt.Errorf("this is not one JSON object: %w%s", err, place(text, err))
 	}
 	switch signs := scan.Signs(); signs.Message() {
 	case wire.Response:
@@ -159,6 +160,18 @@ func parseJSON(text []byte) (*answer, error) {
 		}
 	}
 	return toolError("an error object", string(text)), nil
+}
+
+// place says in which line and column of text err arose, for people to find.
+func place(text []byte, err error) string {
+	syntax, ok := errors.AsType[*wire.SyntaxError](err)
+	if !ok {
+		return ""
+	}
+	before := text[:min(max(syntax.Offset, 0), len(text))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return fmt.Sprintf(" (line %d, column %d)", line, column)
 }
 
 // toolError is a tool result that says that it failed, with that text.

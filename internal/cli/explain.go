@@ -17,6 +17,7 @@ import (
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
 	File   string `arg:"" help:"File with the answer; - reads standard input."`
+	Reads  string `placeholder:"CONTRACT" help:"Name or file of the contract that the server is known to keep; its weak signs count then."`
 	Writes bool   `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
 	Tool   string `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
 }
@@ -45,14 +46,22 @@ func (c *explainCommand) Run(env *Environment) error {
 	if err != nil {
 		return &usageError{&hintedError{err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"}}
 	}
-	reading, failed := found.read(&contract.Reader{Contracts: set.All()})
-	printf(env.Stdout, "input      %s\n", found.form)
+	reader := contract.Reader{Contracts: set.All()}
+	if c.Reads != "" {
+		kept, err := findContract(c.Reads)
+		if err != nil {
+			return err
+		}
+		reader.Weak, reader.Contracts = kept, append([]*contract.Contract{kept}, reader.Contracts...)
+	}
+	reading, failed := found.read(&reader)
+	linef(env.Stdout, "input", "%s", found.form)
 	if !failed {
-		printf(env.Stdout, "read as    a success: no sign of a failure in it\n")
+		linef(env.Stdout, "read as", "a success: no sign of a failure in it")
 		return nil
 	}
-	if question, ok := reading.Failure.(*recourse.NeedsInput); ok { //nolint:errorlint // a sealed interface
-		printf(env.Stdout, "read as    a question, by %s: %s\n", reading.Sign, question.Message)
+	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
+		ask(env.Stdout, question, reading.Sign)
 		return nil
 	}
 	nature := retry.Reads
@@ -60,7 +69,7 @@ func (c *explainCommand) Run(env *Environment) error {
 		nature = retry.Writes
 	}
 	e := reading.Error()
-	c.describe(env.Stdout, set, reading.Sign, e, nature)
+	c.describe(env.Stdout, set, reading, nature)
 	e = e.WithEffect(retry.Effect(e, nature))
 	for _, as := range set.All() {
 		printf(env.Stdout, "\nas %s says it, of a tool that %s:\n\n%s", as.Name, nature, form(as, e, c.Tool))
@@ -75,7 +84,7 @@ func (c *explainCommand) read(env *Environment) ([]byte, error) {
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("read the answer: %w", err)}
 		}
-		defer f.Close() //nolint:errcheck // it was only read
+		defer f.Close()
 		from = f
 	}
 	text, err := io.ReadAll(io.LimitReader(from, maxAnswer+1))
@@ -89,45 +98,85 @@ func (c *explainCommand) read(env *Environment) ([]byte, error) {
 }
 
 // describe prints how a failure is read.
-func (c *explainCommand) describe(w io.Writer, set *contract.Set, sign string, e *recourse.Error, nature retry.Nature) {
-	line := func(name, format string, args ...any) {
-		text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "\n           ")
-		printf(w, "%-10s %s\n", name, text)
-	}
-	line("read as", "%s, by %s", e.Kind, sign)
-	line("message", "%s", e.Sentence())
-	line("class", "%s", e.Kind.Class())
-	line("origin", "%s", e.Origin)
-	line("effect", "%s if the tool reads, %s if it writes", retry.Effect(e, retry.Reads), retry.Effect(e, retry.Writes))
-	line("retry", "%s", advice(e))
+func (c *explainCommand) describe(w io.Writer, set *contract.Set, reading contract.Reading, nature retry.Nature) {
+	e := reading.Error()
+	linef(w, "read as", "%s, by %s", e.Kind, reading.Sign)
+	linef(w, "message", "%s", e.Sentence())
+	linef(w, "class", "%s", e.Kind.Class())
+	linef(w, "origin", "%s", e.Origin)
+	linef(w, "effect", "%s", byNature(func(n retry.Nature) string { return string(retry.Effect(e, n)) }))
+	linef(w, "retry", "%s", byNature(func(n retry.Nature) string { return advice(e.WithEffect(retry.Effect(e, n))) }))
 	if e.After > 0 {
-		line("wait", "at least %s", recourse.Wait(e.After))
+		linef(w, "wait", "at least %s", recourse.Wait(e.After))
 	}
 	for _, v := range e.Violations {
-		line("violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))
+		linef(w, "violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))
+	}
+	for _, item := range e.Failed {
+		if item.Error != nil {
+			linef(w, "failed", "%s: %s: %s", item.ID, item.Error.Kind, item.Error.Sentence())
+		}
+	}
+	if e.Upstream.Code != "" {
+		linef(w, "its code", "%s", e.Upstream.Code)
 	}
 	hints := e.Hints
 	if own, ok := set.Get(contract.Default); ok && len(hints) == 0 {
 		hints = own.Write(e.WithEffect(retry.Effect(e, nature)), &contract.Call{Method: methodCall, Tool: c.Tool}).Record.Hints
 	}
 	for _, hint := range hints {
-		line("what to do", "%s", hint)
+		linef(w, "what to do", "%s", hint)
 	}
 	if e.RequestID != "" {
-		line("request id", "%s", e.RequestID)
+		linef(w, "request id", "%s", e.RequestID)
 	}
+}
+
+// ask prints a question.
+func ask(w io.Writer, question *recourse.NeedsInput, sign string) {
+	linef(w, "read as", "a question, no failure, by %s", sign)
+	linef(w, "question", "%s", question.Message)
+	if question.Reason != "" {
+		linef(w, "reason", "%s", question.Reason)
+	}
+	for _, field := range question.Fields {
+		text := field
+		if suggestions := question.Suggestions[field]; len(suggestions) > 0 {
+			text += ": " + strings.Join(suggestions, ", ")
+		}
+		linef(w, "field", "%s", text)
+	}
+	for _, option := range question.Options {
+		linef(w, "option", "%s: %s", option.Label, option.Value)
+	}
+	linef(w, "what to do", "ask the person or the model, and make the same call with the answer")
+}
+
+// linef prints a name and its value, which may have several lines.
+func linef(w io.Writer, name, format string, args ...any) {
+	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "\n           ")
+	printf(w, "%-10s %s\n", name, text)
+}
+
+// byNature says something of a tool that reads and of one that writes.
+func byNature(say func(retry.Nature) string) string {
+	reads, writes := say(retry.Reads), say(retry.Writes)
+	if reads == writes {
+		return reads + ", whether the tool reads or writes"
+	}
+	return reads + " if the tool reads, " + writes + " if it writes"
 }
 
 // advice spells what has to come before a repetition.
 func advice(e *recourse.Error) string {
-	safe := map[recourse.Retry]string{
-		recourse.RetrySameCall:  "the same call may succeed; of a tool that writes find out first whether it has",
+	before := map[recourse.Retry]string{
+		recourse.RetrySameCall:  "the same call may succeed",
 		recourse.RetryReRead:    "look at the present state first",
 		recourse.RetryAfterFix:  "with other arguments",
 		recourse.RetryAfterAuth: "after somebody has signed in or granted access",
-		recourse.RetryNever:     "no",
+		recourse.RetryNever:     "do not repeat it",
 	}
-	return string(e.RetryAdvice()) + ": " + safe[e.RetryAdvice()]
+	return fmt.Sprintf("%s (%s)", e.RetryAdvice(), before[e.RetryAdvice()])
 }
 
 const methodCall = "tools/call"
