@@ -115,22 +115,14 @@ func (x *exchange) passesAuth(status int) bool {
 	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && x.s.forwards("Authorization")
 }
 
-// passAuth tells the client that the server refused its credentials: status and
-// challenge are the server's own. So is a body that is no answer to a request or a
-// JSON-RPC error to it; any other is replaced by one, since the Go SDK ends its
-// session over a 4xx that holds none.
+// passAuth passes the refusal of the client's own credentials on as it is, challenge
+// and all.
 func (x *exchange) passAuth(resp *http.Response) {
 	x.reason = "the client's own credentials were refused: that is between it and the server"
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
 	e := x.s.reader.HTTP(resp.StatusCode, resp.Header, body).Error()
 	if e == nil {
 		e = recourse.FromStatus(x.s.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
-	}
-	if len(x.msg.ID) > 0 && !x.s.observes() && !x.isRefusal(body) {
-		x.copyHeader(resp.Header)
-		delete(x.w.Header(), "Content-Encoding")
-		x.refuse(resp.StatusCode, e)
-		return
 	}
 	x.begin(resp)
 	x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))

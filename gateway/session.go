@@ -140,6 +140,7 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 	}
 	if x.r.ContentLength > limit {
 		if x.r.Header.Get("Expect") == "" { // else the body has not been sent yet
+			x.hurry(time.Now().Add(firstTimeout))
 			x.body, _ = appendAll(x.body[:0], io.LimitReader(x.r.Body, firstPart), firstPart) // what there is, is enough
 		}
 		return tooLarge()
@@ -169,8 +170,11 @@ func (x *exchange) hurry(until time.Time) {
 	}
 }
 
-// firstPart is how much of a message that is too large is looked into.
-const firstPart = 1 << 10
+// Of a message that is too large, the first part is looked into, if it comes at once.
+const (
+	firstPart    = 1 << 10
+	firstTimeout = 100 * time.Millisecond
+)
 
 // firstID returns the id of a request of which only the beginning was read, where
 // it stands there, so that the client's program knows what was refused; the Go SDK
