@@ -137,6 +137,46 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// Whatever line a template makes is read as the failure that it was made of, or as
+// plain text; what is then written stays the same.
+func FuzzTemplate(f *testing.F) {
+	f.Add("[{code}] {message}", "Late: {message}", "it broke")
+	f.Add("{message}", "No {violations.0.param|thing} in '{resource.id}'.", "a: b")
+	f.Add("{{{code}}}: {message}", "{requestId}", "[A] x")
+	f.Add("{code}{message", "}", "")
+	f.Fuzz(func(t *testing.T, line, form, message string) {
+		quote := func(text string) string { return string(jsonText(t, text)) }
+		src := `{form: 1, name: fuzz, default: B, write: {text: ` + quote(line) + `}, codes: [` +
+			`{code: A, kind: not_found, message: ` + quote(form) + `}, {code: B, kind: unknown, for: []}]}`
+		c, err := contract.Builtin().Load("fuzz.yaml", []byte(src))
+		if err != nil {
+			return
+		}
+		call := toolCall()
+		e := recourse.NotFound("field", message).WithMessage("%s", message).WithRequestID("req-1")
+		first := c.Write(e, &call)
+		if !json.Valid(first.Result) {
+			t.Fatalf("not JSON: %s", first.Result)
+		}
+		second := withoutMeta(t, c.Write(readBack(t, c, first), &call))
+		if diff := cmp.Diff(string(withoutMeta(t, first).Result), string(second.Result)); diff != "" {
+			t.Fatalf("not stable (-first +second):\n%s", diff)
+		}
+		if again := readBack(t, c, second); again.Kind == "" {
+			t.Fatal("read without a kind")
+		}
+	})
+}
+
+func jsonText(tb testing.TB, text string) []byte {
+	tb.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return quoted
+}
+
 // Reading takes time in proportion to the text, however hostile it is.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
