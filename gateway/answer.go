@@ -55,7 +55,7 @@ func (x *exchange) fill(resp *http.Response) (whole bool, err error) {
 		if len(x.window) == cap(x.window) {
 			x.window = slices.Grow(x.window, min(max(len(x.window), 4<<10), window))
 		}
-		n, err := resp.Body.Read(x.window[len(x.window):cap(x.window)])
+		n, err := resp.Body.Read(x.window[len(x.window):min(cap(x.window), window)])
 		read := x.window[len(x.window) : len(x.window)+n]
 		x.window = x.window[:len(x.window)+n]
 		if _, err := x.scan.Write(read); err != nil && !x.s.observes() {

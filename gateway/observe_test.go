@@ -60,6 +60,9 @@ func TestObserve(t *testing.T) { //nolint:tparallel // as in TestFaults
 					t.Errorf("body (-direct +through):\n%s", diff)
 				}
 				for _, name := range []string{"Content-Type", "Retry-After", "WWW-Authenticate", "Location", "Allow"} {
+					if name == "Retry-After" && strings.HasSuffix(fault.Name, "as a date") {
+						continue // the server counts from the moment of each answer
+					}
 					if want.Header.Get(name) != got.Header.Get(name) {
 						t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want.Header.Get(name))
 					}
