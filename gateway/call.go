@@ -43,7 +43,7 @@ func (x *exchange) call() {
 		case pause(x.ctx, decision.Wait):
 			continue
 		}
-		x.fail(e, nil)
+		x.fail(e, nil, nil)
 		return
 	}
 }

@@ -66,7 +66,7 @@ func (x *exchange) objection(e *recourse.Error) bool {
 		x.observe(e)
 		return true
 	}
-	x.fail(e, nil)
+	x.fail(e, nil, nil)
 	return false
 }
 

@@ -35,7 +35,7 @@ func (x *exchange) translate(text []byte) bool {
 		return x.passRPCError(text, e)
 	}
 	x.reason = "the server answered: that is the caller's to judge"
-	x.fail(e, original)
+	x.fail(e, original, reading.Contract)
 	return true
 }
 
@@ -138,15 +138,15 @@ func (x *exchange) passProtocolError(status int, body []byte, e *recourse.Error)
 }
 
 // fail ends the call with e, in the form of the contract. original is the result
-// that e was read from, or nil.
-func (x *exchange) fail(e *recourse.Error, original json.Value) {
+// that e was read from, in the form of the contract from; both may be nil.
+func (x *exchange) fail(e *recourse.Error, original json.Value, from *contract.Contract) {
 	if x.r.Context().Err() != nil { // nobody is there to be told
 		x.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(x.effect(e)).CausedBy(e), "the client has gone")
 		return
 	}
 	e = x.settle(e)
 	call := x.contractCall(x.protocolStatus(e.Kind))
-	call.Original = original
+	call.Original, call.OriginalContract = original, from
 	x.write(x.s.contract.Write(e, call), e)
 }
 
