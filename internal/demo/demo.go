@@ -51,7 +51,7 @@ var scenes = []scene{
 func field(id string) map[string]any { return map[string]any{"field_id": id} }
 
 // patience is how long the client waits without Recourse.
-const patience = 4 * time.Second
+const patience = 5 * time.Second
 
 // Run starts the server and the gateway, makes the calls, prints what an agent
 // sees, and keeps serving until ctx ends; with once it stops after the calls. listen
