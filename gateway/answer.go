@@ -196,7 +196,7 @@ func (x *exchange) pour(r io.Reader) {
 		case n > 0 && x.put(buffer[:n]) != nil, errors.Is(err, io.EOF):
 			return
 		case err != nil:
-			panic(http.ErrAbortHandler) // net/http's way to break a connection off
+			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break a connection off
 		}
 	}
 }
@@ -294,5 +294,5 @@ func (x *exchange) abort(cause error) {
 	}
 	x.record(e.WithEffect(x.effect(e)), "answer broken off")
 	_ = http.NewResponseController(x.w).Flush() // what has come is passed on
-	panic(http.ErrAbortHandler) // net/http's way to break a connection off
+	panic(http.ErrAbortHandler)                 //nolint:forbidigo // net/http's way to break a connection off
 }

@@ -1,0 +1,136 @@
+package gateway_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Draining ends the streams that have no end of their own, on both sides; calls under way
+// are answered.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
+			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, era)
+			var stream *testkit.Stream
+			var err error
+			if era == testkit.OldEra {
+				stream, err = client.Listen(t.Context(), "")
+			} else {
+				stream, err = client.Open(t.Context(), "subscriptions/listen", `{}`)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
+				t.Fatal(err)
+			}
+			calls := make(chan *testkit.Answer, 1)
+			go func() { calls <- progressing(t, client, 4, 100) }()
+			if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.Progress) == 1 }); err != nil {
+				t.Fatal(err)
+			}
+			g.Drain()
+			for {
+				if _, err = stream.Next(); err != nil {
+					break
+				}
+			}
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("the stream ends with %v", err)
+			}
+			if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
+				t.Fatal(err)
+			}
+			if a := <-calls; !succeeded(a) || len(a.Events) != 5 {
+				t.Errorf("the call under way: %s", a.Body)
+			}
+			g.Close()
+			g.Close() // twice is once
+		})
+	}
+}
+
+// Close waits for what the gateway does by itself: here for a session that is opened again
+// while the client that wanted it has gone.
+func TestCloseEndsBackgroundWork(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	srv.ForgetSessions()
+	srv.Always("initialize", testkit.Hang())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`) // whatever it is
+	}()
+	if err := srv.Await(t.Context(), func() bool { return srv.Messages("initialize") == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	g.Close()
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("closed after %v", took)
+	}
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Error("the call waits for what does not come any more")
+	}
+}
+
+// A sluggish client is a writer that notes the deadlines that it is given.
+type sluggish struct {
+	*httptest.ResponseRecorder
+
+	deadlines []time.Time
+}
+
+func (s *sluggish) SetWriteDeadline(t time.Time) error {
+	s.deadlines = append(s.deadlines, t)
+	return nil
+}
+
+// A client that does not take what it is sent keeps no server waiting forever; and its
+// connection can be used again.
+func TestWriteDeadlines(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		srv.Always("x/large", testkit.Large(form, 1<<20, testkit.Whole))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`))
+		r.Header.Set("Content-Type", "application/json")
+		w := &sluggish{ResponseRecorder: httptest.NewRecorder()}
+		g.ServeHTTP(w, r)
+		session := w.Header().Get("Mcp-Session-Id")
+		r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp",
+			strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"x/large"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Session-Id", session)
+		w = &sluggish{ResponseRecorder: httptest.NewRecorder()}
+		g.ServeHTTP(w, r)
+		if w.Body.Len() < 1<<20 || len(w.deadlines) < 3 {
+			t.Fatalf("%s: %d bytes, %d deadlines", form, w.Body.Len(), len(w.deadlines))
+		}
+		for i, at := range w.deadlines {
+			last := i == len(w.deadlines)-1
+			if at.IsZero() != last || !last && time.Until(at) > time.Minute {
+				t.Errorf("%s: deadline %d of %d: %v", form, i, len(w.deadlines), at)
+			}
+		}
+	}
+}

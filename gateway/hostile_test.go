@@ -1,0 +1,253 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A hostileAnswer is what a server sends below net/http, with ID in place of the
+// request's id.
+type hostileAnswer struct {
+	name  string
+	write func(w io.Writer) error // until the gateway hangs up
+	kinds []recourse.Kind         // any of them; none: a success
+}
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+// again writes head and then s over and over, though not so fast that it takes the
+// machine from the other tests.
+func again(head, s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, head)
+		for block := strings.Repeat(s, 1+1<<10/len(s)); err == nil; time.Sleep(2 * time.Millisecond) {
+			_, err = io.WriteString(w, block)
+		}
+		return err
+	}
+}
+
+func answer(header, body string) func(io.Writer) error {
+	return text("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + header + "\r\n\r\n" + body)
+}
+
+func whole(body string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		// The id is put in later: the end of the connection says how long the body is.
+		return answer("Connection: close", body)(w)
+	}
+}
+
+const eventHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, s)
+	_ = w.Close()
+	return b.String()
+}
+
+func hostileAnswers() []hostileAnswer {
+	const (
+		unreachable = recourse.KindUnreachable
+		bad         = recourse.KindBadResponse
+		timeout     = recourse.KindTimeout
+		good        = `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`
+	)
+	kinds := func(k ...recourse.Kind) []recourse.Kind { return k }
+	return []hostileAnswer{
+		{"SSH", text("SSH-2.0-OpenSSH_9.6\r\n"), kinds(unreachable)},
+		{"nothing", text(""), kinds(unreachable)},
+		{"zeros", text(strings.Repeat("\x00", 5000)), kinds(unreachable)},
+		{"status that is no number", text("HTTP/1.1 abc OK\r\n\r\n"), kinds(unreachable)},
+		{"status 999", text("HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"), kinds(recourse.KindServerError, recourse.KindClientError, bad, recourse.KindUnknown)},
+		{"status 204", text("HTTP/1.1 204 No Content\r\n\r\n"), kinds(bad)},
+		{"status 202", text("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"), kinds(bad)},
+		{"status 206", text("HTTP/1.1 206 Partial Content\r\nContent-Length: 0\r\n\r\n"), kinds(bad)},
+		{"status 101", text("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), kinds(unreachable, bad)},
+		{"endless header", again("HTTP/1.1 200 OK\r\nX-Long: ", "a"), kinds(unreachable, bad)},
+		{"endless headers", again("HTTP/1.1 200 OK\r\n", "X-A: b\r\n"), kinds(unreachable, bad)},
+		{"endless early hints", again("", "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"), kinds(unreachable, timeout)},
+		{"early hints and an answer", func(w io.Writer) error {
+			_ = text("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")(w)
+			return whole(good)(w)
+		}, nil},
+		{"two lengths", answer("Content-Length: 5\r\nContent-Length: 6", "aaaaaa"), kinds(unreachable)},
+		{"length too long", answer("Content-Length: 5000", good), kinds(unreachable)},
+		{"length too short", answer("Content-Length: 20", good), kinds(bad)},
+		{"broken chunk", answer("Transfer-Encoding: chunked", "zz\r\n"), kinds(unreachable)},
+		{"trailers", answer("Transfer-Encoding: chunked\r\nTrailer: X-T", fmt.Sprintf("%x\r\n%s\r\n0\r\nX-T: 1\r\n\r\n", len(good)-1, good)), nil},
+		{"gzip", answer("Content-Encoding: gzip\r\nConnection: close", zipped(good)), kinds(bad)},
+		{"gzip bomb", answer("Content-Encoding: gzip\r\nConnection: close", zipped(strings.Repeat("a", 10<<20))), kinds(bad)},
+		{"no type", text("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + good), nil},
+
+		{"not UTF-8", whole("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"a\":\"\xff\"}}"), kinds(bad)},
+		{"a million levels", whole(strings.Repeat("[", 1e6)), kinds(bad)},
+		{"a million levels inside", whole(`{"jsonrpc":"2.0","id":ID,"result":` + strings.Repeat(`{"a":`, 1e6)), kinds(bad)},
+		{"batch", whole("[" + good + "]"), kinds(bad)},
+		{"text", whole(`"ok"`), kinds(bad)},
+		{"no jsonrpc", whole(`{"id":ID,"result":{"content":[]}}`), kinds(bad)},
+		{"jsonrpc 1.0", whole(`{"jsonrpc":"1.0","id":ID,"result":{"content":[]}}`), kinds(bad)},
+		{"no id", whole(`{"jsonrpc":"2.0","result":{"content":[]}}`), kinds(bad)},
+		{"id null", whole(`{"jsonrpc":"2.0","id":null,"result":{"content":[]}}`), kinds(bad)},
+		{"id object", whole(`{"jsonrpc":"2.0","id":{},"result":{"content":[]}}`), kinds(bad)},
+		{"two ids", whole(`{"jsonrpc":"2.0","id":ID,"id":ID,"result":{"content":[]}}`), kinds(bad)},
+		{"two results", whole(`{"jsonrpc":"2.0","id":ID,"result":{},"result":{}}`), kinds(bad)},
+		{"result and error", whole(`{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"x"}}`), kinds(bad)},
+		{"request", whole(`{"jsonrpc":"2.0","id":ID,"method":"sampling/createMessage"}`), kinds(bad)},
+		{"error that is text", whole(`{"jsonrpc":"2.0","id":ID,"error":"down"}`), kinds(bad, recourse.KindUnknown)},
+		{"error without a code", whole(`{"jsonrpc":"2.0","id":ID,"error":{}}`), kinds(bad, recourse.KindUnknown)},
+		{"error with odd members", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":"x","message":7,"data":[1]}}`), kinds(bad, recourse.KindUnknown)},
+		{"isError with odd members", whole(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":"x","structuredContent":[1],"_meta":7}}`), kinds(recourse.KindUnknown)},
+		{"isError without content", whole(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true}}`), kinds(recourse.KindUnknown)},
+		{"record of nonsense", whole(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[],"_meta":{"io.github.recoursehq/error":[1]}}}`), kinds(recourse.KindUnknown)},
+		{
+			"error of a lost session", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"x","data":{"v":1,"kind":"unknown_session"}}}`),
+			kinds(recourse.KindUnknownSession),
+		},
+		{"long error", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + strings.Repeat("a", 200<<10) + `"}}`), kinds(recourse.KindUnknown)},
+
+		{"endless events", again(eventHead, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"), kinds(timeout)},
+		{"endless comments", again(eventHead, ": x\n\n"), kinds(timeout)},
+		{"endless comment", again(eventHead+":", "x"), nil},
+		{"endless field", again(eventHead, "x"), nil},
+		{"endless data", again(eventHead+"data: {\"jsonrpc\":\"2.0\",\"method\":\"", "x"), nil},
+		{"endless empty events", again(eventHead, "data:\n\n"), kinds(timeout)},
+		{"20,000 events", text(eventHead + strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", 20_000)), kinds(bad)},
+		{"answers to others", text(eventHead + strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n\n", 10_000)), kinds(bad)},
+		{"event that is no JSON", text(eventHead + "data: hello\n\n"), kinds(bad)},
+		{"event without an end", text(eventHead + "data: " + good), kinds(bad)},
+		{"event of another type", text(eventHead + "event: error\ndata: " + good + "\n\n"), kinds(bad)},
+		{"event in many lines", text(eventHead + "data: " + strings.ReplaceAll(good, ",", ",\ndata: ") + "\r\n\r\n"), nil},
+	}
+}
+
+// serveRaw serves a server whose answer to tools/call is bytes, and that has no list of
+// tools.
+func serveRaw(t *testing.T, write func(io.Writer) error) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer conn.Close()
+				answerRaw(conn, write)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		conns.Wait()
+	})
+	return "http://" + listener.Addr().String() + "/mcp"
+}
+
+// answerRaw answers the one request of a connection.
+func answerRaw(conn net.Conn, write func(io.Writer) error) {
+	const patience = 10 * time.Second
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	r, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	var msg struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.NewDecoder(r.Body).Decode(&msg) != nil {
+		return
+	}
+	if msg.Method != "tools/call" {
+		write = whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}`)
+	}
+	_ = write(&withID{conn, string(msg.ID)}) // the gateway may hang up
+	_ = conn.(*net.TCPConn).CloseWrite()     // so that nothing of it is lost
+	_, _ = io.Copy(io.Discard, conn)
+}
+
+type withID struct {
+	w  io.Writer
+	id string
+}
+
+func (w *withID) Write(p []byte) (int, error) {
+	_, err := w.w.Write(bytes.ReplaceAll(p, []byte("ID"), []byte(w.id)))
+	return len(p), err
+}
+
+// unfinished are the answers that can only be broken off: what has gone out of them has
+// begun an event that does not end.
+var unfinished = []string{"endless comment", "endless field", "endless data"}
+
+// Whatever a server sends, the client gets an answer to its request in time.
+func TestHostileServers(t *testing.T) {
+	t.Parallel()
+	for _, c := range hostileAnswers() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			entry := []string{"tools: {any: {read_only: false}}"}
+			if strings.Contains(c.name, "000") {
+				entry = append(entry, "timeout: 20s") // it takes its time
+			}
+			f := start(t, serveRaw(t, c.write), entry...)
+			client := f.client(t, testkit.NewEra)
+			client.Keep = 64 << 20
+			a, err := client.Call(t.Context(), "any", `{}`)
+			if slices.Contains(unfinished, c.name) {
+				if err == nil || a.Took > deadline+2*slack {
+					t.Errorf("after %v: %v", a.Took, err)
+				}
+				return
+			}
+			if err != nil || a.Message == nil || string(a.Message.ID) != "1" || a.Status != http.StatusOK {
+				t.Fatalf("%v %d %.500s", err, a.Status, a.Body)
+			}
+			if a.Took > deadline+2*slack && len(entry) == 1 {
+				t.Errorf("answered after %v", a.Took)
+			}
+			if !json.Valid(a.Message.Raw) && len(a.Events) == 0 {
+				t.Errorf("no JSON: %.500s", a.Body)
+			}
+			if c.kinds == nil {
+				if !succeeded(a) {
+					t.Errorf("%s", a.Body)
+				}
+				return
+			}
+			if n := len(a.Events); n > 0 {
+				a.Message = a.Events[n-1].Message()
+			}
+			if e := recordOf(t, a); !slices.Contains(c.kinds, e.Kind) {
+				t.Errorf("%s, want one of %v: %.500s", e.Kind, c.kinds, a.Body)
+			}
+		})
+	}
+}
