@@ -74,7 +74,7 @@ func (x *exchange) attempt() (generation int, e *recourse.Error) {
 	if err != nil {
 		return generation, recourse.From(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
 		return generation, x.relay(resp)
@@ -139,7 +139,7 @@ func (x *exchange) isRefusal(body []byte) bool {
 		return false
 	}
 	signs := x.scan.Signs()
-	return !signs.Error.IsZero() && signs.Message() == wire.Response && signs.ID.Equal(x.msg.ID)
+	return isWhole(signs) && signs.ID.Equal(x.msg.ID) && isRPCError(signs.Error.Of(body))
 }
 
 // passOn sends an answer to the client as it is.
@@ -182,7 +182,7 @@ func (s *server) readHTTP(status int, header http.Header, body []byte) contract.
 // aboutEndpoint reports whether a kind that an HTTP status stands for would be
 // about things and values, which an MCP endpoint's own status is not.
 func aboutEndpoint(kind recourse.Kind) bool {
-	switch kind { //nolint:exhaustive // the rest is about the endpoint as it is
+	switch kind {
 	case recourse.KindNotFound, recourse.KindConflict, recourse.KindInvalidValue, recourse.KindQuotaExhausted:
 		return true
 	default:
@@ -260,7 +260,7 @@ func (x *exchange) handOver(method string, header http.Header, body *upstream.Bo
 	if err != nil {
 		return recourse.From(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	isStream := resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
 	switch {
 	case method == http.MethodGet && isStream:

@@ -20,6 +20,17 @@ const drainTimeout = time.Second
 // methodListen is the new era's stream without an end of its own.
 const methodListen = "subscriptions/listen"
 
+// A relay is an event stream on its way to the client.
+type relay struct {
+	*exchange
+
+	resp      *http.Response
+	reader    *wire.EventReader
+	wrong     error // why a message that should be the answer is none
+	resumable bool  // events have ids
+	answered  bool  // the answer has gone out, and the stream is only observed
+}
+
 // relay deals with an answer that is an event stream. Everything in front of the
 // answer goes out as it comes: progress, logs, questions to the client. It returns
 // the failure of the transport.
@@ -28,70 +39,60 @@ func (x *exchange) relay(resp *http.Response) *recourse.Error {
 		x.passStream(resp)
 		return nil
 	}
-	reader := x.eventsOf(resp)
-	var wrong error // why a message was no answer
-	resumable, answered := false, false
+	l := &relay{exchange: x, resp: resp, reader: x.eventsOf(resp)}
 	for {
-		event, err := reader.Next()
+		event, err := l.reader.Next()
 		switch {
-		case err != nil && answered:
-			return x.restEnded(err)
+		case err != nil && l.answered:
+			return l.restEnded(err)
 		case err != nil:
-			return x.streamEnded(resp, err, wrong, resumable)
+			return l.ended(err)
 		}
-		resumable = resumable || len(event.ID) > 0
-		if event.Complete && (len(event.Data) == 0 || !isMessage(event.Type)) {
-			x.forward(resp, event.Raw)
-			continue
-		}
-		x.scan.Reset()
-		if _, err := x.scan.Write(event.Data); err != nil && !x.s.observes() {
-			return x.bad(resp, err)
-		}
-		if !event.Complete {
-			piece := *event
-			piece.Raw, piece.Data = bytes.Clone(event.Raw), bytes.Clone(event.Data)
-			next, err := reader.Next()
-			if err != nil { // it was no large event, but half of one
-				if x.s.observes() {
-					x.forward(resp, piece.Raw)
-				}
-				return x.streamEnded(resp, err, wrong, false)
-			}
-			done, e := x.relayLarge(resp, reader, &piece, next)
-			switch {
-			case e != nil:
-				return e
-			case done && !x.s.observes():
-				x.drainRest(resp, reader)
-				return nil
-			}
-			answered = answered || done
-			continue
-		}
-		if err := x.scan.Close(); err != nil && !x.s.observes() {
-			return x.bad(resp, err)
-		}
-		switch signs := x.scan.Signs(); {
-		case signs.Message() != wire.Response:
-			x.notice(signs)
-			x.forward(resp, event.Raw)
-		case x.s.observes():
-			x.forward(resp, event.Raw)
-			x.observeAnswer(event.Data, nil)
-			answered = true
-		case !signs.ID.Equal(x.msg.ID):
-			wrong = errWrongID // and not the client's: it is dropped
-		case !isWhole(signs):
-			return x.bad(resp, errNoMessage)
-		case x.tooMuch(int64(len(event.Data))):
-			return x.tooLarge(resp)
-		default:
-			x.relayAnswer(resp, event)
-			x.drainRest(resp, reader)
-			return nil
+		l.resumable = l.resumable || len(event.ID) > 0
+		if done, e := l.next(event); done || e != nil {
+			return e
 		}
 	}
+}
+
+// next deals with an event, and reports whether it ends the exchange.
+func (l *relay) next(event *wire.Event) (done bool, e *recourse.Error) {
+	if event.Complete && (len(event.Data) == 0 || !isMessage(event.Type)) {
+		l.forward(l.resp, event.Raw)
+		return false, nil
+	}
+	l.scan.Reset()
+	_, err := l.scan.Write(event.Data)
+	if err == nil && event.Complete {
+		err = l.scan.Close()
+	}
+	switch {
+	case err != nil && !l.s.observes():
+		return true, l.bad(l.resp, err)
+	case !event.Complete:
+		return l.large(event)
+	}
+	switch signs := l.scan.Signs(); {
+	case signs.Message() != wire.Response:
+		l.notice(signs)
+		l.forward(l.resp, event.Raw)
+		return false, nil
+	case l.s.observes():
+		l.forward(l.resp, event.Raw)
+		l.observeAnswer(event.Data, nil)
+		l.answered = true
+		return false, nil
+	case !signs.ID.Equal(l.msg.ID):
+		l.wrong = errWrongID // and not the client's: it is dropped
+		return false, nil
+	case !isWhole(signs):
+		return true, l.bad(l.resp, errNoMessage)
+	case l.tooMuch(int64(len(event.Data))):
+		return true, l.tooLarge(l.resp)
+	}
+	l.answer(event)
+	l.drain()
+	return true, nil
 }
 
 // isMessage reports whether events of that type hold messages; clients pass over
@@ -134,97 +135,118 @@ func (x *exchange) startEvents(resp *http.Response) {
 	}
 }
 
-// relayAnswer deals with the event that holds the answer.
-func (x *exchange) relayAnswer(resp *http.Response, event *wire.Event) {
+// answer deals with the event that holds the answer.
+func (l *relay) answer(event *wire.Event) {
 	switch {
-	case x.translate(event.Data):
-	case string(x.scan.Signs().ID) == string(x.msg.ID):
-		x.forward(resp, event.Raw)
+	case l.translate(event.Data):
+	case string(l.scan.Signs().ID) == string(l.msg.ID):
+		l.forward(l.resp, event.Raw)
 	default:
-		x.forward(resp, wire.AppendEvent(nil, string(event.ID), string(event.Type), x.spelled(event.Data)))
+		l.forward(l.resp, wire.AppendEvent(nil, string(event.ID), string(event.Type), l.spelled(event.Data)))
 	}
 }
 
-// relayLarge passes an event on that is larger than the window: its first piece,
-// its second, and what follows. It reports whether that was the answer, or the end
-// of the exchange.
-func (x *exchange) relayLarge(resp *http.Response, reader *wire.EventReader, piece, event *wire.Event) (bool, *recourse.Error) {
-	signs := x.scan.Signs()
-	isAnswer := signs.MethodAt.IsZero()
-	total := int64(len(piece.Data))
-	switch {
-	case !isAnswer || x.s.observes():
-	case len(signs.ID) > 0 && !signs.ID.Equal(x.msg.ID):
-		return true, x.bad(resp, errWrongID)
-	case x.tooMuch(total):
-		return true, x.tooLarge(resp)
+// large deals with an event that is larger than the window, of which this is the
+// first piece, or with half of one that the stream ends in.
+func (l *relay) large(first *wire.Event) (done bool, e *recourse.Error) {
+	piece := *first
+	piece.Raw, piece.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
+	second, err := l.reader.Next()
+	if err != nil {
+		if l.s.observes() {
+			l.forward(l.resp, piece.Raw)
+		}
+		l.resumable = false
+		return true, l.ended(err)
 	}
-	x.forward(resp, piece.Raw)
+	signs := l.scan.Signs()
+	isAnswer := signs.MethodAt.IsZero()
+	switch {
+	case !isAnswer || l.s.observes():
+	case len(signs.ID) > 0 && !signs.ID.Equal(l.msg.ID):
+		return true, l.bad(l.resp, errWrongID)
+	case l.tooMuch(int64(len(piece.Data))):
+		return true, l.tooLarge(l.resp)
+	}
+	l.forward(l.resp, piece.Raw)
+	l.passLarge(second, int64(len(piece.Data)), isAnswer)
+	switch {
+	case !isAnswer:
+		return false, nil
+	case l.s.observes():
+		l.answered = true
+		return false, nil
+	}
+	l.drain()
+	return true, nil
+}
+
+// passLarge passes the pieces of an event on from the second one, with total bytes
+// of data before it.
+func (l *relay) passLarge(event *wire.Event, total int64, isAnswer bool) {
 	for {
 		total += int64(len(event.Data))
-		if err := x.pass(event.Data, total); err != nil && isAnswer {
-			x.abort(err)
+		if err := l.pass(event.Data, total); err != nil && isAnswer {
+			l.abort(err)
 		}
-		x.deadline.alive(false)
-		x.forward(resp, event.Raw)
+		l.deadline.alive(false)
+		l.forward(l.resp, event.Raw)
 		if event.Complete {
 			break
 		}
 		var err error
-		if event, err = reader.Next(); err != nil {
-			x.abort(x.s.up.Broken(x.ctx, err))
+		if event, err = l.reader.Next(); err != nil {
+			l.abort(l.s.up.Broken(l.ctx, err))
 		}
 	}
-	if !isAnswer {
-		return false, nil
+	if isAnswer {
+		l.finish()
 	}
-	x.finish()
-	return true, nil
 }
 
-// streamEnded deals with a stream that ends without an answer. A server of the old
-// era may close a stream whose events have ids: its client resumes it with a GET.
-func (x *exchange) streamEnded(resp *http.Response, err, wrong error, resumable bool) *recourse.Error {
-	ended := errors.Is(err, io.EOF)
+// ended deals with a stream that ends without an answer. A server of the old era may
+// close a stream whose events have ids: its client resumes it with a GET.
+func (l *relay) ended(err error) *recourse.Error {
+	clean := errors.Is(err, io.EOF)
 	var e *recourse.Error
 	switch {
-	case !ended && !errors.Is(err, wire.ErrUnfinishedEvent):
-		e = x.s.up.Broken(x.ctx, err)
-	case wrong != nil:
-		e = x.bad(resp, wrong)
+	case !clean && !errors.Is(err, wire.ErrUnfinishedEvent):
+		e = l.s.up.Broken(l.ctx, err)
+	case l.wrong != nil:
+		e = l.bad(l.resp, l.wrong)
 	default:
-		e = x.bad(resp, errNoMessage).WithMessage("%s ended its answer without a result.", x.s.Title)
+		e = l.bad(l.resp, errNoMessage).WithMessage("%s ended its answer without a result.", l.s.Title)
 	}
 	switch {
-	case resumable && x.era == wire.Old && wrong == nil && ended:
-		x.startEvents(resp)
+	case l.resumable && l.era == wire.Old && l.wrong == nil && clean:
+		l.startEvents(l.resp)
 		return nil
-	case !x.s.observes():
+	case !l.s.observes():
 		return e
 	}
-	x.startEvents(resp)
+	l.startEvents(l.resp)
 	if e.Kind != recourse.KindBadResponse {
-		x.abort(e)
+		l.abort(e)
 	}
-	x.observe(e)
+	l.observe(e)
 	return nil
 }
 
 // restEnded deals with the end of a stream that was passed on beyond its answer.
-func (x *exchange) restEnded(err error) *recourse.Error {
+func (l *relay) restEnded(err error) *recourse.Error {
 	if !errors.Is(err, io.EOF) {
-		panic(http.ErrAbortHandler) // so that the client sees what the gateway sees
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to show the client what the gateway sees
 	}
 	return nil
 }
 
-// drainRest reads what a server still sends after its answer: the end of the
-// stream, or a second answer, which is dropped.
-func (x *exchange) drainRest(resp *http.Response, reader *wire.EventReader) {
-	timer := time.AfterFunc(drainTimeout, func() { _ = resp.Body.Close() }) // nothing of it is wanted
+// drain reads what a server still sends after its answer: the end of the stream, or
+// a second answer, which is dropped.
+func (l *relay) drain() {
+	timer := time.AfterFunc(drainTimeout, func() { _ = l.resp.Body.Close() }) // nothing of it is wanted
 	defer timer.Stop()
-	for more := 0; more < int(x.g.config.DecideWithin); {
-		event, err := reader.Next()
+	for more := 0; more < int(l.g.config.DecideWithin); {
+		event, err := l.reader.Next()
 		if err != nil {
 			return
 		}

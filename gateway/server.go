@@ -18,6 +18,7 @@ import (
 // and what the gateway holds for it.
 type server struct {
 	*config.Server
+
 	contract *contract.Contract
 	reader   contract.Reader
 	up       *upstream.HTTP

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -31,7 +30,8 @@ func (x *exchange) admit() bool {
 	x.s = s
 	if !x.g.hosts[hostName(x.r.Host)] && !x.g.hosts[strings.ToLower(x.r.Host)] {
 		x.refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
-			WithMessage("The gateway does not answer under this Host; the configuration's `hosts` and `public_url` name those that it does."))
+			WithMessage("The gateway does not answer under this Host; "+
+				"the configuration's `hosts` and `public_url` name those that it does."))
 		return false
 	}
 	if !x.admitOrigin() {
@@ -155,7 +155,8 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 		return tooLarge()
 	case err != nil:
 		x.w.Header().Set("Connection", "close") // the rest of the body is not read
-		return http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err)
+		return http.StatusBadRequest, recourse.New(recourse.KindMalformed, "").
+			WithMessage("The message did not arrive as a whole.").CausedBy(err)
 	default:
 		x.hurry(time.Time{})
 		return 0, nil
@@ -226,7 +227,9 @@ func fromWire(err error) *recourse.Error {
 	}[refusal.Code]
 	e := recourse.New(kind, sentence(refusal.Message))
 	if kind == recourse.KindMissingParam {
-		e = e.WithViolations(recourse.Violation{Pointer: refusal.Pointer, Param: refusal.Pointer, Rule: "required", Message: refusal.Message})
+		e = e.WithViolations(recourse.Violation{
+			Pointer: refusal.Pointer, Param: refusal.Pointer, Rule: "required", Message: refusal.Message,
+		})
 	}
 	return e
 }
@@ -289,8 +292,12 @@ func (x *exchange) protocolData(e *recourse.Error) string {
 	if e.Kind != recourse.KindUnsupportedVersion {
 		return ""
 	}
+	supported, err := json.Marshal(wire.Versions())
+	if err != nil {
+		return ""
+	}
 	requested := json.AppendQuote(nil, clip(x.r.Header.Get(wire.HeaderVersion)))
-	return fmt.Sprintf(`"supported":["%s"],"requested":%s`, strings.Join(wire.Versions(), `","`), requested)
+	return `"supported":` + string(supported) + `,"requested":` + string(requested)
 }
 
 func clip(s string) string {

@@ -81,9 +81,9 @@ func (t *sessions) init(g *Gateway, s *server) {
 
 // add makes a session of an initialize request that the server has answered with
 // an id of its own.
-func (t *sessions) add(x *exchange, upstream string) *session {
+func (t *sessions) add(x *exchange, serverID string) *session {
 	s := &session{
-		id: rand.Text(), of: x.credentials(), upstream: upstream,
+		id: rand.Text(), of: x.credentials(), upstream: serverID,
 	}
 	if len(x.body) <= maxOpening {
 		s.open, s.openID, s.header = bytes.Clone(x.body), x.msg.ID.Clone(), x.upstreamHeader()
@@ -136,7 +136,7 @@ func (t *sessions) trim(now time.Time) {
 }
 
 // at returns the server's id of the session, and which one it is.
-func (s *session) at() (upstream string, generation int) {
+func (s *session) at() (serverID string, generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.upstream, s.generation

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -31,12 +32,18 @@ func (x *exchange) translate(text []byte) bool {
 	if e == nil { // a question: it is the server's own, and no failure
 		return false
 	}
-	if original == nil && (isProtocol(e) && reading.Contract == nil || !x.isCall()) {
+	own := isProtocol(e) && reading.Contract == nil || !x.isCall()
+	if original == nil && own && isRPCError(x.scan.Signs().Error.Of(text)) {
 		return x.passRPCError(text, e)
 	}
 	x.reason = "the server answered: that is the caller's to judge"
 	x.fail(e, original, reading.Contract)
 	return true
+}
+
+// isRPCError reports whether raw is a JSON-RPC error that clients can read.
+func isRPCError(raw json.Value) bool {
+	return json.Lookup(raw, "/code").Kind() == '0' && json.Lookup(raw, "/message").Kind() == '"'
 }
 
 // reading reads the failure in an answer. The original is its result, masked.
@@ -267,9 +274,7 @@ func (x *exchange) write(answer contract.Answer, e *recourse.Error) {
 	status := answer.Status
 	switch answer.Surface {
 	case contract.SurfaceHTTP:
-		for name, values := range answer.Header {
-			x.w.Header()[name] = values
-		}
+		maps.Copy(x.w.Header(), answer.Header)
 		x.send(status, answer.Body)
 	case contract.SurfaceResult:
 		x.reply(status, wire.AppendResult(nil, x.msg.ID, answer.Result))

@@ -44,8 +44,14 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 	t.Parallel()
 	stories := readStories(t)
 	for _, command := range [][]string{
-		{"serve"}, {"explain"}, {"demo"}, {"version"},
-		{"contract", "ls"}, {"contract", "show"}, {"contract", "lint"}, {"contract", "schema"},
+		{"serve"},
+		{"explain"},
+		{"demo"},
+		{"version"},
+		{"contract", "ls"},
+		{"contract", "show"},
+		{"contract", "lint"},
+		{"contract", "schema"},
 	} {
 		t.Run(strings.Join(command, " "), func(t *testing.T) {
 			t.Parallel()
