@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 					if got.Status != c.status || got.Header.Get("WWW-Authenticate") != c.challenge {
 						t.Errorf("%s: HTTP %d %q %s", method, got.Status, got.Header.Get("WWW-Authenticate"), got.Body)
 					}
-					if string(got.Body) != string(want.Body) || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
+					if !bytes.Equal(got.Body, want.Body) || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
 						t.Errorf("%s: the server's answer became %s", method, got.Body)
 					}
 				}

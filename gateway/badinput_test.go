@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,7 +40,7 @@ func wantRefusal(t *testing.T, a *testkit.Answer, status, code int, id string) {
 	if err := json.Unmarshal(message["error"], &rpcError); err != nil || len(rpcError) != 3 {
 		t.Fatalf("error %s", message["error"])
 	}
-	if string(rpcError["code"]) != fmt.Sprint(code) {
+	if string(rpcError["code"]) != strconv.Itoa(code) {
 		t.Errorf("code %s, want %d: %s", rpcError["code"], code, a.Body)
 	}
 	var data struct {
@@ -108,7 +108,7 @@ func TestBadMessages(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // there is nothing left to wait for
+		t.Run(name, func(t *testing.T) {
 			wantRefusal(t, a, http.StatusBadRequest, c.code, "")
 		})
 	}
@@ -214,7 +214,9 @@ func TestBadRequests(t *testing.T) {
 	for _, good := range []http.Header{
 		h("Host", "mcp.example.com"), h("Host", "MCP.example.com:99"), h("Host", "other.example.com:8443"), h("Host", "gw.example.com"), h("Host", "[::1]:80"),
 		h("Host", "localhost"), h("Origin", "https://app.example.com"), h("Origin", "https://gw.example.com"),
-		h("Accept", "*/*"), h("Accept", "application/json;q=0.5, text/*"), {"Accept": nil}, h("Content-Type", "Application/JSON; charset=utf-8"),
+		h("Accept", "*/*"), h("Accept", "application/json;q=0.5, text/*"),
+		{"Accept": nil},
+		h("Content-Type", "Application/JSON; charset=utf-8"),
 	} {
 		client := testkit.NewClient(t, f.url, testkit.OldEra)
 		a, err := client.Send(t.Context(), http.MethodPost, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`), good)
@@ -316,7 +318,7 @@ func (f *flood) Read(p []byte) (int, error) {
 
 // Large requests are refused without reading on, and no bad input takes more than 64 MiB of
 // memory. Nothing else runs meanwhile, since memory is the process's.
-func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // see above
+func TestBadInputMemory(t *testing.T) {
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 	for _, c := range []struct {
@@ -403,7 +405,7 @@ func peakHeap(f func()) uint64 {
 }
 
 // A client that sends its message drop by drop, or none at all, is not waited for forever.
-func TestSlowBody(t *testing.T) { //nolint:paralleltest // synctest has a clock of its own
+func TestSlowBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		head         string
 		status, code int

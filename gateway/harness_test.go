@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,35 @@ const (
 	deadline = time.Second
 	slack    = 250 * time.Millisecond
 )
+
+// patience returns what an answer may take beyond its deadline: slack, and as long as this
+// process has waited for a processor since patience was called.
+func patience(tb testing.TB) func() time.Duration {
+	tb.Helper()
+	const tick = 5 * time.Millisecond
+	var stalled atomic.Int64
+	done := make(chan struct{})
+	var meter sync.WaitGroup
+	meter.Go(func() {
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-ticker.C:
+				now := time.Now()
+				stalled.Add(int64(max(now.Sub(last)-2*tick, 0)))
+				last = now
+			case <-done:
+				return
+			}
+		}
+	})
+	tb.Cleanup(func() {
+		close(done)
+		meter.Wait()
+	})
+	return func() time.Duration { return slack + time.Duration(stalled.Load()) }
+}
 
 // A front is a gateway in front of one server, which is called farm.
 type front struct {

@@ -189,7 +189,9 @@ func answerRaw(conn net.Conn, write func(io.Writer) error) {
 		write = whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}`)
 	}
 	_ = write(&withID{conn, string(msg.ID)}) // the gateway may hang up
-	_ = conn.(*net.TCPConn).CloseWrite()     // so that nothing of it is lost
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite() // so that nothing of it is lost
+	}
 	_, _ = io.Copy(io.Discard, conn)
 }
 
@@ -203,8 +205,8 @@ func (w *withID) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// unfinished are the answers that can only be broken off: what has gone out of them has
-// begun an event that does not end.
+// unfinished are the answers that begin an event that does not end: when too much of it
+// has gone out, the answer can only be broken off.
 var unfinished = []string{"endless comment", "endless field", "endless data"}
 
 // Whatever a server sends, the client gets an answer to its request in time.
@@ -213,6 +215,7 @@ func TestHostileServers(t *testing.T) {
 	for _, c := range hostileAnswers() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			most := patience(t)
 			entry := []string{"tools: {any: {read_only: false}}"}
 			if strings.Contains(c.name, "000") {
 				entry = append(entry, "timeout: 20s") // it takes its time
@@ -222,15 +225,15 @@ func TestHostileServers(t *testing.T) {
 			client.Keep = 64 << 20
 			a, err := client.Call(t.Context(), "any", `{}`)
 			if slices.Contains(unfinished, c.name) {
-				if err == nil || a.Took > deadline+2*slack {
-					t.Errorf("after %v: %v", a.Took, err)
+				if a == nil || a.Took > deadline+most() || err == nil && recordOf(t, a).Kind != recourse.KindTimeout {
+					t.Errorf("%v %+v", err, a)
 				}
 				return
 			}
 			if err != nil || a.Message == nil || string(a.Message.ID) != "1" || a.Status != http.StatusOK {
 				t.Fatalf("%v %d %.500s", err, a.Status, a.Body)
 			}
-			if a.Took > deadline+2*slack && len(entry) == 1 {
+			if a.Took > deadline+most() && len(entry) == 1 {
 				t.Errorf("answered after %v", a.Took)
 			}
 			if !json.Valid(a.Message.Raw) && len(a.Events) == 0 {

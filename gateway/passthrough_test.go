@@ -432,3 +432,17 @@ func TestRequestIDs(t *testing.T) {
 		}
 	}
 }
+
+// A JSON-RPC error that no client could read is none that is passed on.
+func TestOddErrorsOfOtherMethods(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	for _, odd := range []string{`"down"`, `{}`, `{"code":"x","message":"m"}`, `{"code":1}`, `{"code":1,"message":null}`, `[1]`} {
+		srv.Always("x/invented", testkit.Reply("odd", `"error":`+odd))
+		a := post(t, client, "1", "x/invented", `{}`)
+		if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32603 || a.Message.Error.Message == "" {
+			t.Errorf("%s became %s", odd, a.Body)
+		}
+	}
+}

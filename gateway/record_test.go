@@ -33,27 +33,32 @@ func TestRedaction(t *testing.T) {
 		{
 			"arguments of the call", "redact: all",
 			testkit.ToolError("paths", "cannot read /home/ann/plan.txt and /var/data/x.csv on 10.0.0.9:8080, see /etc/farm/secret.conf on 10.0.0.7:5432"),
-			[]string{"/home/ann/plan.txt", "/var/data/x.csv", "10.0.0.9:8080", "cannot read"}, []string{"/etc/farm/secret.conf", "10.0.0.7"},
+			[]string{"/home/ann/plan.txt", "/var/data/x.csv", "10.0.0.9:8080", "cannot read"},
+			[]string{"/etc/farm/secret.conf", "10.0.0.7"},
 		},
 		{
 			"structuredContent and _meta", "redact: all",
 			testkit.Result("structure", `{"content":[{"type":"text","text":"down"},{"type":"text","text":"`+dsn+`"}],"isError":true,`+
 				`"structuredContent":{"db":"`+dsn+`","n":1.0},"_meta":{"com.example/x":"`+dsn+`","com.example/y":[ 1.0 ]},"x":{"y":"`+dsn+`"}}`),
-			[]string{`"n":1.0`, `"com.example/y"`}, []string{password, "10.11.12.13"},
+			[]string{`"n":1.0`, `"com.example/y"`},
+			[]string{password, "10.11.12.13"},
 		},
 		{
 			"data of a JSON-RPC error", "redact: all",
 			testkit.RPCError("data", -32603, "down: "+dsn, `{"dsn":"`+dsn+`","trace":"main.go:17 +0x1b"}`),
-			[]string{"down"}, []string{password, "10.11.12.13"},
+			[]string{"down"},
+			[]string{password, "10.11.12.13"},
 		},
 		{
 			"JSON body of a status", "redact: all",
 			testkit.StatusWith("500", http.StatusInternalServerError, "application/json", `{"error":"cannot reach `+dsn+`"}`),
-			nil, []string{password, "10.11.12.13"},
+			nil,
+			[]string{password, "10.11.12.13"},
 		},
 		{
 			"secrets only", "redact: secrets", testkit.ToolError("both", "at /etc/farm/x.conf on 10.0.0.7:5432 with "+dsn),
-			[]string{"/etc/farm/x.conf", "10.0.0.7:5432"}, []string{password},
+			[]string{"/etc/farm/x.conf", "10.0.0.7:5432"},
+			[]string{password},
 		},
 		{"off", "redact: off", testkit.ToolError("all", "with "+dsn), []string{dsn}, nil},
 	} {
@@ -67,7 +72,9 @@ func TestRedaction(t *testing.T) {
 				if err != nil || succeeded(a) {
 					t.Fatalf("%v %+v", err, a)
 				}
-				recordOf(t, a)
+				if e := recordOf(t, a); e.RequestID == "" {
+					t.Error("the record has no request id")
+				}
 				for _, text := range c.masked {
 					if strings.Contains(string(a.Body), text) {
 						t.Errorf("%q is in the answer: %s", text, a.Body)

@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,7 +57,7 @@ func TestWeakSigns(t *testing.T) {
 	t.Parallel()
 	const result = `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"FIELD_NOT_FOUND\",\"message\":\"field 'x' not found\",\"retryable\":false}"}]}`
 	for _, reads := range []bool{true, false} {
-		t.Run(fmt.Sprint(reads), func(t *testing.T) {
+		t.Run(strconv.FormatBool(reads), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			entry := []string{"contract: recourse"}
@@ -141,7 +143,7 @@ func TestDecideWithin(t *testing.T) {
 			srv.Always(testkit.Echo, testkit.IsErrorLast())
 			const params = `{"name":"echo","arguments":{"message":"m"}}`
 			want, got := post(t, direct, "1", "tools/call", params), post(t, client, "1", "tools/call", params)
-			if string(want.Body) != string(got.Body) || got.Status != http.StatusOK {
+			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
 				t.Errorf("HTTP %d with %d bytes, want those %d that came", got.Status, len(got.Body), len(want.Body))
 			}
 			if lines := f.log.failures(t); len(lines) != 1 || lines[0].Note == "" || lines[0].Effect != "unknown" {
@@ -198,7 +200,7 @@ func TestMaxResult(t *testing.T) {
 }
 
 // A large answer is streamed: memory does not grow with it. Nothing else runs meanwhile.
-func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // see above
+func TestLargeAnswerMemory(t *testing.T) {
 	const size = 100 << 20
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 		t.Run(form.String(), func(t *testing.T) {

@@ -54,7 +54,8 @@ func TestViolations(t *testing.T) {
 		{"at most 20", "pick", `{"s":"abc",` + strings.Join(many, ",") + `}`, recourse.KindUnknownParam, items[:20]},
 		{
 			"inside lists", testkit.OrderCreate, `{"reference":"A","amount":0,"items":[{"sku":"a","quantity":0},{"sku":1}]}`,
-			recourse.KindMissingParam, []string{"/items/1/quantity", "/amount", "/items/0/quantity", "/items/1/sku"},
+			recourse.KindMissingParam,
+			[]string{"/items/1/quantity", "/amount", "/items/0/quantity", "/items/1/sku"},
 		},
 	} {
 		for _, era := range eras {
@@ -368,7 +369,7 @@ func TestListChanged(t *testing.T) {
 
 // Nothing is refused on the word of an old list: a tool may have appeared, or a schema
 // been relaxed, without a notice.
-func TestOldLists(t *testing.T) { //nolint:paralleltest // synctest has a clock of its own
+func TestOldLists(t *testing.T) {
 	s := &lister{tools: one(toolA)}
 	upstream := httptest.NewServer(s)
 	defer upstream.Close()
