@@ -104,17 +104,20 @@ func TestBadMessages(t *testing.T) {
 		"depth of a million":      {`{"jsonrpc":"2.0","id":1,"method":"x","params":` + strings.Repeat("[", 1e6) + strings.Repeat("]", 1e6) + `}`, -32600},
 		"depth of a million, cut": {strings.Repeat(`{"a":`, 700_000), -32600},
 	} {
-		a, err := client.Post(t.Context(), []byte(c.body), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, err := client.Post(t.Context(), []byte(c.body), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			wantRefusal(t, a, http.StatusBadRequest, c.code, "")
 		})
 	}
-	if got := srv.Messages("ping") + srv.Messages("x") + srv.Messages("tools/call"); got != 0 {
-		t.Errorf("%d messages reached the server", got)
-	}
+	t.Cleanup(func() { // when all of them have been answered
+		if got := srv.Messages("ping") + srv.Messages("x") + srv.Messages("tools/call"); got != 0 {
+			t.Errorf("%d messages reached the server", got)
+		}
+	})
 	deep := `{"jsonrpc":"2.0","id":1,"method":"x/deep","params":` + strings.Repeat("[", 127) + strings.Repeat("]", 127) + `}`
 	if a, err := client.Post(t.Context(), []byte(deep), nil); err != nil || a.Status != http.StatusOK {
 		t.Errorf("depth of 128: %v %+v", err, a)
@@ -318,10 +321,10 @@ func (f *flood) Read(p []byte) (int, error) {
 
 // Large requests are refused without reading on, and no bad input takes more than 64 MiB of
 // memory. Nothing else runs meanwhile, since memory is the process's.
-func TestBadInputMemory(t *testing.T) {
+func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // memory is that of the process: nothing else may run
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
-	for _, c := range []struct {
+	for _, c := range []struct { //nolint:paralleltest // as above
 		name    string
 		pattern string
 		size    int64
@@ -405,8 +408,8 @@ func peakHeap(f func()) uint64 {
 }
 
 // A client that sends its message drop by drop, or none at all, is not waited for forever.
-func TestSlowBody(t *testing.T) {
-	for name, c := range map[string]struct {
+func TestSlowBody(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		head         string
 		status, code int
 	}{

@@ -114,7 +114,7 @@ var healed = []string{"404 session", "restart during the call"}
 // Every fault, for a tool that reads and one that writes, in both eras: answered in
 // time, in the contract's form, truthfully, without a secret, and without harm to
 // the next caller.
-func TestFaults(t *testing.T) {
+func TestFaults(t *testing.T) { //nolint:paralleltest // large answers would disturb those that count milliseconds
 	table := outcomes()
 	for _, fault := range testkit.Faults() {
 		want, ok := table[fault.Name]

@@ -346,7 +346,7 @@ func TestNoSession(t *testing.T) {
 }
 
 // A session that nobody has used for a day is forgotten.
-func TestIdleSession(t *testing.T) {
+func TestIdleSession(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // nothing of it is left to wait for
 		w.Header().Set("Mcp-Session-Id", "one")

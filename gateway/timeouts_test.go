@@ -13,15 +13,15 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// wantTimeout checks that a call has ended with a timeout after want, and at most most
+// wantTimeout checks that a call has ended with a timeout after want, and not much
 // later.
-func wantTimeout(t *testing.T, a *testkit.Answer, want, most time.Duration) {
+func wantTimeout(t *testing.T, a *testkit.Answer, want, later time.Duration) {
 	t.Helper()
 	e := recordOf(t, a)
 	if e.Kind != recourse.KindTimeout || e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, recourse.Wait(want)) {
 		t.Errorf("%s of %s: %s; want a timeout after %v", e.Kind, e.Origin, e.Message, want)
 	}
-	if a.Took < want || a.Took > want+most {
+	if a.Took < want || a.Took > want+later {
 		t.Errorf("answered after %v, want %v", a.Took, want)
 	}
 }

@@ -200,9 +200,9 @@ func TestMaxResult(t *testing.T) {
 }
 
 // A large answer is streamed: memory does not grow with it. Nothing else runs meanwhile.
-func TestLargeAnswerMemory(t *testing.T) {
+func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // memory is that of the process: nothing else may run
 	const size = 100 << 20
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} { //nolint:paralleltest // as above
 		t.Run(form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t)
 			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.NewEra)

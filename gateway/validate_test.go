@@ -369,7 +369,7 @@ func TestListChanged(t *testing.T) {
 
 // Nothing is refused on the word of an old list: a tool may have appeared, or a schema
 // been relaxed, without a notice.
-func TestOldLists(t *testing.T) {
+func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
 	s := &lister{tools: one(toolA)}
 	upstream := httptest.NewServer(s)
 	defer upstream.Close()
