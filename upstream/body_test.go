@@ -8,11 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/upstream"
 )
-
-func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
 // A server may answer before it has read the whole message. The message's memory is
 // still the transport's then.

@@ -3,7 +3,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +99,11 @@ func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body
 // Broken turns an error of the transport, while sending or while reading the
 // answer, into the Error that it means.
 func (h *HTTP) Broken(ctx context.Context, err error) *recourse.Error {
+	return broken(ctx, h.name, err)
+}
+
+// broken is what [HTTP.Broken] returns for a server called name.
+func broken(ctx context.Context, name string, err error) *recourse.Error {
 	e := recourse.From(err)
 	if cause := context.Cause(ctx); cause != nil {
 		if own, ok := errors.AsType[*recourse.Error](cause); ok {
@@ -111,22 +115,13 @@ func (h *HTTP) Broken(ctx context.Context, err error) *recourse.Error {
 	switch {
 	case e.Kind == recourse.KindCancelled, e.Kind == recourse.KindTimeout && e.Message != "" && e.Provider != "":
 	case e.Kind == recourse.KindTimeout:
-		e = recourse.Timeout(h.name, 0)
+		e = recourse.Timeout(name, 0)
 	case e.Effect == recourse.EffectNone:
-		e = recourse.Unreachable(h.name).WithEffect(recourse.EffectNone)
+		e = recourse.Unreachable(name).WithEffect(recourse.EffectNone)
 	default:
-		e = recourse.Unreachable(h.name).WithMessage("The connection to %s broke before the answer was complete.", h.name)
+		e = recourse.Unreachable(name).WithMessage("The connection to %s broke before the answer was complete.", name)
 	}
-	return e.WithOrigin(recourse.OriginGateway).WithProvider(h.name).CausedBy(err)
-}
-
-// Answer is the answer to a request, as a whole.
-type Answer struct {
-	Status int
-	Header http.Header
-	Result []byte // the member result
-	Error  []byte // the member error
-	Body   []byte // with a status other than 200, in place of the two
+	return e.WithOrigin(recourse.OriginGateway).WithProvider(name).CausedBy(err)
 }
 
 // Ask sends a request whose answer the caller needs for itself, such as
@@ -134,93 +129,5 @@ type Answer struct {
 // the server says meanwhile is dropped. The error is that of [HTTP.Send], or
 // bad_response of origin server.
 func (h *HTTP) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	resp, err := h.Send(ctx, http.MethodPost, header, NewBody(body))
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	limited := &io.LimitedReader{R: resp.Body, N: limit + 1}
-	answer := &Answer{Status: resp.StatusCode, Header: resp.Header}
-	if resp.StatusCode != http.StatusOK {
-		answer.Body, _ = io.ReadAll(limited) // a broken body says no more than the status
-		return answer, nil
-	}
-	switch err := answer.read(limited, id); {
-	case err == nil:
-		return answer, nil
-	case limited.N <= 0:
-		return nil, h.bad(fmt.Errorf("the answer is larger than %d bytes", limit))
-	case isBroken(err):
-		return nil, h.Broken(ctx, err)
-	default:
-		return nil, h.bad(err)
-	}
-}
-
-func (h *HTTP) bad(err error) *recourse.Error {
-	return recourse.BadResponse(h.name).WithOrigin(recourse.OriginServer).CausedBy(err)
-}
-
-// errNoAnswer says that an answer holds none to the request.
-var errNoAnswer = errors.New("no answer with the id of the request")
-
-func isBroken(err error) bool {
-	_, syntax := errors.AsType[*wire.SyntaxError](err)
-	return !syntax && !errors.Is(err, errNoAnswer)
-}
-
-// read finds the answer to id in a JSON body or an event stream.
-func (a *Answer) read(body io.Reader, id wire.ID) error {
-	if !wire.IsMediaType(a.Header.Get("Content-Type"), wire.TypeEventStream) {
-		text, err := io.ReadAll(body)
-		if err != nil {
-			return err
-		}
-		if ok, err := a.take(text, id); ok || err != nil {
-			return err
-		}
-		return errNoAnswer
-	}
-	events := wire.NewEventReader(body, 0)
-	var data []byte
-	for {
-		event, err := events.Next()
-		if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrUnfinishedEvent) {
-			return errNoAnswer
-		}
-		if err != nil {
-			return err
-		}
-		if event.First {
-			data = data[:0]
-		}
-		data = append(data, event.Data...)
-		if !event.Complete || len(data) == 0 {
-			continue
-		}
-		if ok, err := a.take(data, id); ok || err != nil {
-			return err
-		}
-	}
-}
-
-// take stores the answer that text is, and reports whether it is one to id.
-func (a *Answer) take(text []byte, id wire.ID) (bool, error) {
-	var scan wire.Scanner
-	if _, err := scan.Write(text); err != nil {
-		return false, err
-	}
-	if err := scan.Close(); err != nil {
-		return false, err
-	}
-	signs := scan.Signs()
-	if signs.Message() != wire.Response || !signs.ID.Equal(id) {
-		return false, nil
-	}
-	if signs.Error.IsZero() {
-		a.Result = bytes.Clone(signs.Result.Of(text))
-	} else {
-		a.Error = bytes.Clone(signs.Error.Of(text))
-	}
-	return true, nil
+	return ask(ctx, h, header, body, id, limit)
 }

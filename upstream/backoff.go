@@ -1,0 +1,46 @@
+package upstream
+
+import "time"
+
+const (
+	firstDelay = 100 * time.Millisecond
+	lastDelay  = 10 * time.Second
+	// health is how long a child has to live for the next to be started at once.
+	health = time.Minute
+	// hopeless is how many children in a row have to die at their start for calls
+	// not to wait for the next.
+	hopeless = 3
+)
+
+// starts says when a child may be started. The zero value says at once.
+type starts struct {
+	delay   time.Duration
+	next    time.Time
+	atStart int   // how many in a row died at their start
+	last    error // why the last of them did
+}
+
+// died notes the end of a child: when, how long it lived, and whether it had been
+// initialized.
+func (s *starts) died(now time.Time, lived time.Duration, ready bool, why error) {
+	if ready && lived >= health {
+		s.delay = 0
+	}
+	s.delay = min(max(2*s.delay, firstDelay), lastDelay)
+	s.next = now.Add(s.delay)
+	s.atStart, s.last = s.atStart+1, why
+	if ready {
+		s.atStart, s.last = 0, nil
+	}
+}
+
+// wait returns for how long no child is started.
+func (s *starts) wait(now time.Time) time.Duration { return max(0, s.next.Sub(now)) }
+
+// refuses returns why calls are not to wait for that; nil when they are.
+func (s *starts) refuses(now time.Time) error {
+	if s.atStart < hopeless || s.wait(now) == 0 {
+		return nil
+	}
+	return s.last
+}

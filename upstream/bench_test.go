@@ -1,0 +1,80 @@
+package upstream_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// echoed is a call of about 1 KB whose answer is as large.
+func echoed() string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, strings.Repeat("a", 900))
+}
+
+// BenchmarkChild is the child on its own, one call at a time.
+func BenchmarkChild(b *testing.B) {
+	c := command()
+	cmd := exec.Command(c.Path)
+	cmd.Env = c.Env
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	lines := bufio.NewReaderSize(out, 64<<10)
+	line := []byte(echoed() + "\n")
+	for b.Loop() {
+		if _, err := in.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := lines.ReadSlice('\n'); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+}
+
+func BenchmarkStdio(b *testing.B) {
+	s := serve(b, command())
+	s.mustCall("echo", 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		one(b, s)
+	}
+}
+
+// BenchmarkStdioShared is 16 callers of one child.
+func BenchmarkStdioShared(b *testing.B) {
+	s := serve(b, command())
+	s.mustCall("echo", 0)
+	b.ReportAllocs()
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			one(b, s)
+		}
+	})
+}
+
+func one(b *testing.B, s *server) {
+	b.Helper()
+	resp, err := s.post(echoed())
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		b.Error(err)
+	}
+	_ = resp.Body.Close()
+}

@@ -1,0 +1,217 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A call is a request that a child has been given, or is about to be.
+type call struct {
+	mailbox
+
+	id       int64   // towards the child, of the request and of its progress
+	clientID wire.ID // as the client spelled it
+	token    []byte  // the client's progress token as it is spelled; nil: none
+	session  string
+	opening  bool // it is the child's initialize: nothing is told to its client before the answer
+
+	// Where the request stands in what is about to be written; guarded by child.mu.
+	batch      uint64
+	start, end int
+}
+
+// errUnsent ends a call of which the child has not read a byte.
+var errUnsent = errors.New("the request was not sent")
+
+// accept gives the child a request, as soon as it has room for it. done ends the
+// waiting, with errDone. It returns errUnsent when the child takes no more requests.
+func (c *child) accept(done <-chan struct{}, m *wire.Message, session string) (*call, error) {
+	call := &call{clientID: m.ID.Clone(), session: session, opening: m.Method == wire.MethodInitialize}
+	call.init()
+	if isToken(m.ProgressToken) {
+		call.token = bytes.Clone(m.ProgressToken)
+	}
+	if err := c.lockForRoom(done); err != nil {
+		return nil, err
+	}
+	defer c.mu.Unlock()
+	c.lastID++
+	call.id = c.lastID
+	c.calls[call.id] = call
+	c.used = time.Now()
+	id := wire.IntID(call.id)
+	call.batch, call.start = c.batch, len(c.out)
+	if call.token == nil {
+		c.out = wire.SpliceID(c.out, m.Raw, m.IDAt, id)
+	} else {
+		c.out = wire.Splice(c.out, m.Raw, wire.Edit{At: m.IDAt, With: id}, wire.Edit{At: m.ProgressTokenAt, With: id})
+	}
+	c.endLine(call.start)
+	call.end = len(c.out)
+	return call, nil
+}
+
+// isToken reports whether raw is what a progress token may be: a string or a number.
+func isToken(raw []byte) bool {
+	return len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
+// abandon gives a call up, for a reason that the child is told. It reports whether
+// the child may have seen the request.
+func (c *child) abandon(call *call, reason string) (sent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[call.id] != call {
+		return true // it has been answered, or ended with the child
+	}
+	if c.withdraw(call) {
+		return false
+	}
+	if !call.opening { // a client must not cancel it (MCP 2025-11-25, basic/utilities/cancellation)
+		start := len(c.out)
+		c.out = append(c.out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
+		c.out = append(c.out, wire.IntID(call.id)...)
+		c.out = append(c.out, `,"reason":"`+reason+`"}}`...)
+		c.endLine(start)
+	}
+	return true
+}
+
+// withdraw takes a call off the list, and out of what is about to be written. It
+// reports whether the child has not seen any of it; if it may have, an answer that
+// comes yet is expected.
+func (c *child) withdraw(call *call) bool {
+	delete(c.calls, call.id)
+	c.used = time.Now()
+	if call.batch != c.batch {
+		c.late(call.id)
+		return false
+	}
+	size := call.end - call.start
+	c.out = append(c.out[:call.start], c.out[call.end:]...)
+	for _, other := range c.calls {
+		if other.batch == c.batch && other.start > call.start {
+			other.start, other.end = other.start-size, other.end-size
+		}
+	}
+	return true
+}
+
+// maxLate bounds the calls whose late answers are known as such.
+const maxLate = 1024
+
+// late notes that the answer to a call is not wanted any more.
+func (c *child) late(id int64) {
+	if len(c.lateIDs) >= maxLate {
+		clear(c.lateIDs) // an answer to one of these is now an answer to nothing
+	}
+	c.lateIDs[id] = struct{}{}
+}
+
+// cancel passes a client's cancellation on. The client waits for no answer any more
+// (MCP 2025-11-25, basic/utilities/cancellation), so that the call ends here. One
+// that is not under way is passed over.
+func (c *child) cancel(m *wire.Message, session string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.calls {
+		if call.session != session || call.opening || !call.clientID.Equal(m.RequestID) {
+			continue
+		}
+		ended := recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.name)
+		if c.withdraw(call) {
+			ended = ended.WithEffect(recourse.EffectNone)
+		} else {
+			start := len(c.out)
+			c.out = wire.Splice(c.out, m.Raw, wire.Edit{At: m.RequestIDAt, With: wire.IntID(call.id)})
+			c.endLine(start)
+		}
+		call.mailbox.end(ended)
+		return
+	}
+}
+
+// answered takes the call with that id off the list, since its answer has come.
+// known is false for an id of no call.
+func (c *child) answered(id int64) (call *call, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call = c.calls[id]; call != nil {
+		delete(c.calls, id)
+		c.used = time.Now()
+		return call, true
+	}
+	_, known = c.lateIDs[id]
+	delete(c.lateIDs, id)
+	return nil, known
+}
+
+// onlyCall takes off the list the one call that an answer can be for whose id is
+// not known yet; nil when there are more.
+func (c *child) onlyCall() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.calls) != 1 || len(c.lateIDs) > 0 {
+		return nil
+	}
+	for id, call := range c.calls {
+		if call.batch == c.batch {
+			return nil // it has not even been sent
+		}
+		delete(c.calls, id)
+		return call
+	}
+	return nil
+}
+
+// byToken returns the call with that progress token.
+func (c *child) byToken(token int64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[token]
+}
+
+// newestCall returns the call under way that was made last, or nil.
+func (c *child) newestCall() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var newest *call
+	for _, call := range c.calls {
+		if !call.opening && (newest == nil || call.id > newest.id) {
+			newest = call
+		}
+	}
+	return newest
+}
+
+// last waits for the answer, and passes over what comes before it.
+func (call *call) last(ctx context.Context) (message, error) {
+	for {
+		said, err := call.next(ctx, nil)
+		if err != nil || said.last {
+			return said, err
+		}
+	}
+}
+
+// give hands the answer to the call. One that nobody waits for any more is dropped.
+func (call *call) give(m message) {
+	if !call.finish(m, io.EOF) && m.spool != nil {
+		m.spool.close()
+	}
+}
+
+// discard drops what a call was given and nobody reads.
+func (call *call) discard() {
+	for _, m := range call.drain(errClosed) {
+		if m.spool != nil {
+			m.spool.close()
+		}
+	}
+}

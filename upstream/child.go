@@ -1,0 +1,334 @@
+package upstream
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// patience is how long a child may take for what it should do at once.
+type patience struct {
+	start time.Duration // from its start to its answer to initialize
+	stall time.Duration // to read a piece of what is written to it
+	last  time.Duration // between the end of its output and its own, whichever comes first
+	leave time.Duration // to end by itself, and again after it was told to
+}
+
+var defaultPatience = patience{start: time.Minute, stall: 30 * time.Second, last: 250 * time.Millisecond, leave: 2 * time.Second}
+
+// A listener hears what a child says of its own accord. It does not wait for
+// anything, and does not keep text.
+type listener interface {
+	hear(c *child, kind wire.Kind, id wire.ID, text []byte)
+}
+
+// A child is a process that speaks MCP over its stdin and stdout, and those that it
+// starts. These goroutines belong to it: read and write, which own the pipes, hear
+// for its stderr, and run, which waits for them and for the process.
+type child struct {
+	name     string
+	log      *slog.Logger
+	patience patience
+	home     listener
+	onEnd    func(c *child)
+
+	cmd     *exec.Cmd
+	group   processGroup
+	stdin   *os.File
+	stdout  *os.File
+	stderr  *os.File
+	started time.Time
+	last    tail // lines of stderr
+	work    sync.WaitGroup
+
+	quit   chan struct{} // closed to end write
+	silent chan struct{} // closed when stdout has ended
+	mute   chan struct{} // closed when stderr has
+	exited chan struct{} // closed when the process has; state holds how
+	state  string
+	ended  chan struct{} // closed when all of it has
+
+	once     sync.Once
+	stopping chan struct{} // closed to end the child, for the reason why
+	why      error
+
+	verdict error // why it was over; set before ended is closed
+
+	mu        sync.Mutex
+	calls     map[int64]*call
+	lateIDs   map[int64]struct{} // of calls that were given up, whose answers may come
+	lastID    int64
+	used      time.Time
+	gone      error         // why it takes no more
+	out       []byte        // what is to be written
+	batch     uint64        // counts the times that write has taken it
+	refused   uint64        // the batch of which the child has read nothing
+	unwritten chan struct{} // holds a token when there is something in out
+	room      chan struct{} // closed when there is room in out again; nil: nobody waits
+
+	// Guarded by Stdio.mu:
+	ready bool        // it has been initialized
+	hello *initResult // with what, where all clients share it
+	timer *time.Timer // ends it when it is idle
+}
+
+// Why a child is ended.
+var (
+	errStalled      = errors.New("stopped reading its input")
+	errInputClosed  = errors.New("closed its input")
+	errOutputClosed = errors.New("closed its output")
+	errMute         = errors.New("did not answer initialize in time")
+	errStopped      = errors.New("was stopped")
+)
+
+// exitError says that a process has ended by itself.
+type exitError struct{ state string }
+
+// Error returns how, in the words of package os.
+func (e *exitError) Error() string { return "ended (" + e.state + ")" }
+
+// newChild returns a child that is not started yet.
+func newChild(name string, log *slog.Logger) *child {
+	return &child{
+		name: name, log: log, patience: defaultPatience,
+		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
+		exited: make(chan struct{}), ended: make(chan struct{}), stopping: make(chan struct{}),
+		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, unwritten: make(chan struct{}, 1),
+	}
+}
+
+// start starts the process. The caller runs run then.
+func (c *child) start(command *Command) error {
+	path, err := command.find()
+	if err != nil {
+		return err
+	}
+	c.cmd = &exec.Cmd{
+		Path: path, Args: append([]string{command.Path}, command.Args...),
+		Env: append([]string{}, command.Env...), // nil would be all of this process's own
+		Dir: command.Dir,
+	}
+	theirs := make([]*os.File, 0, 3)
+	defer func() {
+		for _, file := range theirs {
+			_ = file.Close()
+		}
+	}()
+	for _, pipe := range []struct {
+		ours   **os.File
+		theirs func(*os.File)
+		input  bool
+	}{
+		{ours: &c.stdin, theirs: func(f *os.File) { c.cmd.Stdin = f }, input: true},
+		{ours: &c.stdout, theirs: func(f *os.File) { c.cmd.Stdout = f }},
+		{ours: &c.stderr, theirs: func(f *os.File) { c.cmd.Stderr = f }},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			c.closePipes()
+			return err
+		}
+		if pipe.input {
+			r, w = w, r
+		}
+		*pipe.ours = r
+		pipe.theirs(w)
+		theirs = append(theirs, w)
+	}
+	if err := c.group.start(c.cmd); err != nil {
+		c.closePipes()
+		return err
+	}
+	c.started, c.used = time.Now(), time.Now()
+	c.log = c.log.With(slog.String("server", c.name), slog.Int("pid", c.cmd.Process.Pid))
+	c.log.Info("process started")
+	c.work.Go(func() {
+		_ = c.cmd.Wait() // how it ended stands in its state
+		c.state = c.cmd.ProcessState.String()
+		close(c.exited)
+	})
+	c.work.Go(c.write)
+	c.work.Go(func() {
+		defer close(c.silent)
+		defer c.stdout.Close()
+		(&receiver{child: c}).read(c.stdout)
+	})
+	c.work.Go(func() {
+		defer close(c.mute)
+		defer c.stderr.Close()
+		c.hear(c.stderr)
+	})
+	return nil
+}
+
+func (c *child) closePipes() {
+	for _, file := range []*os.File{c.stdin, c.stdout, c.stderr} {
+		if file != nil {
+			_ = file.Close()
+		}
+	}
+}
+
+// stop has the child ended, for the reason why. Only the first one counts.
+func (c *child) stop(why error) {
+	c.once.Do(func() {
+		c.why = why
+		close(c.stopping)
+	})
+}
+
+// run waits until the child ends or has to, tells those who wait for answers, and
+// sees to it that nothing of it is left.
+func (c *child) run() {
+	why := c.watch()
+	c.fail(why)
+	c.terminate()
+	c.work.Wait()
+	if errors.Is(why, errStopped) {
+		c.log.Info("process stopped")
+	} else {
+		c.log.Warn("process ended", slog.String("cause", printable([]byte(why.Error()))))
+	}
+	c.verdict = why
+	c.onEnd(c)
+	close(c.ended)
+}
+
+// watch returns why the child is over.
+func (c *child) watch() error {
+	var why error
+	select {
+	case <-c.exited:
+		within(c.silent, c.patience.last) // what it has said last still counts
+	case <-c.silent:
+		why = errOutputClosed
+	case <-c.stopping:
+		why = c.why
+	}
+	if errors.Is(why, errStopped) || why != nil && !within(c.exited, c.patience.last) {
+		return why
+	}
+	within(c.mute, c.patience.last) // its last words may say why
+	return &exitError{c.state}
+}
+
+// fail ends all calls. Those that the child has not read are taken up by the next.
+func (c *child) fail(why error) {
+	e := recourse.Unreachable(c.name).WithMessage("%s's process %s.", c.name, reason(why)).
+		WithOrigin(recourse.OriginGateway).CausedBy(c.last.cause(why))
+	c.mu.Lock()
+	calls, batch, refused := c.calls, c.batch, c.refused
+	c.gone, c.calls, c.out = e, nil, nil
+	if c.room != nil {
+		close(c.room)
+		c.room = nil
+	}
+	c.mu.Unlock()
+	for _, call := range calls {
+		if call.batch == batch || call.batch == refused {
+			call.mailbox.end(errUnsent)
+		} else {
+			call.mailbox.end(e)
+		}
+	}
+}
+
+// reason says what became of a process, in our words alone.
+func reason(why error) string {
+	if exit, ok := errors.AsType[*exitError](why); ok {
+		return exit.Error()
+	}
+	for _, known := range []error{errStalled, errInputClosed, errOutputClosed, errMute, errStopped} {
+		if errors.Is(why, known) {
+			return known.Error()
+		}
+	}
+	return "was ended"
+}
+
+// terminate ends the process and those that it has started: by closing its stdin, by
+// asking, by force (MCP 2025-11-25, basic/lifecycle, "Shutdown"). It returns when
+// they have ended.
+func (c *child) terminate() {
+	close(c.quit)
+	_ = c.stdin.SetWriteDeadline(time.Now()) // a write that is stuck ends; where that is not possible, with the process
+	if !within(c.exited, c.patience.leave) {
+		c.group.terminate()
+		if !within(c.exited, c.patience.leave) {
+			c.group.kill()
+			<-c.exited
+		}
+	}
+	if !c.group.leave(0) {
+		c.group.terminate()
+		if !c.group.leave(c.patience.leave) {
+			c.group.kill()
+			if !c.group.leave(c.patience.leave) {
+				c.log.Warn("processes are left that cannot be ended")
+			}
+		}
+	}
+	c.group.close()
+	// A process that has left the group may still hold the pipes.
+	_ = c.stdout.SetReadDeadline(time.Now().Add(c.patience.last))
+	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.last))
+}
+
+// retire takes no more calls if none is under way, and reports whether that is so.
+func (c *child) retire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.calls) > 0 || c.gone != nil {
+		return false
+	}
+	c.gone = errStopped
+	return true
+}
+
+// idle returns for how long no call has been under way.
+func (c *child) idle() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.calls) > 0 {
+		return 0
+	}
+	return time.Since(c.used)
+}
+
+// within waits for the channel to be closed, and reports whether it was in time.
+func within(done <-chan struct{}, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// hear reads stderr.
+func (c *child) hear(stderr io.Reader) {
+	const perSecond, window = 50, 4 << 10
+	lines, quota := newLineReader(stderr, window), quota{perSecond: perSecond}
+	for first := true; ; {
+		line, end, err := lines.next()
+		if err != nil {
+			return
+		}
+		if first { // of a longer line the rest is left out
+			c.last.add(line)
+			if ok, left := quota.take(time.Now()); ok {
+				c.log.Info("stderr", slog.String("line", printable(line)), slog.Int("left_out", left))
+			}
+		}
+		first = end
+	}
+}

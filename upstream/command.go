@@ -1,0 +1,111 @@
+package upstream
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Share says which clients have a child in common.
+type Share uint8
+
+const (
+	// ShareAll is one child for all clients. It is told of no client capabilities,
+	// so that it has nothing to ask a client for.
+	ShareAll Share = iota
+	// ShareClient is a child for each session, so that what it asks reaches the
+	// right client.
+	ShareClient
+)
+
+// Command says how a stdio server is started, and for how long it is kept.
+type Command struct {
+	// Path is the program: a name, which is looked up in the PATH of this process,
+	// or a path, which counts from Dir when it is relative.
+	Path string
+	// Args are its arguments, without its name.
+	Args []string
+	// Env is all that the child gets of an environment, as NAME=value. See [Environ].
+	Env []string
+	// Dir is the working directory; empty means that of this process.
+	Dir string
+	// Share says who has the child in common; the zero value is [ShareAll].
+	Share Share
+	// Idle is how long a child may go without a call before it is stopped. 0 means
+	// for ever with [ShareAll], where the next call starts another child, and half
+	// an hour with [ShareClient], where the session ends with its child. There a
+	// client that keeps its stream open is not idle.
+	Idle time.Duration
+}
+
+// find returns the absolute path of the program, after checking that there is one
+// that can be started in Dir.
+func (c *Command) find() (string, error) {
+	if c.Dir != "" {
+		if info, err := os.Stat(c.Dir); err != nil {
+			return "", fmt.Errorf("working directory: %w", err)
+		} else if !info.IsDir() {
+			return "", fmt.Errorf("working directory: %s is no directory", c.Dir)
+		}
+	}
+	if filepath.Base(c.Path) == c.Path {
+		path, err := exec.LookPath(c.Path)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Abs(path)
+	}
+	path := c.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return exec.LookPath(path)
+}
+
+// needed are the variables that a child gets without being named: what programs
+// cannot find their files without.
+var needed = map[string][]string{
+	"windows": {
+		"PATH", "HOME", "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA",
+		"PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+	},
+	"": {"PATH", "HOME"},
+}
+
+// Environ returns the environment of a child, sorted: PATH and HOME as lookup knows
+// them (os.LookupEnv has this form), on Windows also what no program starts
+// without, and env, which wins.
+func Environ(lookup func(string) (string, bool), env map[string]string) []string {
+	names := needed[runtime.GOOS]
+	if names == nil {
+		names = needed[""]
+	}
+	values := map[string]string{}
+	for _, name := range names {
+		if value, ok := lookup(name); ok {
+			values[name] = value
+		}
+	}
+	for name, value := range env {
+		if runtime.GOOS == "windows" { // names are the same there in any case
+			maps.DeleteFunc(values, func(other, _ string) bool { return strings.EqualFold(name, other) })
+		}
+		values[name] = value
+	}
+	environ := make([]string, 0, len(values))
+	for name, value := range values {
+		environ = append(environ, name+"="+value)
+	}
+	slices.Sort(environ)
+	return environ
+}

@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// SetPatience makes s less patient than programs of strangers need. 0 leaves a
+// duration as it is.
+func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
+	for at, d := range map[*time.Duration]time.Duration{
+		&s.patience.start: start, &s.patience.stall: stall, &s.patience.leave: leave,
+	} {
+		if d > 0 {
+			*at = d
+		}
+	}
+}
+
+// SetMost bounds the children of s.
+func (s *Stdio) SetMost(n int) { s.most = n }
+
+// SpoolMemory is what an answer may take in memory.
+const SpoolMemory = spoolMemory
+
+// Lines returns the lines of src, put together from their pieces, and the length of
+// the longest piece.
+func Lines(src io.Reader, window int) (lines []string, longest int, err error) {
+	reader := newLineReader(src, window)
+	var line []byte
+	for {
+		piece, last, err := reader.next()
+		if err != nil {
+			return lines, longest, err
+		}
+		longest = max(longest, len(piece))
+		if line = append(line, piece...); last {
+			lines, line = append(lines, string(line)), nil
+		}
+	}
+}
+
+// Receive returns the bodies of n calls, whose ids are "c0", "c1", ..., towards the
+// child 1, 2, ..., when the child has said stdout and ended.
+func Receive(stdout io.Reader, n int) (bodies []io.ReadCloser) {
+	c := newChild("child", slog.New(slog.DiscardHandler))
+	c.home = deaf{}
+	ctx := context.Background()
+	var calls []*call
+	for i := range n {
+		var m wire.Message
+		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"x","params":{"_meta":{"progressToken":"t%d"}}}`, i, i)
+		if err := wire.Parse([]byte(text), &m); err != nil {
+			return nil
+		}
+		call, err := c.accept(ctx.Done(), &m, "")
+		if err != nil {
+			return nil
+		}
+		calls = append(calls, call)
+	}
+	c.batch++ // they have been written
+	(&receiver{child: c}).read(stdout)
+	c.fail(errOutputClosed)
+	for _, call := range calls {
+		said, err := call.next(ctx, nil)
+		if err != nil {
+			bodies = append(bodies, http.NoBody)
+			continue
+		}
+		bodies = append(bodies, answer(ctx, c, call, said).Body)
+	}
+	return bodies
+}
+
+type deaf struct{}
+
+func (deaf) hear(*child, wire.Kind, wire.ID, []byte) {}
+
+// Window is the longest message that is held as a whole.
+const Window = messageWindow
+
+// Backoff returns the pauses between children that die after having lived for so
+// long, and after which of them calls are refused.
+func Backoff(ready bool, lived ...time.Duration) (pauses []time.Duration, refused []bool) {
+	now := time.Now()
+	var s starts
+	for _, life := range lived {
+		now = now.Add(life)
+		s.died(now, life, ready, errStalled)
+		pauses = append(pauses, s.wait(now))
+		refused = append(refused, s.refuses(now) != nil)
+		now = now.Add(s.wait(now))
+		if s.refuses(now) != nil {
+			return nil, nil // it has to be tried again some time
+		}
+	}
+	return pauses, refused
+}

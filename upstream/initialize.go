@@ -1,0 +1,109 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// version20241105 is the oldest version. Streamable HTTP came with the next.
+const version20241105 = "2024-11-05"
+
+// initResult is what a child answers to initialize.
+type initResult struct {
+	result  json.Value
+	version string
+}
+
+// initialize opens a child that all clients share.
+func (c *child) initialize(ctx context.Context) (*initResult, error) {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},`+
+		`"clientInfo":{"name":"recourse","version":%s}}}`, wire.Version20251125, json.AppendQuote(nil, version))
+	var m wire.Message
+	if err := wire.Parse([]byte(text), &m); err != nil {
+		return nil, err
+	}
+	call, err := c.accept(ctx.Done(), &m, "")
+	if err != nil {
+		return nil, err
+	}
+	defer call.discard()
+	said, err := call.last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hello, err := readInitResult(said, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	return hello, c.tell(ctx.Done(), []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+}
+
+// readInitResult reads the answer to initialize.
+func readInitResult(said message, id wire.ID) (*initResult, error) {
+	if said.spool != nil {
+		said.spool.close()
+		return nil, errors.New("answered initialize with more than 1 MiB")
+	}
+	var answer Answer
+	ok, err := answer.take(said.text, id)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("answered initialize with what is no message: %w", err)
+	case !ok:
+		return nil, fmt.Errorf("answered initialize with what is no answer: %.200q", said.text)
+	case answer.Error != nil:
+		return nil, fmt.Errorf("refused initialize: %.500s", answer.Error)
+	}
+	hello := &initResult{result: answer.Result}
+	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {
+		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", answer.Result)
+	}
+	return hello, nil
+}
+
+// negotiate returns the version in which a client that has asked for one speaks to
+// a child that has settled on another. Messages pass as they are: a client of an
+// older version than the child's leaves out of account what it does not know, so
+// that it gets its own; any other gets the child's. A child of 2024-11-05 is given
+// out as one of 2025-03-26, which differs in the transport, and the transport is
+// ours.
+func negotiate(asked, childs string) string {
+	if era, ok := wire.EraOf(asked); (ok && era == wire.Old || asked == version20241105) && asked <= childs {
+		return asked
+	}
+	return overHTTP(childs)
+}
+
+// overHTTP returns the version, or the oldest that Streamable HTTP has.
+func overHTTP(version string) string {
+	if version == version20241105 {
+		return wire.Version20250326
+	}
+	return version
+}
+
+// withVersion returns the result with its protocolVersion replaced.
+func (r *initResult) withVersion(version string) json.Value {
+	if version == r.version {
+		return r.result
+	}
+	var members map[string]json.Value
+	if json.UnmarshalLenient(r.result, &members) != nil {
+		return r.result
+	}
+	members["protocolVersion"] = json.AppendQuote(nil, version)
+	result, err := json.Marshal(members)
+	if err != nil {
+		return r.result
+	}
+	return result
+}

@@ -1,0 +1,138 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// maxWaiting bounds what waits to be written to a child, in bytes; callers wait
+	// for room.
+	maxWaiting = 4 << 20
+	// writeChunk is what a child has to read within its patience.
+	writeChunk = 64 << 10
+)
+
+// lockForRoom locks c.mu when the child can be given a request. done ends the
+// waiting, with errDone. It returns errUnsent, unlocked, when the child takes no more.
+func (c *child) lockForRoom(done <-chan struct{}) error {
+	c.mu.Lock()
+	for c.gone == nil && len(c.out) > maxWaiting {
+		if c.room == nil {
+			c.room = make(chan struct{})
+		}
+		room := c.room
+		c.mu.Unlock()
+		select {
+		case <-room:
+		case <-done:
+			return errDone
+		}
+		c.mu.Lock()
+	}
+	if c.gone != nil {
+		c.mu.Unlock()
+		return errUnsent
+	}
+	return nil
+}
+
+// errDone says that the caller's context has ended.
+var errDone = errors.New("the caller has gone")
+
+// endLine makes one line of what was appended to c.out from start on: in JSON a
+// line end between two tokens can as well be a space. It wakes the writer.
+func (c *child) endLine(start int) {
+	line := c.out[start:]
+	for _, end := range []byte("\n\r") {
+		for rest := line; ; {
+			i := bytes.IndexByte(rest, end)
+			if i < 0 {
+				break
+			}
+			rest[i] = ' '
+			rest = rest[i+1:]
+		}
+	}
+	c.out = append(c.out, '\n')
+	wake(c.unwritten)
+}
+
+// tell gives the child a message that has no answer. It returns errUnsent when the
+// child takes no more, and errDone.
+func (c *child) tell(done <-chan struct{}, text []byte) error {
+	if err := c.lockForRoom(done); err != nil {
+		return err
+	}
+	defer c.mu.Unlock()
+	c.append(text)
+	return nil
+}
+
+// reply answers a request of the child's own. It is called by the reader, which
+// waits for nothing: a child that does not read its answers gets none.
+func (c *child) reply(text []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone == nil && len(c.out) <= maxWaiting {
+		c.append(text)
+	}
+}
+
+func (c *child) append(text []byte) {
+	start := len(c.out)
+	c.out = append(c.out, text...)
+	c.endLine(start)
+}
+
+// write writes what there is to write until the child is told to end, and then
+// closes its stdin. All that has come together meanwhile is written at once.
+func (c *child) write() {
+	defer c.stdin.Close()
+	stalled := time.AfterFunc(time.Hour, func() { c.stop(errStalled) })
+	stalled.Stop()
+	var spare []byte
+	for {
+		select {
+		case <-c.unwritten:
+		case <-c.quit:
+			return
+		}
+		c.mu.Lock()
+		text := c.out
+		c.out = spare[:0]
+		batch := c.batch
+		c.batch++
+		if c.room != nil {
+			close(c.room)
+			c.room = nil
+		}
+		c.mu.Unlock()
+		for rest := text; len(rest) > 0; {
+			n := min(len(rest), writeChunk)
+			stalled.Reset(c.patience.stall)
+			accepted, err := c.stdin.Write(rest[:n])
+			stalled.Stop()
+			if err != nil {
+				if accepted == 0 && len(rest) == len(text) {
+					c.refuse(batch)
+				}
+				c.stop(fmt.Errorf("%w: %w", errInputClosed, err))
+				return
+			}
+			rest = rest[n:]
+		}
+		if spare = text; cap(spare) > keptBuffer {
+			spare = nil
+		}
+	}
+}
+
+// refuse notes that the child has not taken a byte of that batch.
+func (c *child) refuse(batch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = batch
+}

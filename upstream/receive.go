@@ -1,0 +1,236 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// messageWindow bounds a message of a child that is held in memory, in bytes. An
+// answer that is longer goes through a spool; anything else that is longer is
+// dropped.
+const messageWindow = 1 << 20
+
+// A receiver reads what a child says, and hands it to those whom it concerns. Lines
+// that are no messages, and answers to nothing, are logged and passed over.
+//
+// An answer is known by its id, which some servers write last. One that is longer
+// than the window goes out before its end if its id has been read, or if just one
+// call is under way: then it can be the answer to that one only, or it is none at
+// all, which the id tells at last. Otherwise it is held until its id has come.
+type receiver struct {
+	child   *child
+	scan    wire.Scanner
+	message wire.Message
+	quota   quota
+
+	// Of a line that is longer than the window:
+	long bool
+	text *spool // where it goes; nil: nowhere, since it is no answer or nobody waits for it
+	call *call  // whose answer it is
+	id   bool   // text has been told where the id stands
+}
+
+// read reads stdout to its end.
+func (r *receiver) read(stdout io.Reader) {
+	const perSecond = 20
+	r.quota.perSecond = perSecond
+	lines := newLineReader(stdout, messageWindow)
+	for {
+		piece, last, err := lines.next()
+		switch {
+		case err != nil:
+			return
+		case r.long || !last:
+			r.piece(piece, last)
+		case len(bytes.TrimSpace(piece)) > 0:
+			r.line(piece)
+		}
+	}
+}
+
+// complain logs what is wrong with what the child has said.
+func (r *receiver) complain(what string, text []byte) {
+	if ok, left := r.quota.take(time.Now()); ok {
+		r.child.log.Warn(what, slog.String("line", printable(text)), slog.Int("left_out", left))
+	}
+}
+
+const notMessage = "stdout holds a line that is no message"
+
+// line deals with a whole line.
+func (r *receiver) line(text []byte) {
+	r.scan.Reset()
+	if _, err := r.scan.Write(text); err != nil || r.scan.Close() != nil {
+		r.complain(notMessage, text)
+		return
+	}
+	signs := r.scan.Signs()
+	switch kind := signs.Message(); {
+	case kind == wire.Response:
+		if call := r.callOf(signs.ID, text); call != nil {
+			size := len(text) + len(call.clientID)
+			call.give(message{text: wire.SpliceID(make([]byte, 0, size), text, signs.IDAt, call.clientID)})
+		}
+	case kind == wire.Invalid:
+		r.complain(notMessage, text)
+	case kind == wire.Notification && string(signs.Method) == wire.MethodProgress:
+		r.progress(text)
+	case kind == wire.Request && string(signs.Method) == "ping": // it asks the other end of its pipe
+		r.child.reply(wire.AppendResult(nil, signs.ID, []byte("{}")))
+	default:
+		r.child.home.hear(r.child, kind, signs.ID, text)
+	}
+}
+
+// callOf returns the call that the id is of; nil when nobody waits for the answer.
+func (r *receiver) callOf(id wire.ID, text []byte) *call {
+	n, ok := number(id)
+	if !ok {
+		r.complain("an answer has an id that was never given", text)
+		return nil
+	}
+	call, known := r.child.answered(n)
+	if !known {
+		r.complain("an answer is to no request that is under way", text)
+	}
+	return call
+}
+
+// number returns the value of an id of ours, which some servers read as a float.
+func number(id []byte) (int64, bool) {
+	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(id), 64)
+	return int64(f), err == nil && f == float64(int64(f))
+}
+
+// progress passes a progress notification to its call, with the client's token.
+func (r *receiver) progress(text []byte) {
+	if err := wire.Parse(text, &r.message); err != nil {
+		r.complain(notMessage, text)
+		return
+	}
+	token, ok := number(r.message.ProgressToken)
+	if !ok {
+		r.complain("progress has a token that was never given", text)
+		return
+	}
+	if call := r.child.byToken(token); call != nil && call.token != nil {
+		call.put(wire.Splice(nil, text, wire.Edit{At: r.message.ProgressTokenAt, With: call.token}))
+	}
+}
+
+// piece deals with a piece of a line that is longer than the window.
+func (r *receiver) piece(text []byte, last bool) {
+	first := !r.long
+	if first {
+		r.long, r.text, r.call, r.id = true, newSpool(), nil, false
+		r.scan.Reset()
+	}
+	_, err := r.scan.Write(text)
+	signs := r.scan.Signs()
+	switch {
+	case err != nil && first:
+		r.complain(notMessage, text)
+		r.lose(err)
+	case err != nil:
+		r.lose(err)
+	case first && !signs.MethodAt.IsZero():
+		r.complain("a message of more than 1 MiB that is no answer is dropped", text)
+		r.lose(errNoAnswer)
+	default:
+		r.pass(text, signs)
+	}
+	if last {
+		r.long = false
+		r.end()
+	}
+}
+
+// pass passes a piece of an answer on.
+func (r *receiver) pass(text []byte, signs *wire.Signs) {
+	if r.text == nil {
+		return
+	}
+	if !r.id && !signs.IDAt.IsZero() {
+		if !r.identify(signs, text) {
+			return
+		}
+	} else if r.call == nil {
+		if call := r.child.onlyCall(); call != nil {
+			r.open(call)
+		}
+	}
+	r.text.put(text)
+}
+
+// identify deals with the id of a long answer. It reports false when the answer
+// goes nowhere.
+func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
+	n, ok := number(signs.ID)
+	if r.call != nil && (!ok || n != r.call.id) {
+		r.complain("an answer has another id than the only request under way", text)
+		r.lose(errWrongID)
+		return false
+	}
+	if r.call == nil {
+		call := r.callOf(signs.ID, text)
+		if call == nil {
+			r.lose(errWrongID)
+			return false
+		}
+		r.open(call)
+	}
+	r.id = true
+	r.text.place(signs.IDAt)
+	return true
+}
+
+var errWrongID = errors.New("the answer has another id than the request")
+
+// open hands the answer to its call, which can read it from now on.
+func (r *receiver) open(call *call) {
+	r.call = call
+	r.text.replace(call.clientID)
+	call.give(message{spool: r.text})
+}
+
+// end deals with the end of a long line.
+func (r *receiver) end() {
+	err, signs := r.scan.Close(), r.scan.Signs()
+	switch {
+	case err != nil:
+		r.lose(err)
+	case signs.Message() != wire.Response:
+		r.lose(errNoAnswer)
+	case signs.Duplicate == "/id":
+		r.lose(errWrongID)
+	case r.text != nil:
+		r.text.finish(nil)
+	}
+	if err == nil && signs.Message() == wire.Request {
+		r.child.reply(wire.AppendError(nil, signs.ID, wire.CodeInvalidRequest, "a request may take at most 1 MiB", nil))
+	}
+	r.text, r.call = nil, nil
+}
+
+// lose gives a long answer up: the one that waits for it is told why.
+func (r *receiver) lose(why error) {
+	if r.text == nil {
+		return
+	}
+	if r.call == nil {
+		r.text.close()
+	} else {
+		r.text.finish(badResponse(r.child.name, fmt.Errorf("an answer of more than 1 MiB: %w", why)))
+	}
+	r.text = nil
+}

@@ -1,0 +1,340 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// maxSessions bounds the sessions; the one idle longest goes first.
+const maxSessions = 100_000
+
+// backlogMessages and backlogBytes bound what is kept for a client that does not
+// listen at the moment.
+const (
+	backlogMessages = 64
+	backlogBytes    = 1 << 20
+)
+
+// A session is one of the old era. It lasts as long as its child where it has one of
+// its own.
+type session struct {
+	s     *Stdio
+	id    string
+	child *child // its own; nil where all share one
+
+	// Guarded by Stdio.mu:
+	stream  *mailbox // on which its client listens; nil: it does not
+	backlog [][]byte // what its child has said meanwhile
+	bytes   int
+}
+
+// add makes the session known. s.mu is held.
+func (s *Stdio) add(x *session) {
+	for len(s.sessions) >= maxSessions {
+		oldest, _ := s.byUse.Back().Value.(*session)
+		s.remove(oldest)
+	}
+	s.sessions[x.id] = s.byUse.PushFront(x)
+}
+
+// remove forgets the session and ends its stream. s.mu is held.
+func (s *Stdio) remove(x *session) {
+	if at := s.sessions[x.id]; at != nil {
+		s.byUse.Remove(at)
+		delete(s.sessions, x.id)
+	}
+	if x.stream != nil {
+		x.stream.end(io.EOF)
+	}
+	x.unheard()
+}
+
+const lostSession = "session not found"
+
+// find returns the session of that id, or the answer to a message that belongs to
+// none. Where all share a child, a message without an id needs no session.
+func (s *Stdio) find(id string) (*session, *http.Response) {
+	if id == "" && s.command.Share == ShareAll {
+		return nil, nil
+	}
+	if id == "" {
+		return nil, refuse(http.StatusBadRequest, "the header Mcp-Session-Id is missing")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.sessions[id]
+	if at == nil {
+		return nil, refuse(http.StatusNotFound, lostSession)
+	}
+	s.byUse.MoveToFront(at)
+	x, _ := at.Value.(*session)
+	return x, nil
+}
+
+// endSession ends a session, and the child that is its own.
+func (s *Stdio) endSession(id string) *http.Response {
+	x, refusal := s.find(id)
+	switch {
+	case refusal != nil:
+		return refusal
+	case x == nil:
+		return refuse(http.StatusBadRequest, "the header Mcp-Session-Id is missing")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(x)
+	if x.child != nil {
+		x.child.stop(errStopped)
+	}
+	return respond(http.StatusNoContent, "", nil)
+}
+
+// open answers initialize.
+func (s *Stdio) open(ctx context.Context, m *wire.Message) (*http.Response, error) {
+	if s.command.Share == ShareClient {
+		return s.openOwn(ctx, m)
+	}
+	c, err := s.running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &session{s: s, id: rand.Text()}
+	s.mu.Lock()
+	s.add(x)
+	s.mu.Unlock()
+	version := negotiate(askedVersion(m.Params), c.hello.version)
+	return x.opened(wire.AppendResult(nil, m.ID, c.hello.withVersion(version))), nil
+}
+
+// opened returns the answer that opens the session.
+func (x *session) opened(text []byte) *http.Response {
+	resp := respond(http.StatusOK, wire.TypeJSON, text)
+	resp.Header[wire.HeaderSession] = []string{x.id}
+	return resp
+}
+
+var errDiedOpening = errors.New("the process ended before it had answered initialize")
+
+// openOwn starts a child for a session and passes initialize on.
+func (s *Stdio) openOwn(ctx context.Context, m *wire.Message) (*http.Response, error) {
+	for {
+		s.mu.Lock()
+		now := time.Now()
+		why, wait := s.starts.refuses(now), s.starts.wait(now)
+		s.mu.Unlock()
+		if why != nil {
+			return nil, s.dead(why, wait)
+		}
+		if s.pause(ctx) != nil {
+			return nil, s.unsent(ctx)
+		}
+		if err := s.makeRoom(ctx); err != nil {
+			return nil, err
+		}
+		x := &session{s: s, id: rand.Text()}
+		c, err := s.spawn(x)
+		if err != nil {
+			return nil, err
+		}
+		x.child = c
+		resp, err := s.initializeOwn(ctx, x, m)
+		if !errors.Is(err, errDiedOpening) {
+			return resp, err
+		}
+	}
+}
+
+// initializeOwn passes initialize on to the session's new child.
+func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message) (*http.Response, error) {
+	c := x.child
+	call, err := c.accept(ctx.Done(), m, x.id)
+	var said message
+	if err == nil {
+		defer call.discard()
+		said, err = call.last(ctx)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil: // nothing is left of it, so that nothing has happened
+		c.stop(errStopped)
+		return nil, s.unsent(ctx)
+	case err != nil:
+		<-c.ended
+		return nil, errDiedOpening
+	}
+	hello, err := readInitResult(said, m.ID)
+	if err != nil && said.spool == nil { // whatever it is, it is the client's to judge
+		c.stop(errStopped)
+		return respond(http.StatusOK, wire.TypeJSON, said.text), nil
+	}
+	if err != nil {
+		c.stop(errStopped)
+		return nil, badResponse(s.name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, alive := s.children[c]; alive && !s.closed {
+		c.ready, s.starts = true, starts{}
+		s.add(x)
+		s.watchIdle(c)
+	}
+	if version := overHTTP(hello.version); version != hello.version {
+		return x.opened(wire.AppendResult(nil, m.ID, hello.withVersion(version))), nil
+	}
+	return x.opened(said.text), nil
+}
+
+// makeRoom ends the child of the session that has been idle longest, and whose client
+// does not listen, when there are as many as there may be.
+func (s *Stdio) makeRoom(ctx context.Context) error {
+	s.mu.Lock()
+	var oldest *child
+	if len(s.children) >= s.most {
+		for at := s.byUse.Back(); at != nil && oldest == nil; at = at.Prev() {
+			if x, _ := at.Value.(*session); x.stream == nil && x.child.retire() {
+				oldest = x.child
+				s.remove(x)
+			}
+		}
+	}
+	full := len(s.children) >= s.most
+	s.mu.Unlock()
+	switch {
+	case !full:
+		return nil
+	case oldest == nil:
+		return s.unavailable(fmt.Sprintf("All %d processes of %s are in use.", s.most, s.name), nil)
+	}
+	oldest.stop(errStopped)
+	select {
+	case <-oldest.ended:
+		return nil
+	case <-ctx.Done():
+		return s.unsent(ctx)
+	}
+}
+
+// listen opens the stream of a session. A new one takes the place of the old.
+func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
+	x, refusal := s.find(id)
+	if refusal != nil {
+		return refusal
+	}
+	b := &mailbox{}
+	b.init()
+	s.mu.Lock()
+	if x != nil {
+		if x.stream != nil {
+			for _, m := range x.stream.drain(io.EOF) {
+				x.keep(m.text)
+			}
+			delete(s.streams, x.stream)
+		}
+		x.stream = b
+		for _, text := range x.unheard() {
+			b.put(text)
+		}
+	}
+	if x == nil || x.child == nil {
+		s.streams[b] = struct{}{}
+	}
+	if s.closed {
+		b.end(io.EOF)
+	}
+	s.mu.Unlock()
+	resp := head(http.StatusOK, wire.TypeEventStream)
+	resp.Header["Cache-Control"] = []string{"no-cache"}
+	resp.Body = newEventBody(ctx, b, func() { s.leave(x, b) })
+	return resp
+}
+
+// leave ends a stream. What its reader has not taken is kept for the next.
+func (s *Stdio) leave(x *session, b *mailbox) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, b)
+	left := b.drain(errClosed)
+	if x == nil || x.stream != b {
+		return
+	}
+	x.stream = nil
+	for _, m := range left {
+		x.keep(m.text)
+	}
+}
+
+func (s *Stdio) endStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for b := range s.streams {
+		b.end(io.EOF)
+	}
+}
+
+// broadcast gives everybody who listens what the shared child has said. A stream
+// whose reader does not keep up is ended, so that it knows.
+func (s *Stdio) broadcast(text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.streams) == 0 {
+		return
+	}
+	text = bytes.Clone(text)
+	for b := range s.streams {
+		if !b.put(text) {
+			b.end(io.EOF)
+			delete(s.streams, b)
+		}
+	}
+}
+
+// hear implements [listener] for a child that is the session's own. A question goes
+// to the answer that its client waits for, where it keeps the call alive; anything
+// else to the stream; each to the other where there is none; and else it waits.
+func (x *session) hear(c *child, kind wire.Kind, id wire.ID, text []byte) {
+	text = bytes.Clone(text)
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	boxes := make([]*mailbox, 0, 2)
+	if x.stream != nil {
+		boxes = append(boxes, x.stream)
+	}
+	if call := c.newestCall(); call != nil {
+		boxes = append(boxes, &call.mailbox)
+	}
+	if kind == wire.Request && len(boxes) > 1 {
+		boxes[0], boxes[1] = boxes[1], boxes[0]
+	}
+	for _, b := range boxes {
+		if b.put(text) {
+			return
+		}
+	}
+	if !x.keep(text) && kind == wire.Request {
+		c.reply(wire.AppendError(nil, id, wire.CodeInternalError, "the client does not listen", nil))
+	}
+}
+
+// keep keeps a message for later, and reports false when there is no room. Stdio.mu
+// is held.
+func (x *session) keep(text []byte) bool {
+	if len(x.backlog) >= backlogMessages || x.bytes+len(text) > backlogBytes {
+		return false
+	}
+	x.backlog, x.bytes = append(x.backlog, text), x.bytes+len(text)
+	return true
+}
+
+// unheard takes what was kept. Stdio.mu is held.
+func (x *session) unheard() [][]byte {
+	kept := x.backlog
+	x.backlog, x.bytes = nil, 0
+	return kept
+}

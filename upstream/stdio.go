@@ -1,0 +1,359 @@
+package upstream
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Stdio is an MCP server of the old era that is a child process and speaks over its
+// stdin and stdout. To its caller it is one over Streamable HTTP (MCP 2025-11-25,
+// basic/transports): it opens sessions, answers with JSON or, when something comes
+// before the answer, with an event stream, and gives streams on which the child
+// speaks of its own accord.
+//
+// A child is started for the first call, and again, with growing pauses, after it
+// has ended by itself. Calls under way are told of its end; calls that it has not
+// read a byte of wait for the next one. A child that closes its output, or for 30 s
+// reads nothing of what there is for it, is ended and started again. What a child
+// and those that it has started leave behind is ended.
+//
+// Stdio is safe for concurrent use. Make one with [NewStdio] and end it with
+// [Stdio.Close].
+type Stdio struct {
+	name     string
+	command  Command
+	log      *slog.Logger
+	patience patience
+	most     int // children there may be
+
+	life context.Context //nolint:containedctx // the life of the children, not of a call
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	starts   starts
+	shared   *child   // the one of all clients, ready; nil: there is none
+	attempt  *attempt // to start it; nil: there is none
+	children map[*child]struct{}
+	sessions map[string]*list.Element
+	byUse    *list.List            // of *session, the one used last in front
+	streams  map[*mailbox]struct{} // on which a shared child is heard
+}
+
+// An attempt is one to start the child that all clients share.
+type attempt struct {
+	done chan struct{}
+	err  error // the command could not even be executed
+}
+
+const (
+	// maxChildren bounds the children where each session has its own.
+	maxChildren = 100
+	// clientIdle is the default of Command.Idle there.
+	clientIdle = 30 * time.Minute
+)
+
+// NewStdio returns the server that command starts, which people call name. What its
+// processes do, and what they write to stderr, goes to log, credentials masked.
+// Nothing is started yet. The error is about the command as it is written, such as
+// one without a path.
+func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
+	if command.Path == "" {
+		return nil, fmt.Errorf("command of server %s: it is empty", name)
+	}
+	if command.Idle < 0 {
+		return nil, fmt.Errorf("command of server %s: idle is negative", name)
+	}
+	if command.Share == ShareClient && command.Idle == 0 {
+		command.Idle = clientIdle
+	}
+	s := &Stdio{
+		name: name, command: command, log: log, patience: defaultPatience, most: maxChildren,
+		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]struct{}{},
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Name returns what people call the server.
+func (s *Stdio) Name() string { return s.name }
+
+// Start checks that the server can be started: with [ShareAll] by doing so and
+// waiting for its answer to initialize, with [ShareClient] by looking for the
+// program. It need not be called. The error is that of [Stdio.Send].
+func (s *Stdio) Start(ctx context.Context) error {
+	if s.command.Share == ShareAll {
+		_, err := s.running(ctx)
+		return err
+	}
+	if _, err := s.command.find(); err != nil {
+		return s.unstartable(err)
+	}
+	return nil
+}
+
+// Close ends the server's processes, and waits until nothing of them is left. Calls
+// under way are told. It takes no more calls then.
+func (s *Stdio) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.children {
+		c.stop(errStopped)
+	}
+	s.mu.Unlock()
+	s.end()
+	s.work.Wait()
+	s.endStreams()
+}
+
+// Send gives the server a message and returns its answer, as Streamable HTTP would:
+// POST sends a message, GET opens a stream, DELETE ends a session. Only the header
+// Mcp-Session-Id is looked at. Closing the body is left to the caller, may happen
+// while it is read, and gives up a call whose answer has not come. So does the end
+// of ctx, which also ends the reading.
+//
+// The error is a [*recourse.Error] of origin gateway: cancelled or timeout when ctx
+// ended; unreachable when the process ended before the answer; unavailable when it
+// cannot be started, with its last lines on stderr as the cause. It states
+// recourse.EffectNone when the process has not been given a byte of the message, and
+// no effect when it may have read it.
+func (s *Stdio) Send(ctx context.Context, method string, header http.Header, body *Body) (*http.Response, error) {
+	id := header.Get(wire.HeaderSession)
+	switch method {
+	case http.MethodPost:
+		return s.post(ctx, id, body)
+	case http.MethodGet:
+		return s.listen(ctx, id), nil
+	case http.MethodDelete:
+		return s.endSession(id), nil
+	default:
+		resp := refuse(http.StatusMethodNotAllowed, "a server takes POST, GET and DELETE")
+		resp.Header["Allow"] = []string{"GET, POST, DELETE"}
+		return resp, nil
+	}
+}
+
+// Ask sends a request whose answer the caller needs for itself, such as initialize
+// or tools/list, and reads it to its end, up to limit bytes. What else the server
+// says meanwhile is dropped. The error is that of [Stdio.Send], or bad_response of
+// origin server.
+func (s *Stdio) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
+	return ask(ctx, s, header, body, id, limit)
+}
+
+// Broken turns an error of Send, or of reading the answer, into the Error that it
+// means.
+func (s *Stdio) Broken(ctx context.Context, err error) *recourse.Error {
+	if e, ok := errors.AsType[*recourse.Error](err); ok && ctx.Err() == nil {
+		return e
+	}
+	return broken(ctx, s.name, err)
+}
+
+// unsent is the failure of a message that was not sent before ctx ended.
+func (s *Stdio) unsent(ctx context.Context) *recourse.Error {
+	return broken(ctx, s.name, context.Cause(ctx)).WithEffect(recourse.EffectNone)
+}
+
+// unavailable is the failure of a message for which there is no process.
+func (s *Stdio) unavailable(message string, cause error) *recourse.Error {
+	return recourse.Unavailable(s.name).WithMessage("%s", message).
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
+}
+
+// unstartable is the failure of a command that cannot be executed.
+func (s *Stdio) unstartable(err error) *recourse.Error {
+	why := "."
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		why = ": its program or working directory does not exist."
+	case errors.Is(err, fs.ErrPermission):
+		why = ": its program may not be executed."
+	}
+	return s.unavailable(s.name+" could not be started"+why, err)
+}
+
+// dead is the failure of a message while processes die at their start.
+func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
+	return s.unavailable(fmt.Sprintf("%s could not be started: its process %s.", s.name, reason(why)), why).WithAfter(wait)
+}
+
+var errShut = errors.New("the server is closed")
+
+// shut is the failure of a message after Close.
+func (s *Stdio) shut() *recourse.Error {
+	return s.unavailable(s.name+" is not served any more.", errShut)
+}
+
+// running returns the child that all clients share, and waits for it to be started.
+func (s *Stdio) running(ctx context.Context) (*child, error) {
+	for {
+		s.mu.Lock()
+		switch now := time.Now(); {
+		case s.closed:
+			s.mu.Unlock()
+			return nil, s.shut()
+		case s.shared != nil:
+			c := s.shared
+			s.mu.Unlock()
+			return c, nil
+		case s.attempt != nil:
+		case s.starts.refuses(now) != nil:
+			e := s.dead(s.starts.last, s.starts.wait(now))
+			s.mu.Unlock()
+			return nil, e
+		default:
+			a := &attempt{done: make(chan struct{})}
+			s.attempt = a
+			s.work.Go(func() { s.try(a) }) //nolint:contextcheck // it is for all callers, and outlives this one
+		}
+		a := s.attempt
+		s.mu.Unlock()
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return nil, s.unsent(ctx)
+		}
+		if a.err != nil {
+			return nil, a.err
+		}
+	}
+}
+
+// try starts and initializes the child that all clients share.
+func (s *Stdio) try(a *attempt) {
+	defer close(a.done)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.attempt = nil
+	}()
+	if s.pause(s.life) != nil {
+		return
+	}
+	c, err := s.spawn(s)
+	if err != nil {
+		a.err = err
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(s.life, s.patience.start, errMute)
+	defer cancel()
+	hello, err := c.initialize(ctx)
+	if err != nil {
+		c.stop(err)
+		<-c.ended
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, alive := s.children[c]; alive && !s.closed {
+		c.ready, c.hello, s.shared = true, hello, c
+		s.watchIdle(c)
+	}
+}
+
+// pause waits until a child may be started.
+func (s *Stdio) pause(ctx context.Context) error {
+	s.mu.Lock()
+	wait := s.starts.wait(time.Now())
+	s.mu.Unlock()
+	if wait == 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// spawn starts a child whose messages home hears.
+func (s *Stdio) spawn(home listener) (*child, error) {
+	c := newChild(s.name, s.log)
+	c.patience, c.home, c.onEnd = s.patience, home, s.childEnded
+	if err := c.start(&s.command); err != nil {
+		s.log.Warn("process could not be started", slog.String("server", s.name), slog.String("cause", printable([]byte(err.Error()))))
+		return nil, s.unstartable(err)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		c.stop(errStopped)
+		c.run()
+		return nil, s.shut()
+	}
+	s.children[c] = struct{}{}
+	s.work.Go(c.run)
+	s.mu.Unlock()
+	return c, nil
+}
+
+// childEnded is called when nothing of a child is left.
+func (s *Stdio) childEnded(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.children, c)
+	if s.shared == c {
+		s.shared = nil
+	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	own, isOwn := c.home.(*session)
+	if isOwn {
+		s.remove(own)
+	}
+	// The next child of a client is that client's, and waits for nobody's crash.
+	if counts := !isOwn || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
+		now := time.Now()
+		s.starts.died(now, now.Sub(c.started), c.ready, c.last.cause(c.verdict))
+	}
+}
+
+// watchIdle stops the child when it has been idle for long enough. s.mu is held.
+func (s *Stdio) watchIdle(c *child) {
+	if s.command.Idle == 0 {
+		return
+	}
+	c.timer = time.AfterFunc(s.command.Idle, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		own, isOwn := c.home.(*session)
+		left := s.command.Idle - c.idle()
+		switch {
+		case isOwn && own.stream != nil:
+			c.timer.Reset(s.command.Idle)
+		case left > 0:
+			c.timer.Reset(left)
+		case c.retire():
+			if isOwn {
+				s.remove(own)
+			}
+			c.stop(errStopped)
+		}
+	})
+}
+
+// hear implements [listener] for the child that all clients share.
+func (s *Stdio) hear(c *child, kind wire.Kind, id wire.ID, text []byte) {
+	if kind == wire.Request {
+		c.reply(wire.AppendError(nil, id, wire.CodeMethodNotFound, "no client capabilities were declared", nil))
+		return
+	}
+	s.broadcast(text)
+}
