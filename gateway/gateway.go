@@ -30,6 +30,9 @@ type Gateway struct {
 	streams context.Context //nolint:containedctx // the life of the streams that have no end of their own
 	drain   context.CancelFunc
 	work    sync.WaitGroup // background work
+
+	mu     sync.Mutex
+	closed bool
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -91,6 +94,9 @@ func (g *Gateway) Drain() { g.drain() }
 // Close ends everything that the gateway still does and waits for the end.
 func (g *Gateway) Close() {
 	g.end()
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
 	g.work.Wait()
 	for _, s := range g.servers {
 		s.up.Close()
@@ -114,11 +120,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// background runs f as work that Close waits for. f ends when its context does.
+// background runs f as work that Close waits for. f ends when its context does: at once
+// where the gateway has been closed, so that only those wait who have asked for it.
 func (g *Gateway) background(timeout time.Duration, f func(ctx context.Context)) {
-	g.work.Go(func() {
+	run := func() {
 		ctx, cancel := context.WithTimeout(g.life, timeout)
 		defer cancel()
 		f(ctx)
-	})
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		go run()
+		return
+	}
+	g.work.Go(run)
 }

@@ -69,17 +69,17 @@ func TestProgressAndTimeouts(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			client := start(t, srv.URL(), "timeout: 500ms", "max_timeout: 1200ms").client(t, era)
+			client := start(t, srv.URL(), "timeout: 1s", "max_timeout: 2500ms").client(t, era)
 			most := patience(t)
-			if a := progressing(t, client, 5, 200); !succeeded(a) || a.Took < time.Second || len(a.Events) != 6 {
+			if a := progressing(t, client, 4, 350); !succeeded(a) || a.Took < time.Second || len(a.Events) != 5 {
 				t.Errorf("after %v: %s", a.Took, a.Body)
 			}
-			a := progressing(t, client, 100, 200)
-			wantTimeout(t, a, 1200*time.Millisecond, most())
-			if len(a.Events) != 6 {
-				t.Errorf("%d events, want five of progress and the timeout", len(a.Events))
+			a := progressing(t, client, 100, 350)
+			wantTimeout(t, a, 2500*time.Millisecond, most())
+			if len(a.Events) < 3 {
+				t.Errorf("%d events, want a few of progress and the timeout", len(a.Events))
 			}
-			wantTimeout(t, progressing(t, client, 2, 5000), 500*time.Millisecond, most())
+			wantTimeout(t, progressing(t, client, 2, 5000), time.Second, most())
 		})
 	}
 }

@@ -440,12 +440,12 @@ func TestListFails(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			srv.Always("tools/list", fault)
-			f := start(t, srv.URL())
+			f := start(t, srv.URL(), "timeout: 4s")
 			client := f.client(t, testkit.NewEra)
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
-					if a, err := client.Call(t.Context(), testkit.Echo, `{"message":7}`); err != nil || !succeeded(a) || a.Took > deadline {
+					if a, err := client.Call(t.Context(), testkit.Echo, `{"message":7}`); err != nil || !succeeded(a) {
 						t.Errorf("%v %+v", err, a)
 					}
 				})
