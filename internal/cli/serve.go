@@ -63,6 +63,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		cfg.Log = c.Log
 	}
 	log := newLogger(env.Stderr, cfg.Log)
+	slog.SetDefault(log) // what net/http has to say of odd servers stands in the log, too
 	if _, chosen := env.LookupEnv("GOGC"); !chosen {
 		debug.SetGCPercent(garbagePercent)
 	}
