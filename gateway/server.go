@@ -1,15 +1,20 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 	"github.com/recoursehq/recourse/upstream"
 )
@@ -21,13 +26,36 @@ type server struct {
 
 	contract *contract.Contract
 	reader   contract.Reader
-	up       *upstream.HTTP
+	up       transport
 	redact   redact.Mode
 	forward  []string // canonical names of the client's headers that go on
 	sessions sessions
 	tools    toolLists
 	budget   retry.Budget
 	policy   retry.Policy
+}
+
+// A transport carries messages to a server and brings its answers back, whichever
+// way it is reached.
+type transport interface {
+	Send(ctx context.Context, method string, header http.Header, body *upstream.Body) (*http.Response, error)
+	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
+	Broken(ctx context.Context, err error) *recourse.Error
+	Close()
+}
+
+func newTransport(entry *config.Server, log *slog.Logger) (transport, error) {
+	if entry.URL != "" {
+		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers)
+	}
+	command := upstream.Command{
+		Path: entry.Command[0], Args: entry.Command[1:], Env: upstream.Environ(os.LookupEnv, entry.Env),
+		Dir: entry.Cwd, Idle: entry.Idle,
+	}
+	if entry.Share == config.ShareClient {
+		command.Share = upstream.ShareClient
+	}
+	return upstream.NewStdio(entry.Title, command, log.With(slog.String("server", entry.Name)))
 }
 
 // attempts bounds what one call costs the server; the contract's own rule is for
@@ -53,7 +81,7 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set) (*server, er
 		}
 	}
 	var err error
-	if s.up, err = upstream.NewHTTP(entry.Title, entry.URL, entry.Headers); err != nil {
+	if s.up, err = newTransport(entry, g.log); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	if s.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
@@ -77,7 +105,7 @@ func (s *server) observes() bool { return s.Mode == config.ModeObserve }
 // the server's entry, is no secret to the caller.
 func (x *exchange) masker() *redact.Masker {
 	if x.mask == nil {
-		x.mask = redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL)
+		x.mask = redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL, strings.Join(x.s.Command, "\n"), x.s.Cwd)
 	}
 	return x.mask
 }

@@ -33,7 +33,12 @@ type Server struct {
 	// Name is the key in the file.
 	Name string
 
-	URL              string               `yaml:"url,required" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https."`
+	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has either this or 'command'."`
+	Command          []string             `yaml:"command" default:"(none)" doc:"Program and arguments of a server that speaks MCP on standard input and output. The gateway starts it with the first call, and again after a crash. A name is looked up in PATH, a relative path in 'cwd'."`
+	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and what stands here, and nothing else."`
+	Cwd              string               `yaml:"cwd" default:"(the gateway's)" doc:"Folder in which the program is started."`
+	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program: with 'all', every client talks to one, which is told that no client can be asked anything; with 'client', each session has its own."`
+	Idle             time.Duration        `yaml:"idle" default:"(never; 30m with share: client)" doc:"The program is stopped after this time without a call, and started again with the next."`
 	Title            string               `yaml:"title" default:"(its name)" doc:"What people call the server, for hints and pages."`
 	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path of the gateway at which clients reach the server."`
 	Contract         string               `yaml:"contract" default:"recourse" doc:"Contract in which failures reach the client: a built-in one or one of 'contracts'."`
@@ -45,7 +50,7 @@ type Server struct {
 	Forward          []string             `yaml:"forward" default:"(none)" doc:"Headers of the client's request that are passed on to the server. With 'authorization' among them, a 401 or 403 of the server goes back to the client as it is; without, it means that the gateway's own credentials were refused."`
 	TrustAnnotations bool                 `yaml:"trust_annotations" default:"false" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when it is decided whether a call may be repeated."`
 	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether a Recourse error record from the server is believed on who failed and on whether anything was changed. For servers of your own."`
-	Redact           Redact               `yaml:"redact" default:"all" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames and private addresses, too), or nothing."`
+	Redact           Redact               `yaml:"redact" default:"(all for url, secrets for command)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames and private addresses, too), or nothing."`
 	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known of single tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any one. A name goes before patterns, the longest pattern that matches before others; only one of them applies."`
 
 	exact    map[string]Tool
@@ -85,6 +90,15 @@ type Mode string
 const (
 	ModeEnforce Mode = "enforce"
 	ModeObserve Mode = "observe"
+)
+
+// Share says who shares a program.
+type Share string
+
+// Who shares a program.
+const (
+	ShareAll    Share = "all"
+	ShareClient Share = "client"
 )
 
 // Redact says what is masked in failures on their way to the client.

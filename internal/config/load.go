@@ -75,6 +75,12 @@ func (s *Server) complete() {
 	if s.Title == "" {
 		s.Title = s.Name
 	}
+	if s.Redact == "" {
+		s.Redact = RedactAll
+		if len(s.Command) > 0 {
+			s.Redact = RedactSecrets
+		}
+	}
 	for _, rule := range s.Tools {
 		if verify := rule.Value.Verify; verify != nil {
 			for param, value := range verify.With {

@@ -101,9 +101,7 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	if !serverName.MatchString(s.Name) {
 		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this cannot be the name of a server")
 	}
-	if urlNode := node.Get("url"); urlNode != nil {
-		v.url(urlNode, "url", s.URL)
-	}
+	v.transport(s, node, at)
 	v.path(s, node)
 	v.contract(node, "contract", s.Contract)
 	if node.Get("reads") != nil {
@@ -114,6 +112,35 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {
 		v.tool(s, rule, tools.Get(rule.Key))
+	}
+}
+
+// transport checks how the server is reached: over HTTP or as a program.
+func (v *validator) transport(s *Server, node *strictyaml.Node, at strictyaml.Pos) {
+	urlNode, command := node.Get("url"), node.Get("command")
+	switch {
+	case urlNode == nil && command == nil:
+		v.doc.Reportf(at, "add `url: https://example.com/mcp` or `command: [npx, -y, PACKAGE]`", "the server has neither `url` nor `command`")
+		return
+	case urlNode != nil && command != nil:
+		v.doc.Reportf(node.Key("command"), "remove one of them", "the server has both `url` and `command`")
+	}
+	foreign, of, other := []string{"env", "cwd", "share", "idle"}, "command", "url"
+	if urlNode != nil {
+		v.url(urlNode, "url", s.URL)
+	} else {
+		foreign, of, other = []string{"headers", "forward"}, "url", "command"
+		if len(s.Command) == 0 || s.Command[0] == "" {
+			v.doc.Reportf(command.Pos(), "write it as `[npx, -y, PACKAGE]`", "`command` names no program")
+		}
+	}
+	for _, key := range foreign {
+		if node.Get(key) != nil {
+			v.doc.Reportf(node.Key(key), "remove it", "`%s` belongs to a server with `%s`, and this one has `%s`", key, of, other)
+		}
+	}
+	if idle := node.Get("idle"); idle != nil {
+		v.positiveDuration(idle, "idle", s.Idle)
 	}
 }
 

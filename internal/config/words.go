@@ -17,10 +17,12 @@ var (
 	_ enum = (*LogFormat)(nil)
 	_ enum = (*Mode)(nil)
 	_ enum = (*Redact)(nil)
+	_ enum = (*Share)(nil)
 )
 
 func (LogFormat) words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
 func (Mode) words() []string      { return []string{string(ModeEnforce), string(ModeObserve)} }
+func (Share) words() []string     { return []string{string(ShareAll), string(ShareClient)} }
 func (Redact) words() []string {
 	return []string{string(RedactAll), string(RedactSecrets), string(RedactOff)}
 }
@@ -33,6 +35,9 @@ func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.wor
 
 // UnmarshalYAML reads off, secrets or all.
 func (r *Redact) UnmarshalYAML(n *strictyaml.Node) error { return word(n, r, r.words()) }
+
+// UnmarshalYAML reads all or client.
+func (s *Share) UnmarshalYAML(n *strictyaml.Node) error { return word(n, s, s.words()) }
 
 func word[T ~string](n *strictyaml.Node, target *T, words []string) error {
 	if n.Kind() == strictyaml.KindString && slices.Contains(words, n.Text()) {
