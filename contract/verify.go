@@ -1,11 +1,11 @@
 package contract
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/secret"
 )
 
 // A verifyRule makes the call that settles whether a tool's call took effect.
@@ -47,7 +47,7 @@ func (c *Contract) verifyFor(call *Call) *recourse.Verify {
 	for _, a := range rule.args {
 		value := a.value
 		if a.pointer != "" {
-			if value = lookup(call.Arguments, a.pointer); value == nil {
+			if value = Argument(call.Arguments, a.pointer); value == nil {
 				continue
 			}
 		}
@@ -56,29 +56,16 @@ func (c *Contract) verifyFor(call *Call) *recourse.Verify {
 	return &v
 }
 
-// lookup returns the value at a JSON Pointer, or nil.
-func lookup(raw json.Value, pointer string) json.Value {
-	value := raw
-	for token := range json.Pointer(pointer).Tokens() {
-		switch {
-		case len(value) == 0:
-			return nil
-		case value[0] == '{':
-			var object map[string]json.Value
-			if json.UnmarshalLenient(value, &object) != nil {
-				return nil
-			}
-			value = object[token]
-		case value[0] == '[':
-			var list []json.Value
-			i, err := strconv.Atoi(token)
-			if err != nil || json.UnmarshalLenient(value, &list) != nil || i < 0 || i >= len(list) {
-				return nil
-			}
-			value = list[i]
-		default:
-			return nil
-		}
+// maxArgument bounds the values of a call's arguments that are shown, in bytes.
+const maxArgument = 128
+
+// Argument returns the value at a JSON Pointer into a call's arguments, to be shown
+// in the call that verifies it; nil where there is none, where it is a secret by its
+// name, or where it is longer than 128 bytes: a part of it would be another value.
+func Argument(arguments json.Value, pointer string) json.Value {
+	value := json.Lookup(arguments, json.Pointer(pointer))
+	if len(value) > maxArgument || secret.Name(json.Pointer(pointer).LastToken()) {
+		return nil
 	}
 	return value
 }

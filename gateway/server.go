@@ -55,7 +55,7 @@ func newTransport(entry *config.Server, log *slog.Logger) (transport, error) {
 	if entry.Share == config.ShareClient {
 		command.Share = upstream.ShareClient
 	}
-	return upstream.NewStdio(entry.Title, command, log.With(slog.String("server", entry.Name)))
+	return upstream.NewStdio(entry.Title, command, log)
 }
 
 // attempts bounds what one call costs the server; the contract's own rule is for

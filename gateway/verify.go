@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -14,7 +15,7 @@ import (
 func verifyOf(rule *config.Verify, arguments json.Value) *recourse.Verify {
 	v := &recourse.Verify{Tool: rule.Call, LookAt: rule.Look}
 	for _, name := range slices.Sorted(maps.Keys(rule.Args)) {
-		if value := json.Lookup(arguments, json.Pointer(rule.Args[name])); value != nil {
+		if value := contract.Argument(arguments, rule.Args[name]); value != nil {
 			v.Args = v.Args.With(name, value)
 		}
 	}
