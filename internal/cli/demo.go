@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/demo"
@@ -25,5 +26,6 @@ Example:
 
 // Run shows the demo until ctx ends.
 func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
-	return demo.Run(ctx, env.Stdout, newLogger(env.Stderr, config.LogText), c.Listen, c.Once)
+	level := new(slog.LevelVar)
+	return demo.Run(ctx, env.Stdout, newLogger(env.Stderr, config.LogText, level), level, c.Listen, c.Once)
 }

@@ -13,11 +13,11 @@ import (
 
 // newLogger returns the log in that form; auto is text on a terminal and JSON
 // otherwise.
-func newLogger(w io.Writer, format config.LogFormat) *slog.Logger {
+func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
 	if format == config.LogText || format == config.LogAuto && isTerminal(w) {
-		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: shortTime}))
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}))
 	}
-	return slog.New(slog.NewJSONHandler(w, nil))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 func isTerminal(w io.Writer) bool {

@@ -62,7 +62,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	if c.Log != "" {
 		cfg.Log = c.Log
 	}
-	log := newLogger(env.Stderr, cfg.Log)
+	log := newLogger(env.Stderr, cfg.Log, slog.LevelInfo)
 	slog.SetDefault(log) // what net/http has to say of odd servers stands in the log, too
 	if _, chosen := env.LookupEnv("GOGC"); !chosen {
 		debug.SetGCPercent(garbagePercent)

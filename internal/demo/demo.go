@@ -55,8 +55,11 @@ const patience = 5 * time.Second
 
 // Run starts the server and the gateway, makes the calls, prints what an agent
 // sees, and keeps serving until ctx ends; with once it stops after the calls. listen
-// overrides the address of the gateway.
-func Run(ctx context.Context, w io.Writer, log *slog.Logger, listen string, once bool) error {
+// overrides the address of the gateway. The log begins when the calls are over, so
+// that it does not come between them: level is that of log's handler.
+func Run(ctx context.Context, w io.Writer, log *slog.Logger, level *slog.LevelVar, listen string, once bool) error {
+	const nothing = slog.LevelError + 1
+	level.Set(nothing)
 	f := newFarm()
 	defer f.close()
 	farmURL, stopFarm, err := serveFarm(ctx, f)
@@ -95,6 +98,7 @@ func Run(ctx context.Context, w io.Writer, log *slog.Logger, listen string, once
 		return errors.Join(err, <-served)
 	}
 	instructions(w, ln.Addr().String())
+	level.Set(slog.LevelInfo)
 	return <-served
 }
 

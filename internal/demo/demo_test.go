@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := demo.Run(context.Background(), &out, slog.New(slog.DiscardHandler), "127.0.0.1:0", true); err != nil {
+	if err := demo.Run(context.Background(), &out, slog.New(slog.DiscardHandler), new(slog.LevelVar), "127.0.0.1:0", true); err != nil {
 		t.Fatal(err)
 	}
 	rest := out.String()
