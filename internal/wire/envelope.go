@@ -223,7 +223,7 @@ func refuse(body []byte, err error) error {
 	if bad.Problem == Unexpected && bad.Offset < len(body) {
 		e.Message = fmt.Sprintf("the message is not JSON: unexpected character %q at byte %d", body[bad.Offset], bad.Offset)
 	}
-	if e.Pointer != "" {
+	if e.Pointer != "" && bad.Problem != TooDeep { // a pointer of 128 levels tells nobody anything
 		e.Message += ", in " + e.Pointer
 	}
 	return e

@@ -152,8 +152,8 @@ func TestParseRefuses(t *testing.T) {
 		{"a member twice, the escape first", call(`[{"\u0061":1,"a":2}]`), invalid, "the member /params/arguments/0/a stands twice in its object, the second time at byte 92", "/params/arguments/0/a", ""},
 		{"two ids", `{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}`, invalid, "the member /id stands twice in its object, the second time at byte 24", "/id", ""},
 		{"a member twice in what is not JSON", `{"a":1,"a":2`, malformed, "the message is not JSON: end of the text before the end of its value at byte 12, in /a", "/a", ""},
-		{"129 levels", call(strings.Repeat("[", 127) + strings.Repeat("]", 127)), invalid, "the message has more than 128 levels of nesting at byte 205, in /params/arguments" + strings.Repeat("/0", 119) + "/...", "", ""},
-		{"a million levels", strings.Repeat("[", 1e6), invalid, "the message has more than 128 levels of nesting at byte 128, in " + strings.Repeat("/0", 128), strings.Repeat("/0", 128), ""},
+		{"129 levels", call(strings.Repeat("[", 127) + strings.Repeat("]", 127)), invalid, "the message has more than 128 levels of nesting at byte 205", "/params/arguments" + strings.Repeat("/0", 119) + "/...", ""},
+		{"a million levels", strings.Repeat("[", 1e6), invalid, "the message has more than 128 levels of nesting at byte 128", strings.Repeat("/0", 128), ""},
 
 		{"id null", `{"jsonrpc":"2.0","id":null,"method":"m"}`, invalid, "the id is null; it must be a string or an integer, at byte 22", "/id", ""},
 		{"id fractional", `{"jsonrpc":"2.0","id":1.5,"method":"m"}`, invalid, "the id is a number with a fraction or an exponent; it must be a string or an integer, at byte 22", "/id", ""},
@@ -180,9 +180,6 @@ func TestParseRefuses(t *testing.T) {
 		if !ok {
 			t.Errorf("%s: error %v", tt.name, err)
 			continue
-		}
-		if tt.pointer == "" && strings.HasSuffix(tt.message, "/...") {
-			_, tt.pointer, _ = strings.Cut(tt.message, ", in ")
 		}
 		want := wire.Error{Code: tt.code, Message: tt.message, Pointer: tt.pointer, Offset: got.Offset}
 		if diff := cmp.Diff(want, *got); diff != "" {
