@@ -11,7 +11,7 @@ import (
 
 // echoed is a call of about 1 KB whose answer is as large.
 func echoed() string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, strings.Repeat("a", 900))
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":%q}}}`, strings.Repeat("a", 900))
 }
 
 // BenchmarkChild is the child on its own, one call at a time.

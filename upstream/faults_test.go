@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/upstream"
 )
@@ -117,7 +117,7 @@ func TestChildThatDiesAtItsStart(t *testing.T) {
 
 func TestCallsWaitForTheNextChild(t *testing.T) {
 	t.Parallel()
-	s := serve(t, command("die-once", "starts="+filepath.Join(t.TempDir(), "starts")))
+	s := serve(t, command("die-once", "dir="+t.TempDir()))
 	if text := s.mustCall("echo", 0); text != "" || len(pids(s.log)) != 2 {
 		t.Errorf("%q after %d processes", text, len(pids(s.log)))
 	}
@@ -224,7 +224,7 @@ func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		s.mustCall("echo", 0)
-		if first := pids(s.log)[0]; alive(first) {
+		if first := pids(s.log)[0]; testkit.GroupAlive(first) {
 			t.Error("the new child was started while the old one's were alive")
 		}
 	})
@@ -330,7 +330,7 @@ func TestSlowReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := s.post(progressing("progress", 10_000))
+	stream, err := s.post(progressing("count", 10_000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestCallsThatDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	s.SetPatience(0, 0, 100*time.Millisecond)
-	tools := []string{"echo", "garbage", "twice", "never", "progress", "large", "echo", "large-id-last", "wrong-id", "sleep", "large-broken"}
+	tools := []string{"echo", "garbage", "twice", "never", "count", "large", "echo", "large-id-last", "wrong-id", "sleep", "large-broken"}
 	var wg sync.WaitGroup
 	for caller := range 8 {
 		wg.Go(func() {
@@ -362,8 +362,8 @@ func TestCallsThatDisturbEachOther(t *testing.T) {
 				if caller == 0 && i%10 == 9 { // seldom: the pauses between children grow
 					tool = "half"
 				}
-				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"n":1100000,"text":%s}}}`, id, tool, id)
-				if tool == "progress" || tool == "sleep" {
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"n":1100000,"message":%s}}}`, id, tool, id)
+				if tool == "count" || tool == "sleep" {
 					body = strings.Replace(body, "1100000", "5", 1)
 				}
 				disturb(t, s, body, id)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/upstream"
 )
@@ -23,8 +24,8 @@ func TestEachSessionHasItsChild(t *testing.T) {
 	s := serve(t, own())
 	x, hello := s.open(wire.Version20251125)
 	y, _ := s.open(wire.Version20251125)
-	want := `{"jsonrpc":"2.0","id":"open","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
-		`"serverInfo":{"name":"p","version":"1"},"instructions":"{\"roots\":{}}"}}`
+	want := `{"jsonrpc":"2.0","id":"open","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},` +
+		`"serverInfo":{"name":"testkit","version":"1.0.0"},"instructions":"{\"roots\":{}}"}}`
 	if diff := cmp.Diff(want, hello); diff != "" {
 		t.Errorf("initialize (-want +got):\n%s", diff)
 	}
@@ -41,7 +42,7 @@ func TestEachSessionHasItsChild(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusNoContent {
 		t.Errorf("DELETE: %v, %v", resp, err)
 	}
-	eventually(t, "its process ends", func() bool { return !alive(pids(s.log)[0]) })
+	eventually(t, "its process ends", func() bool { return !testkit.GroupAlive(pids(s.log)[0]) })
 	if resp, err = x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("after DELETE: %v, %v", resp, err)
 	}
@@ -61,7 +62,7 @@ func TestQuestionsReachTheirClient(t *testing.T) {
 	}
 	x.mustPost(`{"jsonrpc":"2.0","id":"early","result":{"roots":[]}}`)
 	x.mustCall("echo", 0) // by then it has been read
-	resp, err := x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"text":"sampling/createMessage"}}}`)
+	resp, err := x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"question","arguments":{"text":"sampling/createMessage"}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestIdleSessionEnds(t *testing.T) {
 	x, _ := s.open(wire.Version20251125)
 	y, _ := s.open(wire.Version20251125)
 	y.listen()
-	eventually(t, "it ends", func() bool { return !alive(pids(s.log)[0]) })
+	eventually(t, "it ends", func() bool { return !testkit.GroupAlive(pids(s.log)[0]) })
 	if resp, err := x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("after it was idle: %v, %v", resp, err)
 	}

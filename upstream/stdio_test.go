@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/upstream"
 )
@@ -24,12 +25,12 @@ func TestChildIsAnsweredForAsAServerOverHTTP(t *testing.T) {
 		status            int
 	}{
 		"a string id": {
-			body:   `{"jsonrpc":"2.0","id":"a\u002d1","method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}`,
+			body:   `{"jsonrpc":"2.0","id":"a\u002d1","method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}`,
 			status: 200, media: wire.TypeJSON,
 			want: `{"jsonrpc":"2.0","id":"a\u002d1","result":{"content":[{"type":"text","text":"hi"}]}}`,
 		},
 		"on many lines": {
-			body:   "{\r\n \"jsonrpc\":\"2.0\",\n \"id\":7,\n \"method\":\"tools/call\",\n\"params\":{\"name\":\"echo\",\"arguments\":{\"text\":\"hi\"}}\n}\n",
+			body:   "{\r\n \"jsonrpc\":\"2.0\",\n \"id\":7,\n \"method\":\"tools/call\",\n\"params\":{\"name\":\"echo\",\"arguments\":{\"message\":\"hi\"}}\n}\n",
 			status: 200, media: wire.TypeJSON,
 			want: `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hi"}]}}`,
 		},
@@ -39,7 +40,7 @@ func TestChildIsAnsweredForAsAServerOverHTTP(t *testing.T) {
 			want: `{"jsonrpc":"2.0","id":9007199254740993,"error":{"code":-32601,"message":"unknown method"}}`,
 		},
 		"progress in front of the answer": {
-			body:   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"n":2},"_meta":{"progressToken":"p-1"}}}`,
+			body:   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"n":2},"_meta":{"progressToken":"p-1"}}}`,
 			status: 200, media: wire.TypeEventStream,
 			want: `event: message
 data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p-1","progress":0}}
@@ -205,8 +206,8 @@ func TestSessionsOfASharedChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, hello := s.open(wire.Version20250618)
-	want := `{"jsonrpc":"2.0","id":"open","result":{"capabilities":{"tools":{}},"instructions":"{}",` +
-		`"protocolVersion":"2025-06-18","serverInfo":{"name":"p","version":"1"}}}`
+	want := `{"jsonrpc":"2.0","id":"open","result":{"capabilities":{"tools":{"listChanged":true}},"instructions":"{}",` +
+		`"protocolVersion":"2025-06-18","serverInfo":{"name":"testkit","version":"1.0.0"}}}`
 	if diff := cmp.Diff(want, hello); diff != "" {
 		t.Errorf("initialize (-want +got):\n%s", diff)
 	}
@@ -253,7 +254,7 @@ func TestASharedChildMayNotAsk(t *testing.T) {
 		"roots/list": `{"code":-32601,"message":"no client capabilities were declared"}`,
 		"ping":       `{}`,
 	} {
-		resp, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"text":"` + method + `"}}}`)
+		resp, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"question","arguments":{"text":"` + method + `"}}}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,9 +315,9 @@ func TestEnvironmentOfTheChild(t *testing.T) {
 		value, ok := map[string]string{"PATH": "/bin", "HOME": "/home/ada", "SECRET": "x"}[name]
 		return value, ok
 	}
-	c.Env = upstream.Environ(lookup, map[string]string{isProgram: "1", "GORACE": "atexit_sleep_ms=0", "TOKEN": "t", "HOME": "/srv"})
+	c.Env = upstream.Environ(lookup, map[string]string{testkit.ChildVariable: "1", "GORACE": "atexit_sleep_ms=0", "TOKEN": "t", "HOME": "/srv"})
 	s := serve(t, c)
-	want := noLinger + "\nHOME=/srv\nPATH=/bin\nTOKEN=t\n" + isProgram + "=1"
+	want := noLinger + "\nHOME=/srv\nPATH=/bin\n" + testkit.ChildVariable + "=1\nTOKEN=t"
 	if diff := cmp.Diff(want, s.mustCall("environ", 0)); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}

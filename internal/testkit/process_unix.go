@@ -4,6 +4,8 @@ package testkit
 
 import (
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -13,4 +15,19 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 // endGroup ends the program and what it has started.
 func endGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended already
+}
+
+// GroupAlive reports whether a process of the group is left that has not ended.
+func GroupAlive(group int) bool {
+	out, err := exec.Command("ps", "-A", "-o", "pgid=", "-o", "stat=").Output()
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) == 2 && fields[0] == strconv.Itoa(group) && !strings.HasPrefix(fields[1], "Z") {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,201 @@
+package testkit
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ChildVariable is the environment variable that makes a test binary a [Child]: its TestMain begins with
+//
+//	if os.Getenv(testkit.ChildVariable) != "" {
+//		os.Exit(testkit.Child(os.Args[1:]))
+//	}
+const ChildVariable = "TESTKIT_CHILD"
+
+// lifetime is how long a process that does not want to end lives. It is longer than any test waits.
+const lifetime = time.Minute
+
+// Child is an MCP server of the old era on stdin and stdout that fails on request; it returns the exit code. It has the
+// tools of [Server], others that tell a test what the child sees, and faults, which befall a call that names one as its
+// tool, or whose tool its [Program] has one for. What it does at its start the arguments say:
+//
+//	dir=PATH        the folder of its Program
+//	version=TEXT    the protocol version that it answers, whatever it is asked for
+//	die             it ends before it has read anything
+//	die-once        the first of its Program's processes does
+//	mute            it reads, and never answers anything
+//	refuse          it answers initialize with an error
+//	ask-early       it asks its client something before it answers initialize
+//	stubborn        it ends neither with its stdin nor by SIGTERM
+//	grandchild      it starts a process like that, which has its stdout
+func Child(args []string) int {
+	c := &child{args: args, out: os.Stdout, waiting: map[string]chan json.RawMessage{}}
+	c.dir = c.value("dir=")
+	first := c.note(startsFile, strconv.Itoa(os.Getpid()))
+	switch {
+	case c.is("linger"): // the grandchild
+		signal.Ignore(syscall.SIGTERM)
+		time.Sleep(lifetime)
+		return 0
+	case c.is("die"), c.is("die-once") && first, c.scripted(everyStart) == "die":
+		fmt.Fprintln(os.Stderr, "cannot open the store")
+		fmt.Fprintln(os.Stderr, "api_key=sk-live-51H8abcdefghijklmnop")
+		return 3
+	case c.is("mute"):
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return 0
+	case c.is("stubborn"):
+		signal.Ignore(syscall.SIGTERM)
+	case c.is("grandchild"):
+		c.grandchild()
+	}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			if c.is("stubborn") {
+				time.Sleep(lifetime)
+			}
+			return 0
+		}
+		var m message
+		if json.Unmarshal(line, &m) != nil {
+			fmt.Fprintf(os.Stderr, "not a message: %q\n", line)
+			continue
+		}
+		if !c.handle(m) {
+			return 1
+		}
+	}
+}
+
+// A child is the process of [Child].
+type child struct {
+	args []string
+	dir  string // of its Program; empty: it has none
+
+	mu        sync.Mutex
+	out       io.Writer
+	cancelled []string                        // ids of calls
+	waiting   map[string]chan json.RawMessage // for what was asked, by id
+	asked     int
+}
+
+func (c *child) is(arg string) bool { return slices.Contains(c.args, arg) }
+
+// value returns what stands behind the prefix in an argument.
+func (c *child) value(prefix string) string {
+	for _, arg := range c.args {
+		if value, ok := strings.CutPrefix(arg, prefix); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// grandchild starts a process that outlives this one, with its stdout.
+func (c *child) grandchild() {
+	cmd := exec.Command(os.Args[0], "linger")
+	cmd.Env, cmd.Stdout = os.Environ(), os.Stdout
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+func (c *child) write(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = io.WriteString(c.out, line+"\n") // whoever started it may have gone
+}
+
+func (c *child) result(id json.RawMessage, result string) { c.write(envelope(id, `"result":`+result)) }
+
+func (c *child) text(id json.RawMessage, text string) { c.result(id, TextResult(text)) }
+
+// handle deals with a message. It reports false when the process ends.
+func (c *child) handle(m message) bool {
+	switch m.Method {
+	case methodInitialize:
+		c.initialize(m)
+	case "":
+		c.answered(m)
+	case notifyCancelled:
+		c.mu.Lock()
+		c.cancelled = append(c.cancelled, string(member(m.Params, "requestId")))
+		c.mu.Unlock()
+	case methodListTools:
+		c.result(m.ID, object("tools", definitions(childTools())))
+	case methodCallTool:
+		return c.call(m)
+	case methodPing:
+		c.result(m.ID, "{}")
+	case "roots/changed":
+		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`)
+	default:
+		if m.ID != nil {
+			c.write(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "unknown method", "")))
+		}
+	}
+	return true
+}
+
+func (c *child) initialize(m message) {
+	if c.is("refuse") {
+		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "not today", "")))
+		return
+	}
+	if c.is("ask-early") {
+		c.write(`{"jsonrpc":"2.0","id":"early","method":"roots/list"}`)
+	}
+	version := member(m.Params, "protocolVersion")
+	if forced := c.value("version="); forced != "" {
+		version = json.RawMessage(quote(forced))
+	}
+	c.result(m.ID, object(
+		"protocolVersion", version,
+		"capabilities", json.RawMessage(capabilities),
+		"serverInfo", json.RawMessage(serverInfo),
+		"instructions", string(member(m.Params, "capabilities")), // so that a test sees what it was told
+	))
+}
+
+// ask asks the client, and returns where its answer will come.
+func (c *child) ask(method, params string) <-chan json.RawMessage {
+	c.mu.Lock()
+	c.asked++
+	id := quote(fmt.Sprintf("q%d", c.asked))
+	answer := make(chan json.RawMessage, 1)
+	c.waiting[id] = answer
+	c.mu.Unlock()
+	question := `{"jsonrpc":"2.0","id":` + id + `,"method":` + quote(method)
+	if params != "" {
+		question += `,"params":` + params
+	}
+	c.write(question + "}")
+	return answer
+}
+
+// answered hands an answer of the client to who waits for it.
+func (c *child) answered(m message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer := m.Result
+	if m.Error != nil {
+		answer = m.Error
+	}
+	if waiting := c.waiting[string(m.ID)]; waiting != nil {
+		delete(c.waiting, string(m.ID))
+		waiting <- answer
+	}
+}

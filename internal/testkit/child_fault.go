@@ -1,0 +1,136 @@
+package testkit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// exitBefore is the fault that happens before the tool has run.
+const exitBefore = "exit-before"
+
+// childFault are the faults of a [Child]. They report false when the process ends.
+var childFault = map[string]func(c *childCall) bool{
+	exitBefore: func(*childCall) bool { return false },
+	"exit": func(*childCall) bool {
+		fmt.Fprintln(os.Stderr, "out of luck")
+		return false
+	},
+	"answer-and-exit": func(c *childCall) bool {
+		c.say("last words")
+		return false
+	},
+	"half": func(c *childCall) bool {
+		_, _ = io.WriteString(c.out, `{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"te`)
+		return false
+	},
+	"never": stay(func(*childCall) {}),
+	"progress-forever": stay(func(c *childCall) {
+		c.progressed("progress", 1)
+	}),
+	"garbage": stay(func(c *childCall) {
+		c.write("listening on stdio\n\n[1,2]\n{\"jsonrpc\":\"2.0\"}\n{broken\n\xff\xfe")
+		c.say("clean")
+	}),
+	"twice": stay(func(c *childCall) {
+		c.say("first")
+		c.say("second")
+	}),
+	"wrong-id": stay(func(c *childCall) { // and then the right one
+		c.misaddress()
+		c.say("mine")
+	}),
+	"wrong-id-only": stay((*childCall).misaddress),
+	"float-id": stay(func(c *childCall) {
+		c.text(json.RawMessage(string(c.id)+".0"), "mine")
+	}),
+	"leak": stay(func(c *childCall) {
+		c.result(c.id, ErrorResult(LeakText))
+	}),
+	"leak-environ": stay(func(c *childCall) { // with and without names, everywhere
+		for _, variable := range os.Environ() {
+			_, value, _ := strings.Cut(variable, "=")
+			fmt.Fprintf(os.Stderr, "%s\nlogged in as %s\n", variable, value)
+			c.write("logged in as " + value)
+		}
+		c.result(c.id, ErrorResult("cannot log in: "+strings.Join(os.Environ(), ", ")+"; "+valuesOf(os.Environ())))
+	}),
+	"flood-stderr": stay(func(c *childCall) {
+		for range c.args.N {
+			fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 20))
+		}
+		c.say("flooded")
+	}),
+	"large": stay(func(c *childCall) { // as Go writes it
+		c.large(`{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"text","text":"`, `"}]}}`)
+	}),
+	"large-id-last": stay(func(c *childCall) { // as TypeScript does
+		c.large(`{"result":{"content":[{"type":"text","text":"`, `"}]},"jsonrpc":"2.0","id":`+string(c.id)+`}`)
+	}),
+	"large-wrong-id": stay(func(c *childCall) {
+		c.large(`{"result":{"content":[{"type":"text","text":"`, `"}]},"jsonrpc":"2.0","id":777777}`)
+	}),
+	"large-broken": stay(func(c *childCall) {
+		c.large(`{"jsonrpc":"2.0","id":`+string(c.id)+`,"result":{"content":[{"type":"text","text":"`, `"]}}`)
+	}),
+	"large-garbage": stay(func(c *childCall) {
+		c.large("level=info ", "")
+		c.say("clean")
+	}),
+	"large-question": stay(func(c *childCall) {
+		answer := c.ask("roots/list", `{"pad":"`+strings.Repeat("a", c.args.N)+`"}`)
+		go func() { c.say(string(<-answer)) }()
+	}),
+	"stop-reading": stay(func(c *childCall) {
+		c.say("goodbye")
+		time.Sleep(lifetime)
+	}),
+	"deaf": stay(func(*childCall) { time.Sleep(lifetime) }),
+	"close-stdout": stay(func(*childCall) {
+		_ = os.Stdout.Close()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		time.Sleep(lifetime)
+	}),
+}
+
+// stay is a fault after which the process lives on.
+func stay(fault func(c *childCall)) func(c *childCall) bool {
+	return func(c *childCall) bool {
+		fault(c)
+		return true
+	}
+}
+
+// misaddress answers calls that nobody has made.
+func (c *childCall) misaddress() {
+	c.text(json.RawMessage(`"`+string(c.id)+`"`), "not mine")
+	c.text(json.RawMessage(`777777`), "not mine")
+}
+
+// large writes a line with n bytes between before and after.
+func (c *childCall) large(before, after string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := bufio.NewWriterSize(c.out, 1<<20)
+	_, _ = w.WriteString(before)
+	chunk := bytes.Repeat([]byte("a"), 1<<10)
+	for n := c.args.N; n > 0; n -= len(chunk) {
+		_, _ = w.Write(chunk[:min(n, len(chunk))])
+	}
+	_, _ = w.WriteString(after + "\n")
+	_ = w.Flush() // whoever started it may have gone
+}
+
+// valuesOf returns the values of an environment.
+func valuesOf(environ []string) string {
+	values := make([]string, len(environ))
+	for i, variable := range environ {
+		_, values[i], _ = strings.Cut(variable, "=")
+	}
+	return strings.Join(values, " ")
+}

@@ -1,0 +1,157 @@
+package testkit
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A childCall is a call of a tool of a [Child].
+type childCall struct {
+	*child
+
+	id     json.RawMessage
+	params callParams
+	args   struct {
+		N         int    `json:"n"`
+		Text      string `json:"text"`
+		Reference string `json:"reference"`
+		Count     *int   `json:"count"`
+		GapMS     int    `json:"gapMs"`
+	}
+}
+
+// childTool are the tools that a [Child] has in place of those of [Server] that need HTTP, and those that tell a test
+// what it wants to know.
+var childTool = map[string]func(c *childCall){
+	OrderGet: (*childCall).getOrder,
+	Ask: func(c *childCall) {
+		answer := c.ask(methodElicit, question)
+		go func() { c.text(c.id, string(<-answer)) }()
+	},
+	Progress: func(c *childCall) { go c.report() },
+
+	"announce": func(c *childCall) {
+		c.write(`{"jsonrpc":"2.0","method":"` + notifyToolsChanged + `"}`)
+		c.say("announced")
+	},
+	"cancelled": (*childCall).showCancelled, // the ids of the calls that were cancelled
+	"count":     (*childCall).count,         // progress from 0 up to n, and once more after its answer
+	"environ":   func(c *childCall) { c.say(strings.Join(os.Environ(), "\n")) },
+	"id":        func(c *childCall) { c.say(string(c.id) + " " + string(c.params.Meta.ProgressToken)) },
+	"log": func(c *childCall) {
+		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}`)
+		c.say("logged")
+	},
+	"pid": func(c *childCall) { c.say(strconv.Itoa(os.Getpid())) },
+	"question": func(c *childCall) { // text is its method
+		answer := c.ask(c.args.Text, "")
+		go func() { c.text(c.id, string(<-answer)) }()
+	},
+	"sleep": func(c *childCall) { // n milliseconds; returns text
+		go func() {
+			time.Sleep(time.Duration(c.args.N) * time.Millisecond)
+			c.say(c.args.Text)
+		}()
+	},
+}
+
+// childTools are the tools that a [Child] lists.
+func childTools() []Tool {
+	tools := builtinTools()
+	for _, name := range slices.Sorted(maps.Keys(childTool)) {
+		if find(tools, name) == nil {
+			tools = append(tools, Tool{Name: name})
+		}
+	}
+	return tools
+}
+
+// call does what the tool is called. It reports false when the process ends.
+func (c *child) call(m message) bool {
+	call := &childCall{child: c, id: m.ID}
+	_ = json.Unmarshal(m.Params, &call.params)            // what is not there stays empty
+	_ = json.Unmarshal(call.params.Arguments, &call.args) // as well
+	name := call.params.Name
+	c.note(callsFile, name)
+	if fault := c.scripted(name); fault != "" {
+		if fault != exitBefore {
+			call.run()
+		}
+		return childFault[fault](call)
+	}
+	if fault := childFault[name]; fault != nil {
+		return fault(call)
+	}
+	if tool := childTool[name]; tool != nil {
+		tool(call)
+		return true
+	}
+	tool := find(builtinTools(), name)
+	if tool == nil {
+		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "Unknown tool: "+name, "")))
+		return true
+	}
+	call.run()
+	c.result(m.ID, tool.Result(call.params.Arguments))
+	return true
+}
+
+// say answers with a text.
+func (c *childCall) say(text string) { c.text(c.id, text) }
+
+// run does what the tool does to the world.
+func (c *childCall) run() {
+	if c.params.Name == OrderCreate {
+		c.note(ordersFile, c.args.Reference)
+	}
+}
+
+func (c *childCall) getOrder() {
+	times := strings.Count(c.noted(ordersFile), c.args.Reference+"\n")
+	if times == 0 {
+		c.result(c.id, ErrorResult("order "+c.args.Reference+" not found"))
+		return
+	}
+	c.result(c.id, textAndStructure(object("reference", c.args.Reference, "status", "created", "times", times)))
+}
+
+// progressed reports progress, if the client has asked for it.
+func (c *childCall) progressed(members ...any) {
+	if token := c.params.Meta.ProgressToken; token != nil {
+		members = append([]any{"progressToken", token}, members...)
+		c.write(`{"jsonrpc":"2.0","method":"` + notifyProgress + `","params":` + object(members...) + `}`)
+	}
+}
+
+// report does what the tool [Progress] does.
+func (c *childCall) report() {
+	count := 3
+	if c.args.Count != nil {
+		count = *c.args.Count
+	}
+	for i := range count {
+		time.Sleep(time.Duration(c.args.GapMS) * time.Millisecond)
+		c.progressed("progress", i+1, "total", count)
+	}
+	c.say("done")
+}
+
+func (c *childCall) count() {
+	for i := range c.args.N {
+		c.progressed("progress", i)
+	}
+	c.say("done")
+	c.progressed("progress", 99)
+}
+
+func (c *childCall) showCancelled() {
+	c.mu.Lock()
+	text := strings.Join(c.cancelled, " ")
+	c.mu.Unlock()
+	c.say(text)
+}

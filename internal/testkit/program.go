@@ -1,0 +1,148 @@
+package testkit
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A Program is the [Child] as a server's command: what befalls its processes, and what they have done. Both are files of
+// one folder, since it outlives the processes. The test binary's TestMain has to run Child.
+type Program struct {
+	tb  testing.TB
+	dir string
+}
+
+// The files of a Program's folder. A line each says that something has happened.
+const (
+	startsFile = "starts" // ids of processes
+	callsFile  = "calls"  // names of tools
+	ordersFile = "orders" // references
+)
+
+// everyStart stands for the start of a process where a tool's name would.
+const everyStart = "start"
+
+// NewProgram returns a Program that behaves. When the test ends, and after its later cleanups, none of its processes may
+// be left.
+func NewProgram(tb testing.TB) *Program {
+	tb.Helper()
+	p := &Program{tb: tb, dir: tb.TempDir()}
+	tb.Cleanup(func() {
+		for _, pid := range p.Processes() {
+			if GroupAlive(pid) {
+				tb.Errorf("process group %d is left over", pid)
+			}
+		}
+	})
+	return p
+}
+
+// Command returns the command line of a [Child] with these arguments.
+func (p *Program) Command(args ...string) []string {
+	return append([]string{os.Args[0], "dir=" + p.dir}, args...)
+}
+
+// Environ returns the environment that the command needs.
+func (p *Program) Environ() map[string]string {
+	return map[string]string{
+		ChildVariable: "1",
+		"GORACE":      "atexit_sleep_ms=0", // spares what was built with the race detector a second at its end
+	}
+}
+
+// Next lets a fault befall the next call of a tool.
+func (p *Program) Next(tool, fault string) { p.script("next", tool, fault) }
+
+// Always lets a fault befall all further calls of a tool.
+func (p *Program) Always(tool, fault string) { p.script("always", tool, fault) }
+
+// Die makes all further processes end at their start.
+func (p *Program) Die() { p.script("always", everyStart, "die") }
+
+func (p *Program) script(when, target, fault string) {
+	p.tb.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, when+"-"+target), []byte(fault), 0o600); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// Behave forgets every fault.
+func (p *Program) Behave() {
+	p.tb.Helper()
+	for _, when := range []string{"next", "always"} {
+		files, err := filepath.Glob(filepath.Join(p.dir, when+"-*"))
+		for _, file := range files {
+			err = errors.Join(err, os.Remove(file))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a child may have taken it
+			p.tb.Fatal(err)
+		}
+	}
+}
+
+// Calls returns how many calls of the tool the processes have read.
+func (p *Program) Calls(tool string) int { return p.count(callsFile, tool) }
+
+// Orders returns how many times the order was created.
+func (p *Program) Orders(reference string) int { return p.count(ordersFile, reference) }
+
+// Processes returns the ids of the processes that were started, in order.
+func (p *Program) Processes() []int {
+	var pids []int
+	for line := range strings.Lines(readNotes(p.dir, startsFile)) {
+		if pid, err := strconv.Atoi(strings.TrimSuffix(line, "\n")); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (p *Program) count(file, what string) int {
+	n := 0
+	for line := range strings.Lines(readNotes(p.dir, file)) {
+		if line == what+"\n" {
+			n++
+		}
+	}
+	return n
+}
+
+func readNotes(dir, file string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, file)) // what is not there has not happened
+	return string(text)
+}
+
+// noted returns the lines of a file of its Program.
+func (c *child) noted(file string) string { return readNotes(c.dir, file) }
+
+// note adds a line to a file of its Program, and reports whether it is the first.
+func (c *child) note(file, line string) (first bool) {
+	if c.dir == "" {
+		return false
+	}
+	f, err := os.OpenFile(filepath.Join(c.dir, file), os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	_, _ = f.WriteString(line + "\n") // a test that looks for it fails
+	return err == nil && info.Size() == 0
+}
+
+// scripted returns the fault that befalls target now; empty: none.
+func (c *child) scripted(target string) string {
+	if c.dir == "" || strings.ContainsRune(target, filepath.Separator) {
+		return ""
+	}
+	next := filepath.Join(c.dir, "next-"+target)
+	if fault, err := os.ReadFile(next); err == nil && os.Remove(next) == nil {
+		return string(fault)
+	}
+	return readNotes(c.dir, "always-"+target)
+}
