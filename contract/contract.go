@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
@@ -26,6 +27,7 @@ type Contract struct {
 	// Retry is what the contract asks of a client that repeats calls.
 	Retry RetryRule
 
+	source    [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
 	hintTools []string
 	verify    map[string]verifyRule
 	layout    layout
@@ -37,6 +39,9 @@ type Contract struct {
 	open      *entry // of words that are not listed, or nil
 	members   []Member
 }
+
+// Same reports whether both contracts were loaded from the same text.
+func (c *Contract) Same(other *Contract) bool { return c.source == other.source }
 
 // RetryRule says how a client repeats calls under a contract: at most Retries
 // more calls, the first after Start or after the wait that the failure states,

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"crypto/sha256"
 	"embed"
 	"maps"
 	"slices"
@@ -88,6 +89,8 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 		child.members = slices.Clone(k.parent.members)
 		k.c = &child
 	}
+	sum := sha256.Sum256(src)
+	k.c.source = sha256.Sum256(append(k.c.source[:], sum[:]...))
 	k.compile()
 	if err := doc.Err(); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func (x *exchange) answer(resp *http.Response) *recourse.Error {
 // fill reads the answer into the window, up to its end or the window's. It reports
 // whether that was the whole answer.
 func (x *exchange) fill(resp *http.Response) (whole bool, err error) {
-	window := int(x.g.config.DecideWithin)
+	window := int(x.table.config.DecideWithin)
 	if n := resp.ContentLength; n > 0 && n <= int64(window) && int(n) >= cap(x.window) {
 		x.window = make([]byte, 0, n+1) // one more, to see the end
 	}
@@ -125,13 +125,13 @@ func isWhole(signs *wire.Signs) bool {
 
 // tooMuch reports whether an answer of size bytes is larger than is allowed.
 func (x *exchange) tooMuch(size int64) bool {
-	limit := int64(x.g.config.MaxResult)
+	limit := int64(x.table.config.MaxResult)
 	return limit > 0 && size > limit
 }
 
 func (x *exchange) tooLarge(resp *http.Response) *recourse.Error {
 	return x.bad(resp, errTooLarge).
-		WithMessage("%s gave an answer of more than the %s that are allowed.", x.s.Title, x.g.config.MaxResult)
+		WithMessage("%s gave an answer of more than the %s that are allowed.", x.s.Title, x.table.config.MaxResult)
 }
 
 // spelled returns the message that was scanned with its id as the client has

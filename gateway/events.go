@@ -101,7 +101,7 @@ func isMessage(kind []byte) bool { return len(kind) == 0 || string(kind) == "mes
 
 // eventsOf returns the events of an answer, read into memory that x keeps.
 func (x *exchange) eventsOf(resp *http.Response) *wire.EventReader {
-	x.events.Reset(resp.Body, int(x.g.config.DecideWithin))
+	x.events.Reset(resp.Body, int(x.table.config.DecideWithin))
 	return &x.events
 }
 
@@ -245,7 +245,7 @@ func (l *relay) restEnded(err error) *recourse.Error {
 func (l *relay) drain() {
 	timer := time.AfterFunc(drainTimeout, func() { _ = l.resp.Body.Close() }) // nothing of it is wanted
 	defer timer.Stop()
-	for more := 0; more < int(l.g.config.DecideWithin); {
+	for more := 0; more < int(l.table.config.DecideWithin); {
 		event, err := l.reader.Next()
 		if err != nil {
 			return
@@ -285,9 +285,10 @@ func (x *exchange) holdStream(e *recourse.Error) bool {
 	}
 	if !x.started {
 		ctx, cancel := context.WithCancel(x.r.Context())
-		release := context.AfterFunc(x.g.streams, cancel)
+		release := context.AfterFunc(x.s.streams, cancel)
 		x.stop()
 		x.ctx, x.stop = ctx, func() { release(); cancel() }
+		x.leave()
 		x.hold = holdFirst
 		x.w.Header()["Content-Type"] = []string{wire.TypeEventStream}
 		x.w.Header()["Cache-Control"] = []string{"no-cache"}
@@ -305,8 +306,9 @@ func (x *exchange) holdStream(e *recourse.Error) bool {
 // the gateway ends it. It has no deadline once it has begun.
 func (x *exchange) passStream(resp *http.Response) {
 	x.deadline.timer.Stop()
-	release := context.AfterFunc(x.g.streams, func() { _ = resp.Body.Close() }) // ends the reading
+	release := context.AfterFunc(x.s.streams, func() { _ = resp.Body.Close() }) // ends the reading
 	defer release()
+	x.leave()
 	x.startEvents(resp)
 	_ = http.NewResponseController(x.w).Flush()
 	reader := x.eventsOf(resp)

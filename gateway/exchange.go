@@ -19,7 +19,9 @@ import (
 // An exchange is one HTTP request of a client on its way through the stages.
 type exchange struct {
 	g     *Gateway
+	table *table // as it was when the request came
 	s     *server
+	holds bool // of the server
 	w     http.ResponseWriter
 	r     *http.Request
 	start time.Time
@@ -62,7 +64,7 @@ const maxKept = 512 << 10
 
 func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
 	x, _ := exchanges.Get().(*exchange)
-	x.g, x.w, x.r, x.start = g, w, r, time.Now()
+	x.g, x.table, x.w, x.r, x.start = g, g.table.Load(), w, r, time.Now()
 	x.requestID = requestID(r.Header.Get(headerRequestID))
 	w.Header()[headerRequestID] = []string{x.requestID}
 	return x
@@ -75,6 +77,7 @@ func (x *exchange) release() {
 	if x.hurried {
 		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // the connection may be used again
 	}
+	x.leave()
 	if x.sent.Busy() || cap(x.body) > maxKept || cap(x.window) > maxKept {
 		return
 	}
@@ -84,7 +87,7 @@ func (x *exchange) release() {
 
 // forget makes x ready for another request, and keeps its memory.
 func (x *exchange) forget() {
-	x.g, x.s, x.w, x.r, x.session = nil, nil, nil, nil, nil
+	x.g, x.table, x.s, x.w, x.r, x.session = nil, nil, nil, nil, nil, nil
 	x.ctx, x.deadline, x.stop = nil, nil, nil
 	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
 	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""

@@ -2,13 +2,10 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
@@ -18,11 +15,8 @@ import (
 // Gateway serves the MCP servers of a configuration. It is an http.Handler and
 // safe for concurrent use. Make one with [New] and end it with [Gateway.Close].
 type Gateway struct {
-	config  *config.Config
-	log     *slog.Logger
-	servers map[string]*server // by path
-	hosts   map[string]bool    // the names under which it answers
-	origins map[string]bool
+	log   *slog.Logger
+	table atomic.Pointer[table] // what is served now
 
 	// life ends when the gateway is closed; streams ends already when it drains.
 	life    context.Context //nolint:containedctx // the life of the background work, not of a call
@@ -31,8 +25,9 @@ type Gateway struct {
 	drain   context.CancelFunc
 	work    sync.WaitGroup // background work
 
-	mu     sync.Mutex
-	closed bool
+	mu       sync.Mutex
+	closed   bool
+	backends map[*backend]bool // that are open: those of the table, and those with calls from before
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -40,50 +35,17 @@ var _ http.Handler = (*Gateway)(nil)
 // New returns the gateway for a configuration, whose contracts are in set. Its
 // failures are logged to log.
 func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
-	g := &Gateway{
-		config: cfg, log: log,
-		servers: map[string]*server{}, hosts: map[string]bool{}, origins: map[string]bool{},
-	}
+	g := &Gateway{log: log, backends: map[*backend]bool{}}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
-	for _, entry := range cfg.Servers {
-		s, err := newServer(g, entry, set)
-		if err != nil {
-			g.end()
-			return nil, err
-		}
-		g.servers[entry.Path] = s
-	}
-	if err := g.names(); err != nil {
+	t, err := g.newTable(cfg, set, nil)
+	if err != nil {
 		g.end()
 		return nil, err
 	}
+	g.adopt(t)
+	g.table.Store(t)
 	return g, nil
-}
-
-// names collects the hosts and origins that requests may name.
-func (g *Gateway) names() error {
-	for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
-		g.hosts[name] = true
-	}
-	if host, _, err := net.SplitHostPort(g.config.Listen); err == nil && host != "" {
-		g.hosts[strings.ToLower(host)] = true
-	}
-	if g.config.PublicURL != "" {
-		u, err := url.Parse(g.config.PublicURL)
-		if err != nil {
-			return fmt.Errorf("public_url: %w", err)
-		}
-		g.hosts[strings.ToLower(u.Hostname())] = true
-		g.origins[strings.ToLower(u.Scheme+"://"+u.Host)] = true
-	}
-	for _, host := range g.config.Hosts {
-		g.hosts[strings.ToLower(host)] = true
-	}
-	for _, origin := range g.config.Origins {
-		g.origins[strings.ToLower(origin)] = true
-	}
-	return nil
 }
 
 // Drain ends the streams that have no end of their own, so that the calls under
@@ -97,9 +59,9 @@ func (g *Gateway) Close() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
-	g.work.Wait()
-	for _, s := range g.servers {
-		s.up.Close()
+	g.work.Wait() // from now on nobody else touches the backends
+	for b := range g.backends {
+		b.close()
 	}
 }
 

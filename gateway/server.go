@@ -23,15 +23,12 @@ import (
 // and what the gateway holds for it.
 type server struct {
 	*config.Server
+	*backend
 
 	contract *contract.Contract
 	reader   contract.Reader
-	up       transport
 	redact   redact.Mode
 	forward  []string // canonical names of the client's headers that go on
-	sessions sessions
-	tools    toolLists
-	budget   retry.Budget
 	policy   retry.Policy
 }
 
@@ -62,7 +59,9 @@ func newTransport(entry *config.Server, log *slog.Logger) (transport, error) {
 // clients, who see the outcome of all of them.
 const attempts = 3
 
-func newServer(g *Gateway, entry *config.Server, set *contract.Set) (*server, error) {
+// newServer returns the server of an entry; old is the one of that name before, or
+// nil, and is returned itself where nothing has changed.
+func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server) (*server, error) {
 	s := &server{Server: entry, policy: retry.Policy{Attempts: attempts, Start: 100 * time.Millisecond, Factor: 2, Jitter: 0.5}}
 	var ok bool
 	if s.contract, ok = set.Get(entry.Contract); !ok {
@@ -80,18 +79,19 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set) (*server, er
 			s.reader.Contracts = append(s.reader.Contracts, c)
 		}
 	}
-	var err error
-	if s.up, err = newTransport(entry, g.log); err != nil {
-		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	if old != nil && old.Same(entry) && slices.EqualFunc(old.reader.Contracts, s.reader.Contracts, (*contract.Contract).Same) {
+		return old, nil
 	}
+	var err error
 	if s.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	for _, name := range entry.Forward {
 		s.forward = append(s.forward, http.CanonicalHeaderKey(name))
 	}
-	s.sessions.init(g, s)
-	s.tools.init(g, s)
+	if s.backend, err = g.newBackend(entry, old); err != nil {
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	}
 	return s, nil
 }
 

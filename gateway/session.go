@@ -21,14 +21,12 @@ const bodyTimeout = 60 * time.Second
 // and Origin, its method. It reports false when it has answered.
 func (x *exchange) admit() bool {
 	x.hurry(x.start.Add(bodyTimeout))
-	s, ok := x.g.servers[x.r.URL.Path]
-	if !ok {
+	if !x.enter() {
 		x.refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "").
 			WithMessage("There is no MCP server at this path."))
 		return false
 	}
-	x.s = s
-	if !x.g.hosts[hostName(x.r.Host)] && !x.g.hosts[strings.ToLower(x.r.Host)] {
+	if !x.table.hosts[hostName(x.r.Host)] && !x.table.hosts[strings.ToLower(x.r.Host)] {
 		x.refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
 			WithMessage("The gateway does not answer under this Host; "+
 				"the configuration's `hosts` and `public_url` name those that it does."))
@@ -64,7 +62,7 @@ func (x *exchange) admitOrigin() bool {
 	if origin == "" {
 		return true
 	}
-	if !x.g.origins[strings.ToLower(origin)] {
+	if !x.table.origins[strings.ToLower(origin)] {
 		x.refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
 			WithMessage("Pages of this origin may not call the gateway; the configuration's `origins` names those that may."))
 		return false
@@ -115,7 +113,7 @@ func (x *exchange) readMessage() (status int, e *recourse.Error) {
 		return http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
 			WithMessage("Accept has to name both application/json and text/event-stream.")
 	}
-	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil {
+	if status, e := x.readBody(int64(x.table.config.MaxRequest)); e != nil {
 		return status, e
 	}
 	x.sent.Set(x.body)
@@ -260,7 +258,7 @@ func (x *exchange) findSession() bool {
 // own accord, or resumes one (Last-Event-ID).
 func (x *exchange) listen() {
 	x.era = wire.Old
-	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil { // there should be none
+	if status, e := x.readBody(int64(x.table.config.MaxRequest)); e != nil { // there should be none
 		x.refuse(status, e)
 		return
 	}
@@ -276,7 +274,7 @@ func (x *exchange) listen() {
 // endSession ends an old-era session, here and at the server.
 func (x *exchange) endSession() {
 	x.era = wire.Old
-	if status, e := x.readBody(int64(x.g.config.MaxRequest)); e != nil { // there should be none
+	if status, e := x.readBody(int64(x.table.config.MaxRequest)); e != nil { // there should be none
 		x.refuse(status, e)
 		return
 	}

@@ -67,16 +67,13 @@ type session struct {
 
 // sessions are the sessions of a server.
 type sessions struct {
-	g *Gateway
-	s *server
-
 	mu    sync.Mutex
 	byID  map[string]*list.Element
 	byUse *list.List // of *session, the one used last in front
 }
 
-func (t *sessions) init(g *Gateway, s *server) {
-	t.g, t.s, t.byID, t.byUse = g, s, map[string]*list.Element{}, list.New()
+func newSessions() *sessions {
+	return &sessions{byID: map[string]*list.Element{}, byUse: list.New()}
 }
 
 // add makes a session of an initialize request that the server has answered with
@@ -152,10 +149,16 @@ func (s *session) renew(ctx context.Context, x *exchange, generation int) error 
 		return nil // somebody has done it already
 	}
 	if s.renewing == nil {
+		up := x.s
+		if !up.hold() {
+			s.mu.Unlock()
+			return recourse.Unavailable(up.Title).WithMessage("%s is not served any more.", up.Title).
+				WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+		}
 		done := make(chan struct{})
 		s.renewing = done
-		up, timeout := x.s, min(renewTimeout, x.s.Timeout)
-		x.g.background(timeout, func(ctx context.Context) {
+		x.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
+			defer up.leave()
 			id, err := s.reopen(ctx, up)
 			s.mu.Lock()
 			if s.renewed = err; err == nil {

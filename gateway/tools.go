@@ -55,8 +55,7 @@ type listedTool struct {
 
 // toolLists are the tool lists of a server by credentials.
 type toolLists struct {
-	g *Gateway
-	s *server
+	log *slog.Logger
 
 	mu    sync.Mutex
 	lists map[credentials]*listSlot
@@ -71,8 +70,8 @@ type listSlot struct {
 	stale    bool // guarded by toolLists.mu, as list is
 }
 
-func (t *toolLists) init(g *Gateway, s *server) {
-	t.g, t.s, t.lists, t.noted = g, s, map[credentials]*listSlot{}, map[string]string{}
+func newToolLists(log *slog.Logger) *toolLists {
+	return &toolLists{log: log, lists: map[credentials]*listSlot{}, noted: map[string]string{}}
 }
 
 // changed notes that the server has announced another list.
@@ -138,12 +137,12 @@ func (t *toolLists) fetch(ctx context.Context, x *exchange, slot *listSlot) *too
 	t.mu.Lock()
 	slot.stale = false // what is announced from now on is about a later list
 	t.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, t.s.Timeout/2))
+	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, x.s.Timeout/2))
 	defer cancel()
-	l, err := t.s.listTools(ctx, x)
+	l, err := x.s.listTools(ctx, x)
 	if err != nil {
-		t.g.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-			slog.String("server", t.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", logged{err}))
+		t.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
+			slog.String("server", x.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", logged{err}))
 		l = &toolList{failed: true, fetched: time.Now(), expires: time.Now().Add(listRetry)}
 	}
 	if ctx.Err() != nil && l.failed && x.r.Context().Err() != nil {
@@ -266,7 +265,7 @@ func (s *server) addTool(l *toolList, raw json.Value) {
 	var err error
 	if listed.schema, err = args.Compile(tool.InputSchema); err != nil {
 		listed.schema = nil
-		s.tools.logOnce(tool.Name, err)
+		s.tools.logOnce(s.Name, tool.Name, err)
 	}
 	if listed.mirrored, err = wire.ParamHeaders(tool.InputSchema); err != nil {
 		listed.mirrored = nil // clients do not know such a tool, and send no headers for it
@@ -280,7 +279,7 @@ const maxNoted = 10_000
 
 // logOnce says that a tool's arguments are not checked, once for as long as the
 // reason stays the same.
-func (t *toolLists) logOnce(tool string, err error) {
+func (t *toolLists) logOnce(server, tool string, err error) {
 	t.mu.Lock()
 	known := t.noted[tool] == err.Error()
 	if len(t.noted) >= maxNoted {
@@ -291,6 +290,6 @@ func (t *toolLists) logOnce(tool string, err error) {
 	if known {
 		return
 	}
-	t.g.log.Warn("inputSchema cannot be compiled: arguments are not checked",
-		slog.String("server", t.s.Name), slog.String("tool", tool), slog.Any("cause", logged{err}))
+	t.log.Warn("inputSchema cannot be compiled: arguments are not checked",
+		slog.String("server", server), slog.String("tool", tool), slog.Any("cause", logged{err}))
 }

@@ -229,7 +229,7 @@ func (x *exchange) contractCall(status int) *contract.Call {
 
 // url returns the URL of the request as the client knows it.
 func (x *exchange) url() string {
-	if base := strings.TrimSuffix(x.g.config.PublicURL, "/"); base != "" {
+	if base := strings.TrimSuffix(x.table.config.PublicURL, "/"); base != "" {
 		return base + x.r.URL.RequestURI()
 	}
 	scheme := "http"

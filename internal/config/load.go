@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -89,6 +90,14 @@ func (s *Server) complete() {
 		}
 	}
 	s.compileTools()
+}
+
+// Same reports whether both entries say the same, wherever they stand in their
+// files.
+func (s *Server) Same(other *Server) bool {
+	a, b := *s, *other
+	a.Tools, b.Tools = nil, nil // their places differ; what they say has been compiled
+	return reflect.DeepEqual(a, b)
 }
 
 // plain turns ordered mappings into Go maps, which JSON libraries know.
