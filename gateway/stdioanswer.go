@@ -1,0 +1,274 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+var (
+	_ http.ResponseWriter = (*stdioAnswer)(nil)
+	_ http.Flusher        = (*stdioAnswer)(nil)
+)
+
+// A stdioAnswer is the answer of the stages to one message of a host: a
+// http.ResponseWriter that writes the messages in it as lines. A JSON body is one
+// message; of an event stream each event is one, written as soon as it is complete.
+type stdioAnswer struct {
+	out *lineWriter
+	id  wire.ID // of the request; empty where no answer is expected
+
+	header http.Header
+	status int
+	stream bool
+	pipe   *io.PipeWriter
+	read   chan struct{} // closed when the events have been read
+
+	text lineText
+	scan wire.Scanner
+	bad  bool // what was scanned is no message
+
+	loud   bool         // an error that answers nothing is written, too
+	quiet  *atomic.Bool // nothing is written
+	keep   bool         // whether the result is kept
+	result json.Value   // of the answer, unless it is large
+
+	answered  bool   // the answer has come
+	aborted   bool   // the stages broke the answer off
+	lastEvent string // the id of the last event
+	retry     time.Duration
+	onAnswer  func()
+}
+
+func (f *stdioFront) newAnswer(id wire.ID) *stdioAnswer {
+	return &stdioAnswer{out: f.out, id: id, header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {}}
+}
+
+// send passes a message through the stages. What they say to a notification is
+// dropped: they have logged it.
+func (f *stdioFront) send(ctx context.Context, a *stdioAnswer, method string, l *line, header http.Header) {
+	var body io.Reader = http.NoBody
+	if l != nil {
+		body = bytes.NewReader(l.text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+f.path, body)
+	if err != nil { // the configuration has been checked
+		f.g.log.LogAttrs(ctx, slog.LevelError, "no request", slog.String("cause", err.Error()))
+		return
+	}
+	if l != nil {
+		r.ContentLength = int64(l.size)
+	}
+	r.Header = header
+	a.header, a.status, a.stream = http.Header{}, 0, false
+	defer a.end(ctx)
+	defer f.recovered(ctx, a)
+	f.g.ServeHTTP(a, r)
+}
+
+// recovered does what net/http does about a panic: an answer that the stages cannot
+// go on with is broken off, and the next message is served all the same.
+func (f *stdioFront) recovered(ctx context.Context, a *stdioAnswer) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	a.aborted = true
+	if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		f.g.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("cause", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
+	}
+}
+
+// Header returns the headers of the answer.
+func (a *stdioAnswer) Header() http.Header { return a.header }
+
+// WriteHeader takes the status of the answer.
+func (a *stdioAnswer) WriteHeader(status int) {
+	if a.status != 0 {
+		return
+	}
+	a.status = status
+	a.stream = status == http.StatusOK && wire.IsMediaType(a.header.Get("Content-Type"), wire.TypeEventStream)
+	if !a.stream {
+		return
+	}
+	from, to := io.Pipe()
+	a.pipe, a.read = to, make(chan struct{})
+	go func() {
+		defer close(a.read)
+		a.events(wire.NewEventReader(from, 0))
+	}()
+}
+
+// Write takes a part of the body.
+func (a *stdioAnswer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.stream {
+		return a.pipe.Write(p)
+	}
+	a.add(p)
+	return len(p), nil
+}
+
+// Flush has nothing to do: an event goes out when it is complete, and a message
+// cannot go out before.
+func (a *stdioAnswer) Flush() {}
+
+// add takes a part of a message.
+func (a *stdioAnswer) add(p []byte) {
+	if _, err := a.scan.Write(p); err != nil {
+		a.bad = true
+	}
+	a.text.add(p)
+}
+
+// events writes the messages of an event stream.
+func (a *stdioAnswer) events(reader *wire.EventReader) {
+	for {
+		event, err := reader.Next()
+		if err != nil {
+			a.drop() // of half an event
+			return
+		}
+		if len(event.Data) > 0 {
+			a.add(event.Data)
+		}
+		if event.Retry >= 0 {
+			a.retry = event.Retry
+		}
+		if !event.Complete {
+			continue
+		}
+		if event.HasID {
+			a.lastEvent = string(event.ID)
+		}
+		if isMessage(event.Type) {
+			a.message()
+		}
+		a.drop()
+	}
+}
+
+// message writes what was taken as a line, if it is a message, and reports whether
+// it is.
+func (a *stdioAnswer) message() bool {
+	if a.text.err != nil || a.bad || a.scan.Close() != nil {
+		return false
+	}
+	signs := a.scan.Signs()
+	switch signs.Message() {
+	case wire.Request, wire.Notification:
+	case wire.Response:
+		if len(a.id) > 0 && signs.ID.Equal(a.id) {
+			a.answered = true
+			a.hold()
+			defer a.onAnswer()
+		}
+	case wire.Invalid: // an error that answers what had no id that can be read
+		if !a.loud || signs.Error.IsZero() {
+			return false
+		}
+	}
+	if !a.quiet.Load() {
+		a.out.write(&a.text)
+	}
+	return true
+}
+
+// hold keeps the result where somebody needs it.
+func (a *stdioAnswer) hold() {
+	if a.keep && a.text.file == nil && len(a.text.memory) <= maxInitialize {
+		a.result = bytes.Clone(a.scan.Signs().Result.Of(a.text.memory))
+	}
+}
+
+// drop makes a ready for another message.
+func (a *stdioAnswer) drop() {
+	a.text.drop()
+	a.scan.Reset()
+	a.bad = false
+}
+
+// end deals with the body when it is complete. What is no answer although one is
+// expected is left for settle.
+func (a *stdioAnswer) end(ctx context.Context) {
+	if a.stream {
+		_ = a.pipe.Close() // never fails
+		<-a.read
+		return
+	}
+	expected := len(a.id) > 0 || a.loud
+	if a.aborted || ctx.Err() != nil || !expected || a.message() {
+		a.drop()
+	}
+}
+
+// wait returns how long to wait before the stream is opened again.
+func (a *stdioAnswer) wait() time.Duration {
+	if a.retry < 0 {
+		return resumeWait
+	}
+	return min(a.retry, resumeMost)
+}
+
+// settle makes sure that a request has its answer: it says what the HTTP answer said,
+// where that was no message. A call that was cancelled gets none.
+func (a *stdioAnswer) settle(ctx context.Context) {
+	defer a.drop()
+	if a.answered || ctx.Err() != nil || a.quiet.Load() {
+		return
+	}
+	var body []byte
+	if a.text.file == nil && len(a.text.memory) <= maxErrorBody {
+		body = a.text.memory
+	}
+	code, message, data := a.refusal(body)
+	a.out.rpcError(a.id, code, message, data)
+}
+
+// refusal returns the JSON-RPC error that says what an HTTP answer says: an error
+// without an id, a problem document (RFC 9457), or anything else by its status.
+func (a *stdioAnswer) refusal(body []byte) (code int, message string, data []byte) {
+	code = wire.CodeInternalError
+	if a.status >= http.StatusBadRequest && a.status < http.StatusInternalServerError {
+		code = wire.CodeInvalidRequest
+	}
+	var said struct {
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+		Error  struct {
+			Code    int        `json:"code"`
+			Message string     `json:"message"`
+			Data    json.Value `json:"data"`
+		} `json:"error"`
+	}
+	isObject := json.Valid(body) && json.Value(body).Kind() == '{'
+	if isObject {
+		_ = json.UnmarshalLenient(body, &said) // what does not fit is left out
+		data = bytes.Clone(body)
+	}
+	switch {
+	case a.aborted || a.status == 0 || a.stream:
+		return wire.CodeInternalError, "The answer was broken off before its end. It is not known whether the call took effect.", nil
+	case said.Error.Message != "" && said.Error.Code != 0:
+		return said.Error.Code, said.Error.Message, said.Error.Data
+	case said.Detail != "":
+		return code, said.Detail, data
+	case said.Title != "":
+		return code, said.Title, data
+	case a.status == http.StatusOK:
+		return wire.CodeInternalError, "The answer is no JSON-RPC message.", nil
+	default:
+		return code, fmt.Sprintf("The server answered with HTTP status %d %s.", a.status, http.StatusText(a.status)), data
+	}
+}

@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A line is what a host has sent: all of it, or the first part of one that is larger
+// than the limit.
+type line struct {
+	text []byte
+	size int // of the whole
+}
+
+// A lineReader reads lines in bounded memory.
+type lineReader struct {
+	r     *bufio.Reader
+	limit int
+}
+
+func newLineReader(r io.Reader, limit int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// next returns the next line that is not empty, without its end. What is over the
+// limit is read and dropped. Half a line at the end of the input counts as one.
+func (l *lineReader) next() (line, error) {
+	var next line
+	for {
+		part, err := l.r.ReadSlice('\n')
+		next.size += len(part)
+		switch {
+		case next.size <= l.limit+len("\r\n"):
+			next.text = append(next.text, part...)
+		case len(next.text) < firstPart || cap(next.text) > 2*firstPart: // the rest is of no use
+			next.text = append(next.text, part[:min(len(part), firstPart)]...)
+			next.text = bytes.Clone(next.text[:min(len(next.text), firstPart)])
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return line{}, err
+		}
+		if cut := next.size > len(next.text); !cut {
+			next.text = bytes.TrimSpace(next.text)
+			next.size = len(next.text)
+		}
+		if next.size > 0 {
+			return next, nil
+		}
+		if err != nil {
+			return line{}, err
+		}
+		next = line{}
+	}
+}
+
+// A lineWriter writes whole lines, one at a time.
+type lineWriter struct {
+	broken chan struct{} // closed after a line could not be written
+
+	mu  sync.Mutex
+	w   io.Writer
+	err error
+}
+
+func newLineWriter(w io.Writer) *lineWriter {
+	return &lineWriter{w: w, broken: make(chan struct{})}
+}
+
+// failed returns why a line could not be written.
+func (w *lineWriter) failed() error {
+	select {
+	case <-w.broken:
+		return w.err
+	default:
+		return nil
+	}
+}
+
+// write writes the message in t as a line. After a failure nothing more is written.
+func (w *lineWriter) write(t *lineText) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	if w.err = t.writeTo(w.w); w.err != nil {
+		close(w.broken)
+	}
+}
+
+// rpcError writes a JSON-RPC error of the front's own.
+func (w *lineWriter) rpcError(id wire.ID, code int, message string, data []byte) {
+	w.write(&lineText{memory: wire.AppendError(nil, id, code, message, data)})
+}
+
+// lineMemory is what a message takes of memory until it can be written as a whole;
+// the rest of it waits in a temporary file.
+const lineMemory = 4 << 20
+
+// A lineText is a message that is put together before it is written, since a line
+// has to be whole and others wait to write theirs. Its line ends, which JSON has
+// between tokens only, become spaces.
+type lineText struct {
+	memory []byte
+	file   *os.File
+	err    error
+}
+
+// add appends a part of the message.
+func (t *lineText) add(p []byte) {
+	switch {
+	case t.err != nil:
+		return
+	case t.file == nil && len(t.memory)+len(p) <= lineMemory:
+		start := len(t.memory)
+		t.memory = append(t.memory, p...)
+		unbreak(t.memory[start:])
+		return
+	case t.file == nil:
+		if t.file, t.err = os.CreateTemp("", "recourse-*"); t.err != nil {
+			return
+		}
+		_ = os.Remove(t.file.Name()) // where an open file cannot be removed, drop does it
+	}
+	p = bytes.Clone(p)
+	unbreak(p)
+	_, t.err = t.file.Write(p)
+}
+
+func unbreak(p []byte) {
+	for i, c := range p {
+		if c == '\n' || c == '\r' {
+			p[i] = ' '
+		}
+	}
+}
+
+// drop forgets the message, and keeps the memory.
+func (t *lineText) drop() {
+	if t.file != nil {
+		_ = t.file.Close()
+		_ = os.Remove(t.file.Name())
+	}
+	*t = lineText{memory: t.memory[:0]}
+}
+
+func (t *lineText) writeTo(w io.Writer) error {
+	if t.file == nil {
+		_, err := w.Write(append(t.memory, '\n'))
+		return err
+	}
+	if _, err := w.Write(t.memory); err != nil {
+		return err
+	}
+	_, err := t.file.Seek(0, io.SeekStart)
+	if err == nil {
+		_, err = io.Copy(w, t.file)
+	}
+	// A line is ended even if its rest is lost, so that the next one stands alone.
+	_, endErr := w.Write([]byte{'\n'})
+	return errors.Join(err, endErr)
+}
