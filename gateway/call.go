@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 	"github.com/recoursehq/recourse/upstream"
@@ -103,7 +104,8 @@ func (x *exchange) refusal(resp *http.Response) *recourse.Error {
 		x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
 		return nil
 	}
-	if isProtocol(e) && reading.Contract == nil && x.passProtocolError(resp.StatusCode, body, e) {
+	if reading.Contract == nil && x.forProgram(e) && x.isRefusal(body) {
+		x.passRPCError(resp.StatusCode, body, e)
 		return nil
 	}
 	return e
@@ -167,7 +169,7 @@ func (s *server) readHTTP(status int, header http.Header, body []byte) contract.
 	switch {
 	case e == nil:
 		reading.Failure = recourse.FromStatus(s.Title, status).WithOrigin(recourse.OriginServer)
-	case reading.Contract == nil && aboutEndpoint(e.Kind):
+	case reading.Contract == nil && aboutEndpoint(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
 		// The status is the endpoint's, and says nothing of what the tool was asked for.
 		refused := recourse.ClientError(s.Title, status).WithOrigin(recourse.OriginServer).
 			WithUpstream(e.Upstream).WithEffect(e.Effect).WithAfter(e.After).CausedBy(e.Cause())

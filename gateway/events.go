@@ -27,7 +27,7 @@ type relay struct {
 	resp      *http.Response
 	reader    *wire.EventReader
 	wrong     error // why a message that should be the answer is none
-	resumable bool  // events have ids
+	resumable bool  // the server expects its client to come back: events have ids, or it says when
 	answered  bool  // the answer has gone out, and the stream is only observed
 }
 
@@ -48,7 +48,7 @@ func (x *exchange) relay(resp *http.Response) *recourse.Error {
 		case err != nil:
 			return l.ended(err)
 		}
-		l.resumable = l.resumable || len(event.ID) > 0
+		l.resumable = l.resumable || len(event.ID) > 0 || event.Retry >= 0
 		if done, e := l.next(event); done || e != nil {
 			return e
 		}
@@ -205,7 +205,7 @@ func (l *relay) passLarge(event *wire.Event, total int64, isAnswer bool) {
 }
 
 // ended deals with a stream that ends without an answer. A server of the old era may
-// close a stream whose events have ids: its client resumes it with a GET.
+// close a stream on purpose: its client resumes it with a GET.
 func (l *relay) ended(err error) *recourse.Error {
 	clean := errors.Is(err, io.EOF)
 	var e *recourse.Error

@@ -62,7 +62,7 @@ func (x *exchange) admitOrigin() bool {
 	if origin == "" {
 		return true
 	}
-	if !x.table.origins[strings.ToLower(origin)] {
+	if !x.table.origins[strings.ToLower(origin)] && !sameHost(origin, x.r.Host) {
 		x.refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
 			WithMessage("Pages of this origin may not call the gateway; the configuration's `origins` names those that may."))
 		return false
@@ -81,6 +81,13 @@ func (x *exchange) admitOrigin() bool {
 	h.Set("Access-Control-Max-Age", "600")
 	x.w.WriteHeader(http.StatusNoContent)
 	return false
+}
+
+// sameHost reports whether an origin is that of the gateway itself, whose Host has
+// been found to be one of its own.
+func sameHost(origin, host string) bool {
+	_, authority, ok := strings.Cut(origin, "://")
+	return ok && strings.EqualFold(authority, host)
 }
 
 // post takes a client's message.

@@ -32,13 +32,23 @@ func (x *exchange) translate(text []byte) bool {
 	if e == nil { // a question: it is the server's own, and no failure
 		return false
 	}
-	own := isProtocol(e) && reading.Contract == nil || !x.isCall()
+	own := reading.Contract == nil && x.forProgram(e) || !x.isCall()
 	if original == nil && own && isRPCError(x.scan.Signs().Error.Of(text)) {
-		return x.passRPCError(text, e)
+		x.passRPCError(http.StatusOK, text, e)
+		return true
 	}
 	x.reason = "the server answered: that is the caller's to judge"
 	x.fail(e, original, reading.Contract)
 	return true
+}
+
+// forProgram reports whether a JSON-RPC error is for the client's program rather
+// than for its model: it is about the message itself, about another method than a
+// call, or about the state with which a call goes on (MCP 2026-07-28, multi
+// round-trip requests).
+func (x *exchange) forProgram(e *recourse.Error) bool {
+	return isProtocol(e) || !x.isCall() ||
+		json.Lookup(x.msg.Params, "/requestState") != nil || json.Lookup(x.msg.Params, "/inputResponses") != nil
 }
 
 // isRPCError reports whether raw is a JSON-RPC error that clients can read.
@@ -80,9 +90,10 @@ func (x *exchange) late() {
 	x.record(e.WithEffect(x.effect(e)), "failure behind the decision window, not rewritten")
 }
 
-// passRPCError sends a JSON-RPC error on under the server's own code, which the
-// client's program may know: masked, and with the record in its data.
-func (x *exchange) passRPCError(text []byte, e *recourse.Error) bool {
+// passRPCError sends the JSON-RPC error that was scanned on under the server's own
+// code, which the client's program may know: masked, and with the record in its
+// data unless it is about the message itself.
+func (x *exchange) passRPCError(status int, text []byte, e *recourse.Error) {
 	e = x.settle(e)
 	signs := x.scan.Signs()
 	raw := x.masker().JSON(signs.Error.Of(text))
@@ -90,9 +101,8 @@ func (x *exchange) passRPCError(text []byte, e *recourse.Error) bool {
 		raw = withRecord(raw, record)
 	}
 	message := wire.Splice(nil, text, wire.Edit{At: signs.IDAt, With: x.msg.ID}, wire.Edit{At: signs.Error, With: raw})
-	x.reply(http.StatusOK, message)
+	x.reply(status, message)
 	x.record(e, "")
-	return true
 }
 
 // withRecord adds the record to the data of a JSON-RPC error: it is the data where
@@ -129,19 +139,6 @@ func withRecord(raw json.Value, record *recourse.Error) json.Value {
 		return form
 	}
 	return raw
-}
-
-// passProtocolError sends an HTTP error on whose body is a JSON-RPC error about the
-// message itself. It reports false for any other.
-func (x *exchange) passProtocolError(status int, body []byte, e *recourse.Error) bool {
-	if !x.isRefusal(body) {
-		return false
-	}
-	signs := x.scan.Signs()
-	message := wire.Splice(nil, body, wire.Edit{At: signs.Error, With: x.masker().JSON(signs.Error.Of(body))})
-	x.sendMessage(status, message)
-	x.record(x.settle(e), "")
-	return true
 }
 
 // fail ends the call with e, in the form of the contract. original is the result

@@ -1,0 +1,63 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A JSON-RPC error to anything but a call is for the client's program: it keeps the
+// server's own code and data, also in an answer with status 400, and gets the record.
+func TestErrorsForTheProgram(t *testing.T) {
+	t.Parallel()
+	const body = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"test://x"}}}`
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	f := start(t, srv.URL())
+	client := f.client(t, testkit.NewEra)
+	for _, fault := range []testkit.Fault{
+		testkit.StatusWith("400 with a JSON-RPC error", http.StatusBadRequest, "application/json", body),
+		testkit.RPCError("JSON-RPC error", -32602, "Resource not found", `{"uri":"test://x"}`),
+	} {
+		srv.Always(testkit.EveryMessage, fault)
+		for method, params := range map[string]string{
+			"completion/complete": `{"uri":"test://x"}`,
+			"tools/call":          `{"name":"order_create","arguments":{},"requestState":"tampered"}`,
+		} {
+			a := post(t, client, "1", method, params)
+			if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
+				t.Fatalf("%s, %s: HTTP %d %s", fault.Name, method, a.Status, a.Body)
+			}
+			data := string(a.Message.Error.Data)
+			if !strings.Contains(data, `"uri":"test://x"`) || !strings.Contains(data, recourse.MetaKey) {
+				t.Errorf("%s, %s: data %s", fault.Name, method, data)
+			}
+		}
+	}
+}
+
+// A page that the gateway's own address serves is no stranger.
+func TestOwnOrigin(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL())
+	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	client.Header = http.Header{"Origin": {strings.TrimSuffix(f.url, "/farm/mcp")}}
+	initialize(t, client)
+}
+
+// A server of the old era that says when to come back closes its stream on purpose.
+func TestStreamThatIsClosedOnPurpose(t *testing.T) {
+	t.Parallel()
+	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte("retry: 10\n\n"))
+	}))
+	f := start(t, url+"/mcp")
+	a := post(t, testkit.NewClient(t, f.url, testkit.OldEra), "1", "x/invented", `{}`)
+	if a.Status != http.StatusOK || string(a.Body) != "retry: 10\n\n" {
+		t.Errorf("HTTP %d %q", a.Status, a.Body)
+	}
+}
