@@ -30,14 +30,20 @@ func Node(tb testing.TB) string {
 	dir, err := nodeTools()
 	switch {
 	case errors.Is(err, errNoNode) || errors.Is(err, errNoTools):
-		if os.Getenv("CI") == "true" {
-			tb.Fatalf("testkit: %v", err)
-		}
-		tb.Skipf("testkit: left out: %v", err)
+		leaveOut(tb, err)
 	case err != nil:
 		tb.Fatalf("testkit: %v", err)
 	}
 	return dir
+}
+
+// leaveOut skips the test for want of something, or fails it with CI=true.
+func leaveOut(tb testing.TB, want error) {
+	tb.Helper()
+	if os.Getenv("CI") == "true" {
+		tb.Fatalf("testkit: %v", want)
+	}
+	tb.Skipf("testkit: left out: %v", want)
 }
 
 func nodeTools() (string, error) {

@@ -29,7 +29,7 @@ type process struct {
 func startNode(dir string, env []string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command("node", args...), lines: make(chan string)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot")}, env...)
+	p.cmd.Env = append(nodeEnviron(), env...)
 	p.cmd.Stderr = &p.stderr
 	ownGroup(p.cmd)
 	stdin, err := p.cmd.StdinPipe()
@@ -56,6 +56,11 @@ func startNode(dir string, env []string, args ...string) (*process, error) {
 		}
 	}()
 	return p, nil
+}
+
+// nodeEnviron returns the environment without what could change a program's behaviour.
+func nodeEnviron() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "SystemRoot=" + os.Getenv("SystemRoot")}
 }
 
 var errNodeEnded = errors.New("the program has ended")
