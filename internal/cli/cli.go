@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -27,6 +28,7 @@ type Environment struct {
 	Stdout    io.Writer
 	Stderr    io.Writer
 	LookupEnv func(name string) (string, bool)
+	Poll      time.Duration // how often serve looks whether its files have changed; 0: 2 s
 }
 
 // Exit codes. They are stable.

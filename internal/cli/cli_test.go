@@ -36,7 +36,10 @@ func TestMain(m *testing.M) {
 // The stories are what users do, from the command line to what they see.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *update})
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update,
+		Setup: setFreeAddress, Cmds: map[string]func(*testscript.TestScript, bool, []string){"answers": answers},
+	})
 }
 
 // Every command's help shows an example, and a story runs just that.

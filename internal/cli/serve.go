@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
@@ -27,7 +28,8 @@ type serveCommand struct {
 // Help shows an example.
 func (*serveCommand) Help() string {
 	return `The gateway serves each MCP server of the configuration at its path, /NAME/mcp unless it says ` +
-		`otherwise, until SIGTERM or Ctrl-C; calls under way are answered first.
+		`otherwise, until SIGTERM or Ctrl-C; calls under way are answered first. When its files change, ` +
+		`or after SIGHUP, it goes on with what they say then.
 
 Example:
 
@@ -44,30 +46,20 @@ const garbagePercent = 400
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
-	set := contract.Builtin()
-	cfg, err := config.Load(c.Config, config.Options{
-		LookupEnv:      env.LookupEnv,
-		KnownContracts: set.Names(),
-		LoadContract:   func(path string) (string, error) { return loadContract(set, path) },
-	})
+	r, err := c.read(env)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &usageError{&hintedError{err, "docs/configuration.md describes the file, and begins with an example"}}
 	}
 	if err != nil {
 		return err
 	}
-	if c.Listen != "" {
-		cfg.Listen = c.Listen
-	}
-	if c.Log != "" {
-		cfg.Log = c.Log
-	}
+	cfg := r.config
 	log := newLogger(env.Stderr, cfg.Log, slog.LevelInfo)
 	slog.SetDefault(log) // what net/http has to say of odd servers stands in the log, too
 	if _, chosen := env.LookupEnv("GOGC"); !chosen {
 		debug.SetGCPercent(garbagePercent)
 	}
-	g, err := gateway.New(cfg, set, log)
+	g, err := gateway.New(cfg, r.set, log)
 	if err != nil {
 		return err
 	}
@@ -79,6 +71,12 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
 		}
 	}
+	watch, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	w := newWatcher(c, env, g, log, r)
+	watching.Go(func() { w.run(watch) })
+	defer watching.Wait()
+	defer stop()
 	for _, s := range cfg.Servers {
 		log.LogAttrs(ctx, slog.LevelInfo, "serving",
 			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", "http://"+ln.Addr().String()+s.Path),
@@ -94,6 +92,12 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 // loadContract adds the contract file at path to set, and returns its name.
 func loadContract(set *contract.Set, path string) (string, error) {
 	src, err := os.ReadFile(filepath.Clean(path))
+	return addContract(set, path, src, err)
+}
+
+// addContract adds a contract file that was read with src or err to set, and returns
+// the contract's name.
+func addContract(set *contract.Set, path string, src []byte, err error) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the contract: %w", err)
 	}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+const (
+	// pollInterval is how often the files are looked at.
+	pollInterval = 2 * time.Second
+	// settleTime is how long they have to stay the same before they are read anew, so
+	// that none is read half-written.
+	settleTime = 200 * time.Millisecond
+)
+
+// A reading is a configuration as it was read.
+type reading struct {
+	config *config.Config
+	set    *contract.Set
+	files  fingerprints
+}
+
+// fingerprints are the hashes of files by path; that of a file that cannot be read
+// is zero.
+type fingerprints map[string][sha256.Size]byte
+
+// current returns what the same files contain now.
+func (f fingerprints) current() fingerprints {
+	now := make(fingerprints, len(f))
+	for path := range f {
+		_, _ = now.read(path) // a file that is gone has another hash, too
+	}
+	return now
+}
+
+func (f fingerprints) read(path string) ([]byte, error) {
+	f[path] = [sha256.Size]byte{}
+	src, err := os.ReadFile(filepath.Clean(path))
+	if err == nil {
+		f[path] = sha256.Sum256(src)
+	}
+	return src, err
+}
+
+// read reads the configuration file and the contract files that it names. The reading
+// says also after an error which files those are.
+func (c *serveCommand) read(env *Environment) (*reading, error) {
+	r := &reading{set: contract.Builtin(), files: fingerprints{}}
+	src, err := r.files.read(c.Config)
+	if err != nil {
+		return r, fmt.Errorf("read the configuration: %w", err)
+	}
+	r.config, err = config.Parse(c.Config, src, config.Options{
+		LookupEnv:      env.LookupEnv,
+		KnownContracts: r.set.Names(),
+		LoadContract: func(path string) (string, error) {
+			src, err := r.files.read(path)
+			return addContract(r.set, path, src, err)
+		},
+	})
+	if err != nil {
+		return r, err
+	}
+	if c.Listen != "" {
+		r.config.Listen = c.Listen
+	}
+	if c.Log != "" {
+		r.config.Log = c.Log
+	}
+	return r, nil
+}
+
+// A watcher applies the configuration anew when its files change, and after SIGHUP
+// where there is one.
+type watcher struct {
+	command *serveCommand
+	env     *Environment
+	gateway *gateway.Gateway
+	log     *slog.Logger
+	running *config.Config // what cannot change stands here
+	files   fingerprints   // as they were read last
+	hangups chan os.Signal
+}
+
+// newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does
+// not end the program; run has to be called.
+func newWatcher(c *serveCommand, env *Environment, g *gateway.Gateway, log *slog.Logger, r *reading) *watcher {
+	w := &watcher{
+		command: c, env: env, gateway: g, log: log,
+		running: r.config, files: r.files, hangups: make(chan os.Signal, 1),
+	}
+	signal.Notify(w.hangups, syscall.SIGHUP) // never comes on Windows
+	return w
+}
+
+// run watches until ctx ends.
+func (w *watcher) run(ctx context.Context) {
+	defer signal.Stop(w.hangups)
+	interval := w.env.Poll
+	if interval == 0 {
+		interval = pollInterval
+	}
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	var changed fingerprints // as they were when they were found to be others
+	for {
+		next := interval
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.hangups:
+			w.reload(ctx)
+		case <-timer.C:
+			switch now := w.files.current(); {
+			case maps.Equal(now, w.files):
+			case !maps.Equal(now, changed):
+				changed, next = now, min(settleTime, interval)
+			default:
+				w.reload(ctx)
+			}
+		}
+		timer.Reset(next)
+	}
+}
+
+// reload applies what the files say now, or says why it does not.
+func (w *watcher) reload(ctx context.Context) {
+	r, err := w.command.read(w.env)
+	w.files = r.files // a bad file is not read again before it changes
+	var restart []string
+	if err == nil {
+		restart = w.fixed(r.config)
+		err = w.gateway.Reload(r.config, r.set) //nolint:contextcheck // it takes no time and is not broken off
+	}
+	if err != nil {
+		w.log.LogAttrs(ctx, slog.LevelError, "not reloaded: the configuration from before stays", slog.Any("mistakes", mistakesOf(err)))
+		report(w.env.Stderr, err)
+		return
+	}
+	if len(restart) > 0 {
+		w.log.LogAttrs(ctx, slog.LevelWarn, "a restart is needed for some changes", slog.Any("keys", restart))
+	}
+}
+
+// fixed puts what cannot change while the gateway runs back to what it is, and returns
+// the keys of what would have changed.
+func (w *watcher) fixed(c *config.Config) (keys []string) {
+	if c.Listen != w.running.Listen {
+		keys = append(keys, "listen")
+	}
+	if c.Log != w.running.Log {
+		keys = append(keys, "log")
+	}
+	c.Listen, c.Log = w.running.Listen, w.running.Log
+	return keys
+}
+
+// mistakesOf returns the mistakes of a configuration, a line each.
+func mistakesOf(err error) []string {
+	mistakes, ok := errors.AsType[strictyaml.Errors](err)
+	if !ok {
+		return []string{err.Error()}
+	}
+	lines := make([]string, len(mistakes))
+	for i, mistake := range mistakes {
+		lines[i], _, _ = strings.Cut(mistake.Error(), "\n")
+	}
+	return lines
+}

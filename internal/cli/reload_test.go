@@ -1,0 +1,236 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// output collects what a command writes while it runs.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// await waits until text has been written from offset on, and returns the rest of its
+// line and the offset behind it.
+func (o *output) await(tb testing.TB, offset int, text string) (rest string, end int) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		all := o.String()
+		_, after, found := strings.Cut(all[offset:], text)
+		if rest, more, whole := strings.Cut(after, "\n"); found && whole {
+			return rest, len(all) - len(more)
+		}
+	}
+	tb.Fatalf("no %q after %d bytes of:\n%s", text, offset, o)
+	return "", 0
+}
+
+// The gateway follows its files: a good change is applied, a bad one refused with all
+// its mistakes, and calls are answered all the time.
+func TestServeFollowsItsFiles(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	dir := t.TempDir()
+	write := func(name, format string, args ...any) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, format, args...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const own = "{form: 1, name: own, extends: recourse, title: %s, codes: [{code: SOLD_OUT, kind: conflict, hint: Look again.}]}\n"
+	const head = "listen: %s\ncontracts: [own.yaml]\nservers:\n  farm: {url: '%s', contract: own}\n"
+	write("own.yaml", own, "A")
+	write("recourse.yaml", head, "127.0.0.1:0", srv.URL())
+	stderr := &output{}
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	code := -1
+	running.Go(func() {
+		code = cli.Run(ctx, cli.Environment{
+			Args: []string{"serve", "-c", filepath.Join(dir, "recourse.yaml")}, Stdout: stderr, Stderr: stderr,
+			LookupEnv: os.LookupEnv, Poll: 10 * time.Millisecond,
+		})
+	})
+	defer running.Wait()
+	defer end()
+	url, at := stderr.await(t, 0, `"url":"`)
+	url, _, _ = strings.Cut(url, `"`)
+	client := testkit.NewClient(t, url, testkit.OldEra)
+	if _, err := client.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	works := func() {
+		t.Helper()
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil || a.Message == nil || a.Message.Result == nil {
+			t.Fatalf("%v %+v", err, a)
+		}
+	}
+	works()
+
+	write("recourse.yaml", head+"  barn: {url: '%[2]s'}\n", "127.0.0.1:0", srv.URL())
+	rest, at := stderr.await(t, at, `"msg":"reloaded"`)
+	if want := `,"added":["barn"],"kept":["farm"]}`; rest != want {
+		t.Errorf("a server is added: %s, want %s", rest, want)
+	}
+	works()
+	barn := testkit.NewClient(t, strings.Replace(url, "/farm/", "/barn/", 1), testkit.NewEra)
+	if a, err := barn.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Message == nil || a.Message.Result == nil {
+		t.Errorf("the new server: %v %+v", err, a)
+	}
+
+	write("own.yaml", own, "B")
+	rest, at = stderr.await(t, at, `"msg":"reloaded"`)
+	if want := `,"changed":["farm","barn"]}`; rest != want { // barn may be answered in any contract that is known
+		t.Errorf("a contract is changed: %s, want %s", rest, want)
+	}
+	works()
+
+	write("own.yaml", own+"x: 1", "C")
+	rest, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	var refused struct {
+		Mistakes []string `json:"mistakes"`
+	}
+	if err := json.Unmarshal([]byte("{"+strings.TrimPrefix(rest, ",")), &refused); err != nil ||
+		len(refused.Mistakes) == 0 || !strings.Contains(refused.Mistakes[0], "own.yaml:") {
+		t.Errorf("a contract with a mistake: %v %s", err, rest)
+	}
+	_, at = stderr.await(t, at, "recourse: error: ")
+	write("own.yaml", own, "B")
+	_, at = stderr.await(t, at, `"msg":"reloaded"`)
+
+	write("recourse.yaml", head+"  ban: {ulr: '%[2]s'}\n", "127.0.0.1:0", srv.URL())
+	_, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	_, at = stderr.await(t, at, filepath.Join(dir, "recourse.yaml")+":5:9: unknown key `ulr`")
+	_, at = stderr.await(t, at, "recourse: error: ")
+	works()
+
+	if err := os.Remove(filepath.Join(dir, "recourse.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	_, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	_, at = stderr.await(t, at, "recourse: error: read the configuration: ")
+	works()
+
+	write("recourse.yaml", head, "127.0.0.1:1", srv.URL())
+	rest, at = stderr.await(t, at, `"msg":"reloaded"`)
+	if want := `,"removed":["barn"],"kept":["farm"]}`; rest != want {
+		t.Errorf("a server is removed: %s, want %s", rest, want)
+	}
+	if rest, _ = stderr.await(t, at, `"msg":"a restart is needed for some changes"`); rest != `,"keys":["listen"]}` {
+		t.Errorf("another address: %s", rest)
+	}
+	works()
+	if n := srv.Messages("initialize"); n != 1 {
+		t.Errorf("the session was opened %d times", n)
+	}
+	end()
+	running.Wait()
+	if code != cli.ExitOK {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
+// SIGHUP applies the files at once, changed or not. It reaches every gateway of this
+// process, so that no other may run meanwhile.
+func TestServeReloadsAfterSIGHUP(t *testing.T) { //nolint:paralleltest // see above
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGHUP")
+	}
+	file := filepath.Join(t.TempDir(), "recourse.yaml")
+	config := "listen: 127.0.0.1:0\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stderr := &output{}
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		cli.Run(ctx, cli.Environment{
+			Args: []string{"serve", "-c", file}, Stdout: stderr, Stderr: stderr, LookupEnv: os.LookupEnv, Poll: time.Hour,
+		})
+	})
+	defer running.Wait()
+	defer end()
+	_, at := stderr.await(t, 0, `"msg":"serving"`)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := self.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		var rest string
+		if rest, at = stderr.await(t, at, `"msg":"reloaded"`); rest != `,"kept":["farm"]}` {
+			t.Errorf("the same file: %s", rest)
+		}
+	}
+}
+
+// setFreeAddress gives a story the address of a port that is free, as $ADDR.
+func setFreeAddress(env *testscript.Env) error {
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	env.Setenv("ADDR", ln.Addr().String())
+	return ln.Close()
+}
+
+// answers waits until a PUT, which goes no further than the gateway, is answered with
+// an HTTP status:
+//
+//	answers STATUS URL
+func answers(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: answers STATUS URL")
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	got := "nothing"
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodPut, args[1], http.NoBody)
+		ts.Check(err)
+		resp, err := client.Do(r)
+		if err != nil {
+			got = err.Error()
+			continue
+		}
+		ts.Check(resp.Body.Close())
+		if got = strconv.Itoa(resp.StatusCode); got == args[0] {
+			return
+		}
+	}
+	ts.Fatalf("%s answers %s, not %s", args[1], got, args[0])
+}
