@@ -60,8 +60,9 @@ const (
 
 // Masker masks texts. It is immutable and safe for concurrent use.
 type Masker struct {
-	mode Mode
-	kept []string
+	mode     Mode
+	kept     []string
+	literals []string // secrets that are known as they are spelled
 }
 
 // New returns a Masker. In mode all, addresses and paths that occur in keep stay:
@@ -109,7 +110,7 @@ func (m *Masker) String(s string) string {
 	if m.mode == Off {
 		return s
 	}
-	s = bound(s)
+	s = m.hide(bound(s))
 	if !suspicious(s) {
 		return s
 	}
