@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -35,6 +36,7 @@ type listener interface {
 type child struct {
 	name     string
 	log      *slog.Logger
+	mask     *redact.Masker
 	patience patience
 	home     listener
 	onEnd    func(c *child)
@@ -97,7 +99,7 @@ func (e *exitError) Error() string { return "ended (" + e.state + ")" }
 // newChild returns a child that is not started yet.
 func newChild(name string, log *slog.Logger) *child {
 	return &child{
-		name: name, log: log, patience: defaultPatience,
+		name: name, log: log, mask: redact.New(redact.Secrets), patience: defaultPatience,
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}), stopping: make(chan struct{}),
 		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, unwritten: make(chan struct{}, 1),
@@ -194,7 +196,7 @@ func (c *child) run() {
 	if errors.Is(why, errStopped) {
 		c.log.Info("process stopped")
 	} else {
-		c.log.Warn("process ended", slog.String("cause", printable([]byte(why.Error()))))
+		c.log.Warn("process ended", slog.String("cause", printable([]byte(why.Error()), c.mask)))
 	}
 	c.verdict = why
 	c.onEnd(c)
@@ -222,7 +224,7 @@ func (c *child) watch() error {
 // fail ends all calls. Those that the child has not read are taken up by the next.
 func (c *child) fail(why error) {
 	e := recourse.Unreachable(c.name).WithMessage("%s's process %s.", c.name, reason(why)).
-		WithOrigin(recourse.OriginGateway).CausedBy(c.last.cause(why))
+		WithOrigin(recourse.OriginGateway).CausedBy(c.last.cause(why, c.mask))
 	c.mu.Lock()
 	calls, batch, refused := c.calls, c.batch, c.refused
 	c.gone, c.calls, c.out = e, nil, nil
@@ -316,8 +318,8 @@ func within(done <-chan struct{}, patience time.Duration) bool {
 
 // hear reads stderr.
 func (c *child) hear(stderr io.Reader) {
-	const perSecond, window = 50, 4 << 10
-	lines, quota := newLineReader(stderr, window), quota{perSecond: perSecond}
+	const perSecond = 50
+	lines, quota := newLineReader(stderr, lineRead), quota{perSecond: perSecond}
 	for first := true; ; {
 		line, end, err := lines.next()
 		if err != nil {
@@ -326,7 +328,7 @@ func (c *child) hear(stderr io.Reader) {
 		if first { // of a longer line the rest is left out
 			c.last.add(line)
 			if ok, left := quota.take(time.Now()); ok {
-				c.log.Info("stderr", slog.String("line", printable(line)), slog.Int("left_out", left))
+				c.log.Info("stderr", slog.String("line", printable(line, c.mask)), slog.Int("left_out", left))
 			}
 		}
 		first = end

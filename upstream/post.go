@@ -28,6 +28,10 @@ func (s *Stdio) post(ctx context.Context, id string, body *Body) (*http.Response
 	if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
 		return s.open(ctx, m)
 	}
+	if m.Kind == wire.Request && m.Method == wire.MethodDiscover && id == "" && s.command.Share == ShareClient {
+		// There is no child yet that could say that it is of the old era.
+		return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil)), nil
+	}
 	x, refusal := s.find(id)
 	switch {
 	case refusal != nil:

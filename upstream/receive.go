@@ -58,7 +58,7 @@ func (r *receiver) read(stdout io.Reader) {
 // complain logs what is wrong with what the child has said.
 func (r *receiver) complain(what string, text []byte) {
 	if ok, left := r.quota.take(time.Now()); ok {
-		r.child.log.Warn(what, slog.String("line", printable(text)), slog.Int("left_out", left))
+		r.child.log.Warn(what, slog.String("line", printable(text, r.child.mask)), slog.Int("left_out", left))
 	}
 }
 

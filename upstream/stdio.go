@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -34,6 +35,7 @@ type Stdio struct {
 	name     string
 	command  Command
 	log      *slog.Logger
+	mask     *redact.Masker // of what goes to log
 	patience patience
 	most     int // children there may be
 
@@ -66,8 +68,8 @@ const (
 )
 
 // NewStdio returns the server that command starts, which people call name. What its
-// processes do, and what they write to stderr, goes to log, credentials masked.
-// Nothing is started yet. The error is about the command as it is written, such as
+// processes do, and what they write to stderr, goes to log, credentials and the
+// secrets of their environment masked. Nothing is started yet. The error is about the command as it is written, such as
 // one without a path.
 func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	if command.Path == "" {
@@ -80,7 +82,8 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 		command.Idle = clientIdle
 	}
 	s := &Stdio{
-		name: name, command: command, log: log, patience: defaultPatience, most: maxChildren,
+		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(redact.Environ(command.Env)),
+		patience: defaultPatience, most: maxChildren,
 		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]struct{}{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -173,6 +176,11 @@ func (s *Stdio) unavailable(message string, cause error) *recourse.Error {
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
 }
 
+// ErrNotStarted is in the cause of a failure that says that the server's program
+// cannot be started. It has been tried as often as is of use: what is left is to try
+// again later, after the wait that the failure states.
+var ErrNotStarted = errors.New("the program cannot be started")
+
 // unstartable is the failure of a command that cannot be executed.
 func (s *Stdio) unstartable(err error) *recourse.Error {
 	why := "."
@@ -182,12 +190,13 @@ func (s *Stdio) unstartable(err error) *recourse.Error {
 	case errors.Is(err, fs.ErrPermission):
 		why = ": its program may not be executed."
 	}
-	return s.unavailable(s.name+" could not be started"+why, err)
+	return s.unavailable(s.name+" could not be started"+why, fmt.Errorf("%w: %w", ErrNotStarted, err))
 }
 
 // dead is the failure of a message while processes die at their start.
 func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
-	return s.unavailable(fmt.Sprintf("%s could not be started: its process %s.", s.name, reason(why)), why).WithAfter(wait)
+	message := fmt.Sprintf("%s could not be started: its process %s.", s.name, reason(why))
+	return s.unavailable(message, fmt.Errorf("%w: %w", ErrNotStarted, why)).WithAfter(wait)
 }
 
 var errShut = errors.New("the server is closed")
@@ -285,9 +294,10 @@ func (s *Stdio) pause(ctx context.Context) error {
 // spawn starts a child whose messages home hears.
 func (s *Stdio) spawn(home listener) (*child, error) {
 	c := newChild(s.name, s.log)
-	c.patience, c.home, c.onEnd = s.patience, home, s.childEnded
+	c.mask, c.patience, c.home, c.onEnd = s.mask, s.patience, home, s.childEnded
 	if err := c.start(&s.command); err != nil {
-		s.log.Warn("process could not be started", slog.String("server", s.name), slog.String("cause", printable([]byte(err.Error()))))
+		s.log.Warn("process could not be started", slog.String("server", s.name),
+			slog.String("cause", printable([]byte(err.Error()), s.mask)))
 		return nil, s.unstartable(err)
 	}
 	s.mu.Lock()
@@ -321,7 +331,7 @@ func (s *Stdio) childEnded(c *child) {
 	// The next child of a client is that client's, and waits for nobody's crash.
 	if counts := !isOwn || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
 		now := time.Now()
-		s.starts.died(now, now.Sub(c.started), c.ready, c.last.cause(c.verdict))
+		s.starts.died(now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, c.mask))
 	}
 }
 

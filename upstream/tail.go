@@ -1,8 +1,6 @@
 package upstream
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +10,8 @@ import (
 
 const (
 	tailLines = 20
-	tailLine  = 512 // bytes of a line
+	lineRead  = 4 << 10 // bytes of a line that are looked at
+	lineShown = 512     // and that stand in the log
 )
 
 // A tail keeps the last lines of what it is given.
@@ -27,28 +26,45 @@ func (t *tail) add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slot := &t.lines[t.next]
-	*slot = append((*slot)[:0], line[:min(len(line), tailLine)]...)
+	*slot = append((*slot)[:0], line[:min(len(line), lineRead)]...)
 	t.next = (t.next + 1) % tailLines
 	t.count = min(t.count+1, tailLines)
 }
 
 // cause returns why, with the lines, masked.
-func (t *tail) cause(why error) error {
+func (t *tail) cause(why error, mask *redact.Masker) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count == 0 {
-		return why
+	text := why.Error()
+	if t.count > 0 {
+		lines := make([]string, t.count)
+		for i := range lines {
+			lines[i] = printable(t.lines[(t.next-t.count+i+tailLines)%tailLines], mask)
+		}
+		text += "; its last lines on stderr: " + strings.Join(lines, "\n")
 	}
-	lines := make([]string, 0, t.count)
-	for i := range t.count {
-		lines = append(lines, strings.ToValidUTF8(string(t.lines[(t.next-t.count+i+tailLines)%tailLines]), "\ufffd"))
-	}
-	return fmt.Errorf("%w; its last lines on stderr: %w", why, errors.New(redact.Log(strings.Join(lines, "\n"))))
+	return &maskedError{error: why, text: mask.String(text)}
 }
 
-// printable returns the beginning of a line as it may stand in the log.
-func printable(line []byte) string {
-	return redact.Log(strings.ToValidUTF8(string(line[:min(len(line), tailLine)]), "\ufffd"))
+// A maskedError is an error that says what it is in words that may be shown to the
+// operator.
+type maskedError struct {
+	error
+
+	text string
+}
+
+// Error implements error.
+func (e *maskedError) Error() string { return e.text }
+
+// Unwrap returns the error that was masked.
+func (e *maskedError) Unwrap() error { return e.error }
+
+// printable returns the beginning of a line as it may stand in the log. It is cut
+// when it has been masked, since half of a secret looks like none.
+func printable(line []byte, mask *redact.Masker) string {
+	text := mask.String(strings.ToValidUTF8(string(line[:min(len(line), lineRead)]), "\ufffd"))
+	return strings.ToValidUTF8(text[:min(len(text), lineShown)], "")
 }
 
 // A quota lets some things pass in each second and counts the others.
