@@ -39,9 +39,12 @@ func (x *exchange) call() {
 		x.reason = decision.Reason
 		switch {
 		case !decision.Repeat || x.started || x.s.observes():
+		case errors.Is(e.Cause(), upstream.ErrNotStarted):
+			x.reason = "the program cannot be started"
 		case !x.s.budget.Take():
 			x.reason = "the budget for repetitions is used up"
 		case pause(x.ctx, decision.Wait):
+			renewed = false // a session that has gone with its program is none that was refused
 			continue
 		}
 		x.fail(e, nil, nil)

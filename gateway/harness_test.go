@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,9 @@ import (
 // TestMain lets more tests run at once than there are processors: they wait more
 // than they work.
 func TestMain(m *testing.M) {
+	if os.Getenv(testkit.ChildVariable) != "" {
+		os.Exit(testkit.Child(os.Args[1:]))
+	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -74,15 +78,37 @@ type front struct {
 	log *logBuffer
 }
 
-// entry are the keys of the server's entry, one a line; url and timeout have
-// defaults.
+// entry are the keys of the server's entry, one a line; timeout has a default.
 func start(tb testing.TB, serverURL string, entry ...string) *front {
 	tb.Helper()
-	lines := append([]string{"url: " + serverURL}, entry...)
+	lines := slices.Clone(entry)
+	if serverURL != "" {
+		lines = append(lines, "url: "+serverURL)
+	}
 	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
 		lines = append(lines, fmt.Sprintf("timeout: %s", deadline))
 	}
 	return startConfig(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+}
+
+// startChildren is start for a server that is a program.
+func startChildren(tb testing.TB, program *testkit.Program, entry ...string) *front {
+	tb.Helper()
+	return start(tb, "", append(command(tb, program), entry...)...)
+}
+
+// command are the keys of an entry for a program.
+func command(tb testing.TB, program *testkit.Program, args ...string) []string {
+	tb.Helper()
+	line, err := json.Marshal(program.Command(args...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	env := []string{"env:"}
+	for name, value := range program.Environ() {
+		env = append(env, fmt.Sprintf("  %s: %q", name, value))
+	}
+	return append([]string{"command: " + string(line)}, env...)
 }
 
 func startConfig(tb testing.TB, yaml string) *front {

@@ -8,12 +8,21 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
-// logged is a private cause as it may stand in the log: credentials are masked, the
-// rest is kept.
-type logged struct{ err error }
+// logged is a private cause as it may stand in the log: credentials, and what the
+// server's entry holds of secrets, are masked, the rest is kept.
+type logged struct {
+	err error
+	s   *server // nil: none is concerned
+}
 
 // LogValue masks the text of the error.
-func (l logged) LogValue() slog.Value { return slog.StringValue(redact.Log(l.err.Error())) }
+func (l logged) LogValue() slog.Value {
+	mask := redact.New(redact.Secrets)
+	if l.s != nil {
+		mask = mask.Hiding(l.s.secrets)
+	}
+	return slog.StringValue(mask.String(l.err.Error()))
+}
 
 var _ slog.LogValuer = logged{}
 
@@ -78,7 +87,7 @@ func (x *exchange) log(message string, e *recourse.Error, note string) {
 		attrs = append(attrs, slog.String("note", note))
 	}
 	if cause := e.Cause(); cause != nil {
-		attrs = append(attrs, slog.Any("cause", logged{cause}))
+		attrs = append(attrs, slog.Any("cause", logged{cause, x.s}))
 	}
 	x.g.log.LogAttrs(ctx, level, message, attrs...)
 }

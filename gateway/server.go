@@ -28,6 +28,7 @@ type server struct {
 	contract *contract.Contract
 	reader   contract.Reader
 	redact   redact.Mode
+	secrets  []string // of the program's environment
 	forward  []string // canonical names of the client's headers that go on
 	policy   retry.Policy
 }
@@ -46,13 +47,21 @@ func newTransport(entry *config.Server, log *slog.Logger) (transport, error) {
 		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers)
 	}
 	command := upstream.Command{
-		Path: entry.Command[0], Args: entry.Command[1:], Env: upstream.Environ(os.LookupEnv, entry.Env),
+		Path: entry.Command[0], Args: entry.Command[1:], Env: environ(entry),
 		Dir: entry.Cwd, Idle: entry.Idle,
 	}
 	if entry.Share == config.ShareClient {
 		command.Share = upstream.ShareClient
 	}
 	return upstream.NewStdio(entry.Title, command, log)
+}
+
+// environ returns the environment of the entry's program.
+func environ(entry *config.Server) []string {
+	if len(entry.Command) == 0 {
+		return nil
+	}
+	return upstream.Environ(os.LookupEnv, entry.Env)
 }
 
 // attempts bounds what one call costs the server; the contract's own rule is for
@@ -86,6 +95,7 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server)
 	if s.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
+	s.secrets = redact.Environ(environ(entry))
 	for _, name := range entry.Forward {
 		s.forward = append(s.forward, http.CanonicalHeaderKey(name))
 	}
@@ -105,7 +115,8 @@ func (s *server) observes() bool { return s.Mode == config.ModeObserve }
 // the server's entry, is no secret to the caller.
 func (x *exchange) masker() *redact.Masker {
 	if x.mask == nil {
-		x.mask = redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL, strings.Join(x.s.Command, "\n"), x.s.Cwd)
+		x.mask = redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL, strings.Join(x.s.Command, "\n"), x.s.Cwd).
+			Hiding(x.s.secrets)
 	}
 	return x.mask
 }

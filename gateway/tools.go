@@ -142,7 +142,7 @@ func (t *toolLists) fetch(ctx context.Context, x *exchange, slot *listSlot) *too
 	l, err := x.s.listTools(ctx, x)
 	if err != nil {
 		t.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-			slog.String("server", x.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", logged{err}))
+			slog.String("server", x.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", logged{err, x.s}))
 		l = &toolList{failed: true, fetched: time.Now(), expires: time.Now().Add(listRetry)}
 	}
 	if ctx.Err() != nil && l.failed && x.r.Context().Err() != nil {
@@ -291,5 +291,5 @@ func (t *toolLists) logOnce(server, tool string, err error) {
 		return
 	}
 	t.log.Warn("inputSchema cannot be compiled: arguments are not checked",
-		slog.String("server", server), slog.String("tool", tool), slog.Any("cause", logged{err}))
+		slog.String("server", server), slog.String("tool", tool), slog.Any("cause", logged{err: err}))
 }

@@ -52,14 +52,14 @@ var childFault = map[string]func(c *childCall) bool{
 	"leak": stay(func(c *childCall) {
 		c.result(c.id, ErrorResult(LeakText))
 	}),
-	"leak-environ": stay(func(c *childCall) { // with and without names, everywhere
-		for _, variable := range os.Environ() {
-			_, value, _ := strings.Cut(variable, "=")
-			fmt.Fprintf(os.Stderr, "%s\nlogged in as %s\n", variable, value)
-			c.write("logged in as " + value)
-		}
+	"leak-environ": stay(func(c *childCall) {
+		c.babble()
 		c.result(c.id, ErrorResult("cannot log in: "+strings.Join(os.Environ(), ", ")+"; "+valuesOf(os.Environ())))
 	}),
+	"leak-environ-and-exit": func(c *childCall) bool {
+		c.babble()
+		return false
+	},
 	"flood-stderr": stay(func(c *childCall) {
 		for range c.args.N {
 			fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 20))
@@ -124,6 +124,15 @@ func (c *childCall) large(before, after string) {
 	}
 	_, _ = w.WriteString(after + "\n")
 	_ = w.Flush() // whoever started it may have gone
+}
+
+// babble tells stderr and stdout of its environment, with and without names.
+func (c *childCall) babble() {
+	for _, variable := range os.Environ() {
+		_, value, _ := strings.Cut(variable, "=")
+		fmt.Fprintf(os.Stderr, "%s\nlogged in as %s\n", variable, value)
+		c.write("logged in as " + value)
+	}
 }
 
 // valuesOf returns the values of an environment.

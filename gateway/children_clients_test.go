@@ -1,0 +1,333 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// sameID is what Post takes for a call with the id and the progress token that every
+// client uses.
+func sameID(c *testkit.Client, tool, arguments string) (context.Context, []byte, http.Header) {
+	body, header := c.Message("1", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s,"_meta":{"progressToken":1}}`, tool, arguments))
+	return context.Background(), body, header
+}
+
+// However many are waiting when the child crashes: what reads is done by the next
+// one, a write is done at most once, and each client gets its own answer, although
+// all of them use the same id.
+func TestCallersDuringACrash(t *testing.T) {
+	t.Parallel()
+	const callers = 32
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 20s", orders)
+			clients := make([]*testkit.Client, callers)
+			var opening sync.WaitGroup
+			for i := range clients {
+				clients[i] = testkit.NewClient(t, f.url, testkit.OldEra)
+				opening.Go(func() {
+					if _, err := clients[i].Initialize(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			opening.Wait()
+			var calls sync.WaitGroup
+			for i, client := range clients {
+				calls.Go(func() {
+					if i == 0 {
+						waitFor(program, "sleep", callers/2-1)
+						program.Next(testkit.OrderCreate, "exit")
+					}
+					if i%2 == 0 {
+						createOnce(t, client, program, fmt.Sprintf("A-%d", i))
+						return
+					}
+					readOnce(t, client, fmt.Sprintf("text %d", i))
+				})
+			}
+			calls.Wait()
+			if n := len(program.Processes()); n < 2 {
+				t.Errorf("%d processes were started: there was no crash", n)
+			}
+		})
+	}
+}
+
+// waitFor waits until children have read so many calls of a tool, but not for ever.
+func waitFor(program *testkit.Program, tool string, calls int) {
+	for end := time.Now().Add(2 * time.Second); program.Calls(tool) < calls && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func readOnce(t *testing.T, client *testkit.Client, text string) {
+	t.Helper()
+	a, err := client.Post(sameID(client, "sleep", fmt.Sprintf(`{"n":300,"text":%q}`, text)))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if result, err := a.ToolResult(); err != nil || result.Text() != text || string(a.Message.ID) != "1" {
+		t.Errorf("%s: got %s", text, a.Body)
+	}
+}
+
+func createOnce(t *testing.T, client *testkit.Client, program *testkit.Program, reference string) {
+	t.Helper()
+	a, err := client.Post(sameID(client, testkit.OrderCreate, fmt.Sprintf(`{"reference":%q,"amount":1}`, reference)))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	times := program.Orders(reference)
+	if succeeded(a) {
+		if times != 1 || !strings.Contains(string(a.Body), reference) {
+			t.Errorf("%s was created %d times: %s", reference, times, a.Body)
+		}
+		return
+	}
+	e := recordOf(t, a)
+	if e.Effect == recourse.EffectNone && times != 0 || times > 1 {
+		t.Errorf("%s was created %d times: %s", reference, times, a.Body)
+	}
+}
+
+// Progress comes to the call that it is about, under the token that its client chose.
+func TestProgressOfAChild(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			f := startChildren(t, testkit.NewProgram(t), "share: "+share, "timeout: 10s")
+			var calls sync.WaitGroup
+			for count := 1; count <= 8; count++ {
+				client := f.client(t, testkit.OldEra)
+				calls.Go(func() {
+					a, err := client.Post(sameID(client, testkit.Progress, fmt.Sprintf(`{"count":%d,"gapMs":10}`, count)))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					var got, want []string
+					for _, event := range a.Events {
+						got = append(got, event.Data)
+					}
+					for i := range count {
+						want = append(want, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":`+
+							`{"progressToken":1,"progress":%d,"total":%d}}`, i+1, count))
+					}
+					want = append(want, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}`)
+					if !slices.Equal(got, want) {
+						t.Errorf("got %q, want %q", got, want)
+					}
+				})
+			}
+			calls.Wait()
+		})
+	}
+}
+
+// What a child says of its own accord reaches everybody who shares it, and nobody
+// else.
+func TestNotificationsOfAChild(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			f := startChildren(t, testkit.NewProgram(t), "share: "+share, "timeout: 10s")
+			clients := []*testkit.Client{f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)}
+			streams := make([]*testkit.Stream, len(clients))
+			for i, client := range clients {
+				var err error
+				if streams[i], err = client.Listen(context.Background(), ""); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(streams[i].Close)
+			}
+			for i, client := range clients {
+				if a, err := client.Call(t.Context(), "announce", `{}`); err != nil || !succeeded(a) {
+					t.Fatal(err, a)
+				}
+				for j, stream := range streams {
+					if share == "client" && j != i {
+						continue
+					}
+					if msg, err := stream.NextMessage(); err != nil || msg.Method != "notifications/tools/list_changed" {
+						t.Errorf("stream %d: %v, %v", j, msg, err)
+					}
+				}
+			}
+			if share == "all" {
+				return
+			}
+			// Each has heard its own child once: what comes next is of a call that came later.
+			for i, client := range clients {
+				if _, err := client.Call(t.Context(), "log", `{}`); err != nil {
+					t.Fatal(err)
+				}
+				if msg, err := streams[i].NextMessage(); err != nil || msg.Method != "notifications/message" {
+					t.Errorf("stream %d: %v, %v", i, msg, err)
+				}
+			}
+		})
+	}
+}
+
+// A question comes to the client whose call it is about, and only where it was told
+// that there is one.
+func TestQuestionsOfAChild(t *testing.T) {
+	t.Parallel()
+	f := startChildren(t, testkit.NewProgram(t), "share: client", "timeout: 10s")
+	var calls sync.WaitGroup
+	for i := range 4 {
+		client := f.client(t, testkit.OldEra)
+		calls.Go(func() {
+			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer stream.Close()
+			asked, err := stream.NextMessage()
+			if err != nil || asked.Method != "elicitation/create" {
+				t.Error(asked, err)
+				return
+			}
+			if _, err := client.Respond(context.Background(), asked.ID, fmt.Sprintf(`{"action":"accept","content":{"name":"Ada %d"}}`, i)); err != nil {
+				t.Error(err)
+			}
+			if msg, err := stream.NextMessage(); err != nil || !strings.Contains(string(msg.Result), fmt.Sprintf("Ada %d", i)) {
+				t.Errorf("client %d: %v, %v", i, msg, err)
+			}
+		})
+	}
+	calls.Wait()
+
+	f = startChildren(t, testkit.NewProgram(t), "share: all")
+	a, err := f.client(t, testkit.OldEra).Call(t.Context(), testkit.Ask, `{}`)
+	if err != nil || !strings.Contains(string(a.Body), "no client capabilities were declared") {
+		t.Errorf("of a shared child: %v %+v", err, a)
+	}
+}
+
+func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			f := startChildren(t, program, "share: "+share, "timeout: 10s")
+			client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+			if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
+				t.Errorf("DELETE: %v %+v", err, a)
+			}
+			if share == "client" {
+				eventually(t, "its process ends", func() bool { return !testkit.GroupAlive(program.Processes()[0]) })
+			}
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
+				t.Errorf("after DELETE: %v %+v", err, a)
+			}
+			if a, err := other.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+				t.Errorf("another client: %v %+v", err, a)
+			}
+		})
+	}
+}
+
+// A client does not notice that its child was stopped for being idle, or has crashed
+// between two calls.
+func TestChildrenBetweenCalls(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run("idle, share "+share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			f := startChildren(t, program, "share: "+share, "idle: 100ms", "timeout: 10s", orders)
+			client := f.client(t, testkit.OldEra)
+			eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
+			checkUnnoticed(t, client, program)
+			if strings.Contains(f.log.String(), "process ended") {
+				t.Error("the stop counts as a crash")
+			}
+		})
+		t.Run("crash, share "+share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			f := startChildren(t, program, "share: "+share, "timeout: 10s", orders)
+			client := f.client(t, testkit.OldEra)
+			program.Next(testkit.GetField, "answer-and-exit")
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+				t.Fatalf("%v %+v", err, a)
+			}
+			eventually(t, "the end is noticed", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			checkUnnoticed(t, client, program)
+		})
+	}
+}
+
+// checkUnnoticed makes a call that writes: with a new child it is done, once.
+func checkUnnoticed(t *testing.T, client *testkit.Client, program *testkit.Program) {
+	t.Helper()
+	a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+	if err != nil || !succeeded(a) {
+		t.Fatalf("%v %+v", err, a)
+	}
+	if n := program.Orders("A-17"); n != 1 {
+		t.Errorf("the order was created %d times", n)
+	}
+	if n := len(program.Processes()); n != 2 {
+		t.Errorf("%d processes were started, want 2", n)
+	}
+}
+
+// The secrets of a child's environment are nobody's business, with or without the
+// names that give them away.
+func TestSecretsInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	const token, password = "plain-words-only", "tr0ub4dor&3"
+	for _, mode := range []string{"all", "secrets"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			entry := append(command(t, program), fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
+			f := start(t, "", append(entry, "redact: "+mode)...)
+			client := f.client(t, testkit.OldEra)
+			var said strings.Builder
+			for _, fault := range []string{"leak-environ", "leak-environ-and-exit"} {
+				program.Next(testkit.OrderCreate, fault)
+				a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := recordOf(t, a); e.Effect != recourse.EffectUnknown {
+					t.Errorf("%s: %s", fault, a.Body)
+				}
+				said.Write(a.Body)
+			}
+			eventually(t, "the log tells", func() bool { return strings.Contains(f.log.String(), "process ended") })
+			for _, secret := range []string{token, password, "tr0ub4dor"} {
+				if strings.Contains(said.String(), secret) {
+					t.Errorf("%q is in the answers: %s", secret, said.String())
+				}
+				if strings.Contains(f.log.String(), secret) {
+					t.Errorf("%q is in the log: %s", secret, f.log)
+				}
+			}
+			if !strings.Contains(said.String(), "north") {
+				t.Errorf("what is no secret is masked: %s", said.String())
+			}
+		})
+	}
+}

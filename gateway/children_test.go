@@ -1,0 +1,270 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// shares are the values of share, for subtests.
+var shares = []string{"all", "client"}
+
+// orders is what the tests say of the tools.
+const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, " +
+	"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
+
+const (
+	readField   = `{"field_id":"F-1"}`
+	createOrder = `{"reference":"A-17","amount":12.5}`
+)
+
+// A childOutcome is what has to reach the client after a fault of a child.
+type childOutcome struct {
+	outcome // reads and writes are the calls that children have read
+
+	fault   string
+	refused bool   // the tool has not run
+	deaf    bool   // whoever shares the child gets no answer afterwards either
+	always  bool   // the fault befalls each call, not just the first
+	text    string // the answer's; empty: not looked at
+}
+
+func childOutcomes() []childOutcome {
+	crash := outcome{reads: 2, writes: 1} // what reads is done by the next child
+	late := outcome{kind: recourse.KindTimeout, origin: byGateway, reads: 1, writes: 1}
+	fine := outcome{reads: 1, writes: 1}
+	return []childOutcome{
+		{fault: "exit-before", outcome: crash, refused: true},
+		{fault: "exit", outcome: crash},
+		{fault: "exit", outcome: outcome{kind: recourse.KindUnreachable, origin: byGateway, reads: 3, writes: 1}, always: true},
+		{fault: "half", outcome: crash},
+		{fault: "close-stdout", outcome: crash},
+		{fault: "answer-and-exit", outcome: fine, text: "last words"},
+		{fault: "garbage", outcome: fine, text: "clean"},
+		{fault: "twice", outcome: fine, text: "first"},
+		{fault: "wrong-id", outcome: fine, text: "mine"},
+		{fault: "float-id", outcome: fine, text: "mine"},
+		{fault: "stop-reading", outcome: fine, text: "goodbye", deaf: true},
+		{fault: "wrong-id-only", outcome: late},
+		{fault: "never", outcome: late},
+		{fault: "deaf", outcome: late, deaf: true},
+		{fault: "leak", outcome: outcome{kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1}},
+	}
+}
+
+// Whatever a child does, for a tool that reads and one that writes, shared or not:
+// answered in time, in the contract's form, truthfully, without a secret, and without
+// harm to the next caller.
+func TestChildFaults(t *testing.T) {
+	t.Parallel()
+	for _, want := range childOutcomes() {
+		for _, share := range shares {
+			for _, contractName := range []string{"recourse", "fieldmcp"} {
+				name := want.fault
+				if want.always {
+					name += " each time"
+				}
+				t.Run(strings.Join([]string{name, "share " + share, contractName}, "/"), func(t *testing.T) {
+					t.Parallel()
+					testChildFault(t, want, share, contractName)
+				})
+			}
+		}
+	}
+}
+
+func testChildFault(t *testing.T, want childOutcome, share, contractName string) {
+	t.Helper()
+	within := 8 * time.Second
+	if want.kind == recourse.KindTimeout || want.deaf {
+		within = deadline
+	}
+	for _, call := range []struct {
+		tool, arguments string
+		writes          bool
+		calls           int
+	}{
+		{testkit.GetField, readField, false, want.reads},
+		{testkit.OrderCreate, createOrder, true, want.writes},
+	} {
+		most := patience(t)
+		program := testkit.NewProgram(t)
+		f := startChildren(t, program, "contract: "+contractName, "title: The farm", "share: "+share, "redact: all",
+			"timeout: "+within.String(), orders)
+		client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // the list of tools is known
+			t.Fatal(err)
+		}
+		if want.always {
+			program.Always(call.tool, want.fault)
+		} else {
+			program.Next(call.tool, want.fault)
+		}
+		a, err := client.Call(context.Background(), call.tool, call.arguments)
+		if err != nil {
+			t.Fatalf("%s: %v", call.tool, err)
+		}
+		if a.Took > within+most() {
+			t.Errorf("%s: answered after %v", call.tool, a.Took)
+		}
+		if want.always && share == "client" {
+			call.calls = min(call.calls, 2) // an attempt finds out that the session has gone with its child
+		}
+		expected := want.outcome
+		if call.writes && want.calls(false) > want.calls(true) { // a crash
+			expected.kind, expected.origin = recourse.KindUnreachable, byGateway
+		}
+		checkAnswer(t, a, expected, call.writes, contractName)
+		if result, err := a.ToolResult(); want.text != "" && (err != nil || result.Text() != want.text) {
+			t.Errorf("%s: want %q, got %s", call.tool, want.text, a.Body)
+		}
+		if got := program.Calls(call.tool); got != call.calls {
+			t.Errorf("%s: %d calls reached a child, want %d", call.tool, got, call.calls)
+		}
+		if got := program.Orders("A-17"); call.writes && (got == 0) != want.refused || got > 1 {
+			t.Errorf("the order was created %d times", got)
+		}
+		program.Behave()
+		switch a, err := other.Call(context.Background(), testkit.GetField, readField); {
+		case err != nil:
+			t.Errorf("%s: the next call of another client: %v", call.tool, err)
+		case !want.deaf || share == "client":
+			if !succeeded(a) {
+				t.Errorf("%s: the next call of another client: %s", call.tool, a.Body)
+			}
+		case a.Took > within+most():
+			t.Errorf("%s: the next call of another client was answered after %v", call.tool, a.Took)
+		default:
+			checkAnswer(t, a, outcome{kind: recourse.KindTimeout, origin: byGateway}, false, contractName)
+		}
+		if strings.Contains(f.log.String(), testkit.Secrets()[0]) {
+			t.Errorf("a credential is in the log: %s", f.log)
+		}
+	}
+}
+
+// calls returns how many calls are to reach a child.
+func (o childOutcome) calls(writes bool) int {
+	if writes {
+		return o.writes
+	}
+	return o.reads
+}
+
+// What a child that cannot be started is told of: at once, truthfully, at each call.
+func TestChildThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run("no such program, share "+share, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, "", "command: [recourse-test-no-such-program]", "title: The farm", "share: "+share)
+			client := testkit.NewClient(t, f.url, testkit.OldEra)
+			for range 3 {
+				checkUnstartable(t, client, "The farm could not be started: its program or working directory does not exist.")
+			}
+		})
+		t.Run("dies at its start, share "+share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			program.Die()
+			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 5s")
+			client := testkit.NewClient(t, f.url, testkit.OldEra)
+			for range 2 {
+				checkUnstartable(t, client, "The farm could not be started: its process ended (exit status 3).")
+			}
+			if text := f.log.String(); !strings.Contains(text, "cannot open the store") || strings.Contains(text, "51H8abcdefghijklmnop") {
+				t.Errorf("the log is %s", text)
+			}
+			program.Behave()
+			eventually(t, "it is started again", func() bool {
+				_, err := client.Initialize(context.Background())
+				return err == nil
+			})
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+				t.Errorf("once it starts: %v %+v", err, a)
+			}
+		})
+		t.Run("dies, and then at its start, share "+share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 5s", orders)
+			client := f.client(t, testkit.OldEra)
+			program.Next(testkit.OrderCreate, "exit")
+			program.Die()
+			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkAnswer(t, a, outcome{kind: recourse.KindUnreachable, origin: byGateway}, true, "recourse")
+			for _, tool := range []string{testkit.OrderCreate, testkit.GetField} {
+				arguments := map[string]string{testkit.OrderCreate: createOrder, testkit.GetField: readField}[tool]
+				if a, err = client.Call(t.Context(), tool, arguments); err != nil {
+					t.Fatal(err)
+				}
+				if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone {
+					t.Errorf("%s: %s", tool, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// checkUnstartable initializes a session with a server that cannot be started.
+func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
+	t.Helper()
+	a, err := client.Request(context.Background(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := recordOf(t, a)
+	if e.Kind != recourse.KindUnavailable || e.Origin != byGateway || e.Effect != recourse.EffectNone || e.Message != message {
+		t.Errorf("got %s", a.Body)
+	}
+	if a.Status != http.StatusOK || a.Took > 4*time.Second {
+		t.Errorf("HTTP %d after %v", a.Status, a.Took)
+	}
+}
+
+// Clients of the new era get no answer that they would wait for, before there is a
+// bridge to servers of the old.
+func TestNewEraInFrontOfAChild(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			most := patience(t)
+			f := startChildren(t, testkit.NewProgram(t), "share: "+share)
+			client := testkit.NewClient(t, f.url, testkit.NewEra)
+			for _, request := range []struct{ method, params string }{
+				{"server/discover", `{}`},
+				{"tools/list", `{}`},
+				{"tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, readField)},
+			} {
+				a, err := client.Request(t.Context(), request.method, request.params)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s: HTTP %d %s", request.method, a.Status, a.Body)
+				if a.Message == nil || a.Took > deadline+most() {
+					t.Errorf("%s: HTTP %d %s after %v", request.method, a.Status, a.Body, a.Took)
+				}
+			}
+		})
+	}
+}
+
+// eventually waits until ok.
+func eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatalf("never: %s", what)
+		}
+	}
+}
