@@ -37,7 +37,7 @@ var layers = []layer{
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
-		packages: []string{"upstream", "limit", "breaker", "once", "store", "internal/config"},
+		packages: []string{"upstream", "limit", "breaker", "once", "store", "internal/config", "internal/hosts"},
 		up:       "it serves whoever makes a call and must not know who that is",
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},

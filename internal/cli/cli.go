@@ -28,6 +28,7 @@ type Environment struct {
 	Stdout    io.Writer
 	Stderr    io.Writer
 	LookupEnv func(name string) (string, bool)
+	Environ   []string      // all of it, as NAME=value; the child of wrap gets it
 	Poll      time.Duration // how often serve looks whether its files have changed; 0: 2 s
 }
 
@@ -41,6 +42,8 @@ const (
 // commands is the command line.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
+	Wrap     wrapCommand     `cmd:"" help:"Run an MCP server on stdio in place of itself, for a desktop host."`
+	Install  installCommand  `cmd:"" help:"Put the wrapper into the file in which a host lists its MCP servers."`
 	Explain  explainCommand  `cmd:"" help:"Say how an answer of an MCP server is read, and how contracts would say it."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
@@ -58,7 +61,7 @@ func Main() int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return Run(ctx, Environment{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Environ: os.Environ(),
 	})
 }
 

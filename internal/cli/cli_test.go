@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the stories' expected output")
@@ -30,7 +31,10 @@ func (l leaks) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(leaks{m}, map[string]func(){"recourse": func() { os.Exit(cli.Main()) }})
+	testscript.Main(leaks{m}, map[string]func(){
+		"recourse": func() { os.Exit(cli.Main()) },
+		"farmd":    func() { os.Exit(testkit.Child(os.Args[1:])) },
+	})
 }
 
 // The stories are what users do, from the command line to what they see.
@@ -48,6 +52,8 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 	stories := readStories(t)
 	for _, command := range [][]string{
 		{"serve"},
+		{"wrap"},
+		{"install"},
 		{"explain"},
 		{"demo"},
 		{"version"},

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/recoursehq/recourse/internal/hosts"
+)
+
+// installCommand puts the wrapper into a hosts file.
+type installCommand struct {
+	File   string `arg:"" help:"File in which a host lists its MCP servers, such as claude_desktop_config.json or .mcp.json."`
+	DryRun bool   `help:"Show the difference, and write nothing."`
+	Undo   bool   `help:"Put the copy back that was kept."`
+}
+
+// Help shows an example.
+func (*installCommand) Help() string {
+	return `Puts "recourse wrap" in front of every server in the file that is a program, shows the difference, and keeps a copy ` +
+		`beside the file, FILE.recourse-backup. Servers with a URL and servers that are wrapped already stay as they are. Restart the ` +
+		`host afterwards.
+
+Example:
+
+    recourse install mcp.json`
+}
+
+// Run rewrites the file.
+func (c *installCommand) Run(env *Environment) error {
+	if c.Undo {
+		return c.undo(env)
+	}
+	file, err := loadHosts(c.File)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	text, wrapped := file.Wrap(filepath.ToSlash(program))
+	if len(wrapped) == 0 {
+		printf(env.Stdout, "%s: nothing to do, every server that is a program is wrapped already\n", c.File)
+		return nil
+	}
+	printf(env.Stdout, "%s", diff.Diff(c.File, file.Text(), c.File, text))
+	if c.DryRun {
+		return nil
+	}
+	err = hosts.Install(c.File, text)
+	if errors.Is(err, fs.ErrExist) {
+		return &hintedError{err, "the copy is from an earlier time: `recourse install --undo` puts it back, or move it elsewhere"}
+	}
+	if err != nil {
+		return err
+	}
+	printf(env.Stdout, "\n%d servers are wrapped; the file as it was is %s\n", len(wrapped), hosts.Backup(c.File))
+	return nil
+}
+
+// undo puts the copy back.
+func (c *installCommand) undo(env *Environment) error {
+	before, err := os.ReadFile(hosts.Backup(c.File))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &hintedError{
+			fmt.Errorf("there is no copy of %s to put back", c.File),
+			"`recourse install` keeps one as " + hosts.Backup(c.File),
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read the copy of the hosts file: %w", err)
+	}
+	now, err := os.ReadFile(c.File)
+	if err != nil {
+		return fmt.Errorf("read the hosts file: %w", err)
+	}
+	if !bytes.Equal(now, before) {
+		printf(env.Stdout, "%s", diff.Diff(c.File, now, c.File, before))
+	}
+	if c.DryRun {
+		return nil
+	}
+	return hosts.Undo(c.File)
+}
+
+// loadHosts reads a hosts file.
+func loadHosts(path string) (*hosts.File, error) {
+	file, err := hosts.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &usageError{&hintedError{err, "name the file in which your host lists its MCP servers"}}
+	}
+	return file, err
+}

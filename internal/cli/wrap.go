@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// wrapCommand stands between a host and a server on stdio.
+type wrapCommand struct {
+	Name      string           `placeholder:"NAME" help:"What people call the server (default: its command without the folder)."`
+	Contract  string           `placeholder:"NAME" help:"Contract in which failures reach the host (default: recourse)."`
+	Config    string           `short:"c" placeholder:"FILE" help:"Configuration file with an entry for the server."`
+	HostsFile string           `placeholder:"FILE" help:"File in which a host lists its MCP servers: one of them is run."`
+	Server    string           `placeholder:"NAME" help:"Which server of the configuration or hosts file; needed where there are several."`
+	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
+	Command   []string         `arg:"" optional:"" passthrough:"" help:"Command and arguments of the server, after --."`
+}
+
+// Help shows an example.
+func (*wrapCommand) Help() string {
+	return `Speaks MCP on standard input and output, as the server itself would, so that a desktop host starts it in the server's ` +
+		`place. The server is started with the first message and again after a crash, and gets the environment of this program. ` +
+		`The log goes to standard error. It ends when standard input does, with up to 30 seconds for calls under way, and at once ` +
+		`by SIGTERM or Ctrl-C.
+
+Example:
+
+    recourse wrap --name farm -- farmd`
+}
+
+// Run serves the host until it has gone.
+func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
+	set := contract.Builtin()
+	cfg, err := c.configuration(set, env)
+	if err != nil {
+		return err
+	}
+	if c.Log != "" {
+		cfg.Log = c.Log
+	}
+	log := newLogger(env.Stderr, cfg.Log, slog.LevelInfo)
+	slog.SetDefault(log) // nothing but messages may get to standard output
+	// A host that has gone is an error of a write, after which children are ended in good order.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
+	g, err := gateway.New(cfg, set, log)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	return g.ServeStdio(ctx, cfg.Servers[0].Path, env.Stdin, env.Stdout)
+}
+
+// configuration returns the configuration with the one server.
+func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*config.Config, error) {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	cfg, err := c.read(set, env)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.choose(cfg.Servers)
+	if err != nil {
+		return nil, err
+	}
+	if c.Contract != "" {
+		if _, ok := set.Get(c.Contract); !ok {
+			return nil, &usageError{&hintedError{
+				fmt.Errorf("there is no contract %q", c.Contract), "known here: " + strings.Join(set.Names(), ", "),
+			}}
+		}
+		s.Contract = c.Contract
+	}
+	if c.Name != "" {
+		s.Title = c.Name
+	}
+	if len(s.Command) > 0 {
+		s.Share = config.ShareClient // there is one client, and what the server asks is for it
+		s.Env = inherit(env.Environ, s.Env)
+	}
+	cfg.Servers = config.Servers{s}
+	return cfg, nil
+}
+
+// read returns the configuration that the flags name.
+func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config, error) {
+	switch {
+	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
+		return nil, &usageError{errors.New("--hosts-file names the server's command: leave out -c and COMMAND")}
+	case c.HostsFile != "":
+		servers, err := hostsServers(c.HostsFile, env.LookupEnv)
+		if err != nil {
+			return nil, err
+		}
+		return config.Of(servers...)
+	case c.Config != "":
+		cfg, err := config.Load(c.Config, config.Options{
+			LookupEnv:      env.LookupEnv,
+			KnownContracts: set.Names(),
+			LoadContract:   func(path string) (string, error) { return loadContract(set, path) },
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &usageError{err}
+		}
+		return cfg, err
+	case len(c.Command) == 0:
+		return nil, &usageError{&hintedError{
+			errors.New("no server is named"), "write its command after --: recourse wrap -- npx -y PACKAGE",
+		}}
+	default:
+		base := filepath.Base(c.Command[0])
+		return config.Of(&config.Server{Name: serverName(base), Title: base, Command: c.Command})
+	}
+}
+
+// choose returns the server that is meant, with the command of the command line.
+func (c *wrapCommand) choose(servers config.Servers) (*config.Server, error) {
+	var names []string
+	var chosen *config.Server
+	for _, s := range servers {
+		names = append(names, s.Name)
+		if c.Server == s.Name || c.Server == s.Title || c.Server == "" && len(servers) == 1 {
+			chosen = s
+		}
+	}
+	switch {
+	case chosen == nil && c.Server == "":
+		return nil, &usageError{&hintedError{
+			errors.New("the file has several servers"), "choose with --server: " + strings.Join(names, ", "),
+		}}
+	case chosen == nil:
+		return nil, &usageError{&hintedError{fmt.Errorf("there is no server %q", c.Server), "there are: " + strings.Join(names, ", ")}}
+	case len(c.Command) > 0 && chosen.URL != "":
+		return nil, &usageError{fmt.Errorf("the server %s has a `url`: leave out COMMAND", chosen.Name)}
+	case len(c.Command) > 0:
+		chosen.Command = c.Command
+	}
+	return chosen, nil
+}
+
+// inherit returns the environment that a host has chosen for its server, and what the
+// server's entry adds to it.
+func inherit(environ []string, own map[string]string) map[string]string {
+	all := make(map[string]string, len(environ)+len(own))
+	for _, variable := range environ {
+		if name, value, ok := strings.Cut(variable, "="); ok && name != "" { // Windows has some without a name
+			all[name] = value
+		}
+	}
+	maps.Copy(all, own)
+	return all
+}

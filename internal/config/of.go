@@ -1,0 +1,30 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Of returns the configuration of these servers, which no file lists: each has a name
+// and either a command or a URL, and what it leaves out is the default. What is
+// wrong with a server is found out by [Parse] only.
+func Of(servers ...*Server) (*Config, error) {
+	var c Config
+	if err := strictyaml.Decode("", []byte("servers: {any: {}}"), &c); err != nil {
+		return nil, fmt.Errorf("defaults: %w", err)
+	}
+	defaults := c.Servers[0]
+	for _, s := range servers {
+		s.Path = cmp.Or(s.Path, "/"+s.Name+"/mcp")
+		s.Share = cmp.Or(s.Share, defaults.Share)
+		s.Contract = cmp.Or(s.Contract, defaults.Contract)
+		s.Mode = cmp.Or(s.Mode, defaults.Mode)
+		s.Timeout = cmp.Or(s.Timeout, defaults.Timeout)
+		s.MaxTimeout = cmp.Or(s.MaxTimeout, defaults.MaxTimeout)
+		s.complete()
+	}
+	c.Servers = servers
+	return &c, nil
+}
