@@ -12,13 +12,9 @@ import (
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 
-// hostsServers returns the servers of a hosts file that its host would start, with
-// what lookup finds for the variables in it.
-func hostsServers(path string, lookup func(string) (string, bool)) ([]*config.Server, error) {
-	file, err := loadHosts(path)
-	if err != nil {
-		return nil, err
-	}
+// hostsServers returns the servers of the hosts file at path that its host would start,
+// with what lookup finds for the variables in it.
+func hostsServers(path string, file *hosts.File, lookup func(string) (string, bool)) ([]*config.Server, error) {
 	if err := file.Expand(lookup); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -57,23 +58,16 @@ func (f fingerprints) read(path string) ([]byte, error) {
 	return src, err
 }
 
-// read reads the configuration file and the contract files that it names. The reading
-// says also after an error which files those are.
+// read reads the configuration file and the contract files that it names, or the
+// hosts file. The reading says also after an error which files those are.
 func (c *serveCommand) read(env *Environment) (*reading, error) {
 	r := &reading{set: contract.Builtin(), files: fingerprints{}}
-	src, err := r.files.read(c.Config)
-	if err != nil {
-		return r, fmt.Errorf("read the configuration: %w", err)
+	readConfig := r.readConfig
+	path := c.Config
+	if c.HostsFile != "" {
+		readConfig, path = r.readHosts, c.HostsFile
 	}
-	r.config, err = config.Parse(c.Config, src, config.Options{
-		LookupEnv:      env.LookupEnv,
-		KnownContracts: r.set.Names(),
-		LoadContract: func(path string) (string, error) {
-			src, err := r.files.read(path)
-			return addContract(r.set, path, src, err)
-		},
-	})
-	if err != nil {
+	if err := readConfig(path, env); err != nil {
 		return r, err
 	}
 	if c.Listen != "" {
@@ -83,6 +77,39 @@ func (c *serveCommand) read(env *Environment) (*reading, error) {
 		r.config.Log = c.Log
 	}
 	return r, nil
+}
+
+func (r *reading) readConfig(path string, env *Environment) error {
+	src, err := r.files.read(path)
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	r.config, err = config.Parse(path, src, config.Options{
+		LookupEnv:      env.LookupEnv,
+		KnownContracts: r.set.Names(),
+		LoadContract: func(path string) (string, error) {
+			src, err := r.files.read(path)
+			return addContract(r.set, path, src, err)
+		},
+	})
+	return err
+}
+
+func (r *reading) readHosts(path string, env *Environment) error {
+	src, err := r.files.read(path)
+	if err != nil {
+		return fmt.Errorf("read the hosts file: %w", err)
+	}
+	file, err := hosts.Parse(path, src)
+	if err != nil {
+		return err
+	}
+	servers, err := hostsServers(path, file, env.LookupEnv)
+	if err != nil {
+		return err
+	}
+	r.config, err = config.Of(servers...)
+	return err
 }
 
 // A watcher applies the configuration anew when its files change, and after SIGHUP

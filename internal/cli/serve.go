@@ -20,9 +20,10 @@ import (
 
 // serveCommand runs the gateway.
 type serveCommand struct {
-	Config string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
-	Listen string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
-	Log    config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
+	Config    string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
+	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, in place of a configuration."`
+	Listen    string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
+	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 }
 
 // Help shows an example.
@@ -47,6 +48,9 @@ const garbagePercent = 400
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	r, err := c.read(env)
+	if errors.Is(err, fs.ErrNotExist) && c.HostsFile != "" {
+		return &usageError{err}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return &usageError{&hintedError{err, "docs/configuration.md describes the file, and begins with an example"}}
 	}

@@ -103,7 +103,11 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
 		return nil, &usageError{errors.New("--hosts-file names the server's command: leave out -c and COMMAND")}
 	case c.HostsFile != "":
-		servers, err := hostsServers(c.HostsFile, env.LookupEnv)
+		file, err := loadHosts(c.HostsFile)
+		if err != nil {
+			return nil, err
+		}
+		servers, err := hostsServers(c.HostsFile, file, env.LookupEnv)
 		if err != nil {
 			return nil, err
 		}
