@@ -31,11 +31,14 @@ type front struct {
 	opened  chan struct{} // a token for each GET request that has come
 }
 
-// start starts a gateway that ends with the test. The entry's further keys are given one by one; keys with a leading
-// slash, such as "/max_request: 1KiB", are the gateway's own.
+// start starts a gateway that ends with the test. The entry's further keys are given one by one, with its command among
+// them where there is no URL; keys with a leading slash, such as "/max_request: 1KiB", are the gateway's own.
 func start(tb testing.TB, serverURL string, keys ...string) *front {
 	tb.Helper()
-	top, entry := []string(nil), []string{"url: " + serverURL, "title: The farm"}
+	top, entry := []string(nil), []string{"title: The farm"}
+	if serverURL != "" {
+		entry = append(entry, "url: "+serverURL)
+	}
 	timed := false
 	for _, key := range keys {
 		if global, ok := strings.CutPrefix(key, "/"); ok {

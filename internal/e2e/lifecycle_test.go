@@ -221,7 +221,7 @@ func negotiate(t *testing.T, servers ...server) {
 			defer cancel()
 			p := open(t)
 			for _, server := range servers {
-				if err := p.connect(ctx, start(t, server.start(t)).url, nil); err != nil {
+				if err := p.connect(ctx, server.front(t).url, nil); err != nil {
 					t.Fatalf("%s: %v", server.name, err)
 				}
 				if got := p.negotiated(); got != server.best.Version() {

@@ -27,9 +27,9 @@ type step struct {
 // A server is a real one and what is done with it.
 type server struct {
 	name  string
-	era   testkit.Era // of its clients
-	best  testkit.Era // that it speaks
-	start func(testing.TB) string
+	era   testkit.Era             // of its clients
+	best  testkit.Era             // that it speaks
+	front func(testing.TB) *front // starts it, behind a gateway of its own
 	steps []step
 }
 
@@ -39,13 +39,21 @@ const oldEraOnly = "2025-11-25"
 func servers() []server {
 	const old, newer = testkit.OldEra, testkit.NewEra
 	return []server{
-		{"Go SDK, with sessions", old, old, goSDK(old), realSteps(recourse.KindUnknown)},
-		{"Go SDK, stateless", newer, newer, goSDK(newer), realSteps(recourse.KindUnknown)},
-		{"Go SDK, stateless, client of the old era", old, newer, goSDK(newer), realSteps(recourse.KindUnknown)},
-		{"mcp-go", newer, newer, mcpgotest.NewServer, realSteps(recourse.KindInternal)},
-		{"mcp-go, client of the old era", old, newer, mcpgotest.NewServer, realSteps(recourse.KindInternal)},
-		{"testkit", newer, newer, streaming, testkitSteps()},
-		{"testkit, client of the old era", old, newer, streaming, testkitSteps()},
+		{"Go SDK, with sessions", old, old, at(goSDK(old)), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless", newer, newer, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless, client of the old era", old, newer, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
+		{"mcp-go", newer, newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"mcp-go, client of the old era", old, newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"testkit", newer, newer, at(streaming), testkitSteps()},
+		{"testkit, client of the old era", old, newer, at(streaming), testkitSteps()},
+	}
+}
+
+// at is the front of a server at the URL that serve returns.
+func at(serve func(testing.TB) string) func(testing.TB) *front {
+	return func(tb testing.TB) *front {
+		tb.Helper()
+		return start(tb, serve(tb))
 	}
 }
 
@@ -162,7 +170,7 @@ func TestEverything(t *testing.T) {
 	t.Parallel()
 	url, next := testkit.Everything(t), testkit.Everything(t)
 	everything := server{
-		"server-everything", testkit.OldEra, testkit.OldEra, func(testing.TB) string { return url }, everythingSteps(),
+		"server-everything", testkit.OldEra, testkit.OldEra, at(func(testing.TB) string { return url }), everythingSteps(),
 	}
 	for _, client := range clients() {
 		if client.era != everything.era {
@@ -186,7 +194,7 @@ func TestEverything(t *testing.T) {
 // visit takes all steps with a server through a gateway of its own.
 func visit(ctx context.Context, t *testing.T, c client, p program, s server) {
 	t.Helper()
-	f := start(t, s.start(t))
+	f := s.front(t)
 	if err := p.connect(ctx, f.url, nil); err != nil {
 		t.Fatalf("connect: %v", err)
 	}

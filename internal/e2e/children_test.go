@@ -1,0 +1,55 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// The reference server as a program of the gateway's: what it asks reaches the client where each has its own; where all
+// share one, it has nothing to ask, and everything else works as well.
+func TestEverythingOnStdio(t *testing.T) {
+	t.Parallel()
+	command, err := json.Marshal(testkit.EverythingCommand(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []string{"all", "client"} {
+		everything := server{
+			name: "server-everything on stdio", era: testkit.OldEra, best: testkit.OldEra,
+			front: func(tb testing.TB) *front {
+				tb.Helper()
+				return start(tb, "", "command: "+string(command), "share: "+share)
+			},
+		}
+		for _, step := range everythingSteps() {
+			if share == "all" && asks[step.tool] {
+				continue
+			}
+			if share == "all" && step.method == "tools/list" {
+				step.want = []string{`"get-sum"`}
+			}
+			everything.steps = append(everything.steps, step)
+		}
+		for _, client := range clients() {
+			if client.era != everything.era {
+				continue
+			}
+			t.Run("share "+share+"/"+client.name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				visit(ctx, t, client, client.open(t), everything)
+			})
+		}
+		t.Run("share "+share+"/negotiation", func(t *testing.T) {
+			t.Parallel()
+			negotiate(t, everything)
+		})
+	}
+}
+
+// asks are the tools that ask the client something. The server has them for clients that can be asked.
+var asks = map[string]bool{"trigger-elicitation-request": true, "trigger-sampling-request": true}
