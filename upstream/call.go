@@ -79,6 +79,7 @@ func (c *child) abandon(call *call, reason string) (sent bool) {
 		c.out = append(c.out, wire.IntID(call.id)...)
 		c.out = append(c.out, `,"reason":"`+reason+`"}}`...)
 		c.endLine(start)
+		c.probe()
 	}
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -20,9 +21,13 @@ type patience struct {
 	stall time.Duration // to read a piece of what is written to it
 	last  time.Duration // between the end of its output and its own, whichever comes first
 	leave time.Duration // to end by itself, and again after it was told to
+	// to say anything, after it has left a call unanswered
+	silence time.Duration
 }
 
-var defaultPatience = patience{start: time.Minute, stall: 30 * time.Second, last: 250 * time.Millisecond, leave: 2 * time.Second}
+var defaultPatience = patience{
+	start: time.Minute, stall: 30 * time.Second, last: 250 * time.Millisecond, leave: 2 * time.Second, silence: time.Minute,
+}
 
 // A listener hears what a child says of its own accord. It does not wait for
 // anything, and does not keep text.
@@ -63,11 +68,14 @@ type child struct {
 
 	verdict error // why it was over; set before ended is closed
 
+	said atomic.Int64 // counts the lines of stdout, or pieces of them
+
 	mu        sync.Mutex
 	calls     map[int64]*call
 	lateIDs   map[int64]struct{} // of calls that were given up, whose answers may come
 	lastID    int64
 	used      time.Time
+	probing   *time.Timer   // until it has to have said something; nil: it was not asked
 	gone      error         // why it takes no more
 	out       []byte        // what is to be written
 	batch     uint64        // counts the times that write has taken it
@@ -84,6 +92,7 @@ type child struct {
 // Why a child is ended.
 var (
 	errStalled      = errors.New("stopped reading its input")
+	errSilent       = errors.New("stopped answering")
 	errInputClosed  = errors.New("closed its input")
 	errOutputClosed = errors.New("closed its output")
 	errMute         = errors.New("did not answer initialize in time")
@@ -228,6 +237,9 @@ func (c *child) fail(why error) {
 	c.mu.Lock()
 	calls, batch, refused := c.calls, c.batch, c.refused
 	c.gone, c.calls, c.out = e, nil, nil
+	if c.probing != nil {
+		c.probing.Stop()
+	}
 	if c.room != nil {
 		close(c.room)
 		c.room = nil
@@ -247,7 +259,7 @@ func reason(why error) string {
 	if exit, ok := errors.AsType[*exitError](why); ok {
 		return exit.Error()
 	}
-	for _, known := range []error{errStalled, errInputClosed, errOutputClosed, errMute, errStopped} {
+	for _, known := range []error{errStalled, errSilent, errInputClosed, errOutputClosed, errMute, errStopped} {
 		if errors.Is(why, known) {
 			return known.Error()
 		}

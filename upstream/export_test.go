@@ -23,6 +23,9 @@ func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
 	}
 }
 
+// SetSilence makes s ask for a sign of life within that time.
+func (s *Stdio) SetSilence(silence time.Duration) { s.patience.silence = silence }
+
 // SetMost bounds the children of s.
 func (s *Stdio) SetMost(n int) { s.most = n }
 

@@ -200,6 +200,33 @@ func TestChildThatStopsReading(t *testing.T) {
 	}
 }
 
+// A child that has hung is replaced. One that is only slow is not.
+func TestChildThatStopsAnswering(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	s.SetPatience(0, 0, 100*time.Millisecond)
+	s.SetSilence(time.Second)
+	giveUp := func(tool string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := s.Send(ctx, http.MethodPost, http.Header{}, upstream.NewBody([]byte(toolCall(tool, 0))))
+		if got, want := record(t, err), "timeout origin=gateway effect=: farm did not answer in time."; got != want {
+			t.Errorf("%s: got %s, want %s", tool, got, want)
+		}
+	}
+	first := s.mustCall("pid", 0)
+	giveUp("never")
+	time.Sleep(1200 * time.Millisecond) // longer than it has to answer the ping
+	if pid := s.mustCall("pid", 0); pid != first {
+		t.Error("a child that is alive was replaced")
+	}
+	giveUp("deaf")
+	eventually(t, "it is ended", func() bool { return strings.Contains(s.log.String(), "stopped answering") })
+	if pid := s.mustCall("pid", 0); pid == first {
+		t.Error("the child that has hung answers")
+	}
+}
+
 func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"stubborn", "grandchild"} {

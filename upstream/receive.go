@@ -44,6 +44,7 @@ func (r *receiver) read(stdout io.Reader) {
 	lines := newLineReader(stdout, messageWindow)
 	for {
 		piece, last, err := lines.next()
+		r.child.said.Add(1)
 		switch {
 		case err != nil:
 			return

@@ -25,8 +25,9 @@ import (
 //
 // A child is started for the first call, and again, with growing pauses, after it
 // has ended by itself. Calls under way are told of its end; calls that it has not
-// read a byte of wait for the next one. A child that closes its output, or for 30 s
-// reads nothing of what there is for it, is ended and started again. What a child
+// read a byte of wait for the next one. A child that closes its output, for 30 s reads
+// nothing of what there is for it, or for a minute says nothing, not even to a ping,
+// after it has left a call unanswered, is ended and started again. What a child
 // and those that it has started leave behind is ended.
 //
 // Stdio is safe for concurrent use. Make one with [NewStdio] and end it with
