@@ -405,7 +405,7 @@ func TestStdioAnswersWhateverTheServerDoes(t *testing.T) {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n")
+			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")
 			h := startHost(t, g)
 			h.initialize()
 			srv.Next(testkit.OrderCreate, fault)
