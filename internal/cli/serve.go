@@ -21,7 +21,7 @@ import (
 // serveCommand runs the gateway.
 type serveCommand struct {
 	Config    string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
-	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, in place of a configuration."`
+	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, without a configuration."`
 	Listen    string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 }

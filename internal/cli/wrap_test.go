@@ -1,0 +1,87 @@
+package cli_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// startWrapped starts a host, built with the Go SDK, whose server is p behind the
+// wrapper.
+func startWrapped(t *testing.T, p *testkit.Program, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"recourse", "farmd"} { // TestMain goes by the name
+		if err := os.Symlink(exe, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	command := append([]string{"wrap", "--name", "farm", "--", filepath.Join(dir, "farmd")}, p.Command(args...)[1:]...)
+	wrapper := exec.CommandContext(context.Background(), filepath.Join(dir, "recourse"), command...)
+	wrapper.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	host := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, opts)
+	session, err := host.Connect(t.Context(), &mcp.CommandTransport{Command: wrapper}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Errorf("the wrapper ended badly: %v", err)
+		}
+	})
+	return session
+}
+
+// call returns the first text of a tool's answer.
+func call(t *testing.T, session *mcp.ClientSession, tool string, arguments map[string]any) string {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	text, ok := result.Content[0].(*mcp.TextContent)
+	if !ok {
+		t.Fatalf("%s: %+v", tool, result.Content)
+	}
+	return text.Text
+}
+
+// The session of a host outlives its server's processes, whatever ends them.
+func TestWrapSurvivesItsServer(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[string]string{
+		"exit":        "[unreachable] ",
+		"exit-before": "[unreachable] ",
+		"half":        "[unreachable] ",
+		"garbage":     "clean",
+		"twice":       "first",
+		"wrong-id":    "mine",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			p := testkit.NewProgram(t)
+			session := startWrapped(t, p, nil)
+			p.Next(testkit.OrderCreate, fault)
+			got := call(t, session, testkit.OrderCreate, map[string]any{"reference": "A-17", "amount": 1})
+			if !strings.HasPrefix(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			for _, message := range []string{"one", "two"} {
+				if got := call(t, session, testkit.Echo, map[string]any{"message": message}); got != message {
+					t.Errorf("after the fault: got %q, want %q", got, message)
+				}
+			}
+		})
+	}
+}
