@@ -120,7 +120,8 @@ func (v *validator) transport(s *Server, node *strictyaml.Node, at strictyaml.Po
 	urlNode, command := node.Get("url"), node.Get("command")
 	switch {
 	case urlNode == nil && command == nil:
-		v.doc.Reportf(at, "add `url: https://example.com/mcp` or `command: [npx, -y, PACKAGE]`", "the server has neither `url` nor `command`")
+		v.doc.Reportf(at, "add `url: https://example.com/mcp` or `command: [npx, -y, PACKAGE]`",
+			"the server has neither `url` nor `command`")
 		return
 	case urlNode != nil && command != nil:
 		v.doc.Reportf(node.Key("command"), "remove one of them", "the server has both `url` and `command`")
