@@ -1,0 +1,72 @@
+package gateway_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A program keeps running while its entry says the same of how it is started. Otherwise
+// it ends with its last call, and later calls go to the next one.
+func TestReloadOfAChild(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		for _, tt := range []struct {
+			name, server string
+			more         []string // of the entry
+			processes    int
+			ends         bool // the first of them
+		}{
+			{"unchanged", "farm", nil, 1, false},
+			{"treated in another way", "farm", []string{"mode: observe", "contract: fieldmcp"}, 1, false},
+			{"started in another way", "farm", []string{"title: Barn"}, 2, true},
+			{"removed", "barn", nil, 1, true},
+		} {
+			t.Run(share+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				program := testkit.NewProgram(t)
+				configuration := func(server string, more ...string) string {
+					lines := slices.Concat(command(t, program), []string{"share: " + share}, more)
+					return "servers:\n  " + server + ":\n    " + strings.Join(lines, "\n    ") + "\n"
+				}
+				g, _ := newGateway(t, configuration("farm"))
+				f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
+				client := f.client(t, testkit.OldEra)
+				calls := make(chan *testkit.Answer, 1)
+				go func() {
+					a, err := client.Call(t.Context(), "sleep", `{"n":500,"text":"well slept"}`)
+					if err != nil {
+						t.Error(err)
+					}
+					calls <- a
+				}()
+				eventually(t, "the call runs", func() bool { return program.Calls("sleep") == 1 })
+				reload(t, g, configuration(tt.server, tt.more...))
+				if tt.server == "farm" {
+					next := client
+					if tt.processes > 1 { // it knows nothing of the session
+						next = f.client(t, testkit.OldEra)
+					}
+					if a, err := next.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+						t.Errorf("the next call: %v %+v", err, a)
+					}
+				}
+				if a := <-calls; !succeeded(a) || !strings.Contains(string(a.Body), "well slept") || program.Calls("sleep") != 1 {
+					t.Errorf("the call under way, read %d times: %s", program.Calls("sleep"), a.Body)
+				}
+				if n := len(program.Processes()); n != tt.processes {
+					t.Errorf("%d processes were started", n)
+				}
+				first := program.Processes()[0]
+				if tt.ends {
+					eventually(t, "the process of before ends", func() bool { return !testkit.GroupAlive(first) })
+				}
+				if alive := testkit.GroupAlive(first); alive == tt.ends {
+					t.Errorf("the process of before is alive: %t", alive)
+				}
+			})
+		}
+	}
+}
