@@ -8,9 +8,8 @@ import (
 
 // validate checks the arguments of a call against the tool's inputSchema, and the
 // headers that mirror them, so that every violation is told at once and the server
-// never sees the call. It reports
-// false when it has answered. A tool whose schema is not known gets its calls as
-// they are.
+// never sees the call. It reports false when it has answered. A tool whose schema is
+// not known gets its calls as they are.
 func (x *exchange) validate() bool {
 	if x.listed == nil {
 		return true
@@ -40,7 +39,11 @@ func (x *exchange) checkArguments() *recourse.Error {
 	if x.listed.schema == nil {
 		return nil
 	}
-	violations := x.listed.schema.Check(x.msg.Arguments)
+	arguments := x.msg.Arguments
+	if string(arguments) == "null" { // some SDKs write null for none
+		arguments = nil
+	}
+	violations := x.listed.schema.Check(arguments)
 	if len(violations) == 0 {
 		return nil
 	}
