@@ -57,6 +57,25 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, arguments map[s
 	return text.Text
 }
 
+// What a server asks reaches its host, and the answer the server. Arguments that are
+// null are none.
+func TestWrapPassesQuestionsOn(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	session := startWrapped(t, testkit.NewProgram(t), &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked <- r.Params.Message
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		},
+	})
+	if got := call(t, session, testkit.Ask, nil); got != `{"action":"decline"}` {
+		t.Fatalf("the tool says %s", got)
+	}
+	if message := <-asked; message == "" {
+		t.Error("the question is empty")
+	}
+}
+
 // The session of a host outlives its server's processes, whatever ends them.
 func TestWrapSurvivesItsServer(t *testing.T) {
 	t.Parallel()
