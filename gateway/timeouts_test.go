@@ -186,20 +186,31 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A server that is not there takes nobody's time.
+// A server that is not there takes nobody's time, and nothing has happened to it.
 func TestServerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{testkit.RefusedURL(), testkit.UnresolvableURL()} {
-		client := start(t, url, "timeout: 5s").client(t, testkit.NewEra)
-		a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone {
-			t.Errorf("%s: %s of %s, effect %s", url, e.Kind, e.Origin, e.Effect)
-		}
-		if a.Took > 2*time.Second {
-			t.Errorf("%s: answered after %v", url, a.Took)
+		for name, code := range map[string]string{"recourse": "unreachable", "fieldmcp": "PROVIDER_UNAVAILABLE"} {
+			client := start(t, url, "timeout: 5s", "title: The farm", "contract: "+name).client(t, testkit.NewEra)
+			for tool, arguments := range map[string]string{
+				testkit.GetField: `{"field_id":"F-1"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`,
+			} {
+				a, err := client.Call(t.Context(), tool, arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := recordOf(t, a)
+				if e.Kind != recourse.KindUnreachable || e.Code != code || e.Origin != recourse.OriginGateway ||
+					e.Effect != recourse.EffectNone || e.Provider != "The farm" {
+					t.Errorf("%s: %s, %s of %s, effect %s, %s", url, e.Kind, e.Code, e.Origin, e.Effect, e.Provider)
+				}
+				if address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"); strings.Contains(string(a.Body), address) {
+					t.Errorf("%s is in the answer: %s", address, a.Body)
+				}
+				if a.Took > 2*time.Second {
+					t.Errorf("%s: answered after %v", url, a.Took)
+				}
+			}
 		}
 	}
 }
