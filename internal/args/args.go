@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/secret"
 )
 
 // ruleRequired is the keyword that the most is said about.
@@ -141,6 +140,3 @@ func sentence(violations []recourse.Violation) string {
 	}
 	return b.String() + "."
 }
-
-// SecretName reports whether a parameter of that name holds a secret.
-func SecretName(param string) bool { return secret.Name(param) }
