@@ -23,7 +23,7 @@ var layers = []layer{
 		up:       "it compares words",
 	},
 	{
-		packages: []string{"internal/json", "internal/secret", "internal/strictyaml", "internal/testkit"},
+		packages: []string{"internal/json", "internal/promises", "internal/secret", "internal/strictyaml", "internal/testkit"},
 		up:       "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside:   "one is not read, nor tested, by way of another",
 	},
@@ -173,6 +173,12 @@ var reservations = []reserved{
 		importers:  []string{"internal/testkit", "internal/cli"}, // the demonstration needs a server that fails
 		tests:      true,
 		why:        "what provokes faults is no part of a library",
+	},
+	{
+		dependency: module + "/internal/promises",
+		importers:  []string{"internal/promises"},
+		tests:      true,
+		why:        "it is for tests, and imports testing",
 	},
 }
 

@@ -1,0 +1,249 @@
+package promises_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A claim is a promise that a test says it provokes.
+type claim struct {
+	id   string
+	pkg  string // folder of the test, relative to the module
+	test string // the function or the variable that holds it
+}
+
+func (c claim) String() string { return c.pkg + "." + c.test }
+
+// A finder collects the claims in test files, and what is wrong with some.
+type finder struct {
+	claims []claim
+	faults []string
+
+	rows   []claim         // in fields named promises
+	spread map[string]bool // packages whose tests claim their rows
+}
+
+// importPath is how test files name the package.
+const importPath = "github.com/recoursehq/recourse/internal/promises"
+
+// findClaims reads all test files of the module.
+func findClaims(t *testing.T, root string) (claims []claim, faults []string) {
+	t.Helper()
+	f := finder{spread: map[string]bool{}}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			switch entry.Name() {
+			case ".git", ".tools", "bin", "node_modules", "testdata":
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		return f.file(filepath.ToSlash(relative), src, onEveryPlatform(t, name))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.finish()
+	return f.claims, f.faults
+}
+
+// onEveryPlatform reports whether a file is built on all of three platforms that have nothing in common.
+func onEveryPlatform(t *testing.T, file string) bool {
+	t.Helper()
+	for _, platform := range [][2]string{{"linux", "amd64"}, {"windows", "arm64"}, {"plan9", "386"}} {
+		context := build.Default
+		context.GOOS, context.GOARCH = platform[0], platform[1]
+		match, err := context.MatchFile(filepath.Split(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !match {
+			return false
+		}
+	}
+	return true
+}
+
+// file collects the claims of one test file.
+func (f *finder) file(name string, src []byte, everywhere bool) error {
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	imported := slices.ContainsFunc(syntax.Imports, func(spec *ast.ImportSpec) bool {
+		return spec.Path.Value == strconv.Quote(importPath)
+	})
+	file := testFile{finder: f, set: set, dir: path.Dir(name), imports: imported, everywhere: everywhere}
+	for _, declaration := range syntax.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			file.test, file.isTest, file.skips = d.Name.Name, isTest(d), skips(d)
+		case *ast.GenDecl:
+			file.test, file.isTest, file.skips = variable(d), false, false
+		}
+		ast.Inspect(declaration, file.visit)
+	}
+	return nil
+}
+
+func isTest(d *ast.FuncDecl) bool { return d.Recv == nil && strings.HasPrefix(d.Name.Name, "Test") }
+
+// skips reports whether a function skips its test.
+func skips(d *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(d, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+				found = found || slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, method.Sel.Name)
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// variable returns the first name that d declares.
+func variable(d *ast.GenDecl) string {
+	for _, spec := range d.Specs {
+		if value, ok := spec.(*ast.ValueSpec); ok {
+			return value.Names[0].Name
+		}
+	}
+	return ""
+}
+
+// A testFile is a file with the declaration that is being looked at.
+type testFile struct {
+	*finder
+
+	set        *token.FileSet
+	dir        string
+	imports    bool // the package promises
+	everywhere bool
+	test       string
+	isTest     bool
+	skips      bool
+}
+
+func (f *testFile) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if fun, ok := n.Fun.(*ast.SelectorExpr); ok && f.imports && isIdent(fun.X, "promises") && fun.Sel.Name == "Covers" {
+			f.call(n)
+		}
+	case *ast.KeyValueExpr:
+		if isIdent(n.Key, "promises") {
+			f.row(n)
+		}
+	}
+	return true
+}
+
+func isIdent(n ast.Expr, name string) bool {
+	ident, ok := n.(*ast.Ident)
+	return ok && ident.Name == name
+}
+
+// call takes the claims of a call of Covers.
+func (f *testFile) call(n *ast.CallExpr) {
+	if n.Ellipsis.IsValid() {
+		field, ok := n.Args[len(n.Args)-1].(*ast.SelectorExpr)
+		if !ok || field.Sel.Name != "promises" || len(n.Args) != 2 {
+			f.faultf(n, "only a field named promises can be spread: what it holds is found in the rows")
+			return
+		}
+		f.spread[f.dir] = true
+		return
+	}
+	for _, arg := range n.Args[min(1, len(n.Args)):] {
+		id, ok := literal(arg)
+		switch {
+		case !ok:
+			f.faultf(arg, "a claim has to be a literal, so that it is found without running the test")
+		case !f.isTest:
+			f.faultf(arg, "%s is claimed outside of a function Test...", id)
+		default:
+			f.claim(arg, id, &f.claims)
+		}
+	}
+}
+
+// row takes the claims of a row of a table.
+func (f *testFile) row(n *ast.KeyValueExpr) {
+	list, ok := n.Value.(*ast.CompositeLit)
+	if !ok {
+		f.faultf(n, "a field named promises holds []string{...}")
+		return
+	}
+	for _, item := range list.Elts {
+		id, ok := literal(item)
+		if !ok {
+			f.faultf(item, "a claim has to be a literal, so that it is found without running the test")
+			continue
+		}
+		f.claim(item, id, &f.rows)
+	}
+}
+
+func (f *testFile) claim(at ast.Node, id string, to *[]claim) {
+	switch {
+	case f.skips:
+		f.faultf(at, "%s is claimed by %s, which may skip", id, f.test)
+	case !f.everywhere:
+		f.faultf(at, "%s is claimed in a file that is not built on every platform", id)
+	default:
+		*to = append(*to, claim{id: id, pkg: f.dir, test: f.test})
+	}
+}
+
+func (f *testFile) faultf(at ast.Node, format string, args ...any) {
+	f.faults = append(f.faults, fmt.Sprintf("%s: %s", f.set.Position(at.Pos()), fmt.Sprintf(format, args...)))
+}
+
+// finish counts the rows of packages whose tests claim them.
+func (f *finder) finish() {
+	for _, c := range f.rows {
+		if !f.spread[c.pkg] {
+			f.faults = append(f.faults, fmt.Sprintf("%s: %s is claimed by a row, and no test calls promises.Covers(t, row.promises...)", c, c.id))
+			continue
+		}
+		f.claims = append(f.claims, c)
+	}
+	slices.SortFunc(f.claims, func(a, b claim) int { return strings.Compare(a.id+" "+a.String(), b.id+" "+b.String()) })
+	f.claims = slices.Compact(f.claims)
+}
+
+func literal(n ast.Expr) (string, bool) {
+	text, ok := n.(*ast.BasicLit)
+	if !ok || text.Kind != token.STRING {
+		return "", false
+	}
+	value, err := strconv.Unquote(text.Value)
+	return value, err == nil
+}
