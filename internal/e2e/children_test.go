@@ -12,7 +12,7 @@ import (
 // share one, it has nothing to ask, and everything else works as well.
 func TestEverythingOnStdio(t *testing.T) {
 	t.Parallel()
-	command, err := json.Marshal(testkit.EverythingCommand(t))
+	command, err := json.Marshal(testkit.NewNPMServer(t, "everything", "stdio").Command)
 	if err != nil {
 		t.Fatal(err)
 	}

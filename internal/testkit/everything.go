@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// everything is the program, from the folder of the npm packages.
-var everything = filepath.Join("node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
-
-// EverythingCommand returns the command line that starts the same server on stdio.
-func EverythingCommand(tb testing.TB) []string {
-	tb.Helper()
-	return []string{"node", filepath.Join(Node(tb), everything), "stdio"}
-}
-
 // Everything starts the npm package @modelcontextprotocol/server-everything, a server of the old era built with the
 // TypeScript SDK, on a free loopback port, and returns its endpoint's URL. The server ends with the test. See [Node] for
 // what happens where Node is missing.
@@ -24,7 +15,7 @@ func Everything(tb testing.TB) string {
 	tb.Helper()
 	dir := Node(tb)
 	preload := "./" + filepath.ToSlash(filepath.Join("testkit", "loopback.mjs"))
-	p, err := startNode(dir, []string{"PORT=0"}, "--import", preload, everything, "streamableHttp")
+	p, err := startNode(dir, []string{"PORT=0"}, "--import", preload, npmServer(dir, "everything"), "streamableHttp")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -179,3 +179,32 @@ func TestEverythingOverLoopback(t *testing.T) {
 		t.Errorf("the server's environment: %v", env)
 	}
 }
+
+// A server on stdio ends in the middle of a call: what it was asked for it has done, and the answer is lost.
+func TestNPMServerIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, sdk := range []testkit.TSSDK{testkit.TSv1, testkit.TSv2} {
+		t.Run(string(sdk), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewNPMServer(t, "memory")
+			graph := filepath.Join(t.TempDir(), "memory.jsonl")
+			srv.Environ["MEMORY_FILE_PATH"] = graph
+			ctx, client := tsConnected(t, sdk, testkit.TSConnect{Era: testkit.OldEra, Command: srv.Command, Environ: srv.Environ})
+			killed := make(chan error, 1)
+			go func() { killed <- srv.Kill(ctx) }()
+			for _, name := range []string{"Ada", testkit.HoldText} {
+				arguments := fmt.Sprintf(`{"entities":[{"name":%q,"entityType":"person","observations":[]}]}`, name)
+				res, err := client.CallTool(ctx, "create_entities", arguments, 0)
+				if lost := name == testkit.HoldText; (err != nil) != lost {
+					t.Errorf("%s: %s, %v", name, res, err)
+				}
+				if text, err := os.ReadFile(graph); !strings.Contains(string(text), name) {
+					t.Errorf("%s is not in %s: %v", name, text, err)
+				}
+			}
+			if err := <-killed; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -34,7 +34,10 @@ type TSClient struct {
 // A TSConnect says how a [TSClient] connects.
 type TSConnect struct {
 	URL string
-	Era Era
+	// Command starts a server on stdio, in place of a URL, with the SDK's default environment and Environ.
+	Command []string
+	Environ map[string]string
+	Era     Era
 	// Negotiate lets TSv2 find out the era itself instead of insisting on Era.
 	Negotiate bool
 	// Versions are the protocol versions that TSv2 offers in the old era; the default is the SDK's.
@@ -83,7 +86,8 @@ func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage
 		era = "new"
 	}
 	return c.do(ctx, "connect", opts.Timeout, map[string]any{
-		"url": opts.URL, "era": era, "versions": opts.Versions, "headers": opts.Headers,
+		"url": opts.URL, "start": opts.Command, "env": opts.Environ,
+		"era": era, "versions": opts.Versions, "headers": opts.Headers,
 	})
 }
 

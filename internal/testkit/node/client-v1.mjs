@@ -1,10 +1,11 @@
 // A client built with @modelcontextprotocol/sdk, which knows the old era only.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CreateMessageRequestSchema, ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { elicit, run, sample } from './driver.mjs';
 
-await run(async ({ url, era, headers, timeout }, hooks) => {
+await run(async ({ url, start, env, era, headers, timeout }, hooks) => {
   if (era !== 'old') {
     throw new Error('this SDK knows the old era only');
   }
@@ -16,7 +17,9 @@ await run(async ({ url, era, headers, timeout }, hooks) => {
   client.setRequestHandler(CreateMessageRequestSchema, sample);
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
+  const transport = start
+    ? stdio(start, env)
+    : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
   await client.connect(transport, { timeout });
   return {
     info: () => ({ protocolVersion: transport.protocolVersion, server: client.getServerVersion() }),
@@ -29,3 +32,10 @@ await run(async ({ url, era, headers, timeout }, hooks) => {
     close: () => client.close(),
   };
 });
+
+// stdio starts a server. Its transport does not keep the version that is spoken, as the other does.
+function stdio([command, ...args], env) {
+  const transport = new StdioClientTransport({ command, args, env });
+  transport.setProtocolVersion = (version) => { transport.protocolVersion = version; };
+  return transport;
+}

@@ -1,5 +1,6 @@
 // A client built with @modelcontextprotocol/client, which knows both eras.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { elicit, run, sample } from './driver.mjs';
 
 const newest = '2026-07-28';
@@ -8,7 +9,7 @@ const modes = { old: 'legacy', new: { pin: newest }, auto: 'auto' };
 // anything is a schema that takes every result, for methods that the SDK does not know.
 const anything = { '~standard': { version: 1, vendor: 'testkit', validate: (value) => ({ value }) } };
 
-await run(async ({ url, era, versions, headers, timeout }, hooks) => {
+await run(async ({ url, start, env, era, versions, headers, timeout }, hooks) => {
   const client = new Client(
     { name: 'testkit-v2', version: '1.0.0' },
     {
@@ -21,7 +22,9 @@ await run(async ({ url, era, versions, headers, timeout }, hooks) => {
   client.setRequestHandler('sampling/createMessage', sample);
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
+  const transport = start
+    ? new StdioClientTransport({ command: start[0], args: start.slice(1), env })
+    : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers ?? {} } });
   await client.connect(transport, { timeout });
   return {
     info: () => ({ protocolVersion: client.getNegotiatedProtocolVersion(), server: client.getServerVersion() }),

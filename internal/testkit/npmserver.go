@@ -1,0 +1,78 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An NPMServer is one of the reference servers as a program on stdio, which a test can end in the middle of a call. They are
+// servers of the old era built with the TypeScript SDK.
+type NPMServer struct {
+	tb   testing.TB
+	held string // the file that hold.mjs writes
+
+	// Command is the command line, and Environ what it needs beside PATH.
+	Command []string
+	Environ map[string]string
+}
+
+// HoldText makes a server hold back an answer: the first one that it stands in.
+const HoldText = "hold this answer"
+
+// NewNPMServer returns the server of the npm package @modelcontextprotocol/server-NAME, which is not started, with these
+// arguments. See [Node] for what happens where Node is missing.
+func NewNPMServer(tb testing.TB, name string, args ...string) *NPMServer {
+	tb.Helper()
+	dir := Node(tb)
+	s := &NPMServer{tb: tb, held: filepath.Join(tb.TempDir(), "held")}
+	s.Command = append([]string{
+		"node", "--import", filePathURL(filepath.Join(dir, "testkit", "hold.mjs")), npmServer(dir, name),
+	}, args...)
+	s.Environ = map[string]string{"TESTKIT_HELD": s.held}
+	return s
+}
+
+// npmServer returns the program of a server's package, in the folder of the npm packages.
+func npmServer(dir, name string) string {
+	return filepath.Join(dir, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
+}
+
+// filePathURL returns the URL of a file, which is how a module is named on every platform.
+func filePathURL(path string) string {
+	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/")}).String()
+}
+
+// Kill waits until the server holds an answer back, and ends the process that does. What the call was to do is done then.
+func (s *NPMServer) Kill(ctx context.Context) error {
+	for {
+		note, err := os.ReadFile(s.held)
+		if text, whole := strings.CutSuffix(string(note), "\n"); err == nil && whole {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				return fmt.Errorf("testkit: %s: %w", s.held, err)
+			}
+			return kill(pid)
+		}
+		if !pause(ctx, 5*time.Millisecond) {
+			return fmt.Errorf("testkit: no answer is held back: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func kill(pid int) error {
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		return fmt.Errorf("testkit: end the server: %w", err)
+	}
+	return nil
+}
