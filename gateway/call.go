@@ -74,7 +74,7 @@ func (x *exchange) attempt() (generation int, e *recourse.Error) {
 	header := x.upstreamHeader()
 	generation = x.addSession(header)
 	x.attempts++
-	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, &x.sent)
+	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
 	if err != nil {
 		return generation, recourse.From(err)
 	}
@@ -208,12 +208,12 @@ func (x *exchange) deliver() {
 	x.rule.Timeout = x.s.Timeout
 	x.msg.ID = nil // that of a response is the server's own question: nobody waits for an answer
 	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
-	x.hand(http.MethodPost, &x.sent)
+	x.hand(http.MethodPost, x.body)
 }
 
 // hand gives the server a message that has no answer of its own, once more when a
 // session had to be made anew for it.
-func (x *exchange) hand(method string, body *upstream.Body) {
+func (x *exchange) hand(method string, body []byte) {
 	renewed := false
 	for {
 		header := x.upstreamHeader()
@@ -259,7 +259,7 @@ func (x *exchange) hand(method string, body *upstream.Body) {
 
 // handOver sends a message and passes on what the server says. It returns the
 // failure of the transport, or of a server that does not take the message.
-func (x *exchange) handOver(method string, header http.Header, body *upstream.Body) *recourse.Error {
+func (x *exchange) handOver(method string, header http.Header, body []byte) *recourse.Error {
 	x.attempts++
 	resp, err := x.s.up.Send(x.ctx, method, header, body)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
-	"github.com/recoursehq/recourse/upstream"
 )
 
 // An exchange is one HTTP request of a client on its way through the stages.
@@ -29,8 +28,7 @@ type exchange struct {
 	requestID string
 	era       wire.Era
 	msg       wire.Message
-	body      []byte // of the client's request
-	sent      upstream.Body
+	body      []byte // of the client's request; a transport may read it even after the exchange
 	session   *session
 
 	ctx      context.Context //nolint:containedctx // the exchange is the call
@@ -56,7 +54,7 @@ type exchange struct {
 	window []byte // the part of an answer that is looked into
 }
 
-// exchanges keeps the memory of past exchanges: bodies, windows, parsers.
+// exchanges keeps the memory of past exchanges: windows and parsers.
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // maxKept bounds the memory that an idle exchange keeps.
@@ -78,7 +76,7 @@ func (x *exchange) release() {
 		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // the connection may be used again
 	}
 	x.leave()
-	if x.sent.Busy() || cap(x.body) > maxKept || cap(x.window) > maxKept {
+	if cap(x.body) > maxKept || cap(x.window) > maxKept {
 		return
 	}
 	x.forget()
@@ -90,9 +88,9 @@ func (x *exchange) forget() {
 	x.g, x.table, x.s, x.w, x.r, x.session = nil, nil, nil, nil, nil, nil
 	x.ctx, x.deadline, x.stop = nil, nil, nil
 	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
+	x.body = nil
 	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""
 	x.started, x.eventStream, x.hurried, x.hold = false, false, false, 0
-	x.sent.Set(nil)
 	x.events.Reset(nil, 0)
 	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
 }

@@ -36,7 +36,7 @@ type server struct {
 // A transport carries messages to a server and brings its answers back, whichever
 // way it is reached.
 type transport interface {
-	Send(ctx context.Context, method string, header http.Header, body *upstream.Body) (*http.Response, error)
+	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
 	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
 	Broken(ctx context.Context, err error) *recourse.Error
 	Close()

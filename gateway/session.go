@@ -123,7 +123,6 @@ func (x *exchange) readMessage() (status int, e *recourse.Error) {
 	if status, e := x.readBody(int64(x.table.config.MaxRequest)); e != nil {
 		return status, e
 	}
-	x.sent.Set(x.body)
 	if err := wire.Parse(x.body, &x.msg); err != nil {
 		x.msg.ID = nil // nothing in a message that is none is taken at its word
 		return http.StatusBadRequest, fromWire(err)
@@ -146,15 +145,15 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 	if x.r.ContentLength > limit {
 		if x.r.Header.Get("Expect") == "" { // else the body has not been sent yet
 			x.hurry(time.Now().Add(firstTimeout))
-			x.body, _ = appendAll(x.body[:0], io.LimitReader(x.r.Body, firstPart), firstPart) // what there is, is enough
+			x.body, _ = appendAll(nil, io.LimitReader(x.r.Body, firstPart), firstPart) // what there is, is enough
 		}
 		return tooLarge()
 	}
-	if n := int(x.r.ContentLength); n > cap(x.body) && n <= 64<<10 {
+	if n := int(x.r.ContentLength); n > 0 && n <= 64<<10 {
 		x.body = make([]byte, 0, n+1)
 	}
 	var err error
-	x.body, err = appendAll(x.body[:0], x.r.Body, limit)
+	x.body, err = appendAll(x.body, x.r.Body, limit)
 	switch {
 	case errors.Is(err, errOverLimit):
 		return tooLarge()

@@ -13,7 +13,6 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
-	"github.com/recoursehq/recourse/upstream"
 )
 
 const (
@@ -214,7 +213,7 @@ func (s *session) reopen(ctx context.Context, up *server) (string, error) {
 			header[wire.HeaderVersion] = []string{text}
 		}
 	}
-	resp, err := up.up.Send(ctx, http.MethodPost, header, upstream.NewBody(initialized))
+	resp, err := up.up.Send(ctx, http.MethodPost, header, initialized)
 	if err != nil {
 		return "", err
 	}

@@ -23,14 +23,14 @@ type Answer struct {
 
 // sender is a transport.
 type sender interface {
-	Send(ctx context.Context, method string, header http.Header, body *Body) (*http.Response, error)
+	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
 	Broken(ctx context.Context, err error) *recourse.Error
 	Name() string
 }
 
 // ask sends a request over a transport and reads its answer to the end.
 func ask(ctx context.Context, s sender, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	resp, err := s.Send(ctx, http.MethodPost, header, NewBody(body))
+	resp, err := s.Send(ctx, http.MethodPost, header, body)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func TestChildThatNeverAnswersInitialize(t *testing.T) {
 	s := serve(t, command("mute"))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := s.Send(ctx, http.MethodPost, http.Header{}, upstream.NewBody([]byte(toolCall("echo", 0))))
+	_, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(toolCall("echo", 0)))
 	if got, want := record(t, err), "timeout origin=gateway effect=none: farm did not answer in time."; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -171,7 +171,7 @@ func TestChildThatStopsReading(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			began := time.Now()
-			_, err := s.Send(ctx, http.MethodPost, http.Header{}, upstream.NewBody([]byte(large)))
+			_, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(large))
 			if took := time.Since(began); took > 900*time.Millisecond {
 				t.Errorf("a caller waited for %s", took)
 			}
@@ -209,7 +209,7 @@ func TestChildThatStopsAnswering(t *testing.T) {
 	giveUp := func(tool string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := s.Send(ctx, http.MethodPost, http.Header{}, upstream.NewBody([]byte(toolCall(tool, 0))))
+		_, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(toolCall(tool, 0)))
 		if got, want := record(t, err), "timeout origin=gateway effect=: farm did not answer in time."; got != want {
 			t.Errorf("%s: got %s, want %s", tool, got, want)
 		}
@@ -407,7 +407,7 @@ func disturb(t *testing.T, s *server, body, id string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	resp, err := s.Send(ctx, http.MethodPost, http.Header{}, upstream.NewBody([]byte(body)))
+	resp, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(body))
 	if err == nil {
 		defer resp.Body.Close()
 		var text []byte

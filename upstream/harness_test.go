@@ -113,7 +113,7 @@ func (s *server) header() http.Header {
 func (s *server) post(body string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	s.tb.Cleanup(cancel)
-	return s.Send(ctx, http.MethodPost, s.header(), upstream.NewBody([]byte(body)))
+	return s.Send(ctx, http.MethodPost, s.header(), []byte(body))
 }
 
 // open initializes a session.

@@ -3,6 +3,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ const (
 	// idleConnections bounds the connections that are kept for later calls.
 	idleConnections = 512
 	idleTimeout     = 60 * time.Second
+	// writeBuffer is what a connection takes at once; most messages fit in it.
+	writeBuffer = 16 << 10
 	// maxHeader bounds the header of an answer.
 	maxHeader = 64 << 10
 )
@@ -58,6 +61,7 @@ func NewHTTP(name, endpoint string, headers map[string]string) (*HTTP, error) {
 		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: maxHeader,
+		WriteBufferSize:        writeBuffer,
 		DisableCompression:     true, // answers are looked into, and passed on as they are
 	}
 	return h, nil
@@ -71,23 +75,26 @@ func (h *HTTP) Name() string { return h.name }
 
 // Send sends a request and returns the answer, whatever its status; closing its
 // body is left to the caller. The headers are sent beside the server's own, which
-// win.
+// win. The body is nil for none; it may still be read after the answer has come
+// (see [http.RoundTripper]), so that it must not change any more.
 //
 // The error is an [*recourse.Error] of origin gateway: cancelled or timeout when
 // ctx ended, else unreachable. It states recourse.EffectNone when no connection
 // was made, and no effect when the message may have arrived.
-func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body *Body) (*http.Response, error) {
+func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	maps.Copy(header, h.header)
 	r := (&http.Request{
 		Method: method, URL: h.url, Host: h.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	if body != nil {
-		r.ContentLength = int64(len(body.text))
-		r.Body = body.open()
-		// The transport repeats a request on a fresh connection only when nothing of
-		// it was written to the stale one.
-		r.GetBody = func() (io.ReadCloser, error) { return body.open(), nil }
+	if len(body) > 0 {
+		// The transport knows this reader, and writes the header and the body at once.
+		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
+		r.ContentLength = int64(len(body))
+		r.Body = open()
+		// It repeats a request on a fresh connection only when nothing of it was
+		// written to the stale one.
+		r.GetBody = func() (io.ReadCloser, error) { return open(), nil }
 	}
 	resp, err := h.transport.RoundTrip(r)
 	if err != nil {

@@ -15,13 +15,9 @@ import (
 var messages = sync.Pool{New: func() any { return new(wire.Message) }}
 
 // post takes a client's message.
-func (s *Stdio) post(ctx context.Context, id string, body *Body) (*http.Response, error) {
+func (s *Stdio) post(ctx context.Context, id string, text []byte) (*http.Response, error) {
 	m, _ := messages.Get().(*wire.Message)
 	defer messages.Put(m)
-	var text []byte
-	if body != nil {
-		text = body.text
-	}
 	if err := wire.Parse(text, m); err != nil {
 		return malformed(m.ID, err), nil
 	}

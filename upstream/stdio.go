@@ -133,7 +133,7 @@ func (s *Stdio) Close() {
 // cannot be started, with its last lines on stderr as the cause. It states
 // recourse.EffectNone when the process has not been given a byte of the message, and
 // no effect when it may have read it.
-func (s *Stdio) Send(ctx context.Context, method string, header http.Header, body *Body) (*http.Response, error) {
+func (s *Stdio) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	id := header.Get(wire.HeaderSession)
 	switch method {
 	case http.MethodPost:

@@ -149,7 +149,7 @@ func TestCallWhoseContextEndsIsCancelled(t *testing.T) {
 	s.mustCall("echo", 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := s.Send(ctx, http.MethodPost, http.Header{}, upstream.NewBody([]byte(toolCall("never", 0))))
+	_, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(toolCall("never", 0)))
 	if got, want := record(t, err), "timeout origin=gateway effect=: farm did not answer in time."; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -228,7 +228,7 @@ func TestSessionsOfASharedChild(t *testing.T) {
 		t.Errorf("the stream of the session that has ended says %s", got)
 	}
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		resp, err := x.Send(t.Context(), method, x.header(), upstream.NewBody([]byte(toolCall("echo", 0))))
+		resp, err := x.Send(t.Context(), method, x.header(), []byte(toolCall("echo", 0)))
 		if err != nil || resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s in the session that has ended: %v, %v", method, resp, err)
 		}

@@ -11,6 +11,9 @@ import (
 // idleConnections is how many connections to the server a proxy keeps, as many as the gateway does.
 const idleConnections = 512
 
+// writeBuffer is that of a connection to the server, as large as the gateway's.
+const writeBuffer = 16 << 10
+
 // newProxy returns a reverse proxy to the server at address that has nothing to do but to pass on, over a transport that
 // is tuned as the gateway's: with the default of two idle connections it would spend its time on connecting.
 func newProxy(address string, buffers httputil.BufferPool) http.Handler {
@@ -22,6 +25,7 @@ func newProxy(address string, buffers httputil.BufferPool) http.Handler {
 			MaxIdleConnsPerHost: idleConnections,
 			IdleConnTimeout:     time.Minute,
 			DisableCompression:  true,
+			WriteBufferSize:     writeBuffer,
 		},
 		BufferPool: buffers,
 	}
