@@ -21,15 +21,20 @@ type Answer struct {
 	Body   []byte // with a status other than 200, in place of the two
 }
 
-// sender is a transport.
-type sender interface {
+// A Sender sends messages to a server, as [HTTP] and [Stdio] do.
+type Sender interface {
+	// Send sends a message and returns the answer; see [HTTP.Send].
 	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
+	// Broken turns an error of Send, or of reading the answer, into the Error that it
+	// means.
 	Broken(ctx context.Context, err error) *recourse.Error
+	// Name returns what people call the server.
 	Name() string
 }
 
-// ask sends a request over a transport and reads its answer to the end.
-func ask(ctx context.Context, s sender, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
+// Ask sends a request whose answer the caller needs for itself and reads it to its
+// end, up to limit bytes; see [HTTP.Ask].
+func Ask(ctx context.Context, s Sender, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
 	resp, err := s.Send(ctx, http.MethodPost, header, body)
 	if err != nil {
 		return nil, err

@@ -136,5 +136,5 @@ func broken(ctx context.Context, name string, err error) *recourse.Error {
 // the server says meanwhile is dropped. The error is that of [HTTP.Send], or
 // bad_response of origin server.
 func (h *HTTP) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	return ask(ctx, h, header, body, id, limit)
+	return Ask(ctx, h, header, body, id, limit)
 }

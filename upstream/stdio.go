@@ -154,7 +154,7 @@ func (s *Stdio) Send(ctx context.Context, method string, header http.Header, bod
 // says meanwhile is dropped. The error is that of [Stdio.Send], or bad_response of
 // origin server.
 func (s *Stdio) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	return ask(ctx, s, header, body, id, limit)
+	return Ask(ctx, s, header, body, id, limit)
 }
 
 // Broken turns an error of Send, or of reading the answer, into the Error that it

@@ -42,6 +42,10 @@ var layers = []layer{
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},
 	{
+		packages: []string{"bridge"},
+		up:       "it is a transport to those above, who need not know that there are two eras",
+	},
+	{
 		packages: []string{"gateway", "mcptool", "recovery", "check", "inject"},
 		up:       "it is embedded in other people's programs, without the pages and the commands",
 		beside:   "gateway, author, caller and checker meet on the wire, where each must hold alone",

@@ -24,6 +24,8 @@ const (
 	memberError
 	memberResult
 	memberResultType
+	memberResultTTL
+	memberResultCacheScope
 	memberResultIsError
 	memberResultContent
 	memberResultStructured
@@ -57,6 +59,8 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 	memberError:                  "/error",
 	memberResult:                 "/result",
 	memberResultType:             "/result/resultType",
+	memberResultTTL:              "/result/ttlMs",
+	memberResultCacheScope:       "/result/cacheScope",
 	memberResultIsError:          "/result/isError",
 	memberResultContent:          "/result/content",
 	memberResultStructured:       "/result/structuredContent",
@@ -171,6 +175,10 @@ func childOfResult(name []byte) member {
 	switch string(name) {
 	case "resultType":
 		return memberResultType
+	case "ttlMs":
+		return memberResultTTL
+	case "cacheScope":
+		return memberResultCacheScope
 	case "isError":
 		return memberResultIsError
 	case "content":

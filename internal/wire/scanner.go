@@ -28,7 +28,10 @@ type Signs struct {
 	Result   Span
 	Error    Span // the JSON-RPC error
 
+	Members    bool   // result is an object that is not empty
 	ResultType []byte // result.resultType, at most MaxResultType bytes
+	TTL        bool   // result has the member ttlMs
+	CacheScope bool   // result has the member cacheScope
 	IsError    bool   // result.isError is true
 	Content    Span   // result.content
 	Structured Span   // result.structuredContent
@@ -214,6 +217,8 @@ func (s *Scanner) member(p []byte, base int) {
 	if limit == 0 {
 		return
 	}
+	of := s.at.container(&s.lex)
+	s.signs.Members = s.signs.Members || of == memberResult
 	raw := s.token(p, base, limit)
 	if len(raw) > limit {
 		return
@@ -223,7 +228,7 @@ func (s *Scanner) member(p []byte, base int) {
 		s.name, _ = json.AppendUnquote(s.name[:0], raw) // the lexer has checked it
 		name = s.name
 	}
-	m := s.at.container(&s.lex).child(name)
+	m := of.child(name)
 	if m == memberOther {
 		return
 	}
@@ -266,6 +271,10 @@ func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 		signs.Result = at
 	case memberResultType:
 		signs.ResultType = s.text(&s.resultType, tok, raw)
+	case memberResultTTL:
+		signs.TTL = true
+	case memberResultCacheScope:
+		signs.CacheScope = true
 	case memberResultIsError:
 		signs.IsError = tok == tokenTrue
 	case memberResultContent:

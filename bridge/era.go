@@ -1,0 +1,188 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A verdict says whether a server speaks an era.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	yes
+	no
+)
+
+// eras is what is known of a server: a [verdict] for each era. It is read for each
+// request, without a lock.
+type eras struct{ v atomic.Uint32 }
+
+func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Old)) }
+
+// of returns what is known of an era.
+func (e *eras) of(era wire.Era) verdict { return verdict(e.v.Load() >> shift(era) & 0xf) }
+
+// set notes that the server speaks an era or does not.
+func (e *eras) set(era wire.Era, v verdict) {
+	for {
+		was := e.v.Load()
+		is := was&^(0xf<<shift(era)) | uint32(v)<<shift(era)
+		if was == is || e.v.CompareAndSwap(was, is) {
+			return
+		}
+	}
+}
+
+// only notes that the server speaks one era and not the other; 0: nothing is known.
+func (e *eras) only(era wire.Era) {
+	switch era {
+	case wire.Old:
+		e.v.Store(uint32(yes)<<shift(wire.Old) | uint32(no)<<shift(wire.New))
+	case wire.New:
+		e.v.Store(uint32(no)<<shift(wire.Old) | uint32(yes)<<shift(wire.New))
+	default:
+		e.v.Store(0)
+	}
+}
+
+// forget doubts everything, as after a restart of the server.
+func (e *eras) forget() { e.v.Store(0) }
+
+// A question is a server/discover that was sent to find out whether the server
+// speaks the new era. Whoever wants to know meanwhile waits for it.
+type question struct {
+	done   chan struct{}
+	speaks verdict
+	denied bool // the credentials of the one who asked were refused
+	err    error
+}
+
+const (
+	// discoverTimeout is how long a server may take to answer server/discover. One that
+	// says nothing to what it does not know is of the old era.
+	discoverTimeout = 5 * time.Second
+	// maxDiscover bounds the answer.
+	maxDiscover = 1 << 20
+)
+
+// discover finds out whether the server speaks the new era, and notes it when it
+// does. It is asked with the credentials in header, which is left as it is. The verdict
+// unknown is that of a server which is not in order, or refuses the credentials. The
+// error is that of the transport and states recourse.EffectNone, since whatever was to be
+// sent has not been.
+func (b *Bridge) discover(ctx context.Context, header http.Header) (verdict, error) {
+	for {
+		b.mu.Lock()
+		q, own := b.question, false
+		if q == nil {
+			q, own = &question{done: make(chan struct{})}, true
+			b.question = q
+			h := discoverHeader(header)
+			b.work.Go(func() { b.ask(q, h) }) //nolint:contextcheck // it is for all callers, and outlives this one
+		}
+		b.mu.Unlock()
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			return unknown, b.unsent(ctx)
+		}
+		if own || !q.denied {
+			return q.speaks, q.err
+		}
+	}
+}
+
+// ask asks q of the server.
+func (b *Bridge) ask(q *question, header http.Header) {
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.question = nil
+		close(q.done)
+	}()
+	ctx, cancel := context.WithTimeout(b.life, discoverTimeout)
+	defer cancel()
+	answer, err := b.next.Ask(ctx, header, discoverRequest, discoverID, maxDiscover)
+	switch {
+	case err != nil && (ctx.Err() != nil || recourse.From(err).Kind == recourse.KindBadResponse):
+		q.speaks = no
+	case err != nil:
+		q.err = recourse.From(err).WithEffect(recourse.EffectNone)
+	case answer.Status == http.StatusUnauthorized, answer.Status == http.StatusForbidden:
+		q.denied = true
+	case answer.Status >= http.StatusInternalServerError, answer.Status == http.StatusTooManyRequests,
+		answer.Status == http.StatusRequestTimeout:
+	case bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
+		q.speaks = yes
+		b.eras.set(wire.New, yes)
+	default:
+		q.speaks = no
+	}
+}
+
+var (
+	discoverID      = wire.ID(`"recourse-discover"`)
+	discoverRequest = []byte(`{"jsonrpc":"2.0","id":"recourse-discover","method":"server/discover","params":{"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":` + string(clientInfo) + `}}}`)
+)
+
+// clientInfo is what the bridge calls itself.
+var clientInfo = func() []byte {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
+}()
+
+// unsent is the failure of a request that was not sent before ctx ended.
+func (b *Bridge) unsent(ctx context.Context) *recourse.Error {
+	return b.next.Broken(ctx, context.Cause(ctx)).WithEffect(recourse.EffectNone)
+}
+
+// discoverHeader returns the headers of server/discover for the sender of header.
+func discoverHeader(header http.Header) http.Header {
+	h := header.Clone()
+	withoutEra(h)
+	h[wire.HeaderVersion] = []string{wire.Version20260728}
+	h[wire.HeaderMethod] = []string{wire.MethodDiscover}
+	return h
+}
+
+// withoutEra takes away the headers that belong to one of the eras.
+func withoutEra(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, wire.HeaderParamPrefix) {
+			delete(h, name)
+		}
+	}
+	for _, name := range []string{wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName, wire.HeaderSession, wire.HeaderLastEventID} {
+		delete(h, name)
+	}
+}
+
+// soundsOld reports whether a refusal is what a server of the old era may say to a
+// request of the new one: that it knows neither the version nor the session.
+func soundsOld(status int, header http.Header, body []byte) bool {
+	switch code := string(json.Lookup(body, "/error/code")); {
+	case code == "-32022":
+		return !bytes.Contains(json.Lookup(body, "/error/data/supported"), []byte(wire.Version20260728))
+	case code == "-32601":
+		return header.Get(wire.HeaderMethod) == wire.MethodDiscover
+	case status == http.StatusMethodNotAllowed:
+		return false
+	default: // what the SDKs of the old era answer, or no JSON-RPC error at all
+		return code == "" || code == "-32000" || code == "-32001" || code == "-32600"
+	}
+}

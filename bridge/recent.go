@@ -1,0 +1,69 @@
+package bridge
+
+import (
+	"container/list"
+	"time"
+)
+
+// recent holds values by key, up to a number of them and for some time after their
+// last use. It is not safe for concurrent use.
+type recent[K comparable, V any] struct {
+	most  int
+	idle  time.Duration
+	byKey map[K]*list.Element
+	byUse *list.List // of *entry[K, V], the one used last in front
+}
+
+type entry[K comparable, V any] struct {
+	key  K
+	used time.Time
+	v    V
+}
+
+func newRecent[K comparable, V any](most int, idle time.Duration) *recent[K, V] {
+	return &recent[K, V]{most: most, idle: idle, byKey: map[K]*list.Element{}, byUse: list.New()}
+}
+
+// get returns the value for the key, and counts as its use.
+func (r *recent[K, V]) get(key K) (v V, ok bool) {
+	at := r.byKey[key]
+	if at == nil {
+		return v, false
+	}
+	e, _ := at.Value.(*entry[K, V])
+	e.used = time.Now()
+	r.byUse.MoveToFront(at)
+	return e.v, true
+}
+
+// put adds a value under a new key.
+func (r *recent[K, V]) put(key K, v V) {
+	r.byKey[key] = r.byUse.PushFront(&entry[K, V]{key: key, used: time.Now(), v: v})
+}
+
+// remove takes a value out.
+func (r *recent[K, V]) remove(key K) {
+	if at := r.byKey[key]; at != nil {
+		r.byUse.Remove(at)
+		delete(r.byKey, key)
+	}
+}
+
+// trim takes out the values that have been idle too long, and as many as there have to go
+// to leave room for another one, but none that is busy.
+func (r *recent[K, V]) trim(busy func(V) bool) (out []V) {
+	now := time.Now()
+	for at := r.byUse.Back(); at != nil; {
+		e, _ := at.Value.(*entry[K, V])
+		if now.Sub(e.used) <= r.idle && len(r.byKey) < r.most {
+			return out
+		}
+		before := at.Prev()
+		if !busy(e.v) {
+			r.remove(e.key)
+			out = append(out, e.v)
+		}
+		at = before
+	}
+	return out
+}
