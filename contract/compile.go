@@ -45,6 +45,9 @@ func (k *compiler) compile() {
 	if f.UnknownTool != nil {
 		c.UnknownTool = k.oneOf(f.UnknownTool, unknownToolRPC, unknownToolResult)
 	}
+	if f.Session != nil {
+		c.Session = k.session(f.Session)
+	}
 	if f.Retry != nil {
 		c.Retry = RetryRule{
 			Retries: f.Retry.Retries, Start: f.Retry.Start, Factor: f.Retry.Factor,

@@ -24,6 +24,8 @@ type Contract struct {
 	// UnknownTool tells where an unknown tool is reported: "rpc", the JSON-RPC
 	// error of the protocol, or "result", a tool result.
 	UnknownTool string
+	// Session is what a request has to bring before a call is taken up.
+	Session SessionRule
 	// Retry is what the contract asks of a client that repeats calls.
 	Retry RetryRule
 
@@ -122,13 +124,14 @@ const (
 	AtUserInvalid           At = "user_invalid"
 	AtSession               At = "session" // before the call was taken up
 	AtArguments             At = "arguments"
-	AtTool                  At = "tool"
 	AtUpstreamMisconfigured At = "upstream_misconfigured"
+	AtUpstream              At = "upstream" // on the way to the server, before anything of its answer came
+	AtTool                  At = "tool"     // in the server's answer
 )
 
 var places = []string{
 	string(AtCredentialsMissing), string(AtCredentialsInvalid), string(AtUserMissing), string(AtUserInvalid),
-	string(AtSession), string(AtArguments), string(AtTool), string(AtUpstreamMisconfigured),
+	string(AtSession), string(AtArguments), string(AtUpstreamMisconfigured), string(AtUpstream), string(AtTool),
 }
 
 // Call is what a contract has to know of the call that failed.

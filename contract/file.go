@@ -18,6 +18,7 @@ type file struct {
 	ReadOnly    *bool                       `yaml:"read_only" doc:"Tools of a server with this contract only read, unless the server's entry says otherwise."`
 	UnknownTool *strictyaml.Node            `yaml:"unknown_tool" doc:"Where a call of a tool that is not there is reported: 'rpc', the protocol's JSON-RPC error, or 'result', a tool result."`
 	HintTools   []string                    `yaml:"hint_tools" doc:"Tools that hints name. A hint is left out where the server does not have a tool that it names. Tools of 'verify' count without being listed."`
+	Session     *sessionFile                `yaml:"session" doc:"What a request has to bring before any message in it is looked at."`
 	Retry       *retryFile                  `yaml:"retry" doc:"What the contract asks of clients that repeat calls."`
 	Default     *strictyaml.Node            `yaml:"default" doc:"The code of every failure that no entry selects."`
 	Write       *writeFile                  `yaml:"write" doc:"Where a failure stands in a tool result."`
@@ -27,6 +28,13 @@ type file struct {
 	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that fits comes before all others."`
 	Templates   map[string]*strictyaml.Node `yaml:"templates" doc:"A place for YAML anchors that other values use. Nothing else is read from it."`
 	Codes       []codeFile                  `yaml:"codes,required" doc:"The codes. The first whose 'for' selects a failure is taken, so that the narrower stand first."`
+}
+
+type sessionFile struct {
+	Node        *strictyaml.Node `yaml:",pos"`
+	Path        string           `yaml:"path" doc:"The path of the endpoint, with a segment in braces for the user where it names one: '/mcp/{user_id}'."`
+	Credentials []string         `yaml:"credentials" doc:"The headers that hold a client's credentials. Each has to be there."`
+	User        string           `yaml:"user" doc:"The header in which the server behind is told the user of the path. One that a client sends is not passed on."`
 }
 
 type retryFile struct {

@@ -46,6 +46,7 @@ func Language() string {
 		{"`hints` of `write`", reflect.TypeFor[hintListFile]()},
 		{"`envelope` of `write`", reflect.TypeFor[envelopeFile]()},
 		{"`format` of `write`", reflect.TypeFor[formatFile]()},
+		{"`session`", reflect.TypeFor[sessionFile]()},
 		{"`retry`", reflect.TypeFor[retryFile]()},
 		{"`members`: an entry", reflect.TypeFor[memberFile]()},
 		{"`verify`: an entry", reflect.TypeFor[verifyFile]()},

@@ -25,6 +25,7 @@ func (c *Contract) Page() string {
 	p.choice()
 	p.recovery()
 	p.upstream()
+	p.session()
 	p.http()
 	p.rpc()
 	p.places()
@@ -157,13 +158,20 @@ func (p *page) members() {
 // codes lists the codes by group.
 func (p *page) codes() {
 	p.heading("Codes")
-	if name := p.retryMember(); name != "" {
+	identified, advised := p.c.bySentence(), p.c.advises()
+	switch name := p.retryMember(); {
+	case identified:
+		p.linef("A code does not stand in the answer: the sentence identifies the failure. Look for it within the text, the longest " +
+			"first; one that belongs to an HTTP status is the whole text, and a single word counts with that status only.")
+	case name != "":
 		p.linef("The set of codes is open: treat one that is not listed by %s.", code(name))
-	} else {
+	default:
 		p.linef("The set of codes is open: do not repeat the call for one that is not listed.")
 	}
-	p.linef("Names in braces stand for what the failure says, with a text for when it says nothing behind a bar. Of several " +
-		"hints the first is given that fits and can be filled in.")
+	if advised {
+		p.linef("Names in braces stand for what the failure says, with a text for when it says nothing behind a bar. Of several " +
+			"hints the first is given that fits and can be filled in.")
+	}
 	if len(p.c.hints) > 0 {
 		p.linef("Before all others, whatever the code:")
 		for _, a := range p.c.hints {
@@ -179,12 +187,45 @@ func (p *page) codes() {
 		if group != "" {
 			p.linef("### %s", group)
 		}
-		rows := [][]string{{headCode, "When", "Retryable", "Kind", "What to do"}}
+		head := []string{headCode, "When", "Retryable", "Kind"}
+		if identified {
+			head = append(head, "Sentence")
+		}
+		if advised {
+			head = append(head, "What to do")
+		}
+		rows := [][]string{head}
 		for _, en := range byGroup[group] {
-			rows = append(rows, []string{p.codeCell(en), en.when, retryText(en), code(string(en.kind)), hintsText(en.hints)})
+			row := []string{p.codeCell(en), en.when, retryText(en), code(string(en.kind))}
+			if identified {
+				row = append(row, sentencesText(en.message))
+			}
+			if advised {
+				row = append(row, hintsText(en.hints))
+			}
+			rows = append(rows, row)
 		}
 		p.table(rows...)
 	}
+}
+
+// bySentence reports whether nothing but its sentence identifies a failure.
+func (c *Contract) bySentence() bool {
+	line, ok := c.layout.text.(textCodec)
+	return ok && !line.namesCode() && !c.writesObject()
+}
+
+// advises reports whether any hint is given.
+func (c *Contract) advises() bool {
+	return len(c.hints) > 0 || slices.ContainsFunc(c.codes, func(en *entry) bool { return len(en.hints) > 0 })
+}
+
+func sentencesText(forms []*template) string {
+	texts := make([]string, len(forms))
+	for i, t := range forms {
+		texts[i] = code(t.src)
+	}
+	return strings.Join(texts, "<br>")
 }
 
 // groups sorts the entries that wanted holds for into groups, in the order of the

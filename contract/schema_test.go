@@ -29,7 +29,7 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 						continue
 					}
 					written++
-					for place, raw := range places(t, a.Result) {
+					for place, raw := range standing(t, a.Result) {
 						schema := object
 						if _, isText := raw.(string); isText {
 							schema = text
@@ -50,8 +50,8 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	}
 }
 
-// places returns what stands in a result: the object of the contract, or a line.
-func places(t *testing.T, raw []byte) map[string]any {
+// standing returns what stands in a result: the object of the contract, or a line.
+func standing(t *testing.T, raw []byte) map[string]any {
 	t.Helper()
 	result, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {

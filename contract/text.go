@@ -121,8 +121,9 @@ func isCodeWord(word string) bool {
 
 // identify finds the code whose own sentence stands in text, the longest first:
 // such a sentence is the code's identity, and runtimes write things before and
-// behind it. One that is meant for an HTTP answer has to be the whole text. A form
-// around {message} says little: it counts where the contract is known to be kept.
+// behind it. One that is meant for an HTTP answer has to be the whole text, and says
+// too little outside of that answer where it is a single word. A form around
+// {message} says little, too: it counts where the contract is known to be kept.
 func (c *Contract) identify(text string, d *draft) bool {
 	var best *entry
 	sentence := ""
@@ -138,7 +139,8 @@ func (c *Contract) identify(text string, d *draft) bool {
 				}
 				continue
 			}
-			if found, ok := t.find(text); ok && (en.http == nil || found == text) {
+			found, ok := t.find(text)
+			if ok && (en.http == nil || found == text && strings.Contains(found, " ")) {
 				best, sentence, longest = en, found, t.fixed()
 			}
 		}
