@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,11 +13,23 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Goroutines(m) }
+// recourseVariable is the environment variable that makes the test binary the program.
+const recourseVariable = "E2E_RECOURSE"
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(testkit.ChildVariable) != "":
+		os.Exit(testkit.Child(os.Args[1:]))
+	case os.Getenv(recourseVariable) != "":
+		os.Exit(cli.Main())
+	}
+	testkit.Goroutines(m)
+}
 
 // callTimeout is how long the gateway waits for a server to answer a call in these tests, unless they say otherwise.
 const callTimeout = 10 * time.Second
@@ -35,25 +49,8 @@ type front struct {
 // them where there is no URL; keys with a leading slash, such as "/max_request: 1KiB", are the gateway's own.
 func start(tb testing.TB, serverURL string, keys ...string) *front {
 	tb.Helper()
-	top, entry := []string(nil), []string{"title: The farm"}
-	if serverURL != "" {
-		entry = append(entry, "url: "+serverURL)
-	}
-	timed := false
-	for _, key := range keys {
-		if global, ok := strings.CutPrefix(key, "/"); ok {
-			top = append(top, global)
-			continue
-		}
-		timed = timed || strings.HasPrefix(key, "timeout:")
-		entry = append(entry, key)
-	}
-	if !timed {
-		entry = append(entry, fmt.Sprintf("timeout: %s", callTimeout))
-	}
 	set := contract.Builtin()
-	text := strings.Join(append(top, "servers:", "  farm:", "    "+strings.Join(entry, "\n    ")), "\n") + "\n"
-	cfg, err := config.Parse("recourse.yaml", []byte(text), config.Options{KnownContracts: set.Names()})
+	cfg, err := config.Parse("recourse.yaml", configuration(serverURL, keys), config.Options{KnownContracts: set.Names()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -72,6 +69,43 @@ func start(tb testing.TB, serverURL string, keys ...string) *front {
 		f.current.Load().ServeHTTP(w, r)
 	})) + "/farm/mcp"
 	return f
+}
+
+// configuration returns the text of a configuration with one server.
+func configuration(serverURL string, keys []string) []byte {
+	top, entry := []string(nil), []string{"title: The farm"}
+	if serverURL != "" {
+		entry = append(entry, "url: "+serverURL)
+	}
+	timed := false
+	for _, key := range keys {
+		if global, ok := strings.CutPrefix(key, "/"); ok {
+			top = append(top, global)
+			continue
+		}
+		timed = timed || strings.HasPrefix(key, "timeout:")
+		entry = append(entry, key)
+	}
+	if !timed {
+		entry = append(entry, fmt.Sprintf("timeout: %s", callTimeout))
+	}
+	return []byte(strings.Join(append(top, "servers:", "  farm:", "    "+strings.Join(entry, "\n    ")), "\n") + "\n")
+}
+
+// wrapped returns the command line of `recourse wrap` in front of a server on stdio, and what it needs of an environment.
+// The entry's keys are as [start] takes them.
+func wrapped(tb testing.TB, keys ...string) (command []string, environ map[string]string) {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "recourse.yaml")
+	if err := os.WriteFile(file, configuration("", keys), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// What was built with the race detector would take a second at its end.
+	return []string{exe, "wrap", "-c", file}, map[string]string{recourseVariable: "1", "GORACE": "atexit_sleep_ms=0"}
 }
 
 // Restart replaces the gateway, as a deployment does: what it knew of its clients is forgotten.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
@@ -46,6 +48,21 @@ func (p *goProgram) close() {
 }
 
 func (p *goProgram) connect(ctx context.Context, url string, headers map[string]string) error {
+	return p.open(ctx, &mcp.StreamableClientTransport{
+		Endpoint: url, HTTPClient: &http.Client{Transport: withHeaders{p.http, headers}},
+	})
+}
+
+func (p *goProgram) launch(ctx context.Context, command []string, environ map[string]string) error {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env, cmd.Stderr = os.Environ(), p.tb.Output()
+	for name, value := range environ {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	return p.open(ctx, &mcp.CommandTransport{Command: cmd})
+}
+
+func (p *goProgram) open(ctx context.Context, transport mcp.Transport) error {
 	p.close()
 	opts := &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -68,8 +85,7 @@ func (p *goProgram) connect(ctx context.Context, url string, headers map[string]
 		},
 	}
 	var err error
-	p.session, err = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, opts).Connect(ctx,
-		&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: withHeaders{p.http, headers}}},
+	p.session, err = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, opts).Connect(ctx, transport,
 		&mcp.ClientSessionOptions{ProtocolVersion: p.version})
 	if err != nil {
 		p.session = nil

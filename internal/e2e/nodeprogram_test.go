@@ -25,14 +25,25 @@ func newNodeProgram(tb testing.TB, sdk testkit.TSSDK, opts testkit.TSConnect) *n
 }
 
 func (p *nodeProgram) connect(ctx context.Context, url string, headers map[string]string) error {
-	if p.opts.URL != "" {
+	opts := p.opts
+	opts.URL, opts.Headers = url, headers
+	return p.open(ctx, opts)
+}
+
+func (p *nodeProgram) launch(ctx context.Context, command []string, environ map[string]string) error {
+	opts := p.opts
+	opts.Command, opts.Environ = command, environ
+	return p.open(ctx, opts)
+}
+
+func (p *nodeProgram) open(ctx context.Context, opts testkit.TSConnect) error {
+	if p.info != nil {
 		if err := p.client.Close(ctx); err != nil {
 			return err
 		}
 	}
-	p.opts.URL, p.opts.Headers = url, headers
 	var err error
-	p.info, err = p.client.Connect(ctx, p.opts)
+	p.info, err = p.client.Connect(ctx, opts)
 	return err
 }
 

@@ -19,6 +19,8 @@ import (
 type program interface {
 	// connect connects, or connects again; headers go with every request.
 	connect(ctx context.Context, url string, headers map[string]string) error
+	// launch connects to a server on stdio, which it starts with this added to its environment.
+	launch(ctx context.Context, command []string, environ map[string]string) error
 	// call calls a tool. The arguments are JSON; patience is the SDK's own where it is zero.
 	call(ctx context.Context, tool, arguments string, patience time.Duration) (json.RawMessage, error)
 	// request sends another request; params are JSON, or empty.

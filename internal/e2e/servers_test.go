@@ -20,9 +20,14 @@ type step struct {
 	want  []string // parts of the result
 	heard string   // a notification that the program gets: its method, a space, and a part of its params
 
-	kind recourse.Kind // of the failure that the result tells of
-	code string        // of the JSON-RPC error that is thrown
+	kind   recourse.Kind   // of the failure that the result tells of
+	origin recourse.Origin // of the same; empty: not looked at
+	effect recourse.Effect // of the same, where its origin is looked at
+	code   string          // of the JSON-RPC error that is thrown
 }
+
+// name is what the step is called where it fails.
+func (s step) name() string { return s.tool + s.method }
 
 // A server is a real one and what is done with it.
 type server struct {
@@ -199,58 +204,79 @@ func visit(ctx context.Context, t *testing.T, c client, p program, s server) {
 		t.Fatalf("connect: %v", err)
 	}
 	for _, step := range s.steps {
-		if step.era != "" && step.era != c.era.Version() {
-			continue
-		}
-		name := step.tool + step.method
-		var result json.RawMessage
-		var err error
-		switch {
-		case step.method == subscribe:
-			err = p.subscribe(ctx, step.params)
-		case step.method != "":
-			result, err = p.request(ctx, step.method, step.params)
-		default:
-			result, err = p.call(ctx, step.tool, step.arguments, 0)
-		}
-		text := string(result)
-		switch {
-		case step.code != "":
-			if got := thrownBy(err).Code; err == nil || got != step.code {
-				t.Errorf("%s: %v %s, want code %s", name, err, result, step.code)
-				continue
-			}
-			text = err.Error()
-		case err != nil:
-			t.Errorf("%s: %v", name, err)
-			continue
-		case toldKind(t, result) != step.kind:
-			t.Errorf("%s: tells of %q, want %q: %s", name, toldKind(t, result), step.kind, result)
-		}
-		for _, part := range step.want {
-			if !strings.Contains(text, part) {
-				t.Errorf("%s: %q is not in %s", name, part, text)
-			}
-		}
-		for _, secret := range testkit.Secrets() {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s: %q reaches the program: %s", name, secret, text)
-			}
-		}
-		if step.heard != "" {
-			await(ctx, t, p, step.heard)
+		if step.era == "" || step.era == c.era.Version() {
+			take(ctx, t, p, step)
 		}
 	}
 }
 
-// toldKind returns the kind of the failure that a result tells of; empty of a success.
-func toldKind(t *testing.T, raw json.RawMessage) recourse.Kind {
+// take takes a step, and returns the result.
+func take(ctx context.Context, t *testing.T, p program, s step) json.RawMessage {
 	t.Helper()
+	var result json.RawMessage
+	var err error
+	switch {
+	case s.method == subscribe:
+		err = p.subscribe(ctx, s.params)
+	case s.method != "":
+		result, err = p.request(ctx, s.method, s.params)
+	default:
+		result, err = p.call(ctx, s.tool, s.arguments, 0)
+	}
+	text := string(result)
+	switch {
+	case s.code != "":
+		if got := thrownBy(err).Code; err == nil || got != s.code {
+			t.Errorf("%s: %v %s, want code %s", s.name(), err, result, s.code)
+			return result
+		}
+		text = err.Error()
+	case err != nil:
+		t.Errorf("%s: %v", s.name(), err)
+		return result
+	default:
+		s.checkTold(t, result)
+	}
+	for _, part := range s.want {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %q is not in %s", s.name(), part, text)
+		}
+	}
+	for _, secret := range testkit.Secrets() {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s: %q reaches the program: %s", s.name(), secret, text)
+		}
+	}
+	if s.heard != "" {
+		await(ctx, t, p, s.heard)
+	}
+	return result
+}
+
+// checkTold compares the failure that a result tells of with what it has to say.
+func (s step) checkTold(t *testing.T, raw json.RawMessage) {
+	t.Helper()
+	told := toldRecord(t, raw)
+	if told.Kind != s.kind {
+		t.Errorf("%s: tells of %q, want %q: %s", s.name(), told.Kind, s.kind, raw)
+	}
+	if s.origin != "" && (told.Origin != s.origin || told.Effect != s.effect) {
+		t.Errorf("%s: origin %s, effect %s, want %s, %s: %s", s.name(), told.Origin, told.Effect, s.origin, s.effect, raw)
+	}
+}
+
+// toldRecord returns the record of the failure that a result tells of; empty of a success.
+func toldRecord(t *testing.T, raw json.RawMessage) *recourse.Error {
+	t.Helper()
+	record := new(recourse.Error)
 	var result testkit.ToolResult
 	if raw == nil || json.Unmarshal(raw, &result) != nil || !result.IsError {
-		return "" // results of other methods may have members of the same names
+		return record // results of other methods may have members of the same names
 	}
-	return recordKind(result.Meta[recourse.MetaKey])
+	if err := json.Unmarshal(result.Meta[recourse.MetaKey], record); err != nil {
+		t.Errorf("no record in _meta: %v: %s", err, raw)
+	}
+	return record
 }
 
 // await waits until the program has heard a notification. What a TypeScript program has heard it tells with its next

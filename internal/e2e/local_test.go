@@ -1,0 +1,379 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A local is one of the reference servers that people run on stdio, and what is done with it.
+type local struct {
+	*testkit.NPMServer
+
+	keys  []string // of its entry, beside its command
+	works []step   // what it answers here is what it answers by itself
+	fails []step
+
+	// held is a call whose answer is held back, until the server is ended. It has taken effect, and proof shows that.
+	held, proof step
+}
+
+// locals are the servers. Each is made anew, with this folder for its files where it has some.
+func locals() []struct {
+	name string
+	open func(tb testing.TB, dir string) local
+} {
+	return []struct {
+		name string
+		open func(tb testing.TB, dir string) local
+	}{
+		{"filesystem", filesystem},
+		{"memory", memory},
+		{"sequential-thinking", sequentialThinking},
+		{"everything", everythingOnStdio},
+	}
+}
+
+const trust = "trust_annotations: true"
+
+func filesystem(tb testing.TB, dir string) local {
+	tb.Helper()
+	for name, text := range map[string]string{"notes.txt": "grüß\n", "held.txt": testkit.HoldText} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	at := func(name string) string { return quoted(filepath.Join(dir, name)) }
+	const outside = "Access denied - path outside allowed directories: /etc/passwd not in "
+	return local{
+		NPMServer: testkit.NewNPMServer(tb, "filesystem", dir),
+		keys:      []string{trust},
+		works: []step{
+			{method: "tools/list", want: []string{`"read_text_file"`, `"write_file"`}},
+			{tool: "read_text_file", arguments: `{"path":` + at("notes.txt") + `}`, want: []string{"grüß"}},
+			{tool: "read_text_file", arguments: `{"path":"notes.txt","head":1}`, want: []string{"grüß"}},
+			{tool: "list_directory", arguments: `{"path":` + at(".") + `}`, want: []string{"[FILE] notes.txt"}},
+			{tool: "write_file", arguments: `{"path":"notes.txt","content":"grüß\n"}`, want: []string{"Successfully wrote to "}},
+		},
+		fails: []step{
+			{
+				tool: "read_text_file", arguments: `{"path":"/etc/passwd"}`, want: []string{outside + dir},
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+			},
+			{
+				tool: "write_file", arguments: `{"path":"/etc/passwd","content":""}`, want: []string{outside + dir, "not known"},
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
+			},
+			{
+				tool: "read_text_file", arguments: `{"path":` + at("none.txt") + `}`,
+				want: []string{"ENOENT: no such file or directory, open '" + filepath.Join(dir, "none.txt") + "'"},
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+			},
+			{
+				tool: "read_text_file", arguments: `{"head":"one"}`, want: []string{"path is required", "head must be a number"},
+				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+			},
+			{tool: "read_text_fil", arguments: `{}`, code: "-32602", want: []string{"Did you mean read_text_file?"}},
+		},
+		// Read again by the next process, which answers.
+		held: step{tool: "read_text_file", arguments: `{"path":"held.txt"}`, want: []string{testkit.HoldText}},
+	}
+}
+
+func memory(tb testing.TB, _ string) local {
+	tb.Helper()
+	server := testkit.NewNPMServer(tb, "memory")
+	server.Environ["MEMORY_FILE_PATH"] = filepath.Join(tb.TempDir(), "memory.jsonl")
+	person := func(name string) string {
+		return `{"entities":[{"name":` + quoted(name) + `,"entityType":"person","observations":["counts"]}]}`
+	}
+	return local{
+		NPMServer: server,
+		keys:      []string{trust},
+		works: []step{
+			{method: "tools/list", want: []string{`"create_entities"`, `"read_graph"`}},
+			{tool: "create_entities", arguments: person("Ada"), want: []string{`"Ada"`}},
+			{tool: "search_nodes", arguments: `{"query":"counts"}`, want: []string{`"Ada"`}},
+		},
+		fails: []step{
+			{
+				tool: "create_entities", arguments: `{"entities":[{"name":7}]}`,
+				want: []string{"entities.0.entityType is required", "entities.0.name must be a string"},
+				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+			},
+			{
+				tool: "add_observations", arguments: `{"observations":[{"entityName":"Bob","contents":["x"]}]}`,
+				want: []string{"Entity with name Bob not found"},
+				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
+			},
+			{tool: "create_entity", arguments: `{}`, code: "-32602", want: []string{"Did you mean create_entities?"}},
+			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},
+		},
+		held: step{
+			tool: "create_entities", arguments: person(testkit.HoldText), want: []string{"not known"},
+			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
+		},
+		proof: step{tool: "open_nodes", arguments: `{"names":[` + quoted(testkit.HoldText) + `]}`, want: []string{`"counts"`}},
+	}
+}
+
+func sequentialThinking(tb testing.TB, _ string) local {
+	tb.Helper()
+	const think = `{"thought":"first","thoughtNumber":1,"totalThoughts":2,"nextThoughtNeeded":true`
+	return local{
+		NPMServer: testkit.NewNPMServer(tb, "sequential-thinking"),
+		keys:      []string{trust},
+		works: []step{
+			{method: "tools/list", want: []string{`"sequentialthinking"`}},
+			{tool: "sequentialthinking", arguments: think + `}`, want: []string{`"thoughtHistoryLength":1`}},
+			{tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":"b"}`, want: []string{`"branches":["b"]`}},
+		},
+		fails: []step{
+			{
+				tool: "sequentialthinking", arguments: `{"thought":"second","thoughtNumber":0,"nextThoughtNeeded":7}`,
+				want: []string{"totalThoughts is required", "thoughtNumber must be at least 1", "nextThoughtNeeded must be"},
+				kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+			},
+			{ // the schema allows it, and the server does not
+				tool: "sequentialthinking", arguments: `{"thought":"second","thoughtNumber":1,"totalThoughts":1,"nextThoughtNeeded":"maybe"}`,
+				want: []string{`Expected boolean or \"true\"/\"false\" string, received \"maybe\" at nextThoughtNeeded`},
+				kind: recourse.KindInvalidType, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+			},
+			{ // the server would allow it, and its schema does not
+				tool: "sequentialthinking", arguments: `{"thought":"second","thoughtNumber":"2","totalThoughts":2,"nextThoughtNeeded":true}`,
+				want: []string{"thoughtNumber must be an integer"},
+				kind: recourse.KindInvalidType, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+			},
+			{tool: "sequential_thinking", arguments: `{}`, code: "-32602", want: []string{"Did you mean sequentialthinking?"}},
+		},
+		// It says that it only reads, and is believed: the next process has not heard the first thought.
+		held: step{
+			tool: "sequentialthinking", arguments: think + `,"branchFromThought":1,"branchId":` + quoted(testkit.HoldText) + `}`,
+			want: []string{`"thoughtHistoryLength":1`},
+		},
+	}
+}
+
+// everythingOnStdio is asked for little here: it has tests of its own. It is not believed what it says of its tools.
+func everythingOnStdio(tb testing.TB, _ string) local {
+	tb.Helper()
+	return local{
+		NPMServer: testkit.NewNPMServer(tb, "everything", "stdio"),
+		works: []step{
+			{tool: "get-sum", arguments: `{"a":1,"b":2}`, want: []string{"is 3"}},
+			{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},
+		},
+		held: step{
+			tool: "echo", arguments: `{"message":` + quoted(testkit.HoldText) + `}`, want: []string{"not known"},
+			kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
+		},
+		proof: step{tool: "echo", arguments: `{"message":"m"}`, want: []string{"Echo: m"}},
+	}
+}
+
+// entry returns the keys of the server's entry.
+func (l local) entry(tb testing.TB) []string {
+	tb.Helper()
+	return append([]string{"command: " + flow(tb, l.Command), "env: " + flow(tb, l.Environ)}, l.keys...)
+}
+
+// flow returns a value as JSON, which is YAML as well.
+func flow(tb testing.TB, v any) string {
+	tb.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+func quoted(text string) string { return fmt.Sprintf("%q", text) }
+
+// The reference servers, served over HTTP and wrapped on stdio, do what they do by themselves; their failures are told; and
+// the client's session goes on when they end in the middle of a call.
+func TestLocalServers(t *testing.T) {
+	t.Parallel()
+	for _, client := range clients() {
+		if client.era != testkit.OldEra {
+			continue
+		}
+		t.Run(client.name, func(t *testing.T) {
+			t.Parallel()
+			runLocals(t, client.open(t))
+		})
+	}
+}
+
+// runLocals takes a program from server to server.
+func runLocals(t *testing.T, p program) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, l := range locals() {
+		t.Run(l.name+", served", func(t *testing.T) {
+			server := l.open(t, folder(t))
+			if err := p.connect(ctx, start(t, "", server.entry(t)...).url, nil); err != nil {
+				t.Fatalf("connect: %v", err)
+			}
+			use(ctx, t, p, server)
+		})
+		t.Run(l.name+", wrapped", func(t *testing.T) {
+			server := l.open(t, folder(t))
+			command, environ := wrapped(t, server.entry(t)...)
+			if err := p.launch(ctx, command, environ); err != nil {
+				t.Fatalf("connect: %v", err)
+			}
+			use(ctx, t, p, server)
+		})
+	}
+}
+
+// folder returns a folder of the test's, under the name that programs find it by.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// use takes all steps with a server that the program is connected to, and ends it.
+func use(ctx context.Context, t *testing.T, p program, l local) {
+	t.Helper()
+	for _, step := range append(l.works, l.fails...) {
+		take(ctx, t, p, step)
+	}
+	killed := make(chan error, 1)
+	go func() { killed <- l.Kill(ctx) }()
+	take(ctx, t, p, l.held)
+	if err := <-killed; err != nil {
+		t.Error(err)
+	}
+	if l.proof.name() != "" {
+		take(ctx, t, p, l.proof)
+	}
+	take(ctx, t, p, l.works[0])
+}
+
+// What such a server answers comes through byte for byte.
+func TestLocalServersByteForByte(t *testing.T) {
+	t.Parallel()
+	for _, l := range locals() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			dir := folder(t)
+			server := l.open(t, dir)
+			want := overStdio(ctx, t, server.Command, server.Environ, server.works)
+
+			server = l.open(t, dir)
+			command, environ := wrapped(t, server.entry(t)...)
+			if diff := cmp.Diff(want, overStdio(ctx, t, command, environ, server.works)); diff != "" {
+				t.Errorf("wrapped (-direct +through):\n%s", diff)
+			}
+			server = l.open(t, dir)
+			if diff := cmp.Diff(want, overHTTP(ctx, t, start(t, "", server.entry(t)...).url, server.works)); diff != "" {
+				t.Errorf("served (-direct +through):\n%s", diff)
+			}
+		})
+	}
+}
+
+// overHTTP returns the result of each step, as it is spelled.
+func overHTTP(ctx context.Context, t *testing.T, url string, steps []step) []string {
+	t.Helper()
+	c := testkit.NewClient(t, url, testkit.OldEra)
+	if _, err := c.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var results []string
+	for _, step := range steps {
+		method, params := step.request()
+		answer, err := c.Request(ctx, method, params)
+		if err != nil || answer.Message == nil {
+			t.Fatalf("%s: %v %+v", step.name(), err, answer)
+		}
+		results = append(results, string(answer.Message.Result))
+	}
+	return results
+}
+
+// overStdio does the same with a server that it starts.
+func overStdio(ctx context.Context, t *testing.T, command []string, environ map[string]string, steps []step) []string {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env, cmd.Stderr = os.Environ(), t.Output()
+	for name, value := range environ {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = stdin.Close() // which ends it
+		_ = cmd.Wait()
+	}()
+	out := bufio.NewReader(stdout)
+	request := func(id int, method, params string) string {
+		if _, err := fmt.Fprintf(stdin, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := out.ReadBytes('\n')
+			if err != nil {
+				t.Fatalf("%s: %v", method, err)
+			}
+			var m testkit.Message
+			if err := json.Unmarshal(line, &m); err != nil {
+				t.Fatalf("%s: %v: %s", method, err, line)
+			}
+			if string(m.ID) == strconv.Itoa(id) && m.Method == "" {
+				return string(m.Result)
+			}
+		}
+	}
+	request(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`)
+	if _, err := io.WriteString(stdin, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	var results []string
+	for i, step := range steps {
+		method, params := step.request()
+		results = append(results, request(i+1, method, params))
+	}
+	return results
+}
+
+// request returns the step as a method and its params.
+func (s step) request() (method, params string) {
+	switch {
+	case s.tool != "":
+		return "tools/call", `{"name":` + quoted(s.tool) + `,"arguments":` + s.arguments + `}`
+	case s.params == "":
+		return s.method, "{}"
+	default:
+		return s.method, s.params
+	}
+}
