@@ -66,6 +66,9 @@ func buildEverythingServer(tb testing.TB) string {
 	return program
 }
 
+// Command is the command line that starts the server on stdio.
+func (c *Conformance) Command() []string { return []string{c.server} }
+
 // Serve runs the server on a free loopback port until the test ends, and returns its endpoint's URL. In the old era it
 // has sessions; in the new it is stateless.
 func (c *Conformance) Serve(tb testing.TB, era Era) string {
