@@ -10,19 +10,21 @@ import (
 
 // results are what was measured. What was left out is missing, or not a number.
 type results struct {
-	comparisons []*comparison
-	growth      float64 // bytes
-	session     float64 // bytes
-	unavailable float64 // attempts
-	refused     float64 // attempts
-	translation cost
-	classify    cost
+	comparisons  []*comparison
+	growth       float64 // bytes
+	session      float64 // bytes
+	childSession float64 // bytes
+	start        float64 // nanoseconds
+	unavailable  float64 // attempts
+	refused      float64 // attempts
+	translation  cost
+	classify     cost
 }
 
 func nothingMeasured() *results {
 	none := math.NaN()
 	return &results{
-		growth: none, session: none, unavailable: none, refused: none,
+		growth: none, session: none, childSession: none, start: none, unavailable: none, refused: none,
 		translation: cost{none, none, none}, classify: cost{none, none, none},
 	}
 }
@@ -72,6 +74,7 @@ const (
 	kilobyte    = 1 << 10
 	megabyte    = 1 << 20
 	microsecond = 1e3
+	millisecond = 1e6
 )
 
 var (
@@ -79,26 +82,38 @@ var (
 	many = setting{pathJSON, 1000, 32}
 )
 
-func throughput(s setting, base int) func(*results) float64 {
+func throughput(s setting, v, base int) func(*results) float64 {
 	return func(r *results) float64 {
-		return r.at(s, func(c *comparison) float64 { return c.throughput(gated, base) })
+		return r.at(s, func(c *comparison) float64 { return c.throughput(v, base) })
+	}
+}
+
+func added(s setting, v int) func(*results) float64 {
+	return func(r *results) float64 {
+		return r.at(s, func(c *comparison) float64 { return c.added(v) / microsecond })
 	}
 }
 
 // budgets are what the gateway promises.
 var budgets = []budget{
-	{"throughput, 1 KB, 1 caller, against a ReverseProxy", true, 1, "x", noise, throughput(one, bare)},
-	{"throughput, 1 KB, 32 callers, against a ReverseProxy", true, 1, "x", noise, throughput(many, bare)},
-	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 0.8, "x", noise, throughput(one, pooled)},
-	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 0.8, "x", noise, throughput(many, pooled)},
+	{"throughput, 1 KB, 1 caller, against a ReverseProxy", true, 1, "x", noise, throughput(one, gated, bare)},
+	{"throughput, 1 KB, 32 callers, against a ReverseProxy", true, 1, "x", noise, throughput(many, gated, bare)},
+	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 0.8, "x", noise, throughput(one, gated, pooled)},
+	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 0.8, "x", noise, throughput(many, gated, pooled)},
 	{"added p50, 1 KB, 1 caller, against a ReverseProxy", false, 1, "x", noise, func(r *results) float64 {
 		return r.at(one, func(c *comparison) float64 { return c.latency(gated, bare) })
 	}},
+	{"child, 1 KB, 1 caller, added p50 through serve", false, 150, "us", noise, added(childAlone, served)},
+	{"child, 1 KB, 1 caller, added p50 through wrap", false, 150, "us", noise, added(childAlone, wrapped)},
+	{"child of 1 ms, 16 callers, serve against one call at a time", true, 3, "x", noise, throughput(childWaiting, served, single)},
+	{"child of 1 ms, 16 callers, wrap against one call at a time", true, 3, "x", noise, throughput(childWaiting, wrapped, single)},
+	{"start of wrap, beyond the child's own", false, 50, "ms", noise, func(r *results) float64 { return r.start / millisecond }},
 	{"garbage a call, most of all settings", false, 20, "KB", exactly, func(r *results) float64 {
-		return r.most(func(c *comparison) float64 { return c.garbage(gated) }) / kilobyte
+		return r.most(func(c *comparison) float64 { return c.garbage(c.through()) }) / kilobyte
 	}},
 	{"result of 50 MB, growth of memory", false, 8, "MB", exactly, func(r *results) float64 { return r.growth / megabyte }},
 	{"idle session", false, 20, "KB", exactly, func(r *results) float64 { return r.session / kilobyte }},
+	{"idle session on a shared child", false, 20, "KB", exactly, func(r *results) float64 { return r.childSession / kilobyte }},
 	{"server answers 503, attempts of 1000 calls", false, 1.2*outageCalls + 10, "", exactly, func(r *results) float64 {
 		return r.unavailable
 	}},

@@ -22,9 +22,18 @@ func echoText(size int) string { return strings.Repeat(echoLine, size/len(echoLi
 // firstID has as many digits as every id after it, so that a request can be changed in place.
 const firstID = 1_000_000_000
 
-// A caller calls echo, one call after the other, in a session of its own over a connection of its own.
+// A connection carries requests to a server and brings the answers back, one after the other.
+type connection interface {
+	// do sends a request as it is and reads the answer to its end.
+	do(request []byte) (answer, error)
+	// expect lets requests fail after d and some patience.
+	expect(d time.Duration) error
+	close()
+}
+
+// A caller calls echo, one call after the other, in a session of its own where there are any.
 type caller struct {
-	client  *client
+	conn    connection
 	request []byte
 	idAt    int // the place of the id in request
 	want    []byte
@@ -32,7 +41,7 @@ type caller struct {
 	id      int64
 }
 
-// newCaller opens a session at path and prepares calls with text.
+// newCaller opens a session at path, over a connection of its own, and prepares calls with text.
 func newCaller(ctx context.Context, address, path, text string) (*caller, error) {
 	conn, err := dial(ctx, address)
 	if err != nil {
@@ -43,23 +52,29 @@ func newCaller(ctx context.Context, address, path, text string) (*caller, error)
 		conn.close()
 		return nil, err
 	}
-	id := strconv.Itoa(firstID)
-	c := &caller{client: conn, id: firstID}
-	c.request = post(address, path, session,
-		opening+id+`,"method":"tools/call","params":{"name":"echo","arguments":{"message":"`+text+`"}}}`)
-	c.want = append(appendOpening(nil, []byte(id)), text+closing...)
+	c := prepare(conn, firstID, text, func(message string) []byte { return post(address, path, session, message) })
 	if path == pathEvents {
 		c.want = slices.Concat([]byte(eventOpening), c.want, []byte(eventClosing))
+		c.wantAt += len(eventOpening)
 	}
-	c.idAt, c.wantAt = bytes.Index(c.request, []byte(id)), bytes.Index(c.want, []byte(id))
 	return c, nil
+}
+
+// prepare returns a caller with text over conn, whose ids begin behind first. request makes a request of a message.
+func prepare(conn connection, first int64, text string, request func(message string) []byte) *caller {
+	id := strconv.FormatInt(first, 10)
+	c := &caller{conn: conn, id: first}
+	c.request = request(opening + id + `,"method":"tools/call","params":{"name":"echo","arguments":{"message":"` + text + `"}}}`)
+	c.want = append(appendOpening(nil, []byte(id)), text+closing...)
+	c.idAt, c.wantAt = bytes.Index(c.request, []byte(id)), bytes.Index(c.want, []byte(id))
+	return c
 }
 
 // call makes one call and returns the answer, whatever it is.
 func (c *caller) call() (answer, error) {
 	c.id++
 	strconv.AppendInt(c.request[:c.idAt], c.id, 10)
-	return c.client.do(c.request)
+	return c.conn.do(c.request)
 }
 
 // echo makes one call that has to be answered with what was sent.
@@ -94,7 +109,7 @@ func newCallers(ctx context.Context, n int, address, path, text string) (callers
 
 func (all callers) close() {
 	for _, c := range all {
-		c.client.close()
+		c.conn.close()
 	}
 }
 
@@ -104,7 +119,7 @@ func (all callers) each(d time.Duration, f func(i int, c *caller) error) error {
 	errs := make([]error, len(all))
 	var running sync.WaitGroup
 	for i, c := range all {
-		if errs[i] = c.client.expect(d); errs[i] != nil {
+		if errs[i] = c.conn.expect(d); errs[i] != nil {
 			continue
 		}
 		running.Go(func() { errs[i] = f(i, c) })
@@ -145,4 +160,25 @@ func (all callers) echo(ctx context.Context, d time.Duration) (load, error) {
 		calls: len(sorted), rate: float64(len(sorted)) / elapsed.Seconds(),
 		p50: sorted[len(sorted)/2], p99: sorted[len(sorted)*99/100],
 	}, nil
+}
+
+// inTurn lets one request at a time through, of all connections that have the turn in common.
+type inTurn struct {
+	connection
+
+	turn *sync.Mutex
+}
+
+func (c inTurn) do(request []byte) (answer, error) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	return c.connection.do(request)
+}
+
+// takeTurns lets the callers call one at a time.
+func (all callers) takeTurns() {
+	turn := new(sync.Mutex)
+	for _, c := range all {
+		c.conn = inTurn{c.conn, turn}
+	}
 }

@@ -22,6 +22,8 @@ type client struct {
 	body []byte // of the last answer
 }
 
+var _ connection = (*client)(nil)
+
 // An answer is what a server answered. Its body is valid until the next request.
 type answer struct {
 	status  int
@@ -46,14 +48,12 @@ func dial(ctx context.Context, address string) (*client, error) {
 // patience is how long an answer is waited for, at least: nothing that is measured is meant to take so long.
 const patience = time.Minute
 
-// expect lets requests fail after d and some patience.
 func (c *client) expect(d time.Duration) error {
 	return c.conn.SetDeadline(time.Now().Add(d + patience))
 }
 
 func (c *client) close() { _ = c.conn.Close() } // it has served
 
-// do sends a request as it is and reads the answer to its end.
 func (c *client) do(request []byte) (answer, error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return answer{}, err

@@ -2,21 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// What stands between the callers and the server.
-const (
-	direct = iota // nothing
-	bare
-	pooled
-	gated
-	variants
-)
+// A variant is a way to the server.
+type variant struct {
+	name    string
+	process *process // between the callers and the server; nil: it cannot be asked what it has used
+	callers callers  // nil: they are made, and reach the process over HTTP
+	turns   bool     // they call one at a time
+}
 
-var variantNames = [variants]string{"direct", "ReverseProxy", "with BufferPool", "recourse"}
+// The variants in front of a server over HTTP, and of one that is a child.
+const (
+	direct = 0
+
+	bare   = 1
+	pooled = 2
+	gated  = 3
+
+	wrapped = 1
+	served  = 2
+	single  = 3 // as served, one call at a time
+)
 
 // A setting is what is called, and by how many.
 type setting struct {
@@ -25,7 +37,11 @@ type setting struct {
 	callers int
 }
 
-// settings are measured one after the other.
+// settings returns those that are asked for, of children or of the others. They are measured one after the other.
+func (o *options) settings(children bool) []setting {
+	return slices.DeleteFunc(settings(), func(s setting) bool { return s.isChild() != children || !o.wants(s.String()) })
+}
+
 func settings() []setting {
 	var all []setting
 	for _, path := range []string{pathJSON, pathEvents} {
@@ -35,15 +51,23 @@ func settings() []setting {
 			}
 		}
 	}
-	return all
+	return append(all, childAlone, childBusy, childWaiting)
 }
+
+// through returns the variant that is the gateway over HTTP.
+func (s setting) through() int {
+	if s.isChild() {
+		return served
+	}
+	return gated
+}
+
+// isChild reports whether the server is a child process, which speaks over its standard input and output.
+func (s setting) isChild() bool { return s.path == pathChild || s.path == pathWaiting }
 
 // String returns the setting as -run knows it, such as json/1000/32.
 func (s setting) String() string {
-	kind := "json"
-	if s.path == pathEvents {
-		kind = "events"
-	}
+	kind, _, _ := strings.Cut(s.path[1:], "/")
 	return fmt.Sprintf("%s/%d/%d", kind, s.size, s.callers)
 }
 
@@ -58,32 +82,71 @@ type slice struct {
 type comparison struct {
 	setting
 
-	rounds [][variants]slice
+	names  []string  // of the variants
+	rounds [][]slice // of all variants
+}
+
+// compareHTTP measures the settings of servers over HTTP.
+func (r *results) compareHTTP(ctx context.Context, o *options, dir string, server, gateway *process) (err error) {
+	proxy, err := start(ctx, dir, roleProxy, server.address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, proxy.stop()) }()
+	withPool, err := start(ctx, dir, rolePooled, server.address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, withPool.stop()) }()
+	for _, s := range o.settings(false) {
+		all := []variant{
+			direct: {name: "direct", process: server},
+			bare:   {name: "ReverseProxy", process: proxy},
+			pooled: {name: "with BufferPool", process: withPool},
+			gated:  {name: "recourse", process: gateway},
+		}
+		c, err := compare(ctx, s, all, o.rounds, o.benchtime)
+		if err != nil {
+			return err
+		}
+		r.comparisons = append(r.comparisons, c)
+	}
+	return nil
+}
+
+// connect makes the callers where there are none.
+func (v *variant) connect(ctx context.Context, s setting) (err error) {
+	if v.callers == nil {
+		v.callers, err = newCallers(ctx, s.callers, v.process.address, s.path, echoText(s.size))
+	}
+	if v.turns {
+		v.callers.takeTurns()
+	}
+	return err
 }
 
 // compare measures all variants in rounds, each of which begins with another one: a machine that gets slower or faster
 // meanwhile does so for all.
-func compare(ctx context.Context, s setting, processes [variants]*process, rounds int, benchtime time.Duration) (*comparison, error) {
-	var all [variants]callers
+func compare(ctx context.Context, s setting, all []variant, rounds int, benchtime time.Duration) (*comparison, error) {
 	defer func() {
-		for _, some := range all {
-			some.close()
+		for _, v := range all {
+			v.callers.close()
 		}
 	}()
-	for v, p := range processes {
-		var err error
-		if all[v], err = newCallers(ctx, s.callers, p.address, s.path, echoText(s.size)); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", s, variantNames[v], err)
-		}
-	}
 	c := &comparison{setting: s}
+	for v := range all {
+		if err := all[v].connect(ctx, s); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", s, all[v].name, err)
+		}
+		c.names = append(c.names, all[v].name)
+	}
 	for round := range rounds {
-		var row [variants]slice
-		for i := range variants {
-			v := (round + i) % variants
+		row := make([]slice, len(all))
+		for i := range all {
+			v := (round + i) % len(all)
 			var err error
-			if row[v], err = measure(ctx, processes[v], all[v], benchtime); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", s, variantNames[v], err)
+			if row[v], err = all[v].measure(ctx, benchtime); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", s, all[v].name, err)
 			}
 		}
 		c.rounds = append(c.rounds, row)
@@ -91,27 +154,35 @@ func compare(ctx context.Context, s setting, processes [variants]*process, round
 	return c, nil
 }
 
-func measure(ctx context.Context, p *process, all callers, benchtime time.Duration) (slice, error) {
-	if _, err := all.echo(ctx, benchtime/5); err != nil { // to warm up
+func (v *variant) measure(ctx context.Context, benchtime time.Duration) (slice, error) {
+	if _, err := v.callers.echo(ctx, benchtime/5); err != nil { // to warm up
 		return slice{}, err
 	}
-	before, err := p.usage(askUsage)
+	before, err := v.usage()
 	if err != nil {
 		return slice{}, err
 	}
-	done, err := all.echo(ctx, benchtime)
+	done, err := v.callers.echo(ctx, benchtime)
 	if err != nil {
 		return slice{}, err
 	}
-	after, err := p.usage(askUsage)
+	after, err := v.usage()
 	if err != nil {
 		return slice{}, err
 	}
 	return slice{done, float64(after.Allocated-before.Allocated) / float64(done.calls)}, nil
 }
 
+// usage returns what the variant's process has used, and nothing where it cannot be asked.
+func (v *variant) usage() (usage, error) {
+	if v.process == nil {
+		return usage{}, nil
+	}
+	return v.process.usage(askUsage)
+}
+
 // median returns the median over the rounds of what f says of one.
-func (c *comparison) median(f func(round [variants]slice) float64) float64 {
+func (c *comparison) median(f func(round []slice) float64) float64 {
 	var values []float64
 	for _, round := range c.rounds {
 		values = append(values, f(round))
@@ -122,22 +193,22 @@ func (c *comparison) median(f func(round [variants]slice) float64) float64 {
 
 // of returns the median of what f says of a variant.
 func (c *comparison) of(v int, f func(slice) float64) float64 {
-	return c.median(func(round [variants]slice) float64 { return f(round[v]) })
+	return c.median(func(round []slice) float64 { return f(round[v]) })
 }
 
 // throughput returns the median of v's calls a second as a multiple of base's in the same round.
 func (c *comparison) throughput(v, base int) float64 {
-	return c.median(func(round [variants]slice) float64 { return round[v].rate / round[base].rate })
+	return c.median(func(round []slice) float64 { return round[v].rate / round[base].rate })
 }
 
 // added returns the median of what v adds to the p50 of the direct call in the same round, in nanoseconds.
 func (c *comparison) added(v int) float64 {
-	return c.median(func(round [variants]slice) float64 { return float64(round[v].p50 - round[direct].p50) })
+	return c.median(func(round []slice) float64 { return float64(round[v].p50 - round[direct].p50) })
 }
 
 // latency returns what v adds to the p50 as a multiple of what base adds.
 func (c *comparison) latency(v, base int) float64 {
-	return c.median(func(round [variants]slice) float64 {
+	return c.median(func(round []slice) float64 {
 		return float64(round[v].p50-round[direct].p50) / float64(max(round[base].p50-round[direct].p50, 1))
 	})
 }

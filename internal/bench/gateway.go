@@ -25,12 +25,19 @@ servers:
   large-events: {url: "http://%[1]s/large-events/mcp", tools: {echo: {read_only: true}}}
   unavailable: {url: "http://%[1]s/unavailable/mcp", tools: {echo: {read_only: true}}}
   stopped: {url: "http://%[2]s/stopped/mcp", tools: {echo: {read_only: true}}}
+  child: {command: [%[3]q], env: {%[4]s: child}, tools: {echo: {read_only: true}}}
+  waiting: {command: [%[3]q], env: {%[4]s: waiting}, tools: {echo: {read_only: true}}}
 `
 
 // startGateway starts a gateway in front of the two servers. Profiles of it are written to the directory profiles, if any.
 func startGateway(ctx context.Context, dir, profiles string, server, stopped *process) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	file := filepath.Join(dir, "recourse.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, server.address, stopped.address), 0o600); err != nil {
+	text := fmt.Appendf(nil, configuration, server.address, stopped.address, self, envRole)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, err
 	}
 	return start(ctx, dir, roleGateway, profiles, file)

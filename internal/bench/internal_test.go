@@ -40,14 +40,14 @@ func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	profiles := t.TempDir()
 	err := run(t.Context(), []string{
-		"-benchtime", "10ms", "-rounds", "1", "-run", "/1000/|growth|session|outage", "-profile", profiles,
+		"-benchtime", "10ms", "-rounds", "1", "-run", "/1000/|start|growth|session|outage", "-profile", profiles,
 	}, &out)
 	if _, missed := errors.AsType[missedError](err); err != nil && !missed { // nothing is measured well in so short a time
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{
-		"one JSON text", "an event stream", "with BufferPool", "recourse",
-		"throughput, 1 KB, 32 callers", "added p50", "garbage a call", "50 MB", "idle session", "answers 503", "refuses",
+		"one JSON text", "an event stream", "with BufferPool", "a child process", "takes 1 ms", "recourse wrap", "one at a time",
+		"throughput, 1 KB, 32 callers", "added p50", "garbage a call", "50 MB", "idle session", "on a shared child", "start of wrap", "answers 503", "refuses",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in the report", want)
@@ -92,13 +92,16 @@ func TestEcho(t *testing.T) {
 	t.Cleanup(server.Close)
 	address := server.Listener.Addr().String()
 	for _, s := range settings() {
+		if s.isChild() {
+			continue
+		}
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			c, err := newCaller(t.Context(), address, s.path, echoText(s.size))
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.client.close()
+			defer c.conn.close()
 			for range 3 {
 				if err := c.echo(); err != nil {
 					t.Error(err)
@@ -109,6 +112,62 @@ func TestEcho(t *testing.T) {
 				t.Error("a wrong answer is accepted")
 			}
 		})
+	}
+}
+
+// Callers of one child get their own answers, at once or after a while, in whatever order they come.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []role{roleChild, roleWaiting} {
+		t.Run(string(r), func(t *testing.T) {
+			t.Parallel()
+			p, err := openPipe(t.Context(), t.TempDir(), r, 4, self)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := p.callers(echoText(100))
+			if l, err := all.echo(t.Context(), 20*time.Millisecond); err != nil || l.calls < len(all) {
+				t.Errorf("%d calls: %v", l.calls, err)
+			}
+			all[1].want[len(all[1].want)-5] ^= 1
+			if err := all[1].echo(); err == nil {
+				t.Error("a wrong answer is accepted")
+			}
+			if err := p.stop(); err != nil {
+				t.Error(err)
+			}
+			if err := all[0].echo(); err == nil {
+				t.Error("a child that has ended answers")
+			}
+		})
+	}
+}
+
+// Those who take turns are served one at a time: four calls of a millisecond take four.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := openPipe(t.Context(), t.TempDir(), roleWaiting, 4, self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	all := p.callers(echoText(100))
+	all.takeTurns()
+	l, err := all.echo(t.Context(), 20*time.Millisecond)
+	if most := float64(time.Second / childDelay); err != nil || l.rate > most {
+		t.Errorf("%.0f calls a second, more than %.0f: %v", l.rate, most, err)
 	}
 }
 
@@ -223,16 +282,16 @@ func TestEchoTextHasItsSize(t *testing.T) {
 // A ratio is the median of the rounds' own.
 func TestComparison(t *testing.T) {
 	t.Parallel()
-	round := func(rates, micros [variants]float64) (row [variants]slice) {
-		for v := range row {
-			row[v] = slice{load{rate: rates[v], p50: time.Duration(micros[v]) * time.Microsecond}, 100 * rates[v]}
+	round := func(rates, micros [4]float64) (row []slice) {
+		for v := range rates {
+			row = append(row, slice{load{rate: rates[v], p50: time.Duration(micros[v]) * time.Microsecond}, 100 * rates[v]})
 		}
 		return row
 	}
-	c := &comparison{rounds: [][variants]slice{
-		round([variants]float64{9, 2, 4, 3}, [variants]float64{10, 20, 15, 30}),
-		round([variants]float64{9, 4, 4, 2}, [variants]float64{10, 30, 15, 20}),
-		round([variants]float64{9, 1, 4, 1}, [variants]float64{20, 20, 15, 30}), // a bare proxy that adds nothing
+	c := &comparison{rounds: [][]slice{
+		round([4]float64{9, 2, 4, 3}, [4]float64{10, 20, 15, 30}),
+		round([4]float64{9, 4, 4, 2}, [4]float64{10, 30, 15, 20}),
+		round([4]float64{9, 1, 4, 1}, [4]float64{20, 20, 15, 30}), // a bare proxy that adds nothing
 	}}
 	got := []float64{
 		c.throughput(gated, bare), c.throughput(gated, pooled), c.added(gated), c.latency(gated, bare), c.garbage(gated),

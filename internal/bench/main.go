@@ -15,6 +15,12 @@
 // figure is the median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The
 // figures depend on the machine and on what else it does; the ratios are what matters.
 //
+// The same of a server that is a child process: over its own standard input and output; through `recourse wrap`; through
+// the gateway over HTTP; and, of several callers, through the gateway when one call at a time is let through. The child
+// answers at once, or a millisecond after each call: it waits, as a tool does that calls somebody else, and takes other
+// calls meanwhile. That last one is what a bridge achieves that handles one call at a time and is as fast as the gateway
+// in all else.
+//
 // # The gateway's process
 //
 // It runs the command `recourse serve` on a configuration file, the very code of the program. Beside it one goroutine
@@ -24,7 +30,8 @@
 // # What is measured besides
 //
 // A fresh gateway passes results of 50 MB on while its memory is watched, holds a thousand idle sessions, and is called
-// a thousand times while a server is out. The server counts the attempts that arrive; where there is none that could
+// a thousand times while a server is out. The program is built, and the first byte through `recourse wrap`, from its very
+// start, is set against that of the child alone. The server counts the attempts that arrive; where there is none that could
 // count, the gateway's log does. Failures are written and read in every built-in contract.
 //
 // # What fails
@@ -74,7 +81,7 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.DurationVar(&o.benchtime, "benchtime", 400*time.Millisecond, "how long a variant is measured in a round")
 	flags.IntVar(&o.rounds, "rounds", 5, "how many rounds")
-	names := "what to measure: a `regexp` for json|events/SIZE/CALLERS, growth, session, outage, failure"
+	names := "what to measure: a `regexp` for json|events|child|waiting/SIZE/CALLERS, start, growth, session, outage, failure"
 	flags.Func("run", names, func(s string) (err error) {
 		o.run, err = regexp.Compile(s)
 		return err
@@ -136,35 +143,17 @@ func measureAll(ctx context.Context, o *options, dir string) (r *results, err er
 	return r, nil
 }
 
-// compareAll measures the settings.
+// compareAll measures the settings and the start of the program.
 func (r *results) compareAll(ctx context.Context, o *options, dir string, server *process) (err error) {
-	proxy, err := start(ctx, dir, roleProxy, server.address)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, proxy.stop()) }()
-	withPool, err := start(ctx, dir, rolePooled, server.address)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, withPool.stop()) }()
 	gateway, err := startGateway(ctx, dir, o.profile, server, server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, gateway.stop()) }()
-	processes := [variants]*process{direct: server, bare: proxy, pooled: withPool, gated: gateway}
-	for _, s := range settings() {
-		if !o.wants(s.String()) {
-			continue
-		}
-		c, err := compare(ctx, s, processes, o.rounds, o.benchtime)
-		if err != nil {
-			return err
-		}
-		r.comparisons = append(r.comparisons, c)
+	if err := r.compareHTTP(ctx, o, dir, server, gateway); err != nil {
+		return err
 	}
-	return nil
+	return r.compareChildren(ctx, o, dir, gateway)
 }
 
 // measureExtremes measures what a fresh gateway does with much, with nothing, and without a server.
@@ -191,7 +180,10 @@ func (r *results) measureExtremes(ctx context.Context, o *options, dir string, s
 		r.growth = max(asJSON, asEvent)
 	}
 	if o.wants("session") {
-		if r.session, err = sessionSize(ctx, gateway); err != nil {
+		if r.session, err = sessionSize(ctx, gateway, pathJSON); err != nil {
+			return err
+		}
+		if r.childSession, err = sessionSize(ctx, gateway, pathChild); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ func growth(ctx context.Context, gateway *process, path string) (float64, error)
 	if err != nil {
 		return 0, err
 	}
-	defer c.client.close()
+	defer c.conn.close()
 	before, err := gateway.usage(askCollect)
 	if err != nil {
 		return 0, err
@@ -53,15 +53,15 @@ func (c *caller) large() error {
 // idleSessions is how many sessions are opened to find out what one costs.
 const idleSessions = 1000
 
-// sessionSize opens sessions through the gateway that have no stream and no connection of their own, and returns how many
-// bytes of the heap each holds.
-func sessionSize(ctx context.Context, gateway *process) (float64, error) {
+// sessionSize opens sessions at path through the gateway that have no stream and no connection of their own, and returns
+// how many bytes of the heap each holds.
+func sessionSize(ctx context.Context, gateway *process, path string) (float64, error) {
 	c, err := dial(ctx, gateway.address)
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
-	if _, err := c.open(gateway.address, pathJSON); err != nil { // which makes the connections
+	if _, err := c.open(gateway.address, path); err != nil { // which makes the connections, or starts the child
 		return 0, err
 	}
 	before, err := gateway.usage(askCollect)
@@ -69,7 +69,7 @@ func sessionSize(ctx context.Context, gateway *process) (float64, error) {
 		return 0, err
 	}
 	for range idleSessions {
-		if _, err := c.open(gateway.address, pathJSON); err != nil {
+		if _, err := c.open(gateway.address, path); err != nil {
 			return 0, err
 		}
 	}

@@ -24,13 +24,27 @@ type process struct {
 	ended   bool
 }
 
-// start starts a process and waits until it serves. Its log goes to a file in dir.
+// start starts a process that serves HTTP and waits until it does. Its log goes to a file in dir.
 func start(ctx context.Context, dir string, r role, args ...string) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // the program itself
+	p, err := launch(ctx, dir, r, program, args...)
+	if err != nil {
+		return nil, err
+	}
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%s does not start: %w", r, errors.Join(p.stop(), err))
+	}
+	p.address = line[:len(line)-1]
+	return p, nil
+}
+
+// launch starts a program in a role. Its log goes to a file in dir.
+func launch(ctx context.Context, dir string, r role, program string, args ...string) (*process, error) {
+	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // the program itself, or recourse
 	command.Env = append(os.Environ(), envRole+"="+string(r))
 	in, err := command.StdinPipe()
 	if err != nil {
@@ -48,13 +62,7 @@ func start(ctx context.Context, dir string, r role, args ...string) (*process, e
 	if err := command.Start(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	p := &process{role: r, command: command, in: in, out: bufio.NewReader(out), log: log}
-	line, err := p.out.ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("%s does not start: %w", r, errors.Join(p.stop(), err))
-	}
-	p.address = line[:len(line)-1]
-	return p, nil
+	return &process{role: r, command: command, in: in, out: bufio.NewReaderSize(out, 64<<10), log: log}, nil
 }
 
 // usage asks the process what it has used.

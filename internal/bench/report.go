@@ -9,9 +9,11 @@ import (
 
 // printComparisons prints a table for each way of answering.
 func printComparisons(out io.Writer, all []*comparison) error {
-	for _, answers := range []struct{ path, title string }{
-		{pathJSON, "echo over a session, answered with one JSON text"},
-		{pathEvents, "echo over a session, answered with an event stream"},
+	for _, answers := range []struct{ path, title, columns string }{
+		{pathJSON, "echo over a session, answered with one JSON text", "x ReverseProxy\tx BufferPool"},
+		{pathEvents, "echo over a session, answered with an event stream", "x ReverseProxy\tx BufferPool"},
+		{pathChild, "echo of a child process", "x direct\tx one at a time"},
+		{pathWaiting, "echo of a child process that takes 1 ms for each call", "x direct\tx one at a time"},
 	} {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 		rows := 0
@@ -21,10 +23,10 @@ func printComparisons(out io.Writer, all []*comparison) error {
 			}
 			if rows == 0 {
 				fmt.Fprintln(out, answers.title)
-				fmt.Fprint(table, "size\tcallers\tthrough\tcalls/s\tp50\tp99\tadded p50\tx ReverseProxy\tx BufferPool\tgarbage/call\t\n")
+				fmt.Fprintf(table, "size\tcallers\tthrough\tcalls/s\tp50\tp99\tadded p50\t%s\tgarbage/call\t\n", answers.columns)
 			}
 			rows++
-			for v := range variants {
+			for v := range c.names {
 				printVariant(table, c, v)
 			}
 			fmt.Fprint(table, "\t\t\t\t\t\t\t\t\t\t\n")
@@ -42,10 +44,25 @@ func printVariant(table io.Writer, c *comparison, v int) {
 	p99 := c.of(v, func(s slice) float64 { return float64(s.p99) })
 	added, garbage := "", ""
 	if v != direct { // the server's own garbage says nothing
-		added, garbage = micros(c.added(v)), fmt.Sprintf("%.1f KB", c.garbage(v)/kilobyte)
+		added = micros(c.added(v))
 	}
-	fmt.Fprintf(table, "%d B\t%d\t%s\t%.0f\t%s\t%s\t%s\t%.2f\t%.2f\t%s\t\n", c.size, c.callers, variantNames[v],
-		rate, micros(p50), micros(p99), added, c.throughput(v, bare), c.throughput(v, pooled), garbage)
+	if bytes := c.garbage(v); v != direct && bytes > 0 {
+		garbage = fmt.Sprintf("%.1f KB", bytes/kilobyte)
+	}
+	bases := [2]int{bare, pooled}
+	if c.isChild() {
+		bases = [2]int{direct, single}
+	}
+	fmt.Fprintf(table, "%d B\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.size, c.callers, c.names[v],
+		rate, micros(p50), micros(p99), added, c.multiple(v, bases[0]), c.multiple(v, bases[1]), garbage)
+}
+
+// multiple returns v's throughput as a multiple of base's, if there is one.
+func (c *comparison) multiple(v, base int) string {
+	if base >= len(c.names) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", c.throughput(v, base))
 }
 
 // micros returns nanoseconds as microseconds, with the unit.

@@ -25,6 +25,8 @@ const (
 	roleProxy   role = "proxy"   // a bare httputil.ReverseProxy
 	rolePooled  role = "pooled"  // one with a BufferPool
 	roleGateway role = "gateway" // what `recourse serve` runs
+	roleChild   role = "child"   // an MCP server on standard input and output
+	roleWaiting role = "waiting" // one that takes childDelay for each call
 )
 
 // envRole holds the role of a process that the program has started.
@@ -42,6 +44,10 @@ func runRole(r role, args []string) error {
 		return serve(newProxy(args[0], new(bufferPool)), none)
 	case r == roleGateway && len(args) == 2:
 		return serveGateway(args[0], args[1])
+	case r == roleChild && len(args) == 0:
+		return serveChild(os.Stdin, os.Stdout, 0)
+	case r == roleWaiting && len(args) == 0:
+		return serveChild(os.Stdin, os.Stdout, childDelay)
 	default:
 		return fmt.Errorf("no role: %s %q", r, args)
 	}

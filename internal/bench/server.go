@@ -21,6 +21,9 @@ const (
 	pathUnavailable = "/unavailable/mcp"  // answers tools/call with 503
 	pathStopped     = "/stopped/mcp"      // as pathJSON, of a server that is stopped
 
+	pathChild   = "/child/mcp"   // of a child process, in the gateway only
+	pathWaiting = "/waiting/mcp" // of one that takes childDelay for each call
+
 	serverStopped = "stopped"
 )
 
@@ -77,7 +80,7 @@ func (s *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch string(method) {
 	case `"tools/list"`:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, echoTool)
+		_, _ = w.Write(appendTools(nil, id)) // a client that has gone is not told
 	case `"tools/call"`:
 		s.calls.Add(1)
 		s.call(w, r.URL.Path, id, request.Bytes())
@@ -96,8 +99,23 @@ func (s *mcpServer) initialize(w http.ResponseWriter, id []byte) {
 	s.sessions.Store(session, nil)
 	w.Header().Set(headerSession, session)
 	w.Header().Set("Content-Type", typeJSON)
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{}},`+
+	_, _ = w.Write(appendInitialized(nil, id)) // a client that has gone is not told
+}
+
+// appendInitialized appends the answer to initialize.
+func appendInitialized(dst, id []byte) []byte {
+	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{}},`+
 		`"serverInfo":{"name":"bench","version":"1"}}}`, id, protocolVersion)
+}
+
+// appendTools appends the answer to tools/list.
+func appendTools(dst, id []byte) []byte {
+	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, echoTool)
+}
+
+// appendEmpty appends the answer to a request that has nothing to say, such as ping.
+func appendEmpty(dst, id []byte) []byte {
+	return fmt.Appendf(dst, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 }
 
 func (s *mcpServer) call(w http.ResponseWriter, path string, id, request []byte) {
@@ -128,15 +146,12 @@ func writeLarge(w io.Writer, id []byte) {
 	_, _ = io.WriteString(w, closing)
 }
 
-// echo answers with the message that the request holds, spelled as it is there.
+// echo answers with the message that the request holds.
 func (s *mcpServer) echo(w http.ResponseWriter, events bool, answer *bytes.Buffer, id, request []byte) {
 	if events {
 		answer.WriteString(eventOpening)
 	}
-	text := member(request, "message")
-	answer.Write(appendOpening(answer.AvailableBuffer(), id))
-	answer.Write(text[1 : len(text)-1])
-	answer.WriteString(closing)
+	answer.Write(appendEcho(answer.AvailableBuffer(), id, request))
 	if !events {
 		w.Header().Set("Content-Type", typeJSON)
 		w.Header().Set("Content-Length", strconv.Itoa(answer.Len()))
@@ -159,6 +174,12 @@ const (
 	eventOpening = "event: message\ndata: "
 	eventClosing = "\n\n"
 )
+
+// appendEcho appends the answer to a call of echo, with the message spelled as it is in the request.
+func appendEcho(dst, id, request []byte) []byte {
+	text := member(request, "message")
+	return append(append(appendOpening(dst, id), text[1:len(text)-1]...), closing...)
+}
 
 func appendOpening(dst, id []byte) []byte {
 	return append(append(append(dst, opening...), id...), content...)
