@@ -89,7 +89,7 @@ func (x *exchange) scanBroken(err error) bool {
 func (x *exchange) bad(resp *http.Response, err error) *recourse.Error {
 	text := clip(string(x.window))
 	return recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).
-		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: resp.Header.Get(headerRequestID)}).
+		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: resp.Header.Get(wire.HeaderRequestID)}).
 		CausedBy(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text))
 }
 

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"strings"
 	"sync"
@@ -63,8 +61,8 @@ const maxKept = 512 << 10
 func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
 	x, _ := exchanges.Get().(*exchange)
 	x.g, x.table, x.w, x.r, x.start = g, g.table.Load(), w, r, time.Now()
-	x.requestID = requestID(r.Header.Get(headerRequestID))
-	w.Header()[headerRequestID] = []string{x.requestID}
+	x.requestID = wire.RequestID(r.Header.Get(wire.HeaderRequestID))
+	w.Header()[wire.HeaderRequestID] = []string{x.requestID}
 	return x
 }
 
@@ -95,34 +93,6 @@ func (x *exchange) forget() {
 	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
 }
 
-const (
-	headerRequestID = "X-Request-Id"
-	maxRequestID    = 128
-)
-
-// requestID takes over a caller's request id when it is one, and makes one
-// otherwise.
-func requestID(given string) string {
-	if given != "" && len(given) <= maxRequestID && isToken(given) {
-		return given
-	}
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // never fails
-	id := make([]byte, 0, 4+2*len(random))
-	return string(hex.AppendEncode(append(id, "req-"...), random[:]))
-}
-
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
-		if !letter && c != '-' && c != '_' && c != '.' && c != ':' {
-			return false
-		}
-	}
-	return true
-}
-
 // isCall reports whether the request calls a tool.
 func (x *exchange) isCall() bool { return x.msg.Method == wire.MethodToolsCall }
 
@@ -148,7 +118,7 @@ func (x *exchange) upstreamHeader() http.Header {
 		}
 	}
 	h["Accept"] = acceptBoth
-	h[headerRequestID] = []string{x.requestID}
+	h[wire.HeaderRequestID] = []string{x.requestID}
 	return h
 }
 
@@ -166,7 +136,7 @@ var (
 		"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
 		"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 		"Content-Length": true, "Date": true, "Server": true, "Set-Cookie": true,
-		wire.HeaderSession: true, headerRequestID: true,
+		wire.HeaderSession: true, wire.HeaderRequestID: true,
 		"Access-Control-Allow-Origin": true, "Access-Control-Allow-Credentials": true,
 		"Access-Control-Expose-Headers": true, "Vary": true,
 	}
