@@ -1,0 +1,34 @@
+package mcptool
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// AddTool adds a typed tool, as mcp.AddTool does. There is one difference: a result
+// of the handler's own that has IsError and StructuredContent reaches the client
+// in the contract's form with what it holds, where the SDK would replace it by the
+// zero output. Handlers that return errors have no need of it.
+func AddTool[In, Out any](server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandlerFor[In, Out]) {
+	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		result, out, err := handler(ctx, req, in)
+		if err == nil && result != nil && result.IsError && result.StructuredContent != nil {
+			err = &keptError{result: result}
+		}
+		return result, out, err
+	})
+}
+
+// keptError carries a result past the SDK.
+type keptError struct{ result *mcp.CallToolResult }
+
+// Error returns the text of the result, for servers without [Use].
+func (k *keptError) Error() string {
+	for _, block := range k.result.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			return text.Text
+		}
+	}
+	return "the tool failed"
+}

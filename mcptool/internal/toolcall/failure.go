@@ -1,0 +1,216 @@
+package toolcall
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// ResultError is a tool result that says of itself that it is an error.
+type ResultError struct {
+	Result json.Value
+	// Err is what the SDK knows beside it, or nil.
+	Err error
+}
+
+// Error says that a tool result is an error; what it holds is not repeated.
+func (e *ResultError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return "the tool result says isError"
+}
+
+// Unwrap returns what the SDK knows beside the result.
+func (e *ResultError) Unwrap() error { return e.Err }
+
+// RPCError is a JSON-RPC error that a handler has returned or wrapped.
+type RPCError struct {
+	Raw json.Value // with the members code, message and data
+	Err error
+}
+
+// Error returns the text of the error that was returned.
+func (e *RPCError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error that was returned.
+func (e *RPCError) Unwrap() error { return e.Err }
+
+// errGone is the failure of a handler that has ended its goroutine.
+var errGone = errors.New("the handler has ended its goroutine")
+
+// codeURLElicitation asks the client for something and is no failure.
+const codeURLElicitation = -32042
+
+// masker hides credentials in what was not written as a record.
+var masker = redact.New(redact.Secrets)
+
+// fail writes a failure in the form of the contract and logs it.
+func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
+	x.refresh(ctx)
+	f := x.read(err)
+	if f.pass != nil {
+		x.record(ctx, x.settle(f.e), err)
+		return f.pass
+	}
+	call := x.contractCall()
+	if f.original != nil {
+		call.Original, call.OriginalContract = f.original, f.from
+	}
+	answer := x.rule.contract.Write(x.settle(f.e), call)
+	x.record(ctx, answer.Record, err)
+	return &answer
+}
+
+// A failure is what a handler failed with.
+type failure struct {
+	e        *recourse.Error
+	original json.Value         // the result that it was read from
+	from     *contract.Contract // the contract in whose form it was
+	pass     *contract.Answer   // it is for the client's program, as it is
+}
+
+func (x *exchange) read(err error) failure {
+	if said, ok := errors.AsType[recourse.Failure](err); ok {
+		return failure{e: recourse.From(said)}
+	}
+	if p, ok := errors.AsType[*panicError](err); ok {
+		return failure{e: recourse.Internal().CausedBy(p)}
+	}
+	if r, ok := errors.AsType[*RPCError](err); ok {
+		return x.readRPC(r)
+	}
+	if r, ok := errors.AsType[*ResultError](err); ok {
+		return x.readResult(r)
+	}
+	e := recourse.From(err)
+	if e.Kind == recourse.KindTimeout && e.Provider == "" && x.expired() {
+		e = e.WithMessage("The tool did not finish within %s.", recourse.Wait(x.rule.deadline))
+	}
+	return failure{e: e}
+}
+
+func (x *exchange) readResult(r *ResultError) failure {
+	original := json.Value(masker.JSON(r.Result))
+	reading, ok := x.s.reader.Result(original)
+	if !ok || reading.Error() == nil {
+		return failure{e: recourse.From(r.Err)}
+	}
+	f := failure{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
+	if x.tool != nil && x.tool.OutputSchema {
+		if f.e.Kind == recourse.KindUnknown && r.Err == nil && isOnlyOutput(original) {
+			return failure{e: recourse.Internal().CausedBy(errOverwritten)}
+		}
+		f.original = without(original, "structuredContent")
+	}
+	return f
+}
+
+// errOverwritten is the private cause of a result whose own words are lost.
+var errOverwritten = errors.New("the tool's result says isError, and the Go SDK has replaced what it holds by the zero output: " +
+	"return an error, or add the tool with mcptool.AddTool")
+
+// isOnlyOutput reports whether a result holds nothing but its structured output.
+func isOnlyOutput(result json.Value) bool {
+	var text string
+	structured := json.Lookup(result, "/structuredContent")
+	err := json.Unmarshal(json.Lookup(result, "/content/0/text"), &text)
+	return err == nil && structured != nil && text == string(structured) && json.Lookup(result, "/content/1") == nil
+}
+
+// without returns an object without a member.
+func without(object json.Value, name string) json.Value {
+	var members map[string]json.Value
+	if json.UnmarshalLenient(object, &members) != nil {
+		return nil
+	}
+	delete(members, name)
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// readRPC reads a JSON-RPC error. One that is for the client's program rather than
+// for its model passes as it is: it is about the message itself, about another
+// method than a call, about a call that goes on, or asks for something.
+func (x *exchange) readRPC(r *RPCError) failure {
+	raw := json.Value(masker.JSON(r.Raw))
+	e := x.s.reader.RPC(raw).Error()
+	if e == nil {
+		e = recourse.Internal()
+	}
+	e = e.CausedBy(r)
+	var head struct {
+		Code    json.Value `json:"code"`
+		Message string     `json:"message"`
+		Data    json.Value `json:"data"`
+	}
+	_ = json.UnmarshalLenient(raw, &head) // it was written here
+	code, _ := strconv.Atoi(string(head.Code))
+	if x.isCall() && !x.call.Continues && code != codeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
+		return failure{e: e}
+	}
+	return failure{e: e, pass: &contract.Answer{
+		Surface: contract.SurfaceRPC, Code: code, Message: head.Message, Data: head.Data, Record: e,
+	}}
+}
+
+// settle completes a failure by what is known of the call.
+func (x *exchange) settle(e *recourse.Error) *recourse.Error {
+	return e.With(func(c *recourse.Error) {
+		c.Effect = x.effect(e)
+		switch {
+		case c.Origin != "":
+		case c.Kind.Class() == recourse.ClassInput:
+			c.Origin = recourse.OriginCaller
+		case c.Kind == recourse.KindCancelled:
+			c.Origin = recourse.OriginCaller
+		default:
+			c.Origin = recourse.OriginServer
+		}
+		if c.RequestID == "" {
+			c.RequestID = x.requestID
+		}
+		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.verify != nil {
+			c.Verify = x.rule.verify.of(x.call.Arguments)
+		}
+	})
+}
+
+// effect returns whether the call changed anything.
+func (x *exchange) effect(e *recourse.Error) recourse.Effect {
+	if !x.ran {
+		return recourse.EffectNone
+	}
+	effect := retry.Effect(e, x.nature())
+	if effect == recourse.EffectNone && x.wrote.Load() && e.Effect == "" {
+		return recourse.EffectApplied
+	}
+	return effect
+}
+
+// contractCall describes the call to the contract.
+func (x *exchange) contractCall() *contract.Call {
+	call := &contract.Call{
+		Method: x.call.Method, Tool: x.call.Tool, Arguments: x.call.Arguments,
+		ResultType: x.call.ResultType, At: contract.AtTool, Now: x.s.now,
+	}
+	if !x.ran {
+		call.At = contract.AtArguments
+	}
+	if t := x.tool; t != nil {
+		call.OutputSchema = t.OutputSchema
+	}
+	if list := x.list; list != nil {
+		call.HasTool = func(name string) bool { return list.tools[name] != nil }
+	}
+	return call
+}

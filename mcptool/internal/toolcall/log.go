@@ -1,0 +1,66 @@
+package toolcall
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/redact"
+)
+
+// A cause is a private cause as it may stand in the log: credentials are masked,
+// the rest is kept.
+type cause struct{ err error }
+
+// LogValue masks the text of the error.
+func (c cause) LogValue() slog.Value { return slog.StringValue(redact.Log(c.err.Error())) }
+
+var _ slog.LogValuer = cause{}
+
+func (x *exchange) attrs() []slog.Attr {
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(attrs, slog.String("request_id", x.requestID))
+	if x.isCall() {
+		return append(attrs, slog.String("tool", clip(x.call.Tool)))
+	}
+	return append(attrs, slog.String("method", clip(x.call.Method)))
+}
+
+// record writes the one log line of a failure. err is what the handler returned.
+func (x *exchange) record(ctx context.Context, e *recourse.Error, err error) {
+	level := slog.LevelWarn
+	switch {
+	case e.Origin == recourse.OriginCaller:
+		level = slog.LevelInfo
+	case e.Kind == recourse.KindInternal:
+		level = slog.LevelError
+	}
+	if !x.s.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(x.attrs(),
+		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
+		slog.String("effect", string(e.Effect)))
+	if e.After > 0 {
+		attrs = append(attrs, slog.String("wait", recourse.Wait(e.After)))
+	}
+	attrs = append(attrs, slog.Int64("ms", time.Since(x.start).Milliseconds()))
+	if said, ok := errors.AsType[*recourse.Error](err); ok {
+		err = said.Cause()
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("cause", cause{err}))
+	}
+	if p, ok := errors.AsType[*panicError](err); ok {
+		attrs = append(attrs, slog.String("stack", redact.Log(string(p.stack))))
+	}
+	x.s.log.LogAttrs(ctx, level, "failure", attrs...)
+}
+
+// clip bounds what a caller may put into the log.
+func clip(s string) string {
+	const most = 128
+	return s[:min(len(s), most)]
+}

@@ -1,0 +1,68 @@
+package toolcall
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Server is an author's server under a contract. It is safe for concurrent use.
+type Server struct {
+	rule    rule // of every tool, where its own says nothing
+	rules   map[string]rule
+	log     *slog.Logger
+	now     func() time.Time
+	limiter Limiter
+	reader  contract.Reader
+	tools   tools
+}
+
+// NewServer returns a server that keeps c; nil means the default contract.
+func NewServer(c *contract.Contract, options []Option) *Server {
+	if c == nil {
+		c, _ = contract.Builtin().Get(contract.Default)
+	}
+	s := &Server{rule: rule{contract: c}, rules: map[string]rule{}, log: slog.Default(), now: time.Now}
+	for _, o := range options {
+		o.server(s)
+	}
+	s.reader = contract.Reader{Contracts: []*contract.Contract{c}, Trusted: true}
+	return s
+}
+
+// ruleOf returns what is said of a tool.
+func (s *Server) ruleOf(tool string) rule {
+	r, ok := s.rules[tool]
+	if !ok {
+		return s.rule
+	}
+	if r.contract == nil {
+		r.contract = s.rule.contract
+	}
+	if r.deadline == 0 {
+		r.deadline = s.rule.deadline
+	}
+	return r
+}
+
+// Call is a request that an author's server has received.
+type Call struct {
+	// Method is the JSON-RPC method. Only a tools/call is looked into before it runs.
+	Method string
+	// Tool and Arguments are those of a tools/call.
+	Tool      string
+	Arguments json.Value
+	// Continues says that it goes on with a call that has asked for input (MCP
+	// 2026-07-28, multi round-trip requests).
+	Continues bool
+	// Header is that of the HTTP request; nil where there is none.
+	Header http.Header
+	// ResultType says that results carry resultType (2026-07-28 and later).
+	ResultType bool
+	// List returns the tools that the caller is offered at the moment.
+	List func(context.Context) ([]Tool, error)
+}

@@ -1,0 +1,63 @@
+package mcptool
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// Option changes how a server keeps its contract. The interface is sealed: the
+// options are the functions of this package.
+type Option = toolcall.Option
+
+// ToolOption changes how one tool keeps its contract, see [WithTool]. The interface
+// is sealed.
+type ToolOption = toolcall.ToolOption
+
+// SharedOption is an Option for all tools of a server, and a ToolOption that
+// overrules it for one.
+type SharedOption = toolcall.SharedOption
+
+// Verify says how to find out whether a call took effect: by which call of a tool
+// that only reads.
+type Verify = toolcall.Verify
+
+// WithLogger returns the option that failures are logged to log: one line each, of
+// level info where the caller is at fault, error for defects, else warn. The
+// default is slog.Default. Credentials in causes are masked.
+func WithLogger(log *slog.Logger) Option { return toolcall.WithLogger(log) }
+
+// WithClock returns the option that now is asked for the time of day, from which
+// waits until a point in time are computed. The default is time.Now.
+func WithClock(now func() time.Time) Option { return toolcall.WithClock(now) }
+
+// WithTool returns the options for the tool of that name. Of several WithTool for
+// one tool, each adds to those before.
+func WithTool(name string, options ...ToolOption) Option { return toolcall.WithTool(name, options...) }
+
+// WithDeadline returns the option that a call is answered within d of its start: its
+// context ends then, and 250 ms later, at most, the client is told, even if the
+// handler does not heed its context; such a handler is left behind until it ends.
+// The time in which a client's user is asked something counts. The default is
+// NoDeadline. The zero duration says nothing.
+func WithDeadline(d time.Duration) SharedOption { return toolcall.WithDeadline(d) }
+
+// NoDeadline says that a call takes as long as its handler takes.
+const NoDeadline = toolcall.NoDeadline
+
+// WithContract returns the option that a tool fails in the form of c in place of
+// the server's contract.
+func WithContract(c *contract.Contract) ToolOption { return toolcall.WithContract(c) }
+
+// WithNature returns the option that says what a tool does to the world. It overrules
+// the contract, which may say that all tools only read, and the tool's annotations.
+func WithNature(n retry.Nature) ToolOption { return toolcall.WithNature(n) }
+
+// WithVerify returns the option that names the call that settles whether a call of
+// the tool took effect, for failures that leave it unknown and do not name one
+// themselves. The tool then counts as one that writes, unless WithNature says
+// otherwise.
+func WithVerify(v Verify) ToolOption { return toolcall.WithVerify(v) }

@@ -1,0 +1,166 @@
+package mcptool
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+)
+
+// Use makes server fail in the form of c, whatever its tools return; nil means the
+// default contract. It adds receiving middleware to server, on every transport and
+// for both eras of the protocol. Tools may be added before and after.
+func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
+	s := toolcall.NewServer(c, options)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			call := callOf(next, method, req)
+			result, answer := s.Do(ctx, call, func(ctx context.Context) (any, error) {
+				return outcome(next(ctx, method, req))
+			})
+			if answer != nil {
+				return write(answer, call.ResultType)
+			}
+			own, _ := result.(mcp.Result) // a notification has none
+			return own, nil
+		}
+	})
+}
+
+// RequestID returns the id of the call that ctx belongs to, which is also in its
+// log line and in what the client is told: the X-Request-Id of the HTTP request, or
+// a fresh one. It is "" outside of calls.
+func RequestID(ctx context.Context) string { return toolcall.RequestID(ctx) }
+
+// callOf describes a request.
+func callOf(next mcp.MethodHandler, method string, req mcp.Request) *toolcall.Call {
+	call := &toolcall.Call{Method: method}
+	extra := req.GetExtra()
+	if extra != nil {
+		call.Header = extra.Header
+	}
+	if versioned, ok := req.(interface{ ProtocolVersion() string }); ok {
+		call.ResultType = versioned.ProtocolVersion() >= wire.Version20260728
+	}
+	params, ok := req.GetParams().(*mcp.CallToolParamsRaw)
+	if !ok || params == nil {
+		return call
+	}
+	call.Tool, call.Arguments = params.Name, json.Value(params.Arguments)
+	call.Continues = params.RequestState != "" || params.InputResponses != nil
+	call.List = func(ctx context.Context) ([]toolcall.Tool, error) {
+		session, _ := req.GetSession().(*mcp.ServerSession)
+		return list(ctx, next, session, extra)
+	}
+	return call
+}
+
+// list asks the server itself for its tools, as the caller would.
+func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSession, extra *mcp.RequestExtra) ([]toolcall.Tool, error) {
+	var tools []toolcall.Tool
+	params := &mcp.ListToolsParams{}
+	for {
+		result, err := next(ctx, wire.MethodToolsList, &mcp.ListToolsRequest{Session: session, Params: params, Extra: extra})
+		if err != nil {
+			return nil, err
+		}
+		page, ok := result.(*mcp.ListToolsResult)
+		if !ok {
+			return nil, errors.New("tools/list was answered by something else than a list")
+		}
+		for _, t := range page.Tools {
+			tools = append(tools, toolOf(t))
+		}
+		if page.NextCursor == "" {
+			return tools, nil
+		}
+		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+	}
+}
+
+func toolOf(t *mcp.Tool) toolcall.Tool {
+	tool := toolcall.Tool{
+		Name: t.Name, Source: t, OutputSchema: t.OutputSchema != nil,
+		InputSchema: func() ([]byte, error) { return stdjson.Marshal(t.InputSchema) },
+	}
+	if a := t.Annotations; a != nil {
+		tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+	}
+	return tool
+}
+
+// outcome sorts out what the server's own handling came to.
+func outcome(result mcp.Result, err error) (any, error) {
+	if err != nil {
+		return nil, failed(err)
+	}
+	r, ok := result.(*mcp.CallToolResult)
+	if !ok || !r.IsError {
+		return result, nil
+	}
+	switch err := r.GetError(); {
+	case err == nil:
+		return nil, said(r, nil)
+	case isOwnText(r, err) && !isArguments(err):
+		return nil, failed(err)
+	default:
+		return nil, said(r, err)
+	}
+}
+
+// failed returns what a handler failed with.
+func failed(err error) error {
+	if _, ok := errors.AsType[recourse.Failure](err); ok {
+		return err
+	}
+	if kept, ok := errors.AsType[*keptError](err); ok {
+		return said(kept.result, nil)
+	}
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return err
+	}
+	raw, marshalErr := stdjson.Marshal(rpc)
+	if marshalErr != nil { // of data that is no JSON
+		return err
+	}
+	return &toolcall.RPCError{Raw: raw, Err: err}
+}
+
+// said returns the failure of a result that says isError.
+func said(r *mcp.CallToolResult, err error) error {
+	if _, ok := errors.AsType[recourse.Failure](err); ok {
+		return err
+	}
+	raw, marshalErr := r.MarshalJSON()
+	if marshalErr != nil {
+		return errors.Join(err, marshalErr)
+	}
+	return &toolcall.ResultError{Result: raw, Err: err}
+}
+
+// isOwnText reports whether the content is nothing but the text of err, which the
+// SDK has put there.
+func isOwnText(r *mcp.CallToolResult, err error) bool {
+	if len(r.Content) != 1 {
+		return false
+	}
+	text, ok := r.Content[0].(*mcp.TextContent)
+	return ok && text.Text == err.Error()
+}
+
+// isArguments reports whether err is the SDK's own finding that the arguments do not
+// fit. It has no type to know it by. That happens where the two validations
+// differ.
+func isArguments(err error) bool {
+	return errors.Unwrap(err) == nil && strings.HasPrefix(err.Error(), `validating "arguments": `)
+}
