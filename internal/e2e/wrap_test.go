@@ -1,0 +1,81 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A misstep is a fault that befalls a step's call, whose server is a program behind the wrapper.
+type misstep struct {
+	fault string // empty: none
+	step
+}
+
+func missteps() []misstep {
+	const field = `{"field_id":"F-1"}`
+	lost := step{
+		tool: testkit.OrderCreate, arguments: order,
+		want: []string{`Before calling again: order_get(reference=\"A-17\"), and look at status.`},
+		kind: recourse.KindUnreachable, origin: recourse.OriginGateway, effect: recourse.EffectUnknown,
+	}
+	fine := func(text string) step {
+		return step{tool: testkit.GetField, arguments: field, want: []string{`"` + text + `"`}}
+	}
+	return []misstep{
+		{"", fine("F-1")},
+		{"", step{
+			tool: testkit.OrderCreate, arguments: `{"amount":"12","colour":"red"}`, want: []string{"reference is required"},
+			kind: recourse.KindMissingParam, origin: recourse.OriginCaller, effect: recourse.EffectNone,
+		}},
+		{"", step{tool: "get_fild", arguments: `{}`, code: "-32602", want: []string{"Did you mean get_field?"}}},
+		{"garbage", fine("clean")},
+		{"twice", fine("first")},
+		{"wrong-id", fine("mine")},
+		{"float-id", fine("mine")},
+		{"large-broken", step{ // part of it has been passed on: there is no result any more
+			tool: "sleep", arguments: `{"n":2000000}`, code: "-32603", want: []string{"It is not known whether the call took effect."},
+		}},
+		{"leak", step{
+			tool: testkit.GetField, arguments: field, want: []string{"[stack trace]"},
+			kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+		}},
+		{"exit", fine("F-1")}, // read again by the next process
+		{"exit", lost},
+		{"half", lost},
+		{"", fine("F-1")},
+	}
+}
+
+// The session of a host outlives whatever its server does.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, client := range clients() {
+		if client.era != testkit.OldEra {
+			continue
+		}
+		t.Run(client.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			server := testkit.NewProgram(t)
+			command, environ := wrapped(t, append(gatewayKeys(),
+				"command: "+flow(t, server.Command()), "env: "+flow(t, server.Environ()), "redact: all")...)
+			p := client.open(t)
+			if err := p.launch(ctx, command, environ); err != nil {
+				t.Fatalf("connect: %v", err)
+			}
+			for _, m := range missteps() {
+				if m.fault != "" {
+					server.Next(m.tool, m.fault)
+				}
+				take(ctx, t, p, m.step)
+			}
+			if n := server.Orders("A-17"); n != 2 {
+				t.Errorf("the order was created %d times, want once for each call", n)
+			}
+		})
+	}
+}
