@@ -58,28 +58,37 @@ func childOutcomes() []childOutcome {
 	}
 }
 
-// Whatever a child does, for a tool that reads and one that writes, shared or not:
-// answered in time, in the contract's form, truthfully, without a secret, and without
-// harm to the next caller.
+// A childCase is one for a row of the table.
+type childCase struct {
+	share    string
+	contract string
+	era      testkit.Era // of the client and of the child
+}
+
+// Whatever a child does, for a tool that reads and one that writes, shared or not, in
+// both eras: answered in time, in the contract's form, truthfully, without a secret,
+// and without harm to the next caller.
 func TestChildFaults(t *testing.T) {
 	t.Parallel()
 	for _, want := range childOutcomes() {
 		for _, share := range shares {
-			for _, contractName := range []string{"recourse", "fieldmcp"} {
+			for _, c := range []childCase{
+				{share, "recourse", testkit.OldEra}, {share, "fieldmcp", testkit.OldEra}, {share, "recourse", testkit.NewEra},
+			} {
 				name := want.fault
 				if want.always {
 					name += " each time"
 				}
-				t.Run(strings.Join([]string{name, "share " + share, contractName}, "/"), func(t *testing.T) {
+				t.Run(strings.Join([]string{name, "share " + share, c.contract, c.era.String()}, "/"), func(t *testing.T) {
 					t.Parallel()
-					testChildFault(t, want, share, contractName)
+					testChildFault(t, want, c)
 				})
 			}
 		}
 	}
 }
 
-func testChildFault(t *testing.T, want childOutcome, share, contractName string) {
+func testChildFault(t *testing.T, want childOutcome, c childCase) {
 	t.Helper()
 	within := 8 * time.Second
 	if want.kind == recourse.KindTimeout || want.deaf {
@@ -95,9 +104,10 @@ func testChildFault(t *testing.T, want childOutcome, share, contractName string)
 	} {
 		most := patience(t)
 		program := testkit.NewProgram(t)
-		f := startChildren(t, program, "contract: "+contractName, "title: The farm", "share: "+share, "redact: all",
-			"timeout: "+within.String(), orders)
-		client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+		f := start(t, "", append(childCommand(t, program, c.era), "contract: "+c.contract, "title: The farm", "share: "+c.share,
+			"redact: all", "timeout: "+within.String(), orders)...)
+		client, other := f.client(t, c.era), f.client(t, c.era)
+		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // which makes it another client in the new era
 		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // the list of tools is known
 			t.Fatal(err)
 		}
@@ -113,14 +123,14 @@ func testChildFault(t *testing.T, want childOutcome, share, contractName string)
 		if a.Took > within+most() {
 			t.Errorf("%s: answered after %v", call.tool, a.Took)
 		}
-		if want.always && share == "client" {
+		if want.always && c.share == "client" && c.era == testkit.OldEra {
 			call.calls = min(call.calls, 2) // an attempt finds out that the session has gone with its child
 		}
 		expected := want.outcome
 		if call.writes && want.calls(false) > want.calls(true) { // a crash
 			expected.kind, expected.origin = recourse.KindUnreachable, byGateway
 		}
-		checkAnswer(t, a, expected, call.writes, contractName)
+		checkAnswer(t, a, expected, call.writes, c.contract)
 		if result, err := a.ToolResult(); want.text != "" && (err != nil || result.Text() != want.text) {
 			t.Errorf("%s: want %q, got %s", call.tool, want.text, a.Body)
 		}
@@ -134,19 +144,28 @@ func testChildFault(t *testing.T, want childOutcome, share, contractName string)
 		switch a, err := other.Call(context.Background(), testkit.GetField, readField); {
 		case err != nil:
 			t.Errorf("%s: the next call of another client: %v", call.tool, err)
-		case !want.deaf || share == "client":
+		case !want.deaf || c.share == "client":
 			if !succeeded(a) {
 				t.Errorf("%s: the next call of another client: %s", call.tool, a.Body)
 			}
 		case a.Took > within+most():
 			t.Errorf("%s: the next call of another client was answered after %v", call.tool, a.Took)
 		default:
-			checkAnswer(t, a, outcome{kind: recourse.KindTimeout, origin: byGateway}, false, contractName)
+			checkAnswer(t, a, outcome{kind: recourse.KindTimeout, origin: byGateway}, false, c.contract)
 		}
 		if strings.Contains(f.log.String(), testkit.Secrets()[0]) {
 			t.Errorf("a credential is in the log: %s", f.log)
 		}
 	}
+}
+
+// childCommand are the keys of an entry for a program that is a child of the era.
+func childCommand(tb testing.TB, program *testkit.Program, era testkit.Era) []string {
+	tb.Helper()
+	if era == testkit.NewEra {
+		return command(tb, program, "modern")
+	}
+	return command(tb, program)
 }
 
 // calls returns how many calls are to reach a child.

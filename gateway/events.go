@@ -17,9 +17,6 @@ import (
 // so that the connection can be kept.
 const drainTimeout = time.Second
 
-// methodListen is the new era's stream without an end of its own.
-const methodListen = "subscriptions/listen"
-
 // A relay is an event stream on its way to the client.
 type relay struct {
 	*exchange
@@ -35,7 +32,7 @@ type relay struct {
 // answer goes out as it comes: progress, logs, questions to the client. It returns
 // the failure of the transport.
 func (x *exchange) relay(resp *http.Response) *recourse.Error {
-	if x.msg.Method == methodListen {
+	if x.msg.Method == wire.MethodListen { // the new era's stream without an end of its own
 		x.passStream(resp)
 		return nil
 	}

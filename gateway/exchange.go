@@ -117,6 +117,9 @@ func (x *exchange) upstreamHeader() http.Header {
 			h[name] = values
 		}
 	}
+	if values, ok := from["Authorization"]; ok && len(x.s.Command) > 0 {
+		h["Authorization"] = values // no program sees it: it tells clients apart
+	}
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{x.requestID}
 	return h

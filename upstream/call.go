@@ -19,7 +19,9 @@ type call struct {
 	clientID wire.ID // as the client spelled it
 	token    []byte  // the client's progress token as it is spelled; nil: none
 	session  string
-	opening  bool // it is the child's initialize: nothing is told to its client before the answer
+	opening  bool     // it is the child's initialize: nothing is told to its client before the answer
+	listens  bool     // it is a subscription of the new era, which lasts until one side ends it
+	level    logLevel // of what is logged that its client, one of the new era, wants to be told
 
 	// Where the request stands in what is about to be written; guarded by child.mu.
 	batch      uint64
@@ -32,7 +34,10 @@ var errUnsent = errors.New("the request was not sent")
 // accept gives the child a request, as soon as it has room for it. done ends the
 // waiting, with errDone. It returns errUnsent when the child takes no more requests.
 func (c *child) accept(done <-chan struct{}, m *wire.Message, session string) (*call, error) {
-	call := &call{clientID: m.ID.Clone(), session: session, opening: m.Method == wire.MethodInitialize}
+	call := &call{
+		clientID: m.ID.Clone(), session: session, level: levelOf(m.LogLevel),
+		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
+	}
 	call.init()
 	if isToken(m.ProgressToken) {
 		call.token = bytes.Clone(m.ProgressToken)
@@ -171,11 +176,11 @@ func (c *child) onlyCall() *call {
 	return nil
 }
 
-// byToken returns the call with that progress token.
-func (c *child) byToken(token int64) *call {
+// byID returns the call with that id, which is its progress token as well.
+func (c *child) byID(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.calls[token]
+	return c.calls[id]
 }
 
 // newestCall returns the call under way that was made last, or nil.

@@ -68,7 +68,8 @@ type child struct {
 
 	verdict error // why it was over; set before ended is closed
 
-	said atomic.Int64 // counts the lines of stdout, or pieces of them
+	said   atomic.Int64 // counts the lines of stdout, or pieces of them
+	modern atomic.Bool  // it is of the new era
 
 	mu        sync.Mutex
 	calls     map[int64]*call
@@ -84,8 +85,9 @@ type child struct {
 	room      chan struct{} // closed when there is room in out again; nil: nobody waits
 
 	// Guarded by Stdio.mu:
-	ready bool        // it has been initialized
-	hello *initResult // with what, where all clients share it
+	ready bool        // it has been opened
+	hello *initResult // with what, where all clients share it and it is of the old era
+	key   string      // of the client that has it, where that has no session
 	timer *time.Timer // ends it when it is idle
 }
 

@@ -19,33 +19,59 @@ type initResult struct {
 	version string
 }
 
-// initialize opens a child that all clients share.
-func (c *child) initialize(ctx context.Context) (*initResult, error) {
+// clientInfo says who opens a child that is not a session's.
+var clientInfo = func() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
 	}
-	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},`+
-		`"clientInfo":{"name":"recourse","version":%s}}}`, wire.Version20251125, json.AppendQuote(nil, version))
-	var m wire.Message
-	if err := wire.Parse([]byte(text), &m); err != nil {
-		return nil, err
+	return fmt.Sprintf(`{"name":"recourse","version":%s}`, json.AppendQuote(nil, version))
+}()
+
+// open finds out the era of a child that is not a session's, and makes it ready for
+// requests. hello is empty in the new era.
+func (c *child) open(ctx context.Context) (hello *initResult, err error) {
+	hello, err = c.initialize(ctx)
+	if errors.Is(err, errRefused) && c.discovers(ctx) {
+		return &initResult{}, nil
 	}
-	call, err := c.accept(ctx.Done(), &m, "")
+	return hello, err
+}
+
+// initialize opens a child that all clients share.
+func (c *child) initialize(ctx context.Context) (*initResult, error) {
+	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}}`,
+		wire.Version20251125, clientInfo)
+	said, err := c.ask(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	defer call.discard()
-	said, err := call.last(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hello, err := readInitResult(said, m.ID)
+	hello, err := readInitResult(said, openID)
 	if err != nil {
 		return nil, err
 	}
 	return hello, c.tell(ctx.Done(), []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 }
+
+// openID is the id of requests that are made to open a child.
+var openID = wire.IntID(0)
+
+// ask makes a request, with the id openID, and returns its answer.
+func (c *child) ask(ctx context.Context, text string) (message, error) {
+	var m wire.Message
+	if err := wire.Parse([]byte(text), &m); err != nil {
+		return message{}, err
+	}
+	call, err := c.accept(ctx.Done(), &m, "")
+	if err != nil {
+		return message{}, err
+	}
+	defer call.discard()
+	return call.last(ctx)
+}
+
+// errRefused says that the answer to initialize is a JSON-RPC error.
+var errRefused = errors.New("refused initialize")
 
 // readInitResult reads the answer to initialize.
 func readInitResult(said message, id wire.ID) (*initResult, error) {
@@ -61,7 +87,7 @@ func readInitResult(said message, id wire.ID) (*initResult, error) {
 	case !ok:
 		return nil, fmt.Errorf("answered initialize with what is no answer: %.200q", said.text)
 	case answer.Error != nil:
-		return nil, fmt.Errorf("refused initialize: %.500s", answer.Error)
+		return nil, fmt.Errorf("%w: %.500s", errRefused, answer.Error)
 	}
 	hello := &initResult{result: answer.Result}
 	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 
@@ -15,28 +16,49 @@ import (
 var messages = sync.Pool{New: func() any { return new(wire.Message) }}
 
 // post takes a client's message.
-func (s *Stdio) post(ctx context.Context, id string, text []byte) (*http.Response, error) {
+func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
 	m, _ := messages.Get().(*wire.Message)
 	defer messages.Put(m)
 	if err := wire.Parse(text, m); err != nil {
 		return malformed(m.ID, err), nil
 	}
+	id := header.Get(wire.HeaderSession)
+	if s.isStateless(id, m) {
+		resp, err := s.postModern(ctx, m, id, s.clientKey(header))
+		if !errors.Is(err, errOtherEra) {
+			return resp, err
+		}
+	}
 	if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
 		return s.open(ctx, m)
 	}
-	if m.Kind == wire.Request && m.Method == wire.MethodDiscover && id == "" && s.command.Share == ShareClient {
-		// There is no child yet that could say that it is of the old era.
-		return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil)), nil
-	}
 	x, refusal := s.find(id)
 	switch {
+	case refusal != nil && m.Method == wire.MethodDiscover && id == "":
+		// There is no child in no session that could say that it is of the old era.
+		return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil)), nil
 	case refusal != nil:
 		return refusal, nil
 	case m.Kind == wire.Request:
-		return s.request(ctx, m, x)
+		return s.request(ctx, m, recipient{session: x})
 	default:
-		return s.deliver(ctx, m, x)
+		return s.deliver(ctx, m, recipient{session: x})
 	}
+}
+
+// A recipient is the child that a message is for: that of a session, or of a client
+// in the new era, or else the one that all clients share.
+type recipient struct {
+	session *session // nil: the message belongs to none
+	key     string   // of the client
+}
+
+// own returns the child that is the session's own, or nil.
+func (r recipient) own() *child {
+	if r.session == nil {
+		return nil
+	}
+	return r.session.child
 }
 
 // malformed returns the answer to what is no message.
@@ -60,15 +82,14 @@ func askedVersion(params []byte) string {
 // hand gives a message to the child that it is for: use does so, and returns
 // errUnsent when the child takes no more, and errDone. A shared child that is gone is
 // waited for to be replaced; with its own child a session is lost.
-func (s *Stdio) hand(ctx context.Context, x *session, use func(c *child) (*http.Response, error)) (*http.Response, error) {
+func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*http.Response, error)) (*http.Response, error) {
 	for {
-		own := x != nil && x.child != nil
-		var c *child
-		var err error
-		if own {
-			c = x.child
-		} else if c, err = s.running(ctx); err != nil {
-			return nil, err
+		c := to.own()
+		if c == nil {
+			var err error
+			if c, err = s.running(ctx, to.key); err != nil {
+				return nil, err
+			}
 		}
 		resp, err := use(c)
 		switch {
@@ -76,7 +97,7 @@ func (s *Stdio) hand(ctx context.Context, x *session, use func(c *child) (*http.
 			return nil, s.unsent(ctx)
 		case !errors.Is(err, errUnsent):
 			return resp, err
-		case own:
+		case to.own() != nil:
 			return refuse(http.StatusNotFound, lostSession), nil
 		}
 		select {
@@ -88,24 +109,27 @@ func (s *Stdio) hand(ctx context.Context, x *session, use func(c *child) (*http.
 }
 
 // request sends a request and returns the beginning of its answer.
-func (s *Stdio) request(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
-	return s.hand(ctx, x, func(c *child) (*http.Response, error) {
+func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
+	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
 		session := ""
-		if x != nil {
-			session = x.id
+		if to.session != nil {
+			session = to.session.id
 		}
 		call, err := c.accept(ctx.Done(), m, session)
 		if err != nil {
 			return nil, err
 		}
-		if x != nil && x.child != nil {
-			s.catchUp(x, call)
+		if to.own() != nil {
+			s.catchUp(to.session, call)
 		}
 		said, err := call.next(ctx, nil)
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case errors.Is(err, io.EOF): // the child has ended a subscription before it said anything on it
+			resp, _ := stream(ctx, c, call)
+			return resp, nil
+		case err != nil && ctx.Err() != nil:
 			return nil, s.giveUp(ctx, c, call)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
 		return answer(ctx, c, call, said), nil
@@ -145,15 +169,21 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 		resp.Body = &spoolBody{ctx: ctx, spool: said.spool}
 		return resp
 	}
+	resp, body := stream(ctx, c, call)
+	body.load(said)
+	return resp
+}
+
+// stream returns an answer that is what the child says to the call from now on.
+func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
 	resp := head(http.StatusOK, wire.TypeEventStream)
 	resp.Header["Cache-Control"] = []string{"no-cache"}
 	body := newEventBody(ctx, &call.mailbox, func() {
 		c.abandon(call, noLonger)
 		call.discard()
 	})
-	body.load(said)
 	resp.Body = body
-	return resp
+	return resp, body
 }
 
 // kept are the notifications that are between a client and the gateway where all
@@ -165,16 +195,15 @@ var kept = map[string]bool{
 }
 
 // deliver takes a notification, or an answer to what the child has asked.
-func (s *Stdio) deliver(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
-	own := x != nil && x.child != nil
+func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	switch {
 	case m.Method == wire.MethodCancelled:
-		s.cancel(m, x)
+		s.cancel(m, to.session)
 		return respond(http.StatusAccepted, "", nil), nil
-	case !own && (m.Kind == wire.Response || kept[m.Method]): // it has asked nothing
+	case to.own() == nil && (m.Kind == wire.Response || kept[m.Method]): // it has asked nothing
 		return respond(http.StatusAccepted, "", nil), nil
 	}
-	return s.hand(ctx, x, func(c *child) (*http.Response, error) {
+	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
 		if err := c.tell(ctx.Done(), m.Raw); err != nil {
 			return nil, err
 		}
@@ -191,7 +220,7 @@ func (s *Stdio) cancel(m *wire.Message, x *session) {
 	c := x.child
 	if c == nil {
 		s.mu.Lock()
-		c = s.shared
+		c = s.ready[""]
 		s.mu.Unlock()
 	}
 	if c != nil {

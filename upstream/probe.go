@@ -5,20 +5,18 @@ import (
 	"time"
 )
 
-// probe asks a child that has left a call unanswered for a sign of life (MCP
-// 2025-11-25, basic/utilities/ping). One that says nothing at all for a while has
+// probe asks a child that has left a call unanswered for a sign of life: by a ping
+// (MCP 2025-11-25, basic/utilities/ping), or by server/discover in the new era. One that says nothing at all for a while has
 // hung, with everybody who waits for it, and is ended. c.mu is held.
 func (c *child) probe() {
 	if c.probing != nil {
 		return
 	}
-	c.lastID++
-	c.late(c.lastID) // nobody waits for the answer: anything that is said will do
-	start := len(c.out)
-	c.out = append(c.out, `{"jsonrpc":"2.0","id":`...)
-	c.out = strconv.AppendInt(c.out, c.lastID, 10)
-	c.out = append(c.out, `,"method":"ping"}`...)
-	c.endLine(start)
+	sign := `"method":"ping"`
+	if c.modern.Load() {
+		sign = discover
+	}
+	c.order(sign) // anything that is said will do
 	said := c.said.Load()
 	c.probing = time.AfterFunc(c.patience.silence, func() {
 		c.mu.Lock()
@@ -28,4 +26,18 @@ func (c *child) probe() {
 			c.stop(errSilent)
 		}
 	})
+}
+
+// order makes a request, of which members holds all but the id, and whose answer
+// nobody waits for. c.mu is held.
+func (c *child) order(members string) {
+	c.lastID++
+	c.late(c.lastID)
+	start := len(c.out)
+	c.out = append(c.out, `{"jsonrpc":"2.0","id":`...)
+	c.out = strconv.AppendInt(c.out, c.lastID, 10)
+	c.out = append(c.out, ',')
+	c.out = append(c.out, members...)
+	c.out = append(c.out, '}')
+	c.endLine(start)
 }

@@ -76,18 +76,28 @@ func (r *receiver) line(text []byte) {
 	switch kind := signs.Message(); {
 	case kind == wire.Response:
 		if call := r.callOf(signs.ID, text); call != nil {
-			size := len(text) + len(call.clientID)
-			call.give(message{text: wire.SpliceID(make([]byte, 0, size), text, signs.IDAt, call.clientID)})
+			call.give(message{text: r.answer(call, text)})
 		}
 	case kind == wire.Invalid:
 		r.complain(notMessage, text)
 	case kind == wire.Notification && string(signs.Method) == wire.MethodProgress:
 		r.progress(text)
+	case r.child.modern.Load():
+		r.notice(kind, text)
 	case kind == wire.Request && string(signs.Method) == "ping": // it asks the other end of its pipe
 		r.child.reply(wire.AppendResult(nil, signs.ID, []byte("{}")))
 	default:
 		r.child.home.hear(r.child, kind, signs.ID, text)
 	}
+}
+
+// answer returns an answer that was scanned as its client gets it.
+func (r *receiver) answer(call *call, text []byte) []byte {
+	edits := []wire.Edit{{At: r.scan.Signs().IDAt, With: call.clientID}}
+	if call.listens && wire.Parse(text, &r.message) == nil && !r.message.Subscription.IsZero() {
+		edits = append(edits, wire.Edit{At: r.message.SubscriptionAt, With: call.clientID})
+	}
+	return wire.Splice(make([]byte, 0, len(text)+len(edits)*len(call.clientID)), text, edits...)
 }
 
 // callOf returns the call that the id is of; nil when nobody waits for the answer.
@@ -124,7 +134,7 @@ func (r *receiver) progress(text []byte) {
 		r.complain("progress has a token that was never given", text)
 		return
 	}
-	if call := r.child.byToken(token); call != nil && call.token != nil {
+	if call := r.child.byID(token); call != nil && call.token != nil {
 		call.put(wire.Splice(nil, text, wire.Edit{At: r.message.ProgressTokenAt, With: call.token}))
 	}
 }

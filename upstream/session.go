@@ -102,9 +102,12 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message) (*http.Response, erro
 	if s.command.Share == ShareClient {
 		return s.openOwn(ctx, m)
 	}
-	c, err := s.running(ctx)
-	if err != nil {
+	c, err := s.running(ctx, "")
+	switch {
+	case err != nil:
 		return nil, err
+	case c.modern.Load():
+		return refuseInitialize(m), nil
 	}
 	x := &session{s: s, id: rand.Text()}
 	s.mu.Lock()
@@ -170,6 +173,13 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message) 
 		return nil, errDiedOpening
 	}
 	hello, err := readInitResult(said, m.ID)
+	if errors.Is(err, errRefused) && c.discovers(ctx) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.era = wire.New
+		c.stop(errStopped)
+		return refuseInitialize(m), nil
+	}
 	if err != nil && said.spool == nil { // whatever it is, it is the client's to judge
 		c.stop(errStopped)
 		return respond(http.StatusOK, wire.TypeJSON, said.text), nil
@@ -181,7 +191,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, alive := s.children[c]; alive && !s.closed {
-		c.ready, s.starts = true, starts{}
+		c.ready, s.starts, s.era = true, starts{}, wire.Old
 		s.add(x)
 		s.watchIdle(c)
 	}
@@ -191,20 +201,15 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message) 
 	return x.opened(said.text), nil
 }
 
-// makeRoom ends the child of the session that has been idle longest, and whose client
-// does not listen, when there are as many as there may be.
+// makeRoom ends the child that has been idle longest, and whose client does not
+// listen, when there are as many as there may be.
 func (s *Stdio) makeRoom(ctx context.Context) error {
 	s.mu.Lock()
-	var oldest *child
-	if len(s.children) >= s.most {
-		for at := s.byUse.Back(); at != nil && oldest == nil; at = at.Prev() {
-			if x, _ := at.Value.(*session); x.stream == nil && x.child.retire() {
-				oldest = x.child
-				s.remove(x)
-			}
-		}
-	}
 	full := len(s.children) >= s.most
+	var oldest *child
+	if full {
+		oldest = s.retireOldest()
+	}
 	s.mu.Unlock()
 	switch {
 	case !full:
@@ -219,6 +224,29 @@ func (s *Stdio) makeRoom(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.unsent(ctx)
 	}
+}
+
+// retireOldest takes the child out of use that has been idle longest, and returns it;
+// nil when none is idle. s.mu is held.
+func (s *Stdio) retireOldest() *child {
+	var oldest *child
+	var longest time.Duration
+	for c := range s.children {
+		x, isOwn := c.home.(*session)
+		if !c.ready || isOwn && x.stream != nil {
+			continue
+		}
+		if idle := c.idle(); idle > longest {
+			oldest, longest = c, idle
+		}
+	}
+	if oldest == nil || !oldest.retire() {
+		return nil
+	}
+	if x, isOwn := oldest.home.(*session); isOwn {
+		s.remove(x)
+	}
+	return oldest
 }
 
 // listen opens the stream of a session. A new one takes the place of the old.

@@ -17,11 +17,12 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Stdio is an MCP server of the old era that is a child process and speaks over its
-// stdin and stdout. To its caller it is one over Streamable HTTP (MCP 2025-11-25,
-// basic/transports): it opens sessions, answers with JSON or, when something comes
-// before the answer, with an event stream, and gives streams on which the child
-// speaks of its own accord.
+// Stdio is an MCP server that is a child process and speaks over its stdin and
+// stdout. To its caller it is one over Streamable HTTP of the child's era (MCP
+// 2025-11-25 and 2026-07-28, basic/transports): it answers with JSON or, when
+// something comes before the answer, with an event stream; in the old era it opens
+// sessions, and gives streams on which the child speaks of its own accord. A child
+// that takes initialize is of the old era, whatever else it can do; see [Stdio.Era].
 //
 // A child is started for the first call, and again, with growing pauses, after it
 // has ended by itself. Calls under way are told of its end; calls that it has not
@@ -47,22 +48,23 @@ type Stdio struct {
 	mu       sync.Mutex
 	closed   bool
 	starts   starts
-	shared   *child   // the one of all clients, ready; nil: there is none
-	attempt  *attempt // to start it; nil: there is none
+	era      wire.Era            // of the child that has said so last; 0: none has
+	ready    map[string]*child   // by the client that has it; empty for the one of all clients
+	attempts map[string]*attempt // to start one of these
 	children map[*child]struct{}
 	sessions map[string]*list.Element
 	byUse    *list.List            // of *session, the one used last in front
 	streams  map[*mailbox]struct{} // on which a shared child is heard
 }
 
-// An attempt is one to start the child that all clients share.
+// An attempt is one to start a child that is not that of a session.
 type attempt struct {
 	done chan struct{}
 	err  error // the command could not even be executed
 }
 
 const (
-	// maxChildren bounds the children where each session has its own.
+	// maxChildren bounds the children where each client has its own.
 	maxChildren = 100
 	// clientIdle is the default of Command.Idle there.
 	clientIdle = 30 * time.Minute
@@ -84,7 +86,7 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	}
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(redact.Environ(command.Env)),
-		patience: defaultPatience, most: maxChildren,
+		patience: defaultPatience, most: maxChildren, ready: map[string]*child{}, attempts: map[string]*attempt{},
 		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]struct{}{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -94,12 +96,21 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 // Name returns what people call the server.
 func (s *Stdio) Name() string { return s.name }
 
+// Era returns the era of the server, as the child has shown that was started last: the
+// new one when it refuses initialize and answers server/discover. It is 0 before any
+// child has been started; with [ShareAll], [Stdio.Start] does so.
+func (s *Stdio) Era() wire.Era {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.era
+}
+
 // Start checks that the server can be started: with [ShareAll] by doing so and
 // waiting for its answer to initialize, with [ShareClient] by looking for the
 // program. It need not be called. The error is that of [Stdio.Send].
 func (s *Stdio) Start(ctx context.Context) error {
 	if s.command.Share == ShareAll {
-		_, err := s.running(ctx)
+		_, err := s.running(ctx, "")
 		return err
 	}
 	if _, err := s.command.find(); err != nil {
@@ -123,10 +134,11 @@ func (s *Stdio) Close() {
 }
 
 // Send gives the server a message and returns its answer, as Streamable HTTP would:
-// POST sends a message, GET opens a stream, DELETE ends a session. Only the header
-// Mcp-Session-Id is looked at. Closing the body is left to the caller, may happen
-// while it is read, and gives up a call whose answer has not come. So does the end
-// of ctx, which also ends the reading.
+// POST sends a message, GET opens a stream, DELETE ends a session. Two headers are
+// looked at: Mcp-Session-Id, and in the new era with [ShareClient] Authorization, by
+// which clients that name no session are told apart. Closing the body is left to the
+// caller, may happen while it is read, and gives up a call whose answer has not come.
+// So does the end of ctx, which also ends the reading.
 //
 // The error is a [*recourse.Error] of origin gateway: cancelled or timeout when ctx
 // ended; unreachable when the process ended before the answer; unavailable when it
@@ -135,18 +147,26 @@ func (s *Stdio) Close() {
 // no effect when it may have read it.
 func (s *Stdio) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	id := header.Get(wire.HeaderSession)
-	switch method {
-	case http.MethodPost:
-		return s.post(ctx, id, body)
-	case http.MethodGet:
+	switch {
+	case method == http.MethodPost:
+		return s.post(ctx, header, body)
+	case s.Era() == wire.New && method == http.MethodDelete && id != "" && s.command.Share == ShareClient:
+		return s.endClient(s.clientKey(header)), nil
+	case s.Era() == wire.New:
+		return refuseMethod("POST"), nil
+	case method == http.MethodGet:
 		return s.listen(ctx, id), nil
-	case http.MethodDelete:
+	case method == http.MethodDelete:
 		return s.endSession(id), nil
 	default:
-		resp := refuse(http.StatusMethodNotAllowed, "a server takes POST, GET and DELETE")
-		resp.Header["Allow"] = []string{"GET, POST, DELETE"}
-		return resp, nil
+		return refuseMethod("GET, POST, DELETE"), nil
 	}
+}
+
+func refuseMethod(allowed string) *http.Response {
+	resp := refuse(http.StatusMethodNotAllowed, "the server takes "+allowed)
+	resp.Header["Allow"] = []string{allowed}
+	return resp
 }
 
 // Ask sends a request whose answer the caller needs for itself, such as initialize
@@ -207,29 +227,37 @@ func (s *Stdio) shut() *recourse.Error {
 	return s.unavailable(s.name+" is not served any more.", errShut)
 }
 
-// running returns the child that all clients share, and waits for it to be started.
-func (s *Stdio) running(ctx context.Context) (*child, error) {
+// errOtherEra says that the server is not of the new era, in which a client without
+// a session can have a child of its own.
+var errOtherEra = errors.New("the server is of the old era")
+
+// running returns the child that a client has, or that all share where key is empty,
+// and waits for it to be started.
+func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 	for {
 		s.mu.Lock()
 		switch now := time.Now(); {
 		case s.closed:
 			s.mu.Unlock()
 			return nil, s.shut()
-		case s.shared != nil:
-			c := s.shared
+		case key != "" && s.era == wire.Old:
+			s.mu.Unlock()
+			return nil, errOtherEra
+		case s.ready[key] != nil:
+			c := s.ready[key]
 			s.mu.Unlock()
 			return c, nil
-		case s.attempt != nil:
+		case s.attempts[key] != nil:
 		case s.starts.refuses(now) != nil:
 			e := s.dead(s.starts.last, s.starts.wait(now))
 			s.mu.Unlock()
 			return nil, e
 		default:
 			a := &attempt{done: make(chan struct{})}
-			s.attempt = a
-			s.work.Go(func() { s.try(a) }) //nolint:contextcheck // it is for all callers, and outlives this one
+			s.attempts[key] = a
+			s.work.Go(func() { s.try(key, a) }) //nolint:contextcheck // it is for all callers, and outlives this one
 		}
-		a := s.attempt
+		a := s.attempts[key]
 		s.mu.Unlock()
 		select {
 		case <-a.done:
@@ -242,15 +270,18 @@ func (s *Stdio) running(ctx context.Context) (*child, error) {
 	}
 }
 
-// try starts and initializes the child that all clients share.
-func (s *Stdio) try(a *attempt) {
+// try starts and opens the child of a client, or of all where key is empty.
+func (s *Stdio) try(key string, a *attempt) {
 	defer close(a.done)
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.attempt = nil
+		delete(s.attempts, key)
 	}()
 	if s.pause(s.life) != nil {
+		return
+	}
+	if a.err = s.makeRoom(s.life); a.err != nil {
 		return
 	}
 	c, err := s.spawn(s)
@@ -260,7 +291,7 @@ func (s *Stdio) try(a *attempt) {
 	}
 	ctx, cancel := context.WithTimeoutCause(s.life, s.patience.start, errMute)
 	defer cancel()
-	hello, err := c.initialize(ctx)
+	hello, err := c.open(ctx)
 	if err != nil {
 		c.stop(err)
 		<-c.ended
@@ -268,9 +299,16 @@ func (s *Stdio) try(a *attempt) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.era = c.era(); key != "" && s.era == wire.Old {
+		c.stop(errStopped) // it was told of no client, and can be nobody's
+		return
+	}
 	if _, alive := s.children[c]; alive && !s.closed {
-		c.ready, c.hello, s.shared = true, hello, c
+		c.ready, c.hello, c.key, s.ready[key] = true, hello, key, c
 		s.watchIdle(c)
+	}
+	if key != "" {
+		s.starts = starts{}
 	}
 }
 
@@ -319,8 +357,8 @@ func (s *Stdio) childEnded(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.children, c)
-	if s.shared == c {
-		s.shared = nil
+	if s.ready[c.key] == c {
+		delete(s.ready, c.key)
 	}
 	if c.timer != nil {
 		c.timer.Stop()
@@ -330,7 +368,7 @@ func (s *Stdio) childEnded(c *child) {
 		s.remove(own)
 	}
 	// The next child of a client is that client's, and waits for nobody's crash.
-	if counts := !isOwn || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
+	if counts := s.command.Share == ShareAll || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
 		now := time.Now()
 		s.starts.died(now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, c.mask))
 	}

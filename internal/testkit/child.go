@@ -26,11 +26,12 @@ const ChildVariable = "TESTKIT_CHILD"
 // lifetime is how long a process that does not want to end lives. It is longer than any test waits.
 const lifetime = time.Minute
 
-// Child is an MCP server of the old era on stdin and stdout that fails on request; it returns the exit code. It has the
-// tools of [Server], others that tell a test what the child sees, and faults, which befall a call that names one as its
+// Child is an MCP server on stdin and stdout that fails on request, of the old era unless it is told otherwise; it
+// returns the exit code. It has the tools of [Server], others that tell a test what the child sees, and faults, which befall a call that names one as its
 // tool, or whose tool its [Program] has one for. What it does at its start the arguments say:
 //
 //	dir=PATH        the folder of its Program
+//	modern          it is of the new era, and refuses initialize
 //	version=TEXT    the protocol version that it answers, whatever it is asked for
 //	die             it ends before it has read anything
 //	die-once        the first of its Program's processes does
@@ -90,6 +91,7 @@ type child struct {
 	cancelled []string                        // ids of calls
 	waiting   map[string]chan json.RawMessage // for what was asked, by id
 	asked     int
+	listening []json.RawMessage // ids of the open subscriptions of the new era
 }
 
 func (c *child) is(arg string) bool { return slices.Contains(c.args, arg) }
@@ -119,12 +121,20 @@ func (c *child) write(line string) {
 	_, _ = io.WriteString(c.out, line+"\n") // whoever started it may have gone
 }
 
-func (c *child) result(id json.RawMessage, result string) { c.write(envelope(id, `"result":`+result)) }
+func (c *child) result(id json.RawMessage, result string) {
+	if c.is(modern) {
+		result = completed(result)
+	}
+	c.write(envelope(id, `"result":`+result))
+}
 
 func (c *child) text(id json.RawMessage, text string) { c.result(id, TextResult(text)) }
 
 // handle deals with a message. It reports false when the process ends.
 func (c *child) handle(m message) bool {
+	if c.is(modern) && c.handleModern(m) {
+		return true
+	}
 	switch m.Method {
 	case methodInitialize:
 		c.initialize(m)

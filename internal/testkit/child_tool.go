@@ -30,19 +30,31 @@ type childCall struct {
 var childTool = map[string]func(c *childCall){
 	OrderGet: (*childCall).getOrder,
 	Ask: func(c *childCall) {
+		if c.is(modern) {
+			c.write(envelope(c.id, `"result":`+c.params.asks()))
+			return
+		}
 		answer := c.ask(methodElicit, question)
 		go func() { c.text(c.id, string(<-answer)) }()
 	},
 	Progress: func(c *childCall) { go c.report() },
 
 	"announce": func(c *childCall) {
+		if c.is(modern) {
+			c.announce()
+			return
+		}
 		c.write(`{"jsonrpc":"2.0","method":"` + notifyToolsChanged + `"}`)
 		c.say("announced")
 	},
 	"cancelled": (*childCall).showCancelled, // the ids of the calls that were cancelled
 	"count":     (*childCall).count,         // progress from 0 up to n, and once more after its answer
 	"environ":   func(c *childCall) { c.say(strings.Join(os.Environ(), "\n")) },
-	"id":        func(c *childCall) { c.say(string(c.id) + " " + string(c.params.Meta.ProgressToken)) },
+	"unlisten": func(c *childCall) { // ends the subscriptions
+		c.unlisten()
+		c.say("ended")
+	},
+	"id": func(c *childCall) { c.say(string(c.id) + " " + string(c.params.Meta.ProgressToken)) },
 	"log": func(c *childCall) {
 		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}`)
 		c.say("logged")

@@ -171,6 +171,11 @@ func (e *exchange) result(result string) string {
 	if e.era == OldEra {
 		return result
 	}
+	return completed(result)
+}
+
+// completed returns a result as one of the new era.
+func completed(result string) string {
 	members := `{"resultType":"complete"`
 	if !strings.Contains(result, `"_meta"`) {
 		members += `,"_meta":{"` + metaServerInfo + `":` + serverInfo + `}`

@@ -98,8 +98,7 @@ func (s *Server) SetTools(tools ...Tool) {
 			sess.messages = append(sess.messages, plain)
 		}
 		for st := range s.streams {
-			st.messages = append(st.messages, `{"jsonrpc":"2.0","method":"`+notifyToolsChanged+
-				`","params":{"_meta":{"`+metaSubscription+`":`+string(st.id)+`}}}`)
+			st.messages = append(st.messages, subscribed(notifyToolsChanged, st.id, ""))
 		}
 	})
 }
@@ -140,9 +139,13 @@ func (s *Server) serveListen(e *exchange) {
 	s.update(func() { s.streams[st] = struct{}{} })
 	defer s.update(func() { delete(s.streams, st) })
 	out := newEvents(e.w)
-	out.send("", `{"jsonrpc":"2.0","method":"`+notifyListening+`","params":{"_meta":{"`+metaSubscription+`":`+
-		string(e.id)+`},"notifications":`+string(params.Notifications)+`}}`)
+	out.send("", subscribed(notifyListening, e.id, `,"notifications":`+string(params.Notifications)))
 	s.pump(out, e.r, 0, false, func() []string { return st.messages })
+}
+
+// subscribed returns a notification of the subscription that the request with that id has made.
+func subscribed(method string, id json.RawMessage, members string) string {
+	return `{"jsonrpc":"2.0","method":"` + method + `","params":{"_meta":{"` + metaSubscription + `":` + string(id) + `}` + members + `}}`
 }
 
 // pump sends messages from an index on, and those that come, until the client or the server goes.

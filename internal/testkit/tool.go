@@ -184,16 +184,21 @@ func (e *exchange) getOrder() {
 const question = `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object",` +
 	`"properties":{"name":{"type":"string"}},"required":["name"]}}`
 
+// asks returns the result by which a tool of the new era asks, or, when the client has answered that, returns the answer
+// as text.
+func (c *callParams) asks() string {
+	const key, state = "name", "asked"
+	if c.InputResponses != nil && c.RequestState == state {
+		return completed(TextResult(string(member(c.InputResponses, key))))
+	}
+	return `{"resultType":"input_required","inputRequests":{"` + key + `":{"method":"` + methodElicit +
+		`","params":` + question + `}},"requestState":"` + state + `"}`
+}
+
 // ask puts a question to the client's user, and returns the client's answer as text.
 func (e *exchange) ask() {
-	const key, state = "name", "asked"
 	if e.era == NewEra {
-		if e.call.InputResponses != nil && e.call.RequestState == state {
-			e.answer(e.result(TextResult(string(member(e.call.InputResponses, key)))))
-			return
-		}
-		e.answer(`{"resultType":"input_required","inputRequests":{"` + key + `":{"method":"` + methodElicit +
-			`","params":` + question + `}},"requestState":"` + state + `"}`)
+		e.answer(e.call.asks())
 		return
 	}
 	waiting := make(chan json.RawMessage, 1)

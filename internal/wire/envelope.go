@@ -41,6 +41,8 @@ const (
 	MethodResourcesRead = "resources/read"
 	MethodCancelled     = "notifications/cancelled"
 	MethodProgress      = "notifications/progress"
+	MethodListen        = "subscriptions/listen"
+	MethodLog           = "notifications/message"
 	MethodToolsChanged  = "notifications/tools/list_changed"
 )
 
@@ -77,6 +79,12 @@ type Message struct {
 	ProtocolVersion    string
 	ClientInfo         []byte // of _meta; of any type, or nil
 	ClientCapabilities []byte // of _meta; of any type, or nil
+	LogLevel           string // that _meta asks for; empty when that is missing or not a string
+
+	// Subscription is the id of the request that a notification, or the end of the
+	// subscription, belongs to, as _meta states it; of any type, or nil.
+	Subscription   ID
+	SubscriptionAt Span
 
 	reader reader
 }
@@ -132,7 +140,8 @@ func (m *Message) reset(body []byte) {
 	m.Params, m.Arguments, m.Result, m.Error = nil, nil, nil, nil
 	m.Meta, m.MetaAt, m.ProgressToken, m.ProgressTokenAt = nil, Span{}, nil, Span{}
 	m.RequestID, m.RequestIDAt = nil, Span{}
-	m.ClientInfo, m.ClientCapabilities = nil, nil
+	m.ClientInfo, m.ClientCapabilities, m.LogLevel = nil, nil, ""
+	m.Subscription, m.SubscriptionAt = nil, Span{}
 	keep(&m.reader.last.method, &m.Method)
 	keep(&m.reader.last.name, &m.Name)
 	keep(&m.reader.last.version, &m.ProtocolVersion)
@@ -323,6 +332,12 @@ func (m *Message) fillParams() {
 	m.ProtocolVersion = m.text(m.reader.last.version, memberMetaProtocolVersion)
 	m.ClientInfo = at[memberMetaClientInfo].Of(m.Raw)
 	m.ClientCapabilities = at[memberMetaClientCapabilities].Of(m.Raw)
+	m.LogLevel = m.text("", memberMetaLogLevel)
+	m.SubscriptionAt = at[memberMetaSubscription]
+	if m.Kind == Response {
+		m.SubscriptionAt = at[memberResultMetaSubscription]
+	}
+	m.Subscription = m.SubscriptionAt.Of(m.Raw)
 }
 
 // text returns the string at the member, or "" when it is missing or no string. It

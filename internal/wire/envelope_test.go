@@ -52,6 +52,24 @@ func TestParse(t *testing.T) {
 			want: wire.Message{Kind: wire.Notification, Method: "notifications/cancelled", RequestID: wire.ID(`"r-1"`)},
 		},
 		{
+			name: "a request that asks for logs",
+			in:   `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/logLevel":"inf\u006f"}}}`,
+			want: wire.Message{Kind: wire.Request, ID: wire.ID(`1`), Method: "x", LogLevel: "info"},
+		},
+		{
+			name: "what is said on a subscription",
+			in:   `{"jsonrpc":"2.0","method":"x","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s-1"}}}`,
+			want: wire.Message{Kind: wire.Notification, Method: "x", Subscription: wire.ID(`"s-1"`)},
+		},
+		{
+			name: "the end of a subscription",
+			in:   `{"jsonrpc":"2.0","id":7,"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`,
+			want: wire.Message{
+				Kind: wire.Response, ID: wire.ID(`7`), Subscription: wire.ID(`7`),
+				Result: []byte(`{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}`),
+			},
+		},
+		{
 			name: "progress",
 			in:   `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}`,
 			want: wire.Message{Kind: wire.Notification, Method: "notifications/progress", ProgressToken: []byte(`3`)},
@@ -93,7 +111,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		ignore := cmpopts.IgnoreFields(wire.Message{}, "Raw", "IDAt", "Params", "Meta", "MetaAt", "ProgressTokenAt", "RequestIDAt")
+		ignore := cmpopts.IgnoreFields(wire.Message{}, "Raw", "IDAt", "Params", "Meta", "MetaAt", "ProgressTokenAt", "RequestIDAt", "SubscriptionAt")
 		if diff := cmp.Diff(tt.want, reused, ignore, cmpopts.IgnoreUnexported(wire.Message{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
@@ -102,6 +120,7 @@ func TestParse(t *testing.T) {
 			"_meta":          {reused.Meta, reused.MetaAt.Of(reused.Raw)},
 			"progress token": {reused.ProgressToken, reused.ProgressTokenAt.Of(reused.Raw)},
 			"request id":     {reused.RequestID, reused.RequestIDAt.Of(reused.Raw)},
+			"subscription":   {reused.Subscription, reused.SubscriptionAt.Of(reused.Raw)},
 		} {
 			if !bytes.Equal(pair[0], pair[1]) {
 				t.Errorf("%s: the %s is %q, but at its place stands %q", tt.name, what, pair[0], pair[1])

@@ -21,6 +21,8 @@ const (
 	memberMetaProtocolVersion
 	memberMetaClientInfo
 	memberMetaClientCapabilities
+	memberMetaLogLevel
+	memberMetaSubscription
 	memberError
 	memberResult
 	memberResultType
@@ -37,6 +39,7 @@ const (
 	memberResultErrorCode
 	memberResultErrorMessage
 	memberResultMeta
+	memberResultMetaSubscription
 	memberResultMetaRecord
 )
 
@@ -56,6 +59,8 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 	memberMetaProtocolVersion:    "/params/_meta/io.modelcontextprotocol~1protocolVersion",
 	memberMetaClientInfo:         "/params/_meta/io.modelcontextprotocol~1clientInfo",
 	memberMetaClientCapabilities: "/params/_meta/io.modelcontextprotocol~1clientCapabilities",
+	memberMetaLogLevel:           "/params/_meta/io.modelcontextprotocol~1logLevel",
+	memberMetaSubscription:       "/params/_meta/io.modelcontextprotocol~1subscriptionId",
 	memberError:                  "/error",
 	memberResult:                 "/result",
 	memberResultType:             "/result/resultType",
@@ -72,16 +77,19 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 	memberResultErrorCode:        "/result/error/code",
 	memberResultErrorMessage:     "/result/error/message",
 	memberResultMeta:             "/result/_meta",
+	memberResultMetaSubscription: "/result/_meta/io.modelcontextprotocol~1subscriptionId",
 	memberResultMetaRecord:       "/result/_meta/io.github.recoursehq~1error",
 }
 
-// Keys of _meta: those of a client's request (MCP 2026-07-28, basic/index, section
-// on _meta), and ours.
+// Keys of _meta: those of a client's request and of what belongs to a subscription
+// (MCP 2026-07-28, basic/index, section on _meta), and ours.
 const (
 	MetaProgressToken      = "progressToken"
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
 	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaLogLevel           = "io.modelcontextprotocol/logLevel"
+	MetaSubscription       = "io.modelcontextprotocol/subscriptionId"
 	MetaRecord             = "io.github.recoursehq/error"
 )
 
@@ -110,7 +118,10 @@ func (m member) child(name []byte) member {
 			return memberResultErrorMessage
 		}
 	case memberResultMeta:
-		if string(name) == MetaRecord {
+		switch string(name) {
+		case MetaSubscription:
+			return memberResultMetaSubscription
+		case MetaRecord:
 			return memberResultMetaRecord
 		}
 	default:
@@ -166,6 +177,10 @@ func childOfParamsMeta(name []byte) member {
 		return memberMetaClientInfo
 	case MetaClientCapabilities:
 		return memberMetaClientCapabilities
+	case MetaLogLevel:
+		return memberMetaLogLevel
+	case MetaSubscription:
+		return memberMetaSubscription
 	default:
 		return memberOther
 	}

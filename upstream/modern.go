@@ -1,0 +1,190 @@
+package upstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// discover is all of a server/discover request but its id.
+var discover = `"method":"` + wire.MethodDiscover + `","params":{"_meta":{"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 +
+	`","` + wire.MetaClientInfo + `":` + clientInfo + `,"` + wire.MetaClientCapabilities + `":{}}}`
+
+// discovers reports whether a child that has refused initialize is of the new era,
+// and takes note of it.
+func (c *child) discovers(ctx context.Context) bool {
+	said, err := c.ask(ctx, `{"jsonrpc":"2.0","id":`+openID.String()+`,`+discover+`}`)
+	if err != nil {
+		return false
+	}
+	if said.spool != nil {
+		said.spool.close()
+		return false
+	}
+	var answer Answer
+	if ok, err := answer.take(said.text, openID); err != nil || !ok {
+		return false
+	}
+	var versions []string
+	if json.Unmarshal(json.Lookup(answer.Result, "/supportedVersions"), &versions) != nil {
+		return false
+	}
+	modern := slices.Contains(versions, wire.Version20260728)
+	c.modern.Store(modern)
+	return modern
+}
+
+// era returns the era of a child that is open.
+func (c *child) era() wire.Era {
+	if c.modern.Load() {
+		return wire.New
+	}
+	return wire.Old
+}
+
+// isStateless reports whether a message is one of the new era, or may be that where
+// each client has its own child and none has shown which era it is of.
+func (s *Stdio) isStateless(session string, m *wire.Message) bool {
+	switch s.Era() {
+	case wire.New:
+		return true
+	case wire.Old:
+		return false
+	default:
+		return s.command.Share == ShareClient && session == "" && m.ProtocolVersion != ""
+	}
+}
+
+// clientKey returns what tells clients of the new era apart where each has its own
+// child: the session that they name, if any, or else the credentials that they send.
+// It is empty where all share one.
+func (s *Stdio) clientKey(header http.Header) string {
+	if s.command.Share == ShareAll {
+		return ""
+	}
+	if id := header.Get(wire.HeaderSession); id != "" {
+		return "session " + id
+	}
+	sum := sha256.New()
+	for _, value := range header["Authorization"] {
+		_, _ = io.WriteString(sum, value+"\x00") // never fails
+	}
+	return "credentials " + hex.EncodeToString(sum.Sum(nil))
+}
+
+// postModern takes a message for a server of the new era. The error is errOtherEra
+// when the server turns out to be of the old era.
+func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key string) (*http.Response, error) {
+	isRequest := m.Kind == wire.Request
+	switch {
+	case isRequest && m.Method == wire.MethodInitialize:
+		return refuseInitialize(m), nil
+	case isRequest && m.ProtocolVersion == "" && session != "": // it is one that another child has opened
+		return refuse(http.StatusNotFound, lostSession), nil
+	case isRequest:
+		return s.request(ctx, m, recipient{key: key})
+	default:
+		return s.deliver(ctx, m, recipient{key: key})
+	}
+}
+
+// refuseInitialize returns the answer of a server of the new era to initialize (MCP
+// 2026-07-28, basic/versioning).
+func refuseInitialize(m *wire.Message) *http.Response {
+	data := `{"supported":["` + wire.Version20260728 + `"],"requested":` + string(json.AppendQuote(nil, askedVersion(m.Params))) + `}`
+	return respond(http.StatusBadRequest, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeUnsupportedVersion,
+		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
+}
+
+// endClient ends the child of a client.
+func (s *Stdio) endClient(key string) *http.Response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.ready[key]
+	if c == nil {
+		return refuse(http.StatusNotFound, lostSession)
+	}
+	delete(s.ready, key)
+	c.stop(errStopped)
+	return respond(http.StatusNoContent, "", nil)
+}
+
+// notice deals with what a child of the new era says beside answers and progress
+// (MCP 2026-07-28, basic/transports/stdio, "Receiving Messages").
+func (r *receiver) notice(kind wire.Kind, text []byte) {
+	if err := wire.Parse(text, &r.message); err != nil {
+		r.complain(notMessage, text)
+		return
+	}
+	m := &r.message
+	switch {
+	case kind == wire.Request:
+		r.complain("a server of the new era makes no requests", text)
+	case m.Method == wire.MethodCancelled:
+		if id, ok := number(m.RequestID); !ok || !r.child.endSubscription(id) {
+			r.complain("a cancellation is of no subscription", text)
+		}
+	case !m.Subscription.IsZero():
+		r.publish(m)
+	case m.Method == wire.MethodLog:
+		var name string
+		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &name) // without one it is nobody's
+		r.child.tellLog(text, levelOf(name))
+	default:
+		r.complain("a notification belongs to no request", text)
+	}
+}
+
+// publish passes a notification to the subscription that it names, with the client's
+// id. A reader that does not keep up loses the subscription, so that it knows.
+func (r *receiver) publish(m *wire.Message) {
+	id, ok := number(m.Subscription)
+	if !ok {
+		r.complain("a notification has a subscription that was never made", m.Raw)
+		return
+	}
+	call := r.child.byID(id)
+	if call == nil || !call.listens {
+		return // it has just ended
+	}
+	text := wire.Splice(nil, m.Raw, wire.Edit{At: m.SubscriptionAt, With: call.clientID})
+	if !call.put(text) {
+		r.child.abandon(call, noLonger)
+		call.mailbox.end(io.EOF)
+	}
+}
+
+// endSubscription ends the subscription with that id without an answer, and reports
+// whether there is one.
+func (c *child) endSubscription(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[id]
+	if call == nil || !call.listens {
+		return false
+	}
+	delete(c.calls, id)
+	c.used = time.Now()
+	call.mailbox.end(io.EOF)
+	return true
+}
+
+// tellLog passes what the child logs to the calls that have asked for it: it does not
+// say which of them it is about.
+func (c *child) tellLog(text []byte, level logLevel) {
+	text = slices.Clone(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.calls {
+		if call.level != 0 && level >= call.level {
+			call.put(text)
+		}
+	}
+}
