@@ -31,6 +31,7 @@ func (x *exchange) call() {
 		if !x.started && !x.s.observes() && x.lostSession(e) {
 			if e = x.regain(e, generation, renewed); e == nil {
 				renewed = true
+				x.attempts-- // the server has done nothing with it
 				continue
 			}
 		}

@@ -123,9 +123,6 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		if a.Took > within+most() {
 			t.Errorf("%s: answered after %v", call.tool, a.Took)
 		}
-		if want.always && c.share == "client" && c.era == testkit.OldEra {
-			call.calls = min(call.calls, 2) // an attempt finds out that the session has gone with its child
-		}
 		expected := want.outcome
 		if call.writes && want.calls(false) > want.calls(true) { // a crash
 			expected.kind, expected.origin = recourse.KindUnreachable, byGateway
