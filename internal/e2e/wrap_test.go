@@ -11,7 +11,7 @@ import (
 // A misstep is a fault that befalls a step's call, whose server is a program behind the wrapper.
 type misstep struct {
 	fault string // empty: none
-	step
+	call  step
 }
 
 func missteps() []misstep {
@@ -69,9 +69,9 @@ func TestWrap(t *testing.T) {
 			}
 			for _, m := range missteps() {
 				if m.fault != "" {
-					server.Next(m.tool, m.fault)
+					server.Next(m.call.tool, m.fault)
 				}
-				take(ctx, t, p, m.step)
+				take(ctx, t, p, m.call)
 			}
 			if n := server.Orders("A-17"); n != 2 {
 				t.Errorf("the order was created %d times, want once for each call", n)
