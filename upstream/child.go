@@ -30,9 +30,9 @@ var defaultPatience = patience{
 }
 
 // A listener hears what a child says of its own accord. It does not wait for
-// anything, and does not keep text.
+// anything, and does not keep what it is given.
 type listener interface {
-	hear(c *child, kind wire.Kind, id wire.ID, text []byte)
+	hear(c *child, signs *wire.Signs, text []byte)
 }
 
 // A child is a process that speaks MCP over its stdin and stdout, and those that it

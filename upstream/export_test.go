@@ -84,7 +84,7 @@ func Receive(stdout io.Reader, n int) (bodies []io.ReadCloser) {
 
 type deaf struct{}
 
-func (deaf) hear(*child, wire.Kind, wire.ID, []byte) {}
+func (deaf) hear(*child, *wire.Signs, []byte) {}
 
 // Window is the longest message that is held as a whole.
 const Window = messageWindow

@@ -7,9 +7,9 @@ import "slices"
 type logLevel uint8
 
 // levels are the names of the levels from 1 on.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 // levelOf returns the level of that name, or none.
 func levelOf(name string) logLevel {
-	return logLevel(slices.Index(levels, name) + 1) //nolint:gosec // there are eight
+	return logLevel(slices.Index(levels[:], name) + 1) //nolint:gosec // there are eight
 }

@@ -39,6 +39,8 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 		return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil)), nil
 	case refusal != nil:
 		return refusal, nil
+	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
+		return s.changeInterest(ctx, m, x)
 	case m.Kind == wire.Request:
 		return s.request(ctx, m, recipient{session: x})
 	default:

@@ -87,7 +87,7 @@ func (r *receiver) line(text []byte) {
 	case kind == wire.Request && string(signs.Method) == "ping": // it asks the other end of its pipe
 		r.child.reply(wire.AppendResult(nil, signs.ID, []byte("{}")))
 	default:
-		r.child.home.hear(r.child, kind, signs.ID, text)
+		r.child.home.hear(r.child, signs, text)
 	}
 }
 

@@ -34,6 +34,8 @@ type session struct {
 	stream  *mailbox // on which its client listens; nil: it does not
 	backlog [][]byte // what its child has said meanwhile
 	bytes   int
+	uris    map[string]bool // of the resources that it is subscribed to, where all share a child
+	level   logLevel        // of what is logged that it wants to be told; none: it wants what comes
 }
 
 // add makes the session known. s.mu is held.
@@ -55,6 +57,7 @@ func (s *Stdio) remove(x *session) {
 		x.stream.end(io.EOF)
 	}
 	x.unheard()
+	s.dropInterests(x)
 }
 
 const lostSession = "session not found"
@@ -270,8 +273,11 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 			b.put(text)
 		}
 	}
-	if x == nil || x.child == nil {
-		s.streams[b] = struct{}{}
+	switch {
+	case x == nil:
+		s.streams[b] = &s.nobody
+	case x.child == nil:
+		s.streams[b] = x
 	}
 	if s.closed {
 		b.end(io.EOF)
@@ -306,27 +312,11 @@ func (s *Stdio) endStreams() {
 	}
 }
 
-// broadcast gives everybody who listens what the shared child has said. A stream
-// whose reader does not keep up is ended, so that it knows.
-func (s *Stdio) broadcast(text []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.streams) == 0 {
-		return
-	}
-	text = bytes.Clone(text)
-	for b := range s.streams {
-		if !b.put(text) {
-			b.end(io.EOF)
-			delete(s.streams, b)
-		}
-	}
-}
-
 // hear implements [listener] for a child that is the session's own. A question goes
 // to the answer that its client waits for, where it keeps the call alive; anything
 // else to the stream; each to the other where there is none; and else it waits.
-func (x *session) hear(c *child, kind wire.Kind, id wire.ID, text []byte) {
+func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
+	kind := signs.Message()
 	text = bytes.Clone(text)
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -346,7 +336,7 @@ func (x *session) hear(c *child, kind wire.Kind, id wire.ID, text []byte) {
 		}
 	}
 	if !x.keep(text) && kind == wire.Request {
-		c.reply(wire.AppendError(nil, id, wire.CodeInternalError, "the client does not listen", nil))
+		c.reply(wire.AppendError(nil, signs.ID, wire.CodeInternalError, "the client does not listen", nil))
 	}
 }
 

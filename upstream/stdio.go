@@ -34,6 +34,8 @@ import (
 // Stdio is safe for concurrent use. Make one with [NewStdio] and end it with
 // [Stdio.Close].
 type Stdio struct {
+	interests // in a child that all share
+
 	name     string
 	command  Command
 	log      *slog.Logger
@@ -54,7 +56,7 @@ type Stdio struct {
 	children map[*child]struct{}
 	sessions map[string]*list.Element
 	byUse    *list.List            // of *session, the one used last in front
-	streams  map[*mailbox]struct{} // on which a shared child is heard
+	streams  map[*mailbox]*session // on which a shared child is heard
 }
 
 // An attempt is one to start a child that is not that of a session.
@@ -86,8 +88,9 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	}
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(redact.Environ(command.Env)),
-		patience: defaultPatience, most: maxChildren, ready: map[string]*child{}, attempts: map[string]*attempt{},
-		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]struct{}{},
+		interests: newInterests(), patience: defaultPatience, most: maxChildren,
+		ready: map[string]*child{}, attempts: map[string]*attempt{},
+		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]*session{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
@@ -305,6 +308,9 @@ func (s *Stdio) try(key string, a *attempt) {
 	}
 	if _, alive := s.children[c]; alive && !s.closed {
 		c.ready, c.hello, c.key, s.ready[key] = true, hello, key, c
+		if s.era == wire.Old {
+			s.resumeInterests(c)
+		}
 		s.watchIdle(c)
 	}
 	if key != "" {
@@ -396,13 +402,4 @@ func (s *Stdio) watchIdle(c *child) {
 			c.stop(errStopped)
 		}
 	})
-}
-
-// hear implements [listener] for the child that all clients share.
-func (s *Stdio) hear(c *child, kind wire.Kind, id wire.ID, text []byte) {
-	if kind == wire.Request {
-		c.reply(wire.AppendError(nil, id, wire.CodeMethodNotFound, "no client capabilities were declared", nil))
-		return
-	}
-	s.broadcast(text)
 }

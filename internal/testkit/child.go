@@ -92,6 +92,7 @@ type child struct {
 	waiting   map[string]chan json.RawMessage // for what was asked, by id
 	asked     int
 	listening []json.RawMessage // ids of the open subscriptions of the new era
+	told      []string          // what its clients are interested in
 }
 
 func (c *child) is(arg string) bool { return slices.Contains(c.args, arg) }
@@ -150,6 +151,8 @@ func (c *child) handle(m message) bool {
 		return c.call(m)
 	case methodPing:
 		c.result(m.ID, "{}")
+	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
+		c.hearInterest(m)
 	case "roots/changed":
 		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`)
 	default:
@@ -178,6 +181,24 @@ func (c *child) initialize(m message) {
 		"serverInfo", json.RawMessage(serverInfo),
 		"instructions", string(member(m.Params, "capabilities")), // so that a test sees what it was told
 	))
+}
+
+// hearInterest notes what a client of the old era wants to be told of. There is no resource "no:such".
+func (c *child) hearInterest(m message) {
+	var params struct {
+		URI   string `json:"uri"`
+		Level string `json:"level"`
+	}
+	_ = json.Unmarshal(m.Params, &params) // what is not there stays empty
+	if params.URI == "no:such" {
+		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "there is no such resource", "")))
+		return
+	}
+	_, what, _ := strings.Cut(m.Method, "/")
+	c.mu.Lock()
+	c.told = append(c.told, what+" "+params.URI+params.Level)
+	c.mu.Unlock()
+	c.result(m.ID, "{}")
 }
 
 // ask asks the client, and returns where its answer will come.

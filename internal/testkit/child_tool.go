@@ -55,9 +55,23 @@ var childTool = map[string]func(c *childCall){
 		c.say("ended")
 	},
 	"id": func(c *childCall) { c.say(string(c.id) + " " + string(c.params.Meta.ProgressToken)) },
-	"log": func(c *childCall) {
-		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}`)
+	"log": func(c *childCall) { // text is the level; info without one
+		level := c.args.Text
+		if level == "" {
+			level = "info"
+		}
+		c.write(`{"jsonrpc":"2.0","method":"notifications/message","params":` + object("level", level, "data", "hello") + `}`)
 		c.say("logged")
+	},
+	"told": func(c *childCall) { // what its clients are interested in, in the order in which it was told
+		c.mu.Lock()
+		text := strings.Join(c.told, "\n")
+		c.mu.Unlock()
+		c.say(text)
+	},
+	"update": func(c *childCall) { // text is the URI of a resource that has changed
+		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + object("uri", c.args.Text) + `}`)
+		c.say("updated")
 	},
 	"pid": func(c *childCall) { c.say(strconv.Itoa(os.Getpid())) },
 	"question": func(c *childCall) { // text is its method

@@ -1,0 +1,204 @@
+package upstream_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// request sends a request of one string parameter and returns the answer.
+func (s *server) request(method, name, value string) string {
+	s.tb.Helper()
+	resp, err := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%q:%q}}`, method, name, value))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return content(s.tb, resp)
+}
+
+// mustTake sends a request of one string parameter that is taken.
+func (s *server) mustTake(method, name, value string) {
+	s.tb.Helper()
+	if got, want := s.request(method, name, value), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
+		s.tb.Errorf("%s %s: got %s", method, value, got)
+	}
+}
+
+func (s *server) subscribe(uri string) {
+	s.tb.Helper()
+	s.mustTake("resources/subscribe", "uri", uri)
+}
+
+func (s *server) unsubscribe(uri string) {
+	s.tb.Helper()
+	s.mustTake("resources/unsubscribe", "uri", uri)
+}
+func (s *server) setLevel(level string) {
+	s.tb.Helper()
+	s.mustTake("logging/setLevel", "level", level)
+}
+
+// do calls a tool with a text.
+func (s *server) do(tool, text string) {
+	s.tb.Helper()
+	resp, err := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}}}`, tool, text))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	content(s.tb, resp)
+}
+
+// checkTold checks what the child has been told in all.
+func (s *server) checkTold(want ...string) {
+	s.tb.Helper()
+	if diff := cmp.Diff(strings.Join(want, "\n"), s.mustCall("told", 0)); diff != "" {
+		s.tb.Errorf("the child was told (-want +got):\n%s", diff)
+	}
+}
+
+func (s *server) end() {
+	s.tb.Helper()
+	if resp, err := s.Send(s.tb.Context(), http.MethodDelete, s.header(), nil); err != nil || resp.StatusCode != http.StatusNoContent {
+		s.tb.Errorf("DELETE: %v, %v", resp, err)
+	}
+}
+
+// expect checks what is said next on a stream: notifications, by their methods and the
+// end of their params.
+func expect(t *testing.T, next func() string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if got := next(); !strings.Contains(got, w) {
+			t.Errorf("the stream says %s, want %s", got, w)
+		}
+	}
+}
+
+// Two sessions that share a child do not notice each other's subscriptions.
+func TestSubscriptionsAreCounted(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, _ := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	_, nextX := x.listen()
+	_, nextY := y.listen()
+
+	x.subscribe("a:1")
+	y.subscribe("a:1")
+	y.subscribe("b:dir")
+	y.subscribe("b:dir")
+	s.checkTold("subscribe a:1", "subscribe b:dir")
+	for _, uri := range []string{"a:1", "b:dir/file", "b:directory", "c:1"} {
+		s.do("update", uri)
+	}
+	s.do("announce", "")
+	expect(t, nextX, `"a:1"`, "list_changed")
+	expect(t, nextY, `"a:1"`, `"b:dir/file"`, "list_changed")
+
+	x.unsubscribe("a:1")
+	x.unsubscribe("b:dir") // which is not its own
+	s.checkTold("subscribe a:1", "subscribe b:dir")
+	s.do("update", "a:1")
+	s.do("announce", "")
+	expect(t, nextX, "list_changed")
+	expect(t, nextY, `"a:1"`, "list_changed")
+
+	y.unsubscribe("a:1")
+	y.end()
+	s.checkTold("subscribe a:1", "subscribe b:dir", "unsubscribe a:1", "unsubscribe b:dir")
+
+	if got := x.request("resources/subscribe", "uri", "no:such"); !strings.Contains(got, "no such resource") {
+		t.Errorf("got %s", got)
+	}
+	s.do("update", "no:such")
+	s.do("announce", "")
+	expect(t, nextX, "list_changed")
+}
+
+func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, _ := s.open(wire.Version20251125)
+	for i := range 1000 {
+		x.subscribe(fmt.Sprintf("a:%d", i))
+	}
+	for _, uri := range []string{"a:1000", "a:" + strings.Repeat("a", 5000)} {
+		if got := x.request("resources/subscribe", "uri", uri); !strings.Contains(got, "at most 1000 subscriptions") {
+			t.Errorf("got %.300s", got)
+		}
+	}
+	y, _ := s.open(wire.Version20251125)
+	y.subscribe("a:1000")
+}
+
+// The child logs as much as the session that wants most, and each hears its part.
+func TestLogLevelsOfSessions(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, _ := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	z, _ := s.open(wire.Version20251125)
+	_, nextX := x.listen()
+	_, nextY := y.listen()
+	_, nextZ := z.listen()
+	log := func() {
+		for _, level := range []string{"debug", "warning", "emergency"} {
+			s.do("log", level)
+		}
+		s.do("announce", "")
+	}
+
+	x.setLevel("error")
+	y.setLevel("debug")
+	x.setLevel("warning")
+	s.checkTold("setLevel error", "setLevel debug")
+	log()
+	expect(t, nextX, `"warning"`, `"emergency"`, "list_changed")
+	expect(t, nextY, `"debug"`, `"warning"`, `"emergency"`, "list_changed")
+	expect(t, nextZ, `"debug"`, `"warning"`, `"emergency"`, "list_changed") // it has asked for nothing else
+
+	y.setLevel("critical") // so that the other decides
+	s.checkTold("setLevel error", "setLevel debug", "setLevel warning")
+	log()
+	expect(t, nextX, `"warning"`, `"emergency"`, "list_changed")
+	expect(t, nextY, `"emergency"`, "list_changed")
+
+	x.end()
+	s.checkTold("setLevel error", "setLevel debug", "setLevel warning", "setLevel critical")
+}
+
+// A child that takes the place of another is told what the sessions want to hear.
+func TestInterestsOutliveAChild(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, _ := s.open(wire.Version20251125)
+	_, next := x.listen()
+	x.subscribe("a:1")
+	x.setLevel("error")
+	if _, err := s.call("exit", 0); err == nil {
+		t.Fatal("it lives")
+	}
+	s.checkTold("subscribe a:1", "setLevel error")
+	s.do("update", "a:1")
+	expect(t, next, `"a:1"`)
+}
+
+// Messages that belong to no session are those of one more.
+func TestInterestsWithoutASession(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, _ := s.open(wire.Version20251125)
+	_, next := s.listen()
+	x.subscribe("a:1")
+	s.unsubscribe("a:1")
+	s.subscribe("b:1")
+	s.checkTold("subscribe a:1", "subscribe b:1")
+	s.do("update", "a:1")
+	s.do("update", "b:1")
+	expect(t, next, `"b:1"`)
+}
