@@ -3,26 +3,25 @@ package redact
 import (
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 var (
-	ipv4 = regexp.MustCompile(`(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}\b|:\d{1,5}\b)?`)
-	ipv6 = regexp.MustCompile(`\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15})?\](?::\d{1,5}\b)?|` +
+	ipv4 = lazily(`(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}\b|:\d{1,5}\b)?`)
+	ipv6 = lazily(`\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15})?\](?::\d{1,5}\b)?|` +
 		`[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15}\b)?(?:/\d{1,3}\b)?`)
 
 	// inner are names that resolve inside a network only.
-	inner = regexp.MustCompile(`(?i)\b(?:[a-z0-9_](?:[a-z0-9_\-]{0,62})\.){1,10}` +
+	inner = lazily(`(?i)\b(?:[a-z0-9_](?:[a-z0-9_\-]{0,62})\.){1,10}` +
 		`(?:internal|local|localdomain|lan|corp|intranet|consul|svc|cluster)\b(?::\d{1,5}\b)?`)
 
 	// withPort are names with a port.
-	withPort = regexp.MustCompile(`\b([A-Za-z0-9](?:[A-Za-z0-9_.\-]{0,252}[A-Za-z0-9])?):(\d{2,5})\b`)
+	withPort = lazily(`\b([A-Za-z0-9](?:[A-Za-z0-9_.\-]{0,252}[A-Za-z0-9])?):(\d{2,5})\b`)
 
 	// resolved are names without a dot that a resolver was asked for.
-	resolved = regexp.MustCompile(`\b(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
+	resolved = lazily(`\b(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
 		`([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
 )
 
@@ -39,14 +38,14 @@ func numeric(s string) []span {
 	var found []span
 	add := func(start, end int) { found = append(found, span{start, end}) }
 	if hasAfter(s, '.', isDigit) {
-		for _, at := range ipv4.FindAllStringIndex(s, -1) {
+		for _, at := range ipv4().FindAllStringIndex(s, -1) {
 			if standsAlone(s, at[0], at[1]) && private(s[at[0]:at[1]]) && !isVersion(s[:at[0]]) {
 				add(at[0], at[1])
 			}
 		}
 	}
 	if strings.Count(s, ":") > 1 {
-		for _, at := range ipv6.FindAllStringIndex(s, -1) {
+		for _, at := range ipv6().FindAllStringIndex(s, -1) {
 			text := strings.TrimRight(s[at[0]:at[1]], ".:")
 			if strings.HasPrefix(text, ":") && !strings.HasPrefix(text, "::") {
 				text = ""
@@ -64,21 +63,21 @@ func names(s string) []span {
 	var found []span
 	add := func(start, end int) { found = append(found, span{start, end}) }
 	if hasAfter(s, ':', isDigit) {
-		for _, at := range withPort.FindAllStringSubmatchIndex(s, -1) {
+		for _, at := range withPort().FindAllStringSubmatchIndex(s, -1) {
 			if isHost(s, at[2], at[3], s[at[4]:at[5]]) {
 				add(at[0], at[1])
 			}
 		}
 	}
 	if hasAfter(s, '.', func(c byte) bool { return strings.IndexByte("ilcsILCS", c) >= 0 }) {
-		for _, at := range inner.FindAllStringIndex(s, -1) {
+		for _, at := range inner().FindAllStringIndex(s, -1) {
 			if !isFile(s, at[0], at[1]) {
 				add(at[0], at[1])
 			}
 		}
 	}
 	if containsAny(s, "lookup ", "ENOTFOUND ", "EAI_AGAIN ", " host") {
-		for _, at := range resolved.FindAllStringSubmatchIndex(s, -1) {
+		for _, at := range resolved().FindAllStringSubmatchIndex(s, -1) {
 			if at[3] == len(s) || s[at[3]] != '.' && s[at[3]] != '[' {
 				add(at[2], at[3])
 			}
@@ -162,7 +161,7 @@ var ports = map[string]bool{
 }
 
 // networkWord ends in what comes before an address.
-var networkWord = regexp.MustCompile(`(?i)(?://|@|\b(?:tcp[46]?|udp[46]?|dial|host|upstream|proxy|broker|server|` +
+var networkWord = lazily(`(?i)(?://|@|\b(?:tcp[46]?|udp[46]?|dial|host|upstream|proxy|broker|server|` +
 	`connect(?:ing|ed|ion)? to|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNABORTED|EPIPE)[ :=]{1,2}["'(]?)$`)
 
 // isHost tells a host with a port from a file with a line and from all else that
@@ -178,7 +177,7 @@ func isHost(s string, start, end int, port string) bool {
 	if start > 0 && strings.IndexByte("./\\-_", s[start-1]) >= 0 && !strings.HasSuffix(s[:start], "//") { // part of a path
 		return false
 	}
-	if networkWord.MatchString(s[max(0, start-32):start]) {
+	if networkWord().MatchString(s[max(0, start-32):start]) {
 		return true
 	}
 	if strings.EqualFold(name, "localhost") {

@@ -1,27 +1,26 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
 	// urls are URLs with a user and a password, or with a credential for a user.
-	urls = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.\-]{1,30}://[^\s"'<>` + "`" + `@]{1,512}@[^\s"'<>` + "`" + `]+`)
+	urls = lazily(`\b[A-Za-z][A-Za-z0-9+.\-]{1,30}://[^\s"'<>` + "`" + `@]{1,512}@[^\s"'<>` + "`" + `]+`)
 
 	// stores are URLs of what stores data, with or without credentials.
-	stores = regexp.MustCompile(`(?i)\b(?:jdbc:[a-z0-9]+:|(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|rediss?|valkey|` +
+	stores = lazily(`(?i)\b(?:jdbc:[a-z0-9]+:|(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|rediss?|valkey|` +
 		`amqps?|kafka|nats|sqlserver|mssql|oracle|clickhouse|cassandra|ldaps?|memcached|neo4j|bolt|cockroachdb|couchbases?|sqlite3?)://)` +
 		`[^\s"'<>` + "`" + `]+`)
 
 	// pairs are the form of ADO.NET and ODBC: Server=...;Password=... of any length.
-	pairs = regexp.MustCompile(`(?i)\b(?:server|data source|host|address|addr|endpoint|defaultendpointsprotocol|driver|provider|` +
+	pairs = lazily(`(?i)\b(?:server|data source|host|address|addr|endpoint|defaultendpointsprotocol|driver|provider|` +
 		`initial catalog|database|user id|uid|username|accountname|sharedaccesskeyname)\s?=\s?[^;\n"'=]{1,256};` +
 		`(?:\s?[a-z][a-z0-9 _.\-]{0,40}=[^;\n"']{0,512};)*(?:\s?[a-z][a-z0-9 _.\-]{0,40}=[^;\s"')]{1,512})?`)
 
 	// words are the form of libpq: host=... user=... password=...
-	words = regexp.MustCompile(`\b(?:host|hostaddr|port|user|dbname|database|password|sslmode)=(?:'[^'\n]*'|[^\s"',` + "`" + `)]+)` +
+	words = lazily(`\b(?:host|hostaddr|port|user|dbname|database|password|sslmode)=(?:'[^'\n]*'|[^\s"',` + "`" + `)]+)` +
 		`(?:\s(?:host|hostaddr|port|user|dbname|database|password|passfile|sslmode|sslrootcert|connect_timeout|application_name|options|` +
 		`target_session_attrs)=(?:'[^'\n]*'|[^\s"',` + "`" + `)]*))+`)
 )
@@ -30,22 +29,22 @@ var (
 func connections(s string) []span {
 	var found []span
 	if strings.Contains(s, "://") || strings.Contains(s, "jdbc:") {
-		for _, at := range stores.FindAllStringIndex(s, -1) {
+		for _, at := range stores().FindAllStringIndex(s, -1) {
 			found = append(found, trimmed(s, at))
 		}
-		for _, at := range urls.FindAllStringIndex(s, -1) {
+		for _, at := range urls().FindAllStringIndex(s, -1) {
 			if hasUserInfo(s[at[0]:at[1]]) {
 				found = append(found, trimmed(s, at))
 			}
 		}
 	}
 	if strings.Contains(s, "=") {
-		for _, at := range pairs.FindAllStringIndex(s, -1) {
+		for _, at := range pairs().FindAllStringIndex(s, -1) {
 			if strings.Count(s[at[0]:at[1]], "=") > 1 {
 				found = append(found, trimmed(s, at))
 			}
 		}
-		for _, at := range words.FindAllStringIndex(s, -1) {
+		for _, at := range words().FindAllStringIndex(s, -1) {
 			found = append(found, trimmed(s, at))
 		}
 	}

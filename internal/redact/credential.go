@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func privateKeys(s string) []span {
 }
 
 // forms are credentials that are known by how they look.
-var forms = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+var forms = lazily(`\b(?:` + strings.Join([]string{
 	`(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}`,                                 // AWS
 	`gh[pousr]_[A-Za-z0-9]{16,}`,                                          // GitHub
 	`github_pat_[A-Za-z0-9_]{16,}`,                                        // GitHub, fine-grained
@@ -58,23 +57,23 @@ var forms = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 
 // spoken are credentials after a word that announces one. What follows has to
 // look random, since the words occur in sentences too.
-var spoken = regexp.MustCompile(`(?i)\b(?:bearer|basic|digest|token|secret|password|passphrase|cookie|session(?:[ _-]?id)?|` +
+var spoken = lazily(`(?i)\b(?:bearer|basic|digest|token|secret|password|passphrase|cookie|session(?:[ _-]?id)?|` +
 	`api[ _-]?key|access[ _-]?key|private[ _-]?key|credentials?|signature)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
 	`([A-Za-z0-9+/_=.~\-]{8,})`)
 
 // quoted are secrets in quotes after a word for them. "Unexpected token '<'" is
 // none.
-var quoted = regexp.MustCompile(`(?i)\b(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?` +
+var quoted = lazily(`(?i)\b(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?` +
 	`(?:"([^"\n]{1,256})"|'([^'\n]{1,256})'|` + "`([^`\n]{1,256})`)")
 
 // tokens finds credentials that have no name beside them.
 func tokens(s string) []span {
 	var found []span
 	if hasRandomWord(s) {
-		for _, at := range forms.FindAllStringIndex(s, -1) {
+		for _, at := range forms().FindAllStringIndex(s, -1) {
 			found = append(found, span{at[0], at[1]})
 		}
-		for _, at := range spoken.FindAllStringSubmatchIndex(s, -1) {
+		for _, at := range spoken().FindAllStringSubmatchIndex(s, -1) {
 			value := strings.TrimRight(s[at[2]:at[3]], ".")
 			if random(value) {
 				found = append(found, span{at[2], at[2] + len(value)})
@@ -82,7 +81,7 @@ func tokens(s string) []span {
 		}
 	}
 	if containsAny(s, "ass", "ASS", "ecret", "ECRET", "ey ", "EY ") {
-		for _, at := range quoted.FindAllStringSubmatchIndex(s, -1) {
+		for _, at := range quoted().FindAllStringSubmatchIndex(s, -1) {
 			for group := 2; group < len(at); group += 2 {
 				if at[group] >= 0 && !isMark(s[at[group]:]) {
 					found = append(found, span{at[group], at[group+1]})
@@ -135,7 +134,7 @@ func random(s string) bool {
 }
 
 // flag is a command's option and its value.
-var flag = regexp.MustCompile(`--([a-z][a-z0-9\-]{1,40})[ \t]{1,3}([^\s\-"'][^\s"']*)`)
+var flag = lazily(`--([a-z][a-z0-9\-]{1,40})[ \t]{1,3}([^\s\-"'][^\s"']*)`)
 
 // named finds the values of what is named like a secret.
 func named(s string) []span {
@@ -159,7 +158,7 @@ func named(s string) []span {
 		}
 	}
 	if strings.Contains(s, "--") {
-		for _, at := range flag.FindAllStringSubmatchIndex(s, -1) {
+		for _, at := range flag().FindAllStringSubmatchIndex(s, -1) {
 			value := s[at[4]:at[5]]
 			if secret.Name(s[at[2]:at[3]]) && !isMark(value) && !isPlaceholder(value) {
 				found = append(found, span{at[4], at[5]})
@@ -272,9 +271,9 @@ func inQuotes(s string, at int) (inside span, ok bool) {
 }
 
 // placeholder is what stands in instructions in place of a value.
-var placeholder = regexp.MustCompile(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
+var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
 
-func isPlaceholder(value string) bool { return len(value) < 80 && placeholder.MatchString(value) }
+func isPlaceholder(value string) bool { return len(value) < 80 && placeholder().MatchString(value) }
 
 // literal reports whether a value says that there is none, or what is wrong
 // with it.

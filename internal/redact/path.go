@@ -2,17 +2,16 @@ package redact
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
 	// unix are words that begin with a slash and have another.
-	unix = regexp.MustCompile(`(?:file://)?` + strings.Repeat(`/[^\s"'<>|,;:()\[\]{}\\?*#&=`+"`]+", 2) + `(?::\d{1,6}){0,2}`)
+	unix = lazily(`(?:file://)?` + strings.Repeat(`/[^\s"'<>|,;:()\[\]{}\\?*#&=`+"`]+", 2) + `(?::\d{1,6}){0,2}`)
 
 	// windows are paths with a drive, and shares. Backslashes may be escaped.
-	windows = regexp.MustCompile(`(?:\b[A-Za-z]:(?:\\{1,4}|/)|\\{2,4}[A-Za-z0-9][A-Za-z0-9._$\-]{0,62}\\{1,2})` +
+	windows = lazily(`(?:\b[A-Za-z]:(?:\\{1,4}|/)|\\{2,4}[A-Za-z0-9][A-Za-z0-9._$\-]{0,62}\\{1,2})` +
 		`(?:` + name + `(?: ` + name + `){0,4}[\\/]{1,2})*[^\s\\/:*?"'<>|,;)\]}` + "`" + `]*(?::\d{1,6}){0,2}`)
 )
 
@@ -56,7 +55,7 @@ var data = map[string]bool{
 func paths(s string) []span {
 	var found []span
 	if strings.Contains(s, "/") {
-		for _, at := range unix.FindAllStringIndex(s, -1) {
+		for _, at := range unix().FindAllStringIndex(s, -1) {
 			text := strings.TrimRight(s[at[0]:at[1]], ".!")
 			if begins(s, at[0]) && isPath(text) {
 				found = append(found, quotedPath(s, at[0], at[0]+len(text)))
@@ -64,7 +63,7 @@ func paths(s string) []span {
 		}
 	}
 	if strings.Contains(s, `\`) || strings.Contains(s, ":/") {
-		for _, at := range windows.FindAllStringIndex(s, -1) {
+		for _, at := range windows().FindAllStringIndex(s, -1) {
 			text := strings.TrimRight(s[at[0]:at[1]], ".!")
 			if isWindows(s, at[0], text) {
 				found = append(found, quotedPath(s, at[0], at[0]+len(text)))

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -20,22 +19,22 @@ const (
 const maxGap = 8
 
 var (
-	atFrame = regexp.MustCompile(`^at \S.*(?::\d+(?::\d+)?\)?|:line \d+|` +
+	atFrame = lazily(`^at \S.*(?::\d+(?::\d+)?\)?|:line \d+|` +
 		`\((?:Native Method|Unknown Source|native|<anonymous>|index \d+)\))$`)
 	// atCall is a frame without a place, as .NET writes it.
-	atCall     = regexp.MustCompile(`^at (?:async |new )?[\w.$<>\[\]` + "`" + `+/]+(?:\(.*\)| \[as .*\].*| \(.*\))$`)
-	pythonFile = regexp.MustCompile(`^File \\*".*", line \d+`)
-	goFile     = regexp.MustCompile(`^\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
-	goHead     = regexp.MustCompile(`^goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[`)
-	rubyFrame  = regexp.MustCompile(`^(?:from |\d+: from )?\S+:\d+:in [` + "`'" + `]`)
-	phpFrame   = regexp.MustCompile(`^#\d+ (?:\S.*\(\d+\): \S|\{main\}|\[internal function\]|\S+\(.*\) called at)`)
-	rustPlace  = regexp.MustCompile(`^at \S+\.rs:\d+`)
-	rustFrame  = regexp.MustCompile(`^\d+: +(?:0x[0-9a-f]+ - )?[\w<&]\S*::\S`)
-	numbered   = regexp.MustCompile(`^\d+: `)
-	more       = regexp.MustCompile(`^\.{3} \d+ (?:more|common frames omitted)`)
+	atCall     = lazily(`^at (?:async |new )?[\w.$<>\[\]` + "`" + `+/]+(?:\(.*\)| \[as .*\].*| \(.*\))$`)
+	pythonFile = lazily(`^File \\*".*", line \d+`)
+	goFile     = lazily(`^\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
+	goHead     = lazily(`^goroutine \d+ (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[`)
+	rubyFrame  = lazily(`^(?:from |\d+: from )?\S+:\d+:in [` + "`'" + `]`)
+	phpFrame   = lazily(`^#\d+ (?:\S.*\(\d+\): \S|\{main\}|\[internal function\]|\S+\(.*\) called at)`)
+	rustPlace  = lazily(`^at \S+\.rs:\d+`)
+	rustFrame  = lazily(`^\d+: +(?:0x[0-9a-f]+ - )?[\w<&]\S*::\S`)
+	numbered   = lazily(`^\d+: `)
+	more       = lazily(`^\.{3} \d+ (?:more|common frames omitted)`)
 
 	// inline are frames that stand in one line.
-	inline = regexp.MustCompile(`(?:\s+at\s+[^\n()]{1,160}\([^()\n]{1,256}:\d+(?::\d+)?\)){2,}`)
+	inline = lazily(`(?:\s+at\s+[^\n()]{1,160}\([^()\n]{1,256}:\d+(?::\d+)?\)){2,}`)
 )
 
 // line is a line of a text, without what ends it.
@@ -81,7 +80,7 @@ func traces(s string) []span {
 	if len(found) > 0 {
 		return found
 	}
-	for _, at := range inline.FindAllStringIndex(s, -1) {
+	for _, at := range inline().FindAllStringIndex(s, -1) {
 		found = append(found, span{at[0] + 1, at[1]})
 	}
 	return found
@@ -130,17 +129,17 @@ func classify(lines []line) []role {
 	for i, l := range lines {
 		roles[i] = roleOf(l)
 		switch {
-		case strings.HasPrefix(l.text, "File ") && pythonFile.MatchString(l.text):
+		case strings.HasPrefix(l.text, "File ") && pythonFile().MatchString(l.text):
 			roles[i], source = proof, true
 		case source && l.deep:
 			roles[i] = max(roles[i], glue)
 		default:
 			source = false
 		}
-		if i > 0 && l.deep && roles[i-1] < frame && containsAny(l.text, ".go:", ".s:") && goFile.MatchString(l.text) {
+		if i > 0 && l.deep && roles[i-1] < frame && containsAny(l.text, ".go:", ".s:") && goFile().MatchString(l.text) {
 			roles[i-1], roles[i] = proof, proof // a function, and its file in the next line
 		}
-		if i > 0 && strings.Contains(l.text, ".rs:") && rustPlace.MatchString(l.text) && numbered.MatchString(lines[i-1].text) {
+		if i > 0 && strings.Contains(l.text, ".rs:") && rustPlace().MatchString(l.text) && numbered().MatchString(lines[i-1].text) {
 			roles[i-1], roles[i] = proof, proof
 		}
 	}
@@ -150,21 +149,21 @@ func classify(lines []line) []role {
 func roleOf(l line) role {
 	switch text := l.text; {
 	case strings.HasPrefix(text, "at "):
-		if atFrame.MatchString(text) {
+		if atFrame().MatchString(text) {
 			return proof
 		}
-		if atCall.MatchString(text) {
+		if atCall().MatchString(text) {
 			return frame
 		}
 		return other
-	case strings.HasPrefix(text, "goroutine ") && goHead.MatchString(text):
+	case strings.HasPrefix(text, "goroutine ") && goHead().MatchString(text):
 		return proof
-	case strings.Contains(text, ":in ") && (l.deep || strings.HasPrefix(text, "from ")) && rubyFrame.MatchString(text):
+	case strings.Contains(text, ":in ") && (l.deep || strings.HasPrefix(text, "from ")) && rubyFrame().MatchString(text):
 		return proof
-	case strings.HasPrefix(text, "#") && phpFrame.MatchString(text), l.deep && rustFrame.MatchString(text):
+	case strings.HasPrefix(text, "#") && phpFrame().MatchString(text), l.deep && rustFrame().MatchString(text):
 		return frame
 	case strings.HasPrefix(text, "Traceback (most recent call last)"), strings.HasPrefix(text, "stack backtrace:"),
-		strings.EqualFold(text, "Stack trace:"), strings.EqualFold(text, "Stack:"), more.MatchString(text),
+		strings.EqualFold(text, "Stack trace:"), strings.EqualFold(text, "Stack:"), more().MatchString(text),
 		strings.HasPrefix(text, "--- End of "), strings.HasPrefix(text, "[signal "), strings.HasPrefix(text, "created by "),
 		strings.HasPrefix(text, "note: run with `RUST_BACKTRACE"), strings.HasPrefix(text, "note: Some details are omitted"):
 		return glue
