@@ -124,6 +124,9 @@ func (a *stdioAnswer) Write(p []byte) (int, error) {
 // cannot go out before.
 func (a *stdioAnswer) Flush() {}
 
+// SetReadDeadline has nothing to do: the message has been read.
+func (a *stdioAnswer) SetReadDeadline(time.Time) error { return nil }
+
 // add takes a part of a message.
 func (a *stdioAnswer) add(p []byte) {
 	if _, err := a.scan.Write(p); err != nil {
