@@ -21,36 +21,46 @@ var builtinNames = []string{"recourse", "fieldmcp", "terra"}
 const Default = "recourse"
 
 // Set is a collection of contracts by name. The zero value is empty; get one with
-// the built-in contracts from [Builtin].
+// the built-in contracts from [Builtin]. It is safe for concurrent use as long as
+// nothing is loaded.
 type Set struct {
-	byName map[string]*Contract
+	byName map[string]func() *Contract
 	names  []string
 }
 
-var builtin = sync.OnceValue(func() *Set {
-	s := &Set{}
-	for _, name := range builtinNames {
-		src, err := files.ReadFile(name + ".yaml")
-		if err == nil {
-			_, err = s.Load(name+".yaml", src)
-		}
-		if err != nil {
-			panic("contract: built-in " + name + ": " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
-		}
+// builtin are the built-in contracts, each of which is read when it is asked for
+// first: a program that starts needs one of them, and soon.
+var builtin = func() *Set {
+	s := &Set{byName: map[string]func() *Contract{}, names: builtinNames}
+	for i, name := range builtinNames {
+		before := &Set{byName: s.byName, names: builtinNames[:i]}
+		s.byName[name] = sync.OnceValue(func() *Contract {
+			src, err := files.ReadFile(name + ".yaml")
+			var c *Contract
+			if err == nil {
+				c, err = before.read(name+".yaml", src)
+			}
+			if err != nil {
+				panic("contract: built-in " + name + ": " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+			}
+			return c
+		})
 	}
 	return s
-})
+}()
 
 // Builtin returns a new set with the built-in contracts.
 func Builtin() *Set {
-	s := builtin()
-	return &Set{byName: maps.Clone(s.byName), names: slices.Clone(s.names)}
+	return &Set{byName: maps.Clone(builtin.byName), names: slices.Clone(builtin.names)}
 }
 
 // Get returns the contract of that name, and whether there is one.
 func (s *Set) Get(name string) (*Contract, bool) {
 	c, ok := s.byName[name]
-	return c, ok
+	if !ok {
+		return nil, false
+	}
+	return c(), true
 }
 
 // Names returns the names, the built-in ones first, then in the order of loading.
@@ -60,7 +70,7 @@ func (s *Set) Names() []string { return slices.Clone(s.names) }
 func (s *Set) All() []*Contract {
 	list := make([]*Contract, len(s.names))
 	for i, name := range s.names {
-		list[i] = s.byName[name]
+		list[i] = s.byName[name]()
 	}
 	return list
 }
@@ -68,6 +78,20 @@ func (s *Set) All() []*Contract {
 // Load reads a contract file and adds it. The error, if any, is a
 // strictyaml.Errors with every mistake in the file; name is how they name it.
 func (s *Set) Load(name string, src []byte) (*Contract, error) {
+	c, err := s.read(name, src)
+	if err != nil {
+		return nil, err
+	}
+	if s.byName == nil {
+		s.byName = map[string]func() *Contract{}
+	}
+	s.byName[c.Name] = func() *Contract { return c }
+	s.names = append(s.names, c.Name)
+	return c, nil
+}
+
+// read reads a contract file that is to be added to s.
+func (s *Set) read(name string, src []byte) (*Contract, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
 		return nil, err
@@ -75,12 +99,12 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	f := &file{}
 	doc.Decode(f)
 	k := &compiler{doc: doc, file: f, c: &Contract{UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}}}
-	if _, taken := s.byName[f.Name]; taken {
+	if slices.Contains(s.names, f.Name) {
 		k.mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
 			"there is already a contract named %s", f.Name)
 	}
 	if f.Extends != nil {
-		k.parent = s.byName[k.oneOf(f.Extends, s.names...)]
+		k.parent, _ = s.Get(k.oneOf(f.Extends, s.names...))
 	}
 	if k.parent != nil {
 		child := *k.parent
@@ -95,10 +119,5 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	if s.byName == nil {
-		s.byName = map[string]*Contract{}
-	}
-	s.byName[k.c.Name] = k.c
-	s.names = append(s.names, k.c.Name)
 	return k.c, nil
 }

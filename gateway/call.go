@@ -126,7 +126,7 @@ func (x *exchange) passesAuth(status int) bool {
 func (x *exchange) passAuth(resp *http.Response) {
 	x.reason = "the client's own credentials were refused: that is between it and the server"
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
-	e := x.s.reader.HTTP(resp.StatusCode, resp.Header, body).Error()
+	e := x.s.reader().HTTP(resp.StatusCode, resp.Header, body).Error()
 	if e == nil {
 		e = recourse.FromStatus(x.s.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
 	}
@@ -168,7 +168,7 @@ func (s *server) readHTTP(status int, header http.Header, body []byte) contract.
 			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", s.Title, status)
 		return contract.Reading{Failure: e, Sign: "HTTP status"}
 	}
-	reading := s.reader.HTTP(status, header, body)
+	reading := s.reader().HTTP(status, header, body)
 	e := reading.Error()
 	switch {
 	case e == nil:

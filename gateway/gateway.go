@@ -32,8 +32,8 @@ type Gateway struct {
 
 var _ http.Handler = (*Gateway)(nil)
 
-// New returns the gateway for a configuration, whose contracts are in set. Its
-// failures are logged to log.
+// New returns the gateway for a configuration, whose contracts are in set, to which
+// nothing is added any more. Its failures are logged to log.
 func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
 	g := &Gateway{log: log, backends: map[*backend]bool{}}
 	g.life, g.end = context.WithCancel(context.Background())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -26,7 +27,8 @@ type server struct {
 	*backend
 
 	contract *contract.Contract
-	reader   contract.Reader
+	weak     *contract.Contract // whose weak signs count; nil: none do
+	reader   func() *contract.Reader
 	redact   redact.Mode
 	secrets  []string // of the program's environment
 	forward  []string // canonical names of the client's headers that go on
@@ -76,19 +78,13 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server)
 	if s.contract, ok = set.Get(entry.Contract); !ok {
 		return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Contract)
 	}
-	s.reader = contract.Reader{Trusted: entry.Trusted, Provider: entry.Title}
 	if entry.Reads != "" {
-		if s.reader.Weak, ok = set.Get(entry.Reads); !ok {
+		if s.weak, ok = set.Get(entry.Reads); !ok {
 			return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Reads)
 		}
-		s.reader.Contracts = append(s.reader.Contracts, s.reader.Weak)
 	}
-	for _, c := range append([]*contract.Contract{s.contract}, set.All()...) {
-		if !slices.Contains(s.reader.Contracts, c) {
-			s.reader.Contracts = append(s.reader.Contracts, c)
-		}
-	}
-	if old != nil && old.Same(entry) && slices.EqualFunc(old.reader.Contracts, s.reader.Contracts, (*contract.Contract).Same) {
+	s.reader = sync.OnceValue(func() *contract.Reader { return s.newReader(set) })
+	if old != nil && old.Same(entry) && slices.EqualFunc(old.reader().Contracts, s.reader().Contracts, (*contract.Contract).Same) {
 		return old, nil
 	}
 	var err error
@@ -110,6 +106,21 @@ func (s *server) forwards(header string) bool { return slices.Contains(s.forward
 
 // observes reports whether failures are passed on as they came.
 func (s *server) observes() bool { return s.Mode == config.ModeObserve }
+
+// newReader returns the reader of the server's failures. It knows all contracts, and
+// is made for the first failure: reading them would make up most of a program's start.
+func (s *server) newReader(set *contract.Set) *contract.Reader {
+	r := &contract.Reader{Weak: s.weak, Trusted: s.Trusted, Provider: s.Title}
+	if s.weak != nil {
+		r.Contracts = append(r.Contracts, s.weak)
+	}
+	for _, c := range append([]*contract.Contract{s.contract}, set.All()...) {
+		if !slices.Contains(r.Contracts, c) {
+			r.Contracts = append(r.Contracts, c)
+		}
+	}
+	return r
+}
 
 // masker masks the failures of this call: what stands in its own arguments, or in
 // the server's entry, is no secret to the caller.

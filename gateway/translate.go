@@ -64,19 +64,19 @@ func (x *exchange) reading(text []byte) (reading contract.Reading, original json
 		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
 			return reading, nil, false
 		}
-		return x.s.reader.RPC(x.masker().JSON(raw)), nil, true
+		return x.s.reader().RPC(x.masker().JSON(raw)), nil, true
 	}
 	if !x.isCall() || !x.suspicious(text, signs) {
 		return reading, nil, false
 	}
 	original = x.masker().JSON(signs.Result.Of(text))
-	reading, ok = x.s.reader.Result(original)
+	reading, ok = x.s.reader().Result(original)
 	return reading, original, ok
 }
 
 // suspicious reports whether a result shows any sign of a failure.
 func (x *exchange) suspicious(text []byte, signs *wire.Signs) bool {
-	return signs.IsError || signs.Record || !signs.ResultError.IsZero() || x.s.reader.Weak != nil || bytes.Contains(text, kindSigns)
+	return signs.IsError || signs.Record || !signs.ResultError.IsZero() || x.s.weak != nil || bytes.Contains(text, kindSigns)
 }
 
 // late logs a failure that was found behind the window, when it could no longer be

@@ -63,6 +63,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	if _, chosen := env.LookupEnv("GOGC"); !chosen {
 		debug.SetGCPercent(garbagePercent)
 	}
+	r.set.All() // are read now, so that no failure of a call has to wait for it
 	g, err := gateway.New(cfg, r.set, log)
 	if err != nil {
 		return err
