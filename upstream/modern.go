@@ -84,7 +84,7 @@ func (s *Stdio) clientKey(header http.Header) string {
 func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key string) (*http.Response, error) {
 	isRequest := m.Kind == wire.Request
 	switch {
-	case isRequest && m.Method == wire.MethodInitialize:
+	case isRequest && m.Method == wire.MethodInitialize && m.ProtocolVersion == "":
 		return refuseInitialize(m), nil
 	case isRequest && m.ProtocolVersion == "" && session != "": // it is one that another child has opened
 		return refuse(http.StatusNotFound, lostSession), nil
@@ -92,6 +92,26 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key st
 		return s.request(ctx, m, recipient{key: key})
 	default:
 		return s.deliver(ctx, m, recipient{key: key})
+	}
+}
+
+// status returns the HTTP status of an answer. In the new era that of some errors is
+// given (MCP 2026-07-28, Streamable HTTP).
+func (c *child) status(answer []byte) int {
+	if !c.modern.Load() {
+		return http.StatusOK
+	}
+	var code int
+	if json.Unmarshal(json.Lookup(answer, "/error/code"), &code) != nil {
+		return http.StatusOK
+	}
+	switch code {
+	case wire.CodeMethodNotFound:
+		return http.StatusNotFound
+	case wire.CodeHeaderMismatch, wire.CodeMissingCapability, wire.CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	default:
+		return http.StatusOK
 	}
 }
 
