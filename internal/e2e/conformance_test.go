@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -31,13 +32,16 @@ func conformanceWays(era testkit.Era) []way {
 			return start(t, "", "command: "+flow(t, suite.Command()), "share: "+share)
 		}
 	}
+	plain := because("nothing comes before the answer, and so it is JSON", "server-sse-multiple-streams: server-sse-streams-functional")
 	if era == testkit.NewEra {
-		return []way{{name: "served", front: served}}
+		return []way{
+			{name: "served", front: served},
+			{name: "a program for all clients", front: newEraProgram("all"), differs: plain},
+			{name: "a program for each client", front: newEraProgram("client"), differs: plain},
+		}
 	}
-	streams := because("a program's answer is JSON where nothing comes before it, and its streams cannot be resumed",
-		"server-sse-multiple-streams: server-sse-streams-functional",
-		"server-sse-polling: server-sse-priming-event server-sse-retry-field",
-	)
+	streams := together(plain, because("what a program says has no id to resume from",
+		"server-sse-polling: server-sse-priming-event server-sse-retry-field"))
 	return []way{
 		{name: "served", front: served},
 		{name: "a program for each client", front: program("client"), differs: streams},
@@ -54,6 +58,19 @@ func conformanceWays(era testkit.Era) []way {
 				"tools-call-sampling: tools-call-sampling",
 			)),
 		},
+	}
+}
+
+// newEraProgram starts a gateway in front of the server as a program that speaks the new era alone.
+func newEraProgram(share string) func(*testing.T, *testkit.Conformance) *front {
+	return func(t *testing.T, suite *testkit.Conformance) *front {
+		t.Helper()
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return start(t, "", "command: "+flow(t, append([]string{exe}, suite.Command()...)), "share: "+share,
+			"env: "+flow(t, map[string]string{testkit.NewEraVariable: "1"}))
 	}
 }
 
