@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -398,12 +399,54 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
+func TestReset(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		unix := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
+		tests := map[string]struct {
+			status int
+			header map[string]string
+			kind   recourse.Kind
+			want   time.Duration
+		}{
+			"seconds from now":        {429, map[string]string{"RateLimit-Reset": "30"}, "rate_limited", 30 * time.Second},
+			"a point in time":         {429, map[string]string{"X-RateLimit-Reset": unix(time.Minute)}, "rate_limited", time.Minute},
+			"in milliseconds":         {429, map[string]string{"X-RateLimit-Reset": unix(time.Minute) + "000"}, "rate_limited", time.Minute},
+			"spelled otherwise":       {429, map[string]string{"x-rate-limit-reset": "5"}, "rate_limited", 5 * time.Second},
+			"in the past":             {429, map[string]string{"X-RateLimit-Reset": unix(-time.Hour)}, "rate_limited", 0},
+			"negative":                {429, map[string]string{"X-RateLimit-Reset": "-1"}, "rate_limited", 0},
+			"a year":                  {429, map[string]string{"X-RateLimit-Reset": "31536000"}, "rate_limited", recourse.MaxWait},
+			"the year 5000":           {429, map[string]string{"X-RateLimit-Reset": "95617584000"}, "rate_limited", recourse.MaxWait},
+			"no number":               {429, map[string]string{"X-RateLimit-Reset": "NaN", "RateLimit-Reset": "soon"}, "rate_limited", 0},
+			"Retry-After is believed": {429, map[string]string{"Retry-After": "7", "X-RateLimit-Reset": "30"}, "rate_limited", 7 * time.Second},
+			"another clock":           {429, map[string]string{"Date": now.Add(time.Hour).UTC().Format(http.TimeFormat), "X-RateLimit-Reset": unix(time.Hour + time.Minute)}, "rate_limited", time.Minute},
+			"403, nothing remaining":  {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(time.Minute)}, "rate_limited", time.Minute},
+			"403, some remaining":     {403, map[string]string{"X-RateLimit-Remaining": "4", "X-RateLimit-Reset": unix(time.Minute)}, "permission_denied", 0},
+			"no limit":                {500, map[string]string{"X-RateLimit-Reset": "30"}, "server_error", 0},
+		}
+		for name, test := range tests {
+			header := http.Header{}
+			for name, value := range test.header {
+				header.Set(name, value)
+			}
+			e := recourse.FromHTTP("", answer(test.status, header, ""))
+			if e.Kind != test.kind || e.After.Round(time.Millisecond) != test.want {
+				t.Errorf("%s: %s after %v, want %s after %v", name, e.Kind, e.After, test.kind, test.want)
+			}
+		}
+	})
+}
+
 func FuzzFromHTTP(f *testing.F) {
 	f.Add(401, `Bearer error="invalid_token", scope=a`, "7", `{"error":{"code":"x"}}`)
 	f.Add(429, `İerror=`, "Wed, 21 Oct 2026 07:28:00 GMT", `{"code":7}`)
+	f.Add(429, "", "1e99", "")
 	f.Fuzz(func(t *testing.T, status int, challenge, after, body string) {
 		e := recourse.FromHTTP("p", answer(status, http.Header{
 			"Www-Authenticate": {challenge}, "Retry-After": {after}, "Content-Type": {"application/json"},
+			"X-Ratelimit-Reset": {after},
 		}, body))
 		if (e == nil) != (status < 400) {
 			t.Errorf("HTTP %d is %v", status, e)

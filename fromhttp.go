@@ -24,10 +24,11 @@ const (
 // FromHTTP turns an HTTP answer with a status of 400 or more into an Error of
 // origin provider; for any other it returns nil. The kind follows from the
 // status, from the OAuth error codes (RFC 6749 section 5.2, RFC 6750 section
-// 3.1) and from WWW-Authenticate; the wait from Retry-After. The body is read up
-// to 64 KiB, for its error code alone (a string member "error", "code",
-// "error_code" or "errorCode", or "code" inside "error"); its text goes to the
-// private cause. Closing the body is left to the caller.
+// 3.1) and from WWW-Authenticate; the wait from Retry-After, or where requests are
+// limited from RateLimit-Reset and X-RateLimit-Reset. A 403 with nothing remaining
+// is such a limit. The body is read up to 64 KiB, for its error code alone (a string
+// member "error", "code", "error_code" or "errorCode", or "code" inside "error");
+// its text goes to the private cause. Closing the body is left to the caller.
 func FromHTTP(provider string, resp *http.Response) *Error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -38,15 +39,24 @@ func FromHTTP(provider string, resp *http.Response) *Error {
 	}
 	code := errorCode(resp.Header, body)
 	e := fromStatus(provider, resp.StatusCode, code)
+	if resp.StatusCode == http.StatusForbidden && exhausted(resp.Header) { // as GitHub says it
+		e = fromStatus(provider, http.StatusTooManyRequests, "")
+	}
 	e.Origin = OriginProvider
 	e.Upstream = Upstream{Status: resp.StatusCode, Code: code, RequestID: resp.Header.Get("X-Request-Id")}
 	if wait, ok := RetryAfter(resp.Header, time.Now()); ok {
 		e.After = wait
+	} else if e.Kind == KindRateLimited {
+		e.After, _ = resetAfter(resp.Header, time.Now())
 	}
 	if e.Kind == KindMissingScope {
 		e.MissingScopes = challengeScopes(resp.Header)
 	}
-	return e.CausedBy(fmt.Errorf("HTTP %d: %w", resp.StatusCode, errors.New(excerpt(body))))
+	said := fmt.Sprintf("HTTP %d", resp.StatusCode)
+	if after := resp.Header.Get("Retry-After"); after != "" { // which may have been too absurd to be believed
+		said += fmt.Sprintf(", Retry-After %q", excerpt([]byte(after)))
+	}
+	return e.CausedBy(fmt.Errorf("%s: %w", said, errors.New(excerpt(body))))
 }
 
 // FromStatus returns the Error of origin provider that an HTTP status of 400 or
@@ -140,13 +150,18 @@ func RetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		now = date
-	}
-	if wait := at.Sub(now); wait > 0 {
+	if wait := at.Sub(present(header, now)); wait > 0 {
 		return min(wait, MaxWait), true
 	}
 	return 0, false
+}
+
+// present returns the time of an answer by the clock of who gave it, else now.
+func present(header http.Header, now time.Time) time.Time {
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		return date
+	}
+	return now
 }
 
 // errorCode finds the error code of an answer: in WWW-Authenticate, else in a

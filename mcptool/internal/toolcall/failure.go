@@ -190,9 +190,11 @@ func (x *exchange) effect(e *recourse.Error) recourse.Effect {
 	if !x.ran {
 		return recourse.EffectNone
 	}
-	effect := retry.Effect(e, x.nature())
-	if effect == recourse.EffectNone && x.wrote.Load() && e.Effect == "" {
-		return recourse.EffectApplied
+	nature := x.nature()
+	effect := retry.Effect(e, nature)
+	own := e.Effect != "" && e.Origin != recourse.OriginProvider // the author's own word
+	if effect == recourse.EffectNone && nature != retry.Reads && x.wrote.Load() && !own {
+		return recourse.EffectUnknown // this did nothing, but something before it may have
 	}
 	return effect
 }
