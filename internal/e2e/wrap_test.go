@@ -53,16 +53,17 @@ func missteps() []misstep {
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	for _, client := range clients() {
-		if client.era != testkit.OldEra {
-			continue
-		}
 		t.Run(client.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			server := testkit.NewProgram(t)
+			var args []string
+			if client.era == testkit.NewEra {
+				args = append(args, "modern")
+			}
 			command, environ := wrapped(t, append(gatewayKeys(),
-				"command: "+flow(t, server.Command()), "env: "+flow(t, server.Environ()), "redact: all")...)
+				"command: "+flow(t, server.Command(args...)), "env: "+flow(t, server.Environ()), "redact: all")...)
 			p := client.open(t)
 			if err := p.launch(ctx, command, environ); err != nil {
 				t.Fatalf("connect: %v", err)
