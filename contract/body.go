@@ -50,7 +50,7 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	case b.constant != nil:
 		return append(dst, b.constant...)
 	case b.shape:
-		return s.c.appendShape(dst, s.inResult())
+		return s.inResult().appendShape(dst)
 	case b.text != nil:
 		if p := b.text.only(); p != nil {
 			if v := p.get(s, s.base()); v.IsValid() {

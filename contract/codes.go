@@ -238,7 +238,7 @@ func (k *compiler) hasHintPlace() bool {
 	if line, ok := k.c.layout.text.(textCodec); ok && line.hints.before != "" {
 		return true
 	}
-	return k.c.shape != nil && k.c.shape.places("hints")
+	return k.c.layout.shape != nil && k.c.layout.shape.places("hints")
 }
 
 // places reports whether sh has a member for a path below src.

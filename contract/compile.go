@@ -45,6 +45,9 @@ func (k *compiler) compile() {
 	if f.UnknownTool != nil {
 		c.UnknownTool = k.oneOf(f.UnknownTool, unknownToolRPC, unknownToolResult)
 	}
+	if f.Literals != nil {
+		c.literals = k.oneOf(f.Literals, literalsJSON, literalsPython)
+	}
 	if f.Session != nil {
 		c.Session = k.session(f.Session)
 	}
@@ -57,13 +60,24 @@ func (k *compiler) compile() {
 			k.mistakef(f.Retry.Node, "", "a retry rule needs retries >= 0, start > 0, factor >= 1 and jitter >= 0")
 		}
 	}
+	shape := c.layout.shape
 	if f.Shape != nil {
-		c.shape = k.shapeOrRecord(f.Shape)
+		shape = k.shapeOrRecord(f.Shape)
 	}
 	if f.Write != nil {
-		k.layout(f.Write)
+		c.layout = k.layout(f.Write)
 	} else if f.Extends == nil {
 		k.mistakef(f.Node, "for example write: {text: json, structured: true}", "a contract without `extends` needs `write`")
+	}
+	c.layout.shape = shape
+	if f.Returns != nil {
+		c.returned = k.returned(f.Returns)
+	}
+	if f.Poll != nil {
+		c.Poll = PollRule(*f.Poll)
+	}
+	if f.Upstream != nil {
+		c.upstream = k.shape(f.Upstream.Body, recordType)
 	}
 	k.members()
 	for _, v := range f.Verify {
@@ -332,9 +346,8 @@ func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflec
 	return t.Elem()
 }
 
-func (k *compiler) layout(w *writeFile) {
-	l := &k.c.layout
-	*l = layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
+func (k *compiler) layout(w *writeFile) layout {
+	l := layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
 	if w.Indent < 0 || w.Indent > 8 {
 		k.mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
 		w.Indent = 0
@@ -358,6 +371,7 @@ func (k *compiler) layout(w *writeFile) {
 			k.mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is no format", w.Format.Default)
 		}
 	}
+	return l
 }
 
 // line reads a text layout.

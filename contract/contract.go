@@ -29,11 +29,16 @@ type Contract struct {
 	// Retry is what the contract asks of a client that repeats calls.
 	Retry RetryRule
 
+	// Poll is how calls wait for work that takes long.
+	Poll PollRule
+
 	source    [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
 	hintTools []string
+	literals  string // how values are spelled in calls
 	verify    map[string]verifyRule
 	layout    layout
-	shape     *shape // of the JSON object; nil: the record's own JSON form
+	returned  []returned // the layouts of tools that return their failures
+	upstream  *shape     // of the body of an HTTP error of what the server itself calls, or nil
 	hints     []alternative
 	codes     []*entry
 	byCode    map[string]*entry // codes, and words that are read as one
@@ -56,6 +61,13 @@ type RetryRule struct {
 	JitterMax  time.Duration
 	JitterFrom int
 }
+
+// PollRule says how a call waits for work that takes long: where the argument Wait
+// is true, until the work has ended or as many seconds have passed as the argument
+// Timeout says. Meanwhile a failure that [Contract.Retryable] holds for does not end
+// the wait; any other does. A call that does not wait names in the member Next of
+// its answer the call that asks again. The zero value: nothing takes that long.
+type PollRule struct{ Wait, Timeout, Next string }
 
 // Member documents a member of the contract's JSON object.
 type Member struct {
@@ -252,6 +264,10 @@ func (s *subject) retryable() bool {
 	return same
 }
 
+// Retryable reports whether the same call may succeed after e, as the contract says
+// of the code that it has for e.
+func (c *Contract) Retryable(e *recourse.Error, call *Call) bool { return c.bind(e, call).retryable() }
+
 // choose returns the entry of a record. Every record has one.
 func (c *Contract) choose(s *subject) *entry {
 	if s.e.Contract == c.Name && s.e.Code != "" {
@@ -265,7 +281,14 @@ func (c *Contract) choose(s *subject) *entry {
 	}
 	for _, en := range c.codes {
 		for _, sel := range en.selectors {
-			if sel.selects(s) && en.codeOf(s) != "" {
+			word := ""
+			if sel.selects(s) {
+				word = en.codeOf(s)
+			}
+			if listed, ok := c.byCode[word]; ok { // another's word may be one of the contract's own
+				return listed
+			}
+			if word != "" {
 				return en
 			}
 		}

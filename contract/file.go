@@ -17,14 +17,18 @@ type file struct {
 	Extends     *strictyaml.Node            `yaml:"extends" doc:"The contract that this one builds on. What the file leaves out is as there; its codes come before those that are inherited, and one of the same name takes the other's place."`
 	ReadOnly    *bool                       `yaml:"read_only" doc:"Tools of a server with this contract only read, unless the server's entry says otherwise."`
 	UnknownTool *strictyaml.Node            `yaml:"unknown_tool" doc:"Where a call of a tool that is not there is reported: 'rpc', the protocol's JSON-RPC error, or 'result', a tool result."`
+	Literals    *strictyaml.Node            `yaml:"literals" doc:"How values are spelled in the calls that texts name: 'json' (true, null), which is meant when it is left out, or 'python' (True, None)."`
 	HintTools   []string                    `yaml:"hint_tools" doc:"Tools that hints name. A hint is left out where the server does not have a tool that it names. Tools of 'verify' count without being listed."`
 	Session     *sessionFile                `yaml:"session" doc:"What a request has to bring before any message in it is looked at."`
 	Retry       *retryFile                  `yaml:"retry" doc:"What the contract asks of clients that repeat calls."`
+	Poll        *pollFile                   `yaml:"poll" doc:"How calls wait for work that takes long."`
 	Default     *strictyaml.Node            `yaml:"default" doc:"The code of every failure that no entry selects."`
 	Write       *writeFile                  `yaml:"write" doc:"Where a failure stands in a tool result."`
 	Shape       *strictyaml.Node            `yaml:"shape" doc:"The JSON object: a path for each member; see Shapes. The word 'record' stands for the record's own JSON form."`
+	Returns     []returnsFile               `yaml:"returns" doc:"Tools that return their failures as results of their own kind, and how."`
 	Members     strictyaml.Map[memberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
 	Verify      strictyaml.Map[verifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
+	Upstream    *upstreamFile               `yaml:"upstream" doc:"How what the server itself calls tells of its failures."`
 	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that fits comes before all others."`
 	Templates   map[string]*strictyaml.Node `yaml:"templates" doc:"A place for YAML anchors that other values use. Nothing else is read from it."`
 	Codes       []codeFile                  `yaml:"codes,required" doc:"The codes. The first whose 'for' selects a failure is taken, so that the narrower stand first."`
@@ -48,6 +52,17 @@ type retryFile struct {
 	} `yaml:"jitter" doc:"'max', a random addition to a wait, and 'from', the first repetition that has it."`
 }
 
+type pollFile struct {
+	Wait    string `yaml:"wait,required" doc:"The argument, a boolean, by which a call waits until the work has ended. Left out of a call it is false."`
+	Timeout string `yaml:"timeout,required" doc:"The argument with the budget of such a wait, in seconds. Until it is spent, failures that are retryable do not end the wait."`
+	Next    string `yaml:"next,required" doc:"The member of an answer that names the call which asks again, where the call did not wait."`
+}
+
+// upstreamFile says how what the server itself calls tells of its failures.
+type upstreamFile struct {
+	Body *strictyaml.Node `yaml:"body,required" doc:"The JSON body of an HTTP error; see Shapes. A word at 'upstream.code' that is listed as a code goes before the status."`
+}
+
 type writeFile struct {
 	Node       *strictyaml.Node `yaml:",pos"`
 	Text       *strictyaml.Node `yaml:"text,required" doc:"The first text of 'content': the word 'json' for the object, or a template of a line such as '[{code}] {message}'."`
@@ -60,6 +75,13 @@ type writeFile struct {
 	Result     string           `yaml:"result" doc:"The object stands in this member of the result too."`
 	IsError    bool             `yaml:"is_error" default:"true" doc:"The result says isError."`
 	MimeTypes  bool             `yaml:"mime_types" doc:"Texts name their media type."`
+}
+
+type returnsFile struct {
+	Node  *strictyaml.Node `yaml:",pos"`
+	Tools []string         `yaml:"tools,required" doc:"The tools."`
+	Write *writeFile       `yaml:"write,required" doc:"Where a failure of theirs stands in the result, as 'write' says of the others. With 'structured', the object is what the outputSchema of the tool describes."`
+	Shape *strictyaml.Node `yaml:"shape,required" doc:"Its object; see Shapes. A constant tells it from a success."`
 }
 
 type hintListFile struct {
@@ -93,7 +115,7 @@ type verifyFile struct {
 
 type codeFile struct {
 	Node      *strictyaml.Node `yaml:",pos"`
-	Code      string           `yaml:"code,required" doc:"The word on the wire. One that is a template, such as '{upstream.code}', passes on a word of the other side; its entry also reads words that are not listed."`
+	Code      string           `yaml:"code,required" doc:"The word on the wire. One that is a template, such as '{upstream.code}', passes on a word of the other side, unless it is listed: then that entry is meant. It also reads words that are not listed."`
 	Kind      *strictyaml.Node `yaml:"kind,required" doc:"The kind that the code is read as."`
 	Group     string           `yaml:"group" doc:"The heading under which the page lists it."`
 	When      string           `yaml:"when" doc:"A sentence: when it is used."`

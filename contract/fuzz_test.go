@@ -26,9 +26,12 @@ func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"MCP error -32602: Tool x not found"}],"isError":true,"isError":false}`))
 	f.Add([]byte(`{"content":7,"error":{"code":1,"message":"x"},"_meta":[],"structuredContent":{"kind":"needsInput:v1"}}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"{\"kind\":\"toolError:v1\",\"message\":\"x\"}"}]}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"[no_audio_track] x Suggestions: a; b [envelope] {\"error_kind\":\"no_audio_track\",\"suggestions\":[\"a; b\"]}"}],"isError":true}`))
+	f.Add([]byte(`{"content":[],"structuredContent":{"ok":false,"error_kind":"port_conflict","message":"x"}}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"Error executing tool x: Invalid ISO 8601 timestamp 'a'b'. Use formats like 2025-11-12T00:00:00Z."}],"isError":true}`))
 	contracts := everyContract(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, weak := range []*contract.Contract{nil, contracts[len(contracts)-1]} {
+		for _, weak := range []*contract.Contract{nil, builtin(t, "studies"), contracts[len(contracts)-1]} {
 			r := contract.Reader{Contracts: contracts, Weak: weak}
 			reading, ok := r.Result(raw)
 			if !ok || reading.Error() == nil {
@@ -175,6 +178,45 @@ func jsonText(tb testing.TB, text string) []byte {
 		tb.Fatal(err)
 	}
 	return quoted
+}
+
+// So it does with texts of 10 MB, which nobody bounds who uses the package alone.
+func TestHostileSizes(t *testing.T) {
+	t.Parallel()
+	const size = 10 << 20
+	fill := func(before, piece, behind string) string {
+		return before + strings.Repeat(piece, size/len(piece)) + behind
+	}
+	contracts := []*contract.Contract{builtin(t, "studies"), builtin(t, "terra")}
+	for name, text := range map[string]string{
+		"prefixes":      fill("", "Error executing tool x: ", "fields or select are required"),
+		"codes":         fill("", "[timeout] ", ""),
+		"marks":         fill("[timeout] x", ` [envelope] {"a":1}`, ""),
+		"open marks":    fill("[timeout] x", ` [envelope] {`, ""),
+		"nested":        fill(`[timeout] x [envelope] `, `{"a":`, ""),
+		"suggestions":   fill("[timeout] x", " Suggestions: ", ""),
+		"hints":         fill("[timeout] x Suggestions: ", "a; ", ""),
+		"members":       fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`),
+		"halves":        fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z."),
+		"other halves":  fill("Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z.", ""),
+		"one long word": fill("[", "a", "] x"),
+		"lines":         fill("[timeout] ", "\n", "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			call := toolCall()
+			r := contract.Reader{Contracts: contracts}
+			reading, ok := r.Result(textResult(t, text, true))
+			if !ok || reading.Error() == nil {
+				t.Fatal("not read as a failure")
+			}
+			contracts[0].Write(reading.Error(), &call)
+			if took := time.Since(start); took > time.Minute {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
 }
 
 // Reading takes time in proportion to the text, however hostile it is.

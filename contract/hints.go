@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,7 +50,7 @@ func (k *compiler) lintHintTools() {
 		}
 	}
 	for _, h := range k.hintTexts {
-		for word := range strings.FieldsFuncSeq(h.text, func(r rune) bool { return !isWordRune(r) }) {
+		for word := range strings.FieldsFuncSeq(notTools.ReplaceAllString(h.text, " "), func(r rune) bool { return !isWordRune(r) }) {
 			if !strings.Contains(word, "_") || slices.Contains(tools, word) {
 				continue
 			}
@@ -59,6 +60,10 @@ func (k *compiler) lintHintTools() {
 		}
 	}
 }
+
+// notTools are the words in a hint that are no tools: placeholders, and parameters
+// in front of their values.
+var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
 
 func (k *compiler) namesTool(tool string) bool {
 	return slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) ||

@@ -10,7 +10,7 @@ import (
 type jsonCodec struct{ indent string }
 
 func (j jsonCodec) append(dst []byte, s *subject) []byte {
-	raw := s.c.appendShape(nil, s)
+	raw := s.appendShape(nil)
 	if j.indent == "" {
 		return append(dst, raw...)
 	}
@@ -21,7 +21,7 @@ func (j jsonCodec) append(dst []byte, s *subject) []byte {
 	return append(dst, pretty...)
 }
 
-func (j jsonCodec) read(c *Contract, text string, d *draft) bool {
+func (j jsonCodec) read(c *Contract, l *layout, text string, d *draft) bool {
 	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "{") && c.readObject(json.Value(text), d)
+	return strings.HasPrefix(text, "{") && l.readObject(c, json.Value(text), d)
 }

@@ -46,8 +46,11 @@ func Language() string {
 		{"`hints` of `write`", reflect.TypeFor[hintListFile]()},
 		{"`envelope` of `write`", reflect.TypeFor[envelopeFile]()},
 		{"`format` of `write`", reflect.TypeFor[formatFile]()},
+		{"`returns`: an entry", reflect.TypeFor[returnsFile]()},
 		{"`session`", reflect.TypeFor[sessionFile]()},
 		{"`retry`", reflect.TypeFor[retryFile]()},
+		{"`poll`", reflect.TypeFor[pollFile]()},
+		{"`upstream`", reflect.TypeFor[upstreamFile]()},
 		{"`members`: an entry", reflect.TypeFor[memberFile]()},
 		{"`verify`: an entry", reflect.TypeFor[verifyFile]()},
 	} {
@@ -132,11 +135,7 @@ func (p *page) paths() {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		shown := name
-		if strings.HasSuffix(name, ".") {
-			shown += "POLICY.MEMBER"
-		}
-		rows = append(rows, []string{code(shown), specials[name].kind, specials[name].doc})
+		rows = append(rows, []string{code(name + specials[name].argument), specials[name].kind, specials[name].doc})
 	}
 	p.table(rows...)
 	p.linef("%s", fmt.Sprintf("Of a record inside another, such as the `error` of an item in `failed`, they are named behind it: %s.",

@@ -10,6 +10,7 @@ import (
 
 // A layout says where a failure stands in a tool result.
 type layout struct {
+	shape      *shape    // of the JSON object; nil: the record's own JSON form
 	text       codec     // of the text block
 	human      *template // a text block for people, gated by format
 	format     formatGate
@@ -37,9 +38,9 @@ const (
 type codec interface {
 	// append writes the text of s.
 	append(dst []byte, s *subject) []byte
-	// read takes a text apart that append may have written. It reports whether it
-	// is of this syntax and names a code that c lists or may list.
-	read(c *Contract, text string, d *draft) bool
+	// read takes a text apart that append may have written in the layout l. It
+	// reports whether it is of this syntax and names a code that c lists or may list.
+	read(c *Contract, l *layout, text string, d *draft) bool
 }
 
 var (
@@ -91,19 +92,28 @@ func (g formatGate) of(call *Call) string {
 }
 
 // appendShape writes the contract's object: its shape, or the record itself.
-func (c *Contract) appendShape(dst []byte, s *subject) []byte {
-	if c.shape == nil {
-		return append(dst, s.record()...)
+func (s *subject) appendShape(dst []byte) []byte {
+	if l := s.layout(); l.shape != nil {
+		return l.shape.append(dst, s, s.base())
 	}
-	return c.shape.append(dst, s, s.base())
+	return append(dst, s.record()...)
 }
 
-// readObject reads the contract's object, and reports whether raw is one.
+// readObject reads an object of the contract, and reports whether raw is one.
 func (c *Contract) readObject(raw json.Value, d *draft) bool {
 	if raw.Kind() != '{' {
 		return false
 	}
-	if c.shape == nil {
+	for _, l := range c.layouts() {
+		if d.try(func() bool { return l.readObject(c, raw, d) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *layout) readObject(c *Contract, raw json.Value, d *draft) bool {
+	if l.shape == nil {
 		record, ok := readRecord(raw)
 		if !ok || record.Contract != c.Name {
 			return false
@@ -112,25 +122,29 @@ func (c *Contract) readObject(raw json.Value, d *draft) bool {
 		return true
 	}
 	var members map[string]json.Value
-	if json.UnmarshalLenient(raw, &members) != nil || !c.shape.fits(members) {
+	if json.UnmarshalLenient(raw, &members) != nil || !l.shape.fits(members) {
 		return false
 	}
-	c.shape.read(members, d.base(), d)
+	l.shape.read(members, d.base(), d)
 	_, listed := c.byCode[d.e.Code]
-	return listed || d.open || c.shape.marked()
+	return listed || d.open || l.shape.marked()
 }
 
 // readText reads the text of a failure, whichever of the blocks it is.
 func (c *Contract) readText(text string, d *draft) bool {
-	if c.layout.text.read(c, text, d) {
-		return true
+	for _, l := range c.layouts() {
+		if d.try(func() bool { return l.text.read(c, l, text, d) }) || l.readHuman(c, text, d) {
+			return true
+		}
 	}
-	if c.layout.human == nil {
-		return false
-	}
-	*d = draft{e: new(recourse.Error), said: d.said, open: d.open}
-	return c.layout.human.match(text, func(p *path, text string) { p.setText(d.base(), text) }) &&
-		c.identify(d.e.Message, d)
+	return false
+}
+
+// readHuman reads the text for people.
+func (l *layout) readHuman(c *Contract, text string, d *draft) bool {
+	return l.human != nil && d.try(func() bool {
+		return l.human.match(text, func(p *path, text string) { p.setText(d.base(), text) }) && c.identify(d.e.Message, d)
+	})
 }
 
 // readRecord reads the record's own JSON form.

@@ -260,7 +260,7 @@ func (p *page) retryMember() string {
 	switch {
 	case !p.c.writesObject():
 		return ""
-	case p.c.shape == nil:
+	case p.c.layout.shape == nil:
 		return "retry"
 	default:
 		return p.memberFor("retryable")
@@ -269,10 +269,10 @@ func (p *page) retryMember() string {
 
 // memberFor names the member of the object that a path is written to, or "".
 func (p *page) memberFor(src string) string {
-	if p.c.shape == nil {
+	if p.c.layout.shape == nil {
 		return ""
 	}
-	for _, m := range p.c.shape.members {
+	for _, m := range p.c.layout.shape.members {
 		if m.path != nil && m.path.src == src {
 			return m.name
 		}
@@ -465,10 +465,10 @@ func (p *page) waitMember() string {
 	switch {
 	case !p.c.writesObject():
 		return recourse.Wait(p.c.Retry.Start)
-	case p.c.shape == nil:
+	case p.c.layout.shape == nil:
 		return "afterMs"
 	}
-	for _, m := range p.c.shape.members {
+	for _, m := range p.c.layout.shape.members {
 		if m.path != nil && (strings.HasPrefix(m.path.src, "after.") || m.path.src == "after" || m.path.src == "afterMs") {
 			return m.name
 		}

@@ -26,8 +26,8 @@ func (c *Contract) Members() []Member {
 
 // memberType names the JSON type of a member of the object.
 func (c *Contract) memberType(name string) string {
-	if c.shape != nil {
-		for _, m := range c.shape.members {
+	if c.layout.shape != nil {
+		for _, m := range c.layout.shape.members {
 			if m.name == name {
 				return m.typeOf()
 			}
@@ -72,7 +72,12 @@ func (c *Contract) writesObject() bool {
 // places tells where in an answer a failure stands.
 func (p *page) places() {
 	p.heading("Where a failure stands")
-	l := &p.c.layout
+	p.layout(&p.c.layout)
+	p.returned()
+}
+
+// layout tells where in an answer of that layout a failure stands.
+func (p *page) layout(l *layout) {
 	var texts []string
 	switch text := l.text.(type) {
 	case jsonCodec:
@@ -121,7 +126,7 @@ func (p *page) reading() {
 			texts = append(texts, fmt.Sprintf("%s is read as %s.", codesText(en.reads), code(en.code)))
 		}
 	}
-	if p.c.shape != nil && p.c.shape.marked() {
+	if p.c.layout.shape != nil && p.c.layout.shape.marked() {
 		texts = append(texts, "The object in an answer that does not say isError: only of a server that is known to keep this contract.")
 	}
 	texts = append(texts, "What SDKs and other servers write, as every contract does.")

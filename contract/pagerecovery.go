@@ -36,7 +36,31 @@ func (p *page) recovery() {
 		p.fence("text", strings.Join(append(p.waits(), fmt.Sprintf("give up after %s", count(p.c.Retry.Retries, "repetition"))), "\n"))
 		p.linef("%s", p.waitNote())
 	}
+	p.poll()
 	p.verify()
+}
+
+// poll tells how a call waits for work that takes long.
+func (p *page) poll() {
+	rule := p.c.Poll
+	if rule == (PollRule{}) {
+		return
+	}
+	p.heading("Work that takes long")
+	p.linef("A tool that starts it takes %s (false where it is left out) and %s, in seconds. Without %s its answer names in %s "+
+		"the call that asks again. With it, the call returns when the work has ended or %s has passed; until then these codes do "+
+		"not end the wait, and any other does:", code(rule.Wait), code(rule.Timeout), code(rule.Wait), code(rule.Next), code(rule.Timeout))
+	var absorbed []string
+	for _, en := range p.c.codes {
+		switch p.retryableMode(en) {
+		case always:
+			absorbed = append(absorbed, code(en.code))
+		case byStatus:
+			absorbed = append(absorbed, code(en.code)+" (after "+strings.Join(en.retry.status, ", ")+")")
+		case byRecord, never:
+		}
+	}
+	p.list(strings.Join(absorbed, ", "))
 }
 
 func count(n int, what string) string {
@@ -120,7 +144,7 @@ func (p *page) verify() {
 		rule := p.c.verify[tool]
 		args := make([]string, len(rule.args))
 		for i, a := range rule.args {
-			args[i] = a.name + "=" + string(a.value)
+			args[i] = a.name + "=" + p.c.literal(a.value)
 			if a.pointer != "" {
 				args[i] = a.name + "=<" + a.pointer + ">"
 			}
@@ -177,11 +201,43 @@ func (p *page) upstream() {
 		rows = append(rows, []string{strings.Join(answers[en], ", "), code(en.code), retryText(en)})
 	}
 	p.table(rows...)
+	p.upstreamBody()
 	for _, en := range p.c.codes {
 		if en.wait > 0 {
 			p.linef("Where %s states no wait, it is %s.", code(en.code), recourse.Wait(en.wait))
 		}
 	}
+}
+
+// upstreamBody tells what is taken from the body of such an answer.
+func (p *page) upstreamBody() {
+	if p.c.upstream == nil {
+		return
+	}
+	p.linef("Where the body is JSON, these members count. A word that is one of the codes goes before the status; of any other word the " +
+		"status decides whether to repeat.")
+	p.table(append([][]string{{"Member of the body", "What it is"}}, p.c.upstream.rows("")...)...)
+}
+
+// rows lists the members of sh and the paths that they are read into.
+func (sh *shape) rows(below string) [][]string {
+	var rows [][]string
+	for _, m := range sh.members {
+		name := below + m.name
+		switch {
+		case m.list != nil:
+			rows = append(rows, []string{code(name), code(m.list.src)})
+		case m.nested != nil:
+			rows = append(rows, m.nested.rows(name+".")...)
+		case m.path != nil:
+			rows = append(rows, []string{code(name), code(m.path.src)})
+		default:
+		}
+	}
+	if sh.rest != nil {
+		rows = append(rows, []string{"all others in " + code(strings.TrimSuffix(below, ".")), code(sh.rest.src)})
+	}
+	return rows
 }
 
 // resources returns the types of resources that have codes of their own.

@@ -63,8 +63,9 @@ func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
 		head.readEach(result)
 	}
 	a := answer{sure: head.IsError || isErrorObject(head.Error)}
-	if e, ok := readRecord(head.Meta[recourse.MetaKey]); ok && a.sure {
-		return r.record(e), true
+	record, recorded := readRecord(head.Meta[recourse.MetaKey])
+	if recorded && a.sure {
+		return r.record(record), true
 	}
 	a.text, a.objects = textsOf(head.Content)
 	a.objects = append(a.objects, head.Structured, head.Error)
@@ -82,10 +83,15 @@ func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
 	if r.Weak == nil {
 		return Reading{}, false
 	}
-	if reading, ok = r.form(r.Weak, a, false); ok {
-		reading.Sign = "weak sign: " + reading.Sign
+	if reading, ok = r.form(r.Weak, a, false); !ok {
+		return reading, false
 	}
-	return reading, ok
+	sign := reading.Sign
+	if recorded { // which tells more of the failure that the form is a sign of
+		reading = r.record(record)
+	}
+	reading.Sign = "weak sign: " + sign
+	return reading, true
 }
 
 // resultHead are the members of a result that can tell of a failure.
@@ -157,7 +163,7 @@ func (r *Reader) failed(a answer) Reading {
 
 // form reads a in the form of c; open allows words that c does not list.
 func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
-	if c.shape != nil {
+	if c.hasObject() {
 		for _, raw := range a.objects {
 			if reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(raw, d) }); ok {
 				return reading, true

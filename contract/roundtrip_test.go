@@ -61,11 +61,12 @@ func full(kind recourse.Kind) *recourse.Error {
 
 // calls are the ways in which an answer can be given.
 func calls() map[string]contract.Call {
-	result, http, rpc, arguments := toolCall(), toolCall(), toolCall(), toolCall()
+	result, http, rpc, arguments, returned := toolCall(), toolCall(), toolCall(), toolCall(), toolCall()
 	http.HTTP = true
 	rpc.Method = "prompts/get"
 	arguments.At = contract.AtArguments
-	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments}
+	returned.Tool = "chatbot_setup"
+	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments, "returned": returned}
 }
 
 // What was written, read and written again is the same, byte for byte.

@@ -12,22 +12,26 @@ import (
 
 // Schema returns a JSON Schema (2020-12) of the contract's object: what stands in
 // structuredContent, in a text of JSON or in the contract's own member of the
-// result. Where the text of a failure is a line, $defs/text describes that line.
+// result. Where the text of a failure is a line, $defs/text describes that line;
+// $defs/TOOL is the object of a tool that returns its failures.
 func (c *Contract) Schema() []byte {
 	var s memberList
 	s.text("$schema", "https://json-schema.org/draft/2020-12/schema")
 	s.text("title", strings.TrimSpace(c.titleOrName()+": a failed call"))
 	s.text("description", c.Doc)
-	if c.shape != nil {
-		s = append(s, c.shapeSchema(c.shape, recordType)...)
+	if c.layout.shape != nil {
+		s = append(s, c.shapeSchema(c.layout.shape, recordType)...)
 	} else {
 		s = append(s, c.recordSchema()...)
 	}
+	var defs memberList
 	if line, ok := c.layout.text.(textCodec); ok {
-		var text, defs memberList
+		var text memberList
 		text.text("type", typeString)
 		text.text("pattern", line.pattern())
 		defs.object("text", text)
+	}
+	if c.returnedSchema(&defs); len(defs) > 0 {
 		s.object("$defs", defs)
 	}
 	raw := s.appendTo(nil)
@@ -123,7 +127,7 @@ var alwaysThere = map[string]bool{
 }
 
 func (c *Contract) docOf(sh *shape, name string) string {
-	if sh != c.shape {
+	if sh != c.layout.shape {
 		return ""
 	}
 	for _, m := range c.members {

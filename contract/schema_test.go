@@ -17,7 +17,7 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	for _, c := range everyContract(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			object, text := compileSchema(t, c)
+			object, defs := compileSchema(t, c)
 			written := 0
 			all := append(records(), recourse.NotFound("field", "x").WithHint("a\nb").WithDetail("note", 1))
 			for i := 0; i < len(all); i += 11 { // of every kind some
@@ -32,7 +32,9 @@ func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 					for place, raw := range standing(t, a.Result) {
 						schema := object
 						if _, isText := raw.(string); isText {
-							schema = text
+							schema = defs["text"]
+						} else if returned := defs[call.Tool]; returned != nil {
+							schema = returned
 						}
 						if schema == nil {
 							continue
@@ -77,9 +79,9 @@ func standing(t *testing.T, raw []byte) map[string]any {
 	return found
 }
 
-// compileSchema returns the schema of the object and, where the text is a line, of
-// the text.
-func compileSchema(t *testing.T, c *contract.Contract) (object, text *jsonschema.Schema) {
+// compileSchema returns the schema of the object, and those of $defs: of the text
+// where that is a line, and of the tools that return their failures.
+func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schema, defs map[string]*jsonschema.Schema) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema()))
 	if err != nil {
@@ -92,13 +94,15 @@ func compileSchema(t *testing.T, c *contract.Contract) (object, text *jsonschema
 		t.Fatal(err)
 	}
 	object = compiler.MustCompile(url)
-	var defs struct {
+	var schema struct {
 		Defs map[string]any `json:"$defs"`
 	}
-	if unmarshalStd(t, c.Schema(), &defs); defs.Defs != nil {
-		text = compiler.MustCompile(url + "#/$defs/text")
+	unmarshalStd(t, c.Schema(), &schema)
+	defs = map[string]*jsonschema.Schema{}
+	for name := range schema.Defs {
+		defs[name] = compiler.MustCompile(url + "#/$defs/" + name)
 	}
-	return object, text
+	return object, defs
 }
 
 func unmarshalStd(t *testing.T, raw []byte, v any) {
@@ -122,8 +126,8 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Errorf("%s takes %s", name, raw)
 		}
 	}
-	_, text := compileSchema(t, builtin(t, "recourse"))
-	if text == nil || text.Validate("no code here") == nil {
+	_, defs := compileSchema(t, builtin(t, "recourse"))
+	if defs["text"] == nil || defs["text"].Validate("no code here") == nil {
 		t.Error("the text may be anything")
 	}
 }

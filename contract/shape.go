@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -88,11 +89,11 @@ func (sh *shape) has(name string) bool {
 
 // memberNames returns the members of the contract's object, in their order.
 func (c *Contract) memberNames() []string {
-	if c.shape == nil {
+	if c.layout.shape == nil {
 		return slices.Concat([]string{"v"}, recordOrder(), []string{"truncated"})
 	}
-	names := make([]string, len(c.shape.members))
-	for i, m := range c.shape.members {
+	names := make([]string, len(c.layout.shape.members))
+	for i, m := range c.layout.shape.members {
 		names[i] = m.name
 	}
 	return names
@@ -230,6 +231,16 @@ type draft struct {
 
 func newDraft() *draft {
 	return &draft{e: new(recourse.Error), said: map[*recourse.Error]bool{}}
+}
+
+// try reads, and forgets what was read where that comes to nothing.
+func (d *draft) try(read func() bool) bool {
+	e, said := *d.e, maps.Clone(d.said)
+	if read() {
+		return true
+	}
+	*d.e, d.said = e, said
+	return false
 }
 
 func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }

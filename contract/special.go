@@ -22,7 +22,11 @@ type special struct {
 	kind string // JSON type of its value
 	name string // without its argument
 	arg  string
-	get  func(s *subject, arg string) (any, bool)
+	// argument is how the documentation writes what follows a name that ends in a
+	// dot, and takes reports whether a text is one.
+	argument string
+	takes    func(arg string) bool
+	get      func(s *subject, arg string) (any, bool)
 	// set reads the value back into the record; nil: it tells nothing that the
 	// record does not hold elsewhere.
 	set func(e *recourse.Error, arg string, raw []byte) bool
@@ -70,7 +74,15 @@ var specials = map[string]special{
 			if s.e.Verify == nil || !s.call.hasTool(s.e.Verify.Tool) {
 				return nil, false
 			}
-			return s.e.Verify.String(), true
+			return s.c.callText(s.e.Verify), true
+		},
+	},
+	"call.arguments.": {
+		doc: "an argument of the call as it is written in a call, unless it is a secret or long", kind: typeString, argument: "NAME",
+		takes: isCodeWord,
+		get: func(s *subject, name string) (any, bool) {
+			value := Argument(s.call.Arguments, "/"+name)
+			return s.c.literal(value), value != nil
 		},
 	},
 	"call.tool": {
@@ -92,6 +104,11 @@ var specials = map[string]special{
 	},
 	"quota.": {
 		doc: "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)", kind: typeInteger,
+		argument: "POLICY.MEMBER",
+		takes: func(arg string) bool {
+			policy, member, _ := strings.Cut(arg, ".")
+			return policy != "" && slices.Contains([]string{quotaLimit, quotaRemaining, quotaResetAtMs}, member)
+		},
 		get: quotaMember,
 		set: setQuotaMember,
 	},
@@ -109,14 +126,12 @@ func findSpecial(name string) *special {
 		s.name = name
 		return &s
 	}
-	prefix, arg, ok := strings.Cut(name, ".")
-	if s, known := specials[prefix+"."]; ok && known {
-		policy, member, _ := strings.Cut(arg, ".")
-		if policy == "" || !slices.Contains([]string{quotaLimit, quotaRemaining, quotaResetAtMs}, member) {
-			return nil
+	for prefix, s := range specials {
+		arg, ok := strings.CutPrefix(name, prefix)
+		if ok && s.takes != nil && s.takes(arg) {
+			s.name, s.arg = prefix, arg
+			return &s
 		}
-		s.name, s.arg = prefix+".", arg
-		return &s
 	}
 	return nil
 }

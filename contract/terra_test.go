@@ -87,7 +87,9 @@ func TestTerraHTTP(t *testing.T) {
 // as behind whatever a runtime puts in front of them.
 func TestTerraSentences(t *testing.T) {
 	t.Parallel()
-	named := func(kind recourse.Kind, code string) *recourse.Error { return recourse.New(kind, "").WithCode("terra", code) }
+	named := func(kind recourse.Kind, code string) *recourse.Error {
+		return recourse.New(kind, "").WithCode("terra", code)
+	}
 	timestamp := func(value string) *recourse.Error {
 		return recourse.InvalidValue("where.value", "an ISO 8601 timestamp", value).With(func(e *recourse.Error) { e.Violations[0].Rule = "timestamp" })
 	}

@@ -76,7 +76,7 @@ func escapeMark(raw []byte, mark string) string {
 	return strings.ReplaceAll(string(raw), mark, `\u005b`+mark[1:])
 }
 
-func (t textCodec) read(c *Contract, text string, d *draft) bool {
+func (t textCodec) read(c *Contract, _ *layout, text string, d *draft) bool {
 	base := d.base()
 	enveloped := false
 	if t.envelope.shape != nil {
@@ -111,7 +111,7 @@ func (t textCodec) namesCode() bool { return t.line.names("code") || t.line.name
 
 // split takes a list of hints apart; empty ones are dropped.
 func split(list, between string) []string {
-	return slices.DeleteFunc(strings.Split(list, between), func(h string) bool { return strings.TrimSpace(h) == "" })
+	return slices.DeleteFunc(strings.SplitN(list, between, maxItems), func(h string) bool { return strings.TrimSpace(h) == "" })
 }
 
 // isCodeWord reports whether a word can stand for a code that is not listed.

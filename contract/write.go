@@ -141,7 +141,7 @@ func (s *subject) problem() []byte {
 
 // result writes the tool result.
 func (s *subject) result() json.Value {
-	l := &s.c.layout
+	l := s.layout()
 	kept := s.call.keep(s.c)
 	dst := []byte(`{"content":[`)
 	for i, b := range l.blocks(s) {
@@ -162,11 +162,11 @@ func (s *subject) result() json.Value {
 	switch {
 	case kept.structured != nil:
 		dst = append(append(dst, `,"structuredContent":`...), kept.structured...)
-	case l.structured && !s.call.OutputSchema:
-		dst = s.c.appendShape(append(dst, `,"structuredContent":`...), s)
+	case l.structured && (!s.call.OutputSchema || s.returned()):
+		dst = s.appendShape(append(dst, `,"structuredContent":`...))
 	}
 	if l.result != "" {
-		dst = s.c.appendShape(append(json.AppendQuote(append(dst, ','), l.result), ':'), s)
+		dst = s.appendShape(append(json.AppendQuote(append(dst, ','), l.result), ':'))
 	}
 	if l.isError {
 		dst = append(dst, `,"isError":true`...)
