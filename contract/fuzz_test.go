@@ -189,18 +189,12 @@ func TestHostileSizes(t *testing.T) {
 	}
 	contracts := []*contract.Contract{builtin(t, "studies"), builtin(t, "terra")}
 	for name, text := range map[string]string{
-		"prefixes":      fill("", "Error executing tool x: ", "fields or select are required"),
-		"codes":         fill("", "[timeout] ", ""),
-		"marks":         fill("[timeout] x", ` [envelope] {"a":1}`, ""),
-		"open marks":    fill("[timeout] x", ` [envelope] {`, ""),
-		"nested":        fill(`[timeout] x [envelope] `, `{"a":`, ""),
-		"suggestions":   fill("[timeout] x", " Suggestions: ", ""),
-		"hints":         fill("[timeout] x Suggestions: ", "a; ", ""),
-		"members":       fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`),
-		"halves":        fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z."),
-		"other halves":  fill("Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z.", ""),
-		"one long word": fill("[", "a", "] x"),
-		"lines":         fill("[timeout] ", "\n", "x"),
+		"prefixes": fill("", "Error executing tool x: ", "fields or select are required"),
+		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, ""),
+		"nested":   fill(`[timeout] x [envelope] `, `{"a":`, ""),
+		"hints":    fill("[timeout] x Suggestions: ", "a; ", ""),
+		"members":  fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`),
+		"halves":   fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z."),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
