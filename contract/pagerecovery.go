@@ -15,7 +15,9 @@ func (p *page) recovery() {
 	p.heading("Recovery")
 	var b strings.Builder
 	b.WriteString("Is it retryable?\n├── yes: wait, then make the same call again\n")
-	fmt.Fprintf(&b, "│        still failing after %d more calls: stop, and report the failure\n", p.c.Retry.Retries)
+	if p.c.Retry.Retries > 0 {
+		fmt.Fprintf(&b, "│        still failing after %d more calls: stop, and report the failure\n", p.c.Retry.Retries)
+	}
 	b.WriteString("└── no: look at the group of its code\n")
 	groups, byGroup := p.groups(func(en *entry) bool { return p.retryableMode(en) != always })
 	width := 0

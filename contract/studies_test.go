@@ -110,6 +110,12 @@ func TestStudiesBackend(t *testing.T) {
 	if e := c.FromHTTP("the backend", backend(200, `{"error_code":"x"}`)); e != nil {
 		t.Errorf("a success is %v", e)
 	}
+	challenge := backend(401, ``)
+	challenge.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	call := toolCall()
+	if text := line(t, c.Write(recourse.FromHTTP("the backend", challenge), &call)); !strings.HasPrefix(text, "[auth_failed] ") {
+		t.Errorf("a challenge is %s", text)
+	}
 	waits := backend(429, `{}`)
 	waits.Header.Set("Retry-After", "12")
 	if e := c.FromHTTP("the backend", waits); e.After != 12*time.Second {
