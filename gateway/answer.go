@@ -230,7 +230,7 @@ func (x *exchange) flow(resp *http.Response) {
 			x.abort(broken)
 		}
 		if n > 0 {
-			x.deadline.alive(false)
+			x.deadline.alive()
 			if failed := x.put(buffer[:n]); failed != nil {
 				return // the client has gone
 			}

@@ -207,6 +207,9 @@ func isProtocol(e *recourse.Error) bool {
 // or a session that has to be made anew.
 func (x *exchange) deliver() {
 	x.rule.Timeout = x.s.Timeout
+	if x.msg.Kind == wire.Response && x.session != nil {
+		x.session.questions.answer(x.msg.ID)
+	}
 	x.msg.ID = nil // that of a response is the server's own question: nobody waits for an answer
 	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.s.Timeout, x.s.Timeout, x.timedOut())
 	x.hand(http.MethodPost, x.body)

@@ -106,16 +106,27 @@ func (x *exchange) eventsOf(resp *http.Response) *wire.EventReader {
 func (x *exchange) notice(signs *wire.Signs) {
 	switch signs.Message() {
 	case wire.Request: // from now on the server waits for its client
-		x.deadline.alive(true)
+		x.asked(signs.ID)
 	case wire.Notification:
 		switch string(signs.Method) {
 		case wire.MethodProgress:
-			x.deadline.alive(false)
+			x.deadline.alive()
 		case wire.MethodToolsChanged:
 			x.s.tools.changed(x.credentials())
 		}
 	case wire.Invalid, wire.Response:
 	}
+}
+
+// asked notes that the server asks its client something. Without a session nothing
+// tells which answer is the client's.
+func (x *exchange) asked(id wire.ID) {
+	if x.session == nil {
+		x.deadline.suspend()
+		return
+	}
+	x.asks = true
+	x.session.questions.ask(id, x.deadline)
 }
 
 // forward sends a part of the stream on at once.
@@ -186,7 +197,7 @@ func (l *relay) passLarge(event *wire.Event, total int64, isAnswer bool) {
 		if err := l.pass(event.Data, total); err != nil && isAnswer {
 			l.abort(err)
 		}
-		l.deadline.alive(false)
+		l.deadline.alive()
 		l.forward(l.resp, event.Raw)
 		if event.Complete {
 			break

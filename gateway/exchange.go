@@ -41,6 +41,7 @@ type exchange struct {
 	attempts int    // that were sent to the server
 	reason   string // why it was not sent again
 
+	asks        bool // the server has asked the client something
 	started     bool // something of the answer has gone out
 	eventStream bool // and it is one
 	hurried     bool // the client has to take it in time
@@ -67,6 +68,9 @@ func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
 }
 
 func (x *exchange) release() {
+	if x.asks {
+		x.session.questions.drop(x.deadline)
+	}
 	if x.stop != nil {
 		x.stop()
 	}
@@ -88,7 +92,7 @@ func (x *exchange) forget() {
 	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
 	x.body = nil
 	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""
-	x.started, x.eventStream, x.hurried, x.hold = false, false, false, 0
+	x.asks, x.started, x.eventStream, x.hurried, x.hold = false, false, false, false, 0
 	x.events.Reset(nil, 0)
 	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
 }
@@ -153,61 +157,4 @@ func (x *exchange) copyHeader(from http.Header) {
 			to[name] = values
 		}
 	}
-}
-
-// A deadline ends a context when a call has shown no sign of life for a time, and
-// at the latest after another.
-type deadline struct {
-	mu    sync.Mutex
-	timer *time.Timer
-	quiet time.Duration
-	ends  time.Time // as it stands
-	last  time.Time // at which it ends whatever happens
-}
-
-// withDeadline returns a context that ends with what cause returns then of the time
-// that has passed in vain. stop has to be called.
-func withDeadline(
-	parent context.Context, quiet, most time.Duration, cause func(within time.Duration) error,
-) (ctx context.Context, d *deadline, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	now := time.Now()
-	d = &deadline{quiet: quiet, ends: now.Add(min(quiet, most)), last: now.Add(most)}
-	d.timer = time.AfterFunc(min(quiet, most), func() {
-		within := quiet
-		if d.exhausted() {
-			within = most
-		}
-		cancel(cause(within))
-	})
-	return ctx, d, func() {
-		d.timer.Stop()
-		cancel(context.Canceled)
-	}
-}
-
-// alive notes a sign of life. While the server waits for an answer of its client
-// only the last moment counts.
-func (d *deadline) alive(waiting bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ends = d.last
-	if quiet := time.Now().Add(d.quiet); !waiting && quiet.Before(d.last) {
-		d.ends = quiet
-	}
-	d.timer.Reset(time.Until(d.ends))
-}
-
-// exhausted reports whether no sign of life could have made the time any longer.
-func (d *deadline) exhausted() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !d.ends.Before(d.last)
-}
-
-// left returns the time until the end, as it stands.
-func (d *deadline) left() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Until(d.ends)
 }

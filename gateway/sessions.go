@@ -57,6 +57,8 @@ type session struct {
 	header   http.Header // with which it was sent
 	lastUsed time.Time   // guarded by sessions.mu, as its place among the others is
 
+	questions questions // that the server waits for the client to answer
+
 	mu         sync.Mutex
 	upstream   string // the server's id of the session
 	generation int    // counts the sessions at the server

@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -151,6 +153,58 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 		}
 		wantTimeout(t, a, 700*time.Millisecond, most())
 	})
+}
+
+// With the client's answer the server's time goes on.
+func TestSilenceAfterAQuestion(t *testing.T) {
+	t.Parallel()
+	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case bytes.Contains(body, []byte(`"initialize"`)):
+			w.Header().Set("Mcp-Session-Id", "s")
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+idOf(body)+`,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+		case bytes.Contains(body, []byte(`"tools/call"`)):
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{}}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	client := start(t, url+"/mcp", "timeout: 400ms", "max_timeout: 1m").client(t, testkit.OldEra)
+	most := patience(t)
+	stream, err := client.OpenCall(t.Context(), "any", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	question, err := stream.NextMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := time.Now()
+	if _, err := client.Respond(t.Context(), question.ID, `{"action":"accept"}`); err != nil {
+		t.Fatal(err)
+	}
+	message, err := stream.NextMessage()
+	if err != nil || !strings.Contains(string(message.Result), "timeout") {
+		t.Errorf("%v %+v", err, message)
+	}
+	if took := time.Since(answered); took > 400*time.Millisecond+most() {
+		t.Errorf("the timeout came after %v", took)
+	}
+}
+
+// idOf returns the id of a request.
+func idOf(body []byte) string {
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(body, &m) // it has one
+	return string(m.ID)
 }
 
 // In a total outage the repetitions stay within their budget.

@@ -146,7 +146,9 @@ func TestDecideWithin(t *testing.T) {
 			if !bytes.Equal(want.Body, got.Body) || got.Status != http.StatusOK {
 				t.Errorf("HTTP %d with %d bytes, want those %d that came", got.Status, len(got.Body), len(want.Body))
 			}
-			f.await(t, func(lines []logLine) bool { return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "unknown" })
+			f.await(t, func(lines []logLine) bool {
+				return len(lines) == 1 && lines[0].Note != "" && lines[0].Effect == "unknown"
+			})
 		})
 	}
 }

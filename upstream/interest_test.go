@@ -38,6 +38,7 @@ func (s *server) unsubscribe(uri string) {
 	s.tb.Helper()
 	s.mustTake("resources/unsubscribe", "uri", uri)
 }
+
 func (s *server) setLevel(level string) {
 	s.tb.Helper()
 	s.mustTake("logging/setLevel", "level", level)

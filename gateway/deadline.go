@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A deadline ends a context when a call has shown no sign of life for a time, and
+// at the latest after another. While the server waits for its client, whom it has
+// asked something, only the latter counts.
+type deadline struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	quiet  time.Duration
+	ends   time.Time // as it stands
+	last   time.Time // at which it ends whatever happens
+	asking int       // questions that the client has not answered yet
+}
+
+// withDeadline returns a context that ends with what cause returns then of the time
+// that has passed in vain. stop has to be called.
+func withDeadline(
+	parent context.Context, quiet, most time.Duration, cause func(within time.Duration) error,
+) (ctx context.Context, d *deadline, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	now := time.Now()
+	d = &deadline{quiet: quiet, ends: now.Add(min(quiet, most)), last: now.Add(most)}
+	d.timer = time.AfterFunc(min(quiet, most), func() {
+		within := quiet
+		if d.exhausted() {
+			within = most
+		}
+		cancel(cause(within))
+	})
+	return ctx, d, func() {
+		d.timer.Stop()
+		cancel(context.Canceled)
+	}
+}
+
+// alive notes a sign of life.
+func (d *deadline) alive() { d.note(0, false) }
+
+// suspend notes that the server waits for its client, until its next sign of life.
+func (d *deadline) suspend() { d.note(0, true) }
+
+// note notes a sign of life, a change in the number of open questions, and whether the
+// server waits for its client in any case.
+func (d *deadline) note(asking int, waits bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asking += asking
+	d.ends = d.last
+	if quiet := time.Now().Add(d.quiet); !waits && d.asking == 0 && quiet.Before(d.last) {
+		d.ends = quiet
+	}
+	d.timer.Reset(time.Until(d.ends))
+}
+
+// exhausted reports whether no sign of life could have made the time any longer.
+func (d *deadline) exhausted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.ends.Before(d.last)
+}
+
+// left returns the time until the end, as it stands.
+func (d *deadline) left() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Until(d.ends)
+}
+
+// maxQuestions bounds the open questions to a client whose answers are looked for.
+const maxQuestions = 256
+
+// questions are those that a server has asked a client in the course of calls. The
+// zero value is none.
+type questions struct {
+	mu   sync.Mutex
+	open []question
+}
+
+type question struct {
+	id wire.ID
+	of *deadline // of the call that waits for the answer
+}
+
+// ask notes that a call waits for the answer to a question: until that comes, or to
+// its last moment where there are too many.
+func (q *questions) ask(id wire.ID, of *deadline) {
+	of.note(1, true)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.open) < maxQuestions {
+		q.open = append(q.open, question{id: id.Clone(), of: of})
+	}
+}
+
+// answer notes that the client has answered the question with that id.
+func (q *questions) answer(id wire.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, asked := range q.open {
+		if asked.id.Equal(id) {
+			q.open = slices.Delete(q.open, i, i+1)
+			asked.of.note(-1, false)
+			return
+		}
+	}
+}
+
+// drop forgets the questions of a call that has ended.
+func (q *questions) drop(of *deadline) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open = slices.DeleteFunc(q.open, func(asked question) bool { return asked.of == of })
+}

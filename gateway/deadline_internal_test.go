@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// The time of a call stands still while a question to its client is open, and goes on
+// with the answer, whatever else the server says; but it has an end.
+func TestDeadlineOfACallThatAsks(t *testing.T) {
+	t.Parallel()
+	const quiet, most = 10 * time.Second, time.Minute
+	type step struct {
+		after time.Duration
+		do    func(q *questions, d *deadline)
+	}
+	ask := func(id string) func(*questions, *deadline) {
+		return func(q *questions, d *deadline) { q.ask(wire.ID(id), d) }
+	}
+	answer := func(id string) func(*questions, *deadline) {
+		return func(q *questions, _ *deadline) { q.answer(wire.ID(id)) }
+	}
+	progress := func(_ *questions, d *deadline) { d.alive() }
+	tests := map[string]struct {
+		steps []step
+		want  time.Duration
+	}{
+		"nothing is said":              {nil, quiet},
+		"progress":                     {[]step{{6 * time.Second, progress}, {6 * time.Second, progress}}, 22 * time.Second},
+		"progress for ever":            {[]step{{9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {9 * time.Second, progress}, {5 * time.Second, progress}}, most},
+		"a question without an answer": {[]step{{time.Second, ask("1")}}, most},
+		"an answer, and then silence":  {[]step{{time.Second, ask("1")}, {20 * time.Second, answer("1")}}, 31 * time.Second},
+		"an answer spelled otherwise":  {[]step{{0, ask(`"a"`)}, {20 * time.Second, answer(`"\u0061"`)}}, 30 * time.Second},
+		"an answer to something else":  {[]step{{0, ask(`"1"`)}, {20 * time.Second, answer("1")}}, most},
+		"progress meanwhile":           {[]step{{0, ask("1")}, {5 * time.Second, progress}, {20 * time.Second, answer("1")}}, 35 * time.Second},
+		"one answer to two questions":  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("1")}}, most},
+		"two answers":                  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("2")}, {5 * time.Second, answer("1")}}, 35 * time.Second},
+		"an answer that comes twice":   {[]step{{0, ask("1")}, {5 * time.Second, answer("1")}, {5 * time.Second, answer("1")}}, 15 * time.Second},
+		"nobody knows whose answer":    {[]step{{0, func(_ *questions, d *deadline) { d.suspend() }}}, most},
+		"and then progress":            {[]step{{0, func(_ *questions, d *deadline) { d.suspend() }}, {20 * time.Second, progress}}, 30 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var q questions
+				began := time.Now()
+				var told time.Duration
+				ctx, d, stop := withDeadline(t.Context(), quiet, most, func(within time.Duration) error {
+					told = within
+					return errors.New("too late")
+				})
+				defer stop()
+				for _, s := range test.steps {
+					time.Sleep(s.after)
+					s.do(&q, d)
+				}
+				<-ctx.Done()
+				if took := time.Since(began); took != test.want {
+					t.Errorf("it ends after %v, want %v", took, test.want)
+				}
+				if want := map[bool]time.Duration{true: most, false: quiet}[test.want == most]; told != want || context.Cause(ctx) == nil {
+					t.Errorf("it says that nothing came within %v, want %v", told, want)
+				}
+			})
+		})
+	}
+}
+
+func TestQuestionsAreBounded(t *testing.T) {
+	t.Parallel()
+	var q questions
+	_, d, stop := withDeadline(t.Context(), time.Hour, time.Hour, func(time.Duration) error { return nil })
+	defer stop()
+	_, other, stopOther := withDeadline(t.Context(), time.Hour, time.Hour, func(time.Duration) error { return nil })
+	defer stopOther()
+	q.ask(wire.ID("0"), other)
+	for i := range 10 * maxQuestions {
+		q.ask(wire.IntID(int64(i)), d)
+	}
+	if len(q.open) != maxQuestions {
+		t.Errorf("%d questions are kept", len(q.open))
+	}
+	q.drop(d)
+	if len(q.open) != 1 {
+		t.Errorf("%d questions are left of another call", len(q.open))
+	}
+}
