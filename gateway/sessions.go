@@ -35,8 +35,11 @@ const (
 type credentials [sha256.Size]byte
 
 func (x *exchange) credentials() credentials {
-	if len(x.s.forward) == 0 {
+	switch {
+	case len(x.s.forward) == 0:
 		return credentials{}
+	case x.session != nil: // it was found for them
+		return x.session.of
 	}
 	sum := sha256.New()
 	for _, name := range x.s.forward {
