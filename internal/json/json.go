@@ -28,12 +28,8 @@ type (
 	Pointer = jsontext.Pointer
 	// Kind is the kind of a value or token, its first byte: n t f " 0 { } [ ].
 	Kind = jsontext.Kind
-	// Token is a lexical element: a literal, string, number, brace or bracket.
-	Token = jsontext.Token
 	// Decoder reads tokens and values from a stream.
 	Decoder = jsontext.Decoder
-	// Encoder writes tokens and values to a stream, a newline after each text.
-	Encoder = jsontext.Encoder
 	// SyntaxError says where a text breaks the grammar or repeats a name.
 	SyntaxError = jsontext.SyntacticError
 	// SemanticError says which value does not fit which Go type.
@@ -53,21 +49,10 @@ func Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, json.Deterministic(true))
 }
 
-// MarshalWrite writes v as compact JSON to w, without a newline.
-func MarshalWrite(w io.Writer, v any) error {
-	return json.MarshalWrite(w, v, json.Deterministic(true))
-}
-
 // Unmarshal stores the JSON text b in the value that v points to. Members without
 // a field are ignored.
 func Unmarshal(b []byte, v any) error {
 	return json.Unmarshal(b, v)
-}
-
-// UnmarshalRead is [Unmarshal] for a text that r holds up to its end. The caller
-// bounds r.
-func UnmarshalRead(r io.Reader, v any) error {
-	return json.UnmarshalRead(r, v)
 }
 
 // UnmarshalKnown is [Unmarshal] for texts of our own form: a member without a
@@ -115,23 +100,6 @@ func exactNumber(d *jsontext.Decoder, v *any) error {
 // another.
 func NewDecoder(r io.Reader) *Decoder {
 	return jsontext.NewDecoder(r)
-}
-
-// UnmarshalDecode stores the next value of d in the value that v points to, and
-// returns io.EOF when there is none.
-func UnmarshalDecode(d *Decoder, v any) error {
-	return json.UnmarshalDecode(d, v)
-}
-
-// NewEncoder returns an encoder that writes to w. Its Reset makes it write to
-// another.
-func NewEncoder(w io.Writer) *Encoder {
-	return jsontext.NewEncoder(w)
-}
-
-// MarshalEncode writes v as the next value of e.
-func MarshalEncode(e *Encoder, v any) error {
-	return json.MarshalEncode(e, v, json.Deterministic(true))
 }
 
 // Valid reports whether b is one strict JSON text.

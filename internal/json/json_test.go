@@ -1,7 +1,6 @@
 package json_test
 
 import (
-	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"io"
@@ -40,13 +39,6 @@ func TestMarshal(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("Marshal (-want +got):\n%s", diff)
-			}
-			var w bytes.Buffer
-			if err := json.MarshalWrite(&w, tt.in); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, w.String()); diff != "" {
-				t.Errorf("MarshalWrite (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -133,30 +125,18 @@ func TestUnmarshalAny(t *testing.T) {
 	}
 }
 
-func TestStreams(t *testing.T) {
+func TestDecoder(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	d := json.NewDecoder(strings.NewReader(`{"code":"a"} {"code":"b"}`))
-	for {
-		var r record
-		err := json.UnmarshalDecode(d, &r)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.MarshalEncode(e, r); err != nil {
-			t.Fatal(err)
-		}
+	d := json.NewDecoder(strings.NewReader(`{"code":"a"} {"code":"b","code":"c"}`))
+	if v, err := d.ReadValue(); err != nil || string(v) != `{"code":"a"}` {
+		t.Errorf("the first value is %s, %v", v, err)
 	}
-	if diff := cmp.Diff("{\"code\":\"a\"}\n{\"code\":\"b\"}\n", out.String()); diff != "" {
-		t.Errorf("stream (-want +got):\n%s", diff)
+	if _, err := d.ReadValue(); !errors.Is(err, json.ErrDuplicateName) {
+		t.Errorf("duplicate: %v", err)
 	}
-	var r record
-	if err := json.UnmarshalRead(strings.NewReader(`{"code":"c"}`), &r); err != nil || r.Code != "c" {
-		t.Errorf("UnmarshalRead = %+v, %v", r, err)
+	d.Reset(strings.NewReader(`[]`))
+	if v, err := d.ReadValue(); err != nil || string(v) != `[]` {
+		t.Errorf("after Reset: %s, %v", v, err)
 	}
 }
 
