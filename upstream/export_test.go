@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -28,6 +29,26 @@ func (s *Stdio) SetSilence(silence time.Duration) { s.patience.silence = silence
 
 // SetMost bounds the children of s.
 func (s *Stdio) SetMost(n int) { s.most = n }
+
+// OnWrite has h call f before each write to a connection.
+func (h *HTTP) OnWrite(f func()) {
+	dial := h.transport.DialContext
+	h.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return &watched{conn, f}, err
+	}
+}
+
+type watched struct {
+	net.Conn
+
+	onWrite func()
+}
+
+func (c *watched) Write(p []byte) (int, error) {
+	c.onWrite()
+	return c.Conn.Write(p)
+}
 
 // SpoolMemory is what an answer may take in memory.
 const SpoolMemory = spoolMemory
