@@ -97,6 +97,14 @@ func (x *exchange) forget() {
 	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
 }
 
+// overStdio reports whether the client speaks over stdio, where there are no headers:
+// what they say stands in the body alone (MCP 2026-07-28, basic/transports/stdio,
+// "Request Metadata").
+func (x *exchange) overStdio() bool {
+	_, ok := x.w.(*stdioAnswer)
+	return ok
+}
+
 // isCall reports whether the request calls a tool.
 func (x *exchange) isCall() bool { return x.msg.Method == wire.MethodToolsCall }
 
@@ -109,7 +117,11 @@ func (x *exchange) upstreamHeader() http.Header {
 			h[name] = values
 		}
 	}
-	if x.era == wire.New {
+	switch {
+	case x.era != wire.New:
+	case x.overStdio() && x.listed != nil:
+		wire.SetParamHeaders(h, x.msg.Arguments, x.listed.mirrored)
+	default:
 		for name, values := range from {
 			if strings.HasPrefix(name, wire.HeaderParamPrefix) {
 				h[name] = values

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -293,6 +294,27 @@ func TestStdioPassesOnWhatTheServerSays(t *testing.T) {
 		}
 		if err := srv.Restart(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A host has no headers: those that mirror arguments are set for it.
+func TestStdioMirrorsArguments(t *testing.T) {
+	t.Parallel()
+	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
+		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
+	srv := testkit.NewServer(t, testkit.WithTools(tool), testkit.WithEra(testkit.NewEra))
+	g, _ := farmGateway(t, srv)
+	h := startHost(t, g)
+	for arguments, want := range map[string][]string{`{"region":"münchen"}`: {"=?base64?bcO8bmNoZW4=?="}, `{}`: nil} {
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":` + arguments +
+			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		if answer := h.next(); answer.outcome() != "1 ok" {
+			t.Errorf("%s: %s", arguments, answer.outcome())
+		}
+		calls := srv.Calls("query")
+		if got := calls[len(calls)-1].Header["Mcp-Param-Region"]; !slices.Equal(got, want) {
+			t.Errorf("%s came with %q, want %q", arguments, got, want)
 		}
 	}
 }

@@ -19,9 +19,9 @@ type call struct {
 	clientID wire.ID // as the client spelled it
 	token    []byte  // the client's progress token as it is spelled; nil: none
 	session  string
-	opening  bool     // it is the child's initialize: nothing is told to its client before the answer
-	listens  bool     // it is a subscription of the new era, which lasts until one side ends it
-	level    logLevel // of what is logged that its client, one of the new era, wants to be told
+	opening  bool          // it is the child's initialize: nothing is told to its client before the answer
+	listens  bool          // it is a subscription of the new era, which lasts until one side ends it
+	level    wire.LogLevel // of what is logged that its client, one of the new era, wants to be told
 
 	// Where the request stands in what is about to be written; guarded by child.mu.
 	batch      uint64
@@ -35,7 +35,7 @@ var errUnsent = errors.New("the request was not sent")
 // waiting, with errDone. It returns errUnsent when the child takes no more requests.
 func (c *child) accept(done <-chan struct{}, m *wire.Message, session string) (*call, error) {
 	call := &call{
-		clientID: m.ID.Clone(), session: session, level: levelOf(m.LogLevel),
+		clientID: m.ID.Clone(), session: session, level: wire.LogLevelOf(m.LogLevel),
 		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
 	}
 	call.init()

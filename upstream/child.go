@@ -341,10 +341,22 @@ func (c *child) hear(stderr io.Reader) {
 		}
 		if first { // of a longer line the rest is left out
 			c.last.add(line)
-			if ok, left := quota.take(time.Now()); ok {
-				c.log.Info("stderr", slog.String("line", printable(line, c.mask)), slog.Int("left_out", left))
-			}
+			c.quote(c.log.Info, "stderr", line, &quota)
 		}
 		first = end
 	}
+}
+
+// quote logs a line of the child's, unless that are too many, and how many were left
+// out before it.
+func (c *child) quote(log func(message string, attrs ...any), message string, line []byte, quota *quota) {
+	ok, left := quota.take(time.Now())
+	if !ok {
+		return
+	}
+	attrs := []any{slog.String("line", printable(line, c.mask))}
+	if left > 0 {
+		attrs = append(attrs, slog.Int("left_out", left))
+	}
+	log(message, attrs...)
 }

@@ -38,14 +38,14 @@ type interests struct {
 	turn chan struct{}
 
 	// Guarded by Stdio.mu:
-	nobody      session              // stands for messages and streams that belong to no session
-	subscribers map[string]int       // how many sessions, by the URI of the resource
-	levels      [len(levels) + 1]int // how many sessions want that level
-	level       logLevel             // that the child was told; none: it was told nothing
+	nobody      session               // stands for messages and streams that belong to no session
+	subscribers map[string]int        // how many sessions, by the URI of the resource
+	levels      map[wire.LogLevel]int // how many sessions want that level
+	level       wire.LogLevel         // that the child was told; none: it was told nothing
 }
 
 func newInterests() interests {
-	return interests{turn: make(chan struct{}, 1), subscribers: map[string]int{}}
+	return interests{turn: make(chan struct{}, 1), subscribers: map[string]int{}, levels: map[wire.LogLevel]int{}}
 }
 
 // isInterest reports whether requests of the method change what a session is told of.
@@ -55,8 +55,8 @@ func isInterest(method string) bool {
 
 // lowest returns the level that the child is to have: that of the session that wants
 // to be told most. s.mu is held.
-func (s *Stdio) lowest() logLevel {
-	for level := logLevel(1); int(level) < len(s.levels); level++ {
+func (s *Stdio) lowest() wire.LogLevel {
+	for level := wire.LogLevel(1); level.String() != ""; level++ {
 		if s.levels[level] > 0 {
 			return level
 		}
@@ -84,7 +84,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 		return s.unsubscribe(ctx, m, x, value)
 	default:
 		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &value)
-		return s.setLevel(ctx, m, x, levelOf(value))
+		return s.setLevel(ctx, m, x, wire.LogLevelOf(value))
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *Stdio) forget(x *session, uri string) {
 	}
 }
 
-func (s *Stdio) setLevel(ctx context.Context, m *wire.Message, x *session, level logLevel) (*http.Response, error) {
+func (s *Stdio) setLevel(ctx context.Context, m *wire.Message, x *session, level wire.LogLevel) (*http.Response, error) {
 	s.mu.Lock()
 	before, told := x.level, s.level
 	s.want(x, level)
@@ -185,7 +185,7 @@ func (s *Stdio) setLevel(ctx context.Context, m *wire.Message, x *session, level
 
 // want takes note of the level that a session wants; none: it wants what comes. s.mu
 // is held.
-func (s *Stdio) want(x *session, level logLevel) {
+func (s *Stdio) want(x *session, level wire.LogLevel) {
 	if x.level != 0 {
 		s.levels[x.level]--
 	}
@@ -195,10 +195,10 @@ func (s *Stdio) want(x *session, level logLevel) {
 }
 
 // setShared tells the child that all share the level, unless it knows it. s.mu is held.
-func (s *Stdio) setShared(level logLevel) {
+func (s *Stdio) setShared(level wire.LogLevel) {
 	if level != 0 && level != s.level {
 		s.level = level
-		s.orderShared(methodSetLevel, "level", levels[level-1])
+		s.orderShared(methodSetLevel, "level", level.String())
 	}
 }
 
@@ -253,7 +253,7 @@ func (s *Stdio) resumeInterests(c *child) {
 		c.orderString(methodSubscribe, "uri", uri)
 	}
 	if s.level = s.lowest(); s.level != 0 {
-		c.orderString(methodSetLevel, "level", levels[s.level-1])
+		c.orderString(methodSetLevel, "level", s.level.String())
 	}
 }
 
@@ -306,7 +306,7 @@ func interested(method string, text []byte) func(x *session) bool {
 	case wire.MethodLog:
 		var name string
 		_ = json.Unmarshal(json.Lookup(text, "/params/level"), &name) // an unknown one is for those who want all
-		level := levelOf(name)
+		level := wire.LogLevelOf(name)
 		return func(x *session) bool { return level >= x.level }
 	default:
 		return func(*session) bool { return true }

@@ -156,7 +156,7 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 	case m.Method == wire.MethodLog:
 		var name string
 		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &name) // without one it is nobody's
-		r.child.tellLog(text, levelOf(name))
+		r.child.tellLog(text, wire.LogLevelOf(name))
 	default:
 		r.complain("a notification belongs to no request", text)
 	}
@@ -198,7 +198,7 @@ func (c *child) endSubscription(id int64) bool {
 
 // tellLog passes what the child logs to the calls that have asked for it: it does not
 // say which of them it is about.
-func (c *child) tellLog(text []byte, level logLevel) {
+func (c *child) tellLog(text []byte, level wire.LogLevel) {
 	text = slices.Clone(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
-	"time"
 
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -58,9 +56,7 @@ func (r *receiver) read(stdout io.Reader) {
 
 // complain logs what is wrong with what the child has said.
 func (r *receiver) complain(what string, text []byte) {
-	if ok, left := r.quota.take(time.Now()); ok {
-		r.child.log.Warn(what, slog.String("line", printable(text, r.child.mask)), slog.Int("left_out", left))
-	}
+	r.child.quote(r.child.log.Warn, what, text, &r.quota)
 }
 
 const notMessage = "stdout holds a line that is no message"

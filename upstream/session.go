@@ -35,7 +35,7 @@ type session struct {
 	backlog [][]byte // what its child has said meanwhile
 	bytes   int
 	uris    map[string]bool // of the resources that it is subscribed to, where all share a child
-	level   logLevel        // of what is logged that it wants to be told; none: it wants what comes
+	level   wire.LogLevel   // of what is logged that it wants to be told; none: it wants what comes
 }
 
 // add makes the session known. s.mu is held.

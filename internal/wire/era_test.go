@@ -201,6 +201,40 @@ func TestParamHeaders(t *testing.T) {
 	}
 }
 
+// What is set is what is asked for.
+func TestSetParamHeaders(t *testing.T) {
+	t.Parallel()
+	params := []wire.ParamHeader{
+		{Header: "Mcp-Param-A", Path: []string{"a"}},
+		{Header: "Mcp-Param-B", Path: []string{"options", "b"}},
+	}
+	for arguments, want := range map[string]http.Header{
+		``:                                   headers(),
+		`{}`:                                 headers(),
+		`{"a":null,"options":[]}`:            headers(),
+		`{"a":"eu","options":{"b":true}}`:    headers("Mcp-Param-A", "eu", "Mcp-Param-B", "true"),
+		`{"a":"世","options":{"b":false}}`:    headers("Mcp-Param-A", "=?base64?5LiW?=", "Mcp-Param-B", "false"),
+		`{"a":"","options":{"b":42}}`:        headers("Mcp-Param-A", "", "Mcp-Param-B", "42"),
+		`{"a":"\u0061\r\nb"}`:                headers("Mcp-Param-A", "=?base64?YQ0KYg==?="),
+		`{"options":{"b":4.20e1}}`:           headers("Mcp-Param-B", "42"),
+		`{"options":{"b":-0.0}}`:             headers("Mcp-Param-B", "0"),
+		`{"options":{"b":9007199254740993}}`: headers("Mcp-Param-B", "9007199254740993"),
+	} {
+		got := http.Header{}
+		wire.SetParamHeaders(got, []byte(arguments), params)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arguments, diff)
+		}
+		if err := wire.CheckParamHeaders(got, []byte(arguments), params); err != nil {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	got := http.Header{}
+	if wire.SetParamHeaders(got, []byte(`{"a":{},"options":{"b":[]}}`), params); len(got) > 0 {
+		t.Errorf("values of another type became %v", got)
+	}
+}
+
 func TestParamHeadersRefuses(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{

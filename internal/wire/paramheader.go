@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -91,6 +92,34 @@ func (a *annotated) header() (string, error) {
 func isTokenByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}
+
+// SetParamHeaders sets the headers that mirror the arguments of a tools/call. An
+// argument that is missing or null has none, and neither has one of another type than
+// its schema allows: the server is the judge of it.
+func SetParamHeaders(h http.Header, arguments []byte, params []ParamHeader) {
+	for _, param := range params {
+		switch value, _ := param.lookup(arguments); value.Kind() {
+		case '"':
+			h[param.Header] = []string{EncodeHeader(unquote(value))}
+		case 't', 'f':
+			h[param.Header] = []string{string(value)}
+		case '0':
+			h[param.Header] = []string{decimal(string(value))}
+		default:
+		}
+	}
+}
+
+// decimal returns a JSON number without fraction and exponent where it is an integer
+// that a float64 holds exactly, which is as far as such arguments reach.
+func decimal(number string) string {
+	const exact = 1 << 53
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {
+		return number
+	}
+	return strconv.FormatInt(int64(f), 10)
 }
 
 // CheckParamHeaders checks that the headers of a tools/call agree with its
