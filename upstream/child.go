@@ -337,6 +337,7 @@ func (c *child) hear(stderr io.Reader) {
 	for first := true; ; {
 		line, end, err := lines.next()
 		if err != nil {
+			quota.close(c.log.Info, "stderr")
 			return
 		}
 		if first { // of a longer line the rest is left out

@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 		"twice":           {want: "first", log: "an answer is to no request that is under way", starts: 1},
 		"wrong-id":        {want: "mine", log: "an answer has an id that was never given", starts: 1},
 		"float-id":        {want: "mine", starts: 1},
-		"flood-stderr":    {want: "flooded", log: "left_out", starts: 1},
+		"flood-stderr":    {want: "flooded", log: "noise", starts: 1},
 		"large-garbage":   {want: "clean", log: "stdout holds a line that is no message", starts: 1},
 	}
 	for tool, test := range tests {
@@ -64,6 +64,10 @@ func TestFaults(t *testing.T) {
 			}
 			if n := len(pids(s.log)); n != test.starts {
 				t.Errorf("%d processes were started, want %d", n, test.starts)
+			}
+			s.Close()
+			if got := strings.Contains(s.log.String(), "left_out"); got != (tool == "flood-stderr") {
+				t.Errorf("lines of the log were left out: %t", got)
 			}
 		})
 	}

@@ -45,6 +45,7 @@ func (r *receiver) read(stdout io.Reader) {
 		r.child.said.Add(1)
 		switch {
 		case err != nil:
+			r.quota.close(r.child.log.Warn, "lines of stdout were passed over")
 			return
 		case r.long || !last:
 			r.piece(piece, last)

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -88,4 +89,11 @@ func (q *quota) take(now time.Time) (ok bool, left int) {
 	q.passed++
 	left, q.left = q.left, 0
 	return true, left
+}
+
+// close logs how many lines were left out after the last that was logged.
+func (q *quota) close(log func(message string, attrs ...any), message string) {
+	if q.left > 0 {
+		log(message, slog.Int("left_out", q.left))
+	}
 }
