@@ -61,7 +61,7 @@ type budget struct {
 }
 
 const (
-	// noise is the slack of a ratio of times: no machine is quiet.
+	// noise is the slack of a ratio of times, or of a difference: no machine is quiet.
 	noise = 0.15
 	// exactly is the slack of what is counted.
 	exactly = 0

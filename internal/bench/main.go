@@ -11,15 +11,15 @@
 // tuned alike. Server and callers are as lean as they can be, so that what stands between them decides; every answer is
 // compared with what it has to be.
 //
+// The same of a server that is a child process: over its own standard input and output; through `recourse wrap`; through
+// the gateway over HTTP; and, where there are several callers, through the gateway while they wait for each other, which
+// is what a bridge achieves that handles one call at a time and is as fast as the gateway in all else. The child answers
+// at once, or a millisecond after each call: it waits, as a tool does that calls somebody else, and takes other calls
+// meanwhile.
+//
 // Each round measures every variant for the benchtime, after a fifth of it to warm up, and begins with another one. Each
 // figure is the median of the rounds, and a ratio is the median of the rounds' ratios, not the ratio of medians. The
 // figures depend on the machine and on what else it does; the ratios are what matters.
-//
-// The same of a server that is a child process: over its own standard input and output; through `recourse wrap`; through
-// the gateway over HTTP; and, of several callers, through the gateway when one call at a time is let through. The child
-// answers at once, or a millisecond after each call: it waits, as a tool does that calls somebody else, and takes other
-// calls meanwhile. That last one is what a bridge achieves that handles one call at a time and is as fast as the gateway
-// in all else.
 //
 // # The gateway's process
 //
@@ -29,15 +29,17 @@
 //
 // # What is measured besides
 //
-// A fresh gateway passes results of 50 MB on while its memory is watched, holds a thousand idle sessions, and is called
-// a thousand times while a server is out. The program is built, and the first byte through `recourse wrap`, from its very
-// start, is set against that of the child alone. The server counts the attempts that arrive; where there is none that could
-// count, the gateway's log does. Failures are written and read in every built-in contract.
+// A fresh gateway passes results of 50 MB on while its memory is watched, holds a thousand idle sessions, of a server over
+// HTTP and of a child that all share, and is called a thousand times while a server is out. The server counts the attempts
+// that arrive; where there is none that could count, the gateway's log does. The program is built, and it is measured how
+// much later than from the child alone the first byte comes through `recourse wrap`, both from their start. Failures are
+// written and read in every built-in contract.
 //
 // # What fails
 //
 // The budgets stand in budget.go. The program exits with 1 and names them when a ratio of times misses its budget by over
-// 15 %, or something that is counted misses it at all. Times that depend on the machine are shown only.
+// 15 %, or something that is counted misses it at all. So it does for what a child's call and the start of the program
+// take longer; other times, which depend on the machine alone, are shown only.
 package main
 
 import (
