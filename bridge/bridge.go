@@ -69,6 +69,9 @@ func (b *Bridge) Name() string { return b.next.Name() }
 // Broken turns an error of Send, or of reading the answer, into the Error that it
 // means.
 func (b *Bridge) Broken(ctx context.Context, err error) *recourse.Error {
+	if e, ok := errors.AsType[*recourse.Error](err); ok && ctx.Err() == nil {
+		return e // the bridge's own
+	}
 	return b.next.Broken(ctx, err)
 }
 

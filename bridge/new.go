@@ -1,26 +1,231 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
 	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// newServer sends messages of the old era to a server of the new one.
-type newServer struct{ b *Bridge }
+// newServer is, to clients of the old era, a server of theirs by means of one of the
+// new era. It keeps the sessions, in which it asks the clients what the server asks,
+// and tells them what the server announces.
+type newServer struct {
+	b       *Bridge
+	lastID  atomic.Int64 // of the bridge's own requests, and of its questions
+	mirrors mirrors
 
-func newNewServer(b *Bridge) *newServer { return &newServer{b: b} }
+	mu       sync.Mutex
+	closed   bool
+	sessions *recent[string, *newSession]
+	orphans  int // calls whose client has gone
+}
+
+func newNewServer(b *Bridge) *newServer {
+	return &newServer{b: b, sessions: newRecent[string, *newSession](maxNewSessions, newSessionIdle)}
+}
+
+// close ends the sessions with their calls and streams.
+func (n *newServer) close() {
+	n.mu.Lock()
+	n.closed = true
+	sessions := n.sessions.all()
+	n.mu.Unlock()
+	for _, s := range sessions {
+		s.end()
+	}
+}
+
+// messages keeps the memory of parsers.
+var messages = sync.Pool{New: func() any { return new(wire.Message) }}
 
 // send sends a message of the old era. It returns errOtherEra when the server does
 // not speak the new one.
 func (n *newServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	return nil, errOtherEra
+	id := header.Get(wire.HeaderSession)
+	var s *newSession
+	if id != "" {
+		s = n.find(id, n.b.callerOf(header))
+	}
+	switch {
+	case method == http.MethodPost:
+		m, _ := messages.Get().(*wire.Message)
+		defer messages.Put(m)
+		if err := wire.Parse(body, m); err != nil {
+			return malformed(m.ID, err), nil
+		}
+		if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
+			return n.open(ctx, header, m)
+		}
+		if id != "" && s == nil {
+			return lost(), nil
+		}
+		return n.post(ctx, s, header, m)
+	case id == "":
+		return refuse(http.StatusBadRequest, "the header Mcp-Session-Id is missing"), nil
+	case s == nil:
+		return lost(), nil
+	case method == http.MethodGet:
+		return n.listen(ctx, s, header)
+	default:
+		n.forget(s)
+		return respond(http.StatusNoContent, nil), nil
+	}
+}
+
+// post takes a message in a session; s is nil where the client has none.
+func (n *newServer) post(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+	switch m.Kind {
+	case wire.Request:
+		return n.request(ctx, s, header, m)
+	case wire.Response:
+		if s != nil {
+			s.answer(m)
+		}
+		return accepted(), nil
+	default:
+		return n.notification(ctx, s, header, m)
+	}
+}
+
+// request answers a request, by itself where the new era has no such method.
+func (n *newServer) request(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+	switch {
+	case m.Method == methodPing:
+		return respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}"))), nil
+	case m.Method == methodSetLevel && s != nil:
+		return s.setLevel(m), nil
+	case m.Method == methodSubscribe && s != nil, m.Method == methodUnsubscribe && s != nil:
+		return n.subscribe(ctx, s, header, m)
+	case !crosses(m.Method):
+		return rpcError(m.ID, wire.CodeMethodNotFound,
+			n.b.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
+	case len(m.Params) > 0 && m.Params[0] != '{':
+		return rpcError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
+	default:
+		return n.call(ctx, s, header, m)
+	}
+}
+
+// crosses reports whether the new era has the method, or may have it as an extension.
+func crosses(method string) bool {
+	switch method {
+	case methodSetLevel, methodSubscribe, methodUnsubscribe, methodListen, wire.MethodDiscover:
+		return false
+	default:
+		return !strings.HasPrefix(method, "tasks/")
+	}
+}
+
+// notification takes a client's notification. Those that belong to a session are the
+// bridge's own; others go to the server.
+func (n *newServer) notification(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+	switch m.Method {
+	case "notifications/initialized", "notifications/roots/list_changed", wire.MethodProgress:
+		return accepted(), nil
+	case wire.MethodCancelled:
+		if s != nil {
+			s.cancel(m.RequestID)
+		}
+		return accepted(), nil
+	default:
+		h := newHeader(header)
+		wire.SetHeaders(h, wire.Version20260728, m)
+		return n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
+	}
 }
 
 // refused reports whether the answer to a message of the old era is the refusal of a
-// server that may speak the new one. It keeps the answer as it is, and notes that the
-// server speaks the old era when the answer says so.
+// server that may speak the new one only (MCP 2026-07-28, versioning, "Compatibility
+// Matrix"). It keeps the answer as it is, and notes that the server speaks the old
+// era when it opens a session; a server that does is suspected only when it refuses in
+// words of the new era.
 func (n *newServer) refused(header http.Header, body []byte, resp *http.Response) bool {
-	return false
+	known := n.b.eras.of(wire.Old) == yes
+	isRefusal := refuses(resp)
+	opening := resp.StatusCode == http.StatusOK && !isEvents(resp) && header.Get(wire.HeaderSession) == "" && isInitialize(body)
+	if !isRefusal && (known || !opening) || isRefusal && resp.StatusCode == http.StatusMethodNotAllowed && known {
+		return false
+	}
+	text, err := keep(resp)
+	if err != nil {
+		return false
+	}
+	if opening && json.Lookup(text, "/result/protocolVersion") != nil {
+		n.b.eras.set(wire.Old, yes)
+		return false
+	}
+	switch string(json.Lookup(text, "/error/code")) {
+	case "-32601", "-32602", "-32020", "-32022":
+		return true
+	default:
+		return isRefusal && !known
+	}
 }
 
-func (n *newServer) close() {}
+func isInitialize(body []byte) bool {
+	m, _ := messages.Get().(*wire.Message)
+	defer messages.Put(m)
+	return bytes.Contains(body, []byte(wire.MethodInitialize)) && wire.Parse(body, m) == nil && m.Method == wire.MethodInitialize
+}
+
+func isEvents(resp *http.Response) bool {
+	return wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
+}
+
+// Methods of the old era that have no counterpart, and the one that has taken their
+// place.
+const (
+	methodPing        = "ping"
+	methodSetLevel    = "logging/setLevel"
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
+	methodListen      = "subscriptions/listen"
+)
+
+// rpcError returns an answer that is a JSON-RPC error of the bridge's own.
+func rpcError(id wire.ID, code int, message string) *http.Response {
+	return respond(http.StatusOK, wire.AppendError(nil, id, code, message, nil))
+}
+
+// malformed returns the answer to what is no message.
+func malformed(id wire.ID, err error) *http.Response {
+	code := wire.CodeParseError
+	if refusal, ok := errors.AsType[*wire.Error](err); ok {
+		code = refusal.Code
+	}
+	return respond(http.StatusBadRequest, wire.AppendError(nil, id, code, err.Error(), nil))
+}
+
+// lost is the answer to a message of a session that is not known (MCP 2025-11-25,
+// basic/transports, "Session Management").
+func lost() *http.Response { return refuse(http.StatusNotFound, "session not found") }
+
+// refuse returns an answer that says, in words, why a message is not taken.
+func refuse(status int, why string) *http.Response {
+	resp := respond(status, []byte(why))
+	resp.Header["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	if status == http.StatusMethodNotAllowed {
+		resp.Header["Allow"] = []string{"POST, DELETE"}
+	}
+	return resp
+}
+
+// clip returns as much of a client's text as is repeated to it.
+func clip(s string) string {
+	const most = 64
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+}
+
+// newID returns an id for a request of the bridge's own.
+func (n *newServer) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
+
+// newSessionID returns an id that nobody can guess.
+func newSessionID() string { return rand.Text() }

@@ -67,3 +67,13 @@ func (r *recent[K, V]) trim(busy func(V) bool) (out []V) {
 	}
 	return out
 }
+
+// all returns all values.
+func (r *recent[K, V]) all() []V {
+	values := make([]V, 0, len(r.byKey))
+	for at := r.byUse.Front(); at != nil; at = at.Next() {
+		e, _ := at.Value.(*entry[K, V])
+		values = append(values, e.v)
+	}
+	return values
+}

@@ -69,6 +69,12 @@ func StatusWith(name string, code int, contentType, body string) Fault {
 	return Fault{Name: name, happen: func(e *exchange) { e.reply(code, contentType, body) }}
 }
 
+// RPCStatus answers with an HTTP status and a JSON-RPC error, as servers of the new era refuse what breaks the protocol;
+// data is JSON, or empty.
+func RPCStatus(name string, status, code int, text, data string) Fault {
+	return Fault{Name: name, happen: func(e *exchange) { e.refuse(status, code, text, data) }}
+}
+
 // Unauthorized answers 401 with a WWW-Authenticate challenge.
 func Unauthorized() Fault {
 	return Status(http.StatusUnauthorized, Plain).With("WWW-Authenticate", Challenge)

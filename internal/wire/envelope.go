@@ -60,6 +60,7 @@ type Message struct {
 	Name string
 
 	Params    []byte // an object or array, or nil
+	ParamsAt  Span
 	Arguments []byte // params.arguments, of any type, or nil
 	Result    []byte // of a response
 	Error     []byte // of a response
@@ -137,7 +138,7 @@ func Parse(body []byte, m *Message) error {
 // reset empties m but keeps what saves allocations.
 func (m *Message) reset(body []byte) {
 	m.Raw, m.Kind, m.ID, m.IDAt = body, Invalid, nil, Span{}
-	m.Params, m.Arguments, m.Result, m.Error = nil, nil, nil, nil
+	m.Params, m.ParamsAt, m.Arguments, m.Result, m.Error = nil, Span{}, nil, nil, nil
 	m.Meta, m.MetaAt, m.ProgressToken, m.ProgressTokenAt = nil, Span{}, nil, Span{}
 	m.RequestID, m.RequestIDAt = nil, Span{}
 	m.ClientInfo, m.ClientCapabilities, m.LogLevel = nil, nil, ""
@@ -260,7 +261,8 @@ func (m *Message) fill() error {
 	if len(params) > 0 && params[0] != '{' && params[0] != '[' {
 		return m.invalid(memberParams, "/params", "params must be an object or an array")
 	}
-	m.Params, m.Result, m.Error = params, at[memberResult].Of(m.Raw), at[memberError].Of(m.Raw)
+	m.Params, m.ParamsAt = params, at[memberParams]
+	m.Result, m.Error = at[memberResult].Of(m.Raw), at[memberError].Of(m.Raw)
 	if err := m.classify(method != nil); err != nil {
 		return err
 	}

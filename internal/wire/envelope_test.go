@@ -111,13 +111,14 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		ignore := cmpopts.IgnoreFields(wire.Message{}, "Raw", "IDAt", "Params", "Meta", "MetaAt", "ProgressTokenAt", "RequestIDAt", "SubscriptionAt")
+		ignore := cmpopts.IgnoreFields(wire.Message{}, "Raw", "IDAt", "Params", "ParamsAt", "Meta", "MetaAt", "ProgressTokenAt", "RequestIDAt", "SubscriptionAt")
 		if diff := cmp.Diff(tt.want, reused, ignore, cmpopts.IgnoreUnexported(wire.Message{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		for what, pair := range map[string][2][]byte{
 			"id":             {reused.ID, reused.IDAt.Of(reused.Raw)},
 			"_meta":          {reused.Meta, reused.MetaAt.Of(reused.Raw)},
+			"params":         {reused.Params, reused.ParamsAt.Of(reused.Raw)},
 			"progress token": {reused.ProgressToken, reused.ProgressTokenAt.Of(reused.Raw)},
 			"request id":     {reused.RequestID, reused.RequestIDAt.Of(reused.Raw)},
 			"subscription":   {reused.Subscription, reused.SubscriptionAt.Of(reused.Raw)},

@@ -1,0 +1,165 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// orphanTime is how long a call may go on after its client has gone, and maxOrphans
+	// how many such calls there are. In the old era a client that disconnects has not
+	// cancelled its call (MCP 2025-11-25, basic/transports).
+	orphanTime = time.Minute
+	maxOrphans = 256
+)
+
+// A newCall is a request of a client of the old era on its way. It runs beside its
+// caller, for whom it begins an answer, and outlives him where he goes without a word.
+type newCall struct {
+	n *newServer
+	s *newSession // nil: the client has none
+
+	// The request at the server.
+	ctx       context.Context //nolint:containedctx // the call is longer than that of Send
+	end       context.CancelCauseFunc
+	header    http.Header
+	text      []byte // in the new era
+	id        wire.ID
+	method    string
+	tool      string // of tools/call
+	arguments []byte
+	rounds    int
+
+	// The answer to the client.
+	clientID wire.ID
+	asker    context.Context //nolint:containedctx // that of Send
+	begun    chan beginning  // room for one
+	answer   *io.PipeWriter  // nil while it has not begun, or is a whole text
+	isEvents bool            // it is an event stream
+	orphaned bool            // guarded by newServer.mu
+	pruner   wire.Pruner
+	scan     wire.Scanner
+	out      []byte
+}
+
+// A beginning is what Send returns.
+type beginning struct {
+	resp *http.Response
+	err  error
+}
+
+// call sends a request and returns the beginning of its answer.
+func (n *newServer) call(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+	c := &newCall{
+		n: n, s: s, header: newHeader(header), text: renewed(m, s.introduce()),
+		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
+		asker: ctx, begun: make(chan beginning, 1),
+	}
+	if m.Method == wire.MethodToolsCall {
+		c.tool, c.arguments = m.Name, append([]byte(nil), m.Arguments...)
+	}
+	wire.SetHeaders(c.header, wire.Version20260728, m)
+	c.ctx, c.end = context.WithCancelCause(n.b.life)
+	if !n.enter(c) {
+		c.end(context.Canceled)
+		return lost(), nil
+	}
+	stop := context.AfterFunc(ctx, c.leave)
+	go func() {
+		defer n.exit(c)
+		defer stop()
+		c.run()
+	}()
+	select {
+	case b := <-c.begun:
+		return b.resp, b.err
+	case <-ctx.Done():
+		return nil, n.b.next.Broken(ctx, context.Cause(ctx))
+	}
+}
+
+// enter puts a call under way. It reports false when its session has ended.
+func (n *newServer) enter(c *newCall) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return false
+	}
+	if c.s != nil && !c.s.enter(c) {
+		return false
+	}
+	n.b.work.Add(1)
+	return true
+}
+
+func (s *newSession) enter(c *newCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.calls[c] = struct{}{}
+	return true
+}
+
+// exit is called when nothing of a call is left to do.
+func (n *newServer) exit(c *newCall) {
+	c.end(context.Canceled)
+	if c.s != nil {
+		c.s.mu.Lock()
+		delete(c.s.calls, c)
+		c.s.mu.Unlock()
+	}
+	n.mu.Lock()
+	if c.orphaned {
+		n.orphans--
+	}
+	n.mu.Unlock()
+	n.b.work.Done()
+}
+
+// leave is called when the caller does not wait any more. Where that is because his
+// client has gone, the call goes on for a while.
+func (c *newCall) leave() {
+	cause := context.Cause(c.asker)
+	if !errors.Is(cause, context.Canceled) || !c.n.adopt(c) {
+		c.end(cause)
+		return
+	}
+	timer := time.AfterFunc(orphanTime, func() { c.end(context.DeadlineExceeded) })
+	context.AfterFunc(c.ctx, func() { timer.Stop() })
+}
+
+// adopt notes that a call has lost its client. It reports false when it is to end.
+func (n *newServer) adopt(c *newCall) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed || n.orphans >= maxOrphans {
+		return false
+	}
+	n.orphans++
+	c.orphaned = true
+	return true
+}
+
+var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
+
+// cancel ends a call: at the server too, where closing the connection means that.
+func (c *newCall) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.b.Name())) }
+
+// cancel ends the calls that the client names in notifications/cancelled.
+func (s *newSession) cancel(id wire.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.calls {
+		if c.clientID.Equal(id) {
+			c.cancel(recourse.Cancelled().WithOrigin(recourse.OriginCaller))
+		}
+	}
+}

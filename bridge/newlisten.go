@@ -1,0 +1,368 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// maxWatched bounds the resources that a session subscribes to, maxURI the length
+	// of each in bytes.
+	maxWatched = 256
+	maxURI     = 4 << 10
+)
+
+// A newStream is the stream on which a client of the old era hears what the server
+// announces. Behind it stands a subscriptions/listen for all that the client wants to
+// hear; when that changes, another takes its place.
+type newStream struct {
+	s      *newSession
+	ctx    context.Context //nolint:containedctx // the life of the stream, not that of a call
+	end    context.CancelFunc
+	events *io.PipeWriter
+
+	mu      sync.Mutex
+	current *listening
+}
+
+// close ends the stream. A client opens it again.
+func (t *newStream) close() {
+	_ = t.events.Close() // never fails
+	t.end()
+}
+
+// A listening is a subscriptions/listen under way.
+type listening struct {
+	id      wire.ID
+	resp    *http.Response
+	reader  *wire.EventReader
+	end     context.CancelFunc
+	honours json.Value // the part of the filter that the server has agreed to
+}
+
+// A filter is what a subscriptions/listen asks for (MCP 2026-07-28, subscriptions).
+type filter struct {
+	Tools     bool     `json:"toolsListChanged,omitzero"`
+	Prompts   bool     `json:"promptsListChanged,omitzero"`
+	Resources bool     `json:"resourcesListChanged,omitzero"`
+	Watched   []string `json:"resourceSubscriptions,omitempty"`
+}
+
+// wants returns what the session's client wants to hear, and whether that is
+// anything.
+func (s *newSession) wants() (f filter, anything bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f = filter{
+		Tools: s.offered.Tools.ListChanged, Prompts: s.offered.Prompts.ListChanged, Resources: s.offered.Resources.ListChanged,
+		Watched: slices.Clone(s.watched),
+	}
+	return f, f.Tools || f.Prompts || f.Resources || len(f.Watched) > 0
+}
+
+// listen opens the stream of a session. A new one takes the place of the old. Nothing
+// is kept for a client that does not listen, so that there is nothing to resume.
+func (n *newServer) listen(ctx context.Context, s *newSession, header http.Header) (*http.Response, error) {
+	f, anything := s.wants()
+	if !anything && !s.offered.Resources.Subscribe {
+		return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
+	}
+	body, events := io.Pipe()
+	life, end := context.WithCancel(ctx)
+	t := &newStream{s: s, events: events, ctx: life, end: end}
+	if anything {
+		l, refusal, err := n.subscribeTo(life, header, s.introduce(), f)
+		if err != nil || refusal != nil {
+			end()
+			return refusal, err
+		}
+		t.current = l
+	}
+	if !s.put(t) {
+		end()
+		return lost(), nil
+	}
+	context.AfterFunc(life, func() { s.leave(t) })
+	n.hear(t, t.current)
+	return respondEvents(body), nil
+}
+
+// put makes t the session's stream. It reports false when the session has ended.
+func (s *newSession) put(t *newStream) bool {
+	s.mu.Lock()
+	before, ended := s.stream, s.ended
+	if !ended {
+		s.stream = t
+	}
+	s.mu.Unlock()
+	if before != nil && !ended {
+		before.close()
+	}
+	return !ended
+}
+
+// leave takes the stream off when its client has gone.
+func (s *newSession) leave(t *newStream) {
+	t.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream == t {
+		s.stream = nil
+	}
+}
+
+// subscribeTo sends subscriptions/listen and waits for the server's agreement. It
+// returns nil where there is nothing to hear, and the answer to the client where the
+// server refuses.
+func (n *newServer) subscribeTo(
+	ctx context.Context, header http.Header, introduction []byte, f filter,
+) (*listening, *http.Response, error) {
+	wants, err := json.Marshal(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &listening{id: n.newID()}
+	h := newHeader(header)
+	h[wire.HeaderVersion] = []string{wire.Version20260728}
+	h[wire.HeaderMethod] = []string{methodListen}
+	text := append(append([]byte(`{"jsonrpc":"2.0","id":`), l.id...), `,"method":"subscriptions/listen","params":{"notifications":`...)
+	text = append(append(append(text, wants...), `,"_meta":{`...), introduction...)
+	ctx, l.end = context.WithCancel(ctx)
+	if l.resp, err = n.b.next.Send(ctx, http.MethodPost, h, append(text, "}}}"...)); err != nil {
+		l.end()
+		return nil, nil, err
+	}
+	refusal, err := n.agreed(ctx, l)
+	if err != nil || refusal != nil {
+		l.close()
+		return nil, refusal, err
+	}
+	return l, nil, nil
+}
+
+func (l *listening) close() {
+	l.end()
+	_ = l.resp.Body.Close() // nothing more of it is wanted
+}
+
+var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
+
+// agreed reads the beginning of a stream: the server's agreement. It returns the
+// answer to the client where the server refuses.
+func (n *newServer) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
+	switch {
+	case l.resp.StatusCode != http.StatusOK:
+		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, maxRefusal)) // a broken body says no more than the status
+		if json.Lookup(text, "/error").Kind() == '{' && refusesEra(l.resp.StatusCode) {
+			return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
+		}
+		return n.b.new.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
+	case !isEvents(l.resp):
+		return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
+	}
+	l.reader = wire.NewEventReader(l.resp.Body, newWindow)
+	for {
+		event, err := l.reader.Next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
+			return nil, badResponse(n.b.Name(), errNoAgreement)
+		case err != nil:
+			return nil, n.b.next.Broken(ctx, err)
+		case !event.Complete:
+			return nil, badResponse(n.b.Name(), errNoAgreement)
+		case len(event.Data) == 0:
+			continue
+		}
+		var message struct {
+			Method string `json:"method"`
+			Params struct {
+				Notifications json.Value `json:"notifications"`
+			} `json:"params"`
+		}
+		if json.UnmarshalLenient(event.Data, &message) != nil || message.Method != "notifications/subscriptions/acknowledged" {
+			return nil, badResponse(n.b.Name(), fmt.Errorf("%w, but: %.200q", errNoAgreement, event.Data))
+		}
+		l.honours = message.Params.Notifications
+		return nil, nil //nolint:nilnil // it has agreed
+	}
+}
+
+// hear lets the stream pass on what comes on l, which may be nil.
+func (n *newServer) hear(t *newStream, l *listening) {
+	if l == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		l.close()
+		return
+	}
+	n.b.work.Go(func() { t.hear(l) })
+}
+
+// hear passes on what the server announces, until it ends its stream, which ends the
+// client's, or another takes its place.
+func (t *newStream) hear(l *listening) {
+	defer l.close()
+	for {
+		event, err := l.reader.Next()
+		if err != nil || t.ctx.Err() != nil {
+			break
+		}
+		if !event.Complete || !event.First { // no announcement is that long
+			continue
+		}
+		if text := announced(event.Data); text != nil {
+			if _, err := t.events.Write(wire.AppendEvent(nil, "", "message", text)); err != nil {
+				break
+			}
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current == l {
+		t.close()
+	}
+}
+
+// announced returns a notification as a client of the old era knows it; nil for
+// anything else.
+func announced(text []byte) []byte {
+	var message struct {
+		Method string                `json:"method"`
+		ID     json.Value            `json:"id"`
+		Params map[string]json.Value `json:"params"`
+	}
+	if json.UnmarshalLenient(text, &message) != nil || message.ID != nil || !strings.HasPrefix(message.Method, "notifications/") ||
+		strings.HasPrefix(message.Method, "notifications/subscriptions/") {
+		return nil
+	}
+	var meta map[string]json.Value
+	if json.UnmarshalLenient(message.Params["_meta"], &meta) == nil {
+		delete(meta, "io.modelcontextprotocol/subscriptionId")
+		message.Params["_meta"] = append(appendMembers([]byte{'{'}, meta), '}')
+	}
+	if len(meta) == 0 {
+		delete(message.Params, "_meta")
+	}
+	out := json.AppendQuote([]byte(`{"jsonrpc":"2.0","method":`), message.Method)
+	if len(message.Params) > 0 {
+		out = append(appendMembers(append(out, `,"params":{`...), message.Params), '}')
+	}
+	return append(out, '}')
+}
+
+// subscribe answers resources/subscribe and resources/unsubscribe. Where the client
+// listens, what it wants to hear is asked for anew before it has its answer, so that
+// nothing is missed from then on.
+func (n *newServer) subscribe(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+	var uri string
+	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // else it is none
+	switch {
+	case !s.offered.Resources.Subscribe:
+		return rpcError(m.ID, wire.CodeMethodNotFound, "The server offers no subscriptions to resources."), nil
+	case uri == "" || len(uri) > maxURI:
+		return rpcError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
+	}
+	changed, full := s.watch(uri, m.Method == methodSubscribe)
+	done := respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
+	switch {
+	case full:
+		return rpcError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("There are %d subscriptions already.", maxWatched)), nil
+	case !changed:
+		return done, nil
+	}
+	refused, err := n.relisten(ctx, s, header, uri)
+	if m.Method == methodUnsubscribe { // the client passes over what it does not want any more
+		return done, nil
+	}
+	if err != nil {
+		s.watch(uri, false)
+		return nil, err
+	}
+	if refused {
+		s.watch(uri, false)
+		return rpcError(m.ID, wire.CodeInvalidParams, "The server does not announce changes of this resource."), nil
+	}
+	return done, nil
+}
+
+// watch adds a resource to those that the client has subscribed to, or takes it off.
+func (s *newSession) watch(uri string, add bool) (changed, full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.watched, uri)
+	switch {
+	case add == (at >= 0):
+		return false, false
+	case !add:
+		s.watched = slices.Delete(s.watched, at, at+1)
+	case len(s.watched) >= maxWatched:
+		return false, true
+	default:
+		s.watched = append(s.watched, uri)
+	}
+	return true, false
+}
+
+// relisten asks for all that the session's client wants to hear, in place of what was
+// asked for before. It reports whether the server does not agree to the resource.
+func (n *newServer) relisten(ctx context.Context, s *newSession, header http.Header, uri string) (refused bool, err error) {
+	s.mu.Lock()
+	t := s.stream
+	s.mu.Unlock()
+	if t == nil {
+		return false, nil // it is asked for when the client listens
+	}
+	f, anything := s.wants()
+	var l *listening
+	if anything {
+		var refusal *http.Response
+		if l, refusal, err = t.open(ctx, n, header, f); err != nil || refusal != nil {
+			return true, err
+		}
+		var agreed filter
+		_ = json.UnmarshalLenient(l.honours, &agreed) // what cannot be read is not agreed to
+		if slices.Contains(f.Watched, uri) && !slices.Contains(agreed.Watched, uri) {
+			l.close()
+			return true, nil
+		}
+	}
+	t.mu.Lock()
+	before := t.current
+	t.current = l
+	t.mu.Unlock()
+	n.hear(t, l)
+	if before != nil {
+		before.end()
+	}
+	return false, nil
+}
+
+// open sends a subscriptions/listen that lasts as long as the stream, for one who
+// waits until ctx ends.
+func (t *newStream) open(ctx context.Context, n *newServer, header http.Header, f filter) (*listening, *http.Response, error) {
+	life, end := context.WithCancel(t.ctx)
+	stop := context.AfterFunc(ctx, end)
+	l, refusal, err := n.subscribeTo(life, header, t.s.introduce(), f) //nolint:contextcheck // it lasts longer than ctx
+	if !stop() {                                                       // who waited does not any more
+		if l != nil {
+			l.close()
+		}
+		return nil, nil, n.b.next.Broken(ctx, context.Cause(ctx))
+	}
+	if l == nil {
+		end()
+	}
+	return l, refusal, err
+}

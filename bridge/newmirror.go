@@ -1,0 +1,106 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// maxMirrors bounds the tools that are remembered, maxToolPage a page of the list
+	// that the bridge itself asks for, and maxToolPages their number.
+	maxMirrors   = 10_000
+	maxToolPage  = 8 << 20
+	maxToolPages = 100
+)
+
+// mirrors are the arguments that the tools' schemas mirror into headers, which a
+// client of the old era does not do. They are taken from the lists of tools that
+// pass, and asked for when the server misses a header.
+type mirrors struct {
+	mu     sync.Mutex
+	byTool map[string][]wire.ParamHeader
+}
+
+// of returns what the tool mirrors.
+func (t *mirrors) of(tool string) []wire.ParamHeader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byTool[tool]
+}
+
+// learn takes the result of tools/list, and returns where the list goes on. A tool
+// with annotations that break the rules mirrors nothing.
+func (t *mirrors) learn(result json.Value) (cursor json.Value) {
+	var list struct {
+		Tools []struct {
+			Name        string     `json:"name"`
+			InputSchema json.Value `json:"inputSchema"`
+		} `json:"tools"`
+		NextCursor json.Value `json:"nextCursor"`
+	}
+	if json.UnmarshalLenient(result, &list) != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, tool := range list.Tools {
+		params, err := wire.ParamHeaders(tool.InputSchema)
+		switch {
+		case err != nil || len(params) == 0:
+			delete(t.byTool, tool.Name)
+		case len(t.byTool) < maxMirrors:
+			if t.byTool == nil {
+				t.byTool = map[string][]wire.ParamHeader{}
+			}
+			t.byTool[tool.Name] = params
+		}
+	}
+	if list.NextCursor.Kind() != '"' || string(list.NextCursor) == `""` {
+		return nil
+	}
+	return list.NextCursor
+}
+
+// mirrored are the letters by which a list shows that it is worth reading.
+var mirrored = []byte("x-mcp-header")
+
+// notice takes note of an answer to tools/list that passes.
+func (t *mirrors) notice(text []byte, signs *wire.Signs) {
+	t.mu.Lock()
+	nothing := len(t.byTool) == 0
+	t.mu.Unlock()
+	if nothing && !bytes.Contains(text, mirrored) {
+		return
+	}
+	t.learn(signs.Result.Of(text))
+}
+
+// relearn asks the server for its tools, as the sender of header, and reports whether
+// the tool mirrors anything.
+func (n *newServer) relearn(ctx context.Context, header http.Header, introduction []byte, tool string) bool {
+	h := newHeader(header)
+	h[wire.HeaderVersion] = []string{wire.Version20260728}
+	h[wire.HeaderMethod] = []string{wire.MethodToolsList}
+	var cursor json.Value
+	for range maxToolPages {
+		id := n.newID()
+		text := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"method":"tools/list","params":{`...)
+		if cursor != nil {
+			text = append(append(append(text, `"cursor":`...), cursor...), ',')
+		}
+		text = append(append(append(text, `"_meta":{`...), introduction...), "}}}"...)
+		answer, err := n.b.next.Ask(ctx, h.Clone(), text, id, maxToolPage)
+		if err != nil {
+			return false
+		}
+		if cursor = n.mirrors.learn(answer.Result); cursor == nil {
+			break
+		}
+	}
+	return len(n.mirrors.of(tool)) > 0
+}

@@ -1,0 +1,104 @@
+package bridge
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// newHeader returns the headers of a request of the new era for the sender of from:
+// those that do not belong to the old.
+func newHeader(from http.Header) http.Header {
+	h := from.Clone()
+	withoutEra(h)
+	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
+	h["Content-Type"] = []string{wire.TypeJSON}
+	return h
+}
+
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
+
+// renewed returns the text of a request of the old era as one of the new: with the
+// introduction in its _meta, and otherwise as it is. Its params, if there are any,
+// are an object.
+func renewed(m *wire.Message, introduction []byte) []byte {
+	size := len(m.Raw) + len(introduction) + len(`,"params":{"_meta":{}}`)
+	dst := make([]byte, 0, size)
+	switch {
+	case m.Params == nil:
+		end := bytes.LastIndexByte(m.Raw, '}') // that of the message
+		return wire.Splice(dst, m.Raw, putIn(end, `,"params":{"_meta":{`, introduction, "}}"))
+	case m.Meta == nil && isEmptyObject(m.Params):
+		return wire.Splice(dst, m.Raw, putIn(m.ParamsAt.Start+1, `"_meta":{`, introduction, "}"))
+	case m.Meta == nil:
+		return wire.Splice(dst, m.Raw, putIn(m.ParamsAt.Start+1, `"_meta":{`, introduction, "},"))
+	default:
+		return wire.Splice(dst, m.Raw, wire.Edit{At: m.MetaAt, With: withIntroduction(m.Meta, introduction)})
+	}
+}
+
+// putIn returns the edit that puts three texts in.
+func putIn(at int, before string, text []byte, after string) wire.Edit {
+	with := append([]byte(before), text...)
+	return wire.Edit{At: wire.Span{Start: at, End: at}, With: append(with, after...)}
+}
+
+func isEmptyObject(object []byte) bool {
+	return len(bytes.TrimSpace(object[1:len(object)-1])) == 0
+}
+
+// withIntroduction returns a client's _meta with the introduction in it. What the
+// client itself says under the names of the new era is not taken for it.
+func withIntroduction(meta json.Value, introduction []byte) []byte {
+	var members map[string]json.Value
+	_ = json.Unmarshal(meta, &members) // what is no object is none of the protocol's
+	for _, name := range []string{wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, metaLogLevel} {
+		delete(members, name)
+	}
+	text := append([]byte{'{'}, introduction...)
+	if len(members) > 0 {
+		text = append(text, ',')
+	}
+	return append(appendMembers(text, members), '}')
+}
+
+// appendMembers appends the members of an object, sorted, with their values as they
+// are spelled.
+func appendMembers(dst []byte, members map[string]json.Value) []byte {
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(json.AppendQuote(dst, name), ':'), members[name]...)
+	}
+	return dst
+}
+
+// again returns the request that asks for the same once more, under another id, with
+// the answers to what the server has asked and the state that it wants to see again
+// (MCP 2026-07-28, multi round-trip requests). Both may be nil.
+func again(request []byte, id wire.ID, answers map[string]json.Value, state json.Value) ([]byte, error) {
+	m, _ := messages.Get().(*wire.Message)
+	defer messages.Put(m)
+	if err := wire.Parse(request, m); err != nil {
+		return nil, err
+	}
+	var params map[string]json.Value
+	if err := json.Unmarshal(m.Params, &params); err != nil {
+		return nil, err
+	}
+	delete(params, "inputResponses")
+	delete(params, "requestState")
+	if answers != nil {
+		params["inputResponses"] = append(appendMembers([]byte{'{'}, answers), '}')
+	}
+	if state != nil {
+		params["requestState"] = state
+	}
+	text := append(appendMembers([]byte{'{'}, params), '}')
+	return wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}, wire.Edit{At: m.ParamsAt, With: text}), nil
+}

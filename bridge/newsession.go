@@ -1,0 +1,278 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// newSessionIdle is how long a session without any request is kept, maxNewSessions
+	// how many there are; the one idle longest goes first. A client whose session is
+	// gone initializes a new one.
+	newSessionIdle = 24 * time.Hour
+	maxNewSessions = 100_000
+	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it
+	// is kept with the session and goes with each request.
+	maxIntroduction = 8 << 10
+)
+
+// A newSession is one that the bridge holds for a client of the old era: what the
+// server, which has no sessions, does not know from one request to the next.
+type newSession struct {
+	id       string
+	of       caller
+	meta     []byte // members of each request's _meta, without braces
+	declared declared
+	offered  offered
+
+	mu        sync.Mutex
+	ended     bool
+	level     string                      // of the logs that the client wants
+	calls     map[*newCall]struct{}       // under way
+	questions map[string]chan<- newAnswer // to the client, by the id of the request to it
+	watched   []string                    // URIs that the client has subscribed to
+	stream    *newStream                  // on which the client listens; nil: it does not
+}
+
+// declared is what the client can be asked.
+type declared struct {
+	Roots       json.Value `json:"roots"`
+	Sampling    json.Value `json:"sampling"`
+	Elicitation json.Value `json:"elicitation"`
+}
+
+// offered is what the server says of itself that the bridge has to know.
+type offered struct {
+	Tools, Prompts struct {
+		ListChanged bool `json:"listChanged"`
+	}
+	Resources struct {
+		ListChanged bool `json:"listChanged"`
+		Subscribe   bool `json:"subscribe"`
+	}
+	Logging json.Value
+}
+
+// find returns the session of that id, or nil. A session belongs to the caller who
+// has opened it.
+func (n *newServer) find(id string, of caller) *newSession {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, ok := n.sessions.get(id)
+	if !ok || s.of != of {
+		return nil
+	}
+	return s
+}
+
+// forget ends a session that its client does not want any more.
+func (n *newServer) forget(s *newSession) {
+	n.mu.Lock()
+	n.sessions.remove(s.id)
+	n.mu.Unlock()
+	s.end()
+}
+
+// add makes a session known.
+func (n *newServer) add(s *newSession) {
+	n.mu.Lock()
+	idle := n.sessions.trim((*newSession).busy)
+	n.sessions.put(s.id, s)
+	n.mu.Unlock()
+	for _, old := range idle {
+		old.end()
+	}
+}
+
+func (s *newSession) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0 || s.stream != nil
+}
+
+// end gives up the calls and the stream of the session.
+func (s *newSession) end() {
+	s.mu.Lock()
+	s.ended = true
+	calls, stream := s.calls, s.stream
+	s.calls, s.stream = nil, nil
+	s.mu.Unlock()
+	for c := range calls {
+		c.cancel(errSessionEnded)
+	}
+	if stream != nil {
+		stream.close()
+	}
+}
+
+// open answers initialize from the server's answer to server/discover (MCP
+// 2025-11-25, basic/lifecycle; MCP 2026-07-28, server/discover).
+func (n *newServer) open(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	s, version, refusal := n.introduced(header, m)
+	if refusal != nil {
+		return refusal, nil
+	}
+	h := newHeader(header)
+	h[wire.HeaderVersion] = []string{wire.Version20260728}
+	h[wire.HeaderMethod] = []string{wire.MethodDiscover}
+	text := append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...)
+	text = append(text, `,"method":"server/discover","params":{"_meta":{`...)
+	text = append(append(text, s.meta...), "}}}"...)
+	answer, err := n.b.next.Ask(ctx, h, text, m.ID, maxDiscover)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Status != http.StatusOK:
+		if refusesEra(answer.Status) && soundsOld(answer.Status, h, answer.Body) {
+			return nil, errOtherEra
+		}
+		return n.passRefusal(answer.Status, answer.Header, answer.Body), nil
+	case answer.Error != nil:
+		if string(json.Lookup(answer.Error, "/code")) == "-32601" {
+			return nil, errOtherEra
+		}
+		return respond(http.StatusOK, appendRPCError(nil, m.ID, answer.Error)), nil
+	case !bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
+		return nil, errOtherEra
+	}
+	result, err := s.greet(answer.Result, version, n.b.Name())
+	if err != nil {
+		return nil, badResponse(n.b.Name(), err)
+	}
+	n.add(s)
+	resp := respond(http.StatusOK, wire.AppendResult(nil, m.ID, result))
+	resp.Header[wire.HeaderSession] = []string{s.id}
+	return resp, nil
+}
+
+// introduced returns a session for a client that introduces itself in initialize, and
+// the version that it is answered in: its own where that is known, also the oldest,
+// whose messages later ones contain.
+func (n *newServer) introduced(header http.Header, m *wire.Message) (s *newSession, version string, refusal *http.Response) {
+	var params struct {
+		ProtocolVersion string                `json:"protocolVersion"`
+		Capabilities    map[string]json.Value `json:"capabilities"`
+		ClientInfo      json.Value            `json:"clientInfo"`
+	}
+	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil || params.ProtocolVersion == "" {
+		return nil, "", rpcError(m.ID, wire.CodeInvalidParams, "The params of initialize need protocolVersion and capabilities.")
+	}
+	if era, ok := wire.EraOf(params.ProtocolVersion); (!ok || era != wire.Old) && params.ProtocolVersion != version20241105 {
+		params.ProtocolVersion = wire.Version20251125
+	}
+	delete(params.Capabilities, "tasks") // of a form that the new era does not have
+	capabilities, err := json.Marshal(params.Capabilities)
+	if err != nil || len(capabilities)+len(params.ClientInfo) > maxIntroduction {
+		return nil, "", rpcError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
+	}
+	s = &newSession{
+		id: newSessionID(), of: n.b.callerOf(header), meta: introduction(params.ClientInfo, capabilities),
+		calls: map[*newCall]struct{}{}, questions: map[string]chan<- newAnswer{},
+	}
+	_ = json.UnmarshalLenient(capabilities, &s.declared) // what cannot be read is not declared
+	return s, params.ProtocolVersion, nil
+}
+
+// version20241105 is the oldest version. Streamable HTTP came with the next.
+const version20241105 = "2024-11-05"
+
+// introduction returns the members of _meta by which a client of the new era says
+// with each request who it is.
+func introduction(info, capabilities []byte) []byte {
+	if json.Value(info).Kind() != '{' {
+		info = clientInfo
+	}
+	text := []byte(`"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `","` + wire.MetaClientInfo + `":`)
+	text = append(append(text, info...), `,"`+wire.MetaClientCapabilities+`":`...)
+	return append(text, capabilities...)
+}
+
+// stranger is the introduction of clients without a session.
+var stranger = introduction(nil, []byte("{}"))
+
+const metaServerInfo = "io.modelcontextprotocol/serverInfo"
+
+// greet takes the server's answer to server/discover and returns the result of
+// initialize.
+func (s *newSession) greet(discovered json.Value, version, name string) (json.Value, error) {
+	var from struct {
+		Capabilities map[string]json.Value `json:"capabilities"`
+		Instructions json.Value            `json:"instructions"`
+		ServerInfo   json.Value            `json:"serverInfo"`
+		Meta         map[string]json.Value `json:"_meta"`
+	}
+	if err := json.UnmarshalLenient(discovered, &from); err != nil {
+		return nil, err
+	}
+	delete(from.Capabilities, "tasks")
+	var extensions map[string]json.Value
+	if json.UnmarshalLenient(from.Capabilities["extensions"], &extensions) == nil && extensions["io.modelcontextprotocol/tasks"] != nil {
+		delete(extensions, "io.modelcontextprotocol/tasks")
+		from.Capabilities["extensions"], _ = json.Marshal(extensions) // it has just been read
+	}
+	s.offered = offeredBy(from.Capabilities)
+	info := from.Meta[metaServerInfo]
+	if info.Kind() != '{' {
+		info = from.ServerInfo
+	}
+	if info.Kind() != '{' {
+		info = append(json.AppendQuote([]byte(`{"name":`), name), `,"version":"unknown"}`...)
+	}
+	to := struct {
+		Version      string                `json:"protocolVersion"`
+		Capabilities map[string]json.Value `json:"capabilities"`
+		ServerInfo   json.Value            `json:"serverInfo"`
+		Instructions json.Value            `json:"instructions,omitzero"`
+	}{Version: version, Capabilities: from.Capabilities, ServerInfo: info}
+	if from.Instructions.Kind() == '"' {
+		to.Instructions = from.Instructions
+	}
+	return json.Marshal(to)
+}
+
+// offeredBy reads what a server offers. A capability that cannot be read is offered
+// without its options.
+func offeredBy(capabilities map[string]json.Value) (o offered) {
+	_ = json.UnmarshalLenient(capabilities["tools"], &o.Tools)
+	_ = json.UnmarshalLenient(capabilities["prompts"], &o.Prompts)
+	_ = json.UnmarshalLenient(capabilities["resources"], &o.Resources)
+	o.Logging = capabilities["logging"]
+	return o
+}
+
+// setLevel remembers which logs the client wants: each of its requests says so from
+// now on.
+func (s *newSession) setLevel(m *wire.Message) *http.Response {
+	var level string
+	_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &level) // else it is none
+	switch {
+	case s.offered.Logging == nil:
+		return rpcError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")
+	case wire.LogLevelOf(level) == 0:
+		return rpcError(m.ID, wire.CodeInvalidParams, "The level has to be one of those of RFC 5424, such as warning.")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.level = level
+	return respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
+}
+
+// introduce returns the members of _meta for a request; s may be nil.
+func (s *newSession) introduce() []byte {
+	if s == nil {
+		return stranger
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.level == "" {
+		return s.meta
+	}
+	return append(slices.Clip(s.meta), `,"`+metaLogLevel+`":"`+s.level+`"`...)
+}

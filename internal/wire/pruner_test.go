@@ -1,0 +1,154 @@
+package wire_test
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// prune gives text to a Pruner in pieces of size bytes.
+func prune(text, from, to string, cacheable bool, size int) string {
+	var r wire.Pruner
+	r.Reset(wire.ID(from), wire.ID(to), cacheable)
+	var out []byte
+	for p := []byte(text); len(p) > 0; {
+		n := min(size, len(p))
+		out = r.Append(out, p[:n])
+		p = p[n:]
+	}
+	return string(r.Close(out))
+}
+
+func TestPruner(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 10_000)
+	blank := strings.Repeat(" ", 10_000)
+	tests := []struct{ name, text, want string }{
+		{"nothing to change", `{"jsonrpc":"2.0","id":"a","result":{ "x" : [1, 2] }}`, ``},
+		{"the only member", `{"id":7,"result":{"resultType":"complete"}}`, `{"id":"seven","result":{}}`},
+		{"the first member", `{"id":7,"result":{"resultType":"complete" , "x":{"resultType":1}}}`, `{"id":"seven","result":{  "x":{"resultType":1}}}`},
+		{"the last member", `{"result":{"x":1,"resultType":"complete"},"id":7.0}`, `{"result":{"x":1},"id":"seven"}`},
+		{
+			"what lists have", `{"id" : 7, "result":{"resultType":"complete","ttlMs":5,"tools":[{"ttlMs":1}],"cacheScope":"private","nextCursor":"c"}}`,
+			`{"id" : "seven", "result":{"tools":[{"ttlMs":1}],"nextCursor":"c"}}`,
+		},
+		{"a member spelled with escapes", `{"id":7,"result":{"a":1,"\u0072esultType":{"b":[{}]}}}`, `{"id":"seven","result":{"a":1}}`},
+		{"the same names elsewhere", `{"resultType":1,"result":[{"resultType":2}],"id":{"id":7},"ttlMs":3}`, ``},
+		{"another id", `{"id":8,"result":{}}`, ``},
+		{"an error", `{"id":7,"error":{"code":-1,"message":"m","data":{"resultType":"x","id":7}}}`, `{"id":"seven","error":{"code":-1,"message":"m","data":{"resultType":"x","id":7}}}`},
+		{"a notification", `{"jsonrpc":"2.0","method":"m","params":{"id":7,"resultType":"x"}}`, ``},
+		{"a long name", `{"id":7,"result":{"resultType":1,"` + long + `":2,"ttlMs":3}}`, `{"id":"seven","result":{"` + long + `":2}}`},
+		{"much white space", `{"id":7,"result":{"resultType":1` + blank + `,` + blank + `"x":2}}`, `{"id":"seven","result":{"x":2}}`},
+		{"no JSON", `<html>,"id":7</html>`, ``},
+		{"half a message", `{"id":7,"result":{"x":1,"resultTy`, `{"id":"seven","result":{"x":1,"resultTy`},
+		{"two messages", `{"id":7,"result":{}}{"id":7}`, `{"id":"seven","result":{}}{"id":7}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			want := test.want
+			if want == "" {
+				want = test.text
+			}
+			for _, size := range []int{len(test.text), 1, 3, 4096} {
+				got := prune(test.text, "7", `"seven"`, true, size)
+				if test.name == "much white space" {
+					got = strings.ReplaceAll(got, " ", "")
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestPrunerLeavesWhatItIsNotTold(t *testing.T) {
+	t.Parallel()
+	const text = `{"id":7,"result":{"ttlMs":1,"cacheScope":"public","resultType":"complete"}}`
+	if got, want := prune(text, "", "", false, 5), `{"id":7,"result":{"ttlMs":1,"cacheScope":"public"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A megabyte goes through in constant memory.
+func TestPrunerHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts those of other tests
+	text := []byte(`{"id":7,"result":{"content":"` + strings.Repeat("x", 1<<20) + `","resultType":"complete"}}`)
+	var r wire.Pruner
+	out := make([]byte, 0, 64<<10)
+	total := 0
+	allocated := testing.AllocsPerRun(5, func() {
+		r.Reset(wire.ID("7"), wire.ID("8"), true)
+		total = 0
+		for p := text; len(p) > 0; p = p[min(4096, len(p)):] {
+			out = r.Append(out[:0], p[:min(4096, len(p))])
+			total += len(out)
+		}
+	})
+	if want := len(text) - len(`,"resultType":"complete"`); total != want {
+		t.Errorf("%d bytes came out, want %d", total, want)
+	}
+	if allocated > 2 {
+		t.Errorf("%v allocations", allocated)
+	}
+}
+
+func FuzzPruner(f *testing.F) {
+	for _, text := range []string{
+		`{"id":7,"result":{"resultType":"complete","ttlMs":1,"x":[1,{"id":7}]}}`,
+		`{"result":{"a":1,"cacheScope":null},"id":7}`, `{"id":7,"error":{}}`, `[{"id":7}]`, `{"result":{"resultType":1,`, ``,
+		`{"result":{"resultType":1},"result":{"x":2,"ttlMs":[]},"id":7.0e0}`,
+	} {
+		f.Add(text, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, size int) {
+		got := prune(text, "7", `"seven"`, true, max(size, 1))
+		if whole := prune(text, "7", `"seven"`, true, len(text)+1); got != whole {
+			t.Fatalf("in pieces %q, at once %q", got, whole)
+		}
+		want, ok := pruned([]byte(text))
+		if !ok {
+			return
+		}
+		gotText := json.Value(bytes.Clone([]byte(got)))
+		if err := gotText.Canonicalize(); err != nil {
+			t.Fatalf("%q became %q: %v", text, got, err)
+		}
+		if string(gotText) != string(want) {
+			t.Fatalf("%q became %s, want %s", text, gotText, want)
+		}
+	})
+}
+
+// pruned is what becomes of a text, by way of its meaning.
+func pruned(text []byte) (json.Value, bool) {
+	var scan wire.Scanner
+	if _, err := scan.Write(text); err != nil || scan.Close() != nil || !json.Valid(text) || len(text) > 4096 {
+		return nil, false
+	}
+	var root, result map[string]json.Value
+	if json.Unmarshal(text, &root) != nil {
+		return nil, false
+	}
+	if wire.ID(root["id"]).Equal(wire.ID("7")) {
+		root["id"] = json.Value(`"seven"`)
+	}
+	if root["result"].Kind() == '{' && json.Unmarshal(root["result"], &result) == nil {
+		maps.DeleteFunc(result, func(name string, _ json.Value) bool {
+			return name == "resultType" || name == "ttlMs" || name == "cacheScope"
+		})
+		root["result"], _ = json.Marshal(result)
+	}
+	want, err := json.Marshal(root)
+	if err != nil {
+		return nil, false
+	}
+	value := json.Value(want)
+	return value, value.Canonicalize() == nil
+}
