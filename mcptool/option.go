@@ -21,18 +21,50 @@ type ToolOption = toolcall.ToolOption
 // overrules it for one.
 type SharedOption = toolcall.SharedOption
 
+// CommonOption is an Option of [Use] and of [Guard].
+type CommonOption interface {
+	Option
+	GuardOption
+}
+
+type common struct {
+	Option
+
+	change func(g *guard)
+}
+
+func (c common) guard(g *guard) { c.change(g) }
+
 // Verify says how to find out whether a call took effect: by which call of a tool
 // that only reads.
 type Verify = toolcall.Verify
 
+// Limiter bounds how many calls there may be. [Windows] is one in memory.
+type Limiter = toolcall.Limiter
+
+// Charge is what a Limiter has charged a call.
+type Charge = toolcall.Charge
+
 // WithLogger returns the option that failures are logged to log: one line each, of
 // level info where the caller is at fault, error for defects, else warn. The
 // default is slog.Default. Credentials in causes are masked.
-func WithLogger(log *slog.Logger) Option { return toolcall.WithLogger(log) }
+func WithLogger(log *slog.Logger) CommonOption {
+	return common{toolcall.WithLogger(log), func(g *guard) { g.log = log }}
+}
 
 // WithClock returns the option that now is asked for the time of day, from which
 // waits until a point in time are computed. The default is time.Now.
-func WithClock(now func() time.Time) Option { return toolcall.WithClock(now) }
+func WithClock(now func() time.Time) CommonOption {
+	return common{toolcall.WithClock(now), func(g *guard) { g.now = now }}
+}
+
+// WithLimiter returns the option that calls of tools are charged to l, and refused
+// where nothing is left. Give it to [Guard], which knows who is calling, and which
+// takes the charge back where [Use] refuses the call; on stdio, where there is no
+// Guard, to Use. Calls that are refused are not charged.
+func WithLimiter(l Limiter) CommonOption {
+	return common{toolcall.WithLimiter(l), func(g *guard) { g.limiter = l }}
+}
 
 // WithTool returns the options for the tool of that name. Of several WithTool for
 // one tool, each adds to those before.

@@ -187,16 +187,20 @@ func (x *exchange) late(ctx context.Context, err error) {
 func (x *exchange) guard(ctx context.Context, handler Handler) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, &panicError{value: p, stack: debug.Stack()}
+			result, err = nil, NewPanic(p)
 		}
 	}()
 	return handler(ctx)
 }
 
-// A panicError is a panic of the author's.
-type panicError struct {
+// NewPanic returns the error for a panic, to be called while it is recovered.
+func NewPanic(value any) *PanicError { return &PanicError{value: value, stack: debug.Stack()} }
+
+// PanicError is a panic of the author's.
+type PanicError struct {
 	value any
 	stack []byte
 }
 
-func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+// Error returns the value of the panic.
+func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }

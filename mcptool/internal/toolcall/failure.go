@@ -53,6 +53,7 @@ var masker = redact.New(redact.Secrets)
 
 // fail writes a failure in the form of the contract and logs it.
 func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
+	x.refund()
 	x.refresh(ctx)
 	f := x.read(err)
 	if f.pass != nil {
@@ -80,7 +81,7 @@ func (x *exchange) read(err error) failure {
 	if said, ok := errors.AsType[recourse.Failure](err); ok {
 		return failure{e: recourse.From(said)}
 	}
-	if p, ok := errors.AsType[*panicError](err); ok {
+	if p, ok := errors.AsType[*PanicError](err); ok {
 		return failure{e: recourse.Internal().CausedBy(p)}
 	}
 	if r, ok := errors.AsType[*RPCError](err); ok {

@@ -2,6 +2,9 @@ package toolcall
 
 import (
 	"context"
+	"crypto/rand"
+	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
@@ -25,13 +28,49 @@ type Charge interface {
 	Refund()
 }
 
+// HeaderCharge is the header by which what stands before a server tells it that a
+// request was charged already. Its value is a secret of the process, and what a
+// client sends under that name is not passed on.
+const HeaderCharge = "Recourse-Charge"
+
+// charges are those of the requests that are under way, by the value of their header.
+var charges sync.Map
+
+// Lend marks a request, by its header, as charged, so that the charge is taken back
+// where the call is refused; back ends that.
+func Lend(header http.Header, charge Charge) (back func()) {
+	token := rand.Text()
+	charges.Store(token, charge)
+	header.Set(HeaderCharge, token)
+	return func() { charges.Delete(token) }
+}
+
+func lent(header http.Header) (Charge, bool) {
+	value, _ := charges.Load(header.Get(HeaderCharge))
+	charge, ok := value.(Charge)
+	return charge, ok
+}
+
 // take charges the call, where its HTTP request was not charged already.
 func (x *exchange) take(ctx context.Context) error {
 	if x.s.limiter == nil {
 		return nil
 	}
+	if _, charged := lent(x.call.Header); charged {
+		return nil
+	}
 	_, err := x.s.limiter.Take(ctx, "")
 	return err
+}
+
+// refund takes back what the HTTP request of a call was charged that was refused.
+func (x *exchange) refund() {
+	if x.ran || !x.isCall() {
+		return
+	}
+	if charge, charged := lent(x.call.Header); charged {
+		charge.Refund()
+	}
 }
 
 // wrote says that something was changed on behalf of a call.

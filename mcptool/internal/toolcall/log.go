@@ -30,6 +30,12 @@ func (x *exchange) attrs() []slog.Attr {
 
 // record writes the one log line of a failure. err is what the handler returned.
 func (x *exchange) record(ctx context.Context, e *recourse.Error, err error) {
+	Record(ctx, x.s.log, x.start, x.attrs(), e, err)
+}
+
+// Record writes the one log line of a failure, which begins with attrs. err is what
+// it comes from.
+func Record(ctx context.Context, log *slog.Logger, start time.Time, attrs []slog.Attr, e *recourse.Error, err error) {
 	level := slog.LevelWarn
 	switch {
 	case e.Origin == recourse.OriginCaller:
@@ -37,26 +43,26 @@ func (x *exchange) record(ctx context.Context, e *recourse.Error, err error) {
 	case e.Kind == recourse.KindInternal:
 		level = slog.LevelError
 	}
-	if !x.s.log.Enabled(ctx, level) {
+	if !log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(x.attrs(),
+	attrs = append(attrs,
 		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
 		slog.String("effect", string(e.Effect)))
 	if e.After > 0 {
 		attrs = append(attrs, slog.String("wait", recourse.Wait(e.After)))
 	}
-	attrs = append(attrs, slog.Int64("ms", time.Since(x.start).Milliseconds()))
+	attrs = append(attrs, slog.Int64("ms", time.Since(start).Milliseconds()))
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		attrs = append(attrs, slog.String("stack", redact.Log(string(p.stack))))
+	}
 	if said, ok := errors.AsType[*recourse.Error](err); ok {
 		err = said.Cause()
 	}
 	if err != nil {
 		attrs = append(attrs, slog.Any("cause", cause{err}))
 	}
-	if p, ok := errors.AsType[*panicError](err); ok {
-		attrs = append(attrs, slog.String("stack", redact.Log(string(p.stack))))
-	}
-	x.s.log.LogAttrs(ctx, level, "failure", attrs...)
+	log.LogAttrs(ctx, level, "failure", attrs...)
 }
 
 // clip bounds what a caller may put into the log.

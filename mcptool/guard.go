@@ -1,0 +1,292 @@
+package mcptool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+)
+
+// Authenticator checks the credentials of a client.
+type Authenticator interface {
+	// Authenticate returns who the credentials in header are those of: the name that
+	// calls are charged to, and that the server behind is told. All headers that the
+	// contract names are there. An error of class auth says that they are not valid,
+	// one of class permission that their bearer may not come in, any other that they
+	// could not be checked.
+	Authenticate(ctx context.Context, header http.Header) (caller string, err error)
+}
+
+// Users knows the users that callers act for, where the path names one.
+type Users interface {
+	// Check returns nil when caller may act for user. An error of class resource,
+	// input, auth or permission says that it may not, or that there is no such user;
+	// any other that it could not be checked.
+	Check(ctx context.Context, caller, user string) error
+}
+
+// GuardOption changes what a [Guard] checks. The interface is sealed.
+type GuardOption interface{ guard(g *guard) }
+
+type guardOption func(g *guard)
+
+func (o guardOption) guard(g *guard) { o(g) }
+
+// WithAuthenticator returns the option that requests have to bring credentials that
+// a accepts, in the headers that the contract names, else in Authorization. Without
+// it everybody comes in.
+func WithAuthenticator(a Authenticator) GuardOption {
+	return guardOption(func(g *guard) { g.authenticator = a })
+}
+
+// WithUsers returns the option that u has to know the user that the path names, where
+// the contract has a path with one.
+func WithUsers(u Users) GuardOption {
+	return guardOption(func(g *guard) { g.users = u })
+}
+
+// WithCallerHeader returns the option that the server behind is told the caller in
+// the header of that name. One that a client sends is never passed on.
+func WithCallerHeader(name string) GuardOption {
+	return guardOption(func(g *guard) { g.callerHeader = name })
+}
+
+// WithChallenge returns the option that answers with status 401 have that
+// WWW-Authenticate header (RFC 9110, section 11.6.1). The default is Bearer; ""
+// leaves it out.
+func WithChallenge(value string) GuardOption {
+	return guardOption(func(g *guard) { g.challenge = value })
+}
+
+// WithLockout returns the option that an address from which as many authentications
+// have failed within the time is refused until the first of them is that long ago.
+// The address is that of the connection; of IPv6, its first 64 bits.
+func WithLockout(failures int, within time.Duration) GuardOption {
+	return guardOption(func(g *guard) { g.lockout = newLockout(failures, within) })
+}
+
+// WithPublicURL returns the option that clients know the endpoint under base, such as
+// https://mcp.example.com; answers that name the request's URL use it. The default
+// is scheme and Host as received.
+func WithPublicURL(base string) GuardOption {
+	return guardOption(func(g *guard) { g.publicURL = base })
+}
+
+// WithMaxRequest returns the option that a larger message is refused, in bytes. The
+// default is 4 MiB.
+func WithMaxRequest(limit int64) GuardOption {
+	return guardOption(func(g *guard) { g.maxRequest = limit })
+}
+
+// maxRequest is the default of WithMaxRequest.
+const maxRequest = 4 << 20
+
+// Guard returns a handler that lets a request come to next, an MCP endpoint, when it
+// brings what c asks for, and else answers in the form that c has for it:
+// credentials that are missing or not valid (401, 403), a user that is missing or
+// not known and a path that leads nowhere (404), a message that is too large or
+// none (413, 400), a limit that is reached (429 or a tool result), a panic or a
+// check that failed (500). nil means the default contract. It gives each request an
+// id, in X-Request-Id of the answer and of the request that next sees; with a
+// Limiter, answers to calls of tools have X-RateLimit-Remaining.
+//
+// The checks come in the order of the places in package contract. What fails behind
+// it, such as the connection of a proxy, is written with [Fail].
+func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
+	if c == nil {
+		c, _ = contract.Builtin().Get(contract.Default)
+	}
+	g := &guard{
+		next: next, contract: c, log: slog.Default(), now: time.Now,
+		challenge: "Bearer", maxRequest: maxRequest, path: newPathRule(c.Session.Path),
+	}
+	for _, o := range options {
+		o.guard(g)
+	}
+	return g
+}
+
+type guard struct {
+	next          http.Handler
+	contract      *contract.Contract
+	log           *slog.Logger
+	now           func() time.Time
+	authenticator Authenticator
+	users         Users
+	limiter       Limiter
+	lockout       *lockout
+	callerHeader  string
+	challenge     string
+	publicURL     string
+	maxRequest    int64
+	path          pathRule
+}
+
+// A visit is one HTTP request.
+type visit struct {
+	g         *guard
+	w         *responseWriter
+	r         *http.Request
+	start     time.Time
+	requestID string
+	msg       wire.Message // of a POST, once it was read
+	caller    string
+}
+
+type visitKey struct{}
+
+// ServeHTTP checks the request.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &visit{g: g, w: &responseWriter{ResponseWriter: w}, start: time.Now()}
+	x.requestID = wire.RequestID(r.Header.Get(wire.HeaderRequestID))
+	x.r = r.Clone(context.WithValue(r.Context(), visitKey{}, x))
+	x.r.Header.Set(wire.HeaderRequestID, x.requestID)
+	for _, name := range []string{toolcall.HeaderCharge, g.callerHeader, g.contract.Session.UserHeader} {
+		x.r.Header.Del(name)
+	}
+	w.Header().Set(wire.HeaderRequestID, x.requestID)
+	defer x.recover()
+	if no := x.admit(); no != nil {
+		x.refuse(no)
+		return
+	}
+	charge, err := x.charge()
+	if err != nil {
+		x.refuse(&refusal{at: contract.AtSession, err: err})
+		return
+	}
+	if charge != nil {
+		defer toolcall.Lend(x.r.Header, charge)()
+		x.w.charge = charge
+	}
+	g.next.ServeHTTP(x.w, x.r)
+}
+
+// recover answers for a handler that has panicked.
+func (x *visit) recover() {
+	p := recover()
+	switch {
+	case p == nil:
+	case p == http.ErrAbortHandler, x.w.started: //nolint:errorlint // net/http compares it like this
+		panic(p) //nolint:forbidigo // it is net/http's to end the connection
+	default:
+		x.refuse(&refusal{at: contract.AtSession, err: toolcall.NewPanic(p)})
+	}
+}
+
+// A refusal is a failure with its place.
+type refusal struct {
+	at     contract.At
+	err    error
+	status int // 0: as place and kind have it
+}
+
+// admit checks what the request brings, in the order of the places.
+func (x *visit) admit() *refusal {
+	user, ok := x.g.path.match(x.r.URL)
+	if !ok {
+		e := recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path.")
+		return &refusal{contract.AtSession, e, http.StatusNotFound}
+	}
+	if no := x.authenticate(); no != nil {
+		return no
+	}
+	if no := x.enter(user); no != nil {
+		return no
+	}
+	if err := x.read(x.g.maxRequest); err != nil {
+		return &refusal{at: contract.AtSession, err: err}
+	}
+	return nil
+}
+
+func (x *visit) authenticate() *refusal {
+	g := x.g
+	if g.authenticator == nil {
+		return nil
+	}
+	address := addressOf(x.r.RemoteAddr)
+	if wait := g.lockout.wait(address, g.now()); wait > 0 {
+		e := recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
+			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.Wait(wait))
+		return &refusal{contract.AtSession, e, http.StatusTooManyRequests}
+	}
+	for _, name := range g.credentials() {
+		if x.r.Header.Get(name) == "" {
+			g.lockout.failed(address, g.now())
+			return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
+		}
+	}
+	caller, err := g.authenticator.Authenticate(x.r.Context(), x.r.Header)
+	switch {
+	case errors.Is(err, recourse.ClassAuth):
+		g.lockout.failed(address, g.now())
+		return &refusal{at: contract.AtCredentialsInvalid, err: err}
+	case err != nil:
+		return &refusal{at: contract.AtSession, err: err}
+	}
+	x.caller = caller
+	if g.callerHeader != "" {
+		x.r.Header.Set(g.callerHeader, caller)
+	}
+	return nil
+}
+
+// credentials returns the headers that hold a client's credentials.
+func (g *guard) credentials() []string {
+	if names := g.contract.Session.Credentials; len(names) > 0 {
+		return names
+	}
+	return []string{"Authorization"}
+}
+
+// enter checks the user that the path names.
+func (x *visit) enter(user string) *refusal {
+	g := x.g
+	if !g.path.hasUser {
+		return nil
+	}
+	if user == "" {
+		return &refusal{at: contract.AtUserMissing, err: recourse.Missing(g.path.name)}
+	}
+	if !isHeaderValue(user) {
+		return &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
+	}
+	if g.users != nil {
+		if err := g.users.Check(x.r.Context(), x.caller, user); err != nil {
+			return &refusal{at: userPlace(err), err: err}
+		}
+	}
+	if name := g.contract.Session.UserHeader; name != "" {
+		x.r.Header.Set(name, user)
+	}
+	return nil
+}
+
+// userPlace returns the place of a failed check of a user.
+func userPlace(err error) contract.At {
+	for _, class := range []recourse.Class{recourse.ClassResource, recourse.ClassInput, recourse.ClassAuth, recourse.ClassPermission} {
+		if errors.Is(err, class) {
+			return contract.AtUserInvalid
+		}
+	}
+	return contract.AtSession
+}
+
+// charge charges a call of a tool.
+func (x *visit) charge() (Charge, error) {
+	if x.g.limiter == nil || x.msg.Kind != wire.Request || x.msg.Method != wire.MethodToolsCall {
+		return nil, nil //nolint:nilnil // no charge and no refusal
+	}
+	charge, err := x.g.limiter.Take(x.r.Context(), x.caller)
+	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Origin == "" {
+		err = e.WithOrigin(recourse.OriginGateway)
+	}
+	return charge, err
+}

@@ -1,0 +1,379 @@
+package mcptool_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// keys are callers by the value of a header.
+type keys struct {
+	header  string
+	callers map[string]string
+}
+
+func (k keys) Authenticate(_ context.Context, header http.Header) (string, error) {
+	switch key := header.Get(k.header); key {
+	case "Bearer broken":
+		return "", errors.New("dial tcp 10.0.0.9:443: refused")
+	case "Bearer barred":
+		return "", recourse.PermissionDenied()
+	default:
+		if caller, ok := k.callers[key]; ok {
+			return caller, nil
+		}
+		return "", recourse.Unauthenticated()
+	}
+}
+
+// owners are users by caller.
+type owners map[string]string
+
+func (o owners) Check(_ context.Context, caller, user string) error {
+	switch {
+	case user == "broken":
+		return errors.New("pq: deadlock")
+	case o[user] != caller:
+		return recourse.NotFound("user", user)
+	default:
+		return nil
+	}
+}
+
+// clock is a time that a test sets.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+var quiet = mcptool.WithLogger(slog.New(slog.DiscardHandler))
+
+// An answer is what matters of an HTTP answer.
+type answer struct {
+	Status int
+	Type   string
+	Body   string
+}
+
+func post(t *testing.T, endpoint, body string, header ...string) (answer, http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(text)}, resp.Header
+}
+
+const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
+
+// The seven answers of terra, byte for byte, in the order of the checks.
+func TestGuardTerra(t *testing.T) {
+	t.Parallel()
+
+	var user http.Header
+	down, err := url.Parse("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(down) },
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			mcptool.Fail(w, r, contract.AtUpstream, err)
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
+	}
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user = r.Header.Clone()
+		switch r.URL.Query().Get("do") {
+		case "panic":
+			panic("no context")
+		case "misconfigured":
+			mcptool.Fail(w, r, contract.AtUpstreamMisconfigured, errors.New("no upstream"))
+		case "down":
+			proxy.ServeHTTP(w, r)
+		}
+	})
+	srv := httptest.NewServer(mcptool.Guard(next, builtin(t, "terra"), quiet,
+		mcptool.WithAuthenticator(keys{"X-Api-Key", map[string]string{"k": "dev"}}), mcptool.WithUsers(owners{"u-1": "dev"}),
+		mcptool.WithPublicURL("https://api.example.com/"), mcptool.WithChallenge("")))
+	t.Cleanup(srv.Close)
+
+	problem := func(status int, title, path, detail string) answer {
+		return answer{status, "application/problem+json", `{"type":"about:blank","title":"` + title +
+			`","instance":"https://api.example.com/api/v2/mcp` + path + `","detail":"` + detail + `"}`}
+	}
+	good := []string{"dev-id", "dev", "x-api-key", "k"}
+	const unauthorized, notFound = "unauthorized", "not found"
+	tests := []struct {
+		name, path string
+		header     []string
+		want       answer
+	}{
+		{"no credentials", "/u-1", nil, problem(401, unauthorized, "/u-1", "dev-id or x-api-key headers are missing")},
+		{"half of the credentials", "", []string{"x-api-key", "k"}, problem(401, unauthorized, "", "dev-id or x-api-key headers are missing")},
+		{"bad credentials", "/nobody", []string{"dev-id", "dev", "x-api-key", "x"}, problem(401, unauthorized, "/nobody", "unauthorized")},
+		{"no user", "", good, problem(404, notFound, "", "missing user_id parameter")},
+		{"no user, slash", "/", good, problem(404, notFound, "/", "missing user_id parameter")},
+		{"unknown user", "/u-2", good, problem(404, notFound, "/u-2", "invalid user id")},
+		{"malformed user", "/u%0A1", good, problem(404, notFound, "/u%0A1", "invalid user id")},
+		{"check of the user failed", "/broken", good, problem(500, "internal server error", "/broken", "something went wrong")},
+		{"panic", "/u-1?do=panic", good, problem(500, "internal server error", "/u-1?do=panic", "something went wrong")},
+		{"misconfigured", "/u-1?do=misconfigured", good, answer{500, "", ""}},
+		{"down", "/u-1?do=down", good, answer{502, "", ""}},
+		{"good", "/u-1", good, answer{200, "", ""}},
+	}
+	for _, test := range tests {
+		got, header := post(t, srv.URL+"/api/v2/mcp"+test.path, ping, append(test.header, "Provider-User-Id", "u-9", "X-Request-Id", "abc")...)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+		if header.Get("X-Request-Id") != "abc" {
+			t.Errorf("%s: request id %q", test.name, header.Get("X-Request-Id"))
+		}
+		if test.want.Body == "" && test.want.Status >= 500 && header.Get("Content-Length") != "0" {
+			t.Errorf("%s: %v", test.name, header)
+		}
+	}
+	if diff := cmp.Diff([]string{"u-1"}, user.Values("Provider-User-Id")); diff != "" {
+		t.Errorf("the server behind is told (-want +got):\n%s", diff)
+	}
+	if got, _ := post(t, srv.URL+"/elsewhere", ping, good...); got.Status != 404 || !strings.Contains(got.Body, `"id":7`) {
+		t.Errorf("another path: %+v", got)
+	}
+}
+
+// What fails before a call is taken up is a JSON-RPC error with the request's id
+// and nothing beside it.
+func TestGuardAnswers(t *testing.T) {
+	t.Parallel()
+
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Caller")) })
+	for _, name := range []string{"recourse", "fieldmcp"} {
+		srv := httptest.NewServer(mcptool.Guard(next, builtin(t, name), quiet, mcptool.WithMaxRequest(1000),
+			mcptool.WithCallerHeader("X-Caller"),
+			mcptool.WithAuthenticator(keys{"Authorization", map[string]string{"Bearer good": "org-1"}})))
+		t.Cleanup(srv.Close)
+		tests := []struct {
+			name, body, key string
+			status, code    int
+			id              string
+		}{
+			{"none", ping, "", 401, -32603, "7"},
+			{"invalid", ping, "Bearer bad", 401, -32603, "7"},
+			{"barred", ping, "Bearer barred", 403, -32603, "7"},
+			{"check failed", ping, "Bearer broken", 500, -32603, "7"},
+			{"no message", `[1]`, "Bearer good", 400, -32600, ""},
+			{"no JSON", `{"id":`, "Bearer good", 400, -32700, ""},
+			{"too large", `{"jsonrpc":"2.0","id":"a","method":"x","params":{"y":"` + strings.Repeat("z", 1000) + `"}}`, "Bearer good", 413, -32600, `"a"`},
+		}
+		for _, test := range tests {
+			header := []string{"X-Caller", "forged"}
+			if test.key != "" {
+				header = append(header, "Authorization", test.key)
+			}
+			got, h := post(t, srv.URL, test.body, header...)
+			var message map[string]json.RawMessage
+			var failure struct {
+				Code int              `json:"code"`
+				Data *json.RawMessage `json:"data"`
+			}
+			if err := errors.Join(json.Unmarshal([]byte(got.Body), &message), json.Unmarshal(message["error"], &failure)); err != nil {
+				t.Fatalf("%s, %s: %v: %+v", name, test.name, err, got)
+			}
+			if got.Status != test.status || failure.Code != test.code || string(message["id"]) != test.id || got.Type != "application/json" || failure.Data == nil {
+				t.Errorf("%s, %s: %+v", name, test.name, got)
+			}
+			if (h.Get("WWW-Authenticate") == "Bearer") != (test.status == 401) {
+				t.Errorf("%s, %s: WWW-Authenticate %q", name, test.name, h.Get("WWW-Authenticate"))
+			}
+			if strings.Contains(got.Body, "10.0.0.9") {
+				t.Errorf("%s, %s leaks: %+v", name, test.name, got)
+			}
+		}
+		if got, _ := post(t, srv.URL, ping, "Authorization", "Bearer good", "X-Caller", "forged"); got.Status != 200 || got.Body != "org-1" {
+			t.Errorf("%s, success: %+v", name, got)
+		}
+	}
+}
+
+func TestGuardLockout(t *testing.T) {
+	t.Parallel()
+
+	c := &clock{now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
+	srv := httptest.NewServer(mcptool.Guard(http.NotFoundHandler(), builtin(t, "fieldmcp"), quiet, mcptool.WithClock(c.Now),
+		mcptool.WithAuthenticator(keys{"Authorization", map[string]string{"Bearer good": "org-1"}}),
+		mcptool.WithLockout(25, 900*time.Second)))
+	t.Cleanup(srv.Close)
+	try := func(key string) (int, string) {
+		got, h := post(t, srv.URL, ping, "Authorization", key)
+		return got.Status, h.Get("Retry-After")
+	}
+	for i := range 25 {
+		if status, _ := try("Bearer bad"); status != 401 {
+			t.Fatalf("attempt %d: HTTP %d", i+1, status)
+		}
+		c.pass(time.Second)
+	}
+	if status, after := try("Bearer good"); status != 429 || after != "875" {
+		t.Errorf("after 25 failures: HTTP %d, Retry-After %s", status, after)
+	}
+	c.pass(874 * time.Second)
+	if status, after := try("Bearer good"); status != 429 || after != "1" {
+		t.Errorf("a second before the end: HTTP %d, Retry-After %s", status, after)
+	}
+	c.pass(time.Second)
+	if status, _ := try("Bearer good"); status != 404 {
+		t.Errorf("900 s after the first failure: HTTP %d", status)
+	}
+}
+
+// fieldmcp's limit: 429 with three waits that agree, and refusals and calls with
+// wrong arguments that are not charged.
+func TestGuardLimit(t *testing.T) {
+	t.Parallel()
+
+	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			c := &clock{now: time.Date(2026, 7, 28, 12, 0, 48, 0, time.UTC)}
+			server := farm()
+			field := builtin(t, "fieldmcp")
+			limiter := mcptool.NewWindows(c.Now, mcptool.Policy{Name: "minute", Limit: 3, Window: time.Minute}, mcptool.Policy{Name: "month", Limit: 5})
+			mcptool.Use(server, field, quiet, mcptool.WithLimiter(limiter))
+			endpoint := listen(t, server, mcptool.Guard(handler(server, era), field, quiet, mcptool.WithClock(c.Now), mcptool.WithLimiter(limiter),
+				mcptool.WithAuthenticator(keys{"Authorization", map[string]string{"Bearer a": "org-a", "Bearer b": "org-b"}})))
+			client := testkit.NewClient(t, endpoint, era)
+			client.Header = http.Header{"Authorization": {"Bearer a"}}
+			if _, err := client.Initialize(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			call := func(tool, arguments string) *testkit.Answer {
+				t.Helper()
+				a, err := client.Call(t.Context(), tool, arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			remaining := func(a *testkit.Answer, want string) {
+				t.Helper()
+				if got := a.Header.Get("X-RateLimit-Remaining"); got != want || a.Header.Get("X-Request-Id") == "" {
+					t.Errorf("X-RateLimit-Remaining %q, want %s; X-Request-Id %q: %s", got, want, a.Header.Get("X-Request-Id"), a.Body)
+				}
+			}
+			const good = `{"field_id":"F-1"}`
+			remaining(call("get_field", good), "2")
+			remaining(call("get_field", `{}`), "2") // wrong arguments
+			remaining(call("get_feild", good), "2") // no such tool
+			remaining(call("not_found", good), "1")
+			remaining(call("get_field", good), "0")
+			for range 2 {
+				a := call("get_field", good)
+				month := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
+				want := fmt.Sprintf(`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":`+
+					`{"minuteRemaining":0,"minuteResetAt":%d,"monthlyRemaining":2,"monthlyResetAt":%d}}`,
+					c.Now().Add(12*time.Second).UnixMilli(), month.UnixMilli())
+				if diff := cmp.Diff(want, string(a.Body)); diff != "" || a.Status != 429 || a.Header.Get("Retry-After") != "12" {
+					t.Errorf("HTTP %d, Retry-After %q (-want +got):\n%s", a.Status, a.Header.Get("Retry-After"), diff)
+				}
+				remaining(a, "0")
+			}
+			client.Header.Set("Authorization", "Bearer b")
+			if era == testkit.NewEra {
+				remaining(call("get_field", good), "2") // another organisation
+			}
+			client.Header.Set("Authorization", "Bearer a")
+			c.pass(12 * time.Second)
+			remaining(call("get_field", good), "2")
+			remaining(call("get_field", good), "1")
+			a := call("get_field", good) // the month is used up
+			if a.Status != 429 || a.Header.Get("Retry-After") != "302340" || !strings.Contains(string(a.Body), `"monthlyRemaining":0`) {
+				t.Errorf("HTTP %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
+			}
+			listed, err := client.ListTools(t.Context()) // which is no call
+			if err != nil || listed.Status != 200 {
+				t.Errorf("tools/list: %v, HTTP %d", err, listed.Status)
+			}
+		})
+	}
+}
+
+// On stdio there is no HTTP answer: the limit is a tool result.
+func TestLimitOnStdio(t *testing.T) {
+	t.Parallel()
+
+	server := farm()
+	mcptool.Use(server, builtin(t, "fieldmcp"), quiet,
+		mcptool.WithLimiter(mcptool.NewWindows(nil, mcptool.Policy{Name: "month", Limit: 1})))
+	client := dialStdio(t, server)
+	if r := client.call(t, "get_field", `{}`); r.record(t).Code != "MISSING_REQUIRED_PARAM" {
+		t.Errorf("wrong arguments: %s", r.Result)
+	}
+	if r := client.call(t, "get_field", `{"field_id":"F-1"}`); r.result(t).IsError {
+		t.Errorf("the one call: %s", r.Result)
+	}
+	e := client.call(t, "get_field", `{"field_id":"F-1"}`).record(t)
+	if e.Code != "RATE_LIMIT_ORG" || e.Origin != recourse.OriginGateway || e.After <= 0 {
+		t.Errorf("%v (%s), origin %s, after %v", e, e.Code, e.Origin, e.After)
+	}
+}
+
+// In the recourse contract a limit is what the model is to hear.
+func TestGuardLimitAsResult(t *testing.T) {
+	t.Parallel()
+
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "t"}, fails(nil))
+	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "month"})
+	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.NewEra), nil, quiet, mcptool.WithLimiter(limiter)))
+	r := dialHTTP(t, endpoint, testkit.NewEra).call(t, "t", `{"field_id":"F-1"}`)
+	if e := r.record(t); e.Kind != recourse.KindQuotaExhausted || r.result(t).ResultType != "complete" {
+		t.Errorf("%s", r.Result)
+	}
+}

@@ -1,0 +1,201 @@
+package mcptool
+
+import (
+	"log/slog"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+)
+
+// Fail answers r with err in the form of the contract of the [Guard] that r has come
+// through: what a handler behind it does where the call cannot be carried out, such
+// as the ErrorHandler of a reverse proxy, with contract.AtUpstream. Without a Guard
+// the answer is a bare 500.
+func Fail(w http.ResponseWriter, r *http.Request, at contract.At, err error) {
+	x, ok := r.Context().Value(visitKey{}).(*visit)
+	if !ok {
+		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+		return
+	}
+	x.refuse(&refusal{at: at, err: err})
+}
+
+// refuse ends the request.
+func (x *visit) refuse(no *refusal) {
+	if x.w.started { // it is too late to say anything
+		return
+	}
+	x.identify()
+	e := x.settle(no.at, recourse.From(no.err))
+	status := no.status
+	if status == 0 {
+		status = statusOf(no.at, e.Kind)
+	}
+	call := &contract.Call{
+		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: x.url(), At: no.at,
+		Status: status, HTTP: true, Now: x.g.now, ResultType: x.msg.ProtocolVersion >= wire.Version20260728,
+	}
+	answer := x.g.contract.Write(e, call)
+	h := x.w.Header()
+	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" {
+		h.Set("WWW-Authenticate", x.g.challenge)
+	}
+	if status == http.StatusTooManyRequests && e.After > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(e.After.Seconds())), 10))
+	}
+	switch answer.Surface {
+	case contract.SurfaceHTTP:
+		maps.Copy(h, answer.Header)
+		x.send(answer.Status, answer.Body)
+	case contract.SurfaceResult:
+		x.sendMessage(answer.Status, wire.AppendResult(nil, x.msg.ID, answer.Result))
+	case contract.SurfaceRPC:
+		x.sendMessage(answer.Status, wire.AppendError(nil, x.msg.ID, answer.Code, answer.Message, answer.Data))
+	}
+	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(no.at)), slog.Int("status", answer.Status)}
+	toolcall.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
+}
+
+func (x *visit) sendMessage(status int, message []byte) {
+	x.w.Header().Set("Content-Type", wire.TypeJSON)
+	x.send(status, message)
+}
+
+func (x *visit) send(status int, body []byte) {
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // the client has gone
+}
+
+// settle completes a failure by what is known of the request.
+func (x *visit) settle(at contract.At, e *recourse.Error) *recourse.Error {
+	return e.With(func(c *recourse.Error) {
+		switch {
+		case at != contract.AtUpstream:
+			c.Effect = recourse.EffectNone
+		case c.Effect == "" && x.r.Method == http.MethodPost:
+			c.Effect = recourse.EffectUnknown
+		}
+		if c.RequestID == "" {
+			c.RequestID = x.requestID
+		}
+		if c.Origin == "" {
+			c.Origin = originOf(at, c.Kind)
+		}
+	})
+}
+
+func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
+	switch at {
+	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid, contract.AtUserMissing, contract.AtUserInvalid:
+		return recourse.OriginCaller
+	default:
+	}
+	switch kind.Class() {
+	case recourse.ClassProtocol, recourse.ClassInput, recourse.ClassPermission:
+		return recourse.OriginCaller
+	default:
+		return recourse.OriginGateway
+	}
+}
+
+// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract: what
+// the model is to hear is a tool result.
+func statusOf(at contract.At, kind recourse.Kind) int {
+	switch at {
+	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid:
+		return http.StatusUnauthorized
+	case contract.AtUserMissing, contract.AtUserInvalid:
+		return http.StatusNotFound
+	default:
+	}
+	switch kind {
+	case recourse.KindMalformed, recourse.KindInvalidRequest:
+		return http.StatusBadRequest
+	case recourse.KindTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case recourse.KindUnreachable, recourse.KindUnavailable, recourse.KindBadResponse:
+		return http.StatusBadGateway
+	case recourse.KindTimeout:
+		return http.StatusGatewayTimeout
+	default:
+	}
+	switch kind.Class() {
+	case recourse.ClassAllowance:
+		return 0
+	case recourse.ClassAuth, recourse.ClassPermission:
+		return http.StatusForbidden
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// url returns the URL of the request as the client knows it.
+func (x *visit) url() string {
+	if base := strings.TrimSuffix(x.g.publicURL, "/"); base != "" {
+		return base + x.r.URL.RequestURI()
+	}
+	scheme := "http"
+	if x.r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + x.r.Host + x.r.URL.RequestURI()
+}
+
+// A responseWriter knows whether the answer has begun, and what the call was charged.
+type responseWriter struct {
+	http.ResponseWriter
+
+	started bool
+	charge  Charge
+}
+
+// WriteHeader writes the head of the answer.
+func (w *responseWriter) WriteHeader(status int) {
+	if !w.started && status >= http.StatusOK {
+		w.started = true
+		if w.charge != nil {
+			w.setRemaining()
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// setRemaining tells what is left of the allowance with the shortest window.
+func (w *responseWriter) setRemaining() {
+	quotas := w.charge.Quotas()
+	if len(quotas) == 0 {
+		return
+	}
+	shortest := slices.MinFunc(quotas, func(a, b recourse.Quota) int { return int(min(max(a.Window-b.Window, -1), 1)) })
+	w.Header().Set("X-RateLimit-Remaining", strconv.FormatInt(max(shortest.Remaining, 0), 10))
+}
+
+// Write writes a piece of the body.
+func (w *responseWriter) Write(p []byte) (int, error) {
+	if !w.started {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p) //nolint:gosec // what is written is the handler's
+}
+
+// Flush sends what was written, for writers that stream.
+func (w *responseWriter) Flush() {
+	if !w.started {
+		w.WriteHeader(http.StatusOK)
+	}
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // not every writer can
+}
+
+// Unwrap returns the writer beneath, for http.ResponseController.
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var _ http.Flusher = (*responseWriter)(nil)
