@@ -92,7 +92,7 @@ func (k *compiler) references() {
 }
 
 func (k *compiler) entry(f *codeFile) *entry {
-	en := &entry{code: f.Code, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
+	en := &entry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
 	if strings.ContainsAny(f.Code, "{}") {
 		en.open = k.template(f.Node.Get("code"))
 	}
@@ -108,14 +108,7 @@ func (k *compiler) entry(f *codeFile) *entry {
 		k.mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
 	}
 	en.retry = k.retryable(f.Retryable)
-	for name, value := range f.Set.All() {
-		p, err := compilePath(name, recordType)
-		if err != nil {
-			k.doc.Reportf(f.Set.Key(name), pathHint(name), "%s", err)
-			continue
-		}
-		en.set = append(en.set, constant{p, k.constant(value)})
-	}
+	en.set = k.constants(f.Set)
 	if f.Message != nil {
 		en.message = k.templates(f.Message)
 	}
@@ -135,6 +128,23 @@ func (k *compiler) entry(f *codeFile) *entry {
 	return en
 }
 
+// constants reads values by path.
+func (k *compiler) constants(n *strictyaml.Node) []constant {
+	var list []constant
+	for name, value := range n.All() {
+		p, err := compilePath(name, recordType)
+		if err != nil {
+			k.doc.Reportf(n.Key(name), pathHint(name), "%s", err)
+			continue
+		}
+		if words := p.words(); words != nil {
+			k.oneOf(value, words...)
+		}
+		list = append(list, constant{p, k.constant(value)})
+	}
+	return list
+}
+
 func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	if n == nil {
 		return retryable{mode: byRecord}
@@ -146,8 +156,11 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 		}
 		return r
 	}
-	if n.Text() == "error" {
+	switch n.Text() {
+	case "error":
 		return retryable{mode: byRecord}
+	case "stated":
+		return retryable{mode: stated}
 	}
 	var yes bool
 	switch n.Kind() {
@@ -161,7 +174,7 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 			return retryable{mode: never}
 		}
 	}
-	k.mistakef(n, "one of true, false, {status: 5xx}, error", "this is no way to decide whether to retry")
+	k.mistakef(n, "one of true, false, {status: 5xx}, error, stated", "this is no way to decide whether to retry")
 	return retryable{}
 }
 
@@ -212,12 +225,14 @@ func (k *compiler) lint() {
 
 // lintMessage refuses forms of a message that cannot be read back.
 func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
-	if !k.readable(n, t) || !t.names(memberMessage) {
+	if !k.readable(n, t) || !t.frames() {
 		return
 	}
-	for _, p := range t.parts {
-		if p.path != nil && p.path.src != memberMessage {
-			k.mistakef(n, "use {message} with a text before or behind it", "a form of {message} is a prefix or a suffix, and nothing else")
+	for i, p := range t.parts {
+		wait := p.path != nil && p.path.src == pathSeconds && i > 0 && !p.optional
+		if p.path != nil && !p.path.isSentence() && !wait {
+			k.mistakef(n, "use {message} with a text before or behind it",
+				"a form of {message} is a prefix or a suffix, in which nothing is named but {after.seconds}")
 			return
 		}
 	}
@@ -247,7 +262,7 @@ func (sh *shape) places(src string) bool {
 		if m.nested != nil && m.list == nil && m.nested.places(src) {
 			return true
 		}
-		return m.path != nil && (m.path.src == src || strings.HasPrefix(m.path.src, src+"."))
+		return slices.ContainsFunc(m.paths(), func(p *path) bool { return p.src == src || strings.HasPrefix(p.src, src+".") })
 	})
 }
 

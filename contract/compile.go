@@ -79,6 +79,7 @@ func (k *compiler) compile() {
 	if f.Upstream != nil {
 		c.upstream = k.shape(f.Upstream.Body, recordType)
 	}
+	k.otherForms()
 	k.members()
 	for _, v := range f.Verify {
 		c.verify[v.Key] = k.verify(v.Value)
@@ -88,6 +89,16 @@ func (k *compiler) compile() {
 	}
 	k.codes()
 	c.bindTools()
+	if c.layout.shape == nil && c.layout.text != nil && c.writesObject() {
+		c.showsValues = true // the record as a whole
+	}
+}
+
+// saw notes what a path that the contract names leads to.
+func (k *compiler) saw(p *path) {
+	if p.src == memberGot || strings.HasSuffix(p.src, "."+memberGot) {
+		k.c.showsValues = true
+	}
 }
 
 func set(to *string, value string) {
@@ -160,6 +171,11 @@ func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
 		name, _, _ := strings.Cut(err.Error(), " ")
 		k.mistakef(n, pathHint(name), "%s", err)
 		return &template{}
+	}
+	for _, p := range t.parts {
+		if p.path != nil {
+			k.saw(p.path)
+		}
 	}
 	return t
 }
@@ -275,6 +291,8 @@ func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 		}
 		m := shapeMember{name: name}
 		switch {
+		case value.Kind() == strictyaml.KindSequence:
+			m.choices = k.choices(value, on)
 		case value.Kind() != strictyaml.KindMapping:
 			k.source(&m, value, on)
 		case value.Get("each") != nil && value.Get("item") != nil:
@@ -290,7 +308,7 @@ func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 		default:
 			m.nested = k.shape(value, on)
 		}
-		if m.path != nil || m.constant != nil || m.nested != nil {
+		if m.path != nil || m.constant != nil || m.nested != nil || len(m.choices) > 0 {
 			sh.members = append(sh.members, m)
 		}
 	}
@@ -326,6 +344,7 @@ func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
 		k.mistakef(n, pathHint(text), "%s", err)
 		return nil
 	}
+	k.saw(p)
 	return p
 }
 

@@ -7,27 +7,49 @@ import (
 )
 
 // complete gives a record that was read in the form of c what its code stands for.
+// One without a code is in no contract's words.
 func (c *Contract) complete(d *draft, e *recourse.Error) {
-	e.Contract = c.Name
-	en, ok := c.byCode[e.Code]
-	if !ok {
+	en := c.byCode[e.Code]
+	if en == nil && e.Code != "" {
 		en = c.open
 	}
-	kind, stated := recourse.ParseKind(string(e.Kind))
-	if !stated {
-		kind = kindOfStatus(e.Upstream.Status)
+	said, stated := recourse.ParseKind(string(e.Kind))
+	if e.Kind = said; !stated {
+		e.Kind = c.kindOfUnlisted(e)
 	}
-	if e.Kind = kind; en != nil {
+	if e.Code != "" {
+		e.Contract = c.Name
+		if _, ranged := c.kindOfRange(e.Code); en == nil && !ranged && e.Upstream.Code == "" {
+			e.Upstream.Code = e.Code // c gives it no meaning: it is the other side's own word
+		}
+	}
+	if en != nil {
 		e.Kind = en.kind
 		c.apply(e, en)
 	}
 	if d.as != nil && e == d.e {
 		word := e.Code
-		e.Kind = d.as.kind
+		en, e.Kind = d.as, d.as.kind
 		c.apply(e, d.as)
 		e.Code = word
 	}
-	if retryable, ok := d.said[e]; ok {
+	retryable, told := d.said[e]
+	var others []recourse.Kind
+	if stated {
+		others = append(others, said)
+	}
+	if isFailure(e.Upstream.Status) {
+		others = append(others, kindOfStatus(e.Upstream.Status))
+	}
+	if en != nil {
+		c.refine(e, en, others, func(s *subject) bool {
+			if told {
+				sayRetryable(s.e, retryable)
+			}
+			return !told || s.retryable() == retryable
+		})
+	}
+	if told {
 		sayRetryable(e, retryable)
 	}
 	for _, item := range e.Failed {
@@ -37,9 +59,34 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	}
 }
 
+// kindOfUnlisted returns the kind of a record whose code c does not list.
+func (c *Contract) kindOfUnlisted(e *recourse.Error) recourse.Kind {
+	if kind, ok := c.kindOfRange(e.Code); ok {
+		return kind
+	}
+	return kindOfStatus(e.Upstream.Status)
+}
+
+// refine gives e, which was read as en, the first of other kinds that it says itself
+// or that its status stands for: where c has the same code for it, and fits holds, it
+// tells more than the code.
+func (c *Contract) refine(e *recourse.Error, en *entry, others []recourse.Kind, fits func(*subject) bool) {
+	for _, kind := range others {
+		other := *e
+		other.Kind, other.Contract, other.Code = kind, "", ""
+		s := &subject{c: c, e: &other, call: &Call{}}
+		if s.entry = c.choose(s); s.entry == en && fits(s) {
+			e.Kind = kind
+			return
+		}
+	}
+}
+
+func isFailure(status int) bool { return status >= 400 && status <= 599 }
+
 // kindOfStatus returns the kind that an HTTP status stands for.
 func kindOfStatus(status int) recourse.Kind {
-	if status < 400 || status > 599 {
+	if !isFailure(status) {
 		return recourse.KindUnknown
 	}
 	return recourse.FromStatus("", status).Kind
@@ -64,7 +111,7 @@ func (c *Contract) apply(e *recourse.Error, en *entry) {
 		}
 		said := e.Message
 		t.match(said, store)
-		if !t.names(memberMessage) { // the sentence as a whole is the code's
+		if !t.frames() { // the sentence as a whole is the code's
 			e.Message = said
 		}
 		return

@@ -39,12 +39,17 @@ type Contract struct {
 	layout    layout
 	returned  []returned // the layouts of tools that return their failures
 	upstream  *shape     // of the body of an HTTP error of what the server itself calls, or nil
+	question  *shape     // of the JSON object of a question, or nil
+	reads     []reads
+	ranges    []codeRange
 	hints     []alternative
 	codes     []*entry
 	byCode    map[string]*entry // codes, and words that are read as one
 	fallback  *entry
-	open      *entry // of words that are not listed, or nil
-	members   []Member
+
+	showsValues bool   // it has a place for what was given as an argument
+	open        *entry // of words that are not listed, or nil
+	members     []Member
 }
 
 // Same reports whether both contracts were loaded from the same text.
@@ -80,6 +85,7 @@ type Member struct {
 // An entry is one code.
 type entry struct {
 	code      string
+	name      string    // what a number is called
 	open      *template // the code is another's word, which this template gives
 	kind      recourse.Kind
 	group     string
@@ -115,6 +121,7 @@ const (
 	always
 	never
 	byStatus
+	stated
 )
 
 // An alternative is a text that is used when its selector holds, its
@@ -259,6 +266,8 @@ func (s *subject) retryable() bool {
 		if status := s.e.Upstream.Status; status != 0 {
 			return matchStatus(s.entry.retry.status, status)
 		}
+	case stated:
+		return same && s.e.Retry == recourse.RetrySameCall
 	case byRecord:
 	}
 	return same
@@ -343,8 +352,16 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	}
 	bound.Message = bound.Sentence()
 	clean(&bound)
+	if !c.showsValues {
+		for i := range bound.Violations {
+			bound.Violations[i].Got = nil
+		}
+	}
 	if bound.After == 0 {
 		bound.After = c.waitOf(s)
+	}
+	if bound.Retry == "" && s.entry.retry.mode == stated && bound.Kind.Retry() == recourse.RetrySameCall {
+		bound.Retry = recourse.RetryNever // so that the record says what the contract does
 	}
 	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
 		bound.Verify = c.verifyFor(call)
@@ -379,8 +396,12 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 			hints = append(hints, hint)
 		}
 	}
-	warning, warned := pick(c.hints, s)
-	add(warning, warned)
+	warned := !fresh && slices.ContainsFunc(s.e.Hints, c.warns)
+	if !warned {
+		var warning string
+		warning, warned = pick(c.hints, s)
+		add(warning, warned)
+	}
 	for _, own := range s.e.Hints {
 		add(own, own != "")
 	}
@@ -388,6 +409,11 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 		add(pick(s.entry.hints, s))
 	}
 	return hints
+}
+
+// warns reports whether a hint is one of those that c gives whatever the code.
+func (c *Contract) warns(hint string) bool {
+	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.match(hint, func(*path, string) {}) })
 }
 
 func pick(from []alternative, s *subject) (string, bool) {

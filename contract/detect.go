@@ -33,6 +33,21 @@ var (
 		`|tool '([^']+)' not found(?:: tool not found)?)$`)
 )
 
+const boldError = "**Error:** "
+
+// wrapperOf returns what a runtime has put before a text, or "".
+func wrapperOf(text string) string {
+	for _, wrapper := range []*regexp.Regexp{reMCPError, reExecuting} {
+		if found := wrapper.FindString(text[:min(len(text), maxDetect)]); found != "" {
+			return found
+		}
+	}
+	if strings.HasPrefix(text, boldError) {
+		return boldError
+	}
+	return ""
+}
+
 // detect reads a text that an SDK wrote.
 func detect(text string) (e *recourse.Error, sign string, ok bool) {
 	return unwrap(strings.TrimSpace(text[:min(len(text), maxDetect)]), maxWraps)
@@ -50,7 +65,7 @@ func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
 	}
 	for _, wrap := range []struct{ text, sign string }{
 		{reExecuting.FindString(text), "text of the Python SDK"},
-		{"**Error:** ", "**Error:** prefix"},
+		{boldError, "**Error:** prefix"},
 	} {
 		rest, wrapped := strings.CutPrefix(text, wrap.text)
 		if !wrapped || wrap.text == "" || wraps == 0 {

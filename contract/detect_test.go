@@ -363,8 +363,8 @@ func TestReadHTTPMessages(t *testing.T) {
 func TestReadObjects(t *testing.T) {
 	t.Parallel()
 	const toolError = `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Request timeout","retryable":true,"details":{"statusCode":504}}`
-	timedOut := said{Kind: recourse.KindTimeout, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Status: 504, Code: "NETWORK_ERROR"}
-	commerce := said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Code: "4002"}
+	timedOut := said{Kind: recourse.KindTimeout, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Status: 504}
+	commerce := said{Kind: recourse.KindUnavailable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall}
 	tests := map[string]struct {
 		result string
 		want   said

@@ -16,6 +16,9 @@
 // author's word wins. Otherwise the first entry whose `for` selects the record is
 // taken, else the entry that `default` names. So every record has a code.
 //
+// A question ([recourse.NeedsInput]) is no failure and has no code; [Contract.Ask]
+// writes it.
+//
 // # Reading
 //
 // Sure signs of a failure are always read: our record in _meta, an HTTP status, a

@@ -27,6 +27,9 @@ type file struct {
 	Shape       *strictyaml.Node            `yaml:"shape" doc:"The JSON object: a path for each member; see Shapes. The word 'record' stands for the record's own JSON form."`
 	Returns     []returnsFile               `yaml:"returns" doc:"Tools that return their failures as results of their own kind, and how."`
 	Members     strictyaml.Map[memberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
+	Question    *strictyaml.Node            `yaml:"question" doc:"The JSON object of a question to the caller, which is no failure: a shape over 'message', 'reason', 'fields', 'suggestions' and 'options' (label, value, description, field). Without it a question is written as the failure missing_param."`
+	Reads       []readFile                  `yaml:"reads" doc:"Other forms of a failure, which are read from a server that is known to keep the contract and never written. The first that fits is taken."`
+	Ranges      []rangeFile                 `yaml:"ranges" doc:"The kinds of codes that are numbers and not listed."`
 	Verify      strictyaml.Map[verifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
 	Upstream    *upstreamFile               `yaml:"upstream" doc:"How what the server itself calls tells of its failures."`
 	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that fits comes before all others."`
@@ -105,9 +108,24 @@ type memberFile struct {
 	Doc     string `yaml:"doc" doc:"What it tells."`
 }
 
+type readFile struct {
+	Node  *strictyaml.Node `yaml:",pos"`
+	Text  *strictyaml.Node `yaml:"text" doc:"A whole text of a failed call, as a template."`
+	Shape *strictyaml.Node `yaml:"shape" doc:"A JSON object that has every member of this shape; see Shapes. It may stand in a call that says that it succeeded, and be a JSON-RPC error."`
+	Set   *strictyaml.Node `yaml:"set" doc:"What the form says where the text or object does not say otherwise: values by path."`
+}
+
+type rangeFile struct {
+	Node *strictyaml.Node `yaml:",pos"`
+	From int              `yaml:"from,required" doc:"The first code."`
+	To   int              `yaml:"to,required" doc:"The last code."`
+	Kind *strictyaml.Node `yaml:"kind,required" doc:"The kind that they are read as."`
+	Name string           `yaml:"name" doc:"What they are called."`
+}
+
 type verifyFile struct {
 	Call string                           `yaml:"call,required" doc:"The tool to call, which only reads."`
-	Args strictyaml.Map[string]           `yaml:"args" doc:"Its arguments: JSON Pointers into those of the failed call."`
+	Args strictyaml.Map[*strictyaml.Node] `yaml:"args" doc:"Its arguments: JSON Pointers into those of the failed call; one in brackets makes a list of the value."`
 	With strictyaml.Map[*strictyaml.Node] `yaml:"with" doc:"Further arguments, with fixed values."`
 	Look string                           `yaml:"look" doc:"What in its answer settles the question."`
 	Node *strictyaml.Node                 `yaml:",pos"`
@@ -116,15 +134,16 @@ type verifyFile struct {
 type codeFile struct {
 	Node      *strictyaml.Node `yaml:",pos"`
 	Code      string           `yaml:"code,required" doc:"The word on the wire. One that is a template, such as '{upstream.code}', passes on a word of the other side, unless it is listed: then that entry is meant. It also reads words that are not listed."`
-	Kind      *strictyaml.Node `yaml:"kind,required" doc:"The kind that the code is read as."`
+	Kind      *strictyaml.Node `yaml:"kind,required" doc:"The kind that the code is read as, unless the object or its status says another one for which the contract has the same code."`
+	Name      string           `yaml:"name" doc:"What a code that is a number is called."`
 	Group     string           `yaml:"group" doc:"The heading under which the page lists it."`
 	When      string           `yaml:"when" doc:"A sentence: when it is used."`
 	For       *strictyaml.Node `yaml:"for" doc:"The failures that it is chosen for: one or more selectors; see Selectors. Left out: those of its own kind. Empty: only when an author names it."`
 	Reads     []string         `yaml:"reads" doc:"Other words that are read as this code."`
 	Set       *strictyaml.Node `yaml:"set" doc:"What the code says beyond its kind, when it is read: values by path."`
-	Retryable *strictyaml.Node `yaml:"retryable" doc:"Whether the same call may succeed: 'true', 'false', '{status: 5xx}' by the status of the other side, or 'error' by the failure itself, which is also meant when it is left out. That a call may have taken effect is never overruled."`
+	Retryable *strictyaml.Node `yaml:"retryable" doc:"Whether the same call may succeed: 'true', 'false', '{status: 5xx}' by the status of the other side, 'error' by the failure itself, which is also meant when it is left out, or 'stated': only where the failure itself says so, whatever its kind. That a call may have taken effect is never overruled."`
 	Wait      time.Duration    `yaml:"wait" doc:"The least wait, where the failure states none."`
-	Message   *strictyaml.Node `yaml:"message" doc:"The sentence, in one or more forms; the first is taken that can be filled in. A form with '{message}' puts a text before or behind it."`
+	Message   *strictyaml.Node `yaml:"message" doc:"The sentence, in one or more forms; the first is taken that can be filled in. A form with '{message}' puts a text before or behind it, which may name 'after.seconds'."`
 	Hint      *strictyaml.Node `yaml:"hint" doc:"What to do: one or more texts, or {for, text} with a selector; the first is taken that fits and can be filled in."`
 	HTTP      *httpFile        `yaml:"http" doc:"The whole HTTP answer that stands for it, where there is one to give."`
 	RPC       *rpcFile         `yaml:"rpc" doc:"The JSON-RPC error that stands for it, in place of a tool result."`

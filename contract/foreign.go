@@ -111,14 +111,14 @@ func (f *foreign) apply(e *recourse.Error) *recourse.Error {
 	})
 }
 
-// sayRetryable states what the wire's boolean says, where the kind says otherwise.
+// sayRetryable states what the wire's boolean says. That there is no way says less
+// than a kind that names one.
 func sayRetryable(e *recourse.Error, retryable bool) {
-	if retryable == (e.Kind.Retry() == recourse.RetrySameCall) {
-		return
-	}
-	e.Retry = recourse.RetryNever
-	if retryable {
+	switch {
+	case retryable:
 		e.Retry = recourse.RetrySameCall
+	case e.Kind.Retry() == recourse.RetrySameCall:
+		e.Retry = recourse.RetryNever
 	}
 }
 

@@ -29,9 +29,12 @@ func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"[no_audio_track] x Suggestions: a; b [envelope] {\"error_kind\":\"no_audio_track\",\"suggestions\":[\"a; b\"]}"}],"isError":true}`))
 	f.Add([]byte(`{"content":[],"structuredContent":{"ok":false,"error_kind":"port_conflict","message":"x"}}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"Error executing tool x: Invalid ISO 8601 timestamp 'a'b'. Use formats like 2025-11-12T00:00:00Z."}],"isError":true}`))
-	contracts := everyContract(f)
+	f.Add([]byte(`{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"ORDER_NOT_FOUND\",\"details\":{\"orderId\":\"o\"}}}"}]}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"**Error:** Order not found: o"}],"isError":true}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"Invalid request: a Try again in 5 s. Try again in 12 s."}],"isError":true}`))
+	contracts, commerce := everyContract(f), builtin(f, "commerce")
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, weak := range []*contract.Contract{nil, builtin(t, "studies"), contracts[len(contracts)-1]} {
+		for _, weak := range []*contract.Contract{nil, commerce, builtin(t, "studies"), contracts[len(contracts)-1]} {
 			r := contract.Reader{Contracts: contracts, Weak: weak}
 			reading, ok := r.Result(raw)
 			if !ok || reading.Error() == nil {
@@ -65,9 +68,10 @@ func FuzzResult(f *testing.F) {
 func FuzzRPC(f *testing.F) {
 	f.Add([]byte(`{"code":-32602,"message":"Invalid params: x","data":{"field":"a","error":{"code":2003,"message":"x","retryable":false}}}`))
 	f.Add([]byte(`{"code":"x","message":{},"data":{"v":1,"kind":"timeout","failed":[{"id":"a","error":null}]}}`))
-	contracts := everyContract(f)
+	f.Add([]byte(`{"code":2001,"message":"MCP error 2001: Validation failed for field a: b","data":{"retryable":false,"field":"a","value":{}}}`))
+	contracts, commerce := everyContract(f), builtin(f, "commerce")
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		r := contract.Reader{Contracts: contracts}
+		r := contract.Reader{Contracts: contracts, Weak: commerce}
 		e := r.RPC(raw).Error()
 		if e == nil {
 			t.Fatal("no record")

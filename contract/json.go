@@ -10,7 +10,10 @@ import (
 type jsonCodec struct{ indent string }
 
 func (j jsonCodec) append(dst []byte, s *subject) []byte {
-	raw := s.appendShape(nil)
+	return j.appendObject(dst, s.appendShape(nil))
+}
+
+func (j jsonCodec) appendObject(dst []byte, raw json.Value) []byte {
 	if j.indent == "" {
 		return append(dst, raw...)
 	}

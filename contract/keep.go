@@ -104,6 +104,9 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 			return true
 		}
 	}
+	if c := call.OriginalContract; c != nil && c.readOtherObject(raw, newDraft()) {
+		return true
+	}
 	kind := kindOf(raw)
 	return kind == toolErrorKind
 }

@@ -42,6 +42,8 @@ func Language() string {
 		{"`codes`: an entry", reflect.TypeFor[codeFile]()},
 		{"`http` of an entry", reflect.TypeFor[httpFile]()},
 		{"`rpc` of an entry", reflect.TypeFor[rpcFile]()},
+		{"`reads`: an entry", reflect.TypeFor[readFile]()},
+		{"`ranges`: an entry", reflect.TypeFor[rangeFile]()},
 		{"`write`", reflect.TypeFor[writeFile]()},
 		{"`hints` of `write`", reflect.TypeFor[hintListFile]()},
 		{"`envelope` of `write`", reflect.TypeFor[envelopeFile]()},
@@ -123,6 +125,10 @@ func (p *page) paths() {
 		"lists: `{each: PATH, item: SHAPE}`, where the paths of the item start at each item of the list. Members that come out " +
 		"empty are left out. The member `...` places the members of `details` beside the others. What a shape writes is also " +
 		"how it is read.")
+	p.linef("A list of sources, such as `[upstream.code, {for: {kind: not_found}, is: =NOT_FOUND}]`, is one of alternatives: the first " +
+		"is written whose selector holds and that is not empty. Read back, a word of a closed set such as `kind` goes where it " +
+		"belongs, another value to the first path that can hold it; a constant adds what its selector says of kind, resource, " +
+		"effect, retry and upstream_code.")
 	p.heading("Templates and paths")
 	p.linef("In a template `{PATH}` is filled in, and `{PATH|TEXT}` stands for TEXT where the path is empty; braces that stand " +
 		"for themselves are doubled. Where a value of a body is one placeholder and nothing else, it keeps its type.")

@@ -81,8 +81,7 @@ func TestLanguage(t *testing.T) {
 		"format both":       {"library", late, format(`"both"`), `{"content":[` + lateHuman + `,{"type":"text","text":"` + lateJSON + `","mimeType":"application/json"}` + lateRest, ""},
 		"status before kind": {
 			"library", recourse.Timeout("", 0).WithMessage("slow").WithUpstream(recourse.Upstream{Status: 408}), plain,
-			`{"content":[{"type":"text","text":"Invalid request: slow","mimeType":"text/markdown"}],"structuredContent":{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: slow","retryable":false,"details":{"statusCode":408}},"isError":true}`,
-			recourse.KindClientError,
+			`{"content":[{"type":"text","text":"Invalid request: slow","mimeType":"text/markdown"}],"structuredContent":{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: slow","retryable":false,"details":{"statusCode":408}},"isError":true}`, "",
 		},
 		"unknown tool as a result": {
 			"library", recourse.UnknownTool("x"), plain,

@@ -50,16 +50,20 @@ var (
 
 // blocks returns the text blocks of s.
 func (l *layout) blocks(s *subject) []block {
-	form := block{text: string(l.text.append(nil, s)), media: "application/json"}
+	form := block{text: string(l.text.append(nil, s)), media: mediaJSON}
 	if _, line := l.text.(textCodec); line {
-		form.media = "text/markdown"
+		form.media = mediaMarkdown
 	}
 	if l.human == nil {
 		return []block{form}
 	}
 	text, _ := l.human.render(s)
-	human := block{text: text, media: "text/markdown"}
-	switch l.format.of(s.call) {
+	return l.format.choose(s.call, block{text: text, media: mediaMarkdown}, form)
+}
+
+// choose returns the blocks that the call asks for.
+func (g formatGate) choose(call *Call, human, form block) []block {
+	switch g.of(call) {
 	case formatJSON:
 		return []block{form}
 	case formatBoth:
@@ -70,6 +74,28 @@ func (l *layout) blocks(s *subject) []block {
 }
 
 type block struct{ text, media string }
+
+// The media types of texts.
+const (
+	mediaMarkdown = "text/markdown"
+	mediaJSON     = "application/json"
+)
+
+// appendBlocks writes the items of content, without the brackets.
+func (l *layout) appendBlocks(dst []byte, blocks []block) []byte {
+	for i, b := range blocks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"text","text":`...)
+		dst = json.AppendQuote(dst, b.text)
+		if l.mimeTypes {
+			dst = json.AppendQuote(append(dst, `,"mimeType":`...), b.media)
+		}
+		dst = append(dst, '}')
+	}
+	return dst
+}
 
 func (g formatGate) of(call *Call) string {
 	if !call.FormatArgument {

@@ -82,7 +82,8 @@ func (c *Contract) lossOf(kind recourse.Kind) (lost []string, ok bool) {
 	if reading, ok := reader.Result(raw); ok && reading.Error() != nil {
 		read = reading.Error()
 	}
-	before, after := leavesOf(a.Record), leavesOf(read)
+	whole := a.Record.WithViolations(everything(kind).Violations...) // with the values that a contract may keep back
+	before, after := leavesOf(whole), leavesOf(read)
 	same := map[string]string{}
 	for _, l := range after {
 		same[l.path] = l.value

@@ -29,6 +29,7 @@ func (c *Contract) Page() string {
 	p.http()
 	p.rpc()
 	p.places()
+	p.question()
 	p.reading()
 	p.loss()
 	return p.b.String()
@@ -111,8 +112,8 @@ func (p *page) example() {
 		return
 	}
 	p.linef("The text, which is what a model sees:")
-	if _, isJSON := p.c.layout.text.(jsonCodec); isJSON {
-		p.fence("json", indented(json.Value(result.Content[0].Text)))
+	if text := json.Value(result.Content[0].Text); text.Kind() == '{' {
+		p.fence("json", indented(text))
 	} else {
 		p.fence("text", result.Content[0].Text)
 	}
@@ -246,6 +247,9 @@ func (p *page) groups(wanted func(*entry) bool) (groups []string, byGroup map[st
 
 func (p *page) codeCell(en *entry) string {
 	cell := code(en.code)
+	if en.name != "" {
+		cell += " " + en.name
+	}
 	if en.http != nil {
 		cell += fmt.Sprintf(" (HTTP %d)", en.http.status)
 	}
@@ -288,6 +292,8 @@ func retryText(en *entry) string {
 		return "no"
 	case byStatus:
 		return strings.Join(en.retry.status, ", ") + ": yes; others: no"
+	case stated:
+		return "where the failure says so"
 	case byRecord:
 		return code(string(en.kind.Retry()))
 	default:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // Members returns the members of the contract's object, in their order.
@@ -58,6 +59,8 @@ func (m *shapeMember) typeOf() string {
 		return typeArray
 	case m.nested != nil:
 		return typeObject
+	case m.choices != nil:
+		return strings.Join(typesOf(m.choices), " or ")
 	default:
 		return m.path.typeOf()
 	}
@@ -126,11 +129,81 @@ func (p *page) reading() {
 			texts = append(texts, fmt.Sprintf("%s is read as %s.", codesText(en.reads), code(en.code)))
 		}
 	}
+	for _, r := range p.c.ranges {
+		text := fmt.Sprintf("A code from %d to %d that is not listed is read as %s", r.from, r.to, code(string(r.kind)))
+		if r.name != "" {
+			text += " (" + r.name + ")"
+		}
+		texts = append(texts, text+".")
+	}
+	texts = append(texts, p.otherForms()...)
 	if p.c.layout.shape != nil && p.c.layout.shape.marked() {
 		texts = append(texts, "The object in an answer that does not say isError: only of a server that is known to keep this contract.")
 	}
 	texts = append(texts, "What SDKs and other servers write, as every contract does.")
 	p.list(texts...)
+}
+
+// otherForms lists the forms that are read of a server that is known to keep the
+// contract.
+func (p *page) otherForms() []string {
+	var sentences, objects []string
+	for _, r := range p.c.reads {
+		if r.text != nil {
+			sentences = append(sentences, code(r.text.src))
+			continue
+		}
+		object := code(r.shape.outline())
+		if !slices.Contains(objects, object) {
+			objects = append(objects, object)
+		}
+	}
+	var texts []string
+	if len(sentences) > 0 {
+		texts = append(texts, fmt.Sprintf("As the whole text of a failed call, of a server that is known to keep this contract: %s.",
+			strings.Join(sentences, ", ")))
+	}
+	if len(objects) > 0 {
+		texts = append(texts, fmt.Sprintf("As an object, of such a server, also in an answer that says that it succeeded: %s.",
+			strings.Join(objects, ", ")))
+	}
+	return texts
+}
+
+// outline shows the members of an object.
+func (sh *shape) outline() string {
+	var names []string
+	for _, m := range sh.members {
+		name := m.name
+		switch {
+		case m.constant != nil:
+			name += ": " + string(m.constant)
+		case m.nested != nil && m.list == nil:
+			name += ": " + m.nested.outline()
+		}
+		names = append(names, name)
+	}
+	if sh.rest != nil {
+		names = append(names, "...")
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}
+
+// question shows how a question to the caller is written.
+func (p *page) question() {
+	if p.c.question == nil {
+		return
+	}
+	p.heading("Questions")
+	p.linef("A call that needs an answer of the caller is no failure: it does not say isError, and stands where a failure would.")
+	call := p.exampleCall()
+	call.FormatArgument, call.Arguments = true, json.Value(`{"format":"both"}`)
+	a := p.c.Ask(&recourse.NeedsInput{
+		Message: "Which one is meant?", Reason: "ambiguous", Fields: []string{"id"},
+		Suggestions: map[string][]string{"id": {"a", "b"}},
+		Options:     []recourse.Option{{Label: "The first", Value: "a", Field: "id"}},
+	}, call)
+	p.fence("json", indented(a.Result))
 }
 
 // loss tells what the contract's own form does not carry.

@@ -59,7 +59,7 @@ func (p *page) poll() {
 			absorbed = append(absorbed, code(en.code))
 		case byStatus:
 			absorbed = append(absorbed, code(en.code)+" (after "+strings.Join(en.retry.status, ", ")+")")
-		case byRecord, never:
+		case byRecord, never, stated:
 		}
 	}
 	p.list(strings.Join(absorbed, ", "))

@@ -33,8 +33,13 @@ type step struct {
 	key   string // of a map
 }
 
-// memberMessage is the member, and the path, of the sentence.
-const memberMessage = "message"
+// memberMessage is the member, and the path, of the sentence; pathGiven is the path
+// of one that is not the kind's or the code's own.
+const (
+	memberMessage = "message"
+	memberGot     = "got" // of a violation
+	pathGiven     = "message.given"
+)
 
 // recordMembers maps the members of the JSON form to the fields of the record.
 var recordMembers = map[string]string{
@@ -68,6 +73,7 @@ var (
 	argsType     = reflect.TypeFor[recourse.Args]()
 	quotaType    = reflect.TypeFor[recourse.Quota]()
 	recordType   = reflect.TypeFor[recourse.Error]()
+	questionType = reflect.TypeFor[recourse.NeedsInput]()
 	rawType      = reflect.TypeFor[rawMessage]()
 	durationType = reflect.TypeFor[time.Duration]()
 	timeType     = reflect.TypeFor[time.Time]()
@@ -268,6 +274,17 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 		return true
 	}
 	return json.UnmarshalLenient(raw, v.Addr().Interface()) == nil
+}
+
+// isSentence reports whether p is the record's sentence.
+func (p *path) isSentence() bool { return p.src == memberMessage || p.src == pathGiven }
+
+// words returns the words of a closed set that p's member can have, or nil.
+func (p *path) words() []string {
+	if p.special != nil {
+		return nil
+	}
+	return wordsOf(p.leaf)
 }
 
 // setText stores a text that a template captured.

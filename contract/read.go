@@ -2,9 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"io"
-	"mime"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +135,25 @@ func textsOf(content []json.Value) (firstText string, objects []json.Value) {
 	return firstText, objects
 }
 
+// peeled returns a, and then what is left of it when what runtimes put before its
+// text is taken away, one layer after the other.
+func (a answer) peeled() []answer {
+	list := []answer{a}
+	for range maxWraps {
+		wrapper := wrapperOf(a.text)
+		if wrapper == "" {
+			break
+		}
+		a.text = a.text[len(wrapper):]
+		a.objects = nil
+		if object := json.Value(strings.TrimSpace(a.text)); object.Kind() == '{' {
+			a.objects = []json.Value{object}
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
 // failed reads an answer that is a failure by a sure sign.
 func (r *Reader) failed(a answer) Reading {
 	for _, raw := range a.objects {
@@ -145,9 +161,11 @@ func (r *Reader) failed(a answer) Reading {
 			return r.record(e)
 		}
 	}
-	for _, c := range r.Contracts {
-		if reading, ok := r.form(c, a, c == r.Weak); ok {
-			return reading
+	for _, form := range a.peeled() {
+		for _, c := range r.Contracts {
+			if reading, ok := r.form(c, form, c == r.Weak); ok {
+				return reading
+			}
 		}
 	}
 	if e, sign, ok := detect(a.text); ok {
@@ -161,19 +179,32 @@ func (r *Reader) failed(a answer) Reading {
 	return r.plain(recourse.New(recourse.KindUnknown, cut(a.text)), "isError")
 }
 
-// form reads a in the form of c; open allows words that c does not list.
+// form reads a in the form of c; open allows words that c does not list. The contract
+// that the server is known to keep is read in forms, too, that it does not write.
 func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
-	if c.hasObject() {
-		for _, raw := range a.objects {
-			if reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(raw, d) }); ok {
-				return reading, true
-			}
+	known := c == r.Weak
+	for _, raw := range a.objects {
+		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return known && c.readOtherObject(raw, d) })
+		if ok {
+			return reading, true
+		}
+		if !c.hasObject() {
+			continue
+		}
+		if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(raw, d) }); ok {
+			return reading, true
 		}
 	}
 	if a.text == "" {
 		return Reading{}, false
 	}
-	return r.draft(c, "text", open, func(d *draft) bool { return c.readText(a.text, d) })
+	if reading, ok := r.draft(c, "text", open, func(d *draft) bool { return c.readText(a.text, d) }); ok {
+		return reading, true
+	}
+	if !known || !a.sure {
+		return Reading{}, false
+	}
+	return r.draft(c, "text", open, func(d *draft) bool { return c.readOtherText(a.text, d) })
 }
 
 // draft reads by read, and completes the record by what its code stands for.
@@ -191,7 +222,11 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	if d.e.Origin == "" || d.e.Origin == recourse.OriginGateway && !r.Trusted {
 		d.e.Origin = recourse.OriginServer
 	}
-	return Reading{Failure: d.e, Contract: c, Sign: what + " in the form of " + c.Name + ", code " + cutTo(d.e.Code, maxCode)}, true
+	sign := what + " in the form of " + c.Name
+	if d.e.Code != "" {
+		sign += ", code " + cutTo(d.e.Code, maxCode)
+	}
+	return Reading{Failure: d.e, Contract: c, Sign: sign}, true
 }
 
 // RPC reads the member "error" of an answer.
@@ -214,16 +249,34 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 		return r.record(e), false
 	}
 	code, message := cutTo(plainText(head.Code), maxCode), plainText(head.Message)
+	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // of the TypeScript SDK, when it throws
+		message, raw = rest, withMessage(raw, rest)
+	}
 	for _, c := range r.Contracts {
 		if reading, ok := r.rpcForm(c, code, message, head.Data); ok {
 			return reading, false
 		}
-		if reading, ok := r.form(c, answer{text: message, objects: []json.Value{head.Data}}, c == r.Weak); ok {
+		said := answer{text: message, objects: []json.Value{head.Data}, sure: true}
+		if c == r.Weak && c.ownNumber(code) {
+			said.objects = append(said.objects, raw)
+		}
+		if reading, ok := r.form(c, said, c == r.Weak); ok {
 			return reading, false
 		}
 	}
 	e, plain := fromRPC(code, message, head.Data)
 	return r.plain(e, "JSON-RPC error "+code), plain
+}
+
+// withMessage returns an object with another message.
+func withMessage(object json.Value, message string) json.Value {
+	members := membersOf(object)
+	for i := range members {
+		if members[i].name == memberMessage {
+			members[i].value = json.AppendQuote(nil, message)
+		}
+	}
+	return members.appendTo(nil)
 }
 
 func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Reading, bool) {
@@ -246,123 +299,6 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 		}
 	}
 	return Reading{}, false
-}
-
-// HTTP reads an HTTP answer with a status of 400 or more; one with another status
-// is a bad response.
-func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
-	for _, c := range r.Contracts {
-		if reading, ok := r.httpForm(c, status, header, body); ok {
-			return reading
-		}
-	}
-	sign := "HTTP status " + strconv.Itoa(status)
-	response := http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
-	said := recourse.FromHTTP(r.Provider, &response)
-	if said == nil {
-		return r.plain(recourse.BadResponse(r.Provider), sign)
-	}
-	if e, sign, ok := detectHTTP(status, body); ok {
-		return r.plain(withHTTP(e, said), sign)
-	}
-	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
-		return r.plain(said, sign)
-	}
-	if inner, ok := rpcError(body); ok {
-		return r.rpcInHTTP(inner, said, sign)
-	}
-	if f, ok := parseForeign(body); ok {
-		said = f.apply(said)
-		if message := f.message(); message != "" {
-			said.Message = message
-		}
-	}
-	return r.plain(said, sign)
-}
-
-func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
-	for _, en := range c.codes {
-		// An answer without a body tells nothing of the contract that it is in.
-		if en.http == nil || en.http.body == nil && c != r.Weak {
-			continue
-		}
-		reading, ok := r.draft(c, "HTTP answer", true, func(d *draft) bool {
-			if !en.http.read(c, status, header, body, d) || !en.says(d.e.Message) {
-				return false
-			}
-			d.e.Code, d.e.Upstream.Status = en.code, status
-			return true
-		})
-		if ok {
-			return reading, true
-		}
-	}
-	return Reading{}, false
-}
-
-// says reports whether message is what en says, where that is always the same.
-func (en *entry) says(message string) bool {
-	for _, t := range en.message {
-		if !t.constant() || t.literal() == message {
-			return true
-		}
-	}
-	return len(en.message) == 0
-}
-
-// rpcInHTTP reads a JSON-RPC error inside an HTTP error. Where it says less than
-// the status, the status gives the kind.
-func (r *Reader) rpcInHTTP(inner json.Value, said *recourse.Error, sign string) Reading {
-	reading, plain := r.rpc(inner)
-	e := reading.Error()
-	if e == nil {
-		return reading
-	}
-	if plain && vague(e.Kind, said.Upstream.Status) {
-		e = e.With(func(c *recourse.Error) {
-			c.Kind, c.Effect, c.MissingScopes = said.Kind, said.Effect, said.MissingScopes
-		})
-		reading.Sign = sign + ", " + reading.Sign
-	}
-	reading.Failure = withHTTP(e, said)
-	return reading
-}
-
-// vague reports whether the kind of a JSON-RPC error says less than the HTTP status
-// around it.
-func vague(kind recourse.Kind, status int) bool {
-	switch kind {
-	case recourse.KindInternal, recourse.KindUnknown:
-		return true
-	case recourse.KindInvalidRequest, recourse.KindInvalidValue:
-		return status != http.StatusBadRequest
-	default:
-		return false
-	}
-}
-
-// rpcError returns the member "error" of a JSON-RPC answer.
-func rpcError(body []byte) (json.Value, bool) {
-	var message struct {
-		Version json.Value `json:"jsonrpc"`
-		Error   json.Value `json:"error"`
-	}
-	err := json.UnmarshalLenient(body, &message)
-	return message.Error, err == nil && message.Version != nil && message.Error.Kind() == '{'
-}
-
-// withHTTP adds to e what the HTTP answer around it says.
-func withHTTP(e, answer *recourse.Error) *recourse.Error {
-	return e.With(func(c *recourse.Error) {
-		c.Upstream.Status = answer.Upstream.Status
-		if c.Upstream.RequestID == "" {
-			c.Upstream.RequestID = answer.Upstream.RequestID
-		}
-		c.After = max(c.After, answer.After) // each is a minimum
-		if c.Effect == "" {
-			c.Effect = answer.Effect
-		}
-	}).CausedBy(answer.Cause())
 }
 
 // record takes a record that a server sent. It is changed in place.

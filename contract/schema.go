@@ -3,6 +3,7 @@ package contract
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -107,6 +108,10 @@ func (c *Contract) shapeSchema(sh *shape, on reflect.Type) memberList {
 			p.object("items", items)
 		case m.nested != nil:
 			p = c.shapeSchema(m.nested, on)
+		case m.choices != nil:
+			if types := typesOf(m.choices); len(types) == 1 && slices.Contains(jsonTypes, types[0]) {
+				p.text("type", types[0])
+			}
 		default:
 			p = c.memberSchema(m.path)
 		}

@@ -15,7 +15,7 @@ var files embed.FS
 
 // builtinNames are the built-in contracts, the default first; one that extends
 // another stands behind it.
-var builtinNames = []string{"recourse", "fieldmcp", "studies", "terra"}
+var builtinNames = []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"}
 
 // Default is the name of the contract that is used where none is named.
 const Default = "recourse"

@@ -22,6 +22,7 @@ type shapeMember struct {
 	name     string
 	constant json.Value
 	path     *path
+	choices  []choice
 	nested   *shape
 	list     *path // each of its items is written by nested
 }
@@ -121,6 +122,8 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 		return append(dst, ']')
 	case m.nested != nil:
 		return m.nested.append(dst, s, base)
+	case m.choices != nil:
+		return appendChoice(dst, m.choices, s, base)
 	}
 	if v := m.path.get(s, base); v.IsValid() {
 		return appendValue(dst, v)
@@ -146,6 +149,21 @@ func (sh *shape) fits(object map[string]json.Value) bool {
 		}
 	}
 	return code
+}
+
+// paths returns the paths that the member is written from, those of objects inside
+// it aside.
+func (m *shapeMember) paths() []*path {
+	if m.path != nil {
+		return []*path{m.path}
+	}
+	var list []*path
+	for _, c := range m.choices {
+		if c.path != nil {
+			list = append(list, c.path)
+		}
+	}
+	return list
 }
 
 // marked reports whether a constant tells objects of sh from others.
@@ -183,6 +201,8 @@ func (m *shapeMember) read(raw json.Value, base reflect.Value, d *draft) {
 		if json.UnmarshalLenient(raw, &inner) == nil {
 			m.nested.read(inner, base, d)
 		}
+	case m.choices != nil:
+		readChoice(raw, m.choices, base, d)
 	case m.path == nil: // a constant
 	case m.path.isRetryable():
 		var retryable bool

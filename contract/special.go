@@ -39,6 +39,22 @@ var specials = map[string]special{
 		get: func(s *subject, _ string) (any, bool) { return s.message(), true },
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
 	},
+	pathGiven: {
+		doc: "the sentence, where it is not the kind's or the code's own", kind: typeString,
+		get: func(s *subject, _ string) (any, bool) {
+			fixed := slices.ContainsFunc(s.entry.message, func(t *template) bool { return t.constant() && t.literal() == s.e.Message })
+			return s.e.Message, s.e.Message != "" && s.e.Message != s.e.Kind.Sentence() && !fixed
+		},
+		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
+	},
+	"code.name": {
+		doc: "what a code that is a number is called", kind: typeString,
+		get: func(s *subject, _ string) (any, bool) { return s.entry.name, s.entry.name != "" },
+	},
+	"code.group": {
+		doc: "the group of the code", kind: typeString,
+		get: func(s *subject, _ string) (any, bool) { return s.entry.group, s.entry.group != "" },
+	},
 	"code.number": {
 		doc: "the code as a number", kind: typeInteger,
 		get: func(s *subject, _ string) (any, bool) {
@@ -59,7 +75,7 @@ var specials = map[string]special{
 		doc: "the least wait, for a person", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) { return recourse.Wait(s.e.After), s.e.After > 0 },
 	},
-	"after.seconds": {
+	pathSeconds: {
 		doc: "the least wait in whole seconds, rounded up", kind: typeNumber,
 		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.After), s.e.After > 0 },
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
@@ -113,6 +129,9 @@ var specials = map[string]special{
 		set: setQuotaMember,
 	},
 }
+
+// pathSeconds is the path of the wait in seconds.
+const pathSeconds = "after.seconds"
 
 // What a quota can tell.
 const (

@@ -91,6 +91,9 @@ func (t *template) only() *path {
 	return nil
 }
 
+// frames reports whether t puts a text around the sentence.
+func (t *template) frames() bool { return t.names(memberMessage) || t.names(pathGiven) }
+
 // names reports whether t has a placeholder for that path.
 func (t *template) names(src string) bool {
 	for _, p := range t.parts {
@@ -152,6 +155,8 @@ func (t *template) match(text string, store func(p *path, text string)) bool {
 				return false // two placeholders side by side cannot be told apart
 			case i+2 == len(t.parts):
 				end = len(text) - len(next.literal)
+			case p.path.isSentence(): // it may hold anything, what follows it as well
+				end = strings.LastIndex(text, next.literal)
 			default:
 				end = strings.Index(text, next.literal)
 			}

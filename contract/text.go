@@ -133,7 +133,7 @@ func (c *Contract) identify(text string, d *draft) bool {
 			if t.fixed() <= longest {
 				continue
 			}
-			if t.names(memberMessage) {
+			if t.frames() {
 				if d.open && t.match(text, func(*path, string) {}) {
 					best, sentence, longest = en, text, t.fixed()
 				}

@@ -19,6 +19,9 @@ const (
 	typeAny     = "any"
 )
 
+// jsonTypes are those that a schema knows.
+var jsonTypes = []string{typeString, typeNumber, typeInteger, typeBoolean, typeObject, typeArray}
+
 // typeOf names the JSON type of the member that p leads to.
 func (p *path) typeOf() string {
 	if p.special != nil {

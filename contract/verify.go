@@ -1,11 +1,13 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/secret"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // A verifyRule makes the call that settles whether a tool's call took effect.
@@ -18,17 +20,23 @@ type verifyRule struct {
 type verifyArg struct {
 	name    string
 	pointer string     // into the failed call's arguments
+	list    bool       // the value stands in a list
 	value   json.Value // a constant, where pointer is empty
 }
 
 func (k *compiler) verify(v verifyFile) verifyRule {
 	rule := verifyRule{call: v.Call, lookAt: v.Look}
 	for _, a := range v.Args {
-		if !strings.HasPrefix(a.Value, "/") {
-			k.mistakef(v.Node.Get("args").Get(a.Key), "write a JSON Pointer into the call's arguments, such as /reference",
-				"%q is no JSON Pointer", a.Value)
+		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}
+		if arg.list && a.Value.Len() != 1 {
+			k.mistakef(a.Value, "for example [/reference]", "a list holds one JSON Pointer")
+			continue
 		}
-		rule.args = append(rule.args, verifyArg{name: a.Key, pointer: a.Value})
+		if pointer := items(a.Value)[0]; pointer.Decode(&arg.pointer) == nil && !strings.HasPrefix(arg.pointer, "/") {
+			k.mistakef(pointer, "write a JSON Pointer into the call's arguments, such as /reference",
+				"%q is no JSON Pointer", arg.pointer)
+		}
+		rule.args = append(rule.args, arg)
 	}
 	for _, w := range v.With {
 		rule.args = append(rule.args, verifyArg{name: w.Key, value: k.constant(w.Value)})
@@ -50,6 +58,9 @@ func (c *Contract) verifyFor(call *Call) *recourse.Verify {
 			if value = Argument(call.Arguments, a.pointer); value == nil {
 				continue
 			}
+		}
+		if a.list {
+			value = slices.Concat(json.Value("["), value, json.Value("]"))
 		}
 		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: rawMessage(value)})
 	}

@@ -33,7 +33,8 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	// Record is the failure in the words of the contract, as it was written.
+	// Record is the failure in the words of the contract, as it was written; nil for
+	// a question.
 	Record *recourse.Error
 }
 
@@ -143,18 +144,7 @@ func (s *subject) problem() []byte {
 func (s *subject) result() json.Value {
 	l := s.layout()
 	kept := s.call.keep(s.c)
-	dst := []byte(`{"content":[`)
-	for i, b := range l.blocks(s) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"type":"text","text":`...)
-		dst = json.AppendQuote(dst, b.text)
-		if l.mimeTypes {
-			dst = json.AppendQuote(append(dst, `,"mimeType":`...), b.media)
-		}
-		dst = append(dst, '}')
-	}
+	dst := l.appendBlocks([]byte(`{"content":[`), l.blocks(s))
 	for _, b := range kept.blocks {
 		dst = append(append(dst, ','), b...)
 	}

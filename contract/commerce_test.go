@@ -1,0 +1,244 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// What stands in details, and when the boolean is not that of the table.
+func TestCommerceDetails(t *testing.T) {
+	t.Parallel()
+	late := recourse.Timeout("the warehouse", 0).WithEffect(recourse.EffectUnknown)
+	cancel := toolCall()
+	cancel.Tool, cancel.Arguments = "cancel-order", []byte(`{"orderId":"ord-1"}`)
+	const verify = "It is not known whether the call took effect. Before calling again: get-orders(ids=[\\\"ord-1\\\"]), and look at the order's status."
+	tests := map[string]struct {
+		from *recourse.Error
+		call contract.Call
+		want string
+	}{
+		"several violations": {
+			from: recourse.New(recourse.KindInvalidValue, "Two mistakes.").WithViolations(
+				recourse.Violation{Param: "order.customer.email", Rule: "format", Got: []byte(`"secret"`), Want: "an address", Message: "must be an address"},
+				recourse.Violation{Param: "order.lineItems.0.quantity", Rule: "minimum", Got: []byte(`0`), Want: "at least 1"},
+			),
+			want: `{"code":2003,"message":"Two mistakes.","retryable":false,"details":{"field":"order.customer.email","reason":"format",` +
+				`"suggestion":"Correct the format of order.customer.email: it must be an address.","context":{"name":"INVALID_FORMAT","category":"Validation","violations":[` +
+				`{"field":"order.customer.email","reason":"format","expected":"an address","message":"must be an address"},` +
+				`{"field":"order.lineItems.0.quantity","reason":"minimum","expected":"at least 1"}]}}}`,
+		},
+		"a wait, a request id and a detail": {
+			from: recourse.RateLimited(12*time.Second).WithRequestID("req-1").WithDetail("shop", "north"),
+			want: `{"code":3001,"message":"Too many requests.","retryable":true,"details":{"reason":"rate_limited","suggestion":"Wait 12 s, then repeat the call.",` +
+				`"context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":12,"requestId":"req-1","shop":"north"}}}`,
+		},
+		"a write that may have been done": {
+			from: late, call: cancel,
+			want: `{"code":3002,"message":"the warehouse did not answer in time.","retryable":false,"details":{"reason":"effect_unknown","suggestion":"` +
+				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"TIMEOUT","category":"System"}}}`,
+		},
+		"the same on a tool that reads": {
+			from: late.WithEffect(recourse.EffectNone),
+			want: `{"code":3002,"message":"the warehouse did not answer in time.","retryable":true,"details":{"reason":"timeout","suggestion":"Repeat the call, with growing waits.",` +
+				`"context":{"name":"TIMEOUT","category":"System"}}}`,
+		},
+		"an adapter's own word": {
+			from: recourse.ServerError("", 0).WithMessage("Payment declined").WithUpstream(recourse.Upstream{Code: "PAYMENT_DECLINED"}),
+			want: `{"code":4001,"message":"Payment declined","retryable":false,"details":{"reason":"server_error","suggestion":"See what the adapter means by PAYMENT_DECLINED.",` +
+				`"originalError":"PAYMENT_DECLINED","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
+		},
+		"an adapter that says to repeat": {
+			from: recourse.ServerError("", 0).WithMessage("Busy").WithRetry(recourse.RetrySameCall),
+			want: `{"code":4001,"message":"Busy","retryable":true,"details":{"reason":"server_error","suggestion":"Repeat the call, with growing waits.",` +
+				`"context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
+		},
+		"an order that is not there": {
+			from: recourse.NotFound("order", "ord-9"),
+			want: `{"code":4001,"message":"There is no order \"ord-9\".","retryable":false,"details":{"reason":"not_found",` +
+				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
+		},
+		"an order in another state": {
+			from: recourse.InvalidState("It was shipped.").WithResource("order", "ord-9"),
+			want: `{"code":4001,"message":"It was shipped.","retryable":false,"details":{"reason":"invalid_state",` +
+				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"INVALID_ORDER_STATE","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
+		},
+	}
+	c := builtin(t, "commerce")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := tt.call
+			if call.Method == "" {
+				call = toolCall()
+			}
+			a := c.Write(tt.from, &call)
+			var result struct {
+				Content []struct{ Text string }
+				Error   rawText
+				IsError bool
+			}
+			unmarshalStd(t, a.Result, &result)
+			if diff := cmp.Diff(tt.want, result.Content[0].Text); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+			if string(result.Error) != tt.want || !result.IsError {
+				t.Errorf("error %s, isError %t", result.Error, result.IsError)
+			}
+			if strings.Contains(string(a.Result), "secret") {
+				t.Error("an argument's value stands in the answer")
+			}
+			// Read without the record, the kind is there, and the same is written again.
+			e := readBack(t, c, withoutMeta(t, a))
+			if e.Kind != tt.from.Kind {
+				t.Errorf("read as %s", e.Kind)
+			}
+			if again := withoutMeta(t, c.Write(e, &call)); string(again.Result) != string(withoutMeta(t, a).Result) {
+				t.Errorf("written again:\n%s", again.Result)
+			}
+		})
+	}
+}
+
+// rawText is a JSON value as it is spelled.
+type rawText string
+
+func (r *rawText) UnmarshalJSON(raw []byte) error {
+	*r = rawText(raw)
+	return nil
+}
+
+// Arguments are refused by the protocol's own error, with the dotted path.
+func TestCommerceInvalidParams(t *testing.T) {
+	t.Parallel()
+	call := toolCall()
+	call.At = contract.AtArguments
+	a := builtin(t, "commerce").Write(recourse.Missing("order.customer.email"), &call)
+	const want = `{"code":-32602,"message":"Invalid params: order.customer.email is required","data":{"field":"order.customer.email","error":` +
+		`{"code":2002,"message":"Parameter order.customer.email is required.","retryable":false,"details":{"field":"order.customer.email","reason":"required",` +
+		`"suggestion":"Provide order.customer.email.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","violations":[` +
+		`{"field":"order.customer.email","reason":"required","message":"order.customer.email is required"}]}}}}}`
+	if diff := cmp.Diff(want, string(rpcText(a))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Another method's arguments, and an unknown tool, are the protocol's matter.
+	if a := builtin(t, "commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
+		t.Errorf("unknown tool: %d %s", a.Code, a.Message)
+	}
+}
+
+// What the public reference server sends is understood where it is known to keep
+// the contract.
+func TestCommerceReads(t *testing.T) {
+	t.Parallel()
+	type read struct {
+		Kind               recourse.Kind
+		Upstream, Resource string
+		Retry              recourse.Retry
+		Message, Param     string
+	}
+	order := func(message string) read {
+		return read{recourse.KindNotFound, "ORDER_NOT_FOUND", "ord-1", recourse.RetryAfterFix, message, ""}
+	}
+	tests := map[string]struct {
+		result, rpc string
+		want        read
+		known       bool // it is a failure of a server of which nothing is known, too
+	}{
+		"a failure inside a success": {
+			result: string(textResult(t, "{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\n      \"orderId\": \"ord-1\"\n    },\n    \"name\": \"AdapterError\"\n  }\n}", false)),
+			want:   order(""),
+		},
+		"with a message and the adapter's word on retrying": {
+			result: string(textResult(t, `{"success":false,"error":{"code":"BUSY","message":"Too busy","details":{"retryable":true}}}`, false)),
+			want:   read{recourse.KindServerError, "BUSY", "", recourse.RetrySameCall, "Too busy", ""},
+		},
+		"with a text":    {result: string(textResult(t, `{"success":false,"error":"It broke"}`, false)), want: read{Kind: recourse.KindServerError, Retry: recourse.RetrySameCall, Message: "It broke"}},
+		"with no reason": {result: string(textResult(t, `{"success":false,"reason":"declined"}`, false)), want: read{Kind: recourse.KindServerError, Retry: recourse.RetrySameCall}},
+		"a bare text":    {result: string(textResult(t, "Order not found: ord-1", true)), want: order("Order not found: ord-1"), known: true},
+		"behind a prefix": {
+			result: string(textResult(t, "**Error:** Order not found: ord-1", true)), want: order("Order not found: ord-1"), known: true,
+		},
+		"a bare word": {
+			result: string(textResult(t, "ORDER_NOT_FOUND", true)), known: true,
+			want: read{recourse.KindNotFound, "ORDER_NOT_FOUND", "", recourse.RetryAfterFix, "ORDER_NOT_FOUND", ""},
+		},
+		"a bare text about a state": {
+			result: string(textResult(t, "Cannot cancel order ord-1 in status shipped", true)), known: true,
+			want: read{recourse.KindInvalidState, "INVALID_ORDER_STATE", "ord-1", recourse.RetryReRead, "Cannot cancel order ord-1 in status shipped", ""},
+		},
+		"a bare text of a timeout": {
+			result: string(textResult(t, "Operation timed out after 5000ms", true)), known: true,
+			want: read{Kind: recourse.KindTimeout, Retry: recourse.RetrySameCall, Message: "Operation timed out after 5000ms"},
+		},
+		"a JSON-RPC error of its own": {
+			rpc: `{"code":2001,"message":"MCP error 2001: Validation failed for field order: must be object","data":{"retryable":false,"isProtocolError":false,"field":"order","reason":"must be object","value":{"order":7}}}`,
+			want: read{
+				Kind: recourse.KindInvalidValue, Retry: recourse.RetryAfterFix, Param: "order",
+				Message: "Validation failed for field order: must be object",
+			},
+			known: true,
+		},
+		"with the adapter's word in data": {
+			rpc:  `{"code":4001,"message":"No such order","data":{"retryable":false,"originalError":"ORDER_NOT_FOUND","details":{"orderId":"ord-1"}}}`,
+			want: order("No such order"), known: true,
+		},
+		"without data": {
+			rpc: `{"code":2003,"message":"Bad date"}`, want: read{Kind: recourse.KindInvalidValue, Retry: recourse.RetryAfterFix, Message: "Bad date"}, known: true,
+		},
+		"a number of the protocol": {
+			rpc: `{"code":-32603,"message":"Adapter Error: down","data":{"code":"DOWN","retryable":true}}`, known: true,
+			want: read{Kind: recourse.KindInternal, Upstream: "DOWN", Retry: recourse.RetrySameCall, Message: "Adapter Error: down"},
+		},
+	}
+	c := builtin(t, "commerce")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := contract.Reader{Contracts: contract.Builtin().All(), Weak: c}
+			var reading contract.Reading
+			if tt.rpc != "" {
+				reading = r.RPC([]byte(tt.rpc))
+			} else {
+				var ok bool
+				if reading, ok = r.Result([]byte(tt.result)); !ok {
+					t.Fatal("not read as a failure")
+				}
+				if _, ok := reader().Result([]byte(tt.result)); ok != tt.known {
+					t.Errorf("of an unknown server, read as a failure: %t", ok)
+				}
+			}
+			e := reading.Error()
+			got := read{e.Kind, e.Upstream.Code, e.Resource.ID, e.RetryAdvice(), e.Message, ""}
+			if len(e.Violations) > 0 {
+				got.Param = e.Violations[0].Param
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
+			}
+		})
+	}
+}
+
+// A number that is not listed has the meaning of its range; listed ones that of the
+// table, wherever they lie.
+func TestCommerceNumbers(t *testing.T) {
+	t.Parallel()
+	c := builtin(t, "commerce")
+	for number, kind := range map[string]recourse.Kind{
+		"1001": recourse.KindClientError, "2999": recourse.KindInvalidValue, "3003": recourse.KindInvalidState,
+		"4999": recourse.KindServerError, "5999": recourse.KindServerError, "9999": recourse.KindUnknown,
+		"3001": recourse.KindRateLimited, "3002": recourse.KindTimeout, "4001": recourse.KindServerError,
+	} {
+		r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
+		reading, ok := r.Result([]byte(`{"error":{"code":` + number + `,"message":"x"}}`))
+		if !ok || reading.Error().Kind != kind || reading.Error().Code != number {
+			t.Errorf("%s: %v, code %s, want %s", number, reading.Error(), reading.Error().Code, kind)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// asking is a call of a tool that takes a format.
+func asking(format string) contract.Call {
+	call := toolCall()
+	call.FormatArgument, call.Arguments = true, []byte(`{"format":"`+format+`"}`)
+	return call
+}
+
+// The code follows the status where one is known, else the kind; a wait stands in the
+// sentence.
+func TestPatternsCodes(t *testing.T) {
+	t.Parallel()
+	status := func(status int) *recourse.Error {
+		return recourse.FromStatus("the API", status).WithMessage("It broke.")
+	}
+	const details = `,"details":{"statusCode":`
+	tests := map[string]struct {
+		from *recourse.Error
+		want string // from code on
+		kind recourse.Kind
+	}{
+		"400": {status(400), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + "400}}", recourse.KindClientError},
+		"401": {status(401), `"AUTHENTICATION_ERROR","message":"Authentication required: It broke.","retryable":false` + details + "401}}", recourse.KindUnauthenticated},
+		"403": {status(403), `"AUTHENTICATION_ERROR","message":"Authentication required: It broke.","retryable":false` + details + "403}}", recourse.KindPermissionDenied},
+		"404": {status(404), `"NOT_FOUND","message":"Resource not found: It broke.","retryable":false` + details + "404}}", recourse.KindNotFound},
+		"408": {status(408), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + "408}}", recourse.KindTimeout},
+		"409": {status(409), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + "409}}", recourse.KindConflict},
+		"429": {
+			status(429).WithAfter(12 * time.Second),
+			`"CLIENT_ERROR","message":"Invalid request: It broke. Try again in 12 s.","retryable":false` + details + "429}}", recourse.KindRateLimited,
+		},
+		"500": {status(500), `"SERVER_ERROR","message":"Internal server error: It broke.","retryable":true` + details + "500}}", recourse.KindServerError},
+		"501": {status(501), `"SERVER_ERROR","message":"Internal server error: It broke.","retryable":true` + details + "501}}", recourse.KindNotImplemented},
+		"503": {
+			status(503).WithAfter(90 * time.Second),
+			`"SERVER_ERROR","message":"Internal server error: It broke. Try again in 90 s.","retryable":true` + details + "503}}", recourse.KindUnavailable,
+		},
+		"504": {status(504), `"SERVER_ERROR","message":"Internal server error: It broke.","retryable":true` + details + "504}}", recourse.KindTimeout},
+		"no answer in time": {
+			recourse.Timeout("", 0).WithMessage("Request timeout"), `"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true}`, recourse.KindTimeout,
+		},
+		"no connection": {recourse.Unreachable("the API"), `"NETWORK_ERROR","message":"Network error: the API could not be reached.","retryable":true}`, recourse.KindTimeout},
+		"the gateway's own limit": {
+			recourse.RateLimited(12 * time.Second).WithOrigin(recourse.OriginGateway),
+			`"CLIENT_ERROR","message":"Invalid request: Too many requests. Try again in 12 s.","retryable":false` + details + "429}}", recourse.KindRateLimited,
+		},
+		"the gateway refuses otherwise": {
+			recourse.Unauthenticated().WithOrigin(recourse.OriginGateway),
+			`"AUTHENTICATION_ERROR","message":"Authentication required: Valid credentials are required.","retryable":false}`, recourse.KindUnauthenticated,
+		},
+		"bad arguments": {recourse.Missing("q"), `"CLIENT_ERROR","message":"Invalid request: Parameter q is required.","retryable":false}`, recourse.KindClientError},
+		"unknown":       {recourse.New(recourse.KindUnknown, ""), `"UNKNOWN_ERROR","message":"Unknown error occurred","retryable":false}`, recourse.KindUnknown},
+		"unknown, with a reason": {
+			recourse.New(recourse.KindUnknown, "The disk is full"), `"UNKNOWN_ERROR","message":"Unknown error occurred: The disk is full","retryable":false}`, recourse.KindUnknown,
+		},
+		"with a detail": {
+			status(400).WithDetail("limit", 100), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + `400,"limit":100}}`, recourse.KindClientError,
+		},
+	}
+	c := builtin(t, "patterns")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := asking("json")
+			a := c.Write(tt.from, &call)
+			var result struct{ StructuredContent rawText }
+			unmarshalStd(t, a.Result, &result)
+			if diff := cmp.Diff(`{"kind":"toolError:v1","code":`+tt.want, string(result.StructuredContent)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			e := readBack(t, c, withoutMeta(t, a))
+			if e.Kind != tt.kind || e.After != tt.from.After {
+				t.Errorf("read as %s after %s, want %s after %s", e.Kind, e.After, tt.kind, tt.from.After)
+			}
+			if again := c.Write(e, &call); string(withoutMeta(t, again).Result) != string(withoutMeta(t, a).Result) {
+				t.Errorf("written again:\n%s", again.Result)
+			}
+		})
+	}
+}
+
+const (
+	questionObject = `{"kind":"needsInput:v1","type":"elicitation","message":"No pattern has the id xyz.","needsInput":{"fields":["id"],` +
+		`"reason":"not_found","suggestions":{"id":["xy","xyzzy"]}},"options":[{"label":"The xy pattern","value":"xy","description":"Close by","field":"id"}]}`
+	questionHuman = `{"type":"text","text":"No pattern has the id xyz.\n\nSuggestions for ` + "`id`: `xy`, `xyzzy`." +
+		`\n\n- The xy pattern: ` + "`id` = `xy`" + ` (Close by)","mimeType":"text/markdown"}`
+	questionJSON = `{"type":"text","text":"{\n  \"kind\": \"needsInput:v1\",\n  \"type\": \"elicitation\",\n  \"message\": \"No pattern has the id xyz.\",\n` +
+		`  \"needsInput\": {\n    \"fields\": [\n      \"id\"\n    ],\n    \"reason\": \"not_found\",\n    \"suggestions\": {\n      \"id\": [\n        \"xy\",\n` +
+		`        \"xyzzy\"\n      ]\n    }\n  },\n  \"options\": [\n    {\n      \"label\": \"The xy pattern\",\n      \"value\": \"xy\",\n      \"description\": \"Close by\",\n` +
+		`      \"field\": \"id\"\n    }\n  ]\n}","mimeType":"application/json"}`
+)
+
+// A question goes where a failure would go, by the same format, and is none.
+func TestPatternsQuestions(t *testing.T) {
+	t.Parallel()
+	question := &recourse.NeedsInput{
+		Message: "No pattern has the id xyz.", Reason: "not_found", Fields: []string{"id"},
+		Suggestions: map[string][]string{"id": {"xy", "xyzzy"}},
+		Options:     []recourse.Option{{Label: "The xy pattern", Value: "xy", Description: "Close by", Field: "id"}},
+	}
+	none := toolCall()
+	none.Arguments = []byte(`{"format":"json"}`) // of a tool that has no such argument
+	newEra := asking("markdown")
+	newEra.ResultType, newEra.OutputSchema = true, true
+	tests := map[string]struct {
+		call contract.Call
+		want string
+	}{
+		"markdown":              {asking("markdown"), `{"content":[` + questionHuman + `],"structuredContent":` + questionObject + `}`},
+		"json":                  {asking("json"), `{"content":[` + questionJSON + `],"structuredContent":` + questionObject + `}`},
+		"both":                  {asking("both"), `{"content":[` + questionHuman + `,` + questionJSON + `],"structuredContent":` + questionObject + `}`},
+		"another":               {asking("html"), `{"content":[` + questionHuman + `],"structuredContent":` + questionObject + `}`},
+		"no such argument":      {none, `{"content":[` + questionHuman + `],"structuredContent":` + questionObject + `}`},
+		"with an output schema": {newEra, `{"content":[` + questionHuman + `],"resultType":"complete"}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := builtin(t, "patterns").Ask(question, &tt.call)
+			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !strings.Contains(tt.want, "elicitation") {
+				return
+			}
+			reading, ok := reader().Result(a.Result)
+			if diff := cmp.Diff(recourse.Failure(question), reading.Failure); !ok || diff != "" {
+				t.Errorf("read back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Elsewhere a question is the failure that it is for a caller who cannot be asked.
+func TestQuestionsElsewhere(t *testing.T) {
+	t.Parallel()
+	call := toolCall()
+	a := builtin(t, "fieldmcp").Ask(&recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, &call)
+	if got := toolError(t, a); got.Code != "MISSING_REQUIRED_PARAM" || got.Message != "Which field?" {
+		t.Errorf("%s", a.Result)
+	}
+}
+
+// The forms in which such an answer is found, whatever transports have dropped.
+func TestPatternsReads(t *testing.T) {
+	t.Parallel()
+	c := builtin(t, "patterns")
+	call := asking("both")
+	whole := string(withoutMeta(t, c.Write(recourse.FromStatus("", 429).WithMessage("Slow down.").WithAfter(12*time.Second), &call)).Result)
+	_, structured, _ := strings.Cut(whole, `"structuredContent":`)
+	object := strings.TrimSuffix(structured, `,"isError":true}`)
+	want := said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Retry: recourse.RetryNever, After: 12 * time.Second, Status: 429}
+	markdown := said{Kind: recourse.KindClientError, Origin: recourse.OriginServer, Retry: recourse.RetryNever, After: 12 * time.Second}
+	const human = `{"type":"text","text":"Invalid request: Slow down. Try again in 12 s."}`
+	tests := map[string]struct {
+		result string
+		want   said
+		known  bool // needed: that the server keeps this contract
+	}{
+		"everything":             {result: whole, want: want},
+		"without isError":        {result: strings.Replace(whole, `,"isError":true`, "", 1), want: want},
+		"structuredContent only": {result: `{"content":[],"structuredContent":` + object + `}`, want: want},
+		"JSON block only":        {result: string(textResult(t, object, false)), want: want},
+		"JSON block second":      {result: `{"content":[` + human + `,{"type":"text","text":` + quote(t, object) + `}]}`, want: want},
+		"markdown only":          {result: `{"content":[` + human + `],"isError":true}`, want: markdown, known: true},
+		"a code that is not listed, without retryable": {
+			result: string(textResult(t, `{"kind":"toolError:v1","code":"TEAPOT","message":"x"}`, false)),
+			want:   said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever, Code: "TEAPOT"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := reader()
+			if tt.known {
+				r.Weak = c
+			}
+			reading, ok := r.Result([]byte(tt.result))
+			if !ok || reading.Contract != c {
+				t.Fatalf("not read: %t, by %s", ok, reading.Sign)
+			}
+			if diff := cmp.Diff(tt.want, told(reading.Error())); diff != "" {
+				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+)
+
+// Ask writes a question to the caller for a tool call: a result that does not say
+// isError, with the texts that the call's format asks for. A contract without a form
+// for questions writes the failure that [recourse.From] makes of it. n is not changed.
+func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
+	if c.question == nil {
+		return c.Write(recourse.From(n), call)
+	}
+	question := *n
+	cleanQuestion(&question)
+	s := &subject{c: c, e: &recourse.Error{}, call: call}
+	object := c.question.append(nil, s, reflect.ValueOf(&question).Elem())
+
+	l := &c.layout
+	human := block{text: questionText(&question), media: mediaMarkdown}
+	blocks := []block{human}
+	if codec, ok := l.text.(jsonCodec); ok {
+		form := block{text: string(codec.appendObject(nil, object)), media: mediaJSON}
+		if blocks = []block{form}; l.human != nil {
+			blocks = l.format.choose(call, human, form)
+		}
+	}
+	dst := append(l.appendBlocks([]byte(`{"content":[`), blocks), ']')
+	if l.structured && !call.OutputSchema {
+		dst = append(append(dst, `,"structuredContent":`...), object...)
+	}
+	if call.ResultType {
+		dst = append(dst, `,"resultType":"complete"`...)
+	}
+	return Answer{Surface: SurfaceResult, Status: http.StatusOK, Result: append(dst, '}')}
+}
+
+// questionText puts a question in Markdown: the sentence, then what there is to
+// choose from.
+func questionText(n *recourse.NeedsInput) string {
+	var b strings.Builder
+	b.WriteString(n.Message)
+	for _, field := range slices.Sorted(maps.Keys(n.Suggestions)) {
+		if values := n.Suggestions[field]; len(values) > 0 {
+			fmt.Fprintf(&b, "\n\nSuggestions for `%s`: %s.", oneLine(field), strings.Join(quotedEach(values), ", "))
+		}
+	}
+	if len(n.Options) > 0 {
+		b.WriteString("\n")
+	}
+	for _, o := range n.Options {
+		fmt.Fprintf(&b, "\n- %s: ", oneLine(o.Label))
+		if o.Field != "" {
+			fmt.Fprintf(&b, "`%s` = ", oneLine(o.Field))
+		}
+		fmt.Fprintf(&b, "`%s`", oneLine(o.Value))
+		if o.Description != "" {
+			fmt.Fprintf(&b, " (%s)", oneLine(o.Description))
+		}
+	}
+	return b.String()
+}
+
+func quotedEach(values []string) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = "`" + oneLine(v) + "`"
+	}
+	return list
+}
+
+// cleanQuestion puts texts that others have set in UTF-8. Lists and maps are copied
+// before they are changed.
+func cleanQuestion(n *recourse.NeedsInput) {
+	cleanTexts(&n.Message, &n.Reason)
+	n.Fields = cleanEach(n.Fields, cleanText)
+	n.Options = cleanEach(n.Options, func(o *recourse.Option) { cleanTexts(&o.Label, &o.Value, &o.Description, &o.Field) })
+	if n.Suggestions == nil {
+		return
+	}
+	suggestions := make(map[string][]string, len(n.Suggestions))
+	for field, values := range n.Suggestions {
+		suggestions[strings.ToValidUTF8(field, replacement)] = cleanEach(values, cleanText)
+	}
+	n.Suggestions = suggestions
+}

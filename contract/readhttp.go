@@ -1,0 +1,130 @@
+package contract
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// HTTP reads an HTTP answer with a status of 400 or more; one with another status
+// is a bad response.
+func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
+	for _, c := range r.Contracts {
+		if reading, ok := r.httpForm(c, status, header, body); ok {
+			return reading
+		}
+	}
+	sign := "HTTP status " + strconv.Itoa(status)
+	response := http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))}
+	said := recourse.FromHTTP(r.Provider, &response)
+	if said == nil {
+		return r.plain(recourse.BadResponse(r.Provider), sign)
+	}
+	if e, sign, ok := detectHTTP(status, body); ok {
+		return r.plain(withHTTP(e, said), sign)
+	}
+	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
+		return r.plain(said, sign)
+	}
+	if inner, ok := rpcError(body); ok {
+		return r.rpcInHTTP(inner, said, sign)
+	}
+	if f, ok := parseForeign(body); ok {
+		said = f.apply(said)
+		if message := f.message(); message != "" {
+			said.Message = message
+		}
+	}
+	return r.plain(said, sign)
+}
+
+func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
+	for _, en := range c.codes {
+		// An answer without a body tells nothing of the contract that it is in.
+		if en.http == nil || en.http.body == nil && c != r.Weak {
+			continue
+		}
+		reading, ok := r.draft(c, "HTTP answer", true, func(d *draft) bool {
+			if !en.http.read(c, status, header, body, d) || !en.says(d.e.Message) {
+				return false
+			}
+			d.e.Code, d.e.Upstream.Status = en.code, status
+			return true
+		})
+		if ok {
+			return reading, true
+		}
+	}
+	return Reading{}, false
+}
+
+// says reports whether message is what en says, where that is always the same.
+func (en *entry) says(message string) bool {
+	for _, t := range en.message {
+		if !t.constant() || t.literal() == message {
+			return true
+		}
+	}
+	return len(en.message) == 0
+}
+
+// rpcInHTTP reads a JSON-RPC error inside an HTTP error. Where it says less than
+// the status, the status gives the kind.
+func (r *Reader) rpcInHTTP(inner json.Value, said *recourse.Error, sign string) Reading {
+	reading, plain := r.rpc(inner)
+	e := reading.Error()
+	if e == nil {
+		return reading
+	}
+	if plain && vague(e.Kind, said.Upstream.Status) {
+		e = e.With(func(c *recourse.Error) {
+			c.Kind, c.Effect, c.MissingScopes = said.Kind, said.Effect, said.MissingScopes
+		})
+		reading.Sign = sign + ", " + reading.Sign
+	}
+	reading.Failure = withHTTP(e, said)
+	return reading
+}
+
+// vague reports whether the kind of a JSON-RPC error says less than the HTTP status
+// around it.
+func vague(kind recourse.Kind, status int) bool {
+	switch kind {
+	case recourse.KindInternal, recourse.KindUnknown:
+		return true
+	case recourse.KindInvalidRequest, recourse.KindInvalidValue:
+		return status != http.StatusBadRequest
+	default:
+		return false
+	}
+}
+
+// rpcError returns the member "error" of a JSON-RPC answer.
+func rpcError(body []byte) (json.Value, bool) {
+	var message struct {
+		Version json.Value `json:"jsonrpc"`
+		Error   json.Value `json:"error"`
+	}
+	err := json.UnmarshalLenient(body, &message)
+	return message.Error, err == nil && message.Version != nil && message.Error.Kind() == '{'
+}
+
+// withHTTP adds to e what the HTTP answer around it says.
+func withHTTP(e, answer *recourse.Error) *recourse.Error {
+	return e.With(func(c *recourse.Error) {
+		c.Upstream.Status = answer.Upstream.Status
+		if c.Upstream.RequestID == "" {
+			c.Upstream.RequestID = answer.Upstream.RequestID
+		}
+		c.After = max(c.After, answer.After) // each is a minimum
+		if c.Effect == "" {
+			c.Effect = answer.Effect
+		}
+	}).CausedBy(answer.Cause())
+}
