@@ -24,8 +24,8 @@ func (k *compiler) codes() {
 			continue
 		}
 		lines[f.Code] = at.Pos().Line
-		en := k.entry(f)
-		k.own = append(k.own, ownEntry{en, f})
+		en, mistaken := k.entry(f)
+		k.own = append(k.own, ownEntry{en, f, mistaken})
 		c.byCode[en.code] = en
 	}
 	c.codes = nil
@@ -59,7 +59,8 @@ func (k *compiler) codes() {
 type ownEntry struct {
 	*entry
 
-	file *codeFile
+	file     *codeFile
+	mistaken bool // what it selects is not known
 }
 
 // references resolves the codes that the file names outside their entries.
@@ -91,19 +92,13 @@ func (k *compiler) references() {
 	}
 }
 
-func (k *compiler) entry(f *codeFile) *entry {
-	en := &entry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
+func (k *compiler) entry(f *codeFile) (en *entry, mistaken bool) {
+	en = &entry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
 	if strings.ContainsAny(f.Code, "{}") {
 		en.open = k.template(f.Node.Get("code"))
 	}
 	en.kind = recourse.Kind(k.oneOf(f.Kind, words(recourse.Kinds())...))
-	if f.For == nil {
-		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
-	} else {
-		for _, n := range items(f.For) {
-			en.selectors = append(en.selectors, k.selector(n))
-		}
-	}
+	mistaken = k.selectFor(en, f.For)
 	if f.Wait < 0 {
 		k.mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
 	}
@@ -125,7 +120,26 @@ func (k *compiler) entry(f *codeFile) *entry {
 			en.rpc.data = k.body(f.RPC.Data)
 		}
 	}
-	return en
+	return en, mistaken
+}
+
+// selectFor compiles what an entry selects, and reports whether that is not known
+// because of a mistake.
+func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
+	if file == nil {
+		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
+		return en.kind == ""
+	}
+	for _, n := range items(file) {
+		before := k.mistakes
+		sel := k.selector(n)
+		if k.mistakes > before {
+			mistaken = true
+			continue
+		}
+		en.selectors = append(en.selectors, sel)
+	}
+	return mistaken
 }
 
 // constants reads values by path.
@@ -134,7 +148,7 @@ func (k *compiler) constants(n *strictyaml.Node) []constant {
 	for name, value := range n.All() {
 		p, err := compilePath(name, recordType)
 		if err != nil {
-			k.doc.Reportf(n.Key(name), pathHint(name), "%s", err)
+			k.reportf(n.Key(name), pathHint(name), "%s", err)
 			continue
 		}
 		if words := p.words(); words != nil {
@@ -201,7 +215,7 @@ func (k *compiler) http(f *httpFile) *httpForm {
 func (k *compiler) lint() {
 	for i, own := range k.own {
 		at := own.file.Node.Get("code")
-		if own.entry != k.c.fallback && len(own.selectors) > 0 && k.unreachable(i) {
+		if own.entry != k.c.fallback && !own.mistaken && len(own.selectors) > 0 && k.unreachable(i) {
 			k.mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
 				"no record reaches %s: earlier entries select all of its own", own.code)
 		}

@@ -22,6 +22,7 @@ type compiler struct {
 
 	own       []ownEntry
 	hintTexts []hintText
+	mistakes  int
 }
 
 // formVersion is the version of the file form that is read.
@@ -112,7 +113,12 @@ func isName(s string) bool {
 }
 
 func (k *compiler) mistakef(at *strictyaml.Node, hint, format string, args ...any) {
-	k.doc.Reportf(at.Pos(), hint, format, args...)
+	k.reportf(at.Pos(), hint, format, args...)
+}
+
+func (k *compiler) reportf(at strictyaml.Pos, hint, format string, args ...any) {
+	k.mistakes++
+	k.doc.Reportf(at, hint, format, args...)
 }
 
 // oneOf reads a text that has to be one of those.
@@ -210,7 +216,7 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 	}
 	for name, value := range n.All() {
 		if !slices.Contains(conditions, name) {
-			k.doc.Reportf(n.Key(name), nearestHint(name, conditions), "unknown condition `%s`", name)
+			k.reportf(n.Key(name), nearestHint(name, conditions), "unknown condition `%s`", name)
 			continue
 		}
 		c := condition{on: name}
@@ -419,7 +425,7 @@ func (k *compiler) members() {
 	for _, m := range k.file.Members {
 		doc := Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
 		if known := k.c.memberNames(); !slices.Contains(known, m.Key) {
-			k.doc.Reportf(k.file.Node.Get("members").Key(m.Key), nearestHint(m.Key, known), "the object has no member `%s`", m.Key)
+			k.reportf(k.file.Node.Get("members").Key(m.Key), nearestHint(m.Key, known), "the object has no member `%s`", m.Key)
 		}
 		i := slices.IndexFunc(k.c.members, func(inherited Member) bool { return inherited.Name == m.Key })
 		if i < 0 {
