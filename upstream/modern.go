@@ -63,20 +63,16 @@ func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 }
 
 // clientKey returns what tells clients of the new era apart where each has its own
-// child: the session that they name, if any, or else the credentials that they send.
-// It is empty where all share one.
+// child: the credentials that they send. It is empty where all share one.
 func (s *Stdio) clientKey(header http.Header) string {
 	if s.command.Share == ShareAll {
 		return ""
-	}
-	if id := header.Get(wire.HeaderSession); id != "" {
-		return "session " + id
 	}
 	sum := sha256.New()
 	for _, value := range header["Authorization"] {
 		_, _ = io.WriteString(sum, value+"\x00") // never fails
 	}
-	return "credentials " + hex.EncodeToString(sum.Sum(nil))
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // postModern takes a message for a server of the new era. The error is errOtherEra
@@ -121,19 +117,6 @@ func refuseInitialize(m *wire.Message) *http.Response {
 	data := `{"supported":["` + wire.Version20260728 + `"],"requested":` + string(json.AppendQuote(nil, askedVersion(m.Params))) + `}`
 	return respond(http.StatusBadRequest, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeUnsupportedVersion,
 		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
-}
-
-// endClient ends the child of a client.
-func (s *Stdio) endClient(key string) *http.Response {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.ready[key]
-	if c == nil {
-		return refuse(http.StatusNotFound, lostSession)
-	}
-	delete(s.ready, key)
-	c.stop(errStopped)
-	return respond(http.StatusNoContent, "", nil)
 }
 
 // notice deals with what a child of the new era says beside answers and progress

@@ -259,7 +259,7 @@ func pidOf(t *testing.T, c *client, header http.Header) string {
 	return content(t, resp)
 }
 
-// In the new era each credential has its child, or each session that is named.
+// In the new era, which has no sessions, each credential has its child.
 func TestEachClientHasItsChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
@@ -267,7 +267,6 @@ func TestEachClientHasItsChild(t *testing.T) {
 		{},
 		{"Authorization": {"Bearer a"}},
 		{"Authorization": {"Bearer b"}},
-		{wire.HeaderSession: {"x"}, "Authorization": {"Bearer a"}},
 	}
 	pid := map[string]int{}
 	for range 2 {
@@ -281,13 +280,6 @@ func TestEachClientHasItsChild(t *testing.T) {
 	if strings.Contains(c.log.String(), "Bearer") {
 		t.Error("credentials are in the log")
 	}
-	header := http.Header{wire.HeaderSession: {"x"}}
-	for _, want := range []int{http.StatusNoContent, http.StatusNotFound} {
-		if resp, err := c.Send(t.Context(), http.MethodDelete, header, nil); err != nil || resp.StatusCode != want {
-			t.Errorf("DELETE: %v, %v, want %d", resp, err, want)
-		}
-	}
-	eventually(t, "its process ends", func() bool { return !testkit.GroupAlive(pids(c.log)[3]) })
 }
 
 func TestClientsOfTheNewEraAreBounded(t *testing.T) {

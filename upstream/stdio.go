@@ -137,11 +137,11 @@ func (s *Stdio) Close() {
 }
 
 // Send gives the server a message and returns its answer, as Streamable HTTP would:
-// POST sends a message, GET opens a stream, DELETE ends a session. Two headers are
-// looked at: Mcp-Session-Id, and in the new era with [ShareClient] Authorization, by
-// which clients that name no session are told apart. Closing the body is left to the
-// caller, may happen while it is read, and gives up a call whose answer has not come.
-// So does the end of ctx, which also ends the reading.
+// POST sends a message, and in the old era GET opens a stream and DELETE ends a
+// session. Two headers are looked at: Mcp-Session-Id, and in the new era with
+// [ShareClient] Authorization, by which clients are told apart. Closing the body is
+// left to the caller, may happen while it is read, and gives up a call whose answer
+// has not come. So does the end of ctx, which also ends the reading.
 //
 // The error is a [*recourse.Error] of origin gateway: cancelled or timeout when ctx
 // ended; unreachable when the process ended before the answer; unavailable when it
@@ -153,8 +153,6 @@ func (s *Stdio) Send(ctx context.Context, method string, header http.Header, bod
 	switch {
 	case method == http.MethodPost:
 		return s.post(ctx, header, body)
-	case s.Era() == wire.New && method == http.MethodDelete && id != "" && s.command.Share == ShareClient:
-		return s.endClient(s.clientKey(header)), nil
 	case s.Era() == wire.New:
 		return refuseMethod("POST"), nil
 	case method == http.MethodGet:
