@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -87,5 +88,8 @@ func cleanRaw(raw []byte) (clean json.Value, ok bool) {
 	if err != nil || len(clean) == 0 {
 		return nil, false
 	}
-	return bytes.ToValidUTF8(clean, []byte(replacement)), true
+	if !utf8.Valid(clean) {
+		clean = bytes.ToValidUTF8(clean, []byte(replacement))
+	}
+	return clean, true
 }

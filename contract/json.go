@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
@@ -10,18 +11,19 @@ import (
 type jsonCodec struct{ indent string }
 
 func (j jsonCodec) append(dst []byte, s *subject) []byte {
+	if j.indent == "" {
+		return s.appendShape(slices.Grow(dst, len(s.record()))) // it is hardly longer
+	}
 	return j.appendObject(dst, s.appendShape(nil))
 }
 
 func (j jsonCodec) appendObject(dst []byte, raw json.Value) []byte {
-	if j.indent == "" {
-		return append(dst, raw...)
+	if j.indent != "" {
+		if pretty, err := json.AppendIndent(dst, raw, j.indent); err == nil {
+			return pretty
+		}
 	}
-	pretty, err := json.AppendIndent(nil, raw, j.indent)
-	if err != nil {
-		return append(dst, raw...)
-	}
-	return append(dst, pretty...)
+	return append(dst, raw...)
 }
 
 func (j jsonCodec) read(c *Contract, l *layout, text string, d *draft) bool {

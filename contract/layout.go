@@ -50,7 +50,7 @@ var (
 
 // blocks returns the text blocks of s.
 func (l *layout) blocks(s *subject) []block {
-	form := block{text: string(l.text.append(nil, s)), media: mediaJSON}
+	form := block{text: l.text.append(nil, s), media: mediaJSON}
 	if _, line := l.text.(textCodec); line {
 		form.media = mediaMarkdown
 	}
@@ -58,7 +58,7 @@ func (l *layout) blocks(s *subject) []block {
 		return []block{form}
 	}
 	text, _ := l.human.render(s)
-	return l.format.choose(s.call, block{text: text, media: mediaMarkdown}, form)
+	return l.format.choose(s.call, block{text: []byte(text), media: mediaMarkdown}, form)
 }
 
 // choose returns the blocks that the call asks for.
@@ -73,7 +73,10 @@ func (g formatGate) choose(call *Call, human, form block) []block {
 	}
 }
 
-type block struct{ text, media string }
+type block struct {
+	text  []byte
+	media string
+}
 
 // The media types of texts.
 const (

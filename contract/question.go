@@ -24,10 +24,10 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	object := c.question.append(nil, s, reflect.ValueOf(&question).Elem())
 
 	l := &c.layout
-	human := block{text: questionText(&question), media: mediaMarkdown}
+	human := block{text: []byte(questionText(&question)), media: mediaMarkdown}
 	blocks := []block{human}
 	if codec, ok := l.text.(jsonCodec); ok {
-		form := block{text: string(codec.appendObject(nil, object)), media: mediaJSON}
+		form := block{text: codec.appendObject(nil, object), media: mediaJSON}
 		if blocks = []block{form}; l.human != nil {
 			blocks = l.format.choose(call, human, form)
 		}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -45,8 +46,10 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 		}
 	}
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
-		raw := t.envelope.shape.append(nil, s, s.base())
-		dst = append(append(dst, t.envelope.mark...), escapeMark(raw, strings.TrimSpace(t.envelope.mark))...)
+		dst = append(slices.Grow(dst, len(s.record())), t.envelope.mark...) // all of it is hardly longer
+		start := len(dst)
+		dst = t.envelope.shape.append(dst, s, s.base())
+		dst = escapeMark(dst, start, strings.TrimSpace(t.envelope.mark))
 	}
 	return dst
 }
@@ -70,10 +73,13 @@ func (t textCodec) clean(sentence string) string {
 	return sentence
 }
 
-// escapeMark spells the bracket of mark as an escape inside JSON texts, so that the
-// mark in front of the JSON is always the last one.
-func escapeMark(raw []byte, mark string) string {
-	return strings.ReplaceAll(string(raw), mark, `\u005b`+mark[1:])
+// escapeMark spells the bracket of mark as an escape inside the JSON that begins at
+// start, so that the mark in front of it is always the last one.
+func escapeMark(dst []byte, start int, mark string) []byte {
+	if !bytes.Contains(dst[start:], []byte(mark)) {
+		return dst
+	}
+	return append(dst[:start], strings.ReplaceAll(string(dst[start:]), mark, `\u005b`+mark[1:])...)
 }
 
 func (t textCodec) read(c *Contract, _ *layout, text string, d *draft) bool {

@@ -144,7 +144,9 @@ func (s *subject) problem() []byte {
 func (s *subject) result() json.Value {
 	l := s.layout()
 	kept := s.call.keep(s.c)
-	dst := l.appendBlocks([]byte(`{"content":[`), l.blocks(s))
+	blocks, record := l.blocks(s), s.record()
+	dst := make([]byte, 0, l.sizeOf(blocks, record))
+	dst = l.appendBlocks(append(dst, `{"content":[`...), blocks)
 	for _, b := range kept.blocks {
 		dst = append(append(dst, ','), b...)
 	}
@@ -172,5 +174,18 @@ func (s *subject) result() json.Value {
 		dst = append(append(append(json.AppendQuote(dst, m.name), ':'), m.value...), ',')
 	}
 	dst = append(json.AppendQuote(dst, recourse.MetaKey), ':')
-	return append(append(dst, s.record()...), "}}"...)
+	return append(append(dst, record...), "}}"...)
+}
+
+// sizeOf returns about how many bytes a result has, so that it is allocated once.
+func (l *layout) sizeOf(blocks []block, record []byte) int {
+	const frame = 256
+	size := frame + len(record)
+	if l.structured || l.result != "" { // a shape says about the same as the record
+		size += len(record)
+	}
+	for _, b := range blocks {
+		size += len(b.text) + len(b.text)/8 // some of it is escaped
+	}
+	return size
 }
