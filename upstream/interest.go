@@ -109,7 +109,7 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 		return done(m)
 	}
 	s.mu.Unlock()
-	resp, taken, err := s.tellInterest(ctx, m)
+	resp, taken, err := s.tellInterest(ctx, m, x)
 	if !taken || uri == "" {
 		return resp, err
 	}
@@ -142,7 +142,7 @@ func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, ur
 	if wanted {
 		return done(m)
 	}
-	resp, _, err := s.tellInterest(ctx, m)
+	resp, _, err := s.tellInterest(ctx, m, x)
 	return resp, err
 }
 
@@ -167,7 +167,7 @@ func (s *Stdio) setLevel(ctx context.Context, m *wire.Message, x *session, level
 	if level != 0 && lowest == told {
 		return done(m)
 	}
-	resp, taken, err := s.tellInterest(ctx, m)
+	resp, taken, err := s.tellInterest(ctx, m, x)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -206,9 +206,9 @@ func (s *Stdio) setShared(level wire.LogLevel) {
 func (s *Stdio) isOpen(x *session) bool { return x == &s.nobody || s.sessions[x.id] != nil }
 
 // tellInterest passes a request on, and reports whether the child has taken it.
-func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message) (resp *http.Response, taken bool, err error) {
+func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *http.Response, taken bool, err error) {
 	resp, err = s.hand(ctx, recipient{}, func(c *child) (*http.Response, error) {
-		call, err := c.accept(ctx.Done(), m, "")
+		call, err := c.accept(ctx.Done(), m, x.id)
 		if err != nil {
 			return nil, err
 		}
@@ -314,8 +314,8 @@ func interested(method string, text []byte) func(x *session) bool {
 }
 
 // isSubscribed reports whether the session has subscribed to the resource, or to one
-// that it is a part of (MCP 2025-11-25, server/resources, "Subscriptions"). Stdio.mu is
-// held.
+// that it is a part of (MCP 2025-11-25, schema, ResourceUpdatedNotificationParams).
+// Stdio.mu is held.
 func (x *session) isSubscribed(uri string) bool {
 	if x.uris[uri] {
 		return true
