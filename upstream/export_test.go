@@ -73,13 +73,24 @@ func Lines(src io.Reader, window int) (lines []string, longest int, err error) {
 // Receive returns the bodies of n calls, whose ids are "c0", "c1", ..., towards the
 // child 1, 2, ..., when the child has said stdout and ended.
 func Receive(stdout io.Reader, n int) (bodies []io.ReadCloser) {
+	return receive(stdout, n, `"method":"x","params":{"_meta":{"progressToken":"t%d"}}`, false)
+}
+
+// ReceiveModern is Receive for a child of the new era, and subscriptions in place of
+// calls.
+func ReceiveModern(stdout io.Reader, n int) (bodies []io.ReadCloser) {
+	return receive(stdout, n, `"method":"subscriptions/listen","params":{"_meta":{"progressToken":"t%d","io.modelcontextprotocol/logLevel":"info"}}`, true)
+}
+
+func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.ReadCloser) {
 	c := newChild("child", slog.New(slog.DiscardHandler))
 	c.home = deaf{}
+	c.modern.Store(modern)
 	ctx := context.Background()
 	var calls []*call
 	for i := range n {
 		var m wire.Message
-		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"x","params":{"_meta":{"progressToken":"t%d"}}}`, i, i)
+		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d",`+request+`}`, i, i)
 		if err := wire.Parse([]byte(text), &m); err != nil {
 			return nil
 		}

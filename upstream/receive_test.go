@@ -78,6 +78,34 @@ func FuzzStdout(f *testing.F) {
 	})
 }
 
+// Whatever a child of the new era says, what reaches a subscription is its own.
+func FuzzSubscriptions(f *testing.F) {
+	const about = `"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`
+	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",` + about + "\n" +
+		`{"jsonrpc":"2.0","id":2,"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed",` + about + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error"}}` + "\n" +
+		`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for i, body := range upstream.ReceiveModern(bytes.NewReader(text), 2) {
+			own := fmt.Sprintf(`"c%d"`, i)
+			answer, _ := io.ReadAll(body) // it ends with the child, or before
+			_ = body.Close()
+			events := wire.NewEventReader(bytes.NewReader(answer), len(answer)+1)
+			for event, err := events.Next(); err == nil; event, err = events.Next() {
+				var m wire.Message
+				if err := wire.Parse(event.Data, &m); err != nil {
+					continue // repeated names are passed on in answers
+				}
+				if m.Kind == wire.Request || !m.ID.IsZero() && string(m.ID) != own || !m.Subscription.IsZero() && string(m.Subscription) != own {
+					t.Fatalf("subscription %s got %.300q", own, event.Data)
+				}
+			}
+		}
+	})
+}
+
 // The window is a bound, and no more: what is a byte longer is passed on as well.
 func TestAnswersAroundTheWindow(t *testing.T) {
 	t.Parallel()
