@@ -109,18 +109,22 @@ func (n *newServer) request(ctx context.Context, s *newSession, header http.Head
 			n.b.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
 	case len(m.Params) > 0 && m.Params[0] != '{':
 		return rpcError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
+	case wire.Named(m.Method) && m.Name == "":
+		return rpcError(m.ID, wire.CodeInvalidParams, "The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
 	default:
 		return n.call(ctx, s, header, m)
 	}
 }
 
 // crosses reports whether the new era has the method, or may have it as an extension.
+// What cannot stand in the header Mcp-Method is the name of none.
 func crosses(method string) bool {
 	switch method {
-	case methodSetLevel, methodSubscribe, methodUnsubscribe, methodListen, wire.MethodDiscover:
+	case "", methodSetLevel, methodSubscribe, methodUnsubscribe, wire.MethodListen, wire.MethodDiscover:
 		return false
 	default:
-		return !strings.HasPrefix(method, "tasks/")
+		isToken := strings.IndexFunc(method, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+		return isToken && !strings.HasPrefix(method, "tasks/")
 	}
 }
 
@@ -135,11 +139,13 @@ func (n *newServer) notification(ctx context.Context, s *newSession, header http
 			s.cancel(m.RequestID)
 		}
 		return accepted(), nil
-	default:
-		h := newHeader(header)
-		wire.SetHeaders(h, wire.Version20260728, m)
-		return n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
 	}
+	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
+		return accepted(), nil // it is nothing that a server is told
+	}
+	h := newHeader(header)
+	wire.SetHeaders(h, wire.Version20260728, m)
+	return n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
 }
 
 // refused reports whether the answer to a message of the old era is the refusal of a
@@ -180,14 +186,12 @@ func isEvents(resp *http.Response) bool {
 	return wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
 }
 
-// Methods of the old era that have no counterpart, and the one that has taken their
-// place.
+// Methods of the old era that have no counterpart.
 const (
 	methodPing        = "ping"
 	methodSetLevel    = "logging/setLevel"
 	methodSubscribe   = "resources/subscribe"
 	methodUnsubscribe = "resources/unsubscribe"
-	methodListen      = "subscriptions/listen"
 )
 
 // rpcError returns an answer that is a JSON-RPC error of the bridge's own.

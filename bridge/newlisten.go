@@ -133,7 +133,7 @@ func (n *newServer) subscribeTo(
 	l := &listening{id: n.newID()}
 	h := newHeader(header)
 	h[wire.HeaderVersion] = []string{wire.Version20260728}
-	h[wire.HeaderMethod] = []string{methodListen}
+	h[wire.HeaderMethod] = []string{wire.MethodListen}
 	text := append(append([]byte(`{"jsonrpc":"2.0","id":`), l.id...), `,"method":"subscriptions/listen","params":{"notifications":`...)
 	text = append(append(append(text, wants...), `,"_meta":{`...), introduction...)
 	ctx, l.end = context.WithCancel(ctx)
