@@ -100,6 +100,10 @@ func (l *layout) appendBlocks(dst []byte, blocks []block) []byte {
 	return dst
 }
 
+// FormatArgument returns the name of the argument by which calls choose the texts of a
+// failure, where the tool has it; "" where no argument does.
+func (c *Contract) FormatArgument() string { return c.layout.format.argument }
+
 func (g formatGate) of(call *Call) string {
 	if !call.FormatArgument {
 		return g.fallback

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type listedTool struct {
 	schema       *args.Schema // nil where it could not be compiled
 	mirrored     []wire.ParamHeader
 	outputSchema bool
+	parameters   []string // the names that the inputSchema describes
 	readOnly     bool
 	idempotent   bool
 }
@@ -262,6 +264,9 @@ func (s *server) addTool(l *toolList, raw json.Value) {
 		readOnly:     tool.Annotations.ReadOnly,
 		idempotent:   tool.Annotations.Idempotent,
 	}
+	var properties map[string]json.Value
+	_ = json.UnmarshalLenient(json.Lookup(tool.InputSchema, "/properties"), &properties) // as above
+	listed.parameters = slices.Collect(maps.Keys(properties))
 	var err error
 	if listed.schema, err = args.Compile(tool.InputSchema); err != nil {
 		listed.schema = nil

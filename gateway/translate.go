@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -217,6 +218,7 @@ func (x *exchange) contractCall(status int) *contract.Call {
 	}
 	if x.listed != nil {
 		call.OutputSchema = x.listed.outputSchema
+		call.FormatArgument = slices.Contains(x.listed.parameters, x.s.contract.FormatArgument())
 	}
 	if list := x.list; list != nil {
 		call.HasTool = func(name string) bool { return list.tools[name] != nil }
