@@ -236,7 +236,7 @@ func (s *subject) on(e *recourse.Error) *subject {
 
 // message returns the sentence in the form that the code gives it.
 func (s *subject) message() string {
-	if s.bare || s.entry == nil {
+	if s.bare || s.entry == nil || s.unlisted() {
 		return s.e.Sentence()
 	}
 	bare := *s
@@ -247,6 +247,12 @@ func (s *subject) message() string {
 		}
 	}
 	return s.e.Sentence()
+}
+
+// unlisted reports whether the code is a word that the contract does not list, for
+// which the fallback stands in.
+func (s *subject) unlisted() bool {
+	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
 }
 
 // retryable decides the wire's boolean. That a call may have taken effect is never

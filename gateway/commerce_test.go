@@ -1,0 +1,304 @@
+package gateway_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// shown returns what an answer says without the record in _meta, with REQ for the
+// request's id.
+func shown(tb testing.TB, a *testkit.Answer) string {
+	tb.Helper()
+	if a.Message == nil {
+		tb.Fatalf("no message in HTTP %d %s", a.Status, a.Body)
+	}
+	raw := string(a.Message.Result)
+	if a.Message.Error != nil {
+		_, raw, _ = strings.Cut(string(a.Message.Raw), `"error":`)
+		raw = strings.TrimSuffix(raw, "}")
+	}
+	if i := strings.Index(raw, `,"_meta":{`); i >= 0 {
+		raw = raw[:i] + "}"
+	}
+	if id := a.Header.Get("X-Request-Id"); id != "" {
+		raw = strings.ReplaceAll(raw, id, "REQ")
+	}
+	return raw
+}
+
+// inCommerce is a failed call in the form of commerce: its object in the text and
+// beside it.
+func inCommerce(object string) string {
+	return `{"content":[{"type":"text","text":"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(object) + `"}],"error":` + object + `,"isError":true}`
+}
+
+// commerceVerify are keys of an entry: the call that settles whether an order was
+// created.
+const commerceVerify = `tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: its status}}}`
+
+// The gateway makes a server keep the contract of commerce, whichever of the forms that
+// are seen in practice it sends.
+func TestCommerce(t *testing.T) {
+	t.Parallel()
+	const field, order = `{"field_id":"f-1"}`, `{"reference":"A-17","amount":5}`
+	tests := []struct {
+		name, tool, arguments string
+		fault                 testkit.Fault
+		want                  string
+		kind                  recourse.Kind
+		promises              []string
+	}{
+		{
+			name: "a failure inside a success", tool: testkit.GetField, arguments: field, kind: recourse.KindNotFound,
+			fault: testkit.Result("", testkit.TextResult("{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\"orderId\": \"ord-1\"},\n    \"name\": \"AdapterError\"\n  }\n}")),
+			want: inCommerce(`{"code":4001,"message":"It was not found.","retryable":false,"details":{"reason":"not_found",` +
+				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
+				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
+			promises: []string{
+				"commerce/reads-success-false", "commerce/gateway-keeps-it", "commerce/order-not-found", "commerce/original-error", "commerce/code-4001",
+				"commerce/domain-failure-in-result", "commerce/domain-failure-in-text", "commerce/domain-failure-is-error",
+				"commerce/field-code", "commerce/field-message", "commerce/field-retryable", "commerce/field-details-reason",
+				"commerce/field-details-suggestion", "commerce/field-details-context", "commerce/context-name", "commerce/context-request-id",
+				"commerce/reason-rule",
+			},
+		},
+		{
+			name: "a bare text", tool: testkit.GetField, arguments: field, kind: recourse.KindNotFound,
+			fault: testkit.ToolError("", "Order not found: ord-1"),
+			want: inCommerce(`{"code":4001,"message":"Order not found: ord-1","retryable":false,"details":{"reason":"not_found",` +
+				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
+				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
+			promises: []string{"commerce/reads-bare-not-found"},
+		},
+		{
+			name: "a bare text about a state", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidState,
+			fault: testkit.ToolError("", "Cannot cancel order ord-1 in status shipped"),
+			want: inCommerce(`{"code":4001,"message":"Cannot cancel order ord-1 in status shipped","retryable":false,"details":{"reason":"invalid_state",` +
+				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"INVALID_ORDER_STATE",` +
+				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ","currentStatus":"shipped","operation":"cancel"}}}`),
+			promises: []string{"commerce/invalid-order-state"},
+		},
+		{
+			name: "a bare text of a timeout", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
+			fault: testkit.ToolError("", "Operation timed out after 5000ms"),
+			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
+				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),
+			promises: []string{"commerce/reads-bare-timeout", "commerce/code-3002", "commerce/category-by-table", "commerce/specific-codes"},
+		},
+		{
+			name: "behind a prefix", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
+			fault: testkit.ToolError("", "**Error:** Operation timed out after 5000ms"),
+			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
+				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),
+			promises: []string{"commerce/reads-bold-error"},
+		},
+		{
+			name: "a text of an SDK", tool: testkit.GetField, arguments: field, kind: recourse.KindMissingParam,
+			fault: testkit.ToolError("", `validating "arguments": validating root: required: missing properties: ["id"]`),
+			want: inCommerce(`{"code":2002,"message":"validating \"arguments\": validating root: required: missing properties: [\"id\"]","retryable":false,` +
+				`"details":{"field":"id","reason":"required","suggestion":"Provide id.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation",` +
+				`"requestId":"REQ","violations":[{"field":"id","reason":"required","message":"missing properties: [\"id\"]"}]}}}`),
+			promises: []string{"commerce/reads-sdk-texts", "commerce/code-2002", "commerce/tool-validation", "commerce/field-details-field"},
+		},
+		{
+			name: "a JSON-RPC error of its own", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
+			fault: testkit.RPCError("", 2001, "MCP error 2001: Validation failed for field order: must be object",
+				`{"retryable":false,"isProtocolError":false,"field":"order","reason":"must be object","value":{"email":"pat@example.com"}}`),
+			want: inCommerce(`{"code":2001,"message":"Validation failed for field order: must be object","retryable":false,"details":{"field":"order",` +
+				`"reason":"invalid_value","suggestion":"Correct order.","context":{"name":"VALIDATION_ERROR","category":"Validation","requestId":"REQ",` +
+				`"violations":[{"field":"order","message":"must be object"}]}}}`),
+			promises: []string{"commerce/reads-rpc-2001", "commerce/code-2001", "commerce/no-arguments"},
+		},
+		{
+			name: "an adapter that says to repeat", tool: testkit.GetField, arguments: field, kind: recourse.KindServerError,
+			fault: testkit.RPCError("", 4001, "The shop is busy", `{"retryable":true,"originalError":"BUSY","details":{"shop":"north"}}`),
+			want: inCommerce(`{"code":4001,"message":"The shop is busy","retryable":true,"details":{"reason":"server_error",` +
+				`"suggestion":"Repeat the call, with growing waits.","originalError":"BUSY","context":{"name":"ADAPTER_ERROR","category":"Adapter",` +
+				`"requestId":"REQ","shop":"north"}}}`),
+			promises: []string{"commerce/adapter-retryable", "commerce/original-error-from-data"},
+		},
+		{
+			name: "its own object", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
+			fault: testkit.Result("", `{"error":{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format"}}}`),
+			want: inCommerce(`{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format",` +
+				`"suggestion":"Correct the format of order.date.","context":{"name":"INVALID_FORMAT","category":"Validation","requestId":"REQ",` +
+				`"violations":[{"field":"order.date","reason":"format"}]}}}`),
+			promises: []string{"commerce/code-2003", "commerce/format-rules"},
+		},
+		{
+			name: "a rate limit", tool: testkit.GetField, arguments: field, kind: recourse.KindRateLimited,
+			fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"),
+			want: inCommerce(`{"code":3001,"message":"farm limits requests at the moment.","retryable":true,"details":{"reason":"rate_limited",` +
+				`"suggestion":"Wait 12 s, then repeat the call.","context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":12,"requestId":"REQ"}}}`),
+			promises: []string{"commerce/code-3001", "commerce/context-wait"},
+		},
+		{
+			name: "what is not implemented", tool: testkit.GetField, arguments: field, kind: recourse.KindNotImplemented,
+			fault: testkit.Status(http.StatusNotImplemented, testkit.Plain),
+			want: inCommerce(`{"code":5001,"message":"farm does not implement this.","retryable":false,"details":{"reason":"not_implemented",` +
+				`"suggestion":"Use another tool.","context":{"name":"NOT_IMPLEMENTED","category":"Adapter","requestId":"REQ"}}}`),
+			promises: []string{"commerce/code-5001"},
+		},
+		{
+			name: "a backend that is away, of a read", tool: testkit.GetField, arguments: field, kind: recourse.KindUnavailable,
+			fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			want: inCommerce(`{"code":4002,"message":"farm is not available at the moment.","retryable":true,"details":{"reason":"unavailable",` +
+				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"BACKEND_UNAVAILABLE","category":"System","requestId":"REQ"}}}`),
+			promises: []string{"commerce/code-4002"},
+		},
+		{
+			name: "a backend that is away, of a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindUnavailable,
+			fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			want: inCommerce(`{"code":4002,"message":"farm is not available at the moment.","retryable":false,"details":{"reason":"effect_unknown",` +
+				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
+				`"context":{"name":"BACKEND_UNAVAILABLE","category":"System","requestId":"REQ"}}}`),
+			promises: []string{"commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify"},
+		},
+		{
+			name: "no answer to a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindTimeout, fault: testkit.Hang(),
+			want: inCommerce(`{"code":3002,"message":"farm did not answer within 1 s.","retryable":false,"details":{"reason":"effect_unknown",` +
+				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
+				`"context":{"name":"TIMEOUT","category":"System","requestId":"REQ"}}}`),
+			promises: []string{"commerce/effect-unknown"},
+		},
+		{
+			name: "arguments that do not fit", tool: testkit.OrderCreate, kind: recourse.KindMissingParam,
+			arguments: `{"amount":-1,"items":[{"sku":"pat@example.com"}],"reference":"A-17"}`,
+			want: `{"code":-32602,"message":"Invalid params: items.0.quantity is required","data":{"field":"items.0.quantity","error":` +
+				`{"code":2002,"message":"items.0.quantity is required; amount must be greater than 0.","retryable":false,"details":{"field":"items.0.quantity","reason":"required",` +
+				`"suggestion":"Provide items.0.quantity.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","requestId":"REQ","violations":[` +
+				`{"field":"items.0.quantity","reason":"required","message":"items.0.quantity is required"},` +
+				`{"field":"amount","reason":"exclusiveMinimum","expected":"greater than 0","message":"amount must be greater than 0"}],"tool":"order_create"}}}}}`,
+			promises: []string{
+				"commerce/protocol-failure", "commerce/protocol-failure-field", "commerce/protocol-failure-error", "commerce/protocol-failure-message",
+				"commerce/rpc-invalid-params", "commerce/first-violation", "commerce/all-violations", "commerce/no-arguments",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			promises.Covers(t, tt.promises...)
+			srv := testkit.NewServer(t)
+			srv.Always(tt.tool, tt.fault)
+			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: true", commerceVerify).client(t, testkit.OldEra)
+			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, shown(t, a)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if a.Message.Error == nil {
+				if e := recordOf(t, a); e.Kind != tt.kind || e.Contract != "commerce" {
+					t.Errorf("record %v in %s", e, e.Contract)
+				}
+			}
+			if strings.Contains(string(a.Body), "pat@example.com") {
+				t.Errorf("an argument's value is passed on: %s", a.Body)
+			}
+		})
+	}
+}
+
+// A number that the table does not list is read by its range, and kept.
+func TestCommerceRanges(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		number   string
+		kind     recourse.Kind
+		promises []string
+	}{
+		{"1500", recourse.KindClientError, []string{"commerce/range-protocol"}},
+		{"2999", recourse.KindInvalidValue, []string{"commerce/range-validation"}},
+		{"3999", recourse.KindInvalidState, []string{"commerce/range-business"}},
+		{"4999", recourse.KindServerError, []string{"commerce/range-system"}},
+		{"5999", recourse.KindServerError, []string{"commerce/range-adapter"}},
+	}
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "contract: commerce", "reads: commerce")
+	client := f.client(t, testkit.OldEra)
+	for _, tt := range tests {
+		promises.Covers(t, tt.promises...)
+		srv.Next(testkit.GetField, testkit.Result("", `{"error":{"code":`+tt.number+`,"message":"odd","retryable":false}}`))
+		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); e.Kind != tt.kind || !strings.Contains(shown(t, a), `"error":{"code":`+tt.number+`,"message":"odd","retryable":false`) {
+			t.Errorf("%s: %s in %s", tt.number, e.Kind, a.Body)
+		}
+	}
+}
+
+// What says that it succeeded is left alone, unless the server is known to keep the
+// contract; and so is a true success.
+func TestCommerceSuccess(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/reads-success-false-only-known", "commerce/success")
+	srv := testkit.NewServer(t)
+	known, unknown := start(t, srv.URL(), "contract: commerce", "reads: commerce"), start(t, srv.URL(), "contract: commerce")
+	declined, done := testkit.TextResult(`{"success":false,"reason":"declined"}`), testkit.TextResult(`{"success":true,"order":{"id":"ord-1"}}`)
+	for _, tt := range []struct {
+		front  *front
+		result string
+		fails  bool
+	}{{known, declined, true}, {unknown, declined, false}, {known, done, false}} {
+		srv.Next(testkit.GetField, testkit.Result("", tt.result))
+		a, err := tt.front.client(t, testkit.OldEra).Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result, err := a.ToolResult(); err != nil || result.IsError != tt.fails || !tt.fails && string(a.Message.Result) != tt.result {
+			t.Errorf("%s: %s", tt.result, a.Body)
+		}
+	}
+}
+
+// The protocol's own errors, and a cause that only the log knows.
+func TestCommerceProtocol(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/rpc-parse-error", "commerce/rpc-invalid-request", "commerce/rpc-method-not-found",
+		"commerce/rpc-internal-error", "commerce/no-secrets", "commerce/cause-logged")
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "contract: commerce", "reads: commerce")
+	client := f.client(t, testkit.OldEra)
+	for body, code := range map[string]int{
+		`{"jsonrpc":"2.0",`:                                           -32700,
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                    -32600,
+		`{"jsonrpc":"2.0","id":1,"method":"no/such"}`:                 -32601,
+		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{}}`: -32603,
+	} {
+		if code == -32603 {
+			srv.Always("prompts/get", testkit.Status(http.StatusInternalServerError, testkit.Plain))
+		}
+		a, err := client.Post(t.Context(), []byte(body), http.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != code {
+			t.Errorf("%s: %s, want %d", body, a.Body, code)
+		}
+	}
+	srv.Next(testkit.GetField, testkit.LeakyToolError())
+	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range testkit.Secrets() {
+		if strings.Contains(string(a.Body), secret) {
+			t.Errorf("%s is in %s", secret, a.Body)
+		}
+	}
+	f.await(t, func(lines []logLine) bool {
+		return slices.ContainsFunc(lines, func(l logLine) bool { return l.Kind == "server_error" && l.Cause != "" })
+	})
+}

@@ -1,0 +1,229 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// The tools of a server of patterns that tests call: one takes a format, the other does
+// not, whatever a call says.
+const (
+	searchPatterns = "search_patterns"
+	analyzeCode    = "analyze_code"
+)
+
+func patternTools() testkit.Option {
+	const format = `"format":{"description":"markdown, json or both"}`
+	return testkit.WithTools(
+		testkit.Tool{Name: searchPatterns, Definition: `{"name":"search_patterns","inputSchema":{"type":"object","properties":{` +
+			`"q":{"type":"string"},"limit":{"type":"integer","maximum":100},` + format + `},"required":["q"]}}`},
+		testkit.Tool{Name: analyzeCode, Definition: `{"name":"analyze_code","inputSchema":{"type":"object","properties":{"code":{"type":"string"}}}}`},
+	)
+}
+
+// inPatterns is a failed call in the form of patterns: the object, and the texts of the
+// format.
+func inPatterns(tb testing.TB, format, object string) string {
+	tb.Helper()
+	var said struct {
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal([]byte(object), &said); err != nil {
+		tb.Fatal(err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, []byte(object), "", "  "); err != nil {
+		tb.Fatal(err)
+	}
+	human := fmt.Sprintf(`{"type":"text","text":%s,"mimeType":"text/markdown"}`, jsonText(tb, said.Message))
+	block := fmt.Sprintf(`{"type":"text","text":%s,"mimeType":"application/json"}`, jsonText(tb, indented.String()))
+	content := map[string]string{"markdown": human, "json": block, "both": human + "," + block}[format]
+	return `{"content":[` + content + `],"structuredContent":` + object + `,"isError":true}`
+}
+
+func jsonText(tb testing.TB, text string) string {
+	tb.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(quoted)
+}
+
+// What comes of a failure of the server behind, by its status.
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		fault    testkit.Fault
+		object   string
+		after    time.Duration
+		promises []string
+	}{
+		{
+			name: "400", fault: testkit.Status(http.StatusBadRequest, testkit.Plain),
+			object: `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: farm refused the request (HTTP 400).","retryable":false,"details":{"statusCode":400}}`,
+			promises: []string{
+				"patterns/code-client-error", "patterns/message-client-error", "patterns/status-code", "patterns/field-kind", "patterns/field-code",
+				"patterns/field-message", "patterns/field-retryable", "patterns/field-details", "patterns/member-order", "patterns/is-error", "patterns/structured-content",
+			},
+		},
+		{
+			name: "403", fault: testkit.Status(http.StatusForbidden, testkit.Plain),
+			object:   `{"kind":"toolError:v1","code":"AUTHENTICATION_ERROR","message":"Authentication required: farm does not permit this.","retryable":false,"details":{"statusCode":403}}`,
+			promises: []string{"patterns/code-authentication-error", "patterns/message-authentication-error"},
+		},
+		{
+			name: "404", fault: testkit.Status(http.StatusNotFound, testkit.Plain),
+			object:   `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: farm refused the request (HTTP 404).","retryable":false,"details":{"statusCode":404}}`,
+			promises: []string{"patterns/code-not-found", "patterns/message-not-found", "patterns/not-found-elsewhere"},
+		},
+		{
+			name: "408", fault: testkit.Status(http.StatusRequestTimeout, testkit.Plain),
+			object:   `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: farm did not answer in time.","retryable":false,"details":{"statusCode":408}}`,
+			promises: []string{"patterns/status-408"},
+		},
+		{
+			name: "429", fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"), after: 12 * time.Second,
+			object: `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: farm limits requests at the moment. Try again in 12 s.",` +
+				`"retryable":false,"details":{"statusCode":429}}`,
+			promises: []string{"patterns/status-429", "patterns/wait-in-message", "patterns/wait-in-meta"},
+		},
+		{
+			name: "500", fault: testkit.Status(http.StatusInternalServerError, testkit.Plain),
+			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: farm failed (HTTP 500).","retryable":true,"details":{"statusCode":500}}`,
+			promises: []string{"patterns/code-server-error", "patterns/message-server-error"},
+		},
+		{
+			name: "501", fault: testkit.Status(http.StatusNotImplemented, testkit.Plain),
+			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: farm does not implement this.","retryable":true,"details":{"statusCode":501}}`,
+			promises: []string{"patterns/status-501"},
+		},
+		{
+			name: "no answer", fault: testkit.Hang(),
+			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: farm did not answer within 1 s.","retryable":true}`,
+			promises: []string{"patterns/code-network-error", "patterns/message-network-error", "patterns/status-code-omitted", "patterns/gateway-no-status"},
+		},
+		{
+			name: "a text that says nothing", fault: testkit.ToolError("", "The disk is full"),
+			object:   `{"kind":"toolError:v1","code":"UNKNOWN_ERROR","message":"Unknown error occurred: The disk is full","retryable":false}`,
+			promises: []string{"patterns/code-unknown-error"},
+		},
+		{
+			name: "no text at all", fault: testkit.ToolError("", ""),
+			object:   `{"kind":"toolError:v1","code":"UNKNOWN_ERROR","message":"Unknown error occurred","retryable":false}`,
+			promises: []string{"patterns/message-unknown-error"},
+		},
+		{
+			name: "its JSON block, without isError", fault: testkit.Result("", testkit.TextResult(
+				`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`)),
+			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`,
+			promises: []string{"patterns/detect-json-block", "patterns/detect-without-is-error"},
+		},
+		{
+			name: "its structuredContent alone", fault: testkit.Result("",
+				`{"content":[],"structuredContent":{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}}`),
+			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}`,
+			promises: []string{"patterns/detect-structured-content"},
+		},
+		{
+			name: "its sentence alone", fault: testkit.ToolError("", "Resource not found: /api/patterns/x"),
+			object:   `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: /api/patterns/x","retryable":false}`,
+			promises: []string{"patterns/detect-markdown"},
+		},
+		{
+			name: "a code that is not listed, without retryable", fault: testkit.ToolError("", `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout"}`),
+			object:   `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout","retryable":false}`,
+			promises: []string{"patterns/retryable-absent"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			promises.Covers(t, tt.promises...)
+			srv := testkit.NewServer(t, patternTools())
+			srv.Always(searchPatterns, tt.fault)
+			client := start(t, srv.URL(), "contract: patterns", "reads: patterns").client(t, testkit.OldEra)
+			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(inPatterns(t, "both", tt.object), shown(t, a)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if e := recordOf(t, a); e.After != tt.after || e.Contract != "patterns" {
+				t.Errorf("%v after %s", e, e.After)
+			}
+		})
+	}
+}
+
+// The texts follow the call's format, where the tool has that argument.
+func TestPatternsFormats(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "patterns/format-markdown", "patterns/format-json", "patterns/format-both", "patterns/format-default", "patterns/format-unknown",
+		"patterns/format-tools", "patterns/format-other-tools", "patterns/human-mime-type", "patterns/json-mime-type", "patterns/json-indent",
+		"patterns/bad-arguments", "patterns/unknown-tool")
+	const (
+		down     = `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: farm failed (HTTP 500).","retryable":true,"details":{"statusCode":500}}`
+		missing  = `{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"Invalid request: q is required.","retryable":false,"details":{"tool":"search_patterns"}}`
+		markdown = "markdown"
+	)
+	srv := testkit.NewServer(t, patternTools())
+	for _, tool := range []string{searchPatterns, analyzeCode} {
+		srv.Always(tool, testkit.Status(http.StatusInternalServerError, testkit.Plain))
+	}
+	client := start(t, srv.URL(), "contract: patterns").client(t, testkit.OldEra)
+	for _, tt := range []struct{ tool, arguments, format, object string }{
+		{searchPatterns, `{"q":"x"}`, markdown, down},
+		{searchPatterns, `{"q":"x","format":"markdown"}`, markdown, down},
+		{searchPatterns, `{"q":"x","format":"json"}`, "json", down},
+		{searchPatterns, `{"q":"x","format":"both"}`, "both", down},
+		{searchPatterns, `{"q":"x","format":"html"}`, markdown, down},
+		{searchPatterns, `{"q":"x","format":7}`, markdown, down},
+		{searchPatterns, `{"format":"json"}`, "json", missing},
+		{searchPatterns, `{}`, markdown, missing},
+		{analyzeCode, `{"code":"x","format":"json"}`, markdown, down},
+	} {
+		a, err := client.Call(t.Context(), tt.tool, tt.arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(inPatterns(t, tt.format, tt.object), shown(t, a)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", tt.tool, tt.arguments, diff)
+		}
+	}
+	a, err := client.Call(t.Context(), "search_pattern", `{"q":"x","format":"json"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, a); !strings.HasPrefix(got, `{"content":[{"type":"text","text":"Invalid request: There is no tool named \"search_pattern\"`) ||
+		!strings.Contains(got, `"code":"CLIENT_ERROR"`) {
+		t.Errorf("unknown tool: %s", got)
+	}
+}
+
+// A question of the server passes as it is: it is no failure.
+func TestPatternsQuestion(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, patternTools())
+	const question = `{"content":[{"type":"text","text":"Which one?"}],"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which one?"}}`
+	srv.Next(searchPatterns, testkit.Result("", question))
+	a, err := start(t, srv.URL(), "contract: patterns", "reads: patterns").client(t, testkit.OldEra).Call(t.Context(), searchPatterns, `{"q":""}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(question, string(a.Message.Result)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
