@@ -70,7 +70,8 @@ func (c *child) ask(ctx context.Context, text string) (message, error) {
 	return call.last(ctx)
 }
 
-// errRefused says that the answer to initialize is a JSON-RPC error.
+// errRefused says that the answer to initialize is a JSON-RPC error, or a version
+// that has no initialize.
 var errRefused = errors.New("refused initialize")
 
 // readInitResult reads the answer to initialize.
@@ -92,6 +93,9 @@ func readInitResult(said message, id wire.ID) (*initResult, error) {
 	hello := &initResult{result: answer.Result}
 	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {
 		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", answer.Result)
+	}
+	if era, _ := wire.EraOf(hello.version); era == wire.New {
+		return nil, fmt.Errorf("%w: the answer states version %s, which has none", errRefused, hello.version)
 	}
 	return hello, nil
 }

@@ -146,13 +146,17 @@ data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text"
 	}
 }
 
-// The first one that is asked for is a session of the old era.
+// The first one that is asked for is a session of the old era. A child may refuse it, or
+// answer with its own version.
 func TestInitializeOfANewEraChild(t *testing.T) {
 	t.Parallel()
-	for name, share := range shares {
-		t.Run("share "+name, func(t *testing.T) {
+	for name, command := range map[string]upstream.Command{
+		"refused": command("modern"), "refused, share client": own("modern"),
+		"taken": command("modern", "version=2026-07-28"), "taken, share client": own("modern", "version=2026-07-28"),
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := serveModern(t, share)
+			c := serve(t, command).as("a")
 			if status, text := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`); status != 400 || !strings.Contains(text, "-32022") {
 				t.Errorf("got %d %s", status, text)
 			}

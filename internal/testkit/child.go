@@ -31,7 +31,7 @@ const lifetime = time.Minute
 // tool, or whose tool its [Program] has one for. What it does at its start the arguments say:
 //
 //	dir=PATH        the folder of its Program
-//	modern          it is of the new era, and refuses initialize
+//	modern          it is of the new era, and refuses initialize unless it has a version to answer
 //	version=TEXT    the protocol version that it answers, whatever it is asked for
 //	die             it ends before it has read anything
 //	die-once        the first of its Program's processes does

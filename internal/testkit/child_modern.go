@@ -25,8 +25,10 @@ func (c *child) handleModern(m message) bool {
 		return false
 	case m.ID == nil:
 		return false
-	case m.Method == methodInitialize, m.Method == methodPing:
+	case m.Method == methodInitialize && c.value("version=") == "", m.Method == methodPing:
 		c.write(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "unknown method: this server speaks "+version20260728, "")))
+	case m.Method == methodInitialize:
+		return false
 	case params.Meta[metaVersion] == nil || params.Meta[metaCapabilities] == nil:
 		c.write(envelope(m.ID, `"error":`+rpcError(codeInvalidParams, "_meta lacks the protocol version or the capabilities", "")))
 	case m.Method == methodDiscover:
