@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
 	"github.com/recoursehq/recourse/retry"
@@ -56,6 +57,13 @@ func Transport(base http.RoundTripper, provider string, options ...TransportOpti
 // TransportOption changes how a Transport reads answers.
 type TransportOption func(t *transport)
 
+// WithUpstream returns the option that answers are read by what c says of the bodies
+// of the provider's errors, such as where its error code stands: one that is a code
+// of the contract goes before the status. The default is recourse.FromHTTP.
+func WithUpstream(c *contract.Contract) TransportOption {
+	return func(t *transport) { t.contract = c }
+}
+
 // WithErrorCode returns the option that the provider's own error code, a string or a
 // number, stands at pointer (RFC 6901) in the JSON body of a failure, whatever its
 // Content-Type. kinds says what codes mean; one that is not listed leaves the kind
@@ -91,6 +99,7 @@ func WithMediaType(types ...string) TransportOption {
 type transport struct {
 	base       http.RoundTripper
 	provider   string
+	contract   *contract.Contract // nil: the statuses alone
 	code       json.Pointer
 	kinds      map[string]recourse.Kind
 	signs      []failureSign
@@ -234,6 +243,9 @@ func hasBody(resp *http.Response) bool {
 func (t *transport) failure(resp *http.Response, text []byte) *recourse.Error {
 	again := *resp
 	again.Body = io.NopCloser(bytes.NewReader(text))
+	if t.contract != nil {
+		return t.coded(t.contract.FromHTTP(t.provider, &again), text)
+	}
 	return t.coded(recourse.FromHTTP(t.provider, &again), text)
 }
 

@@ -172,6 +172,30 @@ func fetch(ctx context.Context, client *http.Client, method, url string) (string
 	return string(text), err
 }
 
+// What a contract says of its provider's errors goes before the status.
+func TestTransportByContract(t *testing.T) {
+	t.Parallel()
+
+	const body = `{"error_code":"usage_limit_reached","message":"Too many studies.","suggestions":["Delete one."]}`
+	for _, status := range []int{403, 200} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}))
+		t.Cleanup(srv.Close)
+		client := &http.Client{Transport: mcptool.Transport(&http.Transport{DisableKeepAlives: true}, "The backend",
+			mcptool.WithUpstream(builtin(t, "studies")), mcptool.WithFailure("/error_code"))}
+		_, err := fetch(t.Context(), client, "POST", srv.URL)
+		e := recourse.From(err)
+		if e.Kind != recourse.KindLimitReached || e.Message != "Too many studies." || e.Upstream.Status != status || e.Effect != recourse.EffectNone {
+			t.Errorf("HTTP %d: %v, upstream %+v, effect %s", status, e, e.Upstream, e.Effect)
+		}
+		if diff := cmp.Diff([]string{"Delete one."}, e.Hints); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // A tool that has written something before it failed does not say that nothing
 // was changed.
 func TestTransportInTool(t *testing.T) {
