@@ -46,6 +46,7 @@ func standard(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, er
 	if err := json.UnmarshalKnown(answer.Result, &plain); err != nil {
 		return nil, err
 	}
+	base.IsError = plain.IsError
 	base.Content = make([]mcp.Content, 0, len(plain.Content))
 	for _, block := range plain.Content {
 		base.Content = append(base.Content, &mcp.TextContent{Text: block.Text})
@@ -54,9 +55,18 @@ func standard(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, er
 		base.StructuredContent = stdjson.RawMessage(plain.Structured)
 	}
 	base.Meta = meta(plain.Meta)
-	base.SetError(answer.Record)
-	base.IsError = plain.IsError
+	keepError(base, answer)
 	return base, nil
+}
+
+// keepError lets other middleware of the author's find the record, by GetError.
+func keepError(r *mcp.CallToolResult, answer *contract.Answer) {
+	if answer.Record == nil {
+		return
+	}
+	isError := r.IsError
+	r.SetError(answer.Record)
+	r.IsError = isError
 }
 
 func meta(members map[string]json.Value) mcp.Meta {
@@ -83,16 +93,16 @@ func own(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, error) 
 		return nil, fmt.Errorf("result: %w", err)
 	}
 	var metaMembers map[string]json.Value
-	if err := json.UnmarshalLenient(members["_meta"], &metaMembers); err != nil {
-		return nil, fmt.Errorf("result: %w", err)
+	if raw, ok := members["_meta"]; ok {
+		if err := json.UnmarshalLenient(raw, &metaMembers); err != nil {
+			return nil, fmt.Errorf("result: %w", err)
+		}
 	}
 	if err := base.UnmarshalJSON(answer.Result); err != nil {
 		return nil, fmt.Errorf("result: %w", err)
 	}
 	base.Meta = meta(metaMembers)
-	isError := base.IsError
-	base.SetError(answer.Record)
-	base.IsError = isError
+	keepError(base, answer)
 	delete(members, "_meta")
 	raw, err := json.Marshal(members)
 	if err != nil {
@@ -103,6 +113,9 @@ func own(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, error) 
 
 // MarshalJSON writes the contract's members, and _meta as it is by now.
 func (r *ownResult) MarshalJSON() ([]byte, error) {
+	if len(r.Meta) == 0 {
+		return fmt.Appendf(nil, `{%s}`, r.members), nil
+	}
 	m, err := stdjson.Marshal(r.Meta)
 	if err != nil {
 		return nil, err

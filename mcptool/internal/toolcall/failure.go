@@ -55,6 +55,11 @@ var masker = redact.New(redact.Secrets)
 func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	x.refund()
 	x.refresh(ctx)
+	if n, ok := errors.AsType[*recourse.NeedsInput](err); ok && x.isCall() {
+		if answer := x.rule.contract.Ask(n, x.contractCall()); answer.Record == nil { // else it is written as a failure
+			return &answer
+		}
+	}
 	f := x.read(err)
 	if f.pass != nil {
 		x.record(ctx, x.settle(f.e), err)
