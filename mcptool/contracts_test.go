@@ -86,10 +86,10 @@ func decode(t *testing.T, raw []byte) any {
 	}
 	flat := map[string]any{}
 	for name, value := range keep {
-		switch {
-		case name == "_meta":
+		switch name {
+		case "_meta":
 			flat[name] = decode(t, value)
-		case name == "io.modelcontextprotocol/serverInfo":
+		case "io.modelcontextprotocol/serverInfo":
 		default:
 			flat[name] = canonical(t, value)
 		}

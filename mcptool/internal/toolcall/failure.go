@@ -69,7 +69,12 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	if f.original != nil {
 		call.Original, call.OriginalContract = f.original, f.from
 	}
-	answer := x.rule.contract.Write(x.settle(f.e), call)
+	e := x.settle(f.e)
+	answer := x.rule.contract.Write(e, call)
+	if answer.Surface != contract.SurfaceResult && x.call.ResultOnly {
+		call.At = contract.AtTool // where contracts prefer results
+		answer = x.rule.contract.Write(e, call)
+	}
 	x.record(ctx, answer.Record, err)
 	return &answer
 }
@@ -216,6 +221,7 @@ func (x *exchange) contractCall() *contract.Call {
 	}
 	if t := x.tool; t != nil {
 		call.OutputSchema = t.OutputSchema
+		_, call.FormatArgument = t.input().properties[x.rule.contract.FormatArgument()]
 	}
 	if list := x.list; list != nil {
 		call.HasTool = func(name string) bool { return list.tools[name] != nil }

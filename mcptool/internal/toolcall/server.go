@@ -63,6 +63,8 @@ type Call struct {
 	Header http.Header
 	// ResultType says that results carry resultType (2026-07-28 and later).
 	ResultType bool
+	// ResultOnly says that the SDK answers a failed call by a tool result alone.
+	ResultOnly bool
 	// List returns the tools that the caller is offered at the moment.
 	List func(context.Context) ([]Tool, error)
 }

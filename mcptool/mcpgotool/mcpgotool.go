@@ -1,0 +1,227 @@
+// Package mcpgotool makes the failures of an MCP server that is written with mcp-go
+// (github.com/mark3labs/mcp-go) a contract, as package mcptool does for the Go SDK:
+//
+//	s := server.NewMCPServer("farm", "1.0.0")
+//	fieldmcp, _ := contract.Builtin().Get("fieldmcp")
+//	mcpgotool.Use(s, fieldmcp)
+//
+// The options, the Transport and the Guard are those of package mcptool.
+//
+// # What the SDK cannot write
+//
+// Its result is a fixed struct, and of a handler's error it sends the text alone.
+// The text blocks and the record in _meta hold what is lost in these places:
+//
+//   - a member of the result beside content, structuredContent and isError, such as
+//     commerce's error: its JSON is the text;
+//   - mimeType in a text block, as in patterns;
+//   - JSON-RPC errors with a code and data, such as commerce's -32602: the failure is a
+//     tool result in the form that the contract has for those;
+//   - for resources and prompts: the message of the JSON-RPC error -32603 is the
+//     contract's, and there is no record.
+//
+// Some calls do not come past a handler, so that they are answered as the SDK does
+// it: a tool that does not exist (-32602, without the nearest name), calls that run
+// as tasks, and arguments that do not fit where WithInputSchemaValidation is on,
+// which is not needed any more.
+package mcpgotool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+)
+
+// Use makes s fail in the form of c, whatever its tools return; nil means the default
+// contract. It adds middleware for tools, resources and prompts; middleware that was
+// added before runs outside. Tools may be added before and after.
+func Use(s *server.MCPServer, c *contract.Contract, options ...mcptool.Option) {
+	u := &use{server: s, calls: toolcall.NewServer(c, options)}
+	s.Use(u.tool)
+	server.WithResourceHandlerMiddleware(u.resource)(s)
+	server.WithPromptHandlerMiddleware(u.prompt)(s)
+}
+
+type use struct {
+	server *server.MCPServer
+	calls  *toolcall.Server
+}
+
+// passed is an error that is for the SDK to write.
+type passed struct{ err error }
+
+func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		result, answer := u.calls.Do(ctx, u.call(ctx, &request), func(ctx context.Context) (any, error) {
+			return outcome(next(ctx, request))
+		})
+		if answer != nil {
+			return write(answer)
+		}
+		if p, ok := result.(passed); ok {
+			return nil, p.err
+		}
+		own, _ := result.(*mcp.CallToolResult)
+		return own, nil
+	}
+}
+
+// call describes a call of a tool.
+func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *toolcall.Call {
+	arguments := request.Params.RawArguments
+	if arguments == nil && request.Params.Arguments != nil { // a call that was not read from the wire
+		if raw, err := json.Marshal(request.Params.Arguments); err == nil { // what has no JSON form is not checked
+			arguments = raw
+		}
+	}
+	again := request.Params.MultiRoundTripParams
+	return &toolcall.Call{
+		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header,
+		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
+		List: func(context.Context) ([]toolcall.Tool, error) { return u.list(ctx) },
+	}
+}
+
+// list returns the tools of the server and those of the session.
+func (u *use) list(ctx context.Context) ([]toolcall.Tool, error) {
+	var tools []toolcall.Tool
+	own := map[string]server.ServerTool{}
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
+		own = session.GetSessionTools()
+	}
+	add := func(t *mcp.Tool) error {
+		schema, err := inputSchema(t)
+		tools = append(tools, toolcall.Tool{
+			Name: t.Name, Source: string(schema),
+			InputSchema:  func() ([]byte, error) { return schema, nil },
+			OutputSchema: t.RawOutputSchema != nil || t.OutputSchema.Type != "",
+			ReadOnly:     isTrue(t.Annotations.ReadOnlyHint), Idempotent: isTrue(t.Annotations.IdempotentHint),
+		})
+		return err
+	}
+	for _, t := range own {
+		if err := add(&t.Tool); err != nil {
+			return nil, err
+		}
+	}
+	for name, t := range u.server.ListTools() {
+		if _, hidden := own[name]; hidden {
+			continue
+		}
+		if err := add(&t.Tool); err != nil {
+			return nil, err
+		}
+	}
+	return tools, nil
+}
+
+func inputSchema(t *mcp.Tool) ([]byte, error) {
+	if t.RawInputSchema != nil {
+		return t.RawInputSchema, nil
+	}
+	return json.Marshal(t.InputSchema)
+}
+
+func isTrue(hint *bool) bool { return hint != nil && *hint }
+
+// outcome sorts out what a handler returned.
+func outcome(result *mcp.CallToolResult, err error) (any, error) {
+	switch {
+	case asks(err):
+		return passed{err}, nil
+	case err != nil:
+		return nil, err
+	case result == nil || !result.IsError:
+		return result, nil
+	}
+	raw, err := result.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return nil, &toolcall.ResultError{Result: raw}
+}
+
+// asks reports whether err asks the client's user for something, which the SDK knows
+// how to write.
+func asks(err error) bool {
+	_, value := errors.AsType[mcp.URLElicitationRequiredError](err)
+	_, pointer := errors.AsType[*mcp.URLElicitationRequiredError](err)
+	return value || pointer
+}
+
+// write turns an answer of the contract's into what the SDK sends.
+func write(answer *contract.Answer) (*mcp.CallToolResult, error) {
+	if answer.Surface == contract.SurfaceRPC { // of which the SDK would send the text alone
+		result := mcp.NewToolResultError(answer.Message)
+		record, err := json.Marshal(answer.Record)
+		if err != nil {
+			return nil, err
+		}
+		result.Meta = mcp.NewMetaFromMap(map[string]any{recourse.MetaKey: json.RawMessage(record)})
+		return result, nil
+	}
+	result := new(mcp.CallToolResult)
+	if err := result.UnmarshalJSON(answer.Result); err != nil {
+		return nil, err
+	}
+	var exact struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(answer.Result, &exact); err != nil {
+		return nil, err
+	}
+	if exact.Meta != nil {
+		members := map[string]any{}
+		for name, value := range exact.Meta { // numbers stay as they are spelled
+			members[name] = value
+		}
+		result.Meta = &mcp.Meta{AdditionalFields: members}
+	}
+	return result, nil
+}
+
+func (u *use) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+	return func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		result, err := other(ctx, u, wire.MethodResourcesRead, func(ctx context.Context) ([]mcp.ResourceContents, error) {
+			return next(ctx, request)
+		})
+		return result, err
+	}
+}
+
+func (u *use) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+	return func(ctx context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return other(ctx, u, wire.MethodPromptsGet, func(ctx context.Context) (*mcp.GetPromptResult, error) {
+			return next(ctx, request)
+		})
+	}
+}
+
+// other handles another request than a call.
+func other[Result any](ctx context.Context, u *use, method string, next func(context.Context) (Result, error)) (Result, error) {
+	result, answer := u.calls.Do(ctx, &toolcall.Call{Method: method}, func(ctx context.Context) (any, error) {
+		result, err := next(ctx)
+		if asks(err) || errors.Is(err, server.ErrResourceNotFound) {
+			return passed{err}, nil
+		}
+		return result, err
+	})
+	var none Result
+	if answer != nil {
+		return none, errors.New(answer.Message)
+	}
+	if p, ok := result.(passed); ok {
+		return none, p.err
+	}
+	own, _ := result.(Result)
+	return own, nil
+}
