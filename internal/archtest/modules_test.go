@@ -16,6 +16,22 @@ var contractModules = []string{
 	"github.com/goccy/go-yaml",
 }
 
+// The modules that an author with the Go SDK gets.
+var mcptoolModules = slices.Concat(contractModules, []string{
+	"github.com/santhosh-tekuri/jsonschema/v6",
+	"golang.org/x/text", // of the schema validator
+
+	"github.com/modelcontextprotocol/go-sdk",
+	"github.com/google/jsonschema-go", // this and the rest: of the Go SDK
+	"github.com/segmentio/asm",
+	"github.com/segmentio/encoding",
+	"github.com/yosida95/uritemplate/v3",
+	"golang.org/x/oauth2",
+	"golang.org/x/sync",
+	"golang.org/x/sys",
+	"golang.org/x/time",
+})
+
 // delivery is a public package with the modules that its importer gets.
 type delivery struct {
 	path    string
@@ -26,19 +42,11 @@ var deliveries = []delivery{
 	{path: "."},
 	{path: "retry"},
 	{path: "contract", modules: contractModules},
-	{path: "mcptool", modules: slices.Concat(contractModules, []string{
-		"github.com/santhosh-tekuri/jsonschema/v6",
-		"golang.org/x/text", // of the schema validator
-
-		"github.com/modelcontextprotocol/go-sdk",
-		"github.com/google/jsonschema-go", // this and the rest: of the Go SDK
-		"github.com/segmentio/asm",
-		"github.com/segmentio/encoding",
-		"github.com/yosida95/uritemplate/v3",
-		"golang.org/x/oauth2",
-		"golang.org/x/sync",
-		"golang.org/x/sys",
-		"golang.org/x/time",
+	{path: "mcptool", modules: mcptoolModules},
+	{path: "mcptool/mcpgotool", modules: slices.Concat(mcptoolModules, []string{
+		"github.com/mark3labs/mcp-go",
+		"github.com/google/uuid", // this and the rest: of mcp-go
+		"github.com/spf13/cast",
 	})},
 }
 
@@ -48,7 +56,7 @@ func (d delivery) uninvited(modules []string) []string {
 	for _, m := range modules {
 		if !slices.Contains(d.modules, m) {
 			faults = append(faults, fmt.Sprintf("%s brings %s: authors who import it get a YAML parser, a JSON library "+
-				"and, with mcptool, a schema validator and the Go SDK", d.path, m))
+				"and, with mcptool, a schema validator and the SDK", d.path, m))
 		}
 	}
 	return faults
