@@ -31,15 +31,27 @@ func (l Lost) member() string {
 // with every member set, reads it back without _meta, and compares. The members
 // stand in the order of the record's JSON form.
 func (c *Contract) Loss() []Lost {
+	return lossOfKinds(func(kind recourse.Kind) ([]string, bool) {
+		whole, read, ok := c.carry(everything(kind))
+		if !ok {
+			return nil, false
+		}
+		return lostBetween(whole, read), true
+	})
+}
+
+// lossOfKinds collects what is lost of each kind; of reports false for a kind that is
+// not to be counted.
+func lossOfKinds(of func(recourse.Kind) (lost []string, ok bool)) []Lost {
 	var order []string
 	kinds := map[string][]recourse.Kind{}
-	written := 0
+	counted := 0
 	for _, kind := range recourse.Kinds() {
-		lost, ok := c.lossOf(kind)
+		lost, ok := of(kind)
 		if !ok {
 			continue
 		}
-		written++
+		counted++
 		for _, path := range lost {
 			if kinds[path] == nil {
 				order = append(order, path)
@@ -50,7 +62,7 @@ func (c *Contract) Loss() []Lost {
 	list := make([]Lost, len(order))
 	for i, path := range order {
 		list[i] = Lost{Path: path, Kinds: kinds[path]}
-		if len(kinds[path]) == written {
+		if len(kinds[path]) == counted {
 			list[i].Kinds = nil
 		}
 	}
@@ -61,38 +73,39 @@ func (c *Contract) Loss() []Lost {
 	return list
 }
 
-// lossOf returns what is lost of a record of that kind; ok is false for a kind that
-// is no tool result.
-func (c *Contract) lossOf(kind recourse.Kind) (lost []string, ok bool) {
-	a := c.Write(everything(kind), &Call{Method: methodToolsCall, Now: exampleTime})
+// carry writes e as a tool result and reads that back without _meta. It returns what
+// was written, with the values that a contract may keep back, and what was read; ok
+// is false for a failure that is no tool result.
+func (c *Contract) carry(e *recourse.Error) (written, read *recourse.Error, ok bool) {
+	a := c.Write(e, &Call{Method: methodToolsCall, Now: exampleTime})
 	if a.Surface != SurfaceResult {
-		return nil, false
+		return nil, nil, false
 	}
-	var result map[string]json.RawMessage
-	if json.Unmarshal(a.Result, &result) != nil {
-		return nil, false
+	written = a.Record.WithViolations(e.Violations...)
+	var members memberList
+	for _, m := range membersOf(a.Result) {
+		if m.name != "_meta" {
+			members = append(members, m)
+		}
 	}
-	delete(result, "_meta")
-	raw, err := json.Marshal(result)
-	if err != nil {
-		return nil, false
-	}
-	read := recourse.New(recourse.KindUnknown, "")
 	reader := Reader{Contracts: []*Contract{c}, Weak: c, Trusted: true}
-	if reading, ok := reader.Result(raw); ok && reading.Error() != nil {
-		read = reading.Error()
+	if reading, ok := reader.Result(members.appendTo(nil)); ok && reading.Error() != nil {
+		return written, reading.Error(), true
 	}
-	whole := a.Record.WithViolations(everything(kind).Violations...) // with the values that a contract may keep back
-	before, after := leavesOf(whole), leavesOf(read)
+	return written, recourse.New(recourse.KindUnknown, ""), true
+}
+
+// lostBetween returns the widest parts of a record that another does not have.
+func lostBetween(before, after *recourse.Error) []string {
 	same := map[string]string{}
-	for _, l := range after {
+	for _, l := range leavesOf(after) {
 		same[l.path] = l.value
 	}
 	tree := lossTree{}
-	for _, l := range before {
+	for _, l := range leavesOf(before) {
 		tree.add(strings.Split(l.path, "."), same[l.path] == l.value)
 	}
-	return tree.paths(""), true
+	return tree.paths("")
 }
 
 // A leaf is a value of the record's JSON form that is no object and no list.

@@ -17,6 +17,7 @@ type contractCommand struct {
 	Show   contractShow   `cmd:"" help:"Print the reference page of a contract, in Markdown."`
 	Lint   contractLint   `cmd:"" help:"Check contract files, and print every mistake with its place."`
 	Schema contractSchema `cmd:"" help:"Print the JSON Schema of a contract's wire form."`
+	Diff   contractDiff   `cmd:"" help:"Print what becomes of the failures of one contract in another, each way."`
 }
 
 type contractLs struct{}

@@ -1,0 +1,86 @@
+package contract
+
+import (
+	"slices"
+
+	"github.com/recoursehq/recourse"
+)
+
+// A Translation says what becomes of the failures of one contract when another says
+// them, to whoever has no use for the record in _meta; with it nothing is lost.
+type Translation struct {
+	// Codes has an entry for each code of the first contract that a failed tool call
+	// can have, in its order.
+	Codes []TranslatedCode
+	// Lost is what the first contract carries and the second does not.
+	Lost []Lost
+}
+
+// A TranslatedCode is what becomes of a code.
+type TranslatedCode struct {
+	Code string // of the first contract
+	As   string // the code of the second
+	Back string // the code of the first with which the failure comes back
+	// Retryable and AsRetryable are what the first and the second say about
+	// repeating the call.
+	Retryable, AsRetryable bool
+}
+
+// TranslateTo returns what becomes of the failures of c in the form of another
+// contract: each is written by c, read, written by target, and read again.
+func (c *Contract) TranslateTo(target *Contract) Translation {
+	return Translation{
+		Codes: c.translatedCodes(target),
+		Lost: lossOfKinds(func(kind recourse.Kind) ([]string, bool) {
+			_, told, ok := c.carry(everything(kind))
+			if !ok {
+				return nil, false
+			}
+			_, read, ok := target.carry(told)
+			if !ok {
+				return nil, false
+			}
+			return lostBetween(inWordsOf(told, read), read), true
+		}),
+	}
+}
+
+func (c *Contract) translatedCodes(target *Contract) []TranslatedCode {
+	call := &Call{Method: methodToolsCall, Now: exampleTime}
+	// passed returns e as whoever gets it from contract by has it.
+	passed := func(by *Contract, e *recourse.Error) *recourse.Error {
+		if _, read, ok := by.carry(e); ok {
+			return read
+		}
+		return by.Write(e, call).Record // it travels in the data of a JSON-RPC error
+	}
+	pages := page{c: c}
+	var list []TranslatedCode
+	for _, en := range c.codes {
+		example := pages.exampleOf(en)
+		if written := c.Write(example, call).Record; written.Code != en.code {
+			continue // another's word, or one of HTTP alone
+		}
+		told := passed(c, example)
+		list = append(list, TranslatedCode{
+			Code:        en.code,
+			As:          target.Write(told, call).Record.Code,
+			Back:        c.Write(passed(target, told), call).Record.Code,
+			Retryable:   c.Retryable(told, call),
+			AsRetryable: target.Retryable(told, call),
+		})
+	}
+	return list
+}
+
+// inWordsOf returns e with the codes of read: that they differ is no loss.
+func inWordsOf(e, read *recourse.Error) *recourse.Error {
+	e = e.WithCode(read.Contract, read.Code)
+	e.Failed = slices.Clone(e.Failed)
+	for i := range min(len(e.Failed), len(read.Failed)) {
+		if item, other := e.Failed[i].Error, read.Failed[i].Error; item != nil && other != nil {
+			e.Failed[i].Error = item.WithCode(other.Contract, other.Code)
+		}
+	}
+	return e
+}

@@ -1,0 +1,49 @@
+package contract_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// What becomes of each code of each contract in every other is on record: a change in one of them shows what it costs.
+func TestTranslations(t *testing.T) {
+	t.Parallel()
+	all := contract.Builtin().All()
+	for _, from := range all {
+		var b strings.Builder
+		for _, to := range all {
+			if from == to {
+				continue
+			}
+			translation := from.TranslateTo(to)
+			fmt.Fprintf(&b, "# to %s\n", to.Name)
+			for _, code := range translation.Codes {
+				fmt.Fprintf(&b, "%s -> %s -> %s, retryable %t -> %t\n", code.Code, code.As, code.Back, code.Retryable, code.AsRetryable)
+			}
+			for _, lost := range translation.Lost {
+				fmt.Fprintf(&b, "lost: %s %v\n", lost.Path, lost.Kinds)
+			}
+		}
+		golden(t, filepath.Join("testdata", "translation", from.Name+".txt"), b.String())
+	}
+}
+
+// A contract that says a failure in its own words again loses nothing.
+func TestTranslationToItself(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		translation := c.TranslateTo(c)
+		if len(translation.Lost) > 0 {
+			t.Errorf("%s: lost %v", c.Name, translation.Lost)
+		}
+		for _, code := range translation.Codes {
+			if code.As != code.Back || code.Retryable != code.AsRetryable {
+				t.Errorf("%s: %+v", c.Name, code)
+			}
+		}
+	}
+}

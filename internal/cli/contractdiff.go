@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+type contractDiff struct {
+	First  string `arg:"" help:"Name of a built-in contract, or a contract file."`
+	Second string `arg:"" help:"Another one."`
+}
+
+// Help shows an example.
+func (*contractDiff) Help() string {
+	return `For each code of the one: which code of the other says it, whether repeating the call may help, and as which code it ` +
+		`comes back. Then what is lost on the way. All of it is computed by writing and reading, without the record in _meta, ` +
+		`with which nothing is lost.
+
+Example:
+
+    recourse contract diff commerce studies`
+}
+
+// Run prints both ways.
+func (c *contractDiff) Run(env *Environment) error {
+	first, err := findContract(c.First)
+	if err != nil {
+		return err
+	}
+	second, err := findContract(c.Second)
+	if err != nil {
+		return err
+	}
+	if err := printTranslation(env.Stdout, first, second); err != nil {
+		return err
+	}
+	printf(env.Stdout, "\n")
+	return printTranslation(env.Stdout, second, first)
+}
+
+func printTranslation(out io.Writer, from, to *contract.Contract) error {
+	translation := from.TranslateTo(to)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	printf(w, "%s\tas %s\tretryable\tcomes back as\n", from.Name, to.Name)
+	for _, code := range translation.Codes {
+		retryable, back := yesNo(code.Retryable), "the same"
+		if code.AsRetryable != code.Retryable {
+			retryable += " -> " + yesNo(code.AsRetryable)
+		}
+		if code.Back != code.Code {
+			back = code.Back
+		}
+		printf(w, "%s\t%s\t%s\t%s\n", code.Code, code.As, retryable, back)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(translation.Lost) == 0 {
+		printf(out, "lost: nothing\n")
+	}
+	for _, lost := range translation.Lost {
+		printf(out, "lost: %s%s\n", lost.Path, ofKinds(lost.Kinds))
+	}
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// ofKinds names some of the kinds; none stand for all.
+func ofKinds(kinds []recourse.Kind) string {
+	const most = 4
+	if len(kinds) == 0 {
+		return ""
+	}
+	names := make([]string, 0, most)
+	for _, kind := range kinds[:min(len(kinds), most)] {
+		names = append(names, string(kind))
+	}
+	more := ""
+	if len(kinds) > most {
+		more = fmt.Sprintf(" and %d more", len(kinds)-most)
+	}
+	return " (of " + strings.Join(names, ", ") + more + ")"
+}
