@@ -1,0 +1,283 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// fieldTools are tools of a FieldMCP server: those that hints name, and one with
+// parameters that exclude each other.
+func fieldTools() testkit.Option {
+	return testkit.WithTools(
+		testkit.Tool{Name: "deere_list_resources"},
+		testkit.Tool{Name: "deere_search_operations"},
+		testkit.Tool{
+			Name:       "typed",
+			Definition: `{"name":"typed","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
+			Result: func(json.RawMessage) string {
+				return testkit.ErrorResult(`{"error":true,"code":"FIELD_NOT_FOUND","message":"x","retryable":false}`)
+			},
+		},
+		testkit.Tool{Name: "search", Definition: `{"name":"search","inputSchema":{"type":"object","properties":{"id":{"type":"string"},` +
+			`"limit":{"type":"integer","maximum":100},"from":{"type":"string"},"season":{"type":"string"}},"required":["id"],` +
+			`"not":{"required":["from","season"]}}}`},
+	)
+}
+
+// fieldError is what a FieldMCP server answers: a code, and members of its own behind
+// it.
+func fieldError(code, members string) testkit.Fault {
+	return testkit.ToolError("", fmt.Sprintf(`{"error":true,"code":%q,"message":"It failed.","retryable":false%s}`, code, members))
+}
+
+// The gateway answers in the form of fieldmcp: what it finds in the arguments itself,
+// what the server answers, and what comes of a server that does not.
+func TestFieldmcp(t *testing.T) {
+	t.Parallel()
+	const field = `{"id":"f-1"}`
+	tests := []struct {
+		name, arguments string
+		fault           testkit.Fault
+		want            string
+		promises        []string
+	}{
+		{
+			name: "a missing parameter", arguments: `{}`,
+			want: `{"error":true,"code":"MISSING_REQUIRED_PARAM","message":"id is required.","retryable":false,` +
+				`"suggestedAction":"Check the parameter table of search. Provide id.","requestId":"REQ","param":"id"}`,
+			promises: []string{
+				"fieldmcp/code-missing-required-param", "fieldmcp/hint-missing-required-param", "fieldmcp/error-in-content", "fieldmcp/is-error",
+				"fieldmcp/structured-content", "fieldmcp/field-error", "fieldmcp/field-code", "fieldmcp/field-message", "fieldmcp/field-retryable",
+				"fieldmcp/field-suggested-action", "fieldmcp/field-request-id", "fieldmcp/field-param", "fieldmcp/absent-fields",
+			},
+		},
+		{
+			name: "a value out of range", arguments: `{"id":"f-1","limit":500}`,
+			want: `{"error":true,"code":"INVALID_PARAM_VALUE","message":"limit must be at most 100.","retryable":false,` +
+				`"suggestedAction":"Check the allowed values: providedValue and expectedType say what was wrong.","requestId":"REQ",` +
+				`"param":"limit","providedValue":500,"expectedType":"at most 100"}`,
+			promises: []string{
+				"fieldmcp/code-invalid-param-value", "fieldmcp/hint-invalid-param-value", "fieldmcp/field-provided-value", "fieldmcp/field-expected-type",
+			},
+		},
+		{
+			name: "a wrong type", arguments: `{"id":"f-1","limit":"ten"}`,
+			want: `{"error":true,"code":"INVALID_PARAM_TYPE","message":"limit must be an integer.","retryable":false,` +
+				`"suggestedAction":"Fix the type of limit: expected an integer.","requestId":"REQ","param":"limit","providedValue":"ten","expectedType":"an integer"}`,
+			promises: []string{"fieldmcp/code-invalid-param-type", "fieldmcp/hint-invalid-param-type"},
+		},
+		{
+			name: "parameters that exclude each other", arguments: `{"id":"f-1","from":"a","season":"b"}`,
+			want: `{"error":true,"code":"MUTUALLY_EXCLUSIVE_PARAMS","message":"from and season exclude each other.","retryable":false,` +
+				`"suggestedAction":"Remove one of the conflicting parameters.","requestId":"REQ","param":"from"}`,
+			promises: []string{
+				"fieldmcp/code-mutually-exclusive-params", "fieldmcp/hint-mutually-exclusive-params", "fieldmcp/message-names-both-params",
+			},
+		},
+		{
+			name: "an expired token", arguments: field, fault: fieldError("TOKEN_EXPIRED", `,"provider":"John Deere"`),
+			want: `{"error":true,"code":"TOKEN_EXPIRED","message":"It failed.","retryable":false,"suggestedAction":"This is the provider's token, not yours. ` +
+				`The farmer needs to re-authorize John Deere in the dashboard.","requestId":"REQ","provider":"John Deere"}`,
+			promises: []string{"fieldmcp/code-token-expired", "fieldmcp/hint-token-expired", "fieldmcp/field-provider"},
+		},
+		{
+			name: "a revoked token", arguments: field, fault: fieldError("TOKEN_REVOKED", `,"provider":"John Deere"`),
+			want: `{"error":true,"code":"TOKEN_REVOKED","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"The farmer needs to re-connect John Deere in the dashboard.","requestId":"REQ","provider":"John Deere"}`,
+			promises: []string{"fieldmcp/code-token-revoked", "fieldmcp/hint-token-revoked"},
+		},
+		{
+			name: "a missing scope", arguments: field, fault: fieldError("MISSING_SCOPE", `,"missingScopes":["ag1","ag2"]`),
+			want: `{"error":true,"code":"MISSING_SCOPE","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"The farmer needs to re-authorize with the required scopes, see missingScopes.","requestId":"REQ","missingScopes":["ag1","ag2"]}`,
+			promises: []string{"fieldmcp/code-missing-scope", "fieldmcp/hint-missing-scope", "fieldmcp/field-missing-scopes"},
+		},
+		{
+			name: "no connection to the provider yet", arguments: field, fault: fieldError("PROVIDER_NOT_CONNECTED", `,"provider":"John Deere"`),
+			want: `{"error":true,"code":"PROVIDER_NOT_CONNECTED","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"The farmer needs to connect John Deere in the dashboard first.","requestId":"REQ","provider":"John Deere"}`,
+			promises: []string{"fieldmcp/code-provider-not-connected", "fieldmcp/hint-provider-not-connected"},
+		},
+		{
+			name: "the provider's rate limit", arguments: field, fault: fieldError("RATE_LIMIT_PROVIDER", `,"retryAfter":7`),
+			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Wait 7 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":7}`,
+			promises: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
+		},
+		{
+			name: "429 of the server behind", arguments: field, fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"),
+			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"farm limits requests at the moment.","retryable":true,` +
+				`"suggestedAction":"Wait 12 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":12,"provider":"farm"}`,
+			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/rate-limit-org-not-over-http"},
+		},
+		{
+			name: "a word of older pages", arguments: field, fault: fieldError("RATE_LIMIT_USER", ""),
+			want:     `{"error":true,"code":"RATE_LIMIT_ORG","message":"It failed.","retryable":false,"suggestedAction":"Wait a few seconds.","requestId":"REQ"}`,
+			promises: []string{"fieldmcp/reads-rate-limit-user"},
+		},
+		{
+			name: "another resource", arguments: field, fault: fieldError("RESOURCE_NOT_FOUND", `,"resourceId":"x","resourceType":"operation"`),
+			want: `{"error":true,"code":"RESOURCE_NOT_FOUND","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Use deere_list_resources to discover available resources.","requestId":"REQ","resourceId":"x","resourceType":"operation"}`,
+			promises: []string{
+				"fieldmcp/code-resource-not-found", "fieldmcp/hint-resource-not-found", "fieldmcp/farm-and-operation", "fieldmcp/field-resource-id",
+				"fieldmcp/field-resource-type",
+			},
+		},
+		{
+			name: "no such field", arguments: field, fault: fieldError("FIELD_NOT_FOUND", `,"resourceId":"x"`),
+			want: `{"error":true,"code":"FIELD_NOT_FOUND","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Use deere_list_resources with resourceType='fields' to find valid field IDs.","requestId":"REQ","resourceId":"x","resourceType":"field"}`,
+			promises: []string{"fieldmcp/code-field-not-found", "fieldmcp/hint-field-not-found"},
+		},
+		{
+			name: "no such organization", arguments: field, fault: fieldError("ORG_NOT_FOUND", `,"resourceId":"x"`),
+			want: `{"error":true,"code":"ORG_NOT_FOUND","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Use deere_list_resources with resourceType='organizations' to find valid org IDs.","requestId":"REQ","resourceId":"x","resourceType":"organization"}`,
+			promises: []string{"fieldmcp/code-org-not-found", "fieldmcp/hint-org-not-found"},
+		},
+		{
+			name: "no such equipment", arguments: field, fault: fieldError("EQUIPMENT_NOT_FOUND", `,"resourceId":"x"`),
+			want: `{"error":true,"code":"EQUIPMENT_NOT_FOUND","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Use deere_list_resources with resourceType='equipment' to find valid equipment IDs.","requestId":"REQ","resourceId":"x","resourceType":"equipment"}`,
+			promises: []string{"fieldmcp/code-equipment-not-found", "fieldmcp/hint-equipment-not-found"},
+		},
+		{
+			name: "no such boundary", arguments: field, fault: fieldError("BOUNDARY_NOT_FOUND", `,"resourceId":"x"`),
+			want: `{"error":true,"code":"BOUNDARY_NOT_FOUND","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Use deere_list_resources with resourceType='boundaries' and the field's orgId to find valid boundary IDs for that field.",` +
+				`"requestId":"REQ","resourceId":"x","resourceType":"boundary"}`,
+			promises: []string{"fieldmcp/code-boundary-not-found", "fieldmcp/hint-boundary-not-found"},
+		},
+		{
+			name: "a server that is away", arguments: field, fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"farm is not available at the moment.","retryable":true,` +
+				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
+			promises: []string{"fieldmcp/code-provider-unavailable", "fieldmcp/provider-unavailable-wait", "fieldmcp/hint-provider-unavailable"},
+		},
+		{
+			name: "a server that resets", arguments: field, fault: testkit.ResetBeforeAnswer(),
+			want: `{"error":true,"code":"PROVIDER_UNAVAILABLE","message":"The connection to farm broke before the answer was complete.","retryable":true,` +
+				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
+		},
+		{
+			name: "no answer in time", arguments: field, fault: testkit.Hang(),
+			want: `{"error":true,"code":"PROVIDER_TIMEOUT","message":"farm did not answer within 1 s.","retryable":true,` +
+				`"suggestedAction":"Retry. Consider requesting less data: a shorter date range, fewer include options.","requestId":"REQ","provider":"farm"}`,
+			promises: []string{"fieldmcp/code-provider-timeout", "fieldmcp/hint-provider-timeout"},
+		},
+		{
+			name: "504", arguments: field, fault: testkit.Status(http.StatusGatewayTimeout, testkit.Plain),
+			want: `{"error":true,"code":"PROVIDER_TIMEOUT","message":"farm did not answer in time.","retryable":true,` +
+				`"suggestedAction":"Retry. Consider requesting less data: a shorter date range, fewer include options.","requestId":"REQ","provider":"farm"}`,
+		},
+		{
+			name: "another 5xx", arguments: field, fault: testkit.Status(http.StatusInternalServerError, testkit.Plain),
+			want:     `{"error":true,"code":"PROVIDER_ERROR","message":"farm failed (HTTP 500).","retryable":true,"suggestedAction":"Retry shortly.","requestId":"REQ","provider":"farm"}`,
+			promises: []string{"fieldmcp/code-provider-error-5xx"},
+		},
+		{
+			name: "another 4xx", arguments: field, fault: testkit.Status(http.StatusTeapot, testkit.Plain),
+			want: `{"error":true,"code":"PROVIDER_ERROR","message":"farm refused the request (HTTP 418).","retryable":false,` +
+				`"suggestedAction":"Check the request parameters.","requestId":"REQ","provider":"farm"}`,
+			promises: []string{"fieldmcp/code-provider-error-4xx"},
+		},
+		{
+			name: "403 with insufficient_scope", arguments: field, fault: testkit.InsufficientScope(),
+			want: `{"error":true,"code":"MISSING_SCOPE","message":"The access to farm lacks a required scope.","retryable":false,` +
+				`"suggestedAction":"The farmer needs to re-authorize with the required scopes, see missingScopes.","requestId":"REQ","provider":"farm","missingScopes":["orders:write"]}`,
+		},
+		{
+			name: "critical data missing", arguments: field,
+			fault: fieldError("INSUFFICIENT_DATA", `,"missingData":[{"what":"yield","impact":"required","message":"No yield."},{"what":"soil","impact":"degraded"}]`),
+			want: `{"error":true,"code":"INSUFFICIENT_DATA","message":"It failed.","retryable":false,"suggestedAction":"Check the missingData array.","requestId":"REQ",` +
+				`"missingData":[{"what":"yield","impact":"required","message":"No yield."},{"what":"soil","impact":"degraded"}]}`,
+			promises: []string{
+				"fieldmcp/code-insufficient-data", "fieldmcp/hint-insufficient-data", "fieldmcp/field-missing-data", "fieldmcp/missing-data-impact",
+			},
+		},
+		{
+			name: "no data", arguments: field, fault: fieldError("NO_DATA_FOR_PERIOD", ""),
+			want: `{"error":true,"code":"NO_DATA_FOR_PERIOD","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Try a different time period. Use deere_search_operations to discover what data is available.","requestId":"REQ"}`,
+			promises: []string{"fieldmcp/code-no-data-for-period", "fieldmcp/hint-no-data-for-period"},
+		},
+		{
+			name: "a part", arguments: field,
+			fault: fieldError("PARTIAL_SUCCESS", `,"succeeded":[{"id":"a","data":{"ha":1.5}}],"failed":[{"id":"b","code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true}]`),
+			want: `{"error":true,"code":"PARTIAL_SUCCESS","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Use the succeeded array. Repeat only the failed items whose own error is retryable.","requestId":"REQ",` +
+				`"succeeded":[{"id":"a","data":{"ha":1.5}}],"failed":[{"id":"b","code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true}]}`,
+			promises: []string{
+				"fieldmcp/code-partial-success", "fieldmcp/hint-partial-success", "fieldmcp/field-succeeded", "fieldmcp/field-failed",
+				"fieldmcp/failed-items-retryable", "fieldmcp/partial-data-usable",
+			},
+		},
+		{
+			name: "something unexpected", arguments: field, fault: fieldError("INTERNAL_ERROR", ""),
+			want: `{"error":true,"code":"INTERNAL_ERROR","message":"It failed.","retryable":false,` +
+				`"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
+			promises: []string{"fieldmcp/code-internal-error", "fieldmcp/hint-internal-error"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			promises.Covers(t, tt.promises...)
+			srv := testkit.NewServer(t, fieldTools())
+			srv.Always("search", tt.fault)
+			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp").client(t, testkit.OldEra)
+			a, err := client.Call(t.Context(), "search", tt.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"content":[{"type":"text","text":` + jsonText(t, tt.want) + `}],"structuredContent":` + tt.want + `,"isError":true}`
+			if diff := cmp.Diff(want, shown(t, a)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if e := recordOf(t, a); e.Contract != "fieldmcp" {
+				t.Errorf("record %v", e)
+			}
+		})
+	}
+}
+
+// A server that is down is told as such by the gateway itself; a success is left alone,
+// and carries the request's id.
+func TestFieldmcpServerAndSuccess(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/server-down", "fieldmcp/success-untouched", "fieldmcp/success-is-no-error", "fieldmcp/success-request-id-header",
+		"fieldmcp/tools-read-only", "fieldmcp/no-structured-content-for-output-schema")
+	srv := testkit.NewServer(t, fieldTools())
+	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm").client(t, testkit.OldEra)
+	success := testkit.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
+	srv.Next("search", testkit.ResetBeforeAnswer(), testkit.Result("", success)) // a call that only reads is repeated
+	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)
+	if err != nil || string(a.Message.Result) != success || a.Header.Get("X-Request-Id") == "" {
+		t.Errorf("%v: %v %s", err, a.Header, a.Body)
+	}
+	a, err = client.Call(t.Context(), "typed", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := a.ToolResult(); err != nil || !result.IsError || result.StructuredContent != nil {
+		t.Errorf("a tool with an outputSchema: %s", a.Body)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = client.Call(t.Context(), "search", `{"id":"f-1"}`); err != nil {
+		t.Fatal(err)
+	}
+	if e := recordOf(t, a); e.Code != "PROVIDER_UNAVAILABLE" || e.Provider != "The farm" || e.Origin != recourse.OriginGateway {
+		t.Errorf("%s of %s, provider %s", e.Code, e.Origin, e.Provider)
+	}
+}
