@@ -42,6 +42,8 @@ func (x *exchange) call() {
 		case !decision.Repeat || x.started || x.s.observes():
 		case errors.Is(e.Cause(), upstream.ErrNotStarted):
 			x.reason = "the program cannot be started"
+		case !x.s.contract.Retryable(e.WithEffect(recourse.EffectNone), x.contractCall(e, 0)): // the effect has been decided on
+			x.reason = "the contract says that the same call cannot succeed"
 		case !x.s.budget.Take():
 			x.reason = "the budget for repetitions is used up"
 		case pause(x.ctx, decision.Wait):
@@ -75,11 +77,13 @@ func (x *exchange) attempt() (generation int, e *recourse.Error) {
 	header := x.upstreamHeader()
 	generation = x.addSession(header)
 	x.attempts++
+	x.answered = false
 	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
 	if err != nil {
 		return generation, recourse.From(err)
 	}
 	defer resp.Body.Close()
+	x.answered = resp.StatusCode == http.StatusOK
 	switch {
 	case resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
 		return generation, x.relay(resp)

@@ -18,7 +18,8 @@ type exchange struct {
 	g     *Gateway
 	table *table // as it was when the request came
 	s     *server
-	holds bool // of the server
+	holds bool   // of the server
+	user  string // that the path names, as it was sent
 	w     http.ResponseWriter
 	r     *http.Request
 	start time.Time
@@ -42,6 +43,7 @@ type exchange struct {
 	reason   string // why it was not sent again
 
 	asks        bool // the server has asked the client something
+	answered    bool // the server has begun to answer the last attempt
 	started     bool // something of the answer has gone out
 	eventStream bool // and it is one
 	hurried     bool // the client has to take it in time
@@ -92,6 +94,7 @@ func (x *exchange) forget() {
 	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
 	x.body = nil
 	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""
+	x.user, x.answered = "", false
 	x.asks, x.started, x.eventStream, x.hurried, x.hold = false, false, false, false, 0
 	x.events.Reset(nil, 0)
 	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
@@ -136,6 +139,7 @@ func (x *exchange) upstreamHeader() http.Header {
 	if values, ok := from["Authorization"]; ok && len(x.s.Command) > 0 {
 		h["Authorization"] = values // no program sees it: it tells clients apart
 	}
+	x.addUser(h)
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{x.requestID}
 	return h

@@ -35,7 +35,7 @@ func (x *exchange) observe(e *recourse.Error) {
 		return
 	}
 	e = x.settle(e)
-	bound := x.s.contract.Write(e, x.contractCall(0)).Record
+	bound := x.s.contract.Write(e, x.contractCall(e, 0)).Record
 	x.log("observed", bound.CausedBy(e.Cause()), "passed on as it came")
 }
 

@@ -18,7 +18,7 @@ import (
 const bodyTimeout = 60 * time.Second
 
 // admit decides whether the request comes to a server at all: its path, its Host
-// and Origin, its method. It reports false when it has answered.
+// and Origin, its method, and what the contract asks for. It reports false when it has answered.
 func (x *exchange) admit() bool {
 	x.hurry(x.start.Add(bodyTimeout))
 	if !x.enter() {
@@ -37,7 +37,7 @@ func (x *exchange) admit() bool {
 	}
 	switch x.r.Method {
 	case http.MethodPost, http.MethodGet, http.MethodDelete:
-		return true
+		return x.admitCaller()
 	default:
 		x.w.Header()["Allow"] = allowed
 		x.refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "").

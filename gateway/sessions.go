@@ -31,17 +31,19 @@ const (
 )
 
 // credentials tells callers apart by the credentials that they send to the
-// server. Callers whose credentials do not go on are one.
+// server, and by the user that their path names. Callers of whom nothing goes on
+// are one.
 type credentials [sha256.Size]byte
 
 func (x *exchange) credentials() credentials {
 	switch {
-	case len(x.s.forward) == 0:
+	case len(x.s.forward) == 0 && x.user == "":
 		return credentials{}
 	case x.session != nil: // it was found for them
 		return x.session.of
 	}
 	sum := sha256.New()
+	_, _ = sum.Write([]byte(x.user + "\x00")) // never fails
 	for _, name := range x.s.forward {
 		for _, value := range x.r.Header[name] {
 			_, _ = sum.Write([]byte(name + "\x00" + value + "\x00")) // never fails

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
@@ -12,10 +13,11 @@ import (
 
 // A table is a configuration, ready to be looked up in. It does not change.
 type table struct {
-	config  *config.Config
-	servers map[string]*server // by path
-	hosts   map[string]bool    // the names under which the gateway answers
-	origins map[string]bool
+	config    *config.Config
+	servers   map[string]*server // by path
+	userPaths []userPath         // those with a place for the user, the longest first
+	hosts     map[string]bool    // the names under which the gateway answers
+	origins   map[string]bool
 }
 
 // newTable returns the table for a configuration. What has not changed since old is
@@ -31,7 +33,12 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 			return nil, err
 		}
 		t.servers[entry.Path] = s
+		if path, ok := userPathOf(entry.Path); ok {
+			path.server = s
+			t.userPaths = append(t.userPaths, path)
+		}
 	}
+	slices.SortStableFunc(t.userPaths, func(a, b userPath) int { return len(b.before+b.after) - len(a.before+a.after) })
 	if err := t.names(); err != nil {
 		g.abandon(t)
 		return nil, err
@@ -89,12 +96,12 @@ func (t *table) names() error {
 // is over. It reports false when there is none.
 func (x *exchange) enter() bool {
 	for {
-		s, ok := x.table.servers[x.r.URL.Path]
+		s, user, ok := x.table.find(x.r.URL)
 		if !ok {
 			return false
 		}
 		if s.hold() {
-			x.s, x.holds = s, true
+			x.s, x.user, x.holds = s, user, true
 			return true
 		}
 		x.table = x.g.table.Load() // the server was closed after its table had been replaced

@@ -98,7 +98,7 @@ func (x *exchange) passRPCError(status int, text []byte, e *recourse.Error) {
 	e = x.settle(e)
 	signs := x.scan.Signs()
 	raw := x.masker().JSON(signs.Error.Of(text))
-	if record := x.s.contract.Write(e, x.contractCall(0)).Record; !isProtocol(e) {
+	if record := x.s.contract.Write(e, x.contractCall(e, 0)).Record; !isProtocol(e) {
 		raw = withRecord(raw, record)
 	}
 	message := wire.Splice(nil, text, wire.Edit{At: signs.IDAt, With: x.msg.ID}, wire.Edit{At: signs.Error, With: raw})
@@ -150,7 +150,7 @@ func (x *exchange) fail(e *recourse.Error, original json.Value, from *contract.C
 		return
 	}
 	e = x.settle(e)
-	call := x.contractCall(x.protocolStatus(e.Kind))
+	call := x.contractCall(e, x.protocolStatus(e.Kind))
 	call.Original, call.OriginalContract = original, from
 	x.write(x.s.contract.Write(e, call), e)
 }
@@ -207,14 +207,11 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 	}
 }
 
-// contractCall describes the call to the contract.
-func (x *exchange) contractCall(status int) *contract.Call {
+// contractCall describes the call that failed with e to the contract.
+func (x *exchange) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := &contract.Call{
 		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments,
-		URL: x.url(), Status: status, HTTP: !x.started, ResultType: x.era == wire.New, At: contract.AtTool,
-	}
-	if x.attempts == 0 {
-		call.At = contract.AtArguments
+		URL: x.url(), Status: status, HTTP: !x.started, ResultType: x.era == wire.New, At: x.at(e),
 	}
 	if x.listed != nil {
 		call.OutputSchema = x.listed.outputSchema
@@ -239,7 +236,10 @@ func (x *exchange) url() string {
 }
 
 // refuse ends a request before it was taken up as a call, by an HTTP status.
-func (x *exchange) refuse(status int, e *recourse.Error) {
+func (x *exchange) refuse(status int, e *recourse.Error) { x.refuseAt(contract.AtSession, status, e) }
+
+// refuseAt does so at one of the places before a call.
+func (x *exchange) refuseAt(at contract.At, status int, e *recourse.Error) {
 	c := x.s.contractOrDefault()
 	if e.Origin == "" {
 		e = e.WithOrigin(recourse.OriginCaller)
@@ -251,7 +251,7 @@ func (x *exchange) refuse(status int, e *recourse.Error) {
 		e = x.masker().Error(e).CausedBy(e.Cause())
 	}
 	answer := c.Write(e.WithEffect(x.effect(e)), &contract.Call{
-		At: contract.AtSession, Status: status, HTTP: true, Method: x.msg.Method, URL: x.url(),
+		At: at, Status: status, HTTP: true, Method: x.msg.Method, URL: x.url(),
 	})
 	if extra := x.protocolData(e); extra != "" && len(answer.Data) > 1 {
 		answer.Data = append([]byte("{"+extra+","), answer.Data[1:]...)

@@ -40,7 +40,7 @@ type Server struct {
 	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program: with 'all', every client talks to one, which is told that no client can be asked anything; with 'client', each session has its own, and in the new era, which has no sessions, each value of the header authorization."`
 	Idle             time.Duration        `yaml:"idle" default:"(never; 30m with share: client)" doc:"The program is stopped after this time without a call, and started again with the next."`
 	Title            string               `yaml:"title" default:"(its name)" doc:"What people call the server, for hints and pages."`
-	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path of the gateway at which clients reach the server."`
+	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path of the gateway at which clients reach the server. One segment may stand in braces, such as '{user_id}': it is the user, whom the server is told where the contract names a header for that."`
 	Contract         string               `yaml:"contract" default:"recourse" doc:"Contract in which failures reach the client: a built-in one or one of 'contracts'."`
 	Reads            string               `yaml:"reads" default:"(none)" doc:"Contract in whose forms the server itself writes failures. Needed for those that could also be a success, such as 'success: false'; what is certainly a failure is recognised without it."`
 	Mode             Mode                 `yaml:"mode" default:"enforce" doc:"Whether failures are rewritten. 'observe' passes everything on as it came and logs what 'enforce' would have done."`

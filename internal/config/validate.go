@@ -88,10 +88,11 @@ func (v *validator) config(c *Config) {
 	for _, s := range c.Servers {
 		at := servers.Key(s.Name)
 		v.server(s, servers.Get(s.Name), at)
-		if owner, taken := paths[s.Path]; taken {
+		path := placeholder.ReplaceAllString(s.Path, "{}")
+		if owner, taken := paths[path]; taken {
 			v.doc.Reportf(cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), "", "the server `%s` has the path `%s` already", owner, s.Path)
 		}
-		paths[s.Path] = s.Name
+		paths[path] = s.Name
 	}
 }
 
@@ -161,8 +162,11 @@ func (v *validator) url(node *strictyaml.Node, key, text string) {
 	}
 }
 
-// urlPath is a path without escapes, parameters and empty segments.
-var urlPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+// urlPath is a path without escapes and empty segments, with at most one place for the user.
+var urlPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*(/\{[a-z][a-z0-9_]*\}(/[A-Za-z0-9._~-]+)*)?$`)
+
+// placeholder is the place for the user.
+var placeholder = regexp.MustCompile(`\{.*\}`)
 
 // path sets the default path and checks one that is given.
 func (v *validator) path(s *Server, node *strictyaml.Node) {
@@ -172,8 +176,9 @@ func (v *validator) path(s *Server, node *strictyaml.Node) {
 		return
 	}
 	dots := strings.Contains(s.Path+"/", "/./") || strings.Contains(s.Path+"/", "/../")
-	if !urlPath.MatchString(s.Path) || dots {
-		v.doc.Reportf(given.Pos(), "write it as `/"+s.Name+"/mcp`", "`path` must begin with / and consist of letters, digits and - . _ ~")
+	if s.Path == "" || !urlPath.MatchString(s.Path) || dots {
+		v.doc.Reportf(given.Pos(), "write it as `/"+s.Name+"/mcp` or `/"+s.Name+"/{user_id}/mcp`",
+			"`path` must begin with / and consist of letters, digits and - . _ ~, with at most one {name} between slashes")
 	}
 }
 
