@@ -217,11 +217,11 @@ func TestCommerceRanges(t *testing.T) {
 		kind     recourse.Kind
 		promises []string
 	}{
-		{"1500", recourse.KindClientError, []string{"commerce/range-protocol"}},
-		{"2999", recourse.KindInvalidValue, []string{"commerce/range-validation"}},
-		{"3999", recourse.KindInvalidState, []string{"commerce/range-business"}},
-		{"4999", recourse.KindServerError, []string{"commerce/range-system"}},
-		{"5999", recourse.KindServerError, []string{"commerce/range-adapter"}},
+		{number: "1500", kind: recourse.KindClientError, promises: []string{"commerce/range-protocol"}},
+		{number: "2999", kind: recourse.KindInvalidValue, promises: []string{"commerce/range-validation"}},
+		{number: "3999", kind: recourse.KindInvalidState, promises: []string{"commerce/range-business"}},
+		{number: "4999", kind: recourse.KindServerError, promises: []string{"commerce/range-system"}},
+		{number: "5999", kind: recourse.KindServerError, promises: []string{"commerce/range-adapter"}},
 	}
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "contract: commerce", "reads: commerce")

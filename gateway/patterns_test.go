@@ -213,6 +213,22 @@ func TestPatternsFormats(t *testing.T) {
 	}
 }
 
+// A program that writes log lines between its messages is understood.
+func TestPatternsOverNoise(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "patterns/stdout-noise")
+	program := testkit.NewProgram(t)
+	client := startChildren(t, program, "contract: patterns").client(t, testkit.OldEra)
+	program.Next(testkit.GetField, "leak-environ") // tells stdout of it, line by line, and then answers
+	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := recordOf(t, a); e.Code != "UNKNOWN_ERROR" || !strings.HasPrefix(e.Message, "cannot log in: ") {
+		t.Errorf("%s %q", e.Code, e.Message)
+	}
+}
+
 // A question of the server passes as it is: it is no failure.
 func TestPatternsQuestion(t *testing.T) {
 	t.Parallel()
