@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/retry"
 )
 
 type kindArgs struct {
@@ -42,7 +43,7 @@ func TestContractsOnTheWire(t *testing.T) {
 				mcp.AddTool(server, &mcp.Tool{Name: "fail"}, func(_ context.Context, _ *mcp.CallToolRequest, in kindArgs) (*mcp.CallToolResult, any, error) {
 					return nil, nil, sample(recourse.Kind(in.Kind))
 				})
-				mcptool.Use(server, c, quiet, mcptool.WithTool("fail", mcptool.WithNature(0)))
+				mcptool.Use(server, c, quiet, mcptool.WithTool("fail", mcptool.WithNature(retry.Writes)))
 				client := w.dial(t, server)
 				for _, kind := range recourse.Kinds() {
 					arguments := `{"kind":"` + string(kind) + `"}`

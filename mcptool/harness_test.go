@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,14 +35,41 @@ func builtin(tb testing.TB, name string) *contract.Contract {
 
 // journal is a log that a test can read.
 type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{} // closed by the next line; nil while nobody waits
 }
 
 func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.changed != nil {
+		close(j.changed)
+		j.changed = nil
+	}
 	return j.text.Write(p)
+}
+
+// await waits until the log holds a text.
+func (j *journal) await(t *testing.T, want string) {
+	t.Helper()
+	for {
+		j.mu.Lock()
+		found := strings.Contains(j.text.String(), want)
+		if j.changed == nil {
+			j.changed = make(chan struct{})
+		}
+		changed := j.changed
+		j.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatalf("%q is not in the log:\n%s", want, j)
+		}
+	}
 }
 
 func (j *journal) String() string {
@@ -198,4 +226,19 @@ func dialStdio(t *testing.T, server *mcp.Server) caller {
 
 func newServer() *mcp.Server {
 	return mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
+}
+
+func unmarshal(t *testing.T, raw []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, v); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+}
+
+// memberOf returns a member of an object.
+func memberOf(t *testing.T, object []byte, name string) json.RawMessage {
+	t.Helper()
+	var members map[string]json.RawMessage
+	unmarshal(t, object, &members)
+	return members[name]
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/retry"
 )
 
 // backend is a provider that answers as the path says.
@@ -220,8 +221,8 @@ func TestTransportInTool(t *testing.T) {
 	add("read_then_read", false, "GET /ok", "GET /404")
 	add("search_by_post", true, "POST /ok", "GET /404")
 	var log journal
-	mcptool.Use(server, builtin(t, "fieldmcp"), mcptool.WithTool("write_then_read", mcptool.WithNature(0)),
-		mcptool.WithTool("read_then_read", mcptool.WithNature(0)), mcptool.WithLogger(log.logger()))
+	mcptool.Use(server, builtin(t, "fieldmcp"), mcptool.WithTool("write_then_read", mcptool.WithNature(retry.Writes)),
+		mcptool.WithTool("read_then_read", mcptool.WithNature(retry.Writes)), mcptool.WithLogger(log.logger()))
 	caller := dialStdio(t, server)
 	for tool, want := range map[string]recourse.Effect{
 		"write_then_read": recourse.EffectUnknown, "read_then_read": recourse.EffectNone, "search_by_post": recourse.EffectNone,

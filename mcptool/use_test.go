@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -266,12 +265,7 @@ func TestDeadline(t *testing.T) {
 			if got := client.call(t, "quick", good).record(t); got.Kind != recourse.KindNoMatch {
 				t.Errorf("quick: %v", got)
 			}
-			for !strings.Contains(log.String(), "does not heed its context") {
-				if t.Context().Err() != nil {
-					t.Fatalf("the late end is not in the log:\n%s", log.String())
-				}
-				runtime.Gosched()
-			}
+			log.await(t, "does not heed its context")
 		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/mcptool/mcpgotool"
+	"github.com/recoursehq/recourse/retry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -180,7 +181,7 @@ func TestContracts(t *testing.T) {
 			s.AddTool(mcp.NewTool("fail", mcp.WithString("kind", mcp.Required())), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return nil, sample(recourse.Kind(r.GetString("kind", "")))
 			})
-			mcpgotool.Use(s, c, quiet, mcptool.WithTool("fail", mcptool.WithNature(0)))
+			mcpgotool.Use(s, c, quiet, mcptool.WithTool("fail", mcptool.WithNature(retry.Writes)))
 			client := dial(t, s, testkit.OldEra)
 			for _, kind := range recourse.Kinds() {
 				arguments := `{"kind":"` + string(kind) + `"}`
