@@ -169,7 +169,7 @@ func isRequest(header http.Header) bool {
 
 // sendOld sends a message of the old era.
 func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	if b.eras.of(wire.Old) == no {
+	if b.eras.of(wire.Old) == no || b.new.owns(header) {
 		resp, err := b.new.send(ctx, method, header.Clone(), body)
 		if !errors.Is(err, errOtherEra) {
 			return resp, err
@@ -177,11 +177,11 @@ func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header,
 		b.eras.forget()
 	}
 	resp, err := b.next.Send(ctx, method, header, body)
-	if err != nil || method != http.MethodPost || !b.new.refused(header, body, resp) || b.options.Era != 0 {
+	if err != nil || method != http.MethodPost || b.options.Era != 0 {
 		return resp, err
 	}
-	if speaks, err := b.discover(ctx, header); err != nil || speaks != yes {
-		return resp, nil //nolint:nilerr // the server's own refusal says more
+	if !b.new.alone(ctx, header, b.new.refused(header, body, resp)) {
+		return resp, nil // what the server itself says of the message says more
 	}
 	b.eras.only(wire.New)
 	_ = resp.Body.Close()

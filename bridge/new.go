@@ -148,32 +148,79 @@ func (n *newServer) notification(ctx context.Context, s *newSession, header http
 	return n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
 }
 
-// refused reports whether the answer to a message of the old era is the refusal of a
-// server that may speak the new one only (MCP 2026-07-28, versioning, "Compatibility
+// A suspicion is that a server speaks the new era only.
+type suspicion uint8
+
+const (
+	unsuspected suspicion = iota
+	suspected             // it may be
+	avowed                // it says so
+)
+
+// refused returns whether the answer to a message of the old era is the refusal of a
+// server that speaks the new one only (MCP 2026-07-28, versioning, "Compatibility
 // Matrix"). It keeps the answer as it is, and notes that the server speaks the old
 // era when it opens a session; a server that does is suspected only when it refuses in
 // words of the new era.
-func (n *newServer) refused(header http.Header, body []byte, resp *http.Response) bool {
+func (n *newServer) refused(header http.Header, body []byte, resp *http.Response) suspicion {
 	known := n.b.eras.of(wire.Old) == yes
 	isRefusal := refuses(resp)
 	opening := resp.StatusCode == http.StatusOK && !isEvents(resp) && header.Get(wire.HeaderSession) == "" && isInitialize(body)
-	if !isRefusal && (known || !opening) || isRefusal && resp.StatusCode == http.StatusMethodNotAllowed && known {
-		return false
+	if !isRefusal && (known || !opening) {
+		return unsuspected
 	}
 	text, err := keep(resp)
 	if err != nil {
-		return false
+		return unsuspected
 	}
 	if opening && json.Lookup(text, "/result/protocolVersion") != nil {
 		n.b.eras.set(wire.Old, yes)
+		return unsuspected
+	}
+	switch code := string(json.Lookup(text, "/error/code")); {
+	case code == "-32022" && string(json.Lookup(text, "/error/data/supported")) == `["`+wire.Version20260728+`"]`:
+		return avowed
+	case code == "-32020", code == "-32022":
+		return suspected
+	case !known && (isRefusal || code == "-32601" || code == "-32602"):
+		return suspected
+	default:
+		return unsuspected
+	}
+}
+
+// probe is an initialize that every server of the old era takes.
+var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
+	`","capabilities":{},"clientInfo":` + string(clientInfo) + `}}`)
+
+// alone reports whether a server under suspicion speaks the new era, and that only:
+// whatever it has refused, it takes no initialize at all.
+func (n *newServer) alone(ctx context.Context, header http.Header, is suspicion) bool {
+	if is == unsuspected {
 		return false
 	}
-	switch string(json.Lookup(text, "/error/code")) {
-	case "-32601", "-32602", "-32020", "-32022":
-		return true
-	default:
-		return isRefusal && !known
+	if speaks, err := n.b.discover(ctx, header); err != nil || speaks != yes {
+		return false
 	}
+	if is == avowed {
+		return true
+	}
+	h := newHeader(header)
+	answer, err := n.b.next.Ask(ctx, h.Clone(), probe, wire.ID(`"recourse-probe"`), maxDiscover)
+	switch {
+	case err != nil:
+		return false
+	case answer.Result == nil:
+		return answer.Error != nil || refusesEra(answer.Status) || answer.Status == http.StatusMethodNotAllowed
+	}
+	n.b.eras.set(wire.Old, yes)
+	if id := answer.Header.Get(wire.HeaderSession); id != "" {
+		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
+		if resp, err := n.b.next.Send(ctx, http.MethodDelete, h, nil); err == nil {
+			_ = resp.Body.Close() // whatever it says, nobody uses the session
+		}
+	}
+	return false
 }
 
 func isInitialize(body []byte) bool {
@@ -231,5 +278,14 @@ func clip(s string) string {
 // newID returns an id for a request of the bridge's own.
 func (n *newServer) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
 
+// sessionPrefix tells the sessions of a bridge from those of servers.
+const sessionPrefix = "bridged-"
+
 // newSessionID returns an id that nobody can guess.
-func newSessionID() string { return rand.Text() }
+func newSessionID() string { return sessionPrefix + rand.Text() }
+
+// owns reports whether a message belongs to a session of a bridge, be it one that is
+// not known any more.
+func (n *newServer) owns(header http.Header) bool {
+	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)
+}
