@@ -119,6 +119,11 @@ func refuseInitialize(m *wire.Message) *http.Response {
 		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
 }
 
+// refuseDiscover returns the answer of a server of the old era to server/discover.
+func refuseDiscover(m *wire.Message) *http.Response {
+	return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil))
+}
+
 // notice deals with what a child of the new era says beside answers and progress
 // (MCP 2026-07-28, basic/transports/stdio, "Receiving Messages").
 func (r *receiver) notice(kind wire.Kind, text []byte) {

@@ -345,6 +345,28 @@ func TestNewEraRequestsToAnOldChild(t *testing.T) {
 	x.mustCall("echo", 0)
 }
 
+// A child of both eras has been asked for a session, and so it is of the old one: in the new it would say on no request's
+// behalf what belongs to a subscription.
+func TestDiscoverOfAChildOfBothEras(t *testing.T) {
+	t.Parallel()
+	for name, share := range shares {
+		t.Run("share "+name, func(t *testing.T) {
+			t.Parallel()
+			cmd := command("both")
+			cmd.Share = share
+			c := serve(t, cmd).as("a")
+			for range 2 {
+				if status, text := c.say(modern("server/discover", "", "")); status != 200 || !strings.Contains(text, "-32601") {
+					t.Errorf("got %d %s", status, text)
+				}
+			}
+			if era := c.Era(); era != wire.Old {
+				t.Errorf("the era is %s", era)
+			}
+		})
+	}
+}
+
 // A child of the new era that has hung is ended as any other.
 func TestHungChildOfTheNewEra(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 	x, refusal := s.find(id)
 	switch {
 	case refusal != nil && m.Method == wire.MethodDiscover && id == "":
-		// There is no child in no session that could say that it is of the old era.
-		return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil)), nil
+		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the old era
 	case refusal != nil:
 		return refusal, nil
 	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
@@ -113,6 +112,9 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 // request sends a request and returns the beginning of its answer.
 func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
+		if m.Method == wire.MethodDiscover && c.era() == wire.Old {
+			return refuseDiscover(m), nil // even if it knows it: what it says goes to a session
+		}
 		session := ""
 		if to.session != nil {
 			session = to.session.id

@@ -133,7 +133,7 @@ func (c *child) text(id json.RawMessage, text string) { c.result(id, TextResult(
 
 // handle deals with a message. It reports false when the process ends.
 func (c *child) handle(m message) bool {
-	if c.is(modern) && c.handleModern(m) {
+	if (c.is(modern) || c.is("both") && m.Method == methodDiscover) && c.handleModern(m) {
 		return true
 	}
 	switch m.Method {
