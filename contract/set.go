@@ -3,6 +3,7 @@ package contract
 import (
 	"crypto/sha256"
 	"embed"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -32,14 +33,9 @@ type Set struct {
 // first: a program that starts needs one of them, and soon.
 var builtin = func() *Set {
 	s := &Set{byName: map[string]func() *Contract{}, names: builtinNames}
-	for i, name := range builtinNames {
-		before := &Set{byName: s.byName, names: builtinNames[:i]}
+	for _, name := range builtinNames {
 		s.byName[name] = sync.OnceValue(func() *Contract {
-			src, err := files.ReadFile(name + ".yaml")
-			var c *Contract
-			if err == nil {
-				c, err = before.read(name+".yaml", src)
-			}
+			c, err := s.readBuiltin(name, nil)
 			if err != nil {
 				panic("contract: built-in " + name + ": " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
 			}
@@ -48,6 +44,16 @@ var builtin = func() *Set {
 	}
 	return s
 }()
+
+// readBuiltin reads the file of a built-in contract, which may build on those before it.
+func (s *Set) readBuiltin(name string, live *liveTools) (*Contract, error) {
+	src, err := files.ReadFile(name + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	before := &Set{byName: s.byName, names: builtinNames[:slices.Index(builtinNames, name)]}
+	return before.read(name+".yaml", src, live)
+}
 
 // Builtin returns a new set with the built-in contracts.
 func Builtin() *Set {
@@ -78,7 +84,7 @@ func (s *Set) All() []*Contract {
 // Load reads a contract file and adds it. The error, if any, is a
 // strictyaml.Errors with every mistake in the file; name is how they name it.
 func (s *Set) Load(name string, src []byte) (*Contract, error) {
-	c, err := s.read(name, src)
+	c, err := s.read(name, src, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +96,9 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	return c, nil
 }
 
-// read reads a contract file that is to be added to s.
-func (s *Set) read(name string, src []byte) (*Contract, error) {
+// read reads a contract file that is to be added to s, and checks its advice against
+// the tools of a server unless live is nil.
+func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
 		return nil, err
@@ -116,6 +123,9 @@ func (s *Set) read(name string, src []byte) (*Contract, error) {
 	sum := sha256.Sum256(src)
 	k.c.source = sha256.Sum256(append(k.c.source[:], sum[:]...))
 	k.compile()
+	if live != nil && k.mistakes == 0 {
+		k.lintTools(live)
+	}
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}

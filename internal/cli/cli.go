@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -70,19 +71,20 @@ func Main() int {
 func Run(ctx context.Context, env Environment) (code int) {
 	var c commands
 	exited := -1
+	args, command := splitArgs(env.Args)
 	parser, err := kong.New(&c,
 		kong.Name("recourse"), kong.Description(description),
 		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env, command),
 	)
 	if err != nil {
 		return report(env.Stderr, err)
 	}
-	if len(env.Args) == 0 {
-		env.Args = []string{"--help"}
+	if len(args) == 0 {
+		args = []string{"--help"}
 	}
-	chosen, err := parser.Parse(env.Args)
+	chosen, err := parser.Parse(args)
 	if exited >= 0 { // --help has been answered
 		return exited
 	}
@@ -93,6 +95,19 @@ func Run(ctx context.Context, env Environment) (code int) {
 		return report(env.Stderr, err)
 	}
 	return ExitOK
+}
+
+// A serverCommand is the command and arguments of a server, behind --.
+type serverCommand []string
+
+// splitArgs parts the program's own arguments from a server's command, which kong
+// cannot tell from a list of files. Those of wrap are nothing but that command.
+func splitArgs(args []string) (own []string, command serverCommand) {
+	at := slices.Index(args, "--")
+	if at < 0 || args[0] == "wrap" {
+		return args, nil
+	}
+	return args[:at], args[at+1:]
 }
 
 // A usageError is a mistake in the command line.

@@ -61,6 +61,7 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 		{"contract", "show"},
 		{"contract", "lint"},
 		{"contract", "schema"},
+		{"contract", "diff"},
 	} {
 		t.Run(strings.Join(command, " "), func(t *testing.T) {
 			t.Parallel()

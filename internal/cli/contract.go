@@ -81,39 +81,6 @@ func (c *contractSchema) Run(env *Environment) error {
 	return nil
 }
 
-type contractLint struct {
-	Files []string `arg:"" help:"Contract files. A file may extend one before it."`
-}
-
-// Help shows an example.
-func (*contractLint) Help() string {
-	return `Example:
-
-    recourse contract lint shop.yaml`
-}
-
-// Run checks the files one after the other.
-func (c *contractLint) Run(env *Environment) error {
-	set := contract.Builtin()
-	var mistakes strictyaml.Errors
-	for _, path := range c.Files {
-		name, err := loadContract(set, path)
-		var found strictyaml.Errors
-		switch {
-		case errors.As(err, &found):
-			mistakes = append(mistakes, found...)
-		case err != nil:
-			return &usageError{err}
-		default:
-			printf(env.Stdout, "%s: contract %s has no mistakes\n", path, name)
-		}
-	}
-	if len(mistakes) > 0 {
-		return mistakes
-	}
-	return nil
-}
-
 // findContract returns the built-in contract of that name, else the one in the file
 // of that name.
 func findContract(name string) (*contract.Contract, error) {

@@ -23,7 +23,7 @@ func (*contractDiff) Help() string {
 
 Example:
 
-    recourse contract diff commerce studies`
+    recourse contract diff commerce fieldmcp`
 }
 
 // Run prints both ways.

@@ -14,10 +14,18 @@ func (versionCommand) Help() string {
 
 // Run prints the module's version and what it was built with.
 func (versionCommand) Run(env *Environment) error {
-	version, goVersion := "unknown", "unknown"
+	goVersion := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version, goVersion = info.Main.Version, info.GoVersion
+		goVersion = info.GoVersion
 	}
-	printf(env.Stdout, "recourse %s, %s\n", version, goVersion)
+	printf(env.Stdout, "recourse %s, %s\n", moduleVersion(), goVersion)
 	return nil
+}
+
+// moduleVersion is the version of the module that the program was built from.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
 }
