@@ -284,7 +284,7 @@ func TestStudiesEnvelope(t *testing.T) {
 	r := contract.Reader{Contracts: contract.Builtin().All()}
 	reading, ok := r.Result(withoutMeta(t, a).Result)
 	e := reading.Error()
-	if !ok || e == nil || e.Code != "no_audio_track" || e.Kind != recourse.KindUnknown || reading.Contract.Name != "studies" {
+	if !ok || e == nil || e.Code != "no_audio_track" || e.Kind != recourse.KindClientError || reading.Contract.Name != "studies" {
 		t.Fatalf("read as %+v", e)
 	}
 	if diff := cmp.Diff([]string{"Add a track; any will do", `Upload [envelope] {"x":1} anew`, "Read the message and change what it names"}, e.Hints); diff != "" {
