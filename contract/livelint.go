@@ -74,7 +74,8 @@ func (t *liveTool) has(param string) bool { return t.open || slices.Contains(t.p
 func (k *compiler) lintTools(live *liveTools) {
 	for i, tool := range k.file.HintTools {
 		if live.byName[tool] == nil {
-			k.mistakef(k.file.Node.Get("hint_tools").Item(i), live.hint(tool), "the server has no tool %s: hints that name it are left out", tool)
+			k.mistakef(k.file.Node.Get("hint_tools").Item(i), live.hint(tool),
+				"the server has no tool %s: hints that name it are left out", tool)
 		}
 	}
 	for _, v := range k.file.Verify {

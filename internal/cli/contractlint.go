@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,15 +21,15 @@ import (
 
 // contractLint checks contract files, and their advice against a server.
 type contractLint struct {
-	Files  []string `arg:"" help:"Contract files; a file may extend one before it. With a server, names of built-in contracts too. After --, the command and arguments of a server on stdio."`
+	Files  []string `arg:"" help:"Contract files, of which one may extend another before it, or built-in names. After --, a server's command."`
 	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP: hints and verify calls are checked against its tools."`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 }
 
 // Help shows examples.
 func (*contractLint) Help() string {
-	return `Prints every mistake of contract files with its place. With a server, advice is checked against the tools that it has: a hint or a verify call that names a tool or a parameter ` +
-		`which is not there would be left out, or mislead.
+	return `Prints every mistake of contract files with its place. With a server, at a URL or as a command, advice is checked ` +
+		`against the tools that it has: a hint or a verify call that names a tool or a parameter which is not there would be left out, or mislead.
 
 Example:
 
@@ -146,8 +147,6 @@ type headerTransport struct{ headers http.Header }
 // RoundTrip sends the request with the headers.
 func (t headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, values := range t.headers {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, t.headers)
 	return http.DefaultTransport.RoundTrip(r) //nolint:wrapcheck // what it says is said once
 }
