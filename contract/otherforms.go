@@ -109,7 +109,7 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 		if r.text == nil || !r.text.match(text, func(*path, string) {}) {
 			continue
 		}
-		d.e.Message = text // unless it is put into a frame
+		d.e.Message = cut(text) // unless it is put into a frame
 		r.apply(d)
 		return r.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
 	}
