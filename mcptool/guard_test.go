@@ -21,6 +21,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 )
@@ -192,6 +193,7 @@ func TestGuardTerra(t *testing.T) {
 // and nothing beside it.
 func TestGuardAnswers(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "fieldmcp/unauthenticated-401", "fieldmcp/forbidden-403")
 
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X-Caller")) })
 	for _, name := range []string{"recourse", "fieldmcp"} {
@@ -244,6 +246,7 @@ func TestGuardAnswers(t *testing.T) {
 
 func TestGuardLockout(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "fieldmcp/authentication-block")
 
 	c := &clock{now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
 	srv := httptest.NewServer(mcptool.Guard(http.NotFoundHandler(), builtin(t, "fieldmcp"), quiet, mcptool.WithClock(c.Now),
@@ -277,6 +280,9 @@ func TestGuardLockout(t *testing.T) {
 // wrong arguments that are not charged.
 func TestGuardLimit(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "fieldmcp/http-429", "fieldmcp/http-429-body", "fieldmcp/http-429-prose", "fieldmcp/retry-after-header",
+		"fieldmcp/rate-limit-remaining-header", "fieldmcp/three-waits-agree", "fieldmcp/month-used-up", "fieldmcp/refusals-not-charged",
+		"fieldmcp/success-rate-limit-header", "fieldmcp/success-request-id-header", "fieldmcp/rate-limit-is-http")
 
 	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
 		t.Run(era.String(), func(t *testing.T) {
@@ -347,6 +353,7 @@ func TestGuardLimit(t *testing.T) {
 // On stdio there is no HTTP answer: the limit is a tool result.
 func TestLimitOnStdio(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "fieldmcp/code-rate-limit-org")
 
 	server := farm()
 	mcptool.Use(server, builtin(t, "fieldmcp"), quiet,

@@ -1,0 +1,124 @@
+package mcptool_test
+
+import (
+	stdcmp "cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// What the provider of a FieldMCP server answers becomes the code of its page.
+func TestFieldmcpProvider(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name     string
+		answer   http.HandlerFunc // nil: nobody answers
+		timeout  time.Duration
+		code     string
+		promises []string
+	}{
+		{name: "no connection", code: "PROVIDER_UNAVAILABLE", promises: []string{"fieldmcp/upstream-unreachable"}},
+		{
+			name: "no answer in time", code: "PROVIDER_TIMEOUT", promises: []string{"fieldmcp/upstream-deadline"},
+			answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, timeout: 50 * time.Millisecond,
+		},
+		{name: "502", answer: answers(502, ""), code: "PROVIDER_UNAVAILABLE", promises: []string{"fieldmcp/upstream-502-503"}},
+		{name: "503", answer: answers(503, ""), code: "PROVIDER_UNAVAILABLE", promises: []string{"fieldmcp/upstream-502-503"}},
+		{name: "408", answer: answers(408, ""), code: "PROVIDER_TIMEOUT", promises: []string{"fieldmcp/upstream-408-504"}},
+		{name: "504", answer: answers(504, ""), code: "PROVIDER_TIMEOUT", promises: []string{"fieldmcp/upstream-408-504"}},
+		{name: "429", answer: answers(429, ""), code: "RATE_LIMIT_PROVIDER", promises: []string{"fieldmcp/upstream-429"}},
+		{name: "401", answer: answers(401, `{"error":"invalid_token"}`), code: "TOKEN_EXPIRED", promises: []string{"fieldmcp/upstream-401"}},
+		{name: "401, taken back", answer: answers(401, `{"error":"invalid_grant"}`), code: "TOKEN_REVOKED", promises: []string{"fieldmcp/upstream-invalid-grant"}},
+		{
+			name: "403 for a scope", answer: answers(403, `{"error":"insufficient_scope"}`), code: "MISSING_SCOPE",
+			promises: []string{"fieldmcp/upstream-insufficient-scope"},
+		},
+		{name: "418", answer: answers(418, ""), code: "PROVIDER_ERROR", promises: []string{"fieldmcp/upstream-other"}},
+		{name: "500", answer: answers(500, ""), code: "PROVIDER_ERROR", promises: []string{"fieldmcp/upstream-other"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			promises.Covers(t, test.promises...)
+			provider := httptest.NewServer(test.answer)
+			t.Cleanup(provider.Close)
+			if test.answer == nil {
+				provider.Close()
+			}
+			client := &http.Client{Transport: mcptool.Transport(&http.Transport{DisableKeepAlives: true}, "John Deere")}
+			server := newServer()
+			mcp.AddTool(server, &mcp.Tool{Name: "get_field"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				ctx, cancel := context.WithTimeout(ctx, stdcmp.Or(test.timeout, time.Minute))
+				defer cancel()
+				_, err := fetch(ctx, client, http.MethodGet, provider.URL)
+				return nil, nil, err
+			})
+			mcptool.Use(server, builtin(t, "fieldmcp"), quiet)
+			e := dialStdio(t, server).call(t, "get_field", `{}`).record(t)
+			if e.Code != test.code || e.Provider != "John Deere" || e.Origin != recourse.OriginProvider {
+				t.Errorf("%v (%s) of %s, provider %q", e, e.Code, e.Origin, e.Provider)
+			}
+			if limited := test.code == "RATE_LIMIT_PROVIDER"; limited != (e.After.Seconds() == 7) {
+				t.Errorf("a wait of %s", e.After)
+			}
+		})
+	}
+}
+
+// answers returns a handler that answers with a status and a body; 429 names a wait.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", strconv.Itoa(7))
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// A question of a server of patterns, whole.
+func TestPatternsQuestion(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "patterns/question-kind", "patterns/question-message", "patterns/question-needs-input", "patterns/question-options",
+		"patterns/question-no-error", "patterns/question-format")
+
+	question := &recourse.NeedsInput{
+		Message: "No pattern has the id singelton.", Reason: "not_found", Fields: []string{"id"},
+		Suggestions: map[string][]string{"id": {"singleton", "simpleton"}},
+		Options:     []recourse.Option{{Label: "Singleton", Value: "singleton", Description: "One instance", Field: "id"}},
+	}
+	const object = `{"kind":"needsInput:v1","type":"elicitation","message":"No pattern has the id singelton.","needsInput":{"fields":["id"],` +
+		`"reason":"not_found","suggestions":{"id":["singleton","simpleton"]}},"options":[{"label":"Singleton","value":"singleton",` +
+		`"description":"One instance","field":"id"}]}`
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "get_pattern"}, func(context.Context, *mcp.CallToolRequest, searchArgs) (*mcp.CallToolResult, any, error) {
+		return nil, nil, question
+	})
+	mcptool.Use(server, builtin(t, "patterns"), quiet)
+	client := dialStdio(t, server)
+	for format, texts := range map[string]int{"markdown": 1, "json": 1, "both": 2} {
+		r := client.call(t, "get_pattern", `{"q":"singelton","format":"`+format+`"}`)
+		result := r.result(t)
+		if diff := cmp.Diff(object, string(result.StructuredContent)); diff != "" || result.IsError || len(result.Content) != texts {
+			t.Errorf("%s: isError %t, %d texts (-want +got):\n%s", format, result.IsError, len(result.Content), diff)
+		}
+		inText := json.Valid([]byte(result.Content[len(result.Content)-1].Text))
+		if inText != (format != "markdown") {
+			t.Errorf("%s: %s", format, r.Result)
+		}
+	}
+}
