@@ -21,7 +21,7 @@ import (
 
 // contractLint checks contract files, and their advice against a server.
 type contractLint struct {
-	Files  []string `arg:"" help:"Contract files, of which one may extend another before it, or built-in names. After --, a server's command."`
+	Files  []string `arg:"" help:"Contract files, each able to extend those before it, or built-in names. After --, a server's command."`
 	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP: hints and verify calls are checked against its tools."`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 }
@@ -29,7 +29,8 @@ type contractLint struct {
 // Help shows examples.
 func (*contractLint) Help() string {
 	return `Prints every mistake of contract files with its place. With a server, at a URL or as a command, advice is checked ` +
-		`against the tools that it has: a hint or a verify call that names a tool or a parameter which is not there would be left out, or mislead.
+		`against the tools that it has: a hint or a verify call that names a tool or a parameter that is not there would be left ` +
+		`out, or mislead.
 
 Example:
 
