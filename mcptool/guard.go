@@ -92,18 +92,21 @@ const maxRequest = 4 << 20
 // credentials that are missing or not valid (401, 403), a user that is missing or
 // not known and a path that leads nowhere (404), a message that is too large or
 // none (413, 400), a limit that is reached (429 or a tool result), a panic or a
-// check that failed (500). nil means the default contract. It gives each request an
-// id, in X-Request-Id of the answer and of the request that next sees; with a
-// Limiter, answers to calls of tools have X-RateLimit-Remaining.
+// check that failed (500). What c has no form for is a JSON-RPC error with the
+// request's id and the record of the default contract, which nil stands for.
+//
+// It gives each request an id, in X-Request-Id of the answer and of the request that
+// next sees; with a Limiter, answers to calls of tools have X-RateLimit-Remaining.
 //
 // The checks come in the order of the places in package contract. What fails behind
 // it, such as the connection of a proxy, is written with [Fail].
 func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
+	plain, _ := contract.Builtin().Get(contract.Default)
 	if c == nil {
-		c, _ = contract.Builtin().Get(contract.Default)
+		c = plain
 	}
 	g := &guard{
-		next: next, contract: c, log: slog.Default(), now: time.Now,
+		next: next, contract: c, plain: plain, log: slog.Default(), now: time.Now,
 		challenge: "Bearer", maxRequest: maxRequest, path: newPathRule(c.Session.Path),
 	}
 	for _, o := range options {
@@ -115,6 +118,7 @@ func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http
 type guard struct {
 	next          http.Handler
 	contract      *contract.Contract
+	plain         *contract.Contract // the default one
 	log           *slog.Logger
 	now           func() time.Time
 	authenticator Authenticator

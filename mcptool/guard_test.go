@@ -189,6 +189,40 @@ func TestGuardTerra(t *testing.T) {
 	}
 }
 
+// A call that may have run is a failed call, and no failure of the session.
+func TestFailAtUpstream(t *testing.T) {
+	t.Parallel()
+
+	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_sleep_data"}}`
+	tests := []struct {
+		contract, body string
+		err            error
+		status         int
+		want           string // of the answer
+	}{
+		{"terra", call, context.DeadlineExceeded, 200, `"isError":true`},
+		{"terra", call, recourse.Unreachable("The server").WithEffect(recourse.EffectNone), 502, ""},
+		{"recourse", call, recourse.Unreachable("The server").WithEffect(recourse.EffectNone), 200, `[unreachable] The server could not be reached.`},
+		{"recourse", call, context.DeadlineExceeded, 200, `It is not known whether the call took effect`},
+		{"recourse", ping, context.DeadlineExceeded, 200, `"error":{"code":-32603,"message":"The server did not answer in time."`},
+		{"fieldmcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, context.DeadlineExceeded, 504, `"kind":"timeout"`},
+	}
+	for _, test := range tests {
+		next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mcptool.Fail(w, r, contract.AtUpstream, test.err) })
+		srv := httptest.NewServer(mcptool.Guard(next, builtin(t, test.contract), quiet))
+		t.Cleanup(srv.Close)
+		got, _ := post(t, srv.URL+"/api/v2/mcp/u-1", test.body)
+		if got.Status != test.status || !strings.Contains(got.Body, test.want) {
+			t.Errorf("%s, %v: %+v, want HTTP %d, %s", test.contract, test.err, got, test.status, test.want)
+		}
+	}
+	bare := httptest.NewRecorder()
+	mcptool.Fail(bare, httptest.NewRequest(http.MethodPost, "/", http.NoBody), contract.AtUpstream, errors.New("secret"))
+	if bare.Code != http.StatusInternalServerError || strings.Contains(bare.Body.String(), "secret") {
+		t.Errorf("without a guard: HTTP %d, %s", bare.Code, bare.Body)
+	}
+}
+
 // What fails before a call is taken up is a JSON-RPC error with the request's id
 // and nothing beside it.
 func TestGuardAnswers(t *testing.T) {
@@ -227,6 +261,9 @@ func TestGuardAnswers(t *testing.T) {
 			}
 			if err := errors.Join(json.Unmarshal([]byte(got.Body), &message), json.Unmarshal(message["error"], &failure)); err != nil {
 				t.Fatalf("%s, %s: %v: %+v", name, test.name, err, got)
+			}
+			if strings.Contains(got.Body, "TOKEN_EXPIRED") || strings.Contains(got.Body, "provider") { // they are the client's own credentials
+				t.Errorf("%s, %s speaks of the provider: %+v", name, test.name, got)
 			}
 			if got.Status != test.status || failure.Code != test.code || string(message["id"]) != test.id || got.Type != "application/json" || failure.Data == nil {
 				t.Errorf("%s, %s: %+v", name, test.name, got)

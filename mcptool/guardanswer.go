@@ -36,7 +36,7 @@ func (x *visit) refuse(no *refusal) {
 	x.identify()
 	e := x.settle(no.at, recourse.From(no.err))
 	status := no.status
-	if status == 0 {
+	if status == 0 && (no.at != contract.AtUpstream || x.msg.Kind != wire.Request) {
 		status = statusOf(no.at, e.Kind)
 	}
 	call := &contract.Call{
@@ -44,6 +44,9 @@ func (x *visit) refuse(no *refusal) {
 		Status: status, HTTP: true, Now: x.g.now, ResultType: x.msg.ProtocolVersion >= wire.Version20260728,
 	}
 	answer := x.g.contract.Write(e, call)
+	if answer.Surface == contract.SurfaceRPC { // of which the contract says nothing: its codes are those of tools
+		answer = x.g.plain.Write(e, call)
+	}
 	h := x.w.Header()
 	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" {
 		h.Set("WWW-Authenticate", x.g.challenge)
@@ -108,7 +111,8 @@ func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
 }
 
 // statusOf returns the HTTP status of a refusal. 0 leaves it to the contract: what
-// the model is to hear is a tool result.
+// the model is to hear is a tool result. So are requests that did not come through
+// to the server behind.
 func statusOf(at contract.At, kind recourse.Kind) int {
 	switch at {
 	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid:
