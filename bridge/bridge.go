@@ -184,8 +184,13 @@ func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header,
 		return resp, nil // what the server itself says of the message says more
 	}
 	b.eras.only(wire.New)
+	bridged, err := b.new.send(ctx, method, header.Clone(), body)
+	if errors.Is(err, errOtherEra) {
+		b.eras.forget()
+		return resp, nil
+	}
 	_ = resp.Body.Close()
-	return b.new.send(ctx, method, header.Clone(), body)
+	return bridged, err
 }
 
 // refuses reports whether an answer may be the refusal of a request in the wrong era.

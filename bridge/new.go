@@ -145,7 +145,11 @@ func (n *newServer) notification(ctx context.Context, s *newSession, header http
 	}
 	h := newHeader(header)
 	wire.SetHeaders(h, wire.Version20260728, m)
-	return n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
+	resp, err := n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
+	if err == nil && resp.StatusCode == http.StatusNotFound { // which would be a session that is lost
+		resp.StatusCode = http.StatusBadRequest
+	}
+	return resp, err
 }
 
 // A suspicion is that a server speaks the new era only.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/bridge"
@@ -64,20 +65,6 @@ func reply(status int, contentType, body string) *http.Response {
 	}
 }
 
-// open returns a bridge to n, and the headers of a session in it.
-func open(tb testing.TB, n *newEra, capabilities string) (*bridge.Bridge, http.Header) {
-	tb.Helper()
-	b := bridge.New(n, bridge.Options{})
-	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `}}`
-	resp, err := b.Send(tb.Context(), http.MethodPost, http.Header{"Content-Type": {wire.TypeJSON}}, []byte(hello))
-	if err != nil || resp.Header.Get(wire.HeaderSession) == "" {
-		tb.Fatalf("initialize: %v %+v", err, resp)
-	}
-	return b, http.Header{
-		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20251125}, wire.HeaderSession: resp.Header[wire.HeaderSession],
-	}
-}
-
 // Whatever a client of the old era sends that is a message reaches the server as one of
 // the new era, or is answered without it.
 func FuzzRequestToNewServer(f *testing.F) {
@@ -98,8 +85,9 @@ func FuzzRequestToNewServer(f *testing.F) {
 			return // it is what the server refuses
 		}
 		n := &newEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
-		b, header := open(t, n, `{}`)
+		b := bridge.New(n, bridge.Options{})
 		defer b.Close()
+		header := openOn(t, b)
 		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 		if err != nil {
 			t.Fatal(err)
@@ -134,10 +122,12 @@ func FuzzAnswerOfNewServer(f *testing.F) {
 			if events {
 				n.header["Content-Type"] = []string{wire.TypeEventStream}
 			}
-			b, header := open(t, n, `{}`)
+			b := bridge.New(n, bridge.Options{})
 			defer b.Close()
-			resp, err := b.Send(t.Context(), http.MethodPost, header,
-				[]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`))
+			header := openOn(t, b)
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+			resp, err := b.Send(ctx, http.MethodPost, header, callOf(1))
 			if err != nil {
 				return
 			}

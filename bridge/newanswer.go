@@ -375,6 +375,9 @@ func (c *newCall) refusal(resp *http.Response) error {
 		c.begun <- beginning{resp: lost()}
 		return nil
 	}
+	if c.rounds > 0 && rpc.Kind() == '{' {
+		text = appendRPCError(nil, c.clientID, rpc)
+	}
 	c.begun <- beginning{resp: c.n.passRefusal(resp.StatusCode, resp.Header, text)}
 	return nil
 }

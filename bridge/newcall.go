@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -42,7 +43,8 @@ type newCall struct {
 	begun    chan beginning  // room for one
 	answer   *io.PipeWriter  // nil while it has not begun, or is a whole text
 	isEvents bool            // it is an event stream
-	orphaned bool            // guarded by newServer.mu
+	orphaned bool            // it has lost its client; guarded by newServer.mu, as over is
+	over     bool
 	pruner   wire.Pruner
 	scan     wire.Scanner
 	out      []byte
@@ -62,7 +64,7 @@ func (n *newServer) call(ctx context.Context, s *newSession, header http.Header,
 		asker: ctx, begun: make(chan beginning, 1),
 	}
 	if m.Method == wire.MethodToolsCall {
-		c.tool, c.arguments = m.Name, append([]byte(nil), m.Arguments...)
+		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
 	c.ctx, c.end = context.WithCancelCause(n.b.life)
@@ -117,6 +119,7 @@ func (n *newServer) exit(c *newCall) {
 		c.s.mu.Unlock()
 	}
 	n.mu.Lock()
+	c.over = true
 	if c.orphaned {
 		n.orphans--
 	}
@@ -140,7 +143,7 @@ func (c *newCall) leave() {
 func (n *newServer) adopt(c *newCall) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed || n.orphans >= maxOrphans {
+	if n.closed || c.over || n.orphans >= maxOrphans {
 		return false
 	}
 	n.orphans++
