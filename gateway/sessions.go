@@ -163,9 +163,10 @@ func (s *session) renew(ctx context.Context, x *exchange, generation int) error 
 		}
 		done := make(chan struct{})
 		s.renewing = done
+		header := s.openingHeader(x)
 		x.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
 			defer up.leave()
-			id, err := s.reopen(ctx, up)
+			id, err := s.reopen(ctx, up, header)
 			s.mu.Lock()
 			if s.renewed = err; err == nil {
 				s.upstream = id
@@ -193,12 +194,27 @@ func (s *session) renew(ctx context.Context, x *exchange, generation int) error 
 
 var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 
+// openingHeader returns the headers with which the session is opened again: those of
+// the client's own initialize. A program knows no credentials, so that its clients may
+// change theirs within a session: those of x count.
+func (s *session) openingHeader(x *exchange) http.Header {
+	header := s.header.Clone()
+	if header == nil || len(x.s.Command) == 0 {
+		return header
+	}
+	delete(header, "Authorization")
+	if values, ok := x.r.Header["Authorization"]; ok {
+		header["Authorization"] = values
+	}
+	return header
+}
+
 // reopen sends the client's own initialize once more, and what follows it.
-func (s *session) reopen(ctx context.Context, up *server) (string, error) {
+func (s *session) reopen(ctx context.Context, up *server, header http.Header) (string, error) {
 	if s.open == nil {
 		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)
 	}
-	answer, err := up.up.Ask(ctx, s.header.Clone(), s.open, s.openID, maxInitialize)
+	answer, err := up.up.Ask(ctx, header.Clone(), s.open, s.openID, maxInitialize)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +226,6 @@ func (s *session) reopen(ctx context.Context, up *server) (string, error) {
 		return "", recourse.BadResponse(up.Title).WithMessage("%s refused to open the session again.", up.Title).
 			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
 	}
-	header := s.header.Clone()
 	if id != "" {
 		header[wire.HeaderSession] = []string{id}
 	}
