@@ -30,8 +30,8 @@ type server struct {
 	weak     *contract.Contract // whose weak signs count; nil: none do
 	reader   func() *contract.Reader
 	redact   redact.Mode
-	secrets  []string // of the program's environment
-	forward  []string // canonical names of the client's headers that go on
+	secrets  func() []string // of the program's environment
+	forward  []string        // canonical names of the client's headers that go on
 	policy   retry.Policy
 }
 
@@ -91,7 +91,7 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server)
 	if s.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
-	s.secrets = redact.Environ(environ(entry))
+	s.secrets = sync.OnceValue(func() []string { return redact.Environ(environ(entry)) })
 	for _, name := range entry.Forward {
 		s.forward = append(s.forward, http.CanonicalHeaderKey(name))
 	}

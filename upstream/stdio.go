@@ -86,8 +86,9 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	if command.Share == ShareClient && command.Idle == 0 {
 		command.Idle = clientIdle
 	}
+	secrets := func() []string { return redact.Environ(command.Env) }
 	s := &Stdio{
-		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(redact.Environ(command.Env)),
+		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
 		interests: newInterests(), patience: defaultPatience, most: maxChildren,
 		ready: map[string]*child{}, attempts: map[string]*attempt{},
 		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]*session{},

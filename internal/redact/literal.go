@@ -3,6 +3,7 @@ package redact
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/recoursehq/recourse/internal/secret"
 )
@@ -26,25 +27,36 @@ func Environ(environ []string) []string {
 
 // Hiding returns a Masker that in addition masks these secrets wherever they stand,
 // in each mode but [Off]; of one with several lines, each of them. Those of less than
-// 4 bytes are passed over.
-func (m *Masker) Hiding(secrets []string) *Masker {
+// 4 bytes are passed over. It asks for them, once, when there is a text to mask.
+func (m *Masker) Hiding(secrets func() []string) *Masker {
 	hiding := *m
-	hiding.literals = slices.Clone(m.literals)
-	for _, s := range secrets {
-		for line := range strings.Lines(s) {
-			if line = strings.TrimSpace(line); len(line) >= minLiteral && !strings.Contains(markCredential, line) {
-				hiding.literals = append(hiding.literals, line)
+	hiding.literals = sync.OnceValue(func() []string {
+		literals := slices.Clone(m.known())
+		for _, s := range secrets() {
+			for line := range strings.Lines(s) {
+				if line = strings.TrimSpace(line); len(line) >= minLiteral && !strings.Contains(markCredential, line) {
+					literals = append(literals, line)
+				}
 			}
 		}
-	}
-	// One may be part of another.
-	slices.SortFunc(hiding.literals, func(a, b string) int { return len(b) - len(a) })
+		// One may be part of another.
+		slices.SortFunc(literals, func(a, b string) int { return len(b) - len(a) })
+		return literals
+	})
 	return &hiding
+}
+
+// known returns the secrets that are known as they are spelled.
+func (m *Masker) known() []string {
+	if m.literals == nil {
+		return nil
+	}
+	return m.literals()
 }
 
 // hide masks the secrets that are known as they are spelled.
 func (m *Masker) hide(s string) string {
-	for _, literal := range m.literals {
+	for _, literal := range m.known() {
 		s = strings.ReplaceAll(s, literal, markCredential)
 	}
 	return s

@@ -62,7 +62,7 @@ const (
 type Masker struct {
 	mode     Mode
 	kept     []string
-	literals []string // secrets that are known as they are spelled
+	literals func() []string // secrets that are known as they are spelled; nil: none
 }
 
 // New returns a Masker. In mode all, addresses and paths that occur in keep stay:
