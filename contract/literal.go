@@ -15,6 +15,9 @@ const (
 
 // callText writes a call as a text names it: order_get(reference="A-17").
 func (c *Contract) callText(v *recourse.Verify) string {
+	if c.literals != literalsPython {
+		return v.String()
+	}
 	args := make([]string, len(v.Args))
 	for i, arg := range v.Args {
 		args[i] = arg.Name + "=" + c.literal(json.Value(arg.Value))
@@ -24,9 +27,6 @@ func (c *Contract) callText(v *recourse.Verify) string {
 
 // literal spells a JSON value.
 func (c *Contract) literal(raw json.Value) string {
-	if len(raw) == 0 {
-		raw = json.Value("null")
-	}
 	if c.literals != literalsPython {
 		return string(raw)
 	}

@@ -72,7 +72,8 @@ func (c *Contract) layouts() []*layout {
 // hasObject reports whether the contract has an object of its own in any layout.
 func (c *Contract) hasObject() bool { return c.layout.shape != nil || len(c.returned) > 0 }
 
-// returnedSchema describes the object that tool returns.
+// returnedSchema adds the schema of the object of each tool that returns its
+// failures.
 func (c *Contract) returnedSchema(defs *memberList) {
 	for _, r := range c.returned {
 		schema := c.shapeSchema(r.layout.shape, recordType)
