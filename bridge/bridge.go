@@ -27,11 +27,12 @@ type Transport interface {
 
 // Options say what a bridge has to know of the server.
 type Options struct {
-	// Era is the one era that the server is known to speak; 0: it is found out.
-	Era wire.Era
 	// Forward are the canonical names of the headers by which callers are told apart:
 	// those with the client's own credentials. Without any, all callers are one.
 	Forward []string
+	// Program says that the server is a program: it says on the answer of any call under
+	// way what it asks, whichever call that is about.
+	Program bool
 	// Silent says that the server cannot ask its client anything, since all clients
 	// share it. No capabilities are declared to it.
 	Silent bool
@@ -42,6 +43,7 @@ type Options struct {
 type Bridge struct {
 	next    Transport
 	options Options
+	tells   eraTeller // nil: it does not
 	eras    eras
 	old     *oldServer
 	new     *newServer
@@ -50,15 +52,16 @@ type Bridge struct {
 	end  context.CancelFunc
 	work sync.WaitGroup // background work
 
-	mu       sync.Mutex
-	question *question // server/discover, under way; nil: it is not
+	mu          sync.Mutex
+	closed      bool
+	discovering *discovery // server/discover, under way; nil: it is not
 }
 
 // New returns the bridge over a transport, which it closes.
 func New(next Transport, options Options) *Bridge {
 	b := &Bridge{next: next, options: options}
 	b.life, b.end = context.WithCancel(context.Background())
-	b.eras.only(options.Era)
+	b.tells, _ = next.(eraTeller)
 	b.old, b.new = newOldServer(b), newNewServer(b)
 	return b
 }
@@ -81,8 +84,24 @@ func (b *Bridge) Close() {
 	b.old.close()
 	b.new.close()
 	b.end()
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
 	b.work.Wait()
 	b.next.Close()
+}
+
+// background runs f as work that Close waits for, with a context that ends then. The
+// context of work that comes later has ended.
+func (b *Bridge) background(f func(ctx context.Context)) {
+	run := func() { f(b.life) }
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		go run()
+		return
+	}
+	b.work.Go(run)
 }
 
 // Ask sends a request whose answer the caller needs for itself, such as tools/list,
@@ -97,10 +116,25 @@ func (b *Bridge) Ask(ctx context.Context, header http.Header, body []byte, id wi
 // Send from then on. The error is that of the transport, an [*recourse.Error] that
 // states recourse.EffectNone when the request has not been sent.
 func (b *Bridge) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	b.ownEra()
 	if eraOf(header) == wire.New {
 		return b.sendNew(ctx, method, header, body)
 	}
 	return b.sendOld(ctx, method, header, body)
+}
+
+// An eraTeller is a transport that knows by itself which one era its server speaks; 0:
+// it has not found out yet.
+type eraTeller interface{ Era() wire.Era }
+
+// ownEra takes note of what the transport says of the server's era.
+func (b *Bridge) ownEra() {
+	if b.tells == nil {
+		return
+	}
+	if era := b.tells.Era(); era != 0 {
+		b.eras.only(era)
+	}
 }
 
 // eraOf returns the era of a client's request.
@@ -131,7 +165,7 @@ func (b *Bridge) sendNew(ctx context.Context, method string, header http.Header,
 		}
 	}
 	resp, err := b.next.Send(ctx, method, header, body)
-	if err != nil || asked || !refuses(resp) || b.options.Era != 0 {
+	if err != nil || asked || !refuses(resp) {
 		return resp, err
 	}
 	text, err := keep(resp)
@@ -177,7 +211,7 @@ func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header,
 		b.eras.forget()
 	}
 	resp, err := b.next.Send(ctx, method, header, body)
-	if err != nil || method != http.MethodPost || b.options.Era != 0 {
+	if err != nil || method != http.MethodPost {
 		return resp, err
 	}
 	if !b.new.alone(ctx, header, b.new.refused(header, body, resp)) {

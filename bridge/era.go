@@ -58,9 +58,9 @@ func (e *eras) only(era wire.Era) {
 // forget doubts everything, as after a restart of the server.
 func (e *eras) forget() { e.v.Store(0) }
 
-// A question is a server/discover that was sent to find out whether the server
+// A discovery is a server/discover that was sent to find out whether the server
 // speaks the new era. Whoever wants to know meanwhile waits for it.
-type question struct {
+type discovery struct {
 	done   chan struct{}
 	speaks verdict
 	denied bool // the credentials of the one who asked were refused
@@ -83,14 +83,16 @@ const (
 func (b *Bridge) discover(ctx context.Context, header http.Header) (verdict, error) {
 	for {
 		b.mu.Lock()
-		q, own := b.question, false
+		q, own := b.discovering, false
 		if q == nil {
-			q, own = &question{done: make(chan struct{})}, true
-			b.question = q
-			h := discoverHeader(header)
-			b.work.Go(func() { b.ask(q, h) }) //nolint:contextcheck // it is for all callers, and outlives this one
+			q, own = &discovery{done: make(chan struct{})}, true
+			b.discovering = q
 		}
 		b.mu.Unlock()
+		if own {
+			h := discoverHeader(header)
+			b.background(func(ctx context.Context) { b.askServer(ctx, q, h) }) // for all callers: it outlives this one
+		}
 		select {
 		case <-q.done:
 		case <-ctx.Done():
@@ -102,15 +104,15 @@ func (b *Bridge) discover(ctx context.Context, header http.Header) (verdict, err
 	}
 }
 
-// ask asks q of the server.
-func (b *Bridge) ask(q *question, header http.Header) {
+// askServer asks the server what it speaks.
+func (b *Bridge) askServer(ctx context.Context, q *discovery, header http.Header) {
 	defer func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.question = nil
+		b.discovering = nil
 		close(q.done)
 	}()
-	ctx, cancel := context.WithTimeout(b.life, discoverTimeout)
+	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	answer, err := b.next.Ask(ctx, header, discoverRequest, discoverID, maxDiscover)
 	switch {
@@ -120,14 +122,19 @@ func (b *Bridge) ask(q *question, header http.Header) {
 		q.err = recourse.From(err).WithEffect(recourse.EffectNone)
 	case answer.Status == http.StatusUnauthorized, answer.Status == http.StatusForbidden:
 		q.denied = true
-	case answer.Status >= http.StatusInternalServerError, answer.Status == http.StatusTooManyRequests,
-		answer.Status == http.StatusRequestTimeout:
+	case isAway(answer.Status):
 	case bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
 		q.speaks = yes
 		b.eras.set(wire.New, yes)
 	default:
 		q.speaks = no
 	}
+}
+
+// isAway reports whether an HTTP status says nothing of what the server speaks, since
+// it is not in order, or too busy.
+func isAway(status int) bool {
+	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
 var (

@@ -233,10 +233,6 @@ func isInitialize(body []byte) bool {
 	return bytes.Contains(body, []byte(wire.MethodInitialize)) && wire.Parse(body, m) == nil && m.Method == wire.MethodInitialize
 }
 
-func isEvents(resp *http.Response) bool {
-	return wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
-}
-
 // Methods of the old era that have no counterpart.
 const (
 	methodPing        = "ping"

@@ -90,7 +90,8 @@ func (c *newCall) take(resp *http.Response) (next *http.Response, err error) {
 	return c.ask(asked)
 }
 
-// cacheable reports whether results of the method say how long they are good for.
+// cacheable reports whether results of the method say for how long they may be kept (MCP
+// 2026-07-28, "Caching").
 func cacheable(method string) bool {
 	switch method {
 	case wire.MethodToolsList, wire.MethodResourcesRead, "prompts/list", "resources/list", "resources/templates/list":

@@ -83,7 +83,7 @@ func (n *newServer) forget(s *newSession) {
 // add makes a session known.
 func (n *newServer) add(s *newSession) {
 	n.mu.Lock()
-	idle := n.sessions.trim((*newSession).busy)
+	idle := n.sessions.trim(1, (*newSession).busy)
 	n.sessions.put(s.id, s)
 	n.mu.Unlock()
 	for _, old := range idle {
@@ -196,8 +196,6 @@ func introduction(info, capabilities []byte) []byte {
 
 // stranger is the introduction of clients without a session.
 var stranger = introduction(nil, []byte("{}"))
-
-const metaServerInfo = "io.modelcontextprotocol/serverInfo"
 
 // greet takes the server's answer to server/discover and returns the result of
 // initialize.

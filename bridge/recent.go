@@ -49,13 +49,16 @@ func (r *recent[K, V]) remove(key K) {
 	}
 }
 
-// trim takes out the values that have been idle too long, and as many as there have to go
-// to leave room for another one, but none that is busy.
-func (r *recent[K, V]) trim(busy func(V) bool) (out []V) {
+// len returns the number of values.
+func (r *recent[K, V]) len() int { return len(r.byKey) }
+
+// trim takes out the values that have been idle too long, and as many as have to go
+// for room for some more, but none that is busy.
+func (r *recent[K, V]) trim(room int, busy func(V) bool) (out []V) {
 	now := time.Now()
 	for at := r.byUse.Back(); at != nil; {
 		e, _ := at.Value.(*entry[K, V])
-		if now.Sub(e.used) <= r.idle && len(r.byKey) < r.most {
+		if now.Sub(e.used) <= r.idle && len(r.byKey)+room <= r.most {
 			return out
 		}
 		before := at.Prev()

@@ -39,3 +39,8 @@ func head(status int) *http.Response {
 
 // accepted is the answer to a message that has none of its own.
 func accepted() *http.Response { return respond(http.StatusAccepted, nil) }
+
+// isEvents reports whether an answer is an event stream.
+func isEvents(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
+}

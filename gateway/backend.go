@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/recoursehq/recourse/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -14,7 +15,8 @@ import (
 // change of the entry that says nothing of how the server is reached.
 type backend struct {
 	g        *Gateway
-	up       transport
+	bridged  *bridge.Bridge
+	direct   bridge.Transport // the same without the bridge
 	sessions *sessions
 	tools    *toolLists
 	budget   retry.Budget
@@ -33,11 +35,11 @@ func (g *Gateway) newBackend(entry *config.Server, old *server) (*backend, error
 	if old != nil && sameWay(old.Server, entry) {
 		return old.backend, nil
 	}
-	up, err := newTransport(entry, g.log)
+	bridged, direct, err := newTransport(entry, g.log)
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{g: g, up: up, sessions: newSessions(), tools: newToolLists(g.log)}
+	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), tools: newToolLists(g.log)}
 	if old != nil && entry.URL != "" && entry.URL == old.URL && slices.Equal(entry.Forward, old.Forward) {
 		b.sessions = old.sessions // the server still knows them
 	}
@@ -75,5 +77,5 @@ func (b *backend) leave() {
 // close ends what is left of the backend and waits for the end.
 func (b *backend) close() {
 	b.endStreams()
-	b.up.Close()
+	b.bridged.Close()
 }

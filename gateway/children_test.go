@@ -60,9 +60,9 @@ func childOutcomes() []childOutcome {
 
 // A childCase is one for a row of the table.
 type childCase struct {
-	share    string
-	contract string
-	era      testkit.Era // of the client and of the child
+	share         string
+	contract      string
+	client, child testkit.Era
 }
 
 // Whatever a child does, for a tool that reads and one that writes, shared or not, in
@@ -73,13 +73,16 @@ func TestChildFaults(t *testing.T) {
 	for _, want := range childOutcomes() {
 		for _, share := range shares {
 			for _, c := range []childCase{
-				{share, "recourse", testkit.OldEra}, {share, "fieldmcp", testkit.OldEra}, {share, "recourse", testkit.NewEra},
+				{share, "recourse", testkit.OldEra, testkit.OldEra},
+				{share, "fieldmcp", testkit.OldEra, testkit.OldEra},
+				{share, "recourse", testkit.NewEra, testkit.NewEra},
+				{share, "recourse", testkit.NewEra, testkit.OldEra},
 			} {
 				name := want.fault
 				if want.always {
 					name += " each time"
 				}
-				t.Run(strings.Join([]string{name, "share " + share, c.contract, c.era.String()}, "/"), func(t *testing.T) {
+				t.Run(strings.Join([]string{name, "share " + share, c.contract, c.client.String() + " to " + c.child.String()}, "/"), func(t *testing.T) {
 					t.Parallel()
 					testChildFault(t, want, c)
 				})
@@ -104,9 +107,9 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 	} {
 		most := patience(t)
 		program := testkit.NewProgram(t)
-		f := start(t, "", append(childCommand(t, program, c.era), "contract: "+c.contract, "title: The farm", "share: "+c.share,
+		f := start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
 			"redact: all", "timeout: "+within.String(), orders)...)
-		client, other := f.client(t, c.era), f.client(t, c.era)
+		client, other := f.client(t, c.client), f.client(t, c.client)
 		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // which makes it another client in the new era
 		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // the list of tools is known
 			t.Fatal(err)

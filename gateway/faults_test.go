@@ -124,26 +124,44 @@ func TestFaults(t *testing.T) { //nolint:paralleltest // large answers would dis
 			}
 			continue
 		}
-		for _, era := range eras {
-			for _, contractName := range []string{"recourse", "fieldmcp"} {
-				large := strings.HasPrefix(fault.Name, "large")
-				if large && (contractName != "recourse" || era == testkit.OldEra) {
-					continue // what is too large to look into has no form
-				}
-				t.Run(strings.Join([]string{fault.Name, era.String(), contractName}, "/"), func(t *testing.T) {
-					if !large { // which keeps a processor busy, while others count milliseconds
-						t.Parallel()
-					}
-					testFault(t, fault, want, era, contractName)
-				})
+		for _, c := range []faultCase{
+			{testkit.OldEra, testkit.OldEra, "recourse"},
+			{testkit.OldEra, testkit.OldEra, "fieldmcp"},
+			{testkit.NewEra, testkit.NewEra, "recourse"},
+			{testkit.NewEra, testkit.NewEra, "fieldmcp"},
+			{testkit.NewEra, testkit.OldEra, "recourse"},
+		} {
+			large := strings.HasPrefix(fault.Name, "large")
+			if large && (c.contract != "recourse" || c.client == testkit.OldEra) {
+				continue // what is too large to look into has no form
 			}
+			t.Run(fault.Name+"/"+c.String(), func(t *testing.T) {
+				if !large { // which keeps a processor busy, while others count milliseconds
+					t.Parallel()
+				}
+				testFault(t, fault, want, c)
+			})
 		}
 	}
 }
 
-func testFault(t *testing.T, fault testkit.Fault, want outcome, era testkit.Era, contractName string) {
+// A faultCase is a client and a server between which a fault happens.
+type faultCase struct {
+	client, server testkit.Era
+	contract       string
+}
+
+func (c faultCase) String() string {
+	if c.client != c.server {
+		return c.client.String() + " to " + c.server.String() + "/" + c.contract
+	}
+	return c.client.String() + "/" + c.contract
+}
+
+func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 	t.Helper()
-	srv := testkit.NewServer(t)
+	era, contractName := c.client, c.contract
+	srv := testkit.NewServer(t, testkit.WithEra(c.server))
 	within := 5 * time.Second
 	if want.kind == recourse.KindRateLimited || want.kind == recourse.KindTimeout && want.origin == byGateway {
 		within = deadline // nothing is waited for beyond it
@@ -151,7 +169,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, era testkit.Era,
 	most := patience(t)
 	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
 		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
-	if fault.Name == "404" && era == testkit.OldEra {
+	if fault.Name == "404" && c.server == testkit.OldEra {
 		want.reads, want.writes = 2, 2 // once more in a session of its own
 	}
 	client, other := f.client(t, era), f.client(t, era)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/bridge"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/redact"
@@ -25,6 +26,8 @@ import (
 type server struct {
 	*config.Server
 	*backend
+
+	up transport
 
 	contract *contract.Contract
 	weak     *contract.Contract // whose weak signs count; nil: none do
@@ -41,10 +44,24 @@ type transport interface {
 	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
 	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
 	Broken(ctx context.Context, err error) *recourse.Error
-	Close()
 }
 
-func newTransport(entry *config.Server, log *slog.Logger) (transport, error) {
+// newTransport returns the way to an entry's server for clients of both eras, and the
+// part of it by which messages go on as they are. Closing the first closes both.
+func newTransport(entry *config.Server, log *slog.Logger) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
+	direct, err = newDirect(entry, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := bridge.Options{Forward: canonical(entry.Forward)}
+	if entry.URL == "" {
+		options.Program, options.Silent = true, entry.Share != config.ShareClient
+		options.Forward = []string{"Authorization"} // see upstreamHeader
+	}
+	return bridge.New(direct, options), direct, nil
+}
+
+func newDirect(entry *config.Server, log *slog.Logger) (bridge.Transport, error) {
 	if entry.URL != "" {
 		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers)
 	}
@@ -92,13 +109,24 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server)
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	s.secrets = sync.OnceValue(func() []string { return redact.Environ(environ(entry)) })
-	for _, name := range entry.Forward {
-		s.forward = append(s.forward, http.CanonicalHeaderKey(name))
-	}
+	s.forward = canonical(entry.Forward)
 	if s.backend, err = g.newBackend(entry, old); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
+	s.up = s.bridged
+	if s.observes() {
+		s.up = s.direct
+	}
 	return s, nil
+}
+
+// canonical returns the names of headers as net/http keeps them.
+func canonical(names []string) []string {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = http.CanonicalHeaderKey(name)
+	}
+	return keys
 }
 
 // forwards reports whether the client's own credentials go to the server.

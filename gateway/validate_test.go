@@ -222,6 +222,8 @@ func (s *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Content-Type", "text/event-stream")
 	switch msg.Method {
+	case "server/discover":
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}\n\n", msg.ID)
 	case "subscriptions/listen":
 		_ = http.NewResponseController(w).Flush()
 		for {

@@ -18,7 +18,7 @@ func TestEverythingOnStdio(t *testing.T) {
 	}
 	for _, share := range []string{"all", "client"} {
 		everything := server{
-			name: "server-everything on stdio", era: testkit.OldEra, best: testkit.OldEra,
+			name: "server-everything on stdio", era: testkit.OldEra,
 			front: func(tb testing.TB) *front {
 				tb.Helper()
 				return start(tb, "", "command: "+string(command), "share: "+share)

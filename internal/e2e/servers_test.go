@@ -33,7 +33,6 @@ func (s step) name() string { return s.tool + s.method }
 type server struct {
 	name  string
 	era   testkit.Era             // of its clients
-	best  testkit.Era             // that it speaks
 	front func(testing.TB) *front // starts it, behind a gateway of its own
 	steps []step
 }
@@ -44,13 +43,13 @@ const oldEraOnly = "2025-11-25"
 func servers() []server {
 	const old, newer = testkit.OldEra, testkit.NewEra
 	return []server{
-		{"Go SDK, with sessions", old, old, at(goSDK(old)), realSteps(recourse.KindUnknown)},
-		{"Go SDK, stateless", newer, newer, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
-		{"Go SDK, stateless, client of the old era", old, newer, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
-		{"mcp-go", newer, newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"mcp-go, client of the old era", old, newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"testkit", newer, newer, at(streaming), testkitSteps()},
-		{"testkit, client of the old era", old, newer, at(streaming), testkitSteps()},
+		{"Go SDK, with sessions", old, at(goSDK(old)), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless", newer, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless, client of the old era", old, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
+		{"mcp-go", newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"mcp-go, client of the old era", old, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"testkit", newer, at(streaming), testkitSteps()},
+		{"testkit, client of the old era", old, at(streaming), testkitSteps()},
 	}
 }
 
@@ -175,7 +174,7 @@ func TestEverything(t *testing.T) {
 	t.Parallel()
 	url, next := testkit.Everything(t), testkit.Everything(t)
 	everything := server{
-		"server-everything", testkit.OldEra, testkit.OldEra, at(func(testing.TB) string { return url }), everythingSteps(),
+		"server-everything", testkit.OldEra, at(func(testing.TB) string { return url }), everythingSteps(),
 	}
 	for _, client := range clients() {
 		if client.era != everything.era {

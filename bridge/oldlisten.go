@@ -1,0 +1,325 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Methods and keys of subscriptions.
+const (
+	methodUpdated     = "notifications/resources/updated"
+	methodAcknowledge = "notifications/subscriptions/acknowledged"
+)
+
+const (
+	// maxListeners bounds the subscriptions in a session, maxURIs the resources of one.
+	maxListeners = 100
+	maxURIs      = 100
+	// maxUnheard bounds what is kept for a client that is slow; it is cut off then.
+	maxUnheard = 64
+)
+
+// changes are the notifications of changed lists by their name in subscriptions/listen,
+// and the capability of the server that each needs.
+var changes = []struct {
+	name       string
+	method     string
+	capability json.Pointer
+}{
+	{"toolsListChanged", wire.MethodToolsChanged, "/capabilities/tools/listChanged"},
+	{"promptsListChanged", "notifications/prompts/list_changed", "/capabilities/prompts/listChanged"},
+	{"resourcesListChanged", "notifications/resources/list_changed", "/capabilities/resources/listChanged"},
+}
+
+// A listener is a client's subscriptions/listen, and the body of its answer.
+type listener struct {
+	s    *oldSession
+	id   wire.ID
+	want map[string]bool // methods
+	uris []string
+
+	out  chan []byte // events
+	done chan struct{}
+	once sync.Once
+	why  error       // of done
+	stop func() bool // ends the dependence on the client's request
+
+	closed sync.Once
+
+	left []byte // of an event that is being read
+	over bool   // the last one is
+}
+
+// listen answers subscriptions/listen with what the server says on the stream of the
+// session (MCP 2026-07-28, "Subscriptions").
+func (o *oldServer) listen(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	s := o.enter(header, m.ClientCapabilities)
+	defer o.leave(s)
+	at, err := s.ready(ctx, nil)
+	if err != nil {
+		return refusedOpening(err)
+	}
+	l := &listener{s: s, id: m.ID.Clone(), want: map[string]bool{}, out: make(chan []byte, maxUnheard), done: make(chan struct{})}
+	agreed := l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
+	if len(agreed) > 0 && !s.listeners.add(l) {
+		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.b.Name()).
+			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+	}
+	notifications, err := json.Marshal(agreed)
+	if err != nil {
+		return nil, recourse.Internal().WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	o.stay(s)
+	l.stop = context.AfterFunc(ctx, func() { l.end(context.Cause(ctx)) })
+	acknowledged := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"_meta":{%q:%s},"notifications":%s}}`,
+		methodAcknowledge, wire.MetaSubscription, l.id, notifications)
+	l.left = wire.AppendEvent(nil, "", "message", acknowledged)
+	if len(agreed) == 0 {
+		l.end(io.EOF)
+	}
+	return respondEvents(l), nil
+}
+
+// agree returns the part of the notifications that are wanted which the client will get.
+func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) map[string]any {
+	agreed := map[string]any{}
+	for _, change := range changes {
+		if isTrue(wanted, "/"+json.Pointer(change.name)) && isTrue(at.hello, change.capability) {
+			agreed[change.name] = true
+			l.want[change.method] = true
+		}
+	}
+	var uris []string
+	_ = json.Unmarshal(json.Lookup(wanted, "/resourceSubscriptions"), &uris) // else there are none
+	if !isTrue(at.hello, "/capabilities/resources/subscribe") {
+		uris = nil
+	}
+	if len(agreed) == 0 && len(uris) == 0 || !l.s.stream(ctx, at) {
+		clear(l.want)
+		return nil
+	}
+	for _, uri := range uris[:min(len(uris), maxURIs)] {
+		if l.s.subscribe(ctx, at, methodSubscribe, uri) == nil {
+			l.uris = append(l.uris, uri)
+		}
+	}
+	if len(l.uris) > 0 {
+		agreed["resourceSubscriptions"] = l.uris
+	}
+	return agreed
+}
+
+func isTrue(raw json.Value, pointer json.Pointer) bool {
+	return json.Lookup(raw, pointer).Kind() == 't'
+}
+
+var errNotSubscribed = errors.New("the server has refused")
+
+// subscribe subscribes the session to a resource, or the opposite.
+func (s *oldSession) subscribe(ctx context.Context, at *opened, method, uri string) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	id := s.o.newID()
+	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"uri":%s}}`, id, method, json.AppendQuote(nil, uri))
+	answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), text, id, maxRefusal)
+	if err == nil && answer.Result == nil {
+		err = errNotSubscribed
+	}
+	return err
+}
+
+// listeners are those of a session.
+type listeners struct {
+	mu  sync.Mutex
+	all map[*listener]struct{}
+}
+
+// add reports false when there are too many.
+func (ls *listeners) add(l *listener) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if len(ls.all) >= maxListeners {
+		return false
+	}
+	if ls.all == nil {
+		ls.all = map[*listener]struct{}{}
+	}
+	ls.all[l] = struct{}{}
+	return true
+}
+
+// remove returns the resources that nobody listens to any more.
+func (ls *listeners) remove(l *listener) (unheard []string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.all, l)
+	wanted := map[string]bool{}
+	for other := range ls.all {
+		for _, uri := range other.uris {
+			wanted[uri] = true
+		}
+	}
+	for _, uri := range l.uris {
+		if !wanted[uri] {
+			unheard = append(unheard, uri)
+		}
+	}
+	return unheard
+}
+
+// each calls f for each of them.
+func (ls *listeners) each(f func(*listener)) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for l := range ls.all {
+		f(l)
+	}
+}
+
+// subscribed returns the resources that anybody listens to. ok is false when nobody
+// listens to anything.
+func (ls *listeners) subscribed() (uris []string, ok bool) {
+	ls.each(func(l *listener) {
+		uris, ok = append(uris, l.uris...), true
+	})
+	slices.Sort(uris)
+	return slices.Compact(uris), ok
+}
+
+// publish takes a notification to those who listen to it. It reports whether it is one
+// of a kind that can be listened to.
+func (s *oldSession) publish(method, text []byte) bool {
+	if string(method) == methodUpdated {
+		uri := param(text, "/uri")
+		s.listeners.each(func(l *listener) {
+			if slices.Contains(l.uris, uri) {
+				l.put(text)
+			}
+		})
+		return true
+	}
+	for _, change := range changes {
+		if string(method) == change.method {
+			s.listeners.each(func(l *listener) {
+				if l.want[change.method] {
+					l.put(text)
+				}
+			})
+			return true
+		}
+	}
+	return false
+}
+
+// missed tells those who listen that anything may have changed, after a time in which
+// the server was not heard.
+func (s *oldSession) missed() {
+	s.listeners.each(func(l *listener) {
+		for method := range l.want {
+			l.put(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method))
+		}
+		for _, uri := range l.uris {
+			l.put(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"uri":%s}}`, methodUpdated, json.AppendQuote(nil, uri)))
+		}
+	})
+}
+
+// put gives the client a notification, as one of its subscription. One that does not
+// keep up is cut off, so that it knows.
+func (l *listener) put(text []byte) {
+	var m struct {
+		Method string                `json:"method"`
+		Params map[string]json.Value `json:"params"`
+	}
+	if json.UnmarshalLenient(text, &m) != nil {
+		return
+	}
+	var meta map[string]json.Value
+	_ = json.UnmarshalLenient(m.Params["_meta"], &meta) // what is no object is none
+	if meta == nil {
+		meta = map[string]json.Value{}
+	}
+	meta[wire.MetaSubscription] = json.Value(l.id)
+	params := map[string]any{"_meta": meta}
+	for name, value := range m.Params {
+		if name != "_meta" {
+			params[name] = value
+		}
+	}
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": m.Method, "params": params})
+	if err != nil {
+		return
+	}
+	select {
+	case l.out <- wire.AppendEvent(nil, "", "message", message):
+	default:
+		l.end(errTooSlow)
+	}
+}
+
+var errTooSlow = errors.New("the client does not keep up")
+
+// end ends the subscription.
+func (l *listener) end(why error) {
+	l.once.Do(func() {
+		l.why = why
+		close(l.done)
+	})
+}
+
+// Read implements io.Reader.
+func (l *listener) Read(p []byte) (int, error) {
+	if len(l.left) == 0 {
+		select {
+		case l.left = <-l.out:
+		case <-l.done:
+			if l.over || !errors.Is(l.why, io.EOF) {
+				return 0, l.why
+			}
+			l.left = wire.AppendEvent(nil, "", "message", wire.AppendResult(nil, l.id,
+				fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
+			l.over = true
+		}
+	}
+	n := copy(p, l.left)
+	l.left = l.left[n:]
+	return n, nil
+}
+
+// Close implements io.Closer. It may be called while another goroutine reads.
+func (l *listener) Close() error {
+	l.stop()
+	l.end(errNotWanted)
+	l.s.unlisten(l)
+	return nil
+}
+
+var _ io.ReadCloser = (*listener)(nil)
+
+// unlisten forgets a listener, and unsubscribes from what nobody listens to any more.
+func (s *oldSession) unlisten(l *listener) {
+	l.closed.Do(func() {
+		unheard := s.listeners.remove(l)
+		s.o.b.background(func(ctx context.Context) {
+			defer s.o.leave(s)
+			s.mu.Lock()
+			at := s.at
+			s.mu.Unlock()
+			if at == nil {
+				return
+			}
+			for _, uri := range unheard {
+				_ = s.subscribe(ctx, at, methodUnsubscribe, uri) // it is told for nothing, then
+			}
+		})
+	})
+}

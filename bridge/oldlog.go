@@ -1,0 +1,33 @@
+package bridge
+
+import (
+	"context"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// setLevel has the server log as verbosely as any request in the session has asked
+// for. What a request has not asked for is left out again.
+func (s *oldSession) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
+	if level == 0 || s.o.b.options.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
+		return
+	}
+	select {
+	case <-s.leveling:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { s.leveling <- struct{}{} }()
+	if s.levelAt == at && s.level <= level {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	id := s.o.newID()
+	text := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	text = append(text, `,"method":"`+methodSetLevel+`","params":{"level":"`+level.String()+`"}}`...)
+	if answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), text, id, maxRefusal); err == nil && answer.Result != nil {
+		s.level, s.levelAt = level, at
+	}
+}

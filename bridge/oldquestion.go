@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"bytes"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A question is a request of a server of the old era to the client of a call.
+type question struct {
+	id     wire.ID // at the server
+	method string
+	params json.Value // nil: none
+}
+
+// asks are the capabilities that a client needs to be asked something, by method.
+var asks = map[string]json.Pointer{
+	"elicitation/create":     "/elicitation",
+	"sampling/createMessage": "/sampling",
+	"roots/list":             "/roots",
+}
+
+// A refusal is what a server is told of a question that is not asked.
+type refusal struct {
+	code    int
+	message string
+}
+
+var (
+	notAsked         = refusal{wire.CodeMethodNotFound, "the client cannot be asked this, or not during this request"}
+	notAlone         = refusal{wire.CodeInternalError, "it cannot be told which of the requests under way this is about"}
+	tooManyQuestions = refusal{wire.CodeInternalError, "too many questions wait for an answer"}
+)
+
+// refuse answers a request of the server's with an error.
+func (s *oldSession) refuse(at *opened, id wire.ID, why refusal) {
+	s.reply(at, wire.AppendError(nil, id, why.code, why.message, nil))
+}
+
+// asked deals with a request of the server's that is about a call; nil: it cannot be told
+// about which. It comes back when the client has been asked.
+func (s *oldSession) asked(at *opened, c *oldCall, l *hearing) {
+	signs := l.scan.Signs()
+	method := string(signs.Method)
+	capability, known := asks[method]
+	switch {
+	case method == methodPing:
+		s.reply(at, wire.AppendResult(nil, signs.ID, []byte("{}")))
+	case !known || json.Lookup(s.declared, capability) == nil:
+		s.refuse(at, signs.ID, notAsked)
+	case c == nil:
+		s.refuse(at, signs.ID, notAlone)
+	case !wire.Named(c.method): // its result has no room for questions
+		s.refuse(at, signs.ID, notAsked)
+	default:
+		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(l.text, "/params"))}
+		c.tell(said{question: q})
+	}
+}
+
+// inputKey names a question among those of a result. There is one at a time.
+const inputKey = "question"
+
+// ask returns the answer to the client's request that asks the question (MCP
+// 2026-07-28, "Multi Round-Trip Requests").
+func (q *question) ask(id wire.ID, state string) []byte {
+	result := []byte(`{"resultType":"input_required","inputRequests":{"` + inputKey + `":{"method":`)
+	result = json.AppendQuote(result, q.method)
+	if q.params != nil {
+		result = append(append(result, `,"params":`...), q.params...)
+	}
+	result = json.AppendQuote(append(result, `}},"requestState":`...), state)
+	return wire.AppendResult(nil, id, append(result, '}'))
+}
+
+// only returns the one call of the session, or nil when there are more or none.
+func (s *oldSession) only() *oldCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.calls) != 1 {
+		return nil
+	}
+	for _, c := range s.calls {
+		return c
+	}
+	return nil
+}
+
+// alone reports whether c is the only call of the session.
+func (s *oldSession) alone(c *oldCall) bool { return s.only() == c }

@@ -1,0 +1,199 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// streamTimeout is how long a server may take to give its stream before it has to do
+	// without.
+	streamTimeout = time.Second
+	// A stream that has ended is opened again after streamFirst, then less and less
+	// often, but at least once in streamMost.
+	streamFirst = 500 * time.Millisecond
+	streamMost  = 30 * time.Second
+)
+
+// A stream is that on which a server says what belongs to no request: questions of
+// some, and what has changed.
+type stream struct {
+	at    *opened
+	tried chan struct{} // closed when given is known
+	given bool          // the server has given one
+
+	ctx    context.Context //nolint:containedctx // the life of the stream, for all who hear it
+	cancel context.CancelFunc
+}
+
+func (s *oldSession) newStream(at *opened) *stream {
+	st := &stream{at: at, tried: make(chan struct{})}
+	st.ctx, st.cancel = context.WithCancel(s.o.b.life)
+	return st
+}
+
+// hearFrom listens to the server in a session that has just been opened, if anybody
+// wants to hear it.
+func (s *oldSession) hearFrom(ctx context.Context, at *opened) {
+	uris, subscribed := s.listeners.subscribed()
+	if s.asks && !s.o.b.options.Program || subscribed {
+		s.stream(ctx, at)
+	}
+	for _, uri := range uris {
+		_ = s.subscribe(ctx, at, methodSubscribe, uri) // the client hears nothing of it, as before
+	}
+}
+
+// stream opens the stream of the session, unless it is open, and reports whether the
+// server has given it.
+func (s *oldSession) stream(ctx context.Context, at *opened) bool {
+	s.mu.Lock()
+	st := s.heard
+	if (st == nil || st.at != at) && !s.ended {
+		if st != nil {
+			st.cancel()
+		}
+		st = s.newStream(at)
+		s.heard = st
+		s.o.b.background(func(context.Context) { s.keepHearing(st) })
+	}
+	s.mu.Unlock()
+	if st == nil {
+		return false
+	}
+	timer := time.NewTimer(streamTimeout)
+	defer timer.Stop()
+	select {
+	case <-st.tried:
+		return st.given
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// keepHearing reads the stream, and opens it again when it ends.
+func (s *oldSession) keepHearing(st *stream) {
+	ctx := st.ctx
+	defer st.cancel()
+	l := &hearing{}
+	wait := streamFirst
+	for {
+		resp, err := s.openStream(ctx, st.at, l)
+		switch {
+		case err == nil && isEvents(resp):
+			wait = streamFirst
+			s.hearAll(st, l, resp)
+		case err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests:
+			lost := st.at.lostBy(resp)
+			drain(resp)
+			st.settle(false)
+			if _, subscribed := s.listeners.subscribed(); lost && subscribed {
+				_, _ = s.ready(ctx, st.at) // a client wants to hear on
+			}
+			return
+		case err == nil:
+			drain(resp)
+		}
+		if !pause(ctx, max(wait, l.retry)) {
+			st.settle(false)
+			return
+		}
+		wait = min(2*wait, streamMost)
+	}
+}
+
+// settle notes whether the server has given the stream, the first time.
+func (st *stream) settle(given bool) {
+	select {
+	case <-st.tried:
+	default:
+		st.given = given
+		close(st.tried)
+	}
+}
+
+// openStream asks for the stream, from where it has ended.
+func (s *oldSession) openStream(ctx context.Context, at *opened, l *hearing) (*http.Response, error) {
+	h := s.headerAt(at)
+	delete(h, "Content-Type")
+	h["Accept"] = []string{wire.TypeEventStream}
+	if l.lastID != "" {
+		h[wire.HeaderLastEventID] = []string{l.lastID}
+	}
+	return s.o.b.next.Send(ctx, http.MethodGet, h, nil)
+}
+
+// hearAll reads the stream to its end.
+func (s *oldSession) hearAll(st *stream, l *hearing, resp *http.Response) {
+	defer resp.Body.Close()
+	select {
+	case <-st.tried:
+		if l.lastID == "" {
+			s.missed()
+		}
+	default:
+		st.settle(true)
+	}
+	l.events = wire.NewEventReader(resp.Body, 0)
+	for {
+		event, err := l.next()
+		if err != nil {
+			return
+		}
+		if event.Complete {
+			s.hear(st.at, l)
+		}
+	}
+}
+
+// hear deals with a message on the session's stream.
+func (s *oldSession) hear(at *opened, l *hearing) {
+	switch {
+	case l.kind == wire.Request:
+		s.asked(at, s.only(), l)
+	case l.kind != wire.Notification:
+	case s.publish(l.scan.Signs().Method, l.text):
+	default:
+		s.hearOfCall(l.text)
+	}
+}
+
+// hearOfCall takes a notification about a call to it.
+func (s *oldSession) hearOfCall(text []byte) {
+	var m wire.Message
+	if wire.Parse(text, &m) != nil {
+		return
+	}
+	var c *oldCall
+	switch m.Method {
+	case wire.MethodProgress:
+		s.mu.Lock()
+		c = s.calls[string(m.ProgressToken)]
+		s.mu.Unlock()
+	case wire.MethodLog:
+		c = s.only()
+	}
+	if c != nil && !s.o.isHeld(c) {
+		c.tell(said{notice: bytes.Clone(text)})
+	}
+}
+
+// silence ends the stream. s.mu is held.
+func (s *oldSession) silence() {
+	if s.heard != nil {
+		s.heard.cancel()
+	}
+}
+
+// param returns a string among the params of a message.
+func param(text json.Value, name json.Pointer) string {
+	var value string
+	_ = json.Unmarshal(json.Lookup(text, "/params"+name), &value) // no string is none
+	return value
+}
