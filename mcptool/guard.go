@@ -66,6 +66,7 @@ func WithChallenge(value string) GuardOption {
 
 // WithLockout returns the option that an address from which as many authentications
 // have failed within the time is refused until the first of them is that long ago.
+// A request without credentials is no authentication: clients begin with one.
 // The address is that of the connection; of IPv6, its first 64 bits.
 func WithLockout(failures int, within time.Duration) GuardOption {
 	return guardOption(func(g *guard) { g.lockout = newLockout(failures, within) })
@@ -223,7 +224,6 @@ func (x *visit) authenticate() *refusal {
 	}
 	for _, name := range g.credentials() {
 		if x.r.Header.Get(name) == "" {
-			g.lockout.failed(address, g.now())
 			return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
 		}
 	}

@@ -36,8 +36,8 @@ func (x *visit) refuse(no *refusal) {
 	x.identify()
 	e := x.settle(no.at, recourse.From(no.err))
 	status := no.status
-	if status == 0 && (no.at != contract.AtUpstream || x.msg.Kind != wire.Request) {
-		status = statusOf(no.at, e.Kind)
+	if status == 0 {
+		status = x.statusOf(no.at, e.Kind)
 	}
 	call := &contract.Call{
 		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: x.url(), At: no.at,
@@ -110,10 +110,13 @@ func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
 	}
 }
 
-// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract: what
-// the model is to hear is a tool result. So are requests that did not come through
-// to the server behind.
-func statusOf(at contract.At, kind recourse.Kind) int {
+// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract, since
+// the model is to hear of it: a limit, and what became of a request on its way to
+// the server behind.
+func (x *visit) statusOf(at contract.At, kind recourse.Kind) int {
+	if at == contract.AtUpstream && x.msg.Kind == wire.Request {
+		return 0
+	}
 	switch at {
 	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid:
 		return http.StatusUnauthorized

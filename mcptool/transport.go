@@ -135,6 +135,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// CloseIdleConnections closes the connections of base that are not in use, for
+// http.Client.CloseIdleConnections.
+func (t *transport) CloseIdleConnections() {
+	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
+
 // natureOf returns what a method does to the world (RFC 9110, section 9.2).
 func natureOf(method string) retry.Nature {
 	switch method {

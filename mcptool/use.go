@@ -51,16 +51,16 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *toolcall.Ca
 	if versioned, ok := req.(interface{ ProtocolVersion() string }); ok {
 		call.ResultType = versioned.ProtocolVersion() >= wire.Version20260728
 	}
+	call.List = func(ctx context.Context) ([]toolcall.Tool, error) {
+		session, _ := req.GetSession().(*mcp.ServerSession)
+		return list(ctx, next, session, extra)
+	}
 	params, ok := req.GetParams().(*mcp.CallToolParamsRaw)
 	if !ok || params == nil {
 		return call
 	}
 	call.Tool, call.Arguments = params.Name, json.Value(params.Arguments)
 	call.Continues = params.RequestState != "" || params.InputResponses != nil
-	call.List = func(ctx context.Context) ([]toolcall.Tool, error) {
-		session, _ := req.GetSession().(*mcp.ServerSession)
-		return list(ctx, next, session, extra)
-	}
 	return call
 }
 

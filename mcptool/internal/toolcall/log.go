@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -56,13 +57,28 @@ func Record(ctx context.Context, log *slog.Logger, start time.Time, attrs []slog
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		attrs = append(attrs, slog.String("stack", redact.Log(string(p.stack))))
 	}
-	if said, ok := errors.AsType[*recourse.Error](err); ok {
-		err = said.Cause()
-	}
-	if err != nil {
-		attrs = append(attrs, slog.Any("cause", cause{err}))
+	if private := privateCause(err); private != nil {
+		attrs = append(attrs, slog.Any("cause", cause{private}))
 	}
 	log.LogAttrs(ctx, level, "failure", attrs...)
+}
+
+// privateCause returns what is not told of an error: all of it, or what a record
+// keeps to itself and what was said around the record.
+func privateCause(err error) error {
+	said, ok := errors.AsType[*recourse.Error](err)
+	if !ok {
+		return err
+	}
+	inner := said.Cause()
+	switch {
+	case err == error(said): //nolint:errorlint // it is the record itself, and not around it
+		return inner
+	case inner == nil:
+		return err
+	default:
+		return fmt.Errorf("%w: %w", err, inner)
+	}
 }
 
 // clip bounds what a caller may put into the log.

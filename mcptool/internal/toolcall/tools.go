@@ -92,9 +92,19 @@ func (s *Server) list(ctx context.Context, c *Call) *toolList {
 	return s.fetch(ctx, c)
 }
 
+// tools asks for the list, past middleware of the author's.
+func (c *Call) tools(ctx context.Context) (offered []Tool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = NewPanic(p)
+		}
+	}()
+	return c.List(ctx)
+}
+
 // fetch asks for the list. It returns nil where it cannot be had.
 func (s *Server) fetch(ctx context.Context, c *Call) *toolList {
-	offered, err := c.List(ctx)
+	offered, err := c.tools(ctx)
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: the arguments are not checked here",
 			slog.String("cause", redact.Log(err.Error())))
