@@ -157,7 +157,7 @@ func TestTerraSessionErrors(t *testing.T) {
 		{name: "no credentials, no user", header: http.Header{}, path: "", status: 401, body: problem("unauthorized", "dev-id or x-api-key headers are missing")},
 		{
 			name: "refused credentials", call: status(401), path: "/u-1?x=1&y=%3C", status: 401, body: problem("unauthorized", "unauthorized"), attempts: 1,
-			promises: []string{"terra/http-credentials-invalid"},
+			promises: []string{"terra/http-credentials-invalid", "terra/no-retry-401"},
 		},
 		{name: "no user", path: "", status: 404, body: problem("not found", "missing user_id parameter"), promises: []string{"terra/http-user-missing"}},
 		{name: "an empty user", path: "/", status: 404, body: problem("not found", "missing user_id parameter")},
@@ -167,7 +167,7 @@ func TestTerraSessionErrors(t *testing.T) {
 		{name: "a long user", path: "/" + strings.Repeat("u", 129), status: 404, body: problem("not found", "invalid user id")},
 		{
 			name: "a user that the credentials may not read", call: status(403), path: "/u-2", status: 404, body: problem("not found", "invalid user id"), attempts: 1,
-			promises: []string{"terra/http-user-not-authorised"},
+			promises: []string{"terra/http-user-not-authorised", "terra/no-retry-404"},
 		},
 		{
 			name: "a failure before MCP", call: status(500), path: "/u-1", status: 500, body: problem("internal server error", "something went wrong"), attempts: 1,
