@@ -1,11 +1,14 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -153,5 +156,158 @@ func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	a := post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`)
 	if result, err := a.ToolResult(); err != nil || result.ResultType != "complete" {
 		t.Errorf("%s", a.Body)
+	}
+}
+
+// What a server of the old era says of itself, in the words of the new.
+func TestBridgedDiscover(t *testing.T) {
+	t.Parallel()
+	_, _, client := bridged(t)
+	a := post(t, client, `"d"`, "server/discover", `{}`)
+	const want = `{"jsonrpc":"2.0","id":"d","result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],` +
+		`"capabilities":{"tools":{"listChanged":true}},"instructions":"A server that fails on request.","ttlMs":0,"cacheScope":"private",` +
+		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"testkit","version":"1.0.0"}}}}`
+	if diff := cmp.Diff(want, string(a.Body)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Results get what the new era wants of them, and are otherwise as they were.
+func TestBridgedResults(t *testing.T) {
+	t.Parallel()
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		t.Run(form.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra), testkit.WithForm(form))
+			f := start(t, srv.URL())
+			direct := testkit.NewClient(t, srv.URL(), testkit.OldEra)
+			initialize(t, direct)
+			client := f.client(t, testkit.NewEra)
+			for _, tt := range []struct{ method, params, added string }{
+				{"tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`, `,"resultType":"complete"}`},
+				{"tools/list", `{}`, `,"resultType":"complete"}`}, // it says for how long it can be kept
+				{"x/invented", `{}`, `,"resultType":"complete"}`},
+			} {
+				was, is := post(t, direct, `"é"`, tt.method, tt.params), post(t, client, `"é"`, tt.method, tt.params)
+				want := strings.TrimSuffix(string(was.Message.Result), "}") + tt.added
+				got := string(is.Message.Result)
+				if tt.method == "x/invented" { // which echoes the request
+					want, got = want[len(want)-100:], got[len(got)-100:]
+				}
+				if diff := cmp.Diff(want, got); diff != "" || string(is.Message.ID) != `"é"` {
+					t.Errorf("%s: id %s (-want +got):\n%s", tt.method, is.Message.ID, diff)
+				}
+			}
+			for _, r := range srv.Calls(testkit.GetField)[1:] {
+				if strings.Contains(string(r.Body), "io.modelcontextprotocol") || r.Header.Get("Mcp-Method") != "" || r.Header.Get("Mcp-Name") != "" {
+					t.Errorf("the server was sent %s %s", r.Header, r.Body)
+				}
+			}
+		})
+	}
+}
+
+// Methods that have no counterpart are refused by the gateway, and the server does not
+// see them.
+func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
+	t.Parallel()
+	srv, _, client := bridged(t)
+	post(t, client, "1", "tools/list", `{}`)
+	for _, method := range []string{"initialize", "logging/setLevel", "resources/subscribe", "tasks/get"} {
+		before := srv.Messages(method)
+		a := post(t, client, "1", method, `{}`)
+		if e := recordOf(t, a); e.Kind != recourse.KindUnknownMethod || e.Origin != recourse.OriginGateway || a.Message.Error.Code != -32601 {
+			t.Errorf("%s: %s", method, a.Body)
+		}
+		if n := srv.Messages(method); n != before {
+			t.Errorf("%s reached the server", method)
+		}
+	}
+	if a, err := client.Notify(t.Context(), "notifications/cancelled", `{"requestId":1}`); err != nil || a.Status != http.StatusAccepted {
+		t.Errorf("a notification: %v %+v", err, a)
+	}
+}
+
+// Progress has the token of the client that waits for it, and of no other, although all
+// use the same.
+func TestBridgedProgress(t *testing.T) {
+	t.Parallel()
+	_, f, _ := bridged(t, "timeout: 10s")
+	var calls sync.WaitGroup
+	for i := range 8 {
+		client := f.client(t, testkit.NewEra)
+		calls.Go(func() {
+			token := "null"
+			if i%2 == 0 {
+				token = `"same"`
+			}
+			body, header := client.Message("1", "tools/call", `{"name":"progress","arguments":{"count":3,"gapMs":5},"_meta":`+
+				`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":`+token+`}}`)
+			if token == "null" {
+				body = []byte(strings.Replace(string(body), `,"progressToken":null`, "", 1))
+			}
+			a, err := client.Post(t.Context(), body, header)
+			if err != nil || !succeeded(a) {
+				t.Errorf("%v %+v", err, a)
+				return
+			}
+			if n := strings.Count(string(a.Body), `"progressToken":"same"`); i%2 == 0 && n != 3 || i%2 == 1 && strings.Contains(string(a.Body), "progress\"") {
+				t.Errorf("%d notifications: %s", n, a.Body)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+// A client that goes, and a call that takes too long, are told to the server.
+func TestBridgedCancellation(t *testing.T) {
+	t.Parallel()
+	srv, _, client := bridged(t, "timeout: 1s", "tools: {progress: {read_only: false}}")
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // answers with a question at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream.Close()
+	srv.Always(testkit.Progress, testkit.Hang())
+	if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || recordOf(t, a).Kind != recourse.KindTimeout {
+		t.Errorf("%v %+v", err, a)
+	}
+	cancel()
+	within, done := context.WithTimeout(t.Context(), 10*time.Second)
+	defer done()
+	if err := srv.Await(within, func() bool { return srv.Messages("notifications/cancelled") > 0 }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A session that the server has lost is opened again, once for all who are in it, and
+// the calls are made again, writes included.
+func TestBridgedLostSession(t *testing.T) {
+	t.Parallel()
+	srv, f, client := bridged(t, "timeout: 10s")
+	if a := post(t, client, "1", "tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`); !succeeded(a) {
+		t.Fatalf("%s", a.Body)
+	}
+	srv.ForgetSessions()
+	before := srv.Messages("initialize")
+	var calls sync.WaitGroup
+	for i := range 16 {
+		other := f.client(t, testkit.NewEra)
+		calls.Go(func() {
+			a, err := other.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i))
+			if err != nil || !succeeded(a) {
+				t.Errorf("%v %+v", err, a)
+			}
+		})
+	}
+	calls.Wait()
+	if n := srv.Messages("initialize") - before; n != 1 {
+		t.Errorf("%d sessions were opened", n)
+	}
+	for i := range 16 {
+		if n := srv.Orders(fmt.Sprintf("A-%d", i)); n != 1 {
+			t.Errorf("order %d was created %d times", i, n)
+		}
 	}
 }
