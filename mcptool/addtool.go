@@ -7,9 +7,10 @@ import (
 )
 
 // AddTool adds a typed tool, as mcp.AddTool does. There is one difference: a result
-// of the handler's own that has IsError and StructuredContent reaches the client
-// in the contract's form with what it holds, where the SDK would replace it by the
-// zero output. Handlers that return errors have no need of it.
+// of the handler's own that has IsError and StructuredContent is read as what it says,
+// where the SDK would replace it by the zero output. Structured content in no form
+// that is known stands in the details of the record, since it does not fit the
+// tool's outputSchema. Handlers that return errors have no need of it.
 func AddTool[In, Out any](server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandlerFor[In, Out]) {
 	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		result, out, err := handler(ctx, req, in)

@@ -123,7 +123,11 @@ func failed(err error) error {
 		return err
 	}
 	if kept, ok := errors.AsType[*keptError](err); ok {
-		return said(kept.result, nil)
+		raw, marshalErr := kept.result.MarshalJSON()
+		if marshalErr != nil {
+			return errors.Join(err, marshalErr)
+		}
+		return &toolcall.ResultError{Result: raw, Own: true}
 	}
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {

@@ -79,6 +79,11 @@ func farm() *mcp.Server {
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "overwritten"}, structured)
 	mcptool.AddTool(server, &mcp.Tool{Name: "kept"}, structured)
+	mcptool.AddTool(server, &mcp.Tool{Name: "kept_odd"}, func(context.Context, *mcp.CallToolRequest, fieldArgs) (*mcp.CallToolResult, fieldOut, error) {
+		return &mcp.CallToolResult{
+			IsError: true, StructuredContent: map[string]any{"reason": "locked"}, Content: []mcp.Content{&mcp.TextContent{Text: "It is locked."}},
+		}, fieldOut{}, nil
+	})
 	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, func(context.Context, *mcp.CallToolRequest, fieldArgs) (*mcp.CallToolResult, fieldOut, error) {
 		return nil, fieldOut{}, recourse.RateLimited(12 * time.Second)
 	})
@@ -111,6 +116,7 @@ func TestFailures(t *testing.T) {
 		}, ""},
 		{"wrapped_rpc", good, recourse.Error{
 			Kind: recourse.KindInvalidValue, Message: "Unknown field", Origin: recourse.OriginServer, Effect: recourse.EffectNone,
+			Details: map[string]json.RawMessage{"data": json.RawMessage(`{"field":"x"}`)},
 		}, ""},
 		{"rpc", good, recourse.Error{
 			Kind: recourse.KindUnknown, Message: "Bad order", Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
@@ -129,6 +135,11 @@ func TestFailures(t *testing.T) {
 		}, ""},
 		{"kept", good, recourse.Error{
 			Kind: recourse.KindUnknown, Message: "The field is locked by another job.", Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
+			Details: map[string]json.RawMessage{"structuredContent": json.RawMessage(`{"error":{"code":"FIELD_LOCKED","message":"The field is locked by another job."}}`)},
+		}, ""},
+		{"kept_odd", good, recourse.Error{
+			Kind: recourse.KindUnknown, Message: "It is locked.", Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
+			Details: map[string]json.RawMessage{"structuredContent": json.RawMessage(`{"reason":"locked"}`)},
 		}, ""},
 		{"overwritten", good, recourse.Error{
 			Kind: recourse.KindInternal, Message: recourse.KindInternal.Sentence(), Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
@@ -139,6 +150,7 @@ func TestFailures(t *testing.T) {
 		}, ""},
 		{"get_field", `{"years":"many"}`, recourse.Error{
 			Kind: recourse.KindMissingParam, Message: "field_id is required; years must be an integer.", Origin: recourse.OriginCaller, Effect: recourse.EffectNone,
+			Details: map[string]json.RawMessage{"tool": json.RawMessage(`"get_field"`)},
 		}, ""},
 	}
 	for _, w := range wires {
@@ -154,7 +166,7 @@ func TestFailures(t *testing.T) {
 				if got.RequestID == "" || !strings.Contains(log.String(), "request_id="+got.RequestID) {
 					t.Errorf("%s: request id %q is not in the log:\n%s", test.tool, got.RequestID, log.String())
 				}
-				core := recourse.Error{Kind: got.Kind, Message: got.Message, Origin: got.Origin, Effect: got.Effect, After: got.After}
+				core := recourse.Error{Kind: got.Kind, Message: got.Message, Origin: got.Origin, Effect: got.Effect, After: got.After, Details: got.Details}
 				if diff := cmp.Diff(fields(&test.want), fields(&core)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.tool, diff)
 				}
@@ -331,5 +343,5 @@ func TestRequestID(t *testing.T) {
 
 // fields returns what the tests compare of a record.
 func fields(e *recourse.Error) map[string]any {
-	return map[string]any{"kind": e.Kind, "message": e.Message, "origin": e.Origin, "effect": e.Effect, "after": e.After}
+	return map[string]any{"kind": e.Kind, "message": e.Message, "origin": e.Origin, "effect": e.Effect, "after": e.After, "details": fmt.Sprintf("%s", e.Details)}
 }

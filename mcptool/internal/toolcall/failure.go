@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"strconv"
 
@@ -17,6 +18,9 @@ type ResultError struct {
 	Result json.Value
 	// Err is what the SDK knows beside it, or nil.
 	Err error
+	// Own says that the structured content is what the handler gave, whatever the tool
+	// declares.
+	Own bool
 }
 
 // Error says that a tool result is an error; what it holds is not repeated.
@@ -114,12 +118,17 @@ func (x *exchange) readResult(r *ResultError) failure {
 		return failure{e: recourse.From(r.Err)}
 	}
 	f := failure{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
-	if x.tool != nil && x.tool.OutputSchema {
-		if f.e.Kind == recourse.KindUnknown && r.Err == nil && isOnlyOutput(original) {
-			return failure{e: recourse.Internal().CausedBy(errOverwritten)}
-		}
-		f.original = without(original, "structuredContent")
+	if x.tool == nil || !x.tool.OutputSchema {
+		return f
 	}
+	structured := json.Lookup(original, "/structuredContent")
+	switch {
+	case r.Own && f.from == nil && structured != nil:
+		f.e = f.e.WithDetail("structuredContent", stdjson.RawMessage(structured))
+	case !r.Own && f.e.Kind == recourse.KindUnknown && r.Err == nil && isOnlyOutput(original):
+		return failure{e: recourse.Internal().CausedBy(errOverwritten)}
+	}
+	f.original = without(original, "structuredContent")
 	return f
 }
 
