@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	stdcmp "cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ func TestCommerce(t *testing.T) {
 	tests := []struct {
 		name, tool, arguments string
 		fault                 testkit.Fault
+		timeout               string // of calls; empty: enough for every repetition, and less than the waits that are asked for
 		want                  string
 		kind                  recourse.Kind
 		promises              []string
@@ -163,7 +165,7 @@ func TestCommerce(t *testing.T) {
 			promises: []string{"commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify"},
 		},
 		{
-			name: "no answer to a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindTimeout, fault: testkit.Hang(),
+			name: "no answer to a write", tool: testkit.OrderCreate, arguments: order, kind: recourse.KindTimeout, fault: testkit.Hang(), timeout: "1s",
 			want: inCommerce(`{"code":3002,"message":"farm did not answer within 1 s.","retryable":false,"details":{"reason":"effect_unknown",` +
 				`"suggestion":"It is not known whether the call took effect. Before calling again: order_get(reference=\"A-17\"), and look at its status.",` +
 				`"context":{"name":"TIMEOUT","category":"System","requestId":"REQ"}}}`),
@@ -189,7 +191,7 @@ func TestCommerce(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			srv := testkit.NewServer(t)
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: true", commerceVerify).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: true", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -224,7 +226,7 @@ func TestCommerceRanges(t *testing.T) {
 		{number: "5999", kind: recourse.KindServerError, promises: []string{"commerce/range-adapter"}},
 	}
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "contract: commerce", "reads: commerce")
+	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
 	client := f.client(t, testkit.OldEra)
 	for _, tt := range tests {
 		promises.Covers(t, tt.promises...)
@@ -269,7 +271,7 @@ func TestCommerceProtocol(t *testing.T) {
 	promises.Covers(t, "commerce/rpc-parse-error", "commerce/rpc-invalid-request", "commerce/rpc-method-not-found",
 		"commerce/rpc-internal-error", "commerce/no-secrets", "commerce/cause-logged")
 	srv := testkit.NewServer(t)
-	f := start(t, srv.URL(), "contract: commerce", "reads: commerce")
+	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
 	client := f.client(t, testkit.OldEra)
 	for body, code := range map[string]int{
 		`{"jsonrpc":"2.0",`:                                           -32700,

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	stdcmp "cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -46,6 +47,7 @@ func TestFieldmcp(t *testing.T) {
 	tests := []struct {
 		name, arguments string
 		fault           testkit.Fault
+		timeout         string // of calls; empty: enough for every repetition, and less than the waits that are asked for
 		want            string
 		promises        []string
 	}{
@@ -169,7 +171,7 @@ func TestFieldmcp(t *testing.T) {
 				`"suggestedAction":"Wait 30 seconds. The provider may have an outage.","requestId":"REQ","retryAfter":30,"provider":"farm"}`,
 		},
 		{
-			name: "no answer in time", arguments: field, fault: testkit.Hang(),
+			name: "no answer in time", arguments: field, fault: testkit.Hang(), timeout: "1s",
 			want: `{"error":true,"code":"PROVIDER_TIMEOUT","message":"farm did not answer within 1 s.","retryable":true,` +
 				`"suggestedAction":"Retry. Consider requesting less data: a shorter date range, fewer include options.","requestId":"REQ","provider":"farm"}`,
 			promises: []string{"fieldmcp/code-provider-timeout", "fieldmcp/hint-provider-timeout"},
@@ -234,7 +236,7 @@ func TestFieldmcp(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			srv := testkit.NewServer(t, fieldTools())
 			srv.Always("search", tt.fault)
-			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp").client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
 			a, err := client.Call(t.Context(), "search", tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +259,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 	promises.Covers(t, "fieldmcp/server-down", "fieldmcp/success-untouched", "fieldmcp/success-is-no-error", "fieldmcp/success-request-id-header",
 		"fieldmcp/tools-read-only", "fieldmcp/no-structured-content-for-output-schema")
 	srv := testkit.NewServer(t, fieldTools())
-	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.OldEra)
 	success := testkit.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
 	srv.Next("search", testkit.ResetBeforeAnswer(), testkit.Result("", success)) // a call that only reads is repeated
 	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)

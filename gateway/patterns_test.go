@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -66,6 +67,7 @@ func TestPatterns(t *testing.T) {
 	tests := []struct {
 		name     string
 		fault    testkit.Fault
+		timeout  string // of calls; empty: enough for every repetition, and less than the waits that are asked for
 		object   string
 		after    time.Duration
 		promises []string
@@ -110,7 +112,7 @@ func TestPatterns(t *testing.T) {
 			promises: []string{"patterns/status-501"},
 		},
 		{
-			name: "no answer", fault: testkit.Hang(),
+			name: "no answer", fault: testkit.Hang(), timeout: "1s",
 			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: farm did not answer within 1 s.","retryable":true}`,
 			promises: []string{"patterns/code-network-error", "patterns/message-network-error", "patterns/status-code-omitted", "patterns/gateway-no-status"},
 		},
@@ -153,7 +155,7 @@ func TestPatterns(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			srv := testkit.NewServer(t, patternTools())
 			srv.Always(searchPatterns, tt.fault)
-			client := start(t, srv.URL(), "contract: patterns", "reads: patterns").client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -183,7 +185,7 @@ func TestPatternsFormats(t *testing.T) {
 	for _, tool := range []string{searchPatterns, analyzeCode} {
 		srv.Always(tool, testkit.Status(http.StatusInternalServerError, testkit.Plain))
 	}
-	client := start(t, srv.URL(), "contract: patterns").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "contract: patterns", "timeout: 10s").client(t, testkit.OldEra)
 	for _, tt := range []struct{ tool, arguments, format, object string }{
 		{searchPatterns, `{"q":"x"}`, markdown, down},
 		{searchPatterns, `{"q":"x","format":"markdown"}`, markdown, down},
