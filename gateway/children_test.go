@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,6 +76,7 @@ func TestChildFaults(t *testing.T) {
 				{share, "fieldmcp", testkit.OldEra, testkit.OldEra},
 				{share, "recourse", testkit.NewEra, testkit.NewEra},
 				{share, "recourse", testkit.NewEra, testkit.OldEra},
+				{share, "recourse", testkit.OldEra, testkit.NewEra},
 			} {
 				name := want.fault
 				if want.always {
@@ -247,34 +247,6 @@ func checkUnstartable(t *testing.T, client *testkit.Client, message string) {
 	}
 	if a.Status != http.StatusOK || a.Took > 4*time.Second {
 		t.Errorf("HTTP %d after %v", a.Status, a.Took)
-	}
-}
-
-// Clients of the new era get no answer that they would wait for, before there is a
-// bridge to servers of the old.
-func TestNewEraInFrontOfAChild(t *testing.T) {
-	t.Parallel()
-	for _, share := range shares {
-		t.Run(share, func(t *testing.T) {
-			t.Parallel()
-			most := patience(t)
-			f := startChildren(t, testkit.NewProgram(t), "share: "+share)
-			client := testkit.NewClient(t, f.url, testkit.NewEra)
-			for _, request := range []struct{ method, params string }{
-				{"server/discover", `{}`},
-				{"tools/list", `{}`},
-				{"tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, readField)},
-			} {
-				a, err := client.Request(t.Context(), request.method, request.params)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%s: HTTP %d %s", request.method, a.Status, a.Body)
-				if a.Message == nil || a.Took > deadline+most() {
-					t.Errorf("%s: HTTP %d %s after %v", request.method, a.Status, a.Body, a.Took)
-				}
-			}
-		})
 	}
 }
 

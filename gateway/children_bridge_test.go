@@ -1,0 +1,170 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// newEraClient returns a client of the new era with credentials of its own.
+func newEraClient(t *testing.T, f *front, token string) *testkit.Client {
+	t.Helper()
+	client := testkit.NewClient(t, f.url, testkit.NewEra)
+	client.Header = http.Header{"Authorization": {"Bearer " + token}}
+	return client
+}
+
+// pidOf returns the process that answers a client.
+func pidOf(t *testing.T, client *testkit.Client) string {
+	t.Helper()
+	a, err := client.Call(context.Background(), "pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := a.ToolResult()
+	if err != nil {
+		t.Fatalf("%v in %s", err, a.Body)
+	}
+	return result.Text()
+}
+
+// A client of either era is answered by a program of either.
+func TestErasOfAProgram(t *testing.T) {
+	t.Parallel()
+	for _, of := range eras {
+		for _, share := range shares {
+			t.Run(of.String()+"/share "+share, func(t *testing.T) {
+				t.Parallel()
+				f := start(t, "", append(childCommand(t, testkit.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				for _, era := range eras {
+					client := f.client(t, era)
+					a := post(t, client, "1", "tools/list", `{}`)
+					if a.Message == nil || !strings.Contains(string(a.Message.Result), testkit.GetField) {
+						t.Errorf("tools/list of a client of the %s: %s", era, a.Body)
+					}
+					a = post(t, client, "2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, readField))
+					result, err := a.ToolResult()
+					if err != nil || (result.ResultType == "complete") != (era == testkit.NewEra) {
+						t.Errorf("tools/call of a client of the %s: %v in %s", era, err, a.Body)
+					}
+				}
+			})
+		}
+	}
+}
+
+// With share: client each credential has a process, whichever era the program is of.
+func TestProcessesOfNewEraClients(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run("program of the "+era.String(), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, "", append(childCommand(t, testkit.NewProgram(t), era), "share: client", "timeout: 10s")...)
+			var mu sync.Mutex
+			pids := map[string]string{} // by token
+			var calls sync.WaitGroup
+			for i := range 12 {
+				token := fmt.Sprintf("t%d", i%3)
+				calls.Go(func() {
+					pid := pidOf(t, newEraClient(t, f, token))
+					mu.Lock()
+					defer mu.Unlock()
+					if other := pids[token]; other != "" && other != pid {
+						t.Errorf("the client %s has the processes %s and %s", token, other, pid)
+					}
+					pids[token] = pid
+				})
+			}
+			calls.Wait()
+			distinct := map[string]bool{}
+			for _, pid := range pids {
+				distinct[pid] = true
+			}
+			if len(distinct) != 3 {
+				t.Errorf("three clients have the processes %v", pids)
+			}
+			if strings.Contains(f.log.String(), "Bearer") {
+				t.Errorf("credentials are in the log: %s", f.log)
+			}
+		})
+	}
+}
+
+// A process that nobody has used for a while ends, and its client gets another.
+func TestIdleProcessesOfNewEraClients(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run("program of the "+era.String(), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, "", append(childCommand(t, testkit.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
+			client := newEraClient(t, f, "a")
+			first := pidOf(t, client)
+			eventually(t, "it is stopped", func() bool {
+				return strings.Contains(f.log.String(), `"process stopped","server":"farm","pid":`+first)
+			})
+			if again := pidOf(t, client); again == first {
+				t.Errorf("the process %s answers again", again)
+			}
+		})
+	}
+}
+
+// A program knows no credentials: a client may change its own within a session.
+func TestCredentialsThatChangeWithinASession(t *testing.T) {
+	t.Parallel()
+	for _, of := range eras {
+		for _, share := range shares {
+			t.Run(of.String()+"/share "+share, func(t *testing.T) {
+				t.Parallel()
+				f := start(t, "", append(childCommand(t, testkit.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
+				client := f.client(t, testkit.OldEra)
+				for _, token := range []string{"a", "b", "b", "a"} {
+					client.Header = http.Header{"Authorization": {"Bearer " + token}}
+					if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+						t.Errorf("with %s: %v %+v", token, err, a)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A host of the old era does not notice that its program is of the new one.
+func TestHostOfTheOldEraWithAProgramOfTheNew(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.NewEra),
+				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
+			h := startHost(t, g)
+			h.initialize()
+			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"n":2},"_meta":{"progressToken":"p"}}}`)
+			for _, want := range []string{"method notifications/progress", "method notifications/progress", "1 done"} {
+				if m := h.next(); m.outcome() != want {
+					t.Errorf("got %s, want %s", m.outcome(), want)
+				}
+			}
+			program.Next(testkit.GetField, "exit")
+			h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_field","arguments":` + readField + `}}`)
+			if m := h.next(); !strings.HasPrefix(m.outcome(), `2 {"field_id"`) {
+				t.Errorf("after the crash: %s", m.outcome())
+			}
+			program.Next("sleep", "never")
+			h.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sleep","arguments":{}}}`)
+			eventually(t, "the call is under way", func() bool { return program.Calls("sleep") == 1 })
+			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+			eventually(t, "the program is told", func() bool {
+				h.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"cancelled","arguments":{}}}`)
+				m := h.next()
+				return m.outcome() != "4 "
+			})
+		})
+	}
+}
