@@ -415,7 +415,7 @@ func TestStdioWritesALargeAnswerAsOneLine(t *testing.T) {
 		want := strings.Repeat("a", size)
 		h.send(echo("1", want))
 		if m := h.next(); m.outcome() != "1 "+want {
-			t.Errorf("the answer of %d bytes did not arrive", size)
+			t.Errorf("the answer of %d bytes did not arrive: %.300s", size, m.outcome())
 		}
 	}
 }
