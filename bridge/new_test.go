@@ -85,7 +85,9 @@ func TestCallsWithoutAClient(t *testing.T) {
 			t.Fatalf("%d calls have ended with their client, want the one that is too many", got)
 		}
 		for range most + 1 {
-			_ = <-h.ended
+			if err := <-h.ended; err == nil {
+				t.Error("a call ended for no reason")
+			}
 		}
 		if got := time.Since(begun); got != time.Minute {
 			t.Errorf("the others ended after %v", got)

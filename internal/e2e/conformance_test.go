@@ -42,23 +42,36 @@ func conformanceWays(era testkit.Era) []way {
 	}
 	streams := together(plain, because("what a program says has no id to resume from",
 		"server-sse-polling: server-sse-priming-event server-sse-retry-field"))
+	questions := []string{
+		"elicitation-sep1034-defaults: elicitation-sep1034-string-default elicitation-sep1034-integer-default" +
+			" elicitation-sep1034-number-default elicitation-sep1034-enum-default elicitation-sep1034-boolean-default" +
+			" elicitation-sep1034-general",
+		"elicitation-sep1330-enums: elicitation-sep1330-untitled-single elicitation-sep1330-titled-single" +
+			" elicitation-sep1330-legacy-enumnames elicitation-sep1330-untitled-multi elicitation-sep1330-titled-multi" +
+			" elicitation-sep1330-general",
+		"tools-call-elicitation: tools-call-elicitation",
+		"tools-call-sampling: tools-call-sampling",
+	}
+	stateless := because("these tools ask by requests, which servers of the new era do not make", questions...)
 	return []way{
 		{name: "served", front: served},
+		{
+			name: "served in the new era alone", front: newEraServed,
+			differs: together(stateless, because("no stream of the new era can be resumed", "server-sse-polling: server-sse-retry-field")),
+		},
+		{name: "a program of the new era", front: newEraProgram("all"), differs: together(stateless, streams)},
 		{name: "a program for each client", front: program("client"), differs: streams},
 		{
 			name: "a program for all clients", front: program("all"),
-			differs: together(streams, because("no client can be asked what concerns another",
-				"elicitation-sep1034-defaults: elicitation-sep1034-string-default elicitation-sep1034-integer-default"+
-					" elicitation-sep1034-number-default elicitation-sep1034-enum-default elicitation-sep1034-boolean-default"+
-					" elicitation-sep1034-general",
-				"elicitation-sep1330-enums: elicitation-sep1330-untitled-single elicitation-sep1330-titled-single"+
-					" elicitation-sep1330-legacy-enumnames elicitation-sep1330-untitled-multi elicitation-sep1330-titled-multi"+
-					" elicitation-sep1330-general",
-				"tools-call-elicitation: tools-call-elicitation",
-				"tools-call-sampling: tools-call-sampling",
-			)),
+			differs: together(streams, because("no client can be asked what concerns another", questions...)),
 		},
 	}
+}
+
+// newEraServed starts a gateway in front of the server as one that speaks the new era alone.
+func newEraServed(t *testing.T, suite *testkit.Conformance) *front {
+	t.Helper()
+	return start(t, testkit.Serve(t, testkit.NewEraOnly(proxyTo(t, suite.Serve(t, testkit.NewEra))))+"/mcp")
 }
 
 // newEraProgram starts a gateway in front of the server as a program that speaks the new era alone.

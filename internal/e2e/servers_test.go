@@ -48,6 +48,8 @@ func servers() []server {
 		{"Go SDK, stateless, client of the old era", old, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
 		{"mcp-go", newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
 		{"mcp-go, client of the old era", old, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"Go SDK, new era only, client of the old era", old, at(testkit.GoSDKNewEraServer), newEraSteps()},
+		{"testkit, new era only, client of the old era", old, at(newOnly), testkitSteps()},
 		{"testkit", newer, at(streaming), testkitSteps()},
 		{"testkit, client of the old era", old, at(streaming), testkitSteps()},
 	}
@@ -64,6 +66,11 @@ func at(serve func(testing.TB) string) func(testing.TB) *front {
 func streaming(tb testing.TB) string {
 	tb.Helper()
 	return testkit.NewServer(tb, testkit.WithForm(testkit.SSE)).URL()
+}
+
+func newOnly(tb testing.TB) string {
+	tb.Helper()
+	return testkit.NewServer(tb, testkit.WithEra(testkit.NewEra)).URL()
 }
 
 func goSDK(era testkit.Era) func(testing.TB) string {
@@ -89,6 +96,20 @@ func realSteps(raised recourse.Kind) []step {
 		{tool: testkit.RealLeak, arguments: `{}`, kind: raised, want: []string{"[stack trace]"}},
 		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
 	}
+}
+
+// newEraSteps are what clients of the old era have to get across the bridge.
+func newEraSteps() []step {
+	return append(realSteps(recourse.KindUnknown), []step{
+		{tool: testkit.RealAsk, arguments: `{}`, want: []string{"Ada sampled"}},
+		{method: "logging/setLevel", params: `{"level":"info"}`},
+		{tool: testkit.RealLog, arguments: `{}`, want: []string{"done"}, heard: "notifications/message logged"},
+		{method: "resources/list", want: []string{testkit.RealResource}},
+		{method: "resources/read", params: `{"uri":"` + testkit.RealResource + `"}`, want: []string{"a note"}},
+		{method: subscribe, params: testkit.RealResource},
+		{tool: testkit.RealTouch, arguments: `{}`, want: []string{"touched"}, heard: "notifications/resources/updated " + testkit.RealResource},
+		{method: "resources/read", params: `{"uri":"demo://nowhere"}`, code: "-32602"},
+	}...)
 }
 
 // everythingSteps are what the reference server can do that shows all of the protocol.

@@ -33,7 +33,12 @@ func GoSDKServer(tb testing.TB, era Era) string {
 
 // GoSDKHandler returns the handler of [GoSDKServer], for programs, and what ends its sessions once it is served no more.
 func GoSDKHandler(era Era) (handler http.Handler, closeSessions func()) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, nil)
+	return serveGoSDK(newGoSDKServer(nil), era == NewEra)
+}
+
+// newGoSDKServer returns a server with the tools of [GoSDKServer].
+func newGoSDKServer(opts *mcp.ServerOptions) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1.0.0"}, opts)
 	mcp.AddTool(server, &mcp.Tool{Name: RealEcho, Annotations: readOnly()}, echoTool)
 	mcp.AddTool(server, &mcp.Tool{Name: RealAdd, Annotations: readOnly()}, addTool)
 	mcp.AddTool(server, &mcp.Tool{Name: RealFail}, failTool)
@@ -41,9 +46,13 @@ func GoSDKHandler(era Era) (handler http.Handler, closeSessions func()) {
 	mcp.AddTool(server, &mcp.Tool{Name: RealSlow}, slowTool)
 	mcp.AddTool(server, &mcp.Tool{Name: RealProgress}, progressTool)
 	mcp.AddTool(server, &mcp.Tool{Name: RealOrder, InputSchema: orderSchema}, orderTool)
+	return server
+}
+
+func serveGoSDK(server *mcp.Server, stateless bool) (handler http.Handler, closeSessions func()) {
 	handler = mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: era == NewEra, PropagateRequestCancellation: true},
+		&mcp.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true},
 	)
 	return handler, func() {
 		for session := range server.Sessions() {

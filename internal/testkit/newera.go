@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"sync"
@@ -51,6 +52,28 @@ func refuseOldEra(body []byte) []byte {
 		return nil
 	}
 	return []byte(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "Method not found", "")))
+}
+
+// NewEraOnly returns a handler that makes a server of both eras over HTTP one of the new era alone: it refuses what names
+// another version, and every request but POST.
+func NewEraOnly(both http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodPost:
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+			return
+		case r.Header.Get(headerVersion) == version20260728:
+			both.ServeHTTP(w, r)
+			return
+		}
+		var m message
+		_ = json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(&m) // without an id it is answered, too
+		data := object("supported", []string{version20260728}, "requested", r.Header.Get(headerVersion))
+		w.Header().Set("Content-Type", typeJSON)
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, envelope(m.ID, `"error":`+rpcError(codeUnsupportedVersion, "Unsupported protocol version", data)))
+	})
 }
 
 // A lockedWriter is written to by several goroutines, each of which writes whole lines.

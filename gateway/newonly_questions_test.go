@@ -1,0 +1,438 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A server of the new era that asks: each call gets the next of its rounds, and the
+// last one is repeated. The params of the calls are kept.
+type asker struct {
+	mu     sync.Mutex
+	rounds []string // results, without braces
+	params []json.RawMessage
+	ids    []string
+}
+
+func startAsker(tb testing.TB, form testkit.Form, rounds ...string) (*asker, string) {
+	tb.Helper()
+	a := &asker{rounds: rounds}
+	return a, testkit.Serve(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, form) })) + "/mcp"
+}
+
+func (a *asker) serve(w http.ResponseWriter, r *http.Request, form testkit.Form) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if json.NewDecoder(r.Body).Decode(&m) != nil || r.Header.Get("Mcp-Protocol-Version") != "2026-07-28" || r.Header.Get("Mcp-Method") != m.Method {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	result := `"resultType":"complete"`
+	switch m.Method {
+	case "server/discover":
+		result += `,"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{}}`
+	case "tools/list":
+		result += `,"tools":[{"name":"t","inputSchema":{"type":"object"}}]`
+	default:
+		a.mu.Lock()
+		a.params, a.ids = append(a.params, m.Params), append(a.ids, string(m.ID))
+		result = a.rounds[min(len(a.params), len(a.rounds))-1]
+		a.mu.Unlock()
+	}
+	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s}}`, m.ID, result)
+	if form == testkit.SSE {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "event: message\nid: 7\ndata: %s\n\n", text)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprint(w, text)
+}
+
+// sent returns what a request with that index carried.
+func (a *asker) sent(tb testing.TB, i int) (params struct {
+	Responses json.RawMessage `json:"inputResponses"`
+	State     json.RawMessage `json:"requestState"`
+	Arguments json.RawMessage `json:"arguments"`
+},
+) {
+	tb.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i >= len(a.params) {
+		tb.Fatalf("%d requests", len(a.params))
+	}
+	if err := json.Unmarshal(a.params[i], &params); err != nil {
+		tb.Fatal(err)
+	}
+	return params
+}
+
+func (a *asker) requests() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.params)
+}
+
+const (
+	askName  = `"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":{"type":"object"}}}},"requestState":"s1"`
+	askRoots = `"resultType":"input_required","inputRequests":{"where":{"method":"roots/list"}},"requestState":"s2"`
+	askBoth  = `"inputRequests":{"what":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}},` +
+		`"who":{"method":"elicitation/create","params":{"message":"Who?"}}},"resultType":"input_required"`
+	fine = `"content":[{"type":"text","text":"fine"}],"resultType":"complete"`
+)
+
+// capable is a client that can be asked everything.
+func capable(tb testing.TB, url string, entry ...string) *testkit.Client {
+	tb.Helper()
+	client := testkit.NewClient(tb, start(tb, url, entry...).url, testkit.OldEra)
+	client.Capabilities = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
+	initialize(tb, client)
+	return client
+}
+
+// next returns the next message of a stream, of which some time may be taken up by others.
+func next(tb testing.TB, stream *testkit.Stream) *testkit.Message {
+	tb.Helper()
+	m, err := stream.NextMessage()
+	if err != nil {
+		tb.Fatalf("the stream: HTTP %d: %v", stream.Status, err)
+	}
+	return m
+}
+
+func openCall(tb testing.TB, client *testkit.Client) *testkit.Stream {
+	tb.Helper()
+	stream, err := client.OpenCall(context.Background(), "t", `{"big":12345678901234567890}`)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(stream.Close)
+	return stream
+}
+
+func respond(tb testing.TB, client *testkit.Client, id json.RawMessage, result string) {
+	tb.Helper()
+	if a, err := client.Respond(context.Background(), id, result); err != nil || a.Status != http.StatusAccepted {
+		tb.Fatalf("responding: %v %+v", err, a)
+	}
+}
+
+// What a new server asks reaches the client as requests on the stream of its call,
+// round for round, and the client's answers reach the server.
+func TestQuestionsOfNewServer(t *testing.T) {
+	t.Parallel()
+	for _, form := range answerForms {
+		t.Run(form.String(), func(t *testing.T) {
+			t.Parallel()
+			server, url := startAsker(t, form, askName, askRoots, askBoth, fine)
+			client := capable(t, url, "timeout: 5s")
+			stream := openCall(t, client)
+			ids := map[string]bool{}
+			question := func(method, params string) json.RawMessage {
+				t.Helper()
+				m := next(t, stream)
+				if m.Method != method || string(m.Params) != params || ids[string(m.ID)] {
+					t.Fatalf("asked %s", m.Raw)
+				}
+				ids[string(m.ID)] = true
+				return m.ID
+			}
+			respond(t, client, question("elicitation/create", `{"mode":"form","message":"Who?","requestedSchema":{"type":"object"}}`),
+				`{"action":"accept","content":{"name":"Ada"}}`)
+			respond(t, client, question("roots/list", ""), `{"roots":[]}`)
+			sample := question("sampling/createMessage", `{"messages":[],"maxTokens":5}`)
+			elicit := question("elicitation/create", `{"message":"Who?"}`)
+			respond(t, client, elicit, `{"action":"decline"}`)
+			respond(t, client, sample, `{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}`)
+			if m := next(t, stream); string(m.Result) != `{"content":[{"type":"text","text":"fine"}]}` {
+				t.Errorf("answer %s", m.Raw)
+			}
+			type round struct{ Responses, State, Arguments string }
+			want := []round{
+				{"", "", `{"big":12345678901234567890}`},
+				{`{"who":{"action":"accept","content":{"name":"Ada"}}}`, `"s1"`, `{"big":12345678901234567890}`},
+				{`{"where":{"roots":[]}}`, `"s2"`, `{"big":12345678901234567890}`},
+				{
+					`{"what":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"},"who":{"action":"decline"}}`, "",
+					`{"big":12345678901234567890}`,
+				},
+			}
+			var got []round
+			for i := range want {
+				p := server.sent(t, i)
+				got = append(got, round{string(p.Responses), string(p.State), string(p.Arguments)})
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("what the server got (-want +got):\n%s", diff)
+			}
+			used := map[string]bool{}
+			for _, id := range server.ids {
+				if used[id] {
+					t.Errorf("the id %s was used twice", id)
+				}
+				used[id] = true
+			}
+		})
+	}
+}
+
+// A client that cannot be asked is not: the call ends, and says why.
+func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
+	t.Parallel()
+	url := func(q string) string {
+		_, url := startAsker(t, testkit.JSON, q, fine)
+		return url
+	}
+	for name, test := range map[string]struct{ question, capabilities, needs string }{
+		"none":     {askName, `{}`, "elicitation"},
+		"URL":      {strings.Replace(askName, `"form"`, `"url"`, 1), `{"elicitation":{"form":{}}}`, "elicitation.url"},
+		"sampling": {askBoth, `{"elicitation":{}}`, "sampling"},
+		"tools": {
+			strings.Replace(askBoth, `"maxTokens"`, `"tools":[],"maxTokens"`, 1), `{"elicitation":{},"sampling":{}}`, "sampling.tools",
+		},
+		"roots": {askRoots, `{"elicitation":{}}`, "roots"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := testkit.NewClient(t, start(t, url(test.question), "title: The farm").url, testkit.OldEra)
+			client.Capabilities = test.capabilities
+			initialize(t, client)
+			a, err := client.Call(t.Context(), "t", `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := recordOf(t, a)
+			if e.Kind != recourse.KindMissingCapability || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectUnknown ||
+				!strings.Contains(e.Message, "for "+test.needs+" (") || len(a.Events) > 0 {
+				t.Errorf("%s", a.Body)
+			}
+		})
+	}
+	t.Run("without a session", func(t *testing.T) {
+		t.Parallel()
+		client := testkit.NewClient(t, start(t, url(askName)).url, testkit.OldEra)
+		a, err := client.Call(t.Context(), "t", `{}`)
+		for err == nil && a.Status == http.StatusBadRequest { // the first one finds out what the server is
+			a, err = client.Call(t.Context(), "t", `{}`)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); e.Kind != recourse.KindMissingCapability {
+			t.Errorf("%s", a.Body)
+		}
+	})
+}
+
+// An error in place of an answer cancels an elicitation, and ends a call that needs
+// anything else.
+func TestErrorsInPlaceOfAnswers(t *testing.T) {
+	t.Parallel()
+	refuse := func(t *testing.T, client *testkit.Client, id json.RawMessage) {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":` + string(id) + `,"error":{"code":-1,"message":"no"}}`
+		if a, err := client.Post(t.Context(), []byte(body), nil); err != nil || a.Status != http.StatusAccepted {
+			t.Fatalf("%v %+v", err, a)
+		}
+	}
+	t.Run("elicitation", func(t *testing.T) {
+		t.Parallel()
+		server, url := startAsker(t, testkit.JSON, askName, fine)
+		client := capable(t, url)
+		stream := openCall(t, client)
+		refuse(t, client, next(t, stream).ID)
+		if m := next(t, stream); m.Result == nil || string(server.sent(t, 1).Responses) != `{"who":{"action":"cancel"}}` {
+			t.Errorf("%s, after %s", m.Raw, server.sent(t, 1).Responses)
+		}
+	})
+	t.Run("roots", func(t *testing.T) {
+		t.Parallel()
+		server, url := startAsker(t, testkit.JSON, askRoots, fine)
+		client := capable(t, url)
+		stream := openCall(t, client)
+		refuse(t, client, next(t, stream).ID)
+		if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) || !strings.Contains(string(m.Raw), `"origin":"caller"`) || server.requests() != 1 {
+			t.Errorf("%s", m.Raw)
+		}
+	})
+}
+
+// A question waits for a person, longer than the call's own time, but not for ever.
+func TestQuestionsThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	server, url := startAsker(t, testkit.JSON, askName, askName, fine)
+	client := capable(t, url, "timeout: 100ms", "max_timeout: 600ms")
+	stream := openCall(t, client)
+	begun := time.Now()
+	id := next(t, stream).ID
+	m := next(t, stream)
+	if took := time.Since(begun); took < 300*time.Millisecond {
+		t.Errorf("given up after %v", took)
+	}
+	if !strings.Contains(string(m.Raw), `"kind":"timeout"`) || !strings.Contains(string(m.Raw), `"effect":"unknown"`) {
+		t.Errorf("%s", m.Raw)
+	}
+	respond(t, client, id, `{"action":"accept"}`) // too late
+	if server.requests() != 1 {
+		t.Error("the server was answered all the same")
+	}
+	again := openCall(t, client)
+	respond(t, client, next(t, again).ID, `{"action":"accept"}`)
+	if m := next(t, again); m.Result == nil {
+		t.Errorf("the next call: %s", m.Raw)
+	}
+}
+
+// A call that the client cancels or whose stream it closes ends with its question.
+func TestQuestionsOfCallsThatEnd(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"cancel", "disconnect", "delete"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			server, url := startAsker(t, testkit.JSON, askName, fine)
+			client := capable(t, url, "timeout: 30s")
+			stream := openCall(t, client)
+			id := next(t, stream).ID
+			switch how {
+			case "cancel":
+				if _, err := client.Notify(t.Context(), "notifications/cancelled", `{"requestId":2}`); err != nil {
+					t.Fatal(err)
+				}
+				if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
+					t.Errorf("%s", m.Raw)
+				}
+			case "disconnect":
+				stream.Close()
+			case "delete":
+				if _, err := client.Delete(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"cancelled"`) {
+					t.Errorf("%s", m.Raw)
+				}
+			}
+			if a, err := client.Respond(t.Context(), id, `{"action":"accept"}`); err != nil || a.Status != http.StatusAccepted && how != "delete" {
+				t.Errorf("a late answer: %v %+v", err, a)
+			}
+			if server.requests() != 1 {
+				t.Errorf("%d requests", server.requests())
+			}
+		})
+	}
+}
+
+// A server that asks without end, or for nothing that there is, or nothing at all, is
+// told from one that answers.
+func TestQuestionsThatAreNone(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 0, 40)
+	for i := range 40 {
+		many = append(many, fmt.Sprintf(`"q%d":{"method":"roots/list"}`, i))
+	}
+	for name, question := range map[string]string{
+		"nothing":             `"resultType":"input_required"`,
+		"no object":           `"resultType":"input_required","inputRequests":[1]`,
+		"an unknown method":   `"resultType":"input_required","inputRequests":{"a":{"method":"tools/call"}}`,
+		"too much at once":    `"resultType":"input_required","inputRequests":{` + strings.Join(many, ",") + `}`,
+		"too large":           `"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{"x":"` + strings.Repeat("x", 300<<10) + `"}}}`,
+		"too large, and last": `"inputRequests":{"a":{"method":"roots/list","params":{"x":"` + strings.Repeat("x", 300<<10) + `"}}},"resultType":"input_required"`,
+	} {
+		for _, form := range answerForms {
+			t.Run(name+"/"+form.String(), func(t *testing.T) {
+				t.Parallel()
+				_, url := startAsker(t, form, question)
+				a, err := capable(t, url).Call(t.Context(), "t", `{}`)
+				if name == "too large, and last" {
+					if err == nil {
+						t.Errorf("the answer was not broken off: %.300s", a.Body)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Origin != recourse.OriginServer {
+					t.Errorf("%s", a.Body)
+				}
+			})
+		}
+	}
+	t.Run("without end", func(t *testing.T) {
+		t.Parallel()
+		server, url := startAsker(t, testkit.JSON, askRoots)
+		client := capable(t, url, "timeout: 10s")
+		stream := openCall(t, client)
+		for {
+			m := next(t, stream)
+			if m.Method == "" {
+				if !strings.Contains(string(m.Raw), `"kind":"bad_response"`) || server.requests() != 17 {
+					t.Errorf("after %d requests: %s", server.requests(), m.Raw)
+				}
+				return
+			}
+			respond(t, client, m.ID, `{"roots":[]}`)
+		}
+	})
+	t.Run("a state alone", func(t *testing.T) {
+		t.Parallel()
+		server, url := startAsker(t, testkit.JSON, `"resultType":"input_required","requestState":"later"`, fine)
+		a, err := capable(t, url, "timeout: 5s").Call(t.Context(), "t", `{}`)
+		if err != nil || !succeeded(a) || string(server.sent(t, 1).State) != `"later"` || server.sent(t, 1).Responses != nil {
+			t.Errorf("%v %+v", err, a)
+		}
+	})
+}
+
+// What goes wrong after a question is told on the stream of the call.
+func TestFailuresAfterQuestions(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		fault testkit.Fault
+		kind  string
+	}{
+		{testkit.ResetBeforeAnswer(), "unreachable"},
+		{testkit.ResetInBody(), "unreachable"},
+		{testkit.Status(http.StatusServiceUnavailable, testkit.Plain), "unavailable"},
+		{testkit.Status(http.StatusTooManyRequests, testkit.Plain), "rate_limited"},
+		{testkit.RPCStatus("refused", http.StatusBadRequest, -32602, "wrong state", ""), "invalid_value"},
+		{testkit.HTMLWith200(), "bad_response"},
+		{testkit.ToolError("tool error", "no"), "unknown"},
+		{testkit.Hang(), "timeout"},
+	} {
+		t.Run(test.fault.Name, func(t *testing.T) {
+			t.Parallel()
+			srv, f := newOnly(t, testkit.JSON, "timeout: 2s", "max_timeout: 3s")
+			client := f.client(t, testkit.OldEra)
+			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			id := next(t, stream).ID
+			srv.Always(testkit.Ask, test.fault)
+			respond(t, client, id, `{"action":"accept","content":{}}`)
+			if m := next(t, stream); !strings.Contains(string(m.Raw), `"kind":"`+test.kind+`"`) || string(m.ID) != "2" {
+				t.Errorf("%s", m.Raw)
+			}
+			srv.Behave()
+			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+				t.Errorf("the next call: %v %+v", err, a)
+			}
+		})
+	}
+}

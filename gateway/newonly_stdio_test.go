@@ -1,0 +1,86 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A host of the old era on stdio finds what a client over HTTP does: calls, questions,
+// announcements.
+func TestHostOfNewServer(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	g, _ := farmGateway(t, srv)
+	h := startHost(t, g)
+	h.send(strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), ready)
+	if m := h.next(); m.outcome() != `"init" result` {
+		t.Fatal(m.outcome())
+	}
+	h.send(echo("1", "hi"))
+	if m := h.next(); m.outcome() != "1 hi" {
+		t.Fatal(m.outcome())
+	}
+	const ask = `{"jsonrpc":"2.0","id":"ask","method":"tools/call","params":{"name":"ask","arguments":{}}}`
+	h.send(ask)
+	question := h.next()
+	if question.Method != "elicitation/create" || !strings.Contains(string(question.Params), "What is your name?") {
+		t.Fatalf("%+v", question)
+	}
+	h.send(echo("2", "meanwhile"))
+	if m := h.next(); m.outcome() != "2 meanwhile" {
+		t.Fatal(m.outcome())
+	}
+	h.send(`{"jsonrpc":"2.0","id":` + string(question.ID) + `,"result":{"action":"accept","content":{"name":"Ada"}}}`)
+	if m := h.next(); !strings.Contains(m.outcome(), `"ask" {"action":"accept","content":{"name":"Ada"}}`) {
+		t.Fatal(m.outcome())
+	}
+	h.send(ask)
+	question = h.next()
+	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"ask"}}`,
+		`{"jsonrpc":"2.0","id":`+string(question.ID)+`,"result":{"action":"accept"}}`, echo("3", "still here"))
+	if m := h.next(); m.outcome() != "3 still here" {
+		t.Fatal(m.outcome())
+	}
+	eventually(t, "the host listens", func() bool { return srv.Streams() == 1 })
+	srv.SetTools()
+	if m := h.next(); m.outcome() != "method notifications/tools/list_changed" {
+		t.Fatal(m.outcome())
+	}
+	if err := h.close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "nothing is left", func() bool { return srv.InFlight() == 0 })
+}
+
+// A program that speaks the new era only is found out as a server over HTTP is.
+func TestProgramOfNewEra(t *testing.T) {
+	t.Parallel()
+	for _, share := range shares {
+		t.Run(share, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, "", append(command(t, testkit.NewProgram(t), "modern"), "share: "+share, "timeout: 10s")...)
+			client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+			for range 2 {
+				for _, c := range []*testkit.Client{client, other} {
+					if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || strings.Contains(string(a.Body), "resultType") {
+						t.Fatalf("%v %+v", err, a)
+					}
+				}
+			}
+			stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			respond(t, client, next(t, stream).ID, `{"action":"accept","content":{"name":"Ada"}}`)
+			if m := next(t, stream); m.Result == nil || !strings.Contains(string(m.Result), "Ada") {
+				t.Errorf("%s", m.Raw)
+			}
+			if a, err := client.Delete(t.Context()); err != nil || a.Status != 204 {
+				t.Errorf("delete: %v %+v", err, a)
+			}
+		})
+	}
+}

@@ -1,0 +1,100 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	mcpgo "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// ada answers what a server asks.
+type ada struct{}
+
+// Elicit implements [mcpgo.ElicitationHandler].
+func (ada) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{
+		Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"name": "Ada"},
+	}}, nil
+}
+
+// CreateMessage implements [mcpgo.SamplingHandler].
+func (ada) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	return &mcp.CreateMessageResult{
+		SamplingMessage: mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.NewTextContent("sampled")}, Model: "testkit",
+	}, nil
+}
+
+// A client that is built with mcp-go and speaks the old era reaches a server of the new one, and is asked what that
+// wants to know.
+func TestMCPGoClientOfNewServer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := mcpgo.NewStreamableHttpClient(start(t, testkit.GoSDKNewEraServer(t)).url,
+		transport.WithContinuousListening()) //nolint:staticcheck // deprecated, and in use
+	if err != nil {
+		t.Fatal(err)
+	}
+	mcpgo.WithElicitationHandler(ada{})(c)
+	mcpgo.WithSamplingHandler(ada{})(c)
+	mcpgo.WithProtocolVersion("2025-11-25")(c)
+	var mu sync.Mutex
+	heard := map[string]int{}
+	c.OnNotification(func(n mcp.JSONRPCNotification) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard[n.Method]++
+	})
+	if err := c.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	hello, err := c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
+		ProtocolVersion: "2025-11-25", ClientInfo: mcp.Implementation{Name: "e2e", Version: "1"},
+	}})
+	if err != nil || hello.ProtocolVersion != "2025-11-25" || hello.ServerInfo.Name != "go-sdk" {
+		t.Fatalf("initialize: %v %+v", err, hello)
+	}
+	if list, err := c.ListTools(ctx, mcp.ListToolsRequest{}); err != nil || len(list.Tools) < 7 {
+		t.Errorf("tools/list: %v %+v", err, list)
+	}
+	call := func(tool string, arguments map[string]any) string {
+		t.Helper()
+		result, err := c.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: tool, Arguments: arguments}})
+		if err != nil || len(result.Content) == 0 {
+			t.Fatalf("%s: %v %+v", tool, err, result)
+		}
+		return mcp.GetTextFromContent(result.Content[0])
+	}
+	if got := call(testkit.RealEcho, map[string]any{"message": "m"}); !strings.Contains(got, `"m"`) {
+		t.Errorf("echo: %s", got)
+	}
+	if got := call(testkit.RealAsk, nil); got != "Ada sampled" {
+		t.Errorf("ask: %s", got)
+	}
+	if got := call(testkit.RealFail, nil); !strings.Contains(got, testkit.FailText) {
+		t.Errorf("fail: %s", got)
+	}
+	if err := c.Ping(ctx); err != nil { //nolint:staticcheck // deprecated, and in use
+		t.Error(err)
+	}
+	err = c.Subscribe(ctx, mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: testkit.RealResource}}) //nolint:staticcheck // deprecated, and in use
+	if err != nil {
+		t.Error(err)
+	}
+	for updated := 0; updated == 0 && ctx.Err() == nil; {
+		call(testkit.RealTouch, nil)
+		mu.Lock()
+		updated = heard["notifications/resources/updated"]
+		mu.Unlock()
+	}
+	if err := ctx.Err(); err != nil {
+		t.Errorf("no announcement: %v", err)
+	}
+}
