@@ -49,34 +49,36 @@ func missteps() []misstep {
 	}
 }
 
-// The session of a host outlives whatever its server does.
+// The session of a host outlives whatever its server does, also across the bridge.
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	for _, client := range clients() {
-		t.Run(client.name, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			server := testkit.NewProgram(t)
-			var args []string
-			if client.era == testkit.NewEra {
-				args = append(args, "modern")
-			}
-			command, environ := wrapped(t, append(gatewayKeys(),
-				"command: "+flow(t, server.Command(args...)), "env: "+flow(t, server.Environ()), "redact: all")...)
-			p := client.open(t)
-			if err := p.launch(ctx, command, environ); err != nil {
-				t.Fatalf("connect: %v", err)
-			}
-			for _, m := range missteps() {
-				if m.fault != "" {
-					server.Next(m.call.tool, m.fault)
+		for era := client.era; era <= testkit.NewEra; era++ {
+			t.Run(client.name+" and a program of the "+era.String(), func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				server := testkit.NewProgram(t)
+				var args []string
+				if era == testkit.NewEra {
+					args = append(args, "modern")
 				}
-				take(ctx, t, p, m.call)
-			}
-			if n := server.Orders("A-17"); n != 2 {
-				t.Errorf("the order was created %d times, want once for each call", n)
-			}
-		})
+				command, environ := wrapped(t, append(gatewayKeys(),
+					"command: "+flow(t, server.Command(args...)), "env: "+flow(t, server.Environ()), "redact: all")...)
+				p := client.open(t)
+				if err := p.launch(ctx, command, environ); err != nil {
+					t.Fatalf("connect: %v", err)
+				}
+				for _, m := range missteps() {
+					if m.fault != "" {
+						server.Next(m.call.tool, m.fault)
+					}
+					take(ctx, t, p, m.call)
+				}
+				if n := server.Orders("A-17"); n != 2 {
+					t.Errorf("the order was created %d times, want once for each call", n)
+				}
+			})
+		}
 	}
 }
