@@ -32,5 +32,6 @@
 // Middleware that was added before Use runs inside: a tools/list of Use's own comes
 // past it, so that a list which it filters by caller is the one that counts. A
 // typed tool that returns a result with both IsError and StructuredContent has the
-// latter replaced by the SDK: return an error, or add the tool with [AddTool].
+// latter replaced by the SDK: return an error, or add the tool with [AddTool]. The
+// message of the JSON-RPC error -32601 is always the SDK's.
 package mcptool

@@ -149,7 +149,8 @@ func said(r *mcp.CallToolResult, err error) error {
 	if marshalErr != nil {
 		return errors.Join(err, marshalErr)
 	}
-	return &toolcall.ResultError{Result: raw, Err: err}
+	_, overwritten := r.StructuredContent.(stdjson.RawMessage) // as the SDK leaves it of a typed tool
+	return &toolcall.ResultError{Result: raw, Err: err, Own: !overwritten}
 }
 
 // isOwnText reports whether the content is nothing but the text of err, which the

@@ -68,6 +68,17 @@ func farm() *mcp.Server {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, recourse.Conflict("The field is being harvested.")
 		})
+	object := json.RawMessage(`{"type":"object"}`)
+	server.AddTool(&mcp.Tool{Name: "raw_structured", InputSchema: object, OutputSchema: object},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{
+				IsError: true, StructuredContent: map[string]any{"reason": "locked"}, Content: []mcp.Content{&mcp.TextContent{Text: `{"reason":"locked"}`}},
+			}, nil
+		})
+	server.AddTool(&mcp.Tool{Name: "question", InputSchema: object},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{IsError: true, StructuredContent: map[string]any{"kind": "needsInput:v1", "type": "elicitation", "message": "Which one?"}}, nil
+		})
 	server.AddTool(&mcp.Tool{Name: "raw_plain", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, errors.New("secret")
@@ -140,6 +151,13 @@ func TestFailures(t *testing.T) {
 		{"kept_odd", good, recourse.Error{
 			Kind: recourse.KindUnknown, Message: "It is locked.", Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
 			Details: map[string]json.RawMessage{"structuredContent": json.RawMessage(`{"reason":"locked"}`)},
+		}, ""},
+		{"raw_structured", `{}`, recourse.Error{
+			Kind: recourse.KindUnknown, Message: `{"reason":"locked"}`, Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,
+			Details: map[string]json.RawMessage{"structuredContent": json.RawMessage(`{"reason":"locked"}`)},
+		}, ""},
+		{"question", `{}`, recourse.Error{
+			Kind: recourse.KindMissingParam, Message: "Which one?", Origin: recourse.OriginCaller, Effect: recourse.EffectNone,
 		}, ""},
 		{"overwritten", good, recourse.Error{
 			Kind: recourse.KindInternal, Message: recourse.KindInternal.Sentence(), Origin: recourse.OriginServer, Effect: recourse.EffectUnknown,

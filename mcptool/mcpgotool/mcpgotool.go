@@ -147,7 +147,7 @@ func outcome(result *mcp.CallToolResult, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, &toolcall.ResultError{Result: raw}
+	return nil, &toolcall.ResultError{Result: raw, Own: true}
 }
 
 // asks reports whether err asks the client's user for something, which the SDK knows

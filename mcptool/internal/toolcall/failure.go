@@ -111,11 +111,20 @@ func (x *exchange) read(err error) failure {
 	return failure{e: e}
 }
 
+// reader reads failures in whatever form they come. What a server says of itself is
+// believed.
+func (x *exchange) reader() *contract.Reader {
+	return &contract.Reader{Contracts: []*contract.Contract{x.rule.contract}, Trusted: true}
+}
+
 func (x *exchange) readResult(r *ResultError) failure {
 	original := json.Value(masker.JSON(r.Result))
-	reading, ok := x.s.reader.Result(original)
-	if !ok || reading.Error() == nil {
-		return failure{e: recourse.From(r.Err)}
+	reading, ok := x.reader().Result(original)
+	switch {
+	case !ok:
+		return failure{e: recourse.Internal().CausedBy(r)}
+	case reading.Error() == nil: // a question, which is no error
+		return failure{e: recourse.From(reading.Failure)}
 	}
 	f := failure{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
 	if x.tool == nil || !x.tool.OutputSchema {
@@ -163,7 +172,7 @@ func without(object json.Value, name string) json.Value {
 // method than a call, about a call that goes on, or asks for something.
 func (x *exchange) readRPC(r *RPCError) failure {
 	raw := json.Value(masker.JSON(r.Raw))
-	e := x.s.reader.RPC(raw).Error()
+	e := x.reader().RPC(raw).Error()
 	if e == nil {
 		e = recourse.Internal()
 	}

@@ -17,7 +17,6 @@ type Server struct {
 	log     *slog.Logger
 	now     func() time.Time
 	limiter Limiter
-	reader  contract.Reader
 	tools   tools
 }
 
@@ -30,7 +29,6 @@ func NewServer(c *contract.Contract, options []Option) *Server {
 	for _, o := range options {
 		o.server(s)
 	}
-	s.reader = contract.Reader{Contracts: []*contract.Contract{c}, Trusted: true}
 	return s
 }
 
