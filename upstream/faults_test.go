@@ -165,7 +165,7 @@ func TestChildThatRefusesInitialize(t *testing.T) {
 func TestChildThatStopsReading(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
-	s.SetPatience(0, time.Second, 100*time.Millisecond)
+	s.SetPatience(0, 3*time.Second, 100*time.Millisecond)
 	s.mustCall("stop-reading", 0)
 	large := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","pad":%q}}`, strings.Repeat("a", 1<<20))
 	var wg sync.WaitGroup
@@ -176,7 +176,7 @@ func TestChildThatStopsReading(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			_, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(large))
-			if took := time.Since(began); took > 900*time.Millisecond {
+			if took := time.Since(began); took > 2500*time.Millisecond {
 				t.Errorf("a caller waited for %s", took)
 			}
 			results <- record(t, err)

@@ -166,6 +166,9 @@ func TestInitializeOfANewEraChild(t *testing.T) {
 			if status, text := c.say(modernCall("echo", "")); status != 200 || !strings.Contains(text, `"complete"`) {
 				t.Errorf("got %d %s", status, text)
 			}
+			if n := len(pids(c.log)); n != 1 {
+				t.Errorf("%d processes were started, want the one that was asked", n)
+			}
 		})
 	}
 }

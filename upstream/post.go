@@ -30,7 +30,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 		}
 	}
 	if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
-		return s.open(ctx, m)
+		return s.open(ctx, m, s.clientKey(header))
 	}
 	x, refusal := s.find(id)
 	switch {

@@ -100,10 +100,10 @@ func (s *Stdio) endSession(id string) *http.Response {
 	return respond(http.StatusNoContent, "", nil)
 }
 
-// open answers initialize.
-func (s *Stdio) open(ctx context.Context, m *wire.Message) (*http.Response, error) {
+// open answers initialize of the client with that key.
+func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
 	if s.command.Share == ShareClient {
-		return s.openOwn(ctx, m)
+		return s.openOwn(ctx, m, key)
 	}
 	c, err := s.running(ctx, "")
 	switch {
@@ -130,7 +130,7 @@ func (x *session) opened(text []byte) *http.Response {
 var errDiedOpening = errors.New("the process ended before it had answered initialize")
 
 // openOwn starts a child for a session and passes initialize on.
-func (s *Stdio) openOwn(ctx context.Context, m *wire.Message) (*http.Response, error) {
+func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
 	for {
 		s.mu.Lock()
 		now := time.Now()
@@ -151,15 +151,16 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message) (*http.Response, e
 			return nil, err
 		}
 		x.child = c
-		resp, err := s.initializeOwn(ctx, x, m)
+		resp, err := s.initializeOwn(ctx, x, m, key)
 		if !errors.Is(err, errDiedOpening) {
 			return resp, err
 		}
 	}
 }
 
-// initializeOwn passes initialize on to the session's new child.
-func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message) (*http.Response, error) {
+// initializeOwn passes initialize on to the session's new child. One that is of the
+// new era becomes that of the client.
+func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
 	c := x.child
 	call, err := c.accept(ctx.Done(), m, x.id)
 	var said message
@@ -179,8 +180,9 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message) 
 	if errors.Is(err, errRefused) && c.discovers(ctx) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.era = wire.New
-		c.stop(errStopped)
+		if s.era = wire.New; !s.offer(c, key) {
+			c.stop(errStopped)
+		}
 		return refuseInitialize(m), nil
 	}
 	if err != nil && said.spool == nil { // whatever it is, it is the client's to judge

@@ -305,16 +305,28 @@ func (s *Stdio) try(key string, a *attempt) {
 		c.stop(errStopped) // it was told of no client, and can be nobody's
 		return
 	}
-	if _, alive := s.children[c]; alive && !s.closed {
-		c.ready, c.hello, c.key, s.ready[key] = true, hello, key, c
-		if s.era == wire.Old {
-			s.resumeInterests(c)
-		}
-		s.watchIdle(c)
+	c.hello = hello
+	switch taken := s.offer(c, key); {
+	case !taken:
+		c.stop(errStopped)
+	case s.era == wire.Old:
+		s.resumeInterests(c)
 	}
-	if key != "" {
+}
+
+// offer makes a child that is open that of the client with the key, or of all where it
+// is empty. It reports false when there is one already, or this one has ended. s.mu is
+// held.
+func (s *Stdio) offer(c *child, key string) bool {
+	if _, alive := s.children[c]; !alive || s.closed || s.ready[key] != nil {
+		return false
+	}
+	c.ready, c.key, s.ready[key] = true, key, c
+	if s.command.Share == ShareClient {
 		s.starts = starts{}
 	}
+	s.watchIdle(c)
+	return true
 }
 
 // pause waits until a child may be started.
