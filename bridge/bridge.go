@@ -190,6 +190,7 @@ func (b *Bridge) cross(ctx context.Context, method string, header http.Header, b
 	}
 	resp, err := b.old.send(ctx, method, header.Clone(), body)
 	if errors.Is(err, errOtherEra) {
+		b.eras.forget()
 		return nil, nil //nolint:nilnil // it speaks neither: what it says of the request is the truth about it
 	}
 	return resp, err

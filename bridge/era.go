@@ -75,11 +75,10 @@ const (
 	maxDiscover = 1 << 20
 )
 
-// discover finds out whether the server speaks the new era, and notes it when it
-// does. It is asked with the credentials in header, which is left as it is. The verdict
-// unknown is that of a server which is not in order, or refuses the credentials. The
-// error is that of the transport and states recourse.EffectNone, since whatever was to be
-// sent has not been.
+// discover finds out whether the server speaks the new era, and notes it. It is asked
+// with the credentials in header, which is left as it is. The verdict unknown is that of
+// a server which is not in order, or refuses the credentials. The error is that of the
+// transport and states recourse.EffectNone, since whatever was to be sent has not been.
 func (b *Bridge) discover(ctx context.Context, header http.Header) (verdict, error) {
 	for {
 		b.mu.Lock()
@@ -128,6 +127,7 @@ func (b *Bridge) askServer(ctx context.Context, q *discovery, header http.Header
 		b.eras.set(wire.New, yes)
 	default:
 		q.speaks = no
+		b.eras.set(wire.New, no)
 	}
 }
 

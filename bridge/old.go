@@ -109,8 +109,17 @@ func (at *opened) lostBy(resp *http.Response) bool {
 		return false
 	}
 	text, err := keep(resp)
-	code := string(json.Lookup(text, "/error/code"))
-	return err == nil && (code == "-32000" || code == "-32001") // the TypeScript SDK's
+	if err != nil {
+		return false
+	}
+	switch string(json.Lookup(text, "/error/code")) {
+	case "-32000", "-32001": // the TypeScript SDK's words
+		return true
+	case "-32020", "-32022": // those of the new era
+		return true
+	default:
+		return false
+	}
 }
 
 // refusedOpening returns what a caller is told when no session could be opened.

@@ -47,6 +47,7 @@ func (s *oldSession) hearFrom(ctx context.Context, at *opened) {
 	for _, uri := range uris {
 		_ = s.subscribe(ctx, at, methodSubscribe, uri) // the client hears nothing of it, as before
 	}
+	s.missed()
 }
 
 // stream opens the stream of the session, unless it is open, and reports whether the
