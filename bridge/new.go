@@ -169,8 +169,11 @@ const (
 func (n *newServer) refused(header http.Header, body []byte, resp *http.Response) suspicion {
 	known := n.b.eras.of(wire.Old) == yes
 	isRefusal := refuses(resp)
+	if known && !isRefusal {
+		return unsuspected
+	}
 	opening := resp.StatusCode == http.StatusOK && !isEvents(resp) && header.Get(wire.HeaderSession) == "" && isInitialize(body)
-	if !isRefusal && (known || !opening) {
+	if !opening && !isRefusal {
 		return unsuspected
 	}
 	text, err := keep(resp)

@@ -29,6 +29,7 @@ type newStream struct {
 	ctx    context.Context //nolint:containedctx // the life of the stream, not that of a call
 	end    context.CancelFunc
 	events *io.PipeWriter
+	turn   chan struct{} // holds a token while somebody asks for something else
 
 	mu      sync.Mutex
 	current *listening
@@ -78,7 +79,7 @@ func (n *newServer) listen(ctx context.Context, s *newSession, header http.Heade
 	}
 	body, events := io.Pipe()
 	life, end := context.WithCancel(ctx)
-	t := &newStream{s: s, events: events, ctx: life, end: end}
+	t := &newStream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
 		l, refusal, err := n.subscribeTo(life, header, s.introduce(), f)
 		if err != nil || refusal != nil {
@@ -93,6 +94,12 @@ func (n *newServer) listen(ctx context.Context, s *newSession, header http.Heade
 	}
 	context.AfterFunc(life, func() { s.leave(t) })
 	n.hear(t, t.current)
+	if now, _ := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
+		if _, err := n.relisten(ctx, s, header, ""); err != nil {
+			s.leave(t)
+			return nil, err
+		}
+	}
 	return respondEvents(body), nil
 }
 
@@ -323,6 +330,12 @@ func (n *newServer) relisten(ctx context.Context, s *newSession, header http.Hea
 	s.mu.Unlock()
 	if t == nil {
 		return false, nil // it is asked for when the client listens
+	}
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return false, n.b.next.Broken(ctx, context.Cause(ctx))
 	}
 	f, anything := s.wants()
 	var l *listening

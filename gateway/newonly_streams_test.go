@@ -402,3 +402,31 @@ func TestLargeAnswersOfNewServer(t *testing.T) {
 		}
 	}
 }
+
+// However many subscriptions are made at once, all of them are asked for.
+func TestManySubscriptionsAtNewServer(t *testing.T) {
+	t.Parallel()
+	server, url := startAnnouncer(t)
+	client := start(t, url, "timeout: 10s").client(t, testkit.OldEra)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if a, err := client.Request(context.Background(), "resources/subscribe", fmt.Sprintf(`{"uri":"file:///%d"}`, i)); err != nil || a.Message == nil || a.Message.Error != nil {
+				t.Errorf("%v %+v", err, a)
+			}
+		})
+	}
+	stream, err := client.Listen(t.Context(), "")
+	if err != nil || stream.Status != http.StatusOK {
+		t.Fatalf("%v %+v", err, stream)
+	}
+	defer stream.Close()
+	wg.Wait()
+	eventually(t, "one subscription is left", func() bool { return server.open() == 1 })
+	for i := range 8 {
+		uri := fmt.Sprintf("file:///%d", i)
+		if got := server.lastFilter(); !strings.Contains(got, uri) {
+			t.Errorf("%s is not in %s", uri, got)
+		}
+	}
+}
