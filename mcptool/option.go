@@ -47,14 +47,20 @@ type Charge = toolcall.Charge
 
 // WithLogger returns the option that failures are logged to log: one line each, of
 // level info where the caller is at fault, error for defects, else warn. The
-// default is slog.Default. Credentials in causes are masked.
+// default, and nil, is slog.Default. Credentials in causes are masked.
 func WithLogger(log *slog.Logger) CommonOption {
+	if log == nil {
+		log = slog.Default()
+	}
 	return common{toolcall.WithLogger(log), func(g *guard) { g.log = log }}
 }
 
 // WithClock returns the option that now is asked for the time of day, from which
-// waits until a point in time are computed. The default is time.Now.
+// waits until a point in time are computed. The default, and nil, is time.Now.
 func WithClock(now func() time.Time) CommonOption {
+	if now == nil {
+		now = time.Now
+	}
 	return common{toolcall.WithClock(now), func(g *guard) { g.now = now }}
 }
 

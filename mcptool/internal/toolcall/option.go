@@ -46,12 +46,13 @@ type sharedOption func(r *rule)
 func (o sharedOption) server(s *Server) { o(&s.rule) }
 func (o sharedOption) tool(r *rule)     { o(r) }
 
-// WithLogger returns the option that failures are logged to log.
+// WithLogger returns the option that failures are logged to log, which is not nil.
 func WithLogger(log *slog.Logger) Option {
 	return serverOption(func(s *Server) { s.log = log })
 }
 
-// WithClock returns the option that now is asked for the time of day.
+// WithClock returns the option that now, which is not nil, is asked for the time of
+// day.
 func WithClock(now func() time.Time) Option {
 	return serverOption(func(s *Server) { s.now = now })
 }
