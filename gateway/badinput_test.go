@@ -285,20 +285,6 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A method that nobody knows is the server's to refuse, in the era's way.
-func TestUnknownMethod(t *testing.T) {
-	t.Parallel()
-	srv := testkit.NewServer(t)
-	for _, era := range eras {
-		client := start(t, srv.URL()).client(t, era)
-		a, err := client.Request(t.Context(), "nobody/knows", `{}`)
-		want := map[testkit.Era]int{testkit.OldEra: http.StatusOK, testkit.NewEra: http.StatusNotFound}[era]
-		if err != nil || a.Status != want || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32601 || len(a.Message.ID) == 0 {
-			t.Errorf("%s: %v %+v %s", era, err, a, a.Body)
-		}
-	}
-}
-
 // A flood is a body of a size, which counts what is taken of it.
 type flood struct {
 	pattern string

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -35,7 +36,7 @@ func (x *exchange) translate(text []byte) bool {
 	}
 	own := reading.Contract == nil && x.forProgram(e) || !x.isCall()
 	if original == nil && own && isRPCError(x.scan.Signs().Error.Of(text)) {
-		x.passRPCError(http.StatusOK, text, e)
+		x.passRPCError(cmp.Or(x.protocolStatus(e.Kind), http.StatusOK), text, e)
 		return true
 	}
 	x.reason = "the server answered: that is the caller's to judge"

@@ -91,26 +91,6 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key st
 	}
 }
 
-// status returns the HTTP status of an answer. In the new era that of some errors is
-// given (MCP 2026-07-28, Streamable HTTP).
-func (c *child) status(answer []byte) int {
-	if !c.modern.Load() {
-		return http.StatusOK
-	}
-	var code int
-	if json.Unmarshal(json.Lookup(answer, "/error/code"), &code) != nil {
-		return http.StatusOK
-	}
-	switch code {
-	case wire.CodeMethodNotFound:
-		return http.StatusNotFound
-	case wire.CodeHeaderMismatch, wire.CodeMissingCapability, wire.CodeUnsupportedVersion:
-		return http.StatusBadRequest
-	default:
-		return http.StatusOK
-	}
-}
-
 // refuseInitialize returns the answer of a server of the new era to initialize (MCP
 // 2026-07-28, basic/versioning).
 func refuseInitialize(m *wire.Message) *http.Response {

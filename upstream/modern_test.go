@@ -114,8 +114,8 @@ event: message
 data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text","text":"done"}]}}
 
 `}},
-				{modern("nothing", "", ""), answer{404, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown method"}}`}},
-				{modern("initialize", `"protocolVersion":"2025-11-25",`, ""), answer{404, `{"jsonrpc":"2.0","id":1,"error":` +
+				{modern("nothing", "", ""), answer{200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown method"}}`}},
+				{modern("initialize", `"protocolVersion":"2025-11-25",`, ""), answer{200, `{"jsonrpc":"2.0","id":1,"error":` +
 					`{"code":-32601,"message":"unknown method: this server speaks 2026-07-28"}}`}},
 				{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, answer{400, `{"jsonrpc":"2.0","id":1,"error":` +
 					`{"code":-32022,"message":"the server knows no initialize and speaks 2026-07-28 only","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}`}},

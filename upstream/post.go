@@ -166,7 +166,7 @@ func (s *Stdio) catchUp(x *session, call *call) {
 // answer returns the answer that begins with said.
 func answer(ctx context.Context, c *child, call *call, said message) *http.Response {
 	if said.last && said.spool == nil {
-		return respond(c.status(said.text), wire.TypeJSON, said.text)
+		return respond(http.StatusOK, wire.TypeJSON, said.text)
 	}
 	if said.last {
 		resp := head(http.StatusOK, wire.TypeJSON)
