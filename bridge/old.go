@@ -65,11 +65,11 @@ func (o *oldServer) send(ctx context.Context, method string, header http.Header,
 }
 
 // bridgeable reports whether a request of that method goes to a server of the old
-// era. The others would change the session for everybody in it, or have no
-// counterpart.
+// era. The others would change the session for everybody in it, have no counterpart,
+// or are no requests of the new era.
 func bridgeable(method string) bool {
 	switch method {
-	case wire.MethodInitialize, methodSetLevel, methodSubscribe, methodUnsubscribe:
+	case wire.MethodInitialize, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe:
 		return false
 	default:
 		return !strings.HasPrefix(method, "tasks/")

@@ -213,7 +213,7 @@ func TestBridgedMethodsWithoutCounterpart(t *testing.T) {
 	t.Parallel()
 	srv, _, client := bridged(t)
 	post(t, client, "1", "tools/list", `{}`)
-	for _, method := range []string{"initialize", "logging/setLevel", "resources/subscribe", "tasks/get"} {
+	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/get"} {
 		before := srv.Messages(method)
 		a := post(t, client, "1", method, `{}`)
 		if e := recordOf(t, a); e.Kind != recourse.KindUnknownMethod || e.Origin != recourse.OriginGateway || a.Message.Error.Code != -32601 {
