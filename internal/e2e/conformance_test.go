@@ -22,26 +22,25 @@ type way struct {
 
 // conformanceWays are the ways of clients of an era.
 func conformanceWays(era testkit.Era) []way {
-	served := func(t *testing.T, suite *testkit.Conformance) *front {
-		t.Helper()
-		return start(t, suite.Serve(t, era))
-	}
-	program := func(share string) func(*testing.T, *testkit.Conformance) *front {
-		return func(t *testing.T, suite *testkit.Conformance) *front {
-			t.Helper()
-			return start(t, "", "command: "+flow(t, suite.Command()), "share: "+share)
-		}
-	}
-	plain := because("nothing comes before the answer, and so it is JSON", "server-sse-multiple-streams: server-sse-streams-functional")
 	if era == testkit.NewEra {
-		return []way{
-			{name: "served", front: served},
-			{name: "a program for all clients", front: newEraProgram("all"), differs: plain},
-			{name: "a program for each client", front: newEraProgram("client"), differs: plain},
-		}
+		return newEraWays()
 	}
-	streams := together(plain, because("what a program says has no id to resume from",
-		"server-sse-polling: server-sse-priming-event server-sse-retry-field"))
+	return oldEraWays()
+}
+
+// What the gateway makes of a program's answers.
+const (
+	plainAnswer = "nothing comes before the answer, and so it is JSON"
+	noResuming  = "what is said has no id to resume from"
+	noQuestions = "no client can be asked what may concern another"
+	oldQuestion = "the server's tool asks as the old era does, which it cannot in the new"
+)
+
+func oldEraWays() []way {
+	streams := together(
+		because(plainAnswer, "server-sse-multiple-streams: server-sse-streams-functional"),
+		because(noResuming, "server-sse-polling: server-sse-priming-event server-sse-retry-field"),
+	)
 	questions := []string{
 		"elicitation-sep1034-defaults: elicitation-sep1034-string-default elicitation-sep1034-integer-default" +
 			" elicitation-sep1034-number-default elicitation-sep1034-enum-default elicitation-sep1034-boolean-default" +
@@ -52,30 +51,67 @@ func conformanceWays(era testkit.Era) []way {
 		"tools-call-elicitation: tools-call-elicitation",
 		"tools-call-sampling: tools-call-sampling",
 	}
-	stateless := because("these tools ask by requests, which servers of the new era do not make", questions...)
 	return []way{
-		{name: "served", front: served},
+		{name: "served", front: served(testkit.OldEra)},
+		{name: "a program for each client", front: asProgram("client"), differs: streams},
+		{name: "a program for all clients", front: asProgram("all"), differs: together(streams, because(noQuestions, questions...))},
 		{
-			name: "served in the new era alone", front: newEraServed,
-			differs: together(stateless, because("no stream of the new era can be resumed", "server-sse-polling: server-sse-retry-field")),
+			name: "served in the new era", front: servedInNewEra,
+			differs: together(because(oldQuestion, questions...), because(noResuming, "server-sse-polling: server-sse-retry-field")),
 		},
-		{name: "a program of the new era", front: newEraProgram("all"), differs: together(stateless, streams)},
-		{name: "a program for each client", front: program("client"), differs: streams},
 		{
-			name: "a program for all clients", front: program("all"),
-			differs: together(streams, because("no client can be asked what concerns another", questions...)),
+			name: "a program of the new era", front: asNewEraProgram("all"),
+			differs: together(streams, because(oldQuestion, questions...)),
 		},
 	}
 }
 
-// newEraServed starts a gateway in front of the server as one that speaks the new era alone.
-func newEraServed(t *testing.T, suite *testkit.Conformance) *front {
+func newEraWays() []way {
+	streams := because(plainAnswer, "server-sse-multiple-streams: server-sse-streams-functional")
+	bridged := together(
+		because("a question of the old era has no name", "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete"+
+			" sep-2322-elicitation-complete"),
+		because("questions of the old era come one by one", "input-required-result-multiple-input-requests:"+
+			" sep-2322-multiple-inputs-incomplete sep-2322-multiple-inputs-complete"),
+		because("a state that is not known is a tool result: the model can call again from the start",
+			"input-required-result-tampered-state: sep-2322-reject-tampered-state"),
+		because("in the old era the Go SDK lets a tool ask once", "input-required-result-multi-round: sep-2322-multi-round-r2 sep-2322-multi-round-r3"),
+	)
+	unknown := because("the Go SDK refuses the method by a 400 that says nothing else",
+		"server-stateless: sep-2575-http-server-method-not-found-404")
+	return []way{
+		{name: "served", front: served(testkit.NewEra)},
+		{name: "a program for all clients", front: asNewEraProgram("all"), differs: streams},
+		{name: "a program for each client", front: asNewEraProgram("client"), differs: streams},
+		{name: "served in the old era", front: served(testkit.OldEra), differs: together(bridged, unknown)},
+		{name: "a program of the old era", front: asProgram("client"), differs: together(bridged, streams)},
+	}
+}
+
+// served starts a gateway in front of the server over HTTP.
+func served(era testkit.Era) func(*testing.T, *testkit.Conformance) *front {
+	return func(t *testing.T, suite *testkit.Conformance) *front {
+		t.Helper()
+		return start(t, suite.Serve(t, era))
+	}
+}
+
+// servedInNewEra starts a gateway in front of the server over HTTP, which speaks the new era alone.
+func servedInNewEra(t *testing.T, suite *testkit.Conformance) *front {
 	t.Helper()
 	return start(t, testkit.Serve(t, testkit.NewEraOnly(proxyTo(t, suite.Serve(t, testkit.NewEra))))+"/mcp")
 }
 
-// newEraProgram starts a gateway in front of the server as a program that speaks the new era alone.
-func newEraProgram(share string) func(*testing.T, *testkit.Conformance) *front {
+// asProgram starts a gateway in front of the server as a program, which is asked for a session.
+func asProgram(share string) func(*testing.T, *testkit.Conformance) *front {
+	return func(t *testing.T, suite *testkit.Conformance) *front {
+		t.Helper()
+		return start(t, "", "command: "+flow(t, suite.Command()), "share: "+share)
+	}
+}
+
+// asNewEraProgram does the same with a program that speaks the new era alone.
+func asNewEraProgram(share string) func(*testing.T, *testkit.Conformance) *front {
 	return func(t *testing.T, suite *testkit.Conformance) *front {
 		t.Helper()
 		exe, err := os.Executable()
