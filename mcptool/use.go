@@ -25,15 +25,37 @@ func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			call := callOf(next, method, req)
 			result, answer := s.Do(ctx, call, func(ctx context.Context) (any, error) {
-				return outcome(next(ctx, method, req))
+				result, err := next(ctx, method, req)
+				if _, said := errors.AsType[recourse.Failure](err); err != nil && !said && isSDKs(method) {
+					return passed{err}, nil
+				}
+				return outcome(result, err)
 			})
 			if answer != nil {
 				return write(answer, call.ResultType)
+			}
+			if p, ok := result.(passed); ok {
+				return nil, p.err
 			}
 			own, _ := result.(mcp.Result) // a notification has none
 			return own, nil
 		}
 	})
+}
+
+// passed is an error that is for the SDK to write.
+type passed struct{ err error }
+
+// isSDKs reports whether a method is handled by the SDK alone, so that its errors are
+// the SDK's own words.
+func isSDKs(method string) bool {
+	switch method {
+	case wire.MethodInitialize, wire.MethodDiscover, wire.MethodToolsList, "ping", "logging/setLevel",
+		"prompts/list", "resources/list", "resources/templates/list", wire.MethodListen:
+		return true
+	default:
+		return strings.HasPrefix(method, "notifications/")
+	}
 }
 
 // RequestID returns the id of the call that ctx belongs to, which is also in its

@@ -326,6 +326,9 @@ func TestPanic(t *testing.T) {
 	if r := client(t, "resources/read", `{"uri":"farm://map"}`); r.Error == nil || r.Error.Code != -32603 || r.Error.Message != recourse.KindInternal.Sentence() {
 		t.Errorf("a panic of a resource: %s %+v", r.Result, r.Error)
 	}
+	if r := client(t, "tools/list", `{"cursor":"?"}`); r.Error == nil || r.Error.Code != -32602 {
+		t.Errorf("a list the SDK refuses: %s %+v", r.Result, r.Error)
+	}
 	if r := client(t, "resources/read", `{"uri":"farm://gone"}`); r.Error == nil || r.Error.Message != "Resource not found" {
 		t.Errorf("the SDK's own error: %s %+v", r.Result, r.Error)
 	}
