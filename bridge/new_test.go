@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -195,4 +196,80 @@ func TestIdleSessions(t *testing.T) {
 			t.Errorf("an idle session: %v %+v", err, resp)
 		}
 	})
+}
+
+// A client is answered in the version that it asks for, where that is one of the old era,
+// and else in the newest of them.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	b := bridge.New(&newEra{tb: t}, bridge.Options{})
+	defer b.Close()
+	for asked, want := range map[string]string{
+		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
+		"2026-07-28": "2025-11-25", "1999-01-01": "2025-11-25",
+	} {
+		hello := `{"jsonrpc":"2.0","id":"\u0061","method":"initialize","params":{"protocolVersion":"` + asked + `","capabilities":{}}}`
+		resp, err := b.Send(t.Context(), http.MethodPost, http.Header{"Content-Type": {wire.TypeJSON}}, []byte(hello))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.HasPrefix(string(text), `{"jsonrpc":"2.0","id":"\u0061","result":{"protocolVersion":"`+want+`"`) {
+			t.Errorf("%s: %v %s", asked, err, text)
+		}
+	}
+}
+
+// A streamed body begins and ends with a text, and is otherwise made of the letter x.
+type streamed struct{ newEra }
+
+const streamedSize = 50 << 20
+
+// Send answers calls with the body.
+func (s *streamed) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
+		return s.newEra.Send(ctx, method, header, body)
+	}
+	resp := reply(http.StatusOK, s.header.Get("Content-Type"), "")
+	prefix, suffix := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`, `"}],"resultType":"complete"},"id":1}`
+	if s.header.Get("Content-Type") == wire.TypeEventStream {
+		prefix, suffix = "data: "+prefix, suffix+"\n\n"
+	}
+	resp.ContentLength = -1
+	resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(prefix), io.LimitReader(letters{}, streamedSize), strings.NewReader(suffix)))
+	return resp, nil
+}
+
+type letters struct{}
+
+// Read implements io.Reader.
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// An answer of 50 MB flows through, and what it takes of memory does not depend on it.
+func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
+		s := &streamed{newEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
+		b := bridge.New(s, bridge.Options{})
+		header := openOn(t, b)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 32<<10))
+		runtime.ReadMemStats(&after)
+		if err != nil || n < streamedSize {
+			t.Errorf("%s: %d bytes, %v", contentType, n, err)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 4<<20 {
+			t.Errorf("%s: %d bytes were allocated", contentType, grown)
+		}
+		b.Close()
+	}
 }

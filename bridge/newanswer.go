@@ -27,7 +27,10 @@ func (c *newCall) run() {
 	for err == nil && resp != nil {
 		resp, err = c.take(resp)
 	}
-	if e, ok := errors.AsType[*recourse.Error](err); ok && c.rounds > 0 { // what went before may have had one
+	if why, ok := errors.AsType[*recourse.Error](context.Cause(c.ctx)); ok && err != nil {
+		err = why
+	}
+	if e, ok := errors.AsType[*recourse.Error](err); ok && c.rounds > 0 { // the rounds before may have had one
 		err = e.WithEffect(recourse.EffectUnknown)
 	}
 	switch {
@@ -163,9 +166,10 @@ func readWindow(resp *http.Response) (window []byte, whole bool, err error) {
 	return window, false, nil
 }
 
-// isQuestion reports whether an answer is one that says it needs input.
+// isQuestion reports whether the answer to the request, as far as it is known, says
+// that it needs input.
 func (c *newCall) isQuestion(signs *wire.Signs) bool {
-	return string(signs.ResultType) == "input_required"
+	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
 }
 
 // whole gives the client an answer that is complete.
