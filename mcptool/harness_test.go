@@ -125,6 +125,7 @@ var wires = []struct {
 	dial   func(t *testing.T, server *mcp.Server) caller
 }{
 	{"stdio, old era", false, dialStdio},
+	{"stdio, new era", true, dialStdioNew},
 	{"http, old era", false, dialEra(testkit.OldEra)},
 	{"http, new era", true, dialEra(testkit.NewEra)},
 }
@@ -178,7 +179,28 @@ func dialHTTP(t *testing.T, url string, era testkit.Era) caller {
 	}
 }
 
+// dialStdio begins a session of the old era.
 func dialStdio(t *testing.T, server *mcp.Server) caller {
+	t.Helper()
+	request, notify := dialPipe(t, server)
+	request(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
+	notify(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return request
+}
+
+// dialStdioNew makes requests that stand alone.
+func dialStdioNew(t *testing.T, server *mcp.Server) caller {
+	t.Helper()
+	request, _ := dialPipe(t, server)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}`
+	return func(t *testing.T, method, params string) reply {
+		t.Helper()
+		return request(t, method, strings.TrimSuffix(params, "}")+","+meta+"}")
+	}
+}
+
+func dialPipe(t *testing.T, server *mcp.Server) (request caller, notify func(line string)) {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
 	fromServer, toClient := io.Pipe()
@@ -196,7 +218,12 @@ func dialStdio(t *testing.T, server *mcp.Server) caller {
 	})
 	lines := bufio.NewReader(fromServer)
 	id := 0
-	request := func(t *testing.T, method, params string) reply {
+	notify = func(line string) {
+		if _, err := io.WriteString(fromClient, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request = func(t *testing.T, method, params string) reply {
 		t.Helper()
 		id++
 		if _, err := fmt.Fprintf(fromClient, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
@@ -217,11 +244,7 @@ func dialStdio(t *testing.T, server *mcp.Server) caller {
 			}
 		}
 	}
-	request(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
-	if _, err := io.WriteString(fromClient, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	return request
+	return request, notify
 }
 
 func newServer() *mcp.Server {
