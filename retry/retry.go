@@ -80,6 +80,13 @@ type Policy struct {
 	Factor float64
 	// Jitter is the part of a wait, at most, that is added at random.
 	Jitter float64
+	// JitterMax is the most that is added at random beside that, whatever the wait,
+	// from the repetition JitterFrom on; the first is 1.
+	JitterMax  time.Duration
+	JitterFrom int
+	// GrowStated says that a wait which a failure states takes the place of Start, and
+	// grows with Factor. Without it, such a wait is no more than the least one.
+	GrowStated bool
 	// Random returns a number in [0, 1); nil means math/rand.
 	Random func() float64
 }
@@ -131,7 +138,10 @@ func reason(nature Nature) string {
 // jitter only adds.
 func (p Policy) wait(e *recourse.Error, attempt int) time.Duration {
 	start := p.Start
-	if e.Kind == recourse.KindRateLimited && e.After == 0 {
+	switch {
+	case e.After > 0 && p.GrowStated:
+		start = e.After
+	case e.After == 0 && e.Kind == recourse.KindRateLimited:
 		start = max(start, time.Second)
 	}
 	backoff := float64(start) * math.Pow(max(p.Factor, 1), float64(attempt-1))
@@ -140,5 +150,8 @@ func (p Policy) wait(e *recourse.Error, attempt int) time.Duration {
 		random = p.Random
 	}
 	backoff += backoff * p.Jitter * random()
+	if attempt >= p.JitterFrom {
+		backoff += float64(p.JitterMax) * random()
+	}
 	return max(e.After, time.Duration(min(backoff, float64(recourse.MaxWait))))
 }

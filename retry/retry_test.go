@@ -102,6 +102,36 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Jitter that does not grow with the wait, and a stated wait that grows.
+func TestDecideByAClientRule(t *testing.T) {
+	t.Parallel()
+	rule := retry.Policy{
+		Attempts: 4, Start: 2 * time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 2, GrowStated: true,
+		Random: func() float64 { return 0.5 },
+	}
+	for _, test := range []struct {
+		name string
+		e    *recourse.Error
+		want [4]time.Duration // 0: no repetition
+	}{
+		{"no wait is stated", recourse.Unavailable("x"), [4]time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
+		{"a limit without a wait", recourse.RateLimited(0), [4]time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
+		{"a wait over the start", recourse.RateLimited(10 * time.Second), [4]time.Duration{10 * time.Second, 20500 * time.Millisecond, 40500 * time.Millisecond}},
+		{"a wait under the start", recourse.RateLimited(time.Second), [4]time.Duration{time.Second, 2500 * time.Millisecond, 4500 * time.Millisecond}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got [4]time.Duration
+			for i := range got {
+				got[i] = rule.Decide(test.e.WithEffect(recourse.EffectNone), retry.Reads, i+1, time.Hour).Wait
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("waits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // The stated wait is a minimum whatever the policy, and no write whose effect is
 // unknown is ever repeated.
 func TestDecideNever(t *testing.T) {
@@ -112,6 +142,10 @@ func TestDecideNever(t *testing.T) {
 			Start:    time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "start")),
 			Factor:   rapid.Float64Range(0, 10).Draw(t, "factor"),
 			Jitter:   rapid.Float64Range(0, 1).Draw(t, "jitter"),
+
+			JitterMax:  time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "jitterMax")),
+			JitterFrom: rapid.IntRange(0, 5).Draw(t, "jitterFrom"),
+			GrowStated: rapid.Bool().Draw(t, "growStated"),
 		}
 		nature := rapid.SampledFrom([]retry.Nature{retry.Writes, retry.Idempotent, retry.Reads}).Draw(t, "nature")
 		e := recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "kind"), "").

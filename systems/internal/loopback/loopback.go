@@ -1,0 +1,101 @@
+// Package loopback serves the backends of the reference systems, which fail when they
+// are asked to.
+package loopback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Server is a backend on a free port of the loopback interface.
+type Server struct {
+	URL string // without a path
+
+	srv  *http.Server
+	done chan error
+}
+
+// Serve starts a backend.
+func Serve(handler http.Handler) (*Server, error) {
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for a backend: %w", err)
+	}
+	const headerTimeout = 5 * time.Second
+	s := &Server{
+		URL: "http://" + ln.Addr().String(), done: make(chan error, 1),
+		srv: &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout},
+	}
+	go func() { s.done <- s.srv.Serve(ln) }()
+	return s, nil
+}
+
+// Close ends the backend and the requests that it has not answered. It is to be
+// called once.
+func (s *Server) Close() error {
+	err := s.srv.Close()
+	if ended := <-s.done; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// Fault finds in text the word that asks a backend to fail: "fault-" and what is to
+// go wrong, up to the next character that is no letter or digit; "" where there is
+// none.
+func Fault(text string) string {
+	_, rest, found := strings.Cut(text, "fault-")
+	if !found {
+		return ""
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	if end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
+}
+
+// Fail answers r with a fault, and reports whether it has:
+//
+//   - drop: the connection is closed without an answer;
+//   - slow: no answer comes before the client gives up;
+//   - html: a page of some proxy, with status 200;
+//   - 400 to 599: that status with {"error": CODE}, where code names one; 429 and
+//     503 with Retry-After: 12.
+func Fail(w http.ResponseWriter, r *http.Request, fault string, code func(status int) string) bool {
+	switch fault {
+	case "":
+		return false
+	case "drop":
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_ = conn.Close() // that is the fault
+		}
+		return true
+	case "slow":
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+		<-r.Context().Done()
+		return true
+	case "html":
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html><body>Sign in to the guest network</body></html>") // the client has gone
+		return true
+	}
+	status, err := strconv.Atoi(fault)
+	if err != nil || status < http.StatusBadRequest || status > 599 {
+		return false
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "12")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"error":%q}`, code(status)) // as above
+	return true
+}

@@ -1,0 +1,45 @@
+// Package systems is what the reference systems have in common: MCP servers over
+// package mcptool to copy from, each with the tools of its source, a backend in the
+// same process, and a documented way to raise every failure of its contract.
+package systems
+
+import (
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A System is a reference system. Its methods are safe for concurrent use.
+type System interface {
+	// MCPServer returns the server for stdio.
+	MCPServer() *mcp.Server
+	// Handler serves Streamable HTTP, to clients of both eras.
+	Handler() http.Handler
+	// Entrance returns what a client of Handler has to bring.
+	Entrance() Entrance
+	// Scenes returns calls to try, and what they show.
+	Scenes() []Scene
+	// Close ends the backend.
+	Close() error
+}
+
+// An Entrance is the path of an endpoint and the headers with a client's credentials.
+type Entrance struct {
+	Path   string // such as /mcp
+	Header http.Header
+}
+
+// A Scene is a call and what it shows.
+type Scene struct {
+	Title     string
+	Tool      string
+	Arguments string // a JSON object
+}
+
+// MCPHandler returns the handler of server for clients of both eras: without
+// sessions, so that one of the new era needs none and one of the old era is given
+// none.
+func MCPHandler(server *mcp.Server) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+}
