@@ -174,9 +174,13 @@ var reservations = []reserved{
 	},
 	{
 		dependency: module + "/internal/testkit",
-		importers:  []string{"internal/testkit", "internal/cli"}, // the demonstration needs a server that fails
-		tests:      true,
-		why:        "what provokes faults is no part of a library",
+		importers: []string{
+			"internal/testkit",
+			"internal/cli",                // the demonstration needs a server that fails
+			"systems/internal/systemtest", // which is for tests alone
+		},
+		tests: true,
+		why:   "what provokes faults is no part of a library",
 	},
 	{
 		dependency: module + "/internal/promises",

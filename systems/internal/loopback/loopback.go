@@ -4,6 +4,7 @@ package loopback
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,9 +68,8 @@ func Fault(text string) string {
 //   - drop: the connection is closed without an answer;
 //   - slow: no answer comes before the client gives up;
 //   - html: a page of some proxy, with status 200;
-//   - 400 to 599: that status with {"error": CODE}, where code names one; 429 and
-//     503 with Retry-After: 12.
-func Fail(w http.ResponseWriter, r *http.Request, fault string, code func(status int) string) bool {
+//   - 400 to 599: that status; 429 and 503 with Retry-After: 12.
+func Fail(w http.ResponseWriter, r *http.Request, fault string) bool {
 	switch fault {
 	case "":
 		return false
@@ -94,8 +94,22 @@ func Fail(w http.ResponseWriter, r *http.Request, fault string, code func(status
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "12")
 	}
+	Refuse(w, status, "fault")
+	return true
+}
+
+// Refuse answers {"error": CODE}.
+func Refuse(w http.ResponseWriter, status int, code string) {
+	Answer(w, status, map[string]string{"error": code})
+}
+
+// Answer answers with the JSON form of value.
+func Answer(w http.ResponseWriter, status int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":"no_json_form"}`)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `{"error":%q}`, code(status)) // as above
-	return true
+	_, _ = w.Write(body) // the client has gone
 }

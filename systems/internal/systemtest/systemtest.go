@@ -52,7 +52,9 @@ func (c Client) Call(t *testing.T, tool, arguments string) Reply {
 func (c Client) Tools(t *testing.T) []string {
 	t.Helper()
 	var list struct {
-		Tools []struct{ Name string } `json:"tools"`
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
 	}
 	if err := json.Unmarshal(c(t, "tools/list", `{}`).Result, &list); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,36 @@
+package patterns
+
+import (
+	_ "embed"
+	"regexp"
+)
+
+var (
+	categories   = []string{"creational", "structural", "behavioral", "concurrency", "architectural"}
+	difficulties = []string{"beginner", "intermediate", "advanced"}
+)
+
+// library is what the backend knows: a list of patterns.
+//
+//go:embed library.json
+var library []byte
+
+// analysisRules are what the backend looks for, line by line.
+var analysisRules = []rule{
+	{
+		ID: "long-parameter-list", Category: "size", Pattern: "builder", Summary: "more than five parameters are hard to get right",
+		sign: regexp.MustCompile(`func\b[^(]*(\([^)]*\)\s*\w+)?\((?:[^,)]*,){5,}`),
+	},
+	{
+		ID: "type-switch", Category: "coupling", Pattern: "strategy", Summary: "a switch over types has to be changed for each new one",
+		sign: regexp.MustCompile(`switch .*\.\(type\)|instanceof`),
+	},
+	{
+		ID: "global-state", Category: "state", Pattern: "singleton", Summary: "a global variable can be changed from anywhere",
+		sign: regexp.MustCompile(`^(var|let) \w+\b|\bstatic mut\b|^\s*global `),
+	},
+	{
+		ID: "call-chain", Category: "coupling", Pattern: "facade", Summary: "a chain of calls knows too much of others",
+		sign: regexp.MustCompile(`(\.\w+\(\)){4,}`),
+	},
+}

@@ -1,0 +1,131 @@
+// Package patterns is a reference system: a server of software design patterns that
+// keeps the contract patterns, over a backend with an HTTP API.
+//
+// # Tools
+//
+// search_patterns and get_pattern answer in Markdown, as JSON, or both, as their
+// argument format says; list_analysis_rules, analyze_code and review_code always in
+// Markdown. All of them only read.
+//
+// # How to make it fail
+//
+// What a call brings (q, id, category, code) is passed on to the backend, which fails
+// when the word fault-WHAT stands in it:
+//
+//	fault-drop                NETWORK_ERROR: the connection breaks
+//	fault-slow                NETWORK_ERROR: no answer within Options.Timeout
+//	fault-500, fault-501      SERVER_ERROR, as any status of the 500s
+//	fault-html                SERVER_ERROR: a web page in place of JSON
+//	fault-400, fault-408      CLIENT_ERROR, as any other status of the 400s
+//	fault-429                 CLIENT_ERROR, with a wait of 12 s
+//	fault-401, fault-403      AUTHENTICATION_ERROR
+//	fault-404                 NOT_FOUND, but of get_pattern a question
+//	fault-odd                 UNKNOWN_ERROR: status 200, and a failure in the body
+//	fault-once                SERVER_ERROR, and all is well the next time
+//
+// Wrong arguments and unknown tools are CLIENT_ERROR, and so is a call beyond
+// Options.PerMinute. Questions, which are no failures, are the answer to an empty q,
+// to more than 20 hits without category and difficulty (q "object"), to an empty id,
+// and to an id that does not exist (singelton).
+package patterns
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/systems"
+	"github.com/recoursehq/recourse/systems/internal/loopback"
+)
+
+// Options change a System. The zero value is a good one.
+type Options struct {
+	// Logger gets a line for each failure, with its cause; nil means slog.Default.
+	Logger *slog.Logger
+	// PerMinute is how many calls there may be in a minute; 0 means 120.
+	PerMinute int64
+	// Timeout is how long the backend may take; 0 means 10 s.
+	Timeout time.Duration
+}
+
+// System is the server with its backend. Get one with New.
+type System struct {
+	server  *mcp.Server
+	handler http.Handler
+	backend *loopback.Server
+	api     *client
+}
+
+var _ systems.System = (*System)(nil)
+
+// New starts the backend and returns the system; call Close when done.
+func New(o Options) (*System, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.PerMinute == 0 {
+		o.PerMinute = 120
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	c, ok := contract.Builtin().Get("patterns")
+	if !ok {
+		return nil, errors.New("there is no contract patterns")
+	}
+	library, err := newBackend()
+	if err != nil {
+		return nil, fmt.Errorf("patterns: %w", err)
+	}
+	backend, err := loopback.Serve(library)
+	if err != nil {
+		return nil, fmt.Errorf("patterns: %w", err)
+	}
+	s := &System{
+		backend: backend,
+		server:  mcp.NewServer(&mcp.Implementation{Name: "patterns", Title: "Design patterns", Version: "1.0.0"}, nil),
+		api:     newClient(backend.URL),
+	}
+	s.addTools()
+	// One allowance for all callers, kept by Use on every transport: what is refused
+	// then comes in the format that the call asks for.
+	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
+	log := mcptool.WithLogger(o.Logger)
+	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
+	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
+	return s, nil
+}
+
+// MCPServer returns the server for stdio.
+func (s *System) MCPServer() *mcp.Server { return s.server }
+
+// Handler serves Streamable HTTP, to clients of both eras.
+func (s *System) Handler() http.Handler { return s.handler }
+
+// Entrance returns what a client of Handler has to bring: nothing.
+func (s *System) Entrance() systems.Entrance { return systems.Entrance{Path: "/mcp"} }
+
+// Close ends the backend.
+func (s *System) Close() error {
+	s.api.http.CloseIdleConnections()
+	return s.backend.Close()
+}
+
+// Scenes returns calls to try.
+func (s *System) Scenes() []systems.Scene {
+	return []systems.Scene{
+		{Title: "A search that works.", Tool: searchPatterns, Arguments: `{"q":"undo"}`},
+		{Title: "The same as JSON.", Tool: searchPatterns, Arguments: `{"q":"undo","format":"json"}`},
+		{Title: "Too many hits: a question, not an error.", Tool: searchPatterns, Arguments: `{"q":"object","format":"both"}`},
+		{Title: "A pattern that does not exist: what a search finds is suggested.", Tool: getPattern, Arguments: `{"id":"singelton"}`},
+		{Title: "The backend limits requests.", Tool: getPattern, Arguments: `{"id":"fault-429","format":"json"}`},
+		{Title: "The backend breaks the connection.", Tool: analyzeCode, Arguments: `{"code":"// fault-drop"}`},
+		{Title: "Wrong arguments.", Tool: searchPatterns, Arguments: `{"q":"undo","limit":1000,"format":"json"}`},
+	}
+}
