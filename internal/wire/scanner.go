@@ -169,7 +169,7 @@ func (s *Scanner) keep(p []byte, base int) {
 	default:
 	}
 	if limit > 0 {
-		s.cut = s.token(p, base, limit)
+		s.cut = append(s.cut[:0], s.token(p, base, limit)...) // p is not ours to hold on to
 	}
 }
 

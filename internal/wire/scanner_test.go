@@ -303,3 +303,27 @@ func FuzzScanner(f *testing.F) {
 		}
 	})
 }
+
+// The pieces of a text may come in the same memory, which stays as it is.
+func TestScannerInReusedMemory(t *testing.T) {
+	t.Parallel()
+	const text = `{"result":{"resultType":"complete","isError":true},"jsonrpc":"2.0","id":"ab","method":"m"}`
+	for size := 1; size < len(text); size++ {
+		var s wire.Scanner
+		buffer := make([]byte, 2*size)
+		for p := text; p != ""; p = p[min(size, len(p)):] {
+			n := copy(buffer[:size], p)
+			_ = copy(buffer[size:], strings.Repeat("#", size))
+			if _, err := s.Write(buffer[:n]); err != nil {
+				t.Fatalf("in pieces of %d: %v", size, err)
+			}
+			if string(buffer[:n]) != p[:n] || strings.Trim(string(buffer[size:]), "#") != "" {
+				t.Fatalf("in pieces of %d: the memory has changed: %q", size, buffer)
+			}
+		}
+		if signs := s.Signs(); !signs.JSONRPC || string(signs.ID) != `"ab"` || string(signs.Method) != "m" ||
+			string(signs.ResultType) != "complete" || !signs.IsError {
+			t.Errorf("in pieces of %d: %+v", size, signs)
+		}
+	}
+}
