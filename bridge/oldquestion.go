@@ -11,7 +11,7 @@ import (
 type question struct {
 	id     wire.ID // at the server
 	method string
-	params json.Value // nil: none
+	params json.Value
 }
 
 // asks are the capabilities that a client needs to be asked something, by method.
@@ -55,6 +55,9 @@ func (s *oldSession) asked(at *opened, c *oldCall, l *hearing) {
 		s.refuse(at, signs.ID, notAsked)
 	default:
 		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(l.text, "/params"))}
+		if q.params == nil {
+			q.params = json.Value("{}") // the Go SDK's client wants some
+		}
 		c.tell(said{question: q})
 	}
 }
@@ -67,9 +70,7 @@ const inputKey = "question"
 func (q *question) ask(id wire.ID, state string) []byte {
 	result := []byte(`{"resultType":"input_required","inputRequests":{"` + inputKey + `":{"method":`)
 	result = json.AppendQuote(result, q.method)
-	if q.params != nil {
-		result = append(append(result, `,"params":`...), q.params...)
-	}
+	result = append(append(result, `,"params":`...), q.params...)
 	result = json.AppendQuote(append(result, `}},"requestState":`...), state)
 	return wire.AppendResult(nil, id, append(result, '}'))
 }

@@ -311,3 +311,22 @@ func TestBridgedLostSession(t *testing.T) {
 		}
 	}
 }
+
+// A question without params gets them: the Go SDK reads none without.
+func TestBridgedQuestionWithoutParams(t *testing.T) {
+	t.Parallel()
+	f := startChildren(t, testkit.NewProgram(t), "share: client")
+	client := f.client(t, testkit.NewEra)
+	client.Capabilities = `{"roots":{}}`
+	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
+	for _, request := range q.InputRequests {
+		if request.Method != "roots/list" || string(request.Params) != "{}" {
+			t.Errorf("the question is %s %s", request.Method, request.Params)
+		}
+	}
+	const roots = `{"roots":[{"uri":"file:///fields"}]}`
+	a := post(t, client, "2", "tools/call", answers("question", q, roots))
+	if result, err := a.ToolResult(); err != nil || result.Text() != roots {
+		t.Errorf("%v: %s", err, a.Body)
+	}
+}
