@@ -206,9 +206,6 @@ func quoted(text string) string { return fmt.Sprintf("%q", text) }
 func TestLocalServers(t *testing.T) {
 	t.Parallel()
 	for _, client := range clients() {
-		if client.era != testkit.OldEra {
-			continue
-		}
 		t.Run(client.name, func(t *testing.T) {
 			t.Parallel()
 			runLocals(t, client.open(t))
