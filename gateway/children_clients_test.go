@@ -331,3 +331,31 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// An answer that is larger than a line held in memory reaches a client of either era from
+// a program of either, with the client's own id wherever the server writes it.
+func TestLargeAnswersOfPrograms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ client, child testkit.Era }{
+		{testkit.OldEra, testkit.OldEra},
+		{testkit.OldEra, testkit.NewEra},
+		{testkit.NewEra, testkit.OldEra},
+		{testkit.NewEra, testkit.NewEra},
+	} {
+		for _, fault := range []string{"large", "large-id-last"} {
+			t.Run(c.client.String()+" to "+c.child.String()+"/"+fault, func(t *testing.T) {
+				t.Parallel()
+				const size = 3 << 20
+				program := testkit.NewProgram(t)
+				client := start(t, "", append(childCommand(t, program, c.child), "timeout: 10s")...).client(t, c.client)
+				client.Keep = 2 * size
+				program.Next("sleep", fault)
+				body, header := client.Message(`"an id of the client's"`, "tools/call", fmt.Sprintf(`{"name":"sleep","arguments":{"n":%d}}`, size))
+				a, err := client.Post(t.Context(), body, header)
+				if err != nil || a.Message == nil || len(a.Message.Result) < size || string(a.Message.ID) != `"an id of the client's"` {
+					t.Errorf("%v, HTTP %d, %d bytes: %.200s", err, a.Status, a.Size, a.Body)
+				}
+			})
+		}
+	}
+}
