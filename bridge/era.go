@@ -103,6 +103,16 @@ func (b *Bridge) discover(ctx context.Context, header http.Header) (verdict, err
 	}
 }
 
+// patience returns the time that the server has for an answer; a program may have to be
+// started first.
+func (b *Bridge) patience(usual time.Duration) time.Duration {
+	const start = time.Minute
+	if b.options.Program {
+		return start
+	}
+	return usual
+}
+
 // askServer asks the server what it speaks.
 func (b *Bridge) askServer(ctx context.Context, q *discovery, header http.Header) {
 	defer func() {
@@ -111,7 +121,7 @@ func (b *Bridge) askServer(ctx context.Context, q *discovery, header http.Header
 		b.discovering = nil
 		close(q.done)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
+	ctx, cancel := context.WithTimeout(ctx, b.patience(discoverTimeout))
 	defer cancel()
 	answer, err := b.next.Ask(ctx, header, discoverRequest, discoverID, maxDiscover)
 	switch {

@@ -25,6 +25,7 @@ type oldServer struct {
 	lastID atomic.Int64 // of a request to the server
 
 	mu       sync.Mutex
+	closed   bool
 	sessions *recent[sessionKey, *oldSession]
 	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
 	held     map[int64]*oldCall
@@ -178,6 +179,7 @@ func drain(resp *http.Response) {
 // close ends the calls that are held and the sessions.
 func (o *oldServer) close() {
 	o.mu.Lock()
+	o.closed = true
 	if o.sweeping != nil {
 		o.sweeping.Stop()
 	}

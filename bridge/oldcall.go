@@ -83,6 +83,19 @@ func (c *oldCall) run() {
 	}
 }
 
+// offer is tell for what is of no use later: the server's other messages do not wait for
+// a client that is slow.
+func (c *oldCall) offer(notice []byte) {
+	const patience = time.Second
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case c.said <- said{notice: notice}:
+	case <-c.ctx.Done():
+	case <-timer.C:
+	}
+}
+
 // An abandonable is the body of an answer that ends with its call: a server which is told
 // that nobody waits may end its answer before it can be seen that it was abandoned.
 type abandonable struct {
@@ -183,16 +196,18 @@ var nobody = wire.ID("null")
 
 // hear deals with what the server says before its answer.
 func (c *oldCall) hear(l *hearing) {
-	switch {
-	case l.kind == wire.Notification:
-		if c.s.o.isHeld(c) { // there is nobody to tell
-			return
+	if l.kind == wire.Notification {
+		if !c.s.o.isHeld(c) { // else there is nobody to tell
+			c.tell(said{notice: bytes.Clone(l.text)})
 		}
-		c.tell(said{notice: bytes.Clone(l.text)})
-	case c.s.o.b.options.Program && !c.s.alone(c):
-		c.s.asked(c.at, nil, l)
-	default:
-		c.s.asked(c.at, c, l)
+		return
+	}
+	about := c
+	if c.s.o.b.options.Program {
+		about = c.s.only()
+	}
+	if q := c.s.asked(c.at, about, l); q != nil {
+		c.tell(said{question: q})
 	}
 }
 

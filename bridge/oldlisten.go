@@ -69,7 +69,13 @@ func (o *oldServer) listen(ctx context.Context, header http.Header, m *wire.Mess
 		return refusedOpening(err)
 	}
 	l := &listener{s: s, id: m.ID.Clone(), want: map[string]bool{}, out: make(chan []byte, maxUnheard), done: make(chan struct{})}
-	agreed := l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
+	agreed, lost := l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
+	if lost {
+		if at, err = s.ready(ctx, at); err != nil {
+			return refusedOpening(err)
+		}
+		agreed, _ = l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
+	}
 	if len(agreed) > 0 && !s.listeners.add(l) {
 		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.b.Name()).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
@@ -89,9 +95,10 @@ func (o *oldServer) listen(ctx context.Context, header http.Header, m *wire.Mess
 	return respondEvents(l), nil
 }
 
-// agree returns the part of the notifications that are wanted which the client will get.
-func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) map[string]any {
-	agreed := map[string]any{}
+// agree returns the part of the notifications that are wanted which the client will get,
+// and reports whether that is none because the server has lost the session.
+func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (agreed map[string]any, lost bool) {
+	agreed = map[string]any{}
 	for _, change := range changes {
 		if isTrue(wanted, "/"+json.Pointer(change.name)) && isTrue(at.hello, change.capability) {
 			agreed[change.name] = true
@@ -103,9 +110,12 @@ func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) map
 	if !isTrue(at.hello, "/capabilities/resources/subscribe") {
 		uris = nil
 	}
-	if len(agreed) == 0 && len(uris) == 0 || !l.s.stream(ctx, at) {
+	if len(agreed) == 0 && len(uris) == 0 {
+		return nil, false
+	}
+	if given, lost := l.s.stream(ctx, at); !given {
 		clear(l.want)
-		return nil
+		return nil, lost
 	}
 	for _, uri := range uris[:min(len(uris), maxURIs)] {
 		if l.s.subscribe(ctx, at, methodSubscribe, uri) == nil {
@@ -115,7 +125,7 @@ func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) map
 	if len(l.uris) > 0 {
 		agreed["resourceSubscriptions"] = l.uris
 	}
-	return agreed
+	return agreed, false
 }
 
 func isTrue(raw json.Value, pointer json.Pointer) bool {

@@ -39,8 +39,8 @@ func (s *oldSession) refuse(at *opened, id wire.ID, why refusal) {
 }
 
 // asked deals with a request of the server's that is about a call; nil: it cannot be told
-// about which. It comes back when the client has been asked.
-func (s *oldSession) asked(at *opened, c *oldCall, l *hearing) {
+// about which. It returns the question if the client of the call is to be asked.
+func (s *oldSession) asked(at *opened, c *oldCall, l *hearing) *question {
 	signs := l.scan.Signs()
 	method := string(signs.Method)
 	capability, known := asks[method]
@@ -58,8 +58,9 @@ func (s *oldSession) asked(at *opened, c *oldCall, l *hearing) {
 		if q.params == nil {
 			q.params = json.Value("{}") // the Go SDK's client wants some
 		}
-		c.tell(said{question: q})
+		return q
 	}
+	return nil
 }
 
 // inputKey names a question among those of a result. There is one at a time.
@@ -87,6 +88,3 @@ func (s *oldSession) only() *oldCall {
 	}
 	return nil
 }
-
-// alone reports whether c is the only call of the session.
-func (s *oldSession) alone(c *oldCall) bool { return s.only() == c }

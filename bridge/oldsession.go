@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,7 +111,7 @@ func (o *oldServer) add(key sessionKey, declared json.Value, asks bool, header h
 		o.b.background(old.end)
 	}
 	o.sessions.put(key, s)
-	if o.sweeping == nil {
+	if o.sweeping == nil && !o.closed {
 		o.sweeping = time.AfterFunc(sessionIdle, o.sweep)
 	}
 	return s
@@ -140,7 +141,7 @@ func (o *oldServer) sweep() {
 	for _, s := range o.sessions.trim(0, (*oldSession).busy) {
 		o.b.background(s.end)
 	}
-	if o.sweeping = nil; o.sessions.len() > 0 {
+	if o.sweeping = nil; o.sessions.len() > 0 && !o.closed {
 		o.sweeping = time.AfterFunc(sessionIdle/2, o.sweep)
 	}
 }
@@ -153,21 +154,28 @@ func (o *oldServer) declare(capabilities json.Value) (declared json.Value, asks 
 		return json.Value("{}"), false
 	}
 	to = map[string]json.Value{}
-	for _, name := range []string{"elicitation", "sampling", "roots", "experimental"} {
-		if value := from[name]; value.Kind() == '{' {
-			to[name] = value
-			asks = asks || name != "experimental"
+	for name, members := range askable {
+		if from[name].Kind() != '{' {
+			continue
 		}
-	}
-	if _, ok := to["roots"]; ok {
-		to["roots"] = json.Value("{}") // clients of the new era do not say that they have changed
+		declared := []string{}
+		for _, member := range members {
+			if json.Lookup(from[name], "/"+json.Pointer(member)).Kind() == '{' {
+				declared = append(declared, `"`+member+`":{}`)
+			}
+		}
+		to[name] = json.Value("{" + strings.Join(declared, ",") + "}")
 	}
 	declared, err := json.Marshal(to)
 	if err != nil {
 		return json.Value("{}"), false
 	}
-	return declared, asks
+	return declared, len(to) > 0
 }
+
+// askable are the capabilities of clients that let a server ask something, with the
+// members that both eras have: few enough for no client to have many sessions.
+var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"context", "tools"}, "roots": nil}
 
 // ready returns the open session, and opens it where it is not, or where it is the one
 // that the server has lost. However many callers find that out, it is done once. The
@@ -196,7 +204,7 @@ func (s *oldSession) ready(ctx context.Context, lost *opened) (*opened, error) {
 
 // open opens the session at the server.
 func (s *oldSession) open(ctx context.Context, op *opening) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.o.b.patience(openTimeout))
 	defer cancel()
 	op.at, op.err = s.initialize(ctx)
 	if op.err == nil {

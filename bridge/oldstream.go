@@ -24,8 +24,9 @@ const (
 // some, and what has changed.
 type stream struct {
 	at    *opened
-	tried chan struct{} // closed when given is known
+	tried chan struct{} // closed when the rest is known
 	given bool          // the server has given one
+	lost  bool          // it does not know the session any more
 
 	ctx    context.Context //nolint:containedctx // the life of the stream, for all who hear it
 	cancel context.CancelFunc
@@ -51,8 +52,8 @@ func (s *oldSession) hearFrom(ctx context.Context, at *opened) {
 }
 
 // stream opens the stream of the session, unless it is open, and reports whether the
-// server has given it.
-func (s *oldSession) stream(ctx context.Context, at *opened) bool {
+// server has given it, or has lost the session.
+func (s *oldSession) stream(ctx context.Context, at *opened) (given, lost bool) {
 	s.mu.Lock()
 	st := s.heard
 	if (st == nil || st.at != at) && !s.ended {
@@ -65,17 +66,17 @@ func (s *oldSession) stream(ctx context.Context, at *opened) bool {
 	}
 	s.mu.Unlock()
 	if st == nil {
-		return false
+		return false, false
 	}
 	timer := time.NewTimer(streamTimeout)
 	defer timer.Stop()
 	select {
 	case <-st.tried:
-		return st.given
+		return st.given, st.lost
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return false
+	return false, false
 }
 
 // keepHearing reads the stream, and opens it again when it ends.
@@ -93,7 +94,7 @@ func (s *oldSession) keepHearing(st *stream) {
 		case err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests:
 			lost := st.at.lostBy(resp)
 			drain(resp)
-			st.settle(false)
+			st.settle(false, lost)
 			if _, subscribed := s.listeners.subscribed(); lost && subscribed {
 				_, _ = s.ready(ctx, st.at) // a client wants to hear on
 			}
@@ -102,19 +103,19 @@ func (s *oldSession) keepHearing(st *stream) {
 			drain(resp)
 		}
 		if !pause(ctx, max(wait, l.retry)) {
-			st.settle(false)
+			st.settle(false, false)
 			return
 		}
 		wait = min(2*wait, streamMost)
 	}
 }
 
-// settle notes whether the server has given the stream, the first time.
-func (st *stream) settle(given bool) {
+// settle notes what has become of the first attempt.
+func (st *stream) settle(given, lost bool) {
 	select {
 	case <-st.tried:
 	default:
-		st.given = given
+		st.given, st.lost = given, lost
 		close(st.tried)
 	}
 }
@@ -139,7 +140,7 @@ func (s *oldSession) hearAll(st *stream, l *hearing, resp *http.Response) {
 			s.missed()
 		}
 	default:
-		st.settle(true)
+		st.settle(true, false)
 	}
 	l.events = wire.NewEventReader(resp.Body, 0)
 	for {
@@ -157,7 +158,10 @@ func (s *oldSession) hearAll(st *stream, l *hearing, resp *http.Response) {
 func (s *oldSession) hear(at *opened, l *hearing) {
 	switch {
 	case l.kind == wire.Request:
-		s.asked(at, s.only(), l)
+		c := s.only()
+		if q := s.asked(at, c, l); q != nil {
+			s.o.b.background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
+		}
 	case l.kind != wire.Notification:
 	case s.publish(l.scan.Signs().Method, l.text):
 	default:
@@ -181,7 +185,7 @@ func (s *oldSession) hearOfCall(text []byte) {
 		c = s.only()
 	}
 	if c != nil && !s.o.isHeld(c) {
-		c.tell(said{notice: bytes.Clone(text)})
+		c.offer(bytes.Clone(text))
 	}
 }
 
