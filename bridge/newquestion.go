@@ -100,7 +100,6 @@ func (c *newCall) answers(asked *inputRequired) (map[string]json.Value, error) {
 			return nil, err
 		}
 	}
-	c.begin(head(http.StatusOK), true)
 	ids := make([]wire.ID, 0, len(names))
 	defer func() { c.s.unask(ids) }()
 	waiting := make(map[string]<-chan newAnswer, len(names))
@@ -111,7 +110,10 @@ func (c *newCall) answers(asked *inputRequired) (map[string]json.Value, error) {
 		}
 		ids = append(ids, id)
 		waiting[name] = answer
-		c.write(wire.AppendEvent(nil, "", "message", appendRequest(nil, id, asked.Requests[name])))
+	}
+	c.begin(head(http.StatusOK), true)
+	for i, name := range names {
+		c.write(wire.AppendEvent(nil, "", "message", appendRequest(nil, ids[i], asked.Requests[name])))
 	}
 	answers := make(map[string]json.Value, len(names))
 	for _, name := range names {
