@@ -330,3 +330,42 @@ func TestBridgedQuestionWithoutParams(t *testing.T) {
 		t.Errorf("%v: %s", err, a.Body)
 	}
 }
+
+// Whether the server speaks the client's era or not: when it refuses the client's own
+// credentials, that is between the two, challenge and all.
+func TestBridgedCredentials(t *testing.T) {
+	t.Parallel()
+	srv, _, client := bridged(t, "forward: [Authorization]")
+	client.Header = http.Header{"Authorization": {"Bearer stale"}}
+	for _, refused := range []string{testkit.EveryMessage, "initialize", testkit.GetField} {
+		srv.Always(refused, testkit.Unauthorized())
+		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+		if err != nil || a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") != testkit.Challenge {
+			t.Errorf("%s: %v %+v", refused, err, a)
+		}
+		srv.Behave()
+	}
+	if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+		t.Errorf("%v %+v", err, a)
+	}
+}
+
+// A server that is reached in another way gets no answers to the questions of before:
+// their calls are cancelled, and the client is told.
+func TestBridgedReload(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	entry := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', mode: %s}}\n"
+	g, _ := newGateway(t, fmt.Sprintf(entry, "Farm", "enforce"))
+	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.NewEra)
+	q := asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
+	reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
+	eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })
+	if e := recordOf(t, post(t, client, "2", "tools/call", answers(testkit.Ask, q, ada))); e.Kind != recourse.KindInvalidState {
+		t.Errorf("%v", e)
+	}
+	reload(t, g, fmt.Sprintf(entry, "Barn", "observe"))
+	if a := post(t, client, "3", "tools/list", `{}`); a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32022 {
+		t.Errorf("as it is: %s", a.Body)
+	}
+}

@@ -216,11 +216,22 @@ func TestRestartBetweenCalls(t *testing.T) {
 }
 
 // A restart during a call: a read is made again in a new session; of a write it is not
-// known whether it was done, and it is not made again.
+// known whether it was done, and it is not made again. The session is the client's or,
+// across the bridge, the gateway's own.
 func TestRestartDuringCall(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.OldEra)
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			testRestartDuringCall(t, era)
+		})
+	}
+}
+
+func testRestartDuringCall(t *testing.T, era testkit.Era) {
+	t.Helper()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	client := start(t, srv.URL(), "timeout: 5s").client(t, era)
 	srv.Next(testkit.GetField, testkit.RestartDuring())
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
 	if err != nil {
@@ -230,8 +241,8 @@ func TestRestartDuringCall(t *testing.T) {
 		t.Errorf("a tool that nothing is known of: %s %s", e.Kind, e.Effect)
 	}
 
-	srv = testkit.NewServer(t)
-	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, testkit.OldEra)
+	srv = testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, era)
 	srv.Next(testkit.GetField, testkit.RestartDuring())
 	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
 		t.Errorf("read: %v %s", err, a.Body)
