@@ -34,6 +34,9 @@ type Scene struct {
 	Title     string
 	Tool      string
 	Arguments string // a JSON object
+	// Entrance is used in place of the system's, where it is about who calls; nil means
+	// the system's.
+	Entrance *Entrance
 }
 
 // MCPHandler returns the handler of server for clients of both eras: without

@@ -1,0 +1,101 @@
+package terra
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"regexp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// The headers of requests. The contract names them, too.
+const (
+	devIDHeader = "Dev-Id"
+	keyHeader   = "X-Api-Key"
+	userHeader  = "Provider-User-Id" // tells the MCP servers the user; the gateway sets it
+)
+
+// The credentials that the system accepts.
+const (
+	DevID  = "recourse-demo"
+	APIKey = "demo-api-key" //nolint:gosec // it opens nothing but the demonstration
+)
+
+// The users that make the cases of the package's documentation.
+const (
+	Ada         = "8f7c2a10-5f1e-4f43-9d0c-000000000001"
+	downUser    = "8f7c2a10-5f1e-4f43-9d0c-000000000002"
+	lostUser    = "8f7c2a10-5f1e-4f43-9d0c-000000000003"
+	legacyUser  = "8f7c2a10-5f1e-4f43-9d0c-000000000004"
+	foreignUser = "8f7c2a10-5f1e-4f43-9d0c-000000000005"
+	brokenUser  = "8f7c2a10-5f1e-4f43-9d0c-000000000006"
+	silentUser  = "8f7c2a10-5f1e-4f43-9d0c-000000000007"
+)
+
+// DemoClient returns the client that may read Ada's data.
+func DemoClient() *Client { return &Client{DevID: DevID, APIKey: APIKey, User: Ada} }
+
+// developers holds the SHA-256 sums of API keys by dev-id.
+type developers map[string][sha256.Size]byte
+
+var _ mcptool.Authenticator = developers(nil)
+
+func knownDevelopers() developers {
+	return developers{DevID: sha256.Sum256([]byte(APIKey))}
+}
+
+// Authenticate returns the developer whose credentials these are.
+func (d developers) Authenticate(_ context.Context, header http.Header) (string, error) {
+	id := header.Get(devIDHeader)
+	want, known := d[id]
+	got := sha256.Sum256([]byte(header.Get(keyHeader)))
+	if subtle.ConstantTimeCompare(got[:], want[:]) == 0 || !known {
+		return "", recourse.Unauthenticated()
+	}
+	return id, nil
+}
+
+// account is what the directory knows of a user.
+type account struct {
+	developer string
+	region    string
+	damaged   bool // the entry cannot be read
+}
+
+// directory holds the users by id.
+type directory map[string]account
+
+var _ mcptool.Users = directory(nil)
+
+func knownUsers() directory {
+	return directory{
+		Ada:         {developer: DevID, region: regionEU},
+		downUser:    {developer: DevID, region: regionDown},
+		lostUser:    {developer: DevID, region: "ap-south"}, // which nobody has configured
+		legacyUser:  {developer: DevID, region: regionLegacy},
+		foreignUser: {developer: "someone-else", region: regionEU},
+		brokenUser:  {developer: DevID, damaged: true},
+		silentUser:  {developer: DevID, region: regionSilent},
+	}
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// Check returns nil when developer may read the data of user. Whether there is a user
+// whom a developer may not read is not told.
+func (d directory) Check(_ context.Context, developer, user string) error {
+	account, known := d[user]
+	switch {
+	case !uuid.MatchString(user):
+		return recourse.NotFound("user", "").CausedBy(errors.New("the user id is no UUID"))
+	case account.damaged:
+		return errors.New("the directory of users: checksum mismatch")
+	case !known, account.developer != developer:
+		return recourse.NotFound("user", user)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package terra
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+// condition is a node of a where: and, or, not, or a comparison of a field with a
+// value. One without any of these says nothing.
+type condition struct {
+	And      []*condition    `json:"and,omitempty"`
+	Or       []*condition    `json:"or,omitempty"`
+	Not      *condition      `json:"not,omitempty"`
+	Field    string          `json:"field,omitempty"`
+	Operator string          `json:"operator,omitempty"`
+	Value    json.RawMessage `json:"value,omitempty"`
+}
+
+// The operators of comparisons, beside EQ.
+const (
+	opNE  = "NE"
+	opGT  = "GT"
+	opGTE = "GTE"
+	opLT  = "LT"
+	opLTE = "LTE"
+	opIN  = "IN"
+)
+
+// filter reports whether a condition holds for a row.
+type filter func(row) bool
+
+// noFilter is that of a condition which says nothing.
+var noFilter filter
+
+// filter converts the condition for a table.
+func (c *condition) filter(t *table) (filter, error) {
+	switch {
+	case c == nil || c.parts() == 0:
+		return noFilter, nil
+	case c.parts() > 1:
+		return nil, recourse.InvalidValue("where", "one condition", nil).
+			WithMessage("A condition is one of and, or, not and a comparison.")
+	case c.And != nil:
+		list, err := filters(t, c.And)
+		if err != nil || list != nil {
+			return all(list), err
+		}
+		return nil, failure("empty-and", recourse.KindInvalidValue)
+	case c.Or != nil:
+		list, err := filters(t, c.Or)
+		if err != nil || list != nil {
+			return some(list), err
+		}
+		return nil, failure("empty-or", recourse.KindInvalidValue)
+	case c.Not != nil:
+		inner, err := c.Not.filter(t)
+		if err != nil || inner != nil {
+			return func(r row) bool { return !inner(r) }, err
+		}
+		return nil, failure("empty-not", recourse.KindInvalidValue)
+	case c.Field == "" || c.Operator == "" || c.Value == nil:
+		return nil, recourse.InvalidValue("where", "a whole comparison", nil).
+			WithMessage("A comparison needs field, operator and value.")
+	}
+	return c.comparison(t)
+}
+
+// parts counts what the condition is at once.
+func (c *condition) parts() int {
+	n := 0
+	for _, is := range []bool{c.And != nil, c.Or != nil, c.Not != nil, c.Field != "" || c.Operator != "" || c.Value != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// filters converts conditions and leaves out those that say nothing.
+func filters(t *table, conditions []*condition) ([]filter, error) {
+	var list []filter
+	for _, c := range conditions {
+		f, err := c.filter(t)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			list = append(list, f)
+		}
+	}
+	return list, nil
+}
+
+func all(list []filter) filter {
+	return func(r row) bool {
+		for _, holds := range list {
+			if !holds(r) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func some(list []filter) filter {
+	return func(r row) bool {
+		for _, holds := range list {
+			if holds(r) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// comparison converts a comparison. A field that a record lacks compares with
+// nothing.
+func (c *condition) comparison(t *table) (filter, error) {
+	f, err := t.field(c.Field)
+	if err != nil {
+		return nil, err
+	}
+	values, err := c.values(f)
+	if err != nil {
+		return nil, err
+	}
+	return func(r row) bool {
+		left, ok := r[f.Name]
+		if !ok {
+			return false
+		}
+		for _, right := range values {
+			if c.accepts(left.compare(right)) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// values reads what the field is compared with: one value, or those of an IN.
+func (c *condition) values(f field) ([]value, error) {
+	var list []json.RawMessage
+	isList := json.Unmarshal(c.Value, &list) == nil && list != nil
+	switch {
+	case !isList:
+		list = []json.RawMessage{c.Value}
+	case f.Type != typeTimestamp:
+		return nil, failure("list-not-timestamp", recourse.KindInvalidValue)
+	case c.Operator != opIN:
+		return nil, failure("list-without-in", recourse.KindInvalidValue)
+	case len(list) == 0:
+		return nil, failure("empty-in", recourse.KindInvalidValue)
+	}
+	values := make([]value, 0, len(list))
+	for _, raw := range list {
+		v, ok := f.read(raw)
+		switch {
+		case ok:
+			values = append(values, v)
+		case f.Type == typeTimestamp:
+			return nil, recourse.New(recourse.KindInvalidValue, "").WithViolations(recourse.Violation{
+				Pointer: "/where", Param: "where", Rule: "timestamp", Want: "an ISO 8601 timestamp", Got: raw,
+			})
+		default:
+			return nil, recourse.InvalidValue("where", "of the field's type", nil).
+				WithMessage("%s is compared with a %s.", f.Name, f.Type)
+		}
+	}
+	return values, nil
+}
+
+// accepts reports whether the operator holds for a field that is less than a value
+// (-1), equal to it (0) or greater (1).
+func (c *condition) accepts(order int) bool {
+	switch c.Operator {
+	case opNE:
+		return order != 0
+	case opGT:
+		return order > 0
+	case opGTE:
+		return order >= 0
+	case opLT:
+		return order < 0
+	case opLTE:
+		return order <= 0
+	default: // EQ, or one of an IN
+		return order == 0
+	}
+}
+
+// layouts are the forms of ISO 8601 that are read; a time without a zone is UTC.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly,
+}
+
+func parseTimestamp(text string) (time.Time, bool) {
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,123 @@
+package terra
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/systems/internal/loopback"
+)
+
+// The regions that users are in.
+const (
+	regionEU     = "eu-west"    // works
+	regionDown   = "us-east"    // its MCP server ends every connection
+	regionLegacy = "eu-central" // a proxy on the way loses the user
+	regionSilent = "sa-east"    // its MCP server never answers
+)
+
+// regions passes requests on to the MCP server of their user's region.
+type regions struct {
+	users    directory
+	proxies  map[string]http.Handler // by region
+	backends []*loopback.Server
+	client   *http.Transport
+}
+
+// newRegions starts the MCP servers of the regions, which serve endpoint.
+func newRegions(endpoint http.Handler, users directory, timeout time.Duration) (*regions, error) {
+	r := &regions{
+		users: users, proxies: map[string]http.Handler{},
+		client: &http.Transport{ResponseHeaderTimeout: timeout},
+	}
+	for region, handler := range map[string]http.Handler{
+		regionEU:     endpoint,
+		regionLegacy: withoutUser(endpoint),
+		regionDown:   failing("drop"),
+		regionSilent: failing("slow"),
+	} {
+		backend, err := loopback.Serve(handler)
+		if err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		r.backends = append(r.backends, backend)
+		target, err := url.Parse(backend.URL)
+		if err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		r.proxies[region] = r.newProxy(target)
+	}
+	return r, nil
+}
+
+// close ends the MCP servers.
+func (r *regions) close() error {
+	r.client.CloseIdleConnections()
+	var err error
+	for _, b := range r.backends {
+		err = errors.Join(err, b.Close())
+	}
+	return err
+}
+
+// failing is an MCP server with a fault.
+func failing(fault string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { loopback.Fail(w, r, fault) })
+}
+
+// withoutUser is a proxy that passes on the headers that it knows.
+func withoutUser(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del(userHeader)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ServeHTTP passes a request on that the guard has let in.
+func (r *regions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	region := r.users[req.Header.Get(userHeader)].region
+	proxy, ok := r.proxies[region]
+	if !ok {
+		mcptool.Fail(w, req, contract.AtUpstreamMisconfigured, errors.New("no MCP server is configured for region "+region))
+		return
+	}
+	proxy.ServeHTTP(w, req)
+}
+
+// newProxy returns a proxy to the MCP server at target.
+func (r *regions) newProxy(target *url.URL) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport: r.client,
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.Out.URL.Scheme, out.Out.URL.Host, out.Out.URL.Path = target.Scheme, target.Host, "/"
+			out.Out.Host = target.Host
+			out.Out.Header.Del(devIDHeader) // the credentials have done their work
+			out.Out.Header.Del(keyHeader)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable {
+				return recourse.Unavailable("The MCP server").CausedBy(fmt.Errorf("HTTP %d", resp.StatusCode))
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, req *http.Request, err error) {
+			mcptool.Fail(w, req, contract.AtUpstream, broken(err))
+		},
+	}
+}
+
+// broken returns what becomes of a request that has no answer. Every tool only reads:
+// whatever has come of it, nothing was changed.
+func broken(err error) *recourse.Error {
+	e := recourse.From(err)
+	if e.Kind == recourse.KindInternal { // whatever it was, no answer came
+		e = recourse.Unreachable("The MCP server").CausedBy(err)
+	}
+	return e.WithEffect(recourse.EffectNone)
+}

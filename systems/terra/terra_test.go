@@ -1,0 +1,308 @@
+package terra_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/systems"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+	"github.com/recoursehq/recourse/systems/terra"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+var eras = []testkit.Era{testkit.OldEra, testkit.NewEra}
+
+// newSystem starts a system.
+func newSystem(tb testing.TB, options terra.Options) *terra.System {
+	tb.Helper()
+	if options.Logger == nil {
+		options.Logger = systemtest.Quiet()
+	}
+	s, err := terra.New(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// send makes a call over HTTP.
+func send(tb testing.TB, s *terra.System, era testkit.Era, at systems.Entrance, tool, arguments string) *testkit.Answer {
+	tb.Helper()
+	client := testkit.NewClient(tb, testkit.Serve(tb, s.Handler())+at.Path, era)
+	client.Header = at.Header
+	answer, err := client.Call(tb.Context(), tool, arguments)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer
+}
+
+// read returns the result of a call, and the record in it, if any.
+func read(tb testing.TB, answer *testkit.Answer) (testkit.ToolResult, *recourse.Error) {
+	tb.Helper()
+	result, err := answer.ToolResult()
+	if err != nil {
+		tb.Fatalf("%v: HTTP %d: %s", err, answer.Status, answer.Body)
+	}
+	e := new(recourse.Error)
+	if raw, ok := result.Meta[recourse.MetaKey]; ok {
+		if err := json.Unmarshal(raw, e); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return result, e
+}
+
+// The scenes show every code of the contract, but for the one that only stdio has.
+func TestScenes(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"A query that works.":                      "",
+		"A query that aggregates.":                 "",
+		"Neither fields nor select.":               "fields-or-select",
+		"Both of them.":                            "fields-and-select",
+		"A list without IN.":                       "list-without-in",
+		"An IN of nothing.":                        "empty-in",
+		"A timestamp that is none.":                "bad-timestamp",
+		"A list for a field that is no timestamp.": "list-not-timestamp",
+		"An and of nothing.":                       "empty-and",
+		"An or of nothing.":                        "empty-or",
+		"A not of nothing.":                        "empty-not",
+		"A field that the tool does not have, of which the contract says nothing.": "other",
+		"Half of the credentials.":                           "credentials-missing",
+		"A wrong API key.":                                   "credentials-invalid",
+		"No user in the path.":                               "user-missing",
+		"A user id that is no UUID.":                         "user-invalid",
+		"A user of another developer.":                       "user-invalid",
+		"The directory of users cannot be read.":             "before-tool",
+		"No MCP server is configured for the user's region.": "proxy-misconfigured",
+		"The MCP server of the user's region is down.":       "upstream-down",
+		"The MCP server of the user's region never answers.": "unanswered",
+		"A proxy on the way loses the user.":                 "no-user-header",
+	}
+	s := newSystem(t, terra.Options{Timeout: 500 * time.Millisecond})
+	c, _ := contract.Builtin().Get("terra")
+	shown := map[string]bool{"no-context": true}
+	for _, scene := range s.Scenes() {
+		code, known := want[scene.Title]
+		if !known {
+			t.Errorf("nothing is said here of %q", scene.Title)
+		}
+		shown[code] = true
+		at := s.Entrance()
+		if scene.Entrance != nil {
+			at = *scene.Entrance
+		}
+		for _, era := range eras {
+			t.Run(scene.Title+"/"+era.String(), func(t *testing.T) {
+				t.Parallel()
+				answer := send(t, s, era, at, scene.Tool, scene.Arguments)
+				var got *recourse.Error
+				if answer.Status == http.StatusOK {
+					_, got = read(t, answer)
+				} else {
+					reader := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
+					got = reader.HTTP(answer.Status, answer.Header, answer.Body).Error()
+				}
+				if got.Code != code {
+					t.Errorf("code %q, want %q: HTTP %d, %s", got.Code, code, answer.Status, answer.Body)
+				}
+			})
+		}
+	}
+	for _, code := range c.TranslateTo(c).Codes {
+		if !shown[code.Code] {
+			t.Errorf("no scene shows %s", code.Code)
+		}
+	}
+}
+
+// The seven answers before a tool runs, byte for byte, in the order of the checks.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	const public = "https://api.example.com"
+	s := newSystem(t, terra.Options{PublicURL: public})
+	problem := func(title, detail string) string {
+		return `{"type":"about:blank","title":"` + title + `","instance":"URL","detail":"` + detail + `"}`
+	}
+	const unauthorized, notFound = "unauthorized", "not found"
+	both := func(key string) http.Header { return http.Header{"Dev-Id": {terra.DevID}, "X-Api-Key": {key}} }
+	good := both(terra.APIKey)
+	user := func(n string) string { return "/" + strings.TrimSuffix(terra.Ada, "1") + n }
+	tests := []struct {
+		name     string
+		header   http.Header
+		path     string
+		status   int
+		body     string
+		promises []string
+	}{
+		{
+			name: "neither credentials nor user", header: http.Header{}, status: 401,
+			body:     problem(unauthorized, "dev-id or x-api-key headers are missing"),
+			promises: []string{"terra/http-credentials-missing", "terra/order-credentials-first"},
+		},
+		{
+			name: "half of wrong credentials", header: http.Header{"X-Api-Key": {"another"}}, path: "/alice", status: 401,
+			body: problem(unauthorized, "dev-id or x-api-key headers are missing"), promises: []string{"terra/order-credentials-first"},
+		},
+		{
+			name: "wrong credentials and no user", header: both("another"), status: 401, body: problem(unauthorized, "unauthorized"),
+			promises: []string{"terra/http-credentials-invalid", "terra/order-credentials-first"},
+		},
+		{
+			name: "a developer whom nobody knows", header: http.Header{"Dev-Id": {"who"}, "X-Api-Key": {terra.APIKey}}, path: "/alice", status: 401,
+			body: problem(unauthorized, "unauthorized"),
+		},
+		{
+			name: "no user", header: good, status: 404, body: problem(notFound, "missing user_id parameter"),
+			promises: []string{"terra/http-user-missing", "terra/order-user-last"},
+		},
+		{
+			name: "no user behind a slash", header: good, path: "/", status: 404, body: problem(notFound, "missing user_id parameter"),
+			promises: []string{"terra/order-user-last"},
+		},
+		{
+			name: "a malformed user", header: good, path: "/alice", status: 404, body: problem(notFound, "invalid user id"),
+			promises: []string{"terra/http-user-malformed", "terra/order-user-last"},
+		},
+		{
+			name: "a foreign user", header: good, path: user("5"), status: 404, body: problem(notFound, "invalid user id"),
+			promises: []string{"terra/http-user-not-authorised", "terra/order-user-last"},
+		},
+		{name: "a user whom nobody knows", header: good, path: user("9"), status: 404, body: problem(notFound, "invalid user id")},
+		{
+			name: "a directory that cannot be read", header: good, path: user("6"), status: 500,
+			body:     problem("internal server error", "something went wrong"),
+			promises: []string{"terra/http-something-went-wrong"},
+		},
+		{name: "a region that is not configured", header: good, path: user("3"), status: 500, promises: []string{"terra/http-misconfigured", "terra/empty-body"}},
+		{name: "a region that is down", header: good, path: user("2"), status: 502, promises: []string{"terra/http-upstream-down", "terra/http-upstream-down-reset", "terra/empty-body"}},
+	}
+	for _, tt := range tests {
+		for _, era := range eras {
+			t.Run(tt.name+"/"+era.String(), func(t *testing.T) {
+				t.Parallel()
+				promises.Covers(t, tt.promises...)
+				path := "/api/v2/mcp" + tt.path
+				answer := send(t, s, era, systems.Entrance{Path: path, Header: tt.header}, "get_sleep_data", `{}`)
+				type reply struct {
+					Status       int
+					Type, Length []string
+					Body         string
+				}
+				want := reply{Status: tt.status, Length: []string{"0"}}
+				if tt.body != "" {
+					want = reply{Status: tt.status, Type: []string{"application/problem+json"}, Body: strings.Replace(tt.body, "URL", public+path, 1)}
+				}
+				got := reply{answer.Status, answer.Header["Content-Type"], answer.Header["Content-Length"], string(answer.Body)}
+				if tt.body != "" {
+					got.Length = nil
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// What is not the caller's fault is told to the operator as that, and what the tool
+// lacks is no fault of the query.
+func TestServerSide(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "terra/server-side-500", "terra/server-side-502", "terra/detail-no-user-header")
+
+	tests := []struct {
+		user, text string
+		status     int
+		want       []string // in the log
+	}{
+		{"6", "", 500, []string{"level=ERROR", "origin=gateway", "status=500", "checksum mismatch"}},
+		{"3", "", 500, []string{"level=ERROR", "origin=gateway", "status=500", "ap-south"}},
+		{"2", "", 502, []string{"level=WARN", "origin=gateway", "status=502"}},
+		{"4", "Provider-User-Id header is required", 200, []string{"level=ERROR", "origin=server"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.user, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			s := newSystem(t, terra.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			srv := httptest.NewServer(s.Handler())
+			client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, "1")+tt.user, testkit.NewEra)
+			client.Header = s.Entrance().Header
+			answer, err := client.Call(t.Context(), "get_sleep_data", `{"fields":["awakenings"]}`)
+			srv.Close() // the log is complete then
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer.Status != tt.status {
+				t.Errorf("HTTP %d, want %d", answer.Status, tt.status)
+			}
+			if tt.text != "" {
+				if result, e := read(t, answer); result.Text() != tt.text || e.Origin != recourse.OriginServer {
+					t.Errorf("%s of %s", result.Text(), e.Origin)
+				}
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("%s is not in the log: %s", want, &log)
+				}
+			}
+		})
+	}
+}
+
+// Where no HTTP answer can be given, the same failures are their sentences.
+func TestStdio(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "terra/stdio-text", "terra/detail-no-context", "terra/order-credentials-first", "terra/order-user-last")
+
+	tests := []struct {
+		name, want string
+		client     *terra.Client
+		origin     recourse.Origin
+	}{
+		{"nobody", "request context is unavailable", nil, recourse.OriginServer},
+		{"no credentials", "dev-id or x-api-key headers are missing", &terra.Client{User: "alice", APIKey: "another"}, recourse.OriginCaller},
+		{"wrong credentials", "unauthorized", &terra.Client{DevID: terra.DevID, APIKey: "another"}, recourse.OriginCaller},
+		{"no user", "missing user_id parameter", &terra.Client{DevID: terra.DevID, APIKey: terra.APIKey}, recourse.OriginCaller},
+		{"a malformed user", "invalid user id", &terra.Client{DevID: terra.DevID, APIKey: terra.APIKey, User: "alice"}, recourse.OriginCaller},
+		{
+			"a directory that cannot be read", "something went wrong",
+			&terra.Client{DevID: terra.DevID, APIKey: terra.APIKey, User: strings.TrimSuffix(terra.Ada, "1") + "6"}, recourse.OriginServer,
+		},
+		{"Ada", `{"data":[{"awakenings":2},{"awakenings":4},{"awakenings":1},{"awakenings":5},{"awakenings":2},{"awakenings":3}]}`, terra.DemoClient(), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, terra.Options{Client: tt.client})
+			r := systemtest.Stdio(t, s.MCPServer()).Call(t, "get_sleep_data", `{"fields":["awakenings"]}`)
+			if result := r.Tool(t); result.Text() != tt.want || result.IsError != (tt.origin != "") {
+				t.Errorf("isError %t: %s, want %s", result.IsError, result.Text(), tt.want)
+			}
+			if tt.origin != "" && r.Record(t).Origin != tt.origin {
+				t.Errorf("origin %s, want %s", r.Record(t).Origin, tt.origin)
+			}
+		})
+	}
+}
