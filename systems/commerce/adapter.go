@@ -1,0 +1,134 @@
+package commerce
+
+import (
+	"context"
+
+	"github.com/recoursehq/recourse"
+)
+
+// Adapter carries the tools out on a backend. Embed Unsupported in one that supports
+// only some of them.
+//
+// A method that fails returns an *AdapterError for what the backend refused in words
+// of its own; a *recourse.Error, such as recourse.RateLimited, recourse.Timeout and
+// recourse.Unavailable, for what has a code in the contract; or any other error, of
+// which nothing is revealed. It states the effect of a write where it is known:
+// without it, a write that failed half way counts as one that may have happened.
+// Adapters are safe for concurrent use.
+type Adapter interface { //nolint:interfacebloat // a method for each tool
+	CreateSalesOrder(ctx context.Context, o NewOrder) (Order, error)
+	CancelOrder(ctx context.Context, orderID, reason string) (Order, error)
+	UpdateOrder(ctx context.Context, id string, u OrderUpdate) (Order, error)
+	FulfillOrder(ctx context.Context, f NewFulfillment) (Fulfillment, error)
+	CreateReturn(ctx context.Context, r NewReturn) (Return, error)
+
+	Orders(ctx context.Context, q OrderQuery) ([]Order, error)
+	Customers(ctx context.Context, q CustomerQuery) ([]Customer, error)
+	Products(ctx context.Context, q ProductQuery) ([]Product, error)
+	ProductVariants(ctx context.Context, q VariantQuery) ([]Variant, error)
+	Inventory(ctx context.Context, q InventoryQuery) ([]Stock, error)
+	Fulfillments(ctx context.Context, q FulfillmentQuery) ([]Fulfillment, error)
+	Returns(ctx context.Context, q ReturnQuery) ([]Return, error)
+}
+
+// An AdapterError is what a backend refused, in its own words. Nothing was changed.
+type AdapterError struct {
+	Code      string // such as ORDER_NOT_FOUND
+	Message   string // one sentence, without the values of arguments
+	Retryable bool   // the same call may succeed later
+}
+
+// Error returns the message.
+func (e *AdapterError) Error() string { return e.Message }
+
+// The words of adapters that mean something beyond themselves.
+const (
+	OrderNotFound     = "ORDER_NOT_FOUND"
+	InvalidOrderState = "INVALID_ORDER_STATE"
+)
+
+// record returns what the error means to a caller.
+func (e *AdapterError) record() *recourse.Error {
+	kind := recourse.KindServerError
+	switch e.Code {
+	case OrderNotFound:
+		kind = recourse.KindNotFound
+	case InvalidOrderState:
+		kind = recourse.KindInvalidState
+	}
+	advice := recourse.RetryNever
+	if e.Retryable {
+		advice = recourse.RetrySameCall
+	}
+	return recourse.New(kind, e.Message).WithUpstream(recourse.Upstream{Code: e.Code}).WithOrigin(recourse.OriginProvider).
+		WithEffect(recourse.EffectNone).WithRetry(advice)
+}
+
+// Unsupported is an Adapter that supports no tool.
+type Unsupported struct{}
+
+var _ Adapter = Unsupported{}
+
+func unsupported(tool string) error {
+	return recourse.NotImplemented(tool).WithMessage("The adapter does not support %s.", tool)
+}
+
+// CreateSalesOrder is not supported.
+func (Unsupported) CreateSalesOrder(context.Context, NewOrder) (Order, error) {
+	return Order{}, unsupported(createSalesOrder)
+}
+
+// CancelOrder is not supported.
+func (Unsupported) CancelOrder(context.Context, string, string) (Order, error) {
+	return Order{}, unsupported(cancelOrder)
+}
+
+// UpdateOrder is not supported.
+func (Unsupported) UpdateOrder(context.Context, string, OrderUpdate) (Order, error) {
+	return Order{}, unsupported(updateOrder)
+}
+
+// FulfillOrder is not supported.
+func (Unsupported) FulfillOrder(context.Context, NewFulfillment) (Fulfillment, error) {
+	return Fulfillment{}, unsupported(fulfillOrder)
+}
+
+// CreateReturn is not supported.
+func (Unsupported) CreateReturn(context.Context, NewReturn) (Return, error) {
+	return Return{}, unsupported(createReturn)
+}
+
+// Orders is not supported.
+func (Unsupported) Orders(context.Context, OrderQuery) ([]Order, error) {
+	return nil, unsupported(getOrders)
+}
+
+// Customers is not supported.
+func (Unsupported) Customers(context.Context, CustomerQuery) ([]Customer, error) {
+	return nil, unsupported(getCustomers)
+}
+
+// Products is not supported.
+func (Unsupported) Products(context.Context, ProductQuery) ([]Product, error) {
+	return nil, unsupported(getProducts)
+}
+
+// ProductVariants is not supported.
+func (Unsupported) ProductVariants(context.Context, VariantQuery) ([]Variant, error) {
+	return nil, unsupported(getProductVariants)
+}
+
+// Inventory is not supported.
+func (Unsupported) Inventory(context.Context, InventoryQuery) ([]Stock, error) {
+	return nil, unsupported(getInventory)
+}
+
+// Fulfillments is not supported.
+func (Unsupported) Fulfillments(context.Context, FulfillmentQuery) ([]Fulfillment, error) {
+	return nil, unsupported(getFulfillments)
+}
+
+// Returns is not supported.
+func (Unsupported) Returns(context.Context, ReturnQuery) ([]Return, error) {
+	return nil, unsupported(getReturns)
+}

@@ -1,0 +1,132 @@
+// Package commerce is a reference system: an order management server that keeps the
+// contract commerce, whose tools work through an Adapter.
+//
+// # Tools
+//
+// create-sales-order, cancel-order, update-order, fulfill-order and create-return
+// write; get-orders, get-customers, get-products, get-product-variants,
+// get-inventory, get-fulfillments and get-returns read. Each returns {"success":
+// true, ...}, or fails.
+//
+// # How to make it fail
+//
+// Whatever the adapter:
+//
+//	-32602  an argument that does not fit the schema: an order without customer.email
+//	2001    quantity 0 in a line item
+//	2002    an order without shippingAddress
+//	2003    customer.email without an @
+//	5001    a tool that the adapter does not support: every one of Unsupported
+//
+// Of Memory, the adapter that is used unless Options say otherwise, by the state of
+// its orders:
+//
+//	4001    ORDER_NOT_FOUND: orderId "SO-404"; INVALID_ORDER_STATE: cancel "SO-1002",
+//	        which is shipped; INSUFFICIENT_INVENTORY: more than 10,000 of a sku;
+//	        QUANTITY_EXCEEDS_ORDER: fulfill or return more than was ordered
+//
+// and by a word in what is free to choose (externalId, reason, note, trackingNumber) or
+// in the first of the identifiers that are looked for:
+//
+//	3001    fault-busy: too many requests, with a wait of 12 s
+//	3002    fault-timeout: no answer within Options.Timeout. What was to be written is
+//	        written: a call that writes is told that this is not known, and by which
+//	        call to find out
+//	4001    fault-adapter, not retryable; fault-locked, retryable
+//	4002    fault-down; fault-once, after which all is well
+package commerce
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/systems"
+)
+
+// Options change a System. The zero value is a good one.
+type Options struct {
+	// Adapter carries the tools out; nil means a new Memory.
+	Adapter Adapter
+	// Logger gets a line for each failure, with its cause; nil means slog.Default.
+	Logger *slog.Logger
+	// Timeout is how long a call may take; 0 means 10 s.
+	Timeout time.Duration
+}
+
+// System is the server. Get one with New.
+type System struct {
+	server  *mcp.Server
+	handler http.Handler
+}
+
+var _ systems.System = (*System)(nil)
+
+// New returns the system.
+func New(o Options) (*System, error) {
+	if o.Adapter == nil {
+		o.Adapter = NewMemory()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	c, ok := contract.Builtin().Get("commerce")
+	if !ok {
+		return nil, errors.New("there is no contract commerce")
+	}
+	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, nil)}
+	addTools(s.server, o.Adapter)
+	log := mcptool.WithLogger(o.Logger)
+	mcptool.Use(s.server, c, log, mcptool.WithDeadline(o.Timeout))
+	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
+	return s, nil
+}
+
+// MCPServer returns the server for stdio.
+func (s *System) MCPServer() *mcp.Server { return s.server }
+
+// Handler serves Streamable HTTP, to clients of both eras.
+func (s *System) Handler() http.Handler { return s.handler }
+
+// Entrance returns what a client of Handler has to bring: nothing.
+func (s *System) Entrance() systems.Entrance { return systems.Entrance{Path: "/mcp"} }
+
+// Close does nothing: what an adapter holds is its owner's.
+func (s *System) Close() error { return nil }
+
+// order is an order in the scenes; the places are its externalId and an email.
+const order = `{"order":{"externalId":"web-17","customer":{"email":"ada@example.com"},` +
+	`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
+	`"lineItems":[{"sku":"MUG-BLUE","quantity":2}]}}`
+
+// Scenes returns calls to try.
+func (s *System) Scenes() []systems.Scene {
+	return []systems.Scene{
+		{Title: "An order that works.", Tool: createSalesOrder, Arguments: order},
+		{
+			Title: "An argument is missing: a JSON-RPC error, and nothing was carried out.", Tool: createSalesOrder,
+			Arguments: `{"order":{"externalId":"web-18","customer":{"name":"Ada"},"lineItems":[]}}`,
+		},
+		{
+			Title: "What the tool itself finds: of several mistakes the first is told, and all are listed.", Tool: createSalesOrder,
+			Arguments: `{"order":{"externalId":"web-18","customer":{"email":"ada"},"lineItems":[{"sku":"MUG-BLUE","quantity":0}]}}`,
+		},
+		{Title: "An order that does not exist.", Tool: cancelOrder, Arguments: `{"orderId":"SO-404"}`},
+		{Title: "An order that is shipped cannot be cancelled.", Tool: cancelOrder, Arguments: `{"orderId":"SO-1002"}`},
+		{Title: "The backend is down.", Tool: getOrders, Arguments: `{"ids":["fault-down"]}`},
+		{
+			Title: "A write that is not answered in time: was the order created?", Tool: createSalesOrder,
+			Arguments: `{"order":{"externalId":"fault-timeout-1","customer":{"email":"ada@example.com"},` +
+				`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
+				`"lineItems":[{"sku":"MUG-BLUE","quantity":2}]}}`,
+		},
+	}
+}

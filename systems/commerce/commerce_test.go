@@ -1,0 +1,361 @@
+package commerce_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/systems/commerce"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+// patience is the time that calls are given where one is not answered.
+const patience = 500 * time.Millisecond
+
+func newSystem(t *testing.T, o commerce.Options) *commerce.System {
+	t.Helper()
+	o.Logger = systemtest.Quiet()
+	s, err := commerce.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func rules(t *testing.T) *contract.Contract {
+	t.Helper()
+	c, ok := contract.Builtin().Get("commerce")
+	if !ok {
+		t.Fatal("there is no contract commerce")
+	}
+	return c
+}
+
+// A failure is the object of the page.
+type failure struct {
+	Code      int    `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+	Details   struct {
+		Field         string `json:"field"`
+		Reason        string `json:"reason"`
+		Suggestion    string `json:"suggestion"`
+		OriginalError string `json:"originalError"`
+		Context       struct {
+			RetryAfter float64 `json:"retryAfter"`
+			Violations []struct {
+				Field string `json:"field"`
+			} `json:"violations"`
+		} `json:"context"`
+	} `json:"details"`
+}
+
+// newOrder returns the arguments of create-sales-order.
+func newOrder(externalID, email, quantity string) string {
+	return `{"order":{"externalId":"` + externalID + `","customer":{"email":"` + email + `"},` +
+		`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
+		`"lineItems":[{"sku":"MUG-BLUE","quantity":` + quantity + `}]}}`
+}
+
+// Every failure of a tool that the package documents, on every wire.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+
+	const good = "ada@example.com"
+	tests := []struct {
+		name            string
+		tool, arguments string
+		code            int
+		original        string
+		retryable       bool
+	}{
+		{"a quantity", "create-sales-order", newOrder("a", good, "0"), 2001, "", false},
+		{"no address", "create-sales-order", `{"order":{"externalId":"a","customer":{"email":"ada@example.com"},"lineItems":[{"sku":"MUG-RED","quantity":1}]}}`, 2002, "", false},
+		{"no email address", "create-sales-order", newOrder("a", "ada", "1"), 2003, "", false},
+		{"too much", "create-sales-order", newOrder("a", good, "10001"), 4001, "INSUFFICIENT_INVENTORY", false},
+		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, 4001, "ORDER_NOT_FOUND", false},
+		{"a shipped order", "cancel-order", `{"orderId":"SO-1002"}`, 4001, "INVALID_ORDER_STATE", false},
+		{"a shipped order is not changed", "update-order", `{"id":"SO-1002","updates":{"note":"x"}}`, 4001, "INVALID_ORDER_STATE", false},
+		{"more than was ordered", "fulfill-order", `{"orderId":"SO-1001","lineItems":[{"sku":"MUG-RED","quantity":9}]}`, 4001, "QUANTITY_EXCEEDS_ORDER", false},
+		{"not shipped yet", "create-return", `{"return":{"orderId":"SO-1001","lineItems":[]}}`, 4001, "INVALID_ORDER_STATE", false},
+		{"too many requests", "create-sales-order", newOrder("fault-busy", good, "1"), 3001, "", true},
+		{"no answer", "get-orders", `{"ids":["fault-timeout"]}`, 3002, "", true},
+		{"the adapter fails", "get-orders", `{"ids":["fault-adapter"]}`, 4001, "BACKEND_BUG", false},
+		{"the adapter says that it may be repeated", "create-sales-order", newOrder("fault-locked", good, "1"), 4001, "RECORD_LOCKED", true},
+		{"down", "get-inventory", `{"skus":["fault-down"]}`, 4002, "", true},
+		{"down, before a write", "cancel-order", `{"orderId":"SO-1001","reason":"fault-down"}`, 4002, "", true},
+	}
+	s := newSystem(t, commerce.Options{Timeout: patience})
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, s)
+			for _, test := range tests {
+				r := client.Call(t, test.tool, test.arguments)
+				var text, member failure
+				r.Object(t, 0, &text)
+				var result struct {
+					Error failure `json:"error"`
+				}
+				if err := json.Unmarshal(r.Result, &result); err != nil {
+					t.Fatal(err)
+				}
+				member = result.Error
+				if diff := cmp.Diff(text, member); diff != "" || !r.Tool(t).IsError {
+					t.Errorf("%s: isError, or text and error differ:\n%s", test.name, diff)
+				}
+				if text.Code != test.code || text.Details.OriginalError != test.original || text.Retryable != test.retryable {
+					t.Errorf("%s: %+v", test.name, text)
+				}
+				if strings.Contains(string(r.Result), "Mill Lane") {
+					t.Errorf("%s: an argument is told back: %s", test.name, r.Result)
+				}
+			}
+		})
+	}
+}
+
+// Arguments that do not fit the schema never come to the adapter.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, newSystem(t, commerce.Options{}))
+			r := client.Call(t, "create-sales-order", `{"order":{"externalId":"web-9","customer":{"name":"Ada"},"lineItems":[]}}`)
+			if r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "Invalid params: order.customer.email is required" {
+				t.Fatalf("%+v, %s", r.Error, r.Result)
+			}
+			if orders := list[commerce.Order](t, client, "get-orders", `{"externalIds":["web-9"]}`); len(orders) != 0 {
+				t.Errorf("the order was created: %+v", orders)
+			}
+		})
+	}
+}
+
+// Of several mistakes that the tool finds the first is told, and all are listed.
+func TestAllViolations(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
+	var f failure
+	client.Call(t, "create-sales-order",
+		`{"order":{"externalId":"a","customer":{"email":"ada"},"lineItems":[{"sku":"MUG-RED","quantity":0}]}}`).Object(t, 0, &f)
+	var fields []string
+	for _, v := range f.Details.Context.Violations {
+		fields = append(fields, v.Field)
+	}
+	want := []string{"order.customer.email", "order.shippingAddress", "order.lineItems.0.quantity"}
+	if diff := cmp.Diff(want, fields); diff != "" || f.Details.Field != want[0] || f.Code != 2003 {
+		t.Errorf("%+v (-want +got):\n%s", f, diff)
+	}
+}
+
+func list[T any](t *testing.T, client systemtest.Client, tool, arguments string) []T {
+	t.Helper()
+	var answer struct {
+		Success bool `json:"success"`
+		Items   []T  `json:"items"`
+	}
+	r := client.Call(t, tool, arguments)
+	if r.Object(t, 0, &answer); !answer.Success {
+		t.Fatalf("%s %s: %s", tool, arguments, r.Result)
+	}
+	return answer.Items
+}
+
+// The tools do what they say, each through the adapter.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/tools")
+
+	var all struct {
+		Tools []struct {
+			Name        string `json:"name"`
+			Annotations struct {
+				ReadOnlyHint bool `json:"readOnlyHint"`
+			} `json:"annotations"`
+		} `json:"tools"`
+	}
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
+	if err := json.Unmarshal(client(t, "tools/list", `{}`).Result, &all); err != nil {
+		t.Fatal(err)
+	}
+	var writes, reads []string
+	for _, tool := range all.Tools {
+		if tool.Annotations.ReadOnlyHint {
+			reads = append(reads, tool.Name)
+		} else {
+			writes = append(writes, tool.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"cancel-order", "create-return", "create-sales-order", "fulfill-order", "update-order"}, writes); diff != "" {
+		t.Errorf("tools that write (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"get-customers", "get-fulfillments", "get-inventory", "get-orders", "get-product-variants", "get-products", "get-returns",
+	}, reads); diff != "" {
+		t.Errorf("tools that read (-want +got):\n%s", diff)
+	}
+
+	for _, call := range []struct{ tool, arguments, want string }{
+		{"create-sales-order", newOrder("web-3", "ada@example.com", "2"), `"id":"SO-1003"`},
+		{"update-order", `{"id":"SO-1003","updates":{"note":"ring twice"}}`, `"note":"ring twice"`},
+		{"fulfill-order", `{"orderId":"SO-1003"}`, `"id":"F-2002"`},
+		{"create-return", `{"return":{"orderId":"SO-1003","lineItems":[{"sku":"MUG-BLUE","quantity":1}]}}`, `"id":"R-3001"`},
+		{"cancel-order", `{"orderId":"SO-1001","reason":"changed my mind"}`, `"status":"cancelled"`},
+		{"get-orders", `{"statuses":["cancelled"]}`, `"id":"SO-1001"`},
+		{"get-customers", `{"emails":["ben@example.com"]}`, `"id":"C-2"`},
+		{"get-products", `{}`, `"count":2`},
+		{"get-product-variants", `{"productIds":["P-1"]}`, `"count":2`},
+		{"get-inventory", `{"locationIds":["bend"]}`, `"available":7`},
+		{"get-fulfillments", `{"orderIds":["SO-1003"]}`, `"id":"F-2002"`},
+		{"get-returns", `{"orderIds":["SO-1003"]}`, `"id":"R-3001"`},
+	} {
+		result := client.Call(t, call.tool, call.arguments).Tool(t)
+		if result.IsError || !strings.Contains(result.Text(), `"success":true`) || !strings.Contains(result.Text(), call.want) {
+			t.Errorf("%s %s: %s", call.tool, call.arguments, result.Text())
+		}
+	}
+}
+
+// shelf is an adapter of somebody else's, which supports one tool.
+type shelf struct{ commerce.Unsupported }
+
+// A tool answers what its adapter returns, and tells its error by its own word; what
+// the adapter does not support is 5001.
+func TestAdapters(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/adapters")
+
+	memory := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
+	if orders := list[commerce.Order](t, memory, "get-orders", `{"ids":["SO-1001"]}`); len(orders) != 1 || orders[0].Customer.Email != "ada@example.com" {
+		t.Errorf("%+v", orders)
+	}
+	var f failure
+	if memory.Call(t, "cancel-order", `{"orderId":"SO-404"}`).Object(t, 0, &f); f.Code != 4001 || f.Details.OriginalError != "ORDER_NOT_FOUND" {
+		t.Errorf("%+v", f)
+	}
+
+	bare := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.OldEra)
+	arguments := map[string]string{
+		"create-sales-order": newOrder("a", "ada@example.com", "1"), "cancel-order": `{"orderId":"a"}`, "update-order": `{"id":"a","updates":{}}`,
+		"fulfill-order": `{"orderId":"a"}`, "create-return": `{"return":{"orderId":"a","lineItems":[]}}`,
+	}
+	for _, tool := range bare.Tools(t) {
+		if arguments[tool] == "" {
+			arguments[tool] = `{}`
+		}
+		f = failure{}
+		if bare.Call(t, tool, arguments[tool]).Object(t, 0, &f); f.Code != 5001 || f.Retryable || f.Message != "The adapter does not support "+tool+"." {
+			t.Errorf("%s: %+v", tool, f)
+		}
+	}
+}
+
+// A write that is not answered in time says how to find out; the call it names tells.
+func TestUnansweredWrite(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ tool, arguments, settle, want string }{
+		{"create-sales-order", newOrder("fault-timeout-1", "ada@example.com", "1"), `get-orders(externalIds=["fault-timeout-1"])`, "SO-1003"},
+		{"cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, `get-orders(ids=["SO-1001"])`, "cancelled"},
+		{"fulfill-order", `{"orderId":"SO-1001","trackingNumber":"fault-timeout"}`, `get-fulfillments(orderIds=["SO-1001"])`, "F-2002"},
+		{"update-order", `{"id":"SO-1001","updates":{"note":"fault-timeout"}}`, `get-orders(ids=["SO-1001"])`, "fault-timeout"},
+		{"create-return", `{"return":{"orderId":"SO-1002","lineItems":[],"reason":"fault-timeout"}}`, `get-returns(orderIds=["SO-1002"])`, "R-3001"},
+	} {
+		t.Run(test.tool, func(t *testing.T) {
+			t.Parallel()
+			client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.NewEra)
+			r := client.Call(t, test.tool, test.arguments)
+			var f failure
+			r.Object(t, 0, &f)
+			if f.Code != 3002 || f.Retryable || f.Details.Reason != "effect_unknown" || !strings.Contains(f.Details.Suggestion, test.settle) {
+				t.Fatalf("%+v", f)
+			}
+			verify := r.Record(t).Verify
+			arguments, err := json.Marshal(verify.Args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := client.Call(t, verify.Tool, string(arguments)).Tool(t).Text(); !strings.Contains(text, test.want) {
+				t.Errorf("%s does not tell: %s", verify, text)
+			}
+		})
+	}
+}
+
+// A client that knows nothing but the page repeats what is retryable, with waits that
+// grow and a random part, and nothing else.
+func TestClientRepeats(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/retry-backoff", "commerce/retry-not")
+
+	const random = 0.5
+	backoff := []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 4500 * time.Millisecond}
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.OldEra)
+	for _, test := range []struct {
+		name            string
+		tool, arguments string
+		nature          retry.Nature
+		waits           []time.Duration
+		isDone          bool
+	}{
+		{"a success", "get-orders", `{}`, retry.Reads, nil, true},
+		{"an outage that ends", "get-orders", `{"ids":["fault-once"]}`, retry.Reads, backoff[:1], true},
+		{"an outage", "get-orders", `{"ids":["fault-down"]}`, retry.Reads, backoff, false},
+		{"an adapter that says so", "get-orders", `{"ids":["fault-locked"]}`, retry.Reads, backoff, false},
+		{"an adapter that does not", "get-orders", `{"ids":["fault-adapter"]}`, retry.Reads, nil, false},
+		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, retry.Writes, nil, false},
+		{"a mistake in the arguments", "create-sales-order", newOrder("a", "ada", "1"), retry.Writes, nil, false},
+		{"arguments that do not fit", "create-sales-order", `{}`, retry.Writes, nil, false},
+		{"a write that may have been done", "cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, retry.Writes, nil, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			last, waits := systemtest.Follow(t, rules(t), test.nature, random, func() systemtest.Reply {
+				calls++
+				return client.Call(t, test.tool, test.arguments)
+			})
+			if diff := cmp.Diff(test.waits, waits); diff != "" || calls != len(test.waits)+1 {
+				t.Errorf("%d calls, and waits (-want +got):\n%s", calls, diff)
+			}
+			if isDone := last.Error == nil && !last.Tool(t).IsError; isDone != test.isDone {
+				t.Errorf("in the end: %s %+v", last.Result, last.Error)
+			}
+		})
+	}
+}
+
+// The wait of a limit is the first one, and grows.
+func TestClientWaitsForLimit(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
+	_, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
+		return client.Call(t, "get-orders", `{"ids":["fault-busy"]}`)
+	})
+	if !slices.Equal(waits, []time.Duration{12 * time.Second, 24 * time.Second, 48 * time.Second}) {
+		t.Error(waits)
+	}
+}
+
+// What the demo shows can be called.
+func TestScenes(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, commerce.Options{Timeout: patience})
+	client := systemtest.Stdio(t, s.MCPServer())
+	for _, scene := range s.Scenes() {
+		if r := client.Call(t, scene.Tool, scene.Arguments); r.Error == nil && r.Tool(t).Text() == "" {
+			t.Errorf("%s: nothing is said", scene.Title)
+		}
+	}
+}
