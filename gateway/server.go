@@ -72,7 +72,7 @@ func newDirect(entry *config.Server, log *slog.Logger) (bridge.Transport, error)
 	if entry.Share == config.ShareClient {
 		command.Share = upstream.ShareClient
 	}
-	return upstream.NewStdio(entry.Title, command, log)
+	return upstream.NewStdio(entry.Title, command, log.With(slog.String("server", entry.Name)))
 }
 
 // environ returns the environment of the entry's program.

@@ -160,7 +160,7 @@ func (c *child) start(command *Command) error {
 		return err
 	}
 	c.started, c.used = time.Now(), time.Now()
-	c.log = c.log.With(slog.String("server", c.name), slog.Int("pid", c.cmd.Process.Pid))
+	c.log = c.log.With(slog.Int("pid", c.cmd.Process.Pid))
 	c.log.Info("process started")
 	c.work.Go(func() {
 		_ = c.cmd.Wait() // how it ended stands in its state

@@ -74,8 +74,9 @@ const (
 
 // NewStdio returns the server that command starts, which people call name. What its
 // processes do, and what they write to stderr, goes to log, credentials and the
-// secrets of their environment masked. Nothing is started yet. The error is about the command as it is written, such as
-// one without a path.
+// secrets of their environment masked. Nothing is started yet, but log says so when
+// there is no such program or working directory. The error is about the command as it
+// is written, such as one without a path.
 func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	if command.Path == "" {
 		return nil, fmt.Errorf("command of server %s: it is empty", name)
@@ -94,7 +95,15 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]*session{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	if _, err := command.find(); err != nil {
+		s.complain("the program cannot be started", err)
+	}
 	return s, nil
+}
+
+// complain logs why something does not work.
+func (s *Stdio) complain(what string, why error) {
+	s.log.Warn(what, slog.String("cause", printable([]byte(why.Error()), s.mask)))
 }
 
 // Name returns what people call the server.
@@ -102,25 +111,11 @@ func (s *Stdio) Name() string { return s.name }
 
 // Era returns the era of the server, as the child has shown that was started last: the
 // new one when it refuses initialize and answers server/discover. It is 0 before any
-// child has been started; with [ShareAll], [Stdio.Start] does so.
+// child has been started.
 func (s *Stdio) Era() wire.Era {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.era
-}
-
-// Start checks that the server can be started: with [ShareAll] by doing so and
-// waiting for its answer to initialize, with [ShareClient] by looking for the
-// program. It need not be called. The error is that of [Stdio.Send].
-func (s *Stdio) Start(ctx context.Context) error {
-	if s.command.Share == ShareAll {
-		_, err := s.running(ctx, "")
-		return err
-	}
-	if _, err := s.command.find(); err != nil {
-		return s.unstartable(err)
-	}
-	return nil
 }
 
 // Close ends the server's processes, and waits until nothing of them is left. Calls
@@ -206,14 +201,16 @@ var ErrNotStarted = errors.New("the program cannot be started")
 
 // unstartable is the failure of a command that cannot be executed.
 func (s *Stdio) unstartable(err error) *recourse.Error {
-	why := "."
+	message, cause := s.name+" could not be started", fmt.Errorf("%w: %w", ErrNotStarted, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
-		why = ": its program or working directory does not exist."
+		message += ": its program or working directory does not exist"
 	case errors.Is(err, fs.ErrPermission):
-		why = ": its program may not be executed."
+		message += ": its program may not be executed"
+	default: // such as too many open files
+		return s.unavailable(message+".", cause)
 	}
-	return s.unavailable(s.name+" could not be started"+why, fmt.Errorf("%w: %w", ErrNotStarted, err))
+	return s.unavailable(message+".", cause).WithRetry(recourse.RetryNever) // somebody has to mend it first
 }
 
 // dead is the failure of a message while processes die at their start.
@@ -352,8 +349,7 @@ func (s *Stdio) spawn(home listener) (*child, error) {
 	c := newChild(s.name, s.log)
 	c.mask, c.patience, c.home, c.onEnd = s.mask, s.patience, home, s.childEnded
 	if err := c.start(&s.command); err != nil {
-		s.log.Warn("process could not be started", slog.String("server", s.name),
-			slog.String("cause", printable([]byte(err.Error()), s.mask)))
+		s.complain("process could not be started", err)
 		return nil, s.unstartable(err)
 	}
 	s.mu.Lock()

@@ -122,9 +122,7 @@ func TestCallsShareAChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	slow := make(chan error, 1)
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s.mustCall("echo", 0) // the child has been started
 	go func() {
 		_, err := s.call("sleep", 500)
 		slow <- err
@@ -340,19 +338,25 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 		for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {
 			test.command.Share = share
 			s := serve(t, test.command)
-			if got := record(t, s.Start(t.Context())); got != test.want {
-				t.Errorf("%s: Start says %s, want %s", name, got, test.want)
+			if log := s.log.String(); strings.Count(log, `"msg":"the program cannot be started","cause":"`) != 1 {
+				t.Errorf("%s: it is not said at the start: %s", name, log)
 			}
 			for range 5 { // each call says it at once
 				_, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 				if got := record(t, err); got != test.want {
 					t.Errorf("%s: a call says %s, want %s", name, got, test.want)
 				}
+				if got := recourse.From(err).RetryAdvice(); got != recourse.RetryNever {
+					t.Errorf("%s: a call advises %s", name, got)
+				}
 			}
 		}
 	}
 	if _, err := upstream.NewStdio("farm", upstream.Command{}, nil); err == nil {
 		t.Error("a command without a path is taken")
+	}
+	if s := serve(t, command()); s.log.String() != "" {
+		t.Errorf("before anything has been started: %s", s.log)
 	}
 }
 

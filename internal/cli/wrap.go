@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,8 +128,8 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 			errors.New("no server is named"), "write its command after --: recourse wrap -- npx -y PACKAGE",
 		}}
 	default:
-		base := filepath.Base(c.Command[0])
-		return config.Of(&config.Server{Name: serverName(base), Title: base, Command: c.Command})
+		title := cmp.Or(c.Name, filepath.Base(c.Command[0]))
+		return config.Of(&config.Server{Name: serverName(title), Title: title, Command: c.Command})
 	}
 }
 
