@@ -28,7 +28,7 @@ func conformanceWays(era testkit.Era) []way {
 	return oldEraWays()
 }
 
-// What the gateway makes of a program's answers.
+// Reasons for a check to differ in several ways.
 const (
 	plainAnswer = "nothing comes before the answer, and so it is JSON"
 	noResuming  = "what is said has no id to resume from"
@@ -52,11 +52,11 @@ func oldEraWays() []way {
 		"tools-call-sampling: tools-call-sampling",
 	}
 	return []way{
-		{name: "served", front: served(testkit.OldEra)},
+		{name: "a server of the same era", front: served(testkit.OldEra)},
 		{name: "a program for each client", front: asProgram("client"), differs: streams},
 		{name: "a program for all clients", front: asProgram("all"), differs: together(streams, because(noQuestions, questions...))},
 		{
-			name: "served in the new era", front: servedInNewEra,
+			name: "a server of the new era", front: servedInNewEra,
 			differs: together(because(oldQuestion, questions...), because(noResuming, "server-sse-polling: server-sse-retry-field")),
 		},
 		{
@@ -80,10 +80,10 @@ func newEraWays() []way {
 	unknown := because("the Go SDK refuses the method by a 400 that says nothing else",
 		"server-stateless: sep-2575-http-server-method-not-found-404")
 	return []way{
-		{name: "served", front: served(testkit.NewEra)},
+		{name: "a server of the same era", front: served(testkit.NewEra)},
 		{name: "a program for all clients", front: asNewEraProgram("all"), differs: streams},
 		{name: "a program for each client", front: asNewEraProgram("client"), differs: streams},
-		{name: "served in the old era", front: served(testkit.OldEra), differs: together(bridged, unknown)},
+		{name: "a server of the old era", front: served(testkit.OldEra), differs: together(bridged, unknown)},
 		{name: "a program of the old era", front: asProgram("client"), differs: together(bridged, streams)},
 	}
 }

@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// conformanceIntro begins the last section of docs/eras.md, which is written from the lists of [conformanceWays].
+const conformanceIntro = `
+## What the conformance suite finds
+
+The official MCP conformance suite finds the same through the gateway as at the Go SDK's server for it, of each requirement of
+2025-11-25 and 2026-07-28, but for checks of these scenarios.
+
+| requirements of | scenarios | in front of | why |
+|---|---|---|---|
+`
+
+// What the suite finds otherwise through the gateway is no secret.
+func TestConformanceDocs(t *testing.T) {
+	t.Parallel()
+	const path = "../../docs/eras.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading, _, _ := strings.Cut(strings.TrimPrefix(conformanceIntro, "\n"), "\n")
+	page, _, _ := strings.Cut(string(text), "\n"+heading)
+	want := page + conformancePage()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("%s is not what it should be; -update rewrites it (-want +got):\n%s", path, diff)
+	}
+}
+
+// conformancePage returns the section.
+func conformancePage() string {
+	var page strings.Builder
+	page.WriteString(conformanceIntro)
+	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+		scenarios, ways := make(map[string][]string), make(map[string][]string) // by reason
+		for _, way := range conformanceWays(era) {
+			for _, check := range slices.Sorted(maps.Keys(way.differs)) {
+				scenario, _, _ := strings.Cut(check, ": ")
+				reason := way.differs[check]
+				scenarios[reason] = withNew(scenarios[reason], "`"+scenario+"`")
+				ways[reason] = withNew(ways[reason], way.name)
+			}
+		}
+		for _, reason := range slices.Sorted(maps.Keys(scenarios)) {
+			fmt.Fprintf(&page, "| %s | %s | %s | %s |\n",
+				era.Version(), strings.Join(scenarios[reason], ", "), strings.Join(ways[reason], ", "), reason)
+		}
+	}
+	return page.String()
+}
+
+// withNew appends a text to a list that does not have it.
+func withNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
