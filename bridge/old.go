@@ -44,7 +44,7 @@ func newOldServer(b *Bridge) *oldServer {
 // no session.
 func (o *oldServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	m := new(wire.Message)
-	malformed := wire.Parse(body, m) != nil || method != http.MethodPost
+	malformed := wire.Parse(body, m) != nil || method != http.MethodPost || m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{'
 	switch {
 	case malformed:
 		return respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest, "the message cannot be read", nil)), nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -83,19 +84,6 @@ func (c *oldCall) run() {
 	}
 }
 
-// offer is tell for what is of no use later: the server's other messages do not wait for
-// a client that is slow.
-func (c *oldCall) offer(notice []byte) {
-	const patience = time.Second
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case c.said <- said{notice: notice}:
-	case <-c.ctx.Done():
-	case <-timer.C:
-	}
-}
-
 // An abandonable is the body of an answer that ends with its call: a server which is told
 // that nobody waits may end its answer before it can be seen that it was abandoned.
 type abandonable struct {
@@ -121,6 +109,19 @@ func (c *oldCall) tell(s said) bool {
 		return true
 	case <-c.ctx.Done():
 		return false
+	}
+}
+
+// offer is tell for what is of no use later: the server's other messages do not wait for
+// a client that is slow.
+func (c *oldCall) offer(notice []byte) {
+	const patience = time.Second
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case c.said <- said{notice: notice}:
+	case <-c.ctx.Done():
+	case <-timer.C:
 	}
 }
 
@@ -159,7 +160,7 @@ func (c *oldCall) listen(resp *http.Response) {
 // it may end a stream on purpose (MCP 2025-11-25, basic/transports). It returns nil when
 // it has not, or does not give it.
 func (c *oldCall) resume(l *hearing, err error) *http.Response {
-	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, l.retry) {
+	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, max(l.retry, streamFirst)) {
 		return nil
 	}
 	h := c.s.headerAt(c.at)
@@ -207,7 +208,7 @@ func (c *oldCall) hear(l *hearing) {
 		about = c.s.only()
 	}
 	if q := c.s.asked(c.at, about, l); q != nil {
-		c.tell(said{question: q})
+		about.tell(said{question: q})
 	}
 }
 
@@ -222,10 +223,15 @@ type hearing struct {
 	retry  time.Duration // after which it may be
 }
 
-// maxHeard bounds a message of a server that is no answer.
-const maxHeard = 4 << 20
+const (
+	// maxHeard bounds a message of a server that is no answer, in bytes.
+	maxHeard = 4 << 20
+	// maxRetry bounds the time after which a stream is opened again.
+	maxRetry = 5 * time.Minute
+)
 
-var errTooMuch = errors.New("the server says too much at once")
+// errUnheard ends a stream on which a message is too long, or none after all.
+var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
 
 // next returns the next event that holds a message, or the first piece of one that is
 // large and may be an answer.
@@ -263,7 +269,7 @@ func (l *hearing) note(event *wire.Event) {
 		l.lastID = string(event.ID)
 	}
 	if event.Retry >= 0 {
-		l.retry = event.Retry
+		l.retry = min(event.Retry, maxRetry)
 	}
 }
 
@@ -277,10 +283,10 @@ func (l *hearing) collect(event *wire.Event) (*wire.Event, error) {
 		}
 		l.note(event)
 		if text = append(text, event.Data...); len(text) > maxHeard {
-			return nil, errTooMuch
+			return nil, errUnheard
 		}
 		if _, err := l.scan.Write(event.Data); err != nil {
-			return nil, err
+			return nil, errUnheard
 		}
 	}
 	l.text, l.kind = text, l.scan.Signs().Message()

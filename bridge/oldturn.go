@@ -26,12 +26,12 @@ type turn struct {
 
 	rewriter *rewriter         // of the answer, once it has begun
 	events   *wire.EventReader // with the rest of it
+	whole    bool              // it has been read
 
 	// Of these Close needs to know, which may be called while another goroutine reads.
 	asked    atomic.Bool // the turn has ended with a question: the call is the next turn's
 	answered atomic.Bool // the answer has begun, or none will come
 	body     atomic.Pointer[http.Response]
-	whole    bool // the answer has been read
 }
 
 // turn begins a turn of the client. When its ctx ends, so does the call.
@@ -161,7 +161,7 @@ func (t *turn) rewrite(event *wire.Event) {
 func (t *turn) notice(text []byte) []byte {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {
-		return text
+		return text // such as an answer to nobody: that is for whoever reads this to judge
 	}
 	switch {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
