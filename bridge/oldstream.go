@@ -89,8 +89,11 @@ func (s *oldSession) keepHearing(st *stream) {
 		resp, err := s.openStream(ctx, st.at, l)
 		switch {
 		case err == nil && isEvents(resp):
-			wait = streamFirst
+			begun := time.Now()
 			s.hearAll(st, l, resp)
+			if time.Since(begun) > streamMost { // else the server does not want to be heard so often
+				wait = streamFirst
+			}
 		case err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests:
 			lost := st.at.lostBy(resp)
 			drain(resp)
