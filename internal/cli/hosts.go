@@ -6,55 +6,63 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// hostsServers returns the servers of the hosts file at path that its host would start,
-// with what lookup finds for the variables in it.
-func hostsServers(path string, file *hosts.File, lookup func(string) (string, bool)) ([]*config.Server, error) {
-	if err := file.Expand(lookup); err != nil {
-		return nil, err
+// started leaves in a hosts file what its host starts. That there is no such server is
+// an error.
+func started(path string, file *hosts.File) error {
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled })
+	if len(file.Servers) == 0 {
+		return fmt.Errorf("%s lists no server", path)
 	}
+	return nil
+}
+
+// hostsServers returns the servers of the file, with what lookup finds for the variables
+// in it. The error is [strictyaml.Errors].
+func hostsServers(file *hosts.File, lookup func(string) (string, bool)) ([]*config.Server, error) {
+	var mistakes strictyaml.Errors
+	errors.As(file.Expand(lookup), &mistakes)
 	var servers []*config.Server
-	names := map[string]string{} // to what they were before
+	titles := map[string]string{} // by the names that are made of them
 	for _, entry := range file.Servers {
-		if entry.Disabled {
-			continue
+		s := hostsServer(entry)
+		other, taken := titles[s.Name]
+		switch {
+		case entry.SSE && entry.Command == "":
+			mistakes = append(mistakes, file.Mistakef(entry, "ask for its Streamable HTTP address",
+				"the server %q speaks the HTTP+SSE of 2024-11-05, which is not supported", entry.Name))
+		case taken:
+			mistakes = append(mistakes, file.Mistakef(entry, "rename one of them",
+				"the servers %q and %q would both be called %s here", other, entry.Name, s.Name))
 		}
-		s, err := hostsServer(entry)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the server %q: %w", path, entry.Name, err)
-		}
-		if other, taken := names[s.Name]; taken {
-			return nil, fmt.Errorf("%s: the servers %q and %q would both be called %s here: rename one", path, other, entry.Name, s.Name)
-		}
-		names[s.Name] = entry.Name
+		titles[s.Name] = entry.Name
 		servers = append(servers, s)
 	}
-	if len(servers) == 0 {
-		return nil, fmt.Errorf("%s lists no server", path)
+	if len(mistakes) > 0 {
+		return nil, mistakes
 	}
 	return servers, nil
 }
 
-func hostsServer(entry *hosts.Server) (*config.Server, error) {
+func hostsServer(entry *hosts.Server) *config.Server {
 	s := &config.Server{Name: serverName(entry.Name), Title: entry.Name}
 	if entry.Command != "" {
 		s.Command, s.Env, s.Cwd = append([]string{entry.Command}, entry.Args...), entry.Env, entry.Cwd
-		return s, nil
-	}
-	if entry.SSE {
-		return nil, errors.New("it speaks the HTTP+SSE of 2024-11-05, which is not supported: ask for its Streamable HTTP address")
+		return s
 	}
 	s.URL = entry.URL
 	s.Headers = make(map[string]string, len(entry.Headers))
 	for name, value := range entry.Headers {
 		s.Headers[http.CanonicalHeaderKey(name)] = value
 	}
-	return s, nil
+	return s
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

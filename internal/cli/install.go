@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -60,7 +61,8 @@ func (c *installCommand) Run(env *Environment) error {
 	if err != nil {
 		return err
 	}
-	printf(env.Stdout, "\n%d servers are wrapped; the file as it was is %s\n", len(wrapped), hosts.Backup(c.File))
+	printf(env.Stdout, "\nwrapped: %s; the file as it was is %s\nRestart the host, so that it starts them anew.\n",
+		strings.Join(wrapped, ", "), hosts.Backup(c.File))
 	return nil
 }
 

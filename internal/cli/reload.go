@@ -104,7 +104,10 @@ func (r *reading) readHosts(path string, env *Environment) error {
 	if err != nil {
 		return err
 	}
-	servers, err := hostsServers(path, file, env.LookupEnv)
+	if err := started(path, file); err != nil {
+		return err
+	}
+	servers, err := hostsServers(file, env.LookupEnv)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/hosts"
 )
 
 // wrapCommand stands between a host and a server on stdio.
@@ -104,15 +106,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 	case c.HostsFile != "" && (len(c.Command) > 0 || c.Config != ""):
 		return nil, &usageError{errors.New("--hosts-file names the server's command: leave out -c and COMMAND")}
 	case c.HostsFile != "":
-		file, err := loadHosts(c.HostsFile)
-		if err != nil {
-			return nil, err
-		}
-		servers, err := hostsServers(c.HostsFile, file, env.LookupEnv)
-		if err != nil {
-			return nil, err
-		}
-		return config.Of(servers...)
+		return c.readHosts(env)
 	case c.Config != "":
 		cfg, err := config.Load(c.Config, config.Options{
 			LookupEnv:      env.LookupEnv,
@@ -131,6 +125,32 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 		title := cmp.Or(c.Name, filepath.Base(c.Command[0]))
 		return config.Of(&config.Server{Name: serverName(title), Title: title, Command: c.Command})
 	}
+}
+
+// readHosts returns the configuration with the one server of the hosts file that is
+// meant. What is wrong with the others is left to those who start them.
+func (c *wrapCommand) readHosts(env *Environment) (*config.Config, error) {
+	file, err := loadHosts(c.HostsFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := started(c.HostsFile, file); err != nil {
+		return nil, err
+	}
+	var all config.Servers
+	for _, entry := range file.Servers {
+		all = append(all, hostsServer(entry))
+	}
+	chosen, err := c.choose(all)
+	if err != nil {
+		return nil, err
+	}
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Name != chosen.Title })
+	servers, err := hostsServers(file, env.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return config.Of(servers...)
 }
 
 // choose returns the server that is meant, with the command of the command line.

@@ -88,6 +88,11 @@ func Parse(name string, text []byte) (*File, error) {
 // Text returns the file as it was read.
 func (f *File) Text() []byte { return f.text }
 
+// Mistakef returns a mistake in the entry of a server.
+func (f *File) Mistakef(s *Server, hint, format string, args ...any) *strictyaml.Error {
+	return f.mistakef(s.at, hint, format, args...)
+}
+
 // A value is a part of the file, and the offset at which it stands.
 type value struct {
 	raw json.Value
