@@ -50,7 +50,7 @@ func servers() []server {
 		{"mcp-go, client of the old era", old, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
 		{"Go SDK, new era only, client of the old era", old, at(testkit.GoSDKNewEraServer), newEraSteps()},
 		{"testkit, new era only, client of the old era", old, at(newOnly), testkitSteps()},
-		{"Go SDK, with sessions, client of the new era", newer, at(goSDK(old)), acrossTheBridge(realSteps(recourse.KindUnknown))},
+		{"Go SDK, with sessions, client of the new era", newer, at(testkit.GoSDKOldEraServer), oldEraSteps()},
 		{"testkit, old era only, client of the new era", newer, at(oldOnly), testkitSteps()},
 		{"testkit", newer, at(streaming), testkitSteps()},
 		{"testkit, client of the old era", old, at(streaming), testkitSteps()},
@@ -103,6 +103,11 @@ func realSteps(raised recourse.Kind) []step {
 		{tool: testkit.RealLeak, arguments: `{}`, kind: raised, want: []string{"[stack trace]"}},
 		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
 	}
+}
+
+// oldEraSteps are what clients of the new era have to get across the bridge.
+func oldEraSteps() []step {
+	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: testkit.RealConsult, arguments: `{}`, want: []string{"Ada sampled"}})
 }
 
 // newEraSteps are what clients of the old era have to get across the bridge.

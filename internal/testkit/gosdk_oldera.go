@@ -1,0 +1,51 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// RealConsult is the tool that a server of [GoSDKOldEraServer] has beside those of [GoSDKServer]: it asks for a name and
+// for a sample at the same time, and returns both.
+const RealConsult = "consult"
+
+// GoSDKOldEraServer is [GoSDKServer] with sessions, in which it asks.
+func GoSDKOldEraServer(tb testing.TB) string {
+	tb.Helper()
+	server := newGoSDKServer(nil)
+	mcp.AddTool(server, &mcp.Tool{Name: RealConsult}, consultTool)
+	handler, closeSessions := serveGoSDK(server, false)
+	tb.Cleanup(closeSessions) // after the listener is gone
+	return Serve(tb, handler) + "/mcp"
+}
+
+func consultTool(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	var name *mcp.ElicitResult
+	var sample *mcp.CreateMessageResult //nolint:staticcheck // deprecated, and in use
+	var notAnswered, notSampled error
+	var both sync.WaitGroup
+	both.Go(func() {
+		name, notAnswered = req.Session.Elicit(ctx, &mcp.ElicitParams{
+			Message: "What is your name?",
+			RequestedSchema: map[string]any{
+				"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []any{"name"},
+			},
+		})
+	})
+	both.Go(func() {
+		sample, notSampled = req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{ //nolint:staticcheck // deprecated, and in use
+			MaxTokens: 5,
+			Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "x"}}}, //nolint:staticcheck // deprecated, and in use
+		})
+	})
+	both.Wait()
+	if err := errors.Join(notAnswered, notSampled); err != nil {
+		return nil, nil, err
+	}
+	return textContent(fmt.Sprint(name.Content["name"], " ", textOf(sample.Content))), nil, nil
+}
