@@ -390,7 +390,7 @@ func TestCallsThatDisturbEachOther(t *testing.T) {
 			for i := range 20 {
 				id := fmt.Sprintf(`"%d-%d"`, caller, i)
 				tool := tools[(caller*7+i*5)%len(tools)]
-				if caller == 0 && i%10 == 9 { // seldom: the pauses between children grow
+				if caller == 0 && i%10 == 4 { // seldom: the pauses between children grow; not at the end: the last call needs a child
 					tool = "half"
 				}
 				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"n":1100000,"message":%s}}}`, id, tool, id)
