@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -251,7 +252,7 @@ func folder(t *testing.T) string {
 // use takes all steps with a server that the program is connected to, and ends it.
 func use(ctx context.Context, t *testing.T, p program, l local) {
 	t.Helper()
-	for _, step := range append(l.works, l.fails...) {
+	for _, step := range slices.Concat(l.works, l.fails) {
 		take(ctx, t, p, step)
 	}
 	killed := make(chan error, 1)
