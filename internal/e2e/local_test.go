@@ -218,23 +218,17 @@ func TestLocalServers(t *testing.T) {
 // runLocals takes a program from server to server.
 func runLocals(t *testing.T, p program) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	for _, l := range locals() {
 		t.Run(l.name+", served", func(t *testing.T) {
-			server := l.open(t, folder(t))
-			if err := p.connect(ctx, start(t, "", server.entry(t)...).url, nil); err != nil {
-				t.Fatalf("connect: %v", err)
-			}
-			use(ctx, t, p, server)
+			use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
+				return p.connect(ctx, start(t, "", server.entry(t)...).url, nil)
+			})
 		})
 		t.Run(l.name+", wrapped", func(t *testing.T) {
-			server := l.open(t, folder(t))
-			command, environ := wrapped(t, server.entry(t)...)
-			if err := p.launch(ctx, command, environ); err != nil {
-				t.Fatalf("connect: %v", err)
-			}
-			use(ctx, t, p, server)
+			use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
+				command, environ := wrapped(t, server.entry(t)...)
+				return p.launch(ctx, command, environ)
+			})
 		})
 	}
 }
@@ -249,9 +243,14 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// use takes all steps with a server that the program is connected to, and ends it.
-func use(ctx context.Context, t *testing.T, p program, l local) {
+// use connects a program to a server, takes all steps with it, and ends it.
+func use(t *testing.T, p program, l local, connect func(context.Context, local) error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := connect(ctx, l); err != nil {
+		t.Fatalf("connect: %v", err)
+	}
 	for _, step := range slices.Concat(l.works, l.fails) {
 		take(ctx, t, p, step)
 	}
