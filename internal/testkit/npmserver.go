@@ -15,7 +15,6 @@ import (
 // An NPMServer is one of the reference servers as a program on stdio, which a test can end in the middle of a call. They are
 // servers of the old era built with the TypeScript SDK.
 type NPMServer struct {
-	tb   testing.TB
 	held string // the file that hold.mjs writes
 
 	// Command is the command line, and Environ what it needs beside PATH.
@@ -31,7 +30,7 @@ const HoldText = "hold this answer"
 func NewNPMServer(tb testing.TB, name string, args ...string) *NPMServer {
 	tb.Helper()
 	dir := Node(tb)
-	s := &NPMServer{tb: tb, held: filepath.Join(tb.TempDir(), "held")}
+	s := &NPMServer{held: filepath.Join(tb.TempDir(), "held")}
 	s.Command = append([]string{
 		"node", "--import", filePathURL(filepath.Join(dir, "testkit", "hold.mjs")), npmServer(dir, name),
 	}, args...)
