@@ -56,13 +56,13 @@ func (c *installCommand) Run(env *Environment) error {
 	}
 	err = hosts.Install(c.File, text)
 	if errors.Is(err, fs.ErrExist) {
-		return &hintedError{err, "the copy is from an earlier time: `recourse install --undo` puts it back, or move it elsewhere"}
+		return &hintedError{err, "the copy is from an earlier time: move it elsewhere, or put it back with `recourse install --undo`, " +
+			"which loses what was changed since"}
 	}
 	if err != nil {
 		return err
 	}
-	printf(env.Stdout, "\nwrapped: %s; the file as it was is %s\nRestart the host, so that it starts them anew.\n",
-		strings.Join(wrapped, ", "), hosts.Backup(c.File))
+	printf(env.Stdout, "\nwrapped: %s; the file as it was is %s\n%s\n", strings.Join(wrapped, ", "), hosts.Backup(c.File), restart)
 	return nil
 }
 
@@ -88,8 +88,15 @@ func (c *installCommand) undo(env *Environment) error {
 	if c.DryRun {
 		return nil
 	}
-	return hosts.Undo(c.File)
+	if err := hosts.Undo(c.File); err != nil {
+		return err
+	}
+	printf(env.Stdout, "\n%s is as it was before. %s\n", c.File, restart)
+	return nil
 }
+
+// restart is what is left to do.
+const restart = "Restart the host, so that it starts its servers anew."
 
 // loadHosts reads a hosts file.
 func loadHosts(path string) (*hosts.File, error) {

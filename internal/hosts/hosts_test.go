@@ -131,23 +131,23 @@ func TestWrap(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"in a line": {
 			`{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "z": 1.0}}}`,
-			`{"mcpServers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name", "a", "--", "npx", "-y", "x"], "z": 1.0}}}`,
+			`{"mcpServers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "npx", "-y", "x"], "z": 1.0}}}`,
 		},
 		"args first, in lines": {
 			"{\"mcpServers\": {\"a\": {\"args\": [\n\t\"-y\" // yes\n], \"command\": \"npx\",},},}",
-			"{\"mcpServers\": {\"a\": {\"args\": [\n\t\"wrap\",\n\t\"--name\",\n\t\"a\",\n\t\"--\",\n\t\"npx\",\n\t\"-y\" // yes\n], \"command\": \"/bin/recourse\",},},}",
+			"{\"mcpServers\": {\"a\": {\"args\": [\n\t\"wrap\",\n\t\"--name=a\",\n\t\"--\",\n\t\"npx\",\n\t\"-y\" // yes\n], \"command\": \"/bin/recourse\",},},}",
 		},
 		"no args": {
-			`{"servers": {"a b": {"command": "x \"y\""}}}`,
-			`{"servers": {"a b": {"command": "/bin/recourse", "args": ["wrap", "--name", "a b", "--", "x \"y\""]}}}`,
+			`{"servers": {"-a b": {"command": "x \"y\""}}}`,
+			`{"servers": {"-a b": {"command": "/bin/recourse", "args": ["wrap", "--name=-a b", "--", "x \"y\""]}}}`,
 		},
 		"empty args": {
 			`{"servers": {"a": {"command": "x", "args": [ /* none */ ]}}}`,
-			`{"servers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name", "a", "--", "x" /* none */ ]}}}`,
+			`{"servers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "x" /* none */ ]}}}`,
 		},
 		"a comment before the args": {
 			`{"servers": {"a": {"command": "x", "args": [/* yes */ "-y"]}}}`,
-			`{"servers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name", "a", "--", "x", /* yes */ "-y"]}}}`,
+			`{"servers": {"a": {"command": "/bin/recourse", "args": ["wrap", "--name=a", "--", "x", /* yes */ "-y"]}}}`,
 		},
 		"wrapped, or not a program": {
 			`{"servers": {"a": {"command": "C:\\Tools\\Recourse.exe", "args": ["wrap", "--", "x"]}, "b": {"url": "http://x/mcp"}}}`,
@@ -198,7 +198,7 @@ func FuzzWrap(f *testing.F) {
 			if s.Command == "" || s.Command == "/bin/recourse" || now.Command == s.Command {
 				continue
 			}
-			want, _ := json.Marshal(append([]string{"wrap", "--name", s.Name, "--", s.Command}, s.Args...))
+			want, _ := json.Marshal(append([]string{"wrap", "--name=" + s.Name, "--", s.Command}, s.Args...))
 			got, _ := json.Marshal(now.Args)
 			if now.Command != "/bin/recourse" || !bytes.Equal(got, want) {
 				t.Fatalf("arguments %s, want %s", got, want)

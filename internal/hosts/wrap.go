@@ -10,7 +10,7 @@ import (
 )
 
 // Wrap returns the file with program put in front of every server that is one itself,
-// as `program wrap --name NAME -- command args`, and the names of those servers. What
+// as `program wrap --name=NAME -- command args`, and the names of those servers. What
 // is wrapped already and what has a URL is left alone, and so is everything else in
 // the file, to the byte.
 func (f *File) Wrap(program string) (text []byte, wrapped []string) {
@@ -25,7 +25,7 @@ func (f *File) Wrap(program string) (text []byte, wrapped []string) {
 		}
 		wrapped = append(wrapped, s.Name)
 		edits = append(edits, edit{s.commandAt, quote(program)})
-		args := []string{"wrap", "--name", s.Name, "--", s.Command}
+		args := []string{"wrap", "--name=" + s.Name, "--", s.Command}
 		if s.argsAt == (span{}) {
 			after := span{s.commandAt.end, s.commandAt.end}
 			edits = append(edits, edit{after, slices.Concat([]byte(`, "args": [`), join(args, ", "), []byte("]"))})
