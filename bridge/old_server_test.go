@@ -149,7 +149,9 @@ func (o *oldEra) Send(ctx context.Context, method string, header http.Header, bo
 		o.mu.Lock()
 		answer := o.waiting[m.ID.String()]
 		o.mu.Unlock()
-		answer <- m
+		if answer != nil { // it is one to a question that was asked by c.ask
+			answer <- m
+		}
 		fallthrough
 	case m.Kind != wire.Request:
 		return reply(http.StatusAccepted, "", ""), nil
