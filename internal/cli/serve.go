@@ -52,7 +52,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return &usageError{err}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &usageError{&hintedError{err, "docs/configuration.md describes the file, and begins with an example"}}
+		return noConfig(err)
 	}
 	if err != nil {
 		return err
@@ -92,6 +92,11 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "ended: every call was answered")
 	return nil
+}
+
+// noConfig returns the error about a configuration file that is not there.
+func noConfig(err error) error {
+	return &usageError{&hintedError{err, "docs/configuration.md describes the file, and begins with an example"}}
 }
 
 // loadContract adds the contract file at path to set, and returns its name.

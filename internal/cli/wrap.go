@@ -70,8 +70,11 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 
 // configuration returns the configuration with the one server.
 func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*config.Config, error) {
-	if len(c.Command) > 0 && c.Command[0] == "--" {
+	switch {
+	case len(c.Command) > 0 && c.Command[0] == "--":
 		c.Command = c.Command[1:]
+	case len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"): // whatever is no flag begins the command
+		return nil, &usageError{fmt.Errorf("unknown flag %s", c.Command[0])}
 	}
 	cfg, err := c.read(set, env)
 	if err != nil {
@@ -114,7 +117,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 			LoadContract:   func(path string) (string, error) { return loadContract(set, path) },
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &usageError{err}
+			return nil, noConfig(err)
 		}
 		return cfg, err
 	case len(c.Command) == 0:
