@@ -159,3 +159,48 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a host writes: it reads messages alone, a line each, and what it asks then is
+// answered once.
+func FuzzServeStdio(f *testing.F) {
+	for _, text := range []string{
+		hello + "\n" + ready + "\n" + echo("1", "hi"),
+		"Hello?\n[]\n\"x\"\n{\"jsonrpc\":\"2.0\",\"id\":1,\n\r\n\x00\xff",
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":7,"result":{}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":1},"_meta":{` +
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		echo("8", strings.Repeat("x", 5<<10)),
+		strings.Repeat(ping+"\n", 300),
+	} {
+		f.Add([]byte(text))
+	}
+	g, _ := newGateway(f, "max_request: 4KiB\nservers:\n  farm:\n    url: "+goodServer(f)+"\n    timeout: 5s\n")
+	const id = `"at last"`
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if bytes.Contains(text, []byte(id)) {
+			t.Skip()
+		}
+		in := io.MultiReader(bytes.NewReader(text), strings.NewReader("\n"+`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`))
+		var out bytes.Buffer
+		if err := g.ServeStdio(t.Context(), farm, in, &out); err != nil {
+			t.Fatal(err)
+		}
+		answers := 0
+		for line := range strings.Lines(out.String()) {
+			var m struct {
+				JSONRPC string          `json:"jsonrpc"`
+				ID      json.RawMessage `json:"id"`
+			}
+			if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" || !strings.HasSuffix(line, "\n") {
+				t.Errorf("a line that is no message: %q", line)
+			}
+			if string(m.ID) == id {
+				answers++
+			}
+		}
+		if answers != 1 {
+			t.Errorf("%d answers to the last request: %q", answers, out.String())
+		}
+	})
+}
