@@ -1,0 +1,184 @@
+package fieldmcp_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/systems/fieldmcp"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+)
+
+// follow makes a call as a client that knows nothing but the page, with jitter in the
+// middle of what is allowed; it returns the code in the end, "" for a success, how
+// many calls there were, and the waits between them.
+func follow(t *testing.T, client systemtest.Client, random float64, tool, arguments string) (code string, calls int, waits []time.Duration) {
+	t.Helper()
+	last, waits := systemtest.Follow(t, rules(t), retry.Reads, random, func() systemtest.Reply {
+		calls++
+		return client.Call(t, tool, arguments)
+	})
+	if e := last.Read(t, rules(t)); e != nil {
+		code = e.Code
+	}
+	return code, calls, waits
+}
+
+// The decision tree of the page: what is retryable is repeated after its wait, three
+// times at most; what is not is not, whatever its category.
+func TestClientDecides(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/decision-retryable", "fieldmcp/decision-not-retryable", "fieldmcp/decision-three-retries", "fieldmcp/retry-attempts")
+
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second, Quotas: plenty}), testkit.OldEra)
+	for _, test := range []struct {
+		name            string
+		tool, arguments string
+		code            string
+		calls           int
+	}{
+		{"a success", "deere_get_field", `{"fieldId":"FLD-101"}`, "", 1},
+		{"an outage that ends", "deere_get_field", `{"fieldId":"fault-outage"}`, "", 2},
+		{"an outage", "deere_get_field", `{"fieldId":"fault-502"}`, "PROVIDER_UNAVAILABLE", 4},
+		{"no answer in time", "deere_get_field", `{"fieldId":"fault-504"}`, "PROVIDER_TIMEOUT", 4},
+		{"a 500", "deere_get_field", `{"fieldId":"fault-500"}`, "PROVIDER_ERROR", 4},
+		{"the provider's limit", "deere_get_field", `{"fieldId":"fault-429"}`, "RATE_LIMIT_PROVIDER", 4},
+		{"a 400", "deere_get_field", `{"fieldId":"fault-400"}`, "PROVIDER_ERROR", 1},
+		{"validation", "deere_get_field", `{}`, "MISSING_REQUIRED_PARAM", 1},
+		{"resource", "deere_get_field", `{"fieldId":"FLD-999"}`, "FIELD_NOT_FOUND", 1},
+		{"data quality", "deere_analyze_yield", `{"fieldId":"FLD-104","season":2025}`, "INSUFFICIENT_DATA", 1},
+		{"partial", "deere_get_fields", `{"fieldIds":["FLD-101","fault-502"]}`, "PARTIAL_SUCCESS", 1},
+		{"internal", "deere_get_field", `{"fieldId":"fault-units"}`, "INTERNAL_ERROR", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			code, calls, waits := follow(t, client, 0, test.tool, test.arguments)
+			if code != test.code || calls != test.calls || len(waits) != calls-1 {
+				t.Errorf("%q after %d calls, with waits of %v", code, calls, waits)
+			}
+		})
+	}
+	t.Run("auth", func(t *testing.T) {
+		t.Parallel()
+		lapsed := systemtest.Stdio(t, newSystem(t, fieldmcp.Options{Organisation: "lapsed"}).MCPServer())
+		if code, calls, _ := follow(t, lapsed, 0, "deere_get_field", `{"fieldId":"FLD-101"}`); code != "TOKEN_EXPIRED" || calls != 1 {
+			t.Errorf("%q after %d calls", code, calls)
+		}
+	})
+}
+
+// The waits of the page: what the error says, twice and four times that, with up to a
+// second at random from the second on; two seconds where it says nothing.
+func TestClientWaits(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/retry-waits", "fieldmcp/retry-jitter", "fieldmcp/retry-start", "fieldmcp/retry-after-respected")
+
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second}), testkit.NewEra)
+	for _, test := range []struct {
+		name    string
+		fieldID string
+		random  float64
+		waits   []time.Duration
+	}{
+		{"a wait is stated", "fault-429", 0, []time.Duration{12 * time.Second, 24 * time.Second, 48 * time.Second}},
+		{"a wait is stated, with jitter", "fault-429", 0.5, []time.Duration{12 * time.Second, 24500 * time.Millisecond, 48500 * time.Millisecond}},
+		{"the most jitter", "fault-429", 0.999, []time.Duration{12 * time.Second, 24999 * time.Millisecond, 48999 * time.Millisecond}},
+		{"a short wait is stated", "fault-limited", 0, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{"the wait of an outage", "fault-502", 0, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
+		{"no wait is stated", "fault-504", 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}},
+		{"no wait is stated, with jitter", "fault-500", 0.5, []time.Duration{2 * time.Second, 4500 * time.Millisecond, 8500 * time.Millisecond}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, waits := follow(t, client, test.random, "deere_get_field", `{"fieldId":"`+test.fieldID+`"}`)
+			if diff := cmp.Diff(test.waits, waits); diff != "" {
+				t.Errorf("waits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The wait of the quota's HTTP 429 is kept, and the call succeeds after it.
+func TestClientWaitsForTheQuota(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: []mcptool.Policy{
+		{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "month", Limit: 100},
+	}}), testkit.NewEra)
+	succeed(t, client, "deere_get_organization", anything)
+	var waited time.Duration
+	last, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
+		r := client.Call(t, "deere_get_organization", anything)
+		if e := r.Read(t, rules(t)); e != nil {
+			waited += e.After
+			now.pass(e.After)
+		}
+		return r
+	})
+	if diff := cmp.Diff([]time.Duration{12 * time.Second}, waits); diff != "" || last.Status != 200 || waited != 12*time.Second {
+		t.Errorf("HTTP %d, waits (-want +got):\n%s", last.Status, diff)
+	}
+}
+
+// naps records what the server waits between requests to the provider.
+type naps struct {
+	mu   sync.Mutex
+	list []time.Duration
+}
+
+func (n *naps) sleep(_ context.Context, d time.Duration) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, d)
+	return nil
+}
+
+// The server itself asks again before a failure surfaces, and keeps the provider's
+// wait; one that is too long surfaces at once.
+func TestServerRepeats(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/rate-limit-provider-after-retries")
+
+	for _, test := range []struct {
+		fieldID  string
+		code     string
+		requests int
+		wait     time.Duration // the least between two of them
+	}{
+		{"fault-limited", "RATE_LIMIT_PROVIDER", 3, time.Second},
+		{"fault-brief", "", 2, 200 * time.Millisecond},
+		{"fault-502", "PROVIDER_UNAVAILABLE", 3, 200 * time.Millisecond},
+		{"fault-429", "RATE_LIMIT_PROVIDER", 1, 0},
+		{"fault-400", "PROVIDER_ERROR", 1, 0},
+	} {
+		t.Run(test.fieldID, func(t *testing.T) {
+			t.Parallel()
+			var waits naps
+			s, err := fieldmcp.New(fieldmcp.WithSleep(fieldmcp.Options{Logger: systemtest.Quiet()}, waits.sleep))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			e := systemtest.Stdio(t, s.MCPServer()).Call(t, "deere_get_field", `{"fieldId":"`+test.fieldID+`"}`).Read(t, rules(t))
+			code := ""
+			if e != nil {
+				code = e.Code
+			}
+			if requests := s.Asked("/fields/" + test.fieldID); code != test.code || requests != test.requests || len(waits.list) != requests-1 {
+				t.Errorf("%q after %d requests, with waits of %v", code, requests, waits.list)
+			}
+			for _, wait := range waits.list {
+				if wait < test.wait {
+					t.Errorf("it waits %s", wait)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package fieldmcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// providerName is what the provider is called towards people.
+const providerName = "John Deere"
+
+// scopes are what is asked for when an account is connected: fields (ag1), operations
+// (ag2) and equipment (ag3).
+const scopes = "ag1 ag2 ag3"
+
+// refreshBefore is how long before its end an access token is refreshed.
+const refreshBefore = 5 * time.Minute
+
+// deere asks the provider on behalf of organisations. Its errors are records.
+type deere struct {
+	base    string
+	http    *http.Client
+	timeout time.Duration
+	now     func() time.Time
+	sleep   func(context.Context, time.Duration) error
+
+	connections map[string]*connection // by organisation
+}
+
+// A connection is an organisation's access to the provider.
+type connection struct {
+	refreshToken string
+
+	mu          sync.Mutex
+	accessToken string
+	expires     time.Time
+}
+
+// patient is how the provider is asked again, before a failure surfaces.
+var patient = retry.Policy{Attempts: 3, Start: 200 * time.Millisecond, Factor: 2, Jitter: 0.2}
+
+func newDeere(base string, o Options) *deere {
+	d := &deere{
+		base: base, timeout: o.Timeout, now: o.Now, sleep: o.sleep,
+		http:        &http.Client{Transport: mcptool.Transport(&http.Transport{}, providerName, mcptool.WithMediaType("application/json"))},
+		connections: map[string]*connection{},
+	}
+	for _, organisation := range organisations {
+		if token, ok := refreshTokens[organisation]; ok {
+			d.connections[organisation] = &connection{refreshToken: token}
+		}
+	}
+	return d
+}
+
+// get reads a resource of the provider into out, on behalf of an organisation. What
+// does not exist is said to be the thing of that type and id; "" leaves that to the
+// provider's answer.
+func (d *deere) get(ctx context.Context, organisation, path, resourceType, id string, out any) error {
+	c, ok := d.connections[organisation]
+	if !ok {
+		return recourse.NotConnected(providerName)
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := d.try(ctx, c, path, out)
+		if err == nil {
+			return nil
+		}
+		e := recourse.From(err)
+		if e.Kind == recourse.KindNotFound && resourceType != "" {
+			return recourse.NotFound(resourceType, id).WithUpstream(e.Upstream).CausedBy(err)
+		}
+		deadline, _ := ctx.Deadline()
+		again := patient.Decide(e, retry.Reads, attempt, time.Until(deadline))
+		if !again.Repeat || d.sleep(ctx, again.Wait) != nil {
+			return e
+		}
+	}
+}
+
+// try asks once. A token that is refused is refreshed and tried again: the farmer may
+// have changed something in the provider's own account.
+func (d *deere) try(ctx context.Context, c *connection, path string, out any) error {
+	token, err := d.token(ctx, c, "")
+	if err != nil {
+		return err
+	}
+	err = d.read(ctx, token, path, out)
+	if !errors.Is(err, recourse.ClassAuth) || errors.Is(err, recourse.KindMissingScope) {
+		return err
+	}
+	if token, err = d.token(ctx, c, token); err != nil {
+		return err
+	}
+	return d.read(ctx, token, path, out)
+}
+
+// token returns an access token that lasts, and that is not the refused one.
+func (d *deere) token(ctx context.Context, c *connection, refused string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.accessToken != "" && c.accessToken != refused && c.expires.Sub(d.now()) >= refreshBefore {
+		return c.accessToken, nil
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {c.refreshToken}, "scope": {scopes}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.base+"/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var granted struct {
+		AccessToken  string `json:"access_token"`
+		RefreshToken string `json:"refresh_token"`
+		ExpiresIn    int    `json:"expires_in"` // seconds
+	}
+	if err := d.do(req, &granted); err != nil {
+		return "", err
+	}
+	c.accessToken, c.expires = granted.AccessToken, d.now().Add(time.Duration(granted.ExpiresIn)*time.Second)
+	if granted.RefreshToken != "" { // the one before is used up
+		c.refreshToken = granted.RefreshToken
+	}
+	return c.accessToken, nil
+}
+
+func (d *deere) read(ctx context.Context, token, path string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return d.do(req, out)
+}
+
+func (d *deere) do(req *http.Request, out any) error {
+	resp, err := d.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return recourse.BadResponse(providerName).CausedBy(err)
+	}
+	return nil
+}

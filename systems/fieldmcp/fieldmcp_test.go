@@ -1,0 +1,309 @@
+package fieldmcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/systems/fieldmcp"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+// A clock stands still until a test moves it.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 7, 28, 12, 0, 48, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// noSleep waits for nothing.
+func noSleep(context.Context, time.Duration) error { return nil }
+
+// plenty is more than a test calls.
+var plenty = []mcptool.Policy{{Name: "minute", Limit: 100_000, Window: time.Minute}, {Name: "month", Limit: 100_000}}
+
+func newSystem(t *testing.T, o fieldmcp.Options) *fieldmcp.System {
+	t.Helper()
+	o.Logger = systemtest.Quiet()
+	s, err := fieldmcp.New(fieldmcp.WithSleep(o, noSleep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func rules(t *testing.T) *contract.Contract {
+	t.Helper()
+	c, ok := contract.Builtin().Get("fieldmcp")
+	if !ok {
+		t.Fatal("there is no contract fieldmcp")
+	}
+	return c
+}
+
+// A failure is the object of the page.
+type failure struct {
+	Error           bool     `json:"error"`
+	Code            string   `json:"code"`
+	Message         string   `json:"message"`
+	Retryable       bool     `json:"retryable"`
+	SuggestedAction string   `json:"suggestedAction"`
+	Param           string   `json:"param"`
+	RetryAfter      float64  `json:"retryAfter"`
+	Provider        string   `json:"provider"`
+	MissingScopes   []string `json:"missingScopes"`
+	ResourceID      string   `json:"resourceId"`
+	ResourceType    string   `json:"resourceType"`
+	Succeeded       []struct {
+		ID   string         `json:"id"`
+		Data map[string]any `json:"data"`
+	} `json:"succeeded"`
+	Failed []struct {
+		ID        string `json:"id"`
+		Code      string `json:"code"`
+		Message   string `json:"message"`
+		Retryable bool   `json:"retryable"`
+	} `json:"failed"`
+	MissingData []missing `json:"missingData"`
+}
+
+type missing struct {
+	What   string `json:"what"`
+	Impact string `json:"impact"`
+}
+
+func fail(t *testing.T, client systemtest.Client, tool, arguments string) failure {
+	t.Helper()
+	r := client.Call(t, tool, arguments)
+	var f failure
+	r.Object(t, 0, &f)
+	if !f.Error || !r.Tool(t).IsError || f.Message == "" || f.SuggestedAction == "" {
+		t.Errorf("%s %s: %s", tool, arguments, r.Result)
+	}
+	return f
+}
+
+// Every failure of a tool that the package documents, by arguments, on every wire.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		tool, arguments string
+		code            string
+		retryable       bool
+		retryAfter      float64
+	}{
+		{"deere_get_field", `{}`, "MISSING_REQUIRED_PARAM", false, 0},
+		{"deere_get_field", `{"fieldId":7}`, "INVALID_PARAM_TYPE", false, 0},
+		{"deere_list_resources", `{"resourceType":"tractors"}`, "INVALID_PARAM_VALUE", false, 0},
+		{"deere_get_fields", `{"fieldIds":["1","2","3","4","5","6","7","8","9","10","11"]}`, "INVALID_PARAM_VALUE", false, 0},
+		{"deere_search_operations", `{"season":2025,"startDate":"2025-01-01"}`, "MUTUALLY_EXCLUSIVE_PARAMS", false, 0},
+		{"deere_search_operations", `{"startDate":"1999-01-01","endDate":"1999-12-31"}`, "NO_DATA_FOR_PERIOD", false, 0},
+		{"deere_analyze_yield", `{"fieldId":"FLD-101","season":1999}`, "NO_DATA_FOR_PERIOD", false, 0},
+		{"deere_analyze_yield", `{"fieldId":"FLD-104","season":2025}`, "INSUFFICIENT_DATA", false, 0},
+		{"deere_get_fields", `{"fieldIds":["FLD-101","FLD-999"]}`, "PARTIAL_SUCCESS", false, 0},
+		{"deere_get_fields", `{"fieldIds":["FLD-998","FLD-999"]}`, "FIELD_NOT_FOUND", false, 0},
+		{"deere_get_field", `{"fieldId":"fault-502"}`, "PROVIDER_UNAVAILABLE", true, 30},
+		{"deere_get_field", `{"fieldId":"fault-503"}`, "PROVIDER_UNAVAILABLE", true, 12},
+		{"deere_get_field", `{"fieldId":"fault-drop"}`, "PROVIDER_UNAVAILABLE", true, 30},
+		{"deere_get_field", `{"fieldId":"fault-408"}`, "PROVIDER_TIMEOUT", true, 0},
+		{"deere_get_field", `{"fieldId":"fault-504"}`, "PROVIDER_TIMEOUT", true, 0},
+		{"deere_get_field", `{"fieldId":"fault-slow"}`, "PROVIDER_TIMEOUT", true, 0},
+		{"deere_get_field", `{"fieldId":"fault-429"}`, "RATE_LIMIT_PROVIDER", true, 12},
+		{"deere_get_field", `{"fieldId":"fault-limited"}`, "RATE_LIMIT_PROVIDER", true, 1},
+		{"deere_list_resources", `{"resourceType":"fields","orgId":"fault-500"}`, "PROVIDER_ERROR", true, 0},
+		{"deere_get_farm", `{"farmId":"fault-501"}`, "PROVIDER_ERROR", true, 0},
+		{"deere_get_farm", `{"farmId":"fault-400"}`, "PROVIDER_ERROR", false, 0},
+		{"deere_get_farm", `{"farmId":"fault-418"}`, "PROVIDER_ERROR", false, 0},
+		{"deere_get_field", `{"fieldId":"fault-units"}`, "INTERNAL_ERROR", false, 0},
+	}
+	s := newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second, Quotas: plenty})
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, s)
+			for _, test := range tests {
+				f := fail(t, client, test.tool, test.arguments)
+				if f.Code != test.code || f.Retryable != test.retryable || f.RetryAfter != test.retryAfter {
+					t.Errorf("%s %s: %+v", test.tool, test.arguments, f)
+				}
+			}
+		})
+	}
+}
+
+// What the provider answers with 404 is the code of the resource.
+func TestProviderNotFound(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/upstream-404")
+
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.NewEra)
+	for _, test := range []struct{ tool, arguments, code, resource, id string }{
+		{"deere_get_field", `{"fieldId":"FLD-999"}`, "FIELD_NOT_FOUND", "field", "FLD-999"},
+		{"deere_search_operations", `{"fieldId":"FLD-999"}`, "FIELD_NOT_FOUND", "field", "FLD-999"},
+		{"deere_get_organization", `{"orgId":"ORG-9"}`, "ORG_NOT_FOUND", "organization", "ORG-9"},
+		{"deere_list_resources", `{"resourceType":"equipment","orgId":"ORG-9"}`, "ORG_NOT_FOUND", "organization", "ORG-9"},
+		{"deere_get_equipment", `{"equipmentId":"EQ-99"}`, "EQUIPMENT_NOT_FOUND", "equipment", "EQ-99"},
+		{"deere_get_boundary", `{"fieldId":"FLD-104"}`, "BOUNDARY_NOT_FOUND", "boundary", "FLD-104"},
+		{"deere_get_farm", `{"farmId":"FRM-9"}`, "RESOURCE_NOT_FOUND", "farm", "FRM-9"},
+		{"deere_get_operation", `{"operationId":"OP-999"}`, "RESOURCE_NOT_FOUND", "operation", "OP-999"},
+	} {
+		f := fail(t, client, test.tool, test.arguments)
+		if f.Code != test.code || f.ResourceType != test.resource || f.ResourceID != test.id || f.Retryable {
+			t.Errorf("%s %s: %+v", test.tool, test.arguments, f)
+		}
+		if status := client.Call(t, test.tool, test.arguments).Record(t).Upstream.Status; status != 404 {
+			t.Errorf("%s %s: the provider's status is %d", test.tool, test.arguments, status)
+		}
+	}
+}
+
+// A part of a batch fails: the rest is there in full, and each failure is an error of
+// its own.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.OldEra)
+	f := fail(t, client, "deere_get_fields", `{"fieldIds":["FLD-101","FLD-999","fault-502","FLD-102"]}`)
+	if len(f.Succeeded) != 2 || f.Succeeded[0].ID != "FLD-101" || f.Succeeded[1].Data["name"] != "River bottom" {
+		t.Errorf("succeeded: %+v", f.Succeeded)
+	}
+	if len(f.Failed) != 2 || f.Failed[0].Code != "FIELD_NOT_FOUND" || f.Failed[0].Retryable || f.Failed[1].Code != "PROVIDER_UNAVAILABLE" || !f.Failed[1].Retryable {
+		t.Errorf("failed: %+v", f.Failed)
+	}
+	f = fail(t, client, "deere_compare_yields", `{"fieldIds":["FLD-101","FLD-104"],"season":2025}`)
+	if len(f.Succeeded) != 1 || len(f.Failed) != 1 || f.Failed[0].Code != "INSUFFICIENT_DATA" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A success of the page.
+type success struct {
+	Error       *bool           `json:"error"`
+	Data        json.RawMessage `json:"data"`
+	DataQuality string          `json:"dataQuality"`
+	MissingData []missing       `json:"missingData"`
+}
+
+func succeed(t *testing.T, client systemtest.Client, tool, arguments string) success {
+	t.Helper()
+	r := client.Call(t, tool, arguments)
+	var s success
+	r.Object(t, 0, &s)
+	if s.Error == nil || *s.Error || r.Tool(t).IsError || s.MissingData == nil {
+		t.Fatalf("%s %s: %s", tool, arguments, r.Result)
+	}
+	return s
+}
+
+// The eleven tools, and what each answers.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/tools")
+
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.NewEra)
+	want := []string{
+		"deere_analyze_yield", "deere_compare_yields", "deere_get_boundary", "deere_get_equipment", "deere_get_farm", "deere_get_field",
+		"deere_get_fields", "deere_get_operation", "deere_get_organization", "deere_list_resources", "deere_search_operations",
+	}
+	if diff := cmp.Diff(want, client.Tools(t)); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+	for _, call := range []struct{ tool, arguments, want string }{
+		{"deere_get_organization", `{"orgId":"ORG-1"}`, `"Willow Creek Farms"`},
+		{"deere_get_farm", `{"farmId":"FRM-1"}`, `"Home farm"`},
+		{"deere_get_field", `{"fieldId":"FLD-101"}`, `"hectares":16.18`},
+		{"deere_get_fields", `{"fieldIds":["FLD-101","FLD-102"]}`, `"River bottom"`},
+		{"deere_get_boundary", `{"fieldId":"FLD-101"}`, `"BND-101"`},
+		{"deere_get_equipment", `{"equipmentId":"EQ-1"}`, `"Combine S780"`},
+		{"deere_get_operation", `{"operationId":"OP-5"}`, `"harvest"`},
+		{"deere_search_operations", `{"orgId":"ORG-1","operationType":"harvest","season":2025}`, `"OP-8"`},
+		{"deere_analyze_yield", `{"fieldId":"FLD-102","season":2025}`, `"tonnesPerHectare":11.5,"daysOfGrowth":173`},
+		{"deere_compare_yields", `{"fieldIds":["FLD-101","FLD-102"],"season":2025}`, `"soybeans"`},
+	} {
+		s := succeed(t, client, call.tool, call.arguments)
+		if !strings.Contains(string(s.Data), call.want) || s.DataQuality != "COMPLETE" || len(s.MissingData) != 0 {
+			t.Errorf("%s %s: %+v %s", call.tool, call.arguments, s, s.Data)
+		}
+	}
+	partial := succeed(t, client, "deere_analyze_yield", `{"fieldId":"FLD-103","season":2025}`)
+	if diff := cmp.Diff([]missing{{"seeding", "degraded"}}, partial.MissingData); diff != "" || partial.DataQuality != "PARTIAL" {
+		t.Errorf("%s, missing (-want +got):\n%s", partial.DataQuality, diff)
+	}
+	lacking := fail(t, client, "deere_analyze_yield", `{"fieldId":"FLD-104","season":2025}`)
+	if diff := cmp.Diff([]missing{{"harvest", "required"}}, lacking.MissingData); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+func TestListResources(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/list-resources")
+
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.OldEra)
+	for _, test := range []struct {
+		arguments string
+		ids       []string
+	}{
+		{`{"resourceType":"organizations"}`, []string{"ORG-1", "ORG-2"}},
+		{`{"resourceType":"fields"}`, []string{"FLD-101", "FLD-102", "FLD-103", "FLD-104", "FLD-201"}},
+		{`{"resourceType":"fields","orgId":"ORG-2"}`, []string{"FLD-201"}},
+		{`{"resourceType":"equipment","orgId":"ORG-1"}`, []string{"EQ-1", "EQ-2"}},
+		{`{"resourceType":"boundaries","orgId":"ORG-1"}`, []string{"BND-101", "BND-102", "BND-103"}},
+	} {
+		var items []struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(succeed(t, client, "deere_list_resources", test.arguments).Data, &items); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, item := range items {
+			ids = append(ids, item.ID)
+		}
+		if !slices.Equal(ids, test.ids) {
+			t.Errorf("%s: %v", test.arguments, ids)
+		}
+	}
+}
+
+// What the demo shows can be called.
+func TestScenes(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, fieldmcp.Options{})
+	client := systemtest.Stdio(t, s.MCPServer())
+	for _, scene := range s.Scenes() {
+		if text := client.Call(t, scene.Tool, scene.Arguments).Tool(t).Text(); text == "" {
+			t.Errorf("%s: nothing is said", scene.Title)
+		}
+	}
+}

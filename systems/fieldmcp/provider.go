@@ -1,0 +1,271 @@
+package fieldmcp
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/systems/internal/loopback"
+)
+
+// farms are the provider's data.
+//
+//go:embed farms.json
+var farms []byte
+
+// An organization is a farming business, as the provider knows it.
+type organization struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// A farm is a part of an organization.
+type farm struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	OrgID string `json:"orgId"`
+}
+
+// A field is a piece of land.
+type field struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	OrgID  string `json:"orgId"`
+	FarmID string `json:"farmId"`
+	Area   area   `json:"area"`
+}
+
+type area struct {
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"` // of the provider: ha or ac
+}
+
+// A boundary is the outline of a field.
+type boundary struct {
+	ID      string       `json:"id"`
+	FieldID string       `json:"fieldId"`
+	OrgID   string       `json:"orgId"`
+	Ring    [][2]float64 `json:"ring"` // longitude and latitude
+}
+
+// An equipment is a machine.
+type equipment struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	OrgID string `json:"orgId"`
+}
+
+// An operation is something that was done on a field.
+type operation struct {
+	ID      string  `json:"id"`
+	FieldID string  `json:"fieldId"`
+	OrgID   string  `json:"orgId"`
+	Type    string  `json:"type"` // seeding, application or harvest
+	Date    string  `json:"date"`
+	Crop    string  `json:"crop,omitempty"`
+	Tonnes  float64 `json:"tonnes,omitempty"` // of a harvest
+}
+
+const (
+	// tokenLife is how long an access token lasts.
+	tokenLife = 30 * time.Minute
+	// goodRefreshToken is that of accounts whose connection works.
+	goodRefreshToken = "rt-willow"
+)
+
+// refreshTokens are what organisations were given when they connected their accounts;
+// new never has.
+var refreshTokens = map[string]string{
+	"willow": goodRefreshToken, "lapsed": "rt-lapsed", "revoked": "rt-revoked", "narrow": "rt-narrow",
+}
+
+// provider is John Deere: an OAuth token endpoint (RFC 6749, section 6) and an API.
+type provider struct {
+	now func() time.Time
+	mux http.ServeMux
+
+	data struct {
+		Organizations []organization `json:"organizations"`
+		Farms         []farm         `json:"farms"`
+		Fields        []field        `json:"fields"`
+		Boundaries    []boundary     `json:"boundaries"`
+		Equipment     []equipment    `json:"equipment"`
+		Operations    []operation    `json:"operations"`
+	}
+
+	mu     sync.Mutex
+	tokens map[string]grant
+	asked  map[string]int // requests by path
+}
+
+// A grant is what an access token is good for.
+type grant struct {
+	scopes  []string
+	expires time.Time
+}
+
+func newProvider(now func() time.Time) (*provider, error) {
+	p := &provider{now: now, tokens: map[string]grant{}, asked: map[string]int{}}
+	if err := json.Unmarshal(farms, &p.data); err != nil {
+		return nil, fmt.Errorf("farms.json: %w", err)
+	}
+	d := &p.data
+	p.mux.HandleFunc("POST /oauth/token", p.token)
+	p.mux.HandleFunc("GET /organizations", list(p, "ag1", &d.Organizations, func(*http.Request, organization) bool { return true }))
+	p.mux.HandleFunc("GET /organizations/{id}", one(p, "ag1", &d.Organizations, func(o organization) string { return o.ID }))
+	p.mux.HandleFunc("GET /organizations/{id}/fields", p.known(list(p, "ag1", &d.Fields, func(r *http.Request, f field) bool {
+		return f.OrgID == r.PathValue("id")
+	})))
+	p.mux.HandleFunc("GET /organizations/{id}/boundaries", p.known(list(p, "ag1", &d.Boundaries, func(r *http.Request, b boundary) bool {
+		return b.OrgID == r.PathValue("id")
+	})))
+	p.mux.HandleFunc("GET /organizations/{id}/equipment", p.known(list(p, "ag3", &d.Equipment, func(r *http.Request, e equipment) bool {
+		return e.OrgID == r.PathValue("id")
+	})))
+	p.mux.HandleFunc("GET /operations", list(p, "ag2", &d.Operations, selects))
+	p.mux.HandleFunc("GET /farms/{id}", one(p, "ag1", &d.Farms, func(f farm) string { return f.ID }))
+	p.mux.HandleFunc("GET /fields/{id}", one(p, "ag1", &d.Fields, func(f field) string { return f.ID }))
+	p.mux.HandleFunc("GET /fields/{id}/boundary", one(p, "ag1", &d.Boundaries, func(b boundary) string { return b.FieldID }))
+	p.mux.HandleFunc("GET /equipment/{id}", one(p, "ag3", &d.Equipment, func(e equipment) string { return e.ID }))
+	p.mux.HandleFunc("GET /operations/{id}", one(p, "ag2", &d.Operations, func(o operation) string { return o.ID }))
+	return p, nil
+}
+
+// ServeHTTP fails as the path asks for, and else serves the API.
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	target := r.URL.Path + " " + r.URL.RawQuery
+	count := p.count(r.URL.Path)
+	switch fault := loopback.Fault(target); fault {
+	case "limited":
+		w.Header().Set("Retry-After", "1")
+		loopback.Refuse(w, http.StatusTooManyRequests, "slow_down")
+		return
+	case "brief":
+		if count == 1 {
+			loopback.Refuse(w, http.StatusServiceUnavailable, "restarting")
+			return
+		}
+	case "outage":
+		if count <= patient.Attempts {
+			loopback.Refuse(w, http.StatusServiceUnavailable, "restarting")
+			return
+		}
+	case "units":
+		loopback.Answer(w, http.StatusOK, field{ID: "fault-units", Area: area{Value: 4, Unit: "morgen"}})
+		return
+	default:
+		if loopback.Fail(w, r, fault) {
+			return
+		}
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+// count counts the requests for a path.
+func (p *provider) count(path string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[path]++
+	return p.asked[path]
+}
+
+// token grants an access token for a refresh token.
+func (p *provider) token(w http.ResponseWriter, r *http.Request) {
+	granted := scopes
+	switch r.PostFormValue("refresh_token") {
+	case goodRefreshToken:
+	case refreshTokens["narrow"]:
+		granted = "ag1"
+	case refreshTokens["lapsed"]:
+		loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
+		return
+	default:
+		loopback.Refuse(w, http.StatusBadRequest, "invalid_grant")
+		return
+	}
+	p.mu.Lock()
+	token := fmt.Sprintf("at-%d", len(p.tokens)+1)
+	p.tokens[token] = grant{scopes: strings.Fields(granted), expires: p.now().Add(tokenLife)}
+	p.mu.Unlock()
+	loopback.Answer(w, http.StatusOK, map[string]any{
+		"access_token": token, "token_type": "Bearer", "expires_in": int(tokenLife / time.Second), "scope": granted,
+	})
+}
+
+// admits reports whether the request has an access token for a scope; where it has
+// not, it is answered (RFC 6750, section 3).
+func (p *provider) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
+	p.mu.Lock()
+	g, ok := p.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	p.mu.Unlock()
+	switch {
+	case !ok || !p.now().Before(g.expires):
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
+		return false
+	case !slices.Contains(g.scopes, scope):
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+		loopback.Refuse(w, http.StatusForbidden, "insufficient_scope")
+		return false
+	}
+	return true
+}
+
+// known answers for an organization that does not exist.
+func (p *provider) known(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !slices.ContainsFunc(p.data.Organizations, func(o organization) bool { return o.ID == r.PathValue("id") }) {
+			loopback.Refuse(w, http.StatusNotFound, "not_found")
+			return
+		}
+		next(w, r)
+	}
+}
+
+// one returns a handler that answers the item of the id in the path.
+func one[T any](p *provider, scope string, items *[]T, id func(T) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !p.admits(w, r, scope) {
+			return
+		}
+		want := r.PathValue("id")
+		if strings.HasPrefix(want, "fault-") { // it has passed by now
+			want = id((*items)[0])
+		}
+		i := slices.IndexFunc(*items, func(item T) bool { return id(item) == want })
+		if i < 0 {
+			loopback.Refuse(w, http.StatusNotFound, "not_found")
+			return
+		}
+		loopback.Answer(w, http.StatusOK, (*items)[i])
+	}
+}
+
+// list returns a handler that answers the items that pass.
+func list[T any](p *provider, scope string, items *[]T, passes func(*http.Request, T) bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !p.admits(w, r, scope) {
+			return
+		}
+		found := []T{}
+		for _, item := range *items {
+			if passes(r, item) {
+				found = append(found, item)
+			}
+		}
+		loopback.Answer(w, http.StatusOK, found)
+	}
+}
+
+// selects reports whether an operation is among those that a query asks for.
+func selects(r *http.Request, o operation) bool {
+	q := r.URL.Query()
+	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }
+	return is("fieldId", o.FieldID) && is("orgId", o.OrgID) && is("type", o.Type) &&
+		o.Date >= q.Get("from") && (q.Get("to") == "" || o.Date <= q.Get("to"))
+}

@@ -1,0 +1,229 @@
+package fieldmcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// The tools.
+const (
+	listResources    = "deere_list_resources"
+	searchOperations = "deere_search_operations"
+	getOrganization  = "deere_get_organization"
+	getFarm          = "deere_get_farm"
+	getField         = "deere_get_field"
+	getFields        = "deere_get_fields"
+	getBoundary      = "deere_get_boundary"
+	getEquipment     = "deere_get_equipment"
+	getOperation     = "deere_get_operation"
+	analyzeYield     = "deere_analyze_yield"
+	compareYields    = "deere_compare_yields"
+)
+
+type listArgs struct {
+	ResourceType string `json:"resourceType"`
+	OrgID        string `json:"orgId"`
+}
+
+type searchArgs struct {
+	FieldID       string `json:"fieldId"`
+	OrgID         string `json:"orgId"`
+	OperationType string `json:"operationType"`
+	Season        int    `json:"season"`
+	StartDate     string `json:"startDate"`
+	EndDate       string `json:"endDate"`
+}
+
+type orgArgs struct {
+	OrgID string `json:"orgId"`
+}
+
+type farmArgs struct {
+	FarmID string `json:"farmId"`
+}
+
+type fieldArgs struct {
+	FieldID string `json:"fieldId"`
+}
+
+type equipmentArgs struct {
+	EquipmentID string `json:"equipmentId"`
+}
+
+type operationArgs struct {
+	OperationID string `json:"operationId"`
+}
+
+type fieldsArgs struct {
+	FieldIDs []string `json:"fieldIds"`
+}
+
+type yieldArgs struct {
+	FieldID string `json:"fieldId"`
+	Season  int    `json:"season"`
+}
+
+type yieldsArgs struct {
+	FieldIDs []string `json:"fieldIds"`
+	Season   int      `json:"season"`
+}
+
+// A success is what every tool answers.
+type success struct {
+	Error       bool                   `json:"error"` // false
+	Data        any                    `json:"data"`
+	DataQuality string                 `json:"dataQuality"` // COMPLETE, PARTIAL or INSUFFICIENT
+	MissingData []recourse.MissingData `json:"missingData"`
+}
+
+func complete(data any) success {
+	return success{Data: data, DataQuality: "COMPLETE", MissingData: []recourse.MissingData{}}
+}
+
+func (s *System) addTools() {
+	add(s, &mcp.Tool{Name: listResources, Description: "Lists resources.", InputSchema: listSchema}, s.list)
+	add(s, &mcp.Tool{Name: searchOperations, Description: "Finds what was done on fields.", InputSchema: searchSchema}, s.search)
+	add(s, &mcp.Tool{Name: getOrganization, Description: "Returns an organization."},
+		func(ctx context.Context, caller string, in orgArgs) (success, error) {
+			return lookUp[organization](ctx, s, caller, "/organizations/"+url.PathEscape(in.OrgID), "organization", in.OrgID)
+		})
+	add(s, &mcp.Tool{Name: getFarm, Description: "Returns a farm."},
+		func(ctx context.Context, caller string, in farmArgs) (success, error) {
+			return lookUp[farm](ctx, s, caller, "/farms/"+url.PathEscape(in.FarmID), "farm", in.FarmID)
+		})
+	add(s, &mcp.Tool{Name: getField, Description: "Returns a field."},
+		func(ctx context.Context, caller string, in fieldArgs) (success, error) {
+			f, err := s.field(ctx, caller, in.FieldID)
+			return complete(f), err
+		})
+	add(s, &mcp.Tool{Name: getFields, Description: "Returns up to 10 fields.", InputSchema: batchSchema}, s.fields)
+	add(s, &mcp.Tool{Name: getBoundary, Description: "Returns the boundary of a field."}, s.boundary)
+	add(s, &mcp.Tool{Name: getEquipment, Description: "Returns a machine."},
+		func(ctx context.Context, caller string, in equipmentArgs) (success, error) {
+			return lookUp[equipment](ctx, s, caller, "/equipment/"+url.PathEscape(in.EquipmentID), "equipment", in.EquipmentID)
+		})
+	add(s, &mcp.Tool{Name: getOperation, Description: "Returns an operation."},
+		func(ctx context.Context, caller string, in operationArgs) (success, error) {
+			return lookUp[operation](ctx, s, caller, "/operations/"+url.PathEscape(in.OperationID), "operation", in.OperationID)
+		})
+	add(s, &mcp.Tool{Name: analyzeYield, Description: "Computes the yield of a field.", InputSchema: yieldSchema}, s.analyze)
+	add(s, &mcp.Tool{Name: compareYields, Description: "Computes the yields of up to 5 fields.", InputSchema: compareSchema}, s.compare)
+}
+
+// add adds a tool that reads on behalf of the caller.
+func add[In any](s *System, tool *mcp.Tool, do func(ctx context.Context, caller string, in In) (success, error)) {
+	tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcptool.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		out, err := do(ctx, s.caller(req), in)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, out, nil
+	})
+}
+
+// lookUp returns one thing of the provider's.
+func lookUp[T any](ctx context.Context, s *System, caller, path, resourceType, id string) (success, error) {
+	var out T
+	err := s.deere.get(ctx, caller, path, resourceType, id, &out)
+	return complete(out), err
+}
+
+func (s *System) list(ctx context.Context, caller string, in listArgs) (success, error) {
+	var organizations []organization
+	if in.ResourceType == "organizations" || in.OrgID == "" {
+		if err := s.deere.get(ctx, caller, "/organizations", "", "", &organizations); err != nil {
+			return success{}, err
+		}
+	}
+	switch {
+	case in.ResourceType == "organizations":
+		return complete(organizations), nil
+	case in.OrgID != "":
+		organizations = []organization{{ID: in.OrgID}}
+	}
+	all := []json.RawMessage{}
+	for _, o := range organizations {
+		var of []json.RawMessage
+		path := "/organizations/" + url.PathEscape(o.ID) + "/" + in.ResourceType
+		if err := s.deere.get(ctx, caller, path, "organization", o.ID, &of); err != nil {
+			return success{}, err
+		}
+		all = append(all, of...)
+	}
+	return complete(all), nil
+}
+
+func (s *System) search(ctx context.Context, caller string, in searchArgs) (success, error) {
+	if in.FieldID != "" {
+		if _, err := s.field(ctx, caller, in.FieldID); err != nil {
+			return success{}, err
+		}
+	}
+	if in.Season != 0 {
+		in.StartDate, in.EndDate = seasonOf(in.Season)
+	}
+	found, err := s.operations(ctx, caller, in)
+	if err != nil {
+		return success{}, err
+	}
+	if len(found) == 0 {
+		return success{}, recourse.NoData("There are no operations in that period.")
+	}
+	return complete(found), nil
+}
+
+func seasonOf(year int) (start, end string) {
+	return fmt.Sprintf("%d-01-01", year), fmt.Sprintf("%d-12-31", year)
+}
+
+func (s *System) operations(ctx context.Context, caller string, in searchArgs) ([]operation, error) {
+	query := url.Values{
+		"fieldId": {in.FieldID}, "orgId": {in.OrgID}, "type": {in.OperationType}, "from": {in.StartDate}, "to": {in.EndDate},
+	}
+	var found []operation
+	err := s.deere.get(ctx, caller, "/operations?"+query.Encode(), "", "", &found)
+	return found, err
+}
+
+// A measuredField is a field with its area in hectares.
+type measuredField struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	OrgID    string  `json:"orgId"`
+	FarmID   string  `json:"farmId"`
+	Hectares float64 `json:"hectares"`
+}
+
+func (s *System) field(ctx context.Context, caller, id string) (measuredField, error) {
+	var f field
+	if err := s.deere.get(ctx, caller, "/fields/"+url.PathEscape(id), "field", id, &f); err != nil {
+		return measuredField{}, err
+	}
+	m := measuredField{ID: f.ID, Name: f.Name, OrgID: f.OrgID, FarmID: f.FarmID}
+	switch f.Area.Unit {
+	case "ha":
+		m.Hectares = f.Area.Value
+	case "ac":
+		const hectares = 0.404686
+		m.Hectares = f.Area.Value * hectares
+	default: // an ordinary error: nothing of it is told
+		return m, fmt.Errorf("the area of %s is in the unknown unit %s", f.ID, strconv.Quote(f.Area.Unit))
+	}
+	return m, nil
+}
+
+func (s *System) boundary(ctx context.Context, caller string, in fieldArgs) (success, error) {
+	if _, err := s.field(ctx, caller, in.FieldID); err != nil {
+		return success{}, err
+	}
+	return lookUp[boundary](ctx, s, caller, "/fields/"+url.PathEscape(in.FieldID)+"/boundary", "boundary", in.FieldID)
+}
