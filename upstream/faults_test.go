@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -233,19 +235,31 @@ func TestChildThatStopsAnswering(t *testing.T) {
 
 func TestProcessesThatDoNotWantToEnd(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"stubborn", "grandchild"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, command(mode)) // which looks for what is left
-			s.SetPatience(0, 0, 100*time.Millisecond)
-			s.mustCall("echo", 0)
-			began := time.Now()
-			s.Close()
-			if took := time.Since(began); took > 3*time.Second {
-				t.Errorf("the end took %s", took)
-			}
-		})
-	}
+	t.Run("stubborn", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, command("stubborn")) // which looks for what is left
+		s.SetPatience(0, 0, time.Second)
+		s.mustCall("echo", 0)
+		s.Close()
+		want := []string{"stdin has ended", "told to end"}
+		if runtime.GOOS == "windows" {
+			want = want[:1] // nothing can be told to end there
+		}
+		if diff := cmp.Diff(want, stderrOf(s.log)); diff != "" {
+			t.Errorf("what it was told before it was killed (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("grandchild", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, command("grandchild"))
+		s.SetPatience(0, 0, 100*time.Millisecond)
+		s.mustCall("echo", 0)
+		began := time.Now()
+		s.Close()
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the end took %s", took)
+		}
+	})
 	t.Run("grandchild of one that crashes", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, command("grandchild"))

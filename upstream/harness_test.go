@@ -94,6 +94,18 @@ func pids(log *logBuffer) []int {
 	return pids
 }
 
+// stderrOf returns the lines that children have written to stderr.
+func stderrOf(log *logBuffer) []string {
+	var lines []string
+	for text := range strings.Lines(log.String()) {
+		var entry struct{ Msg, Line string }
+		if json.Unmarshal([]byte(text), &entry) == nil && entry.Msg == "stderr" {
+			lines = append(lines, entry.Line)
+		}
+	}
+	return lines
+}
+
 // in returns the server for a session of its own.
 func (s *server) in(session string) *server {
 	c := *s

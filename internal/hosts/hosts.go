@@ -62,14 +62,14 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts file: %w", err)
 	}
-	if len(text) > MaxSize {
-		return nil, fmt.Errorf("read the hosts file: %s is larger than %d MiB", path, MaxSize>>20)
-	}
 	return Parse(path, text)
 }
 
 // Parse reads a hosts file as [Load] does; mistakes carry its name.
 func Parse(name string, text []byte) (*File, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("read the hosts file: %s is larger than %d MiB", name, MaxSize>>20)
+	}
 	f := &File{name: name, text: text}
 	r := &reader{file: f}
 	r.servers(value{raw: plain(text)})

@@ -38,7 +38,7 @@ const lifetime = time.Minute
 //	mute            it reads, and never answers anything
 //	refuse          it answers initialize with an error
 //	ask-early       it asks its client something before it answers initialize
-//	stubborn        it ends neither with its stdin nor by SIGTERM
+//	stubborn        it ends neither with its stdin nor by SIGTERM, and says so on stderr
 //	grandchild      it starts a process like that, which has its stdout
 func Child(args []string) int {
 	c := &child{args: args, out: os.Stdout, waiting: map[string]chan json.RawMessage{}}
@@ -57,7 +57,7 @@ func Child(args []string) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return 0
 	case c.is("stubborn"):
-		signal.Ignore(syscall.SIGTERM)
+		resist()
 	case c.is("grandchild"):
 		c.grandchild()
 	}
@@ -66,6 +66,7 @@ func Child(args []string) int {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			if c.is("stubborn") {
+				fmt.Fprintln(os.Stderr, "stdin has ended")
 				time.Sleep(lifetime)
 			}
 			return 0
@@ -105,6 +106,17 @@ func (c *child) value(prefix string) string {
 		}
 	}
 	return ""
+}
+
+// resist keeps SIGTERM from ending the process.
+func resist() {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	go func() {
+		for range told {
+			fmt.Fprintln(os.Stderr, "told to end")
+		}
+	}()
 }
 
 // grandchild starts a process that outlives this one, with its stdout.
