@@ -98,7 +98,10 @@ func pids(log *logBuffer) []int {
 func stderrOf(log *logBuffer) []string {
 	var lines []string
 	for text := range strings.Lines(log.String()) {
-		var entry struct{ Msg, Line string }
+		var entry struct {
+			Msg  string `json:"msg"`
+			Line string `json:"line"`
+		}
 		if json.Unmarshal([]byte(text), &entry) == nil && entry.Msg == "stderr" {
 			lines = append(lines, entry.Line)
 		}

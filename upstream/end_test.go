@@ -1,0 +1,54 @@
+package upstream_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Whatever a process does not want, it is told in good order, and nothing of it is left.
+func TestProcessesThatDoNotWantToEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("stubborn", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, command("stubborn")) // which looks for what is left
+		s.SetPatience(0, 0, time.Second)
+		s.mustCall("echo", 0)
+		s.Close()
+		want := []string{"stdin has ended", "told to end"}
+		if runtime.GOOS == "windows" {
+			want = want[:1] // nothing can be told to end there
+		}
+		if diff := cmp.Diff(want, stderrOf(s.log)); diff != "" {
+			t.Errorf("what it was told before it was killed (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("grandchild", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, command("grandchild"))
+		s.SetPatience(0, 0, 100*time.Millisecond)
+		s.mustCall("echo", 0)
+		began := time.Now()
+		s.Close()
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the end took %s", took)
+		}
+	})
+	t.Run("grandchild of one that crashes", func(t *testing.T) {
+		t.Parallel()
+		s := serve(t, command("grandchild"))
+		s.SetPatience(0, 0, 100*time.Millisecond)
+		_, err := s.call("exit", 0)
+		if got, want := record(t, err), "unreachable origin=gateway effect=: farm's process ended (exit status 1)."; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		s.mustCall("echo", 0)
+		if first := pids(s.log)[0]; testkit.GroupAlive(first) {
+			t.Error("the new child was started while the old one's were alive")
+		}
+	})
+}
