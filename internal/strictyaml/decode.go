@@ -186,6 +186,15 @@ func (d *Document) describe(n *Node) string {
 	}
 }
 
+// listHint says how a text is written as a list.
+func listHint(text string) string {
+	words := strings.Fields(text)
+	if len(words) < 2 {
+		return "write `[" + quotable(text) + "]`"
+	}
+	return "write `[" + quotable(strings.Join(words, ", ")) + "]`, or `[\"" + quotable(text) + "\"]` if it is one"
+}
+
 func (d *Document) decodeSlice(n *Node, v reflect.Value, name string) bool {
 	v.SetZero()
 	if n.kind == KindNull {
@@ -194,7 +203,7 @@ func (d *Document) decodeSlice(n *Node, v reflect.Value, name string) bool {
 	if n.kind != KindSequence {
 		hint := ""
 		if n.kind < KindSequence && !d.secrets[n.pos] {
-			hint = "write `[" + quotable(n.source) + "]`"
+			hint = listHint(n.source)
 		}
 		return d.wrongType(n, "a list", hint, name)
 	}

@@ -65,6 +65,13 @@ func TestMistakes(t *testing.T) {
 				"    |     ^~~~~~\n" +
 				"  hint: did you mean `timeout`?",
 		},
+		"words that should be a list": {
+			src: "servers: {farm: {url: x, tags: npx -y srv}}\n",
+			want: "f.yaml:1:32: `tags` must be a list, not the text `npx -y srv`\n" +
+				"  1 | servers: {farm: {url: x, tags: npx -y srv}}\n" +
+				"    |                                ^~~~~~~~~~\n" +
+				"  hint: write `[npx, -y, srv]`, or `[\"npx -y srv\"]` if it is one",
+		},
 		"unknown key like none": {
 			src: "frobnicate: 1\n",
 			want: "f.yaml:1:1: unknown key `frobnicate`\n" +
