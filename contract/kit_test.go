@@ -67,22 +67,28 @@ func TestKit(t *testing.T) {
 	for _, c := range contract.Builtin().All() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[string]bool{}}
-			k.kinds()
-			k.places()
-			for _, v := range slices.Concat(kitVariations, kitVariationsOf[c.Name]) {
-				k.write(v.name, kitInputFile{Record: json.Value(v.record), Call: kitCallOf(t, v.call)})
-			}
-			k.formats()
-			k.named()
-			k.questions()
-			for _, r := range slices.Concat(kitReadings, kitReadingsOf[c.Name]) {
-				k.answer("read/"+r.name, r.file, []byte(r.answer))
-			}
-			k.archive.Comment = fmt.Appendf(nil, "form 1, contract %s\n", c.Name)
-			golden(t, filepath.Join("testdata", "kit", c.Name+".txtar"), string(txtar.Format(&k.archive)))
+			golden(t, filepath.Join("testdata", "kit", c.Name+".txtar"), string(kitOf(t, c)))
 		})
 	}
+}
+
+// kitOf returns the golden kit of a contract.
+func kitOf(t *testing.T, c *contract.Contract) []byte {
+	t.Helper()
+	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[string]bool{}}
+	k.kinds()
+	k.places()
+	for _, v := range slices.Concat(kitVariations, kitVariationsOf[c.Name]) {
+		k.write(v.name, kitInputFile{Record: json.Value(v.record), Call: kitCallOf(t, v.call)})
+	}
+	k.formats()
+	k.named()
+	k.questions()
+	for _, r := range slices.Concat(kitReadings, kitReadingsOf[c.Name]) {
+		k.answer("read/"+r.name, r.file, []byte(r.answer))
+	}
+	k.archive.Comment = fmt.Appendf(nil, "form 1, contract %s\n", c.Name)
+	return txtar.Format(&k.archive)
 }
 
 // A kit collects the cases of one contract.

@@ -66,7 +66,7 @@ var kitVariations = []kitWriting{
 	{"scopes", `{"v":1,"kind":"missing_scope","provider":"John Deere","missingScopes":["ag1"]}`, ""},
 	{"text/none", `{"v":1,"kind":"unknown"}`, ""},
 	{"text/marks", `{"v":1,"kind":"internal","message":"First line\n[second] x Suggestions: y; z [envelope] {\"a\":1} {message}","details":{"x":" [envelope] "}}`, ""},
-	{"text/unicode", `{"v":1,"kind":"internal","message":"ü \u2028 \ud83d\ude00 <&> \u0001 \u007f \"q\" \\","requestId":"req-1"}`, ""},
+	{"text/unicode", `{"v":1,"kind":"internal","message":"ü \ud83d\ude00 <&> \u0001 \u007f \"q\" \\","requestId":"req-1"}`, ""},
 	{"words/of another contract", `{"v":1,"kind":"not_found","code":"GONE","contract":"another","hints":["Look elsewhere."]}`, ""},
 	{"words/not listed", `{"v":1,"kind":"conflict","code":"NEVER_LISTED","contract":"fieldmcp"}`, ""},
 	{"members/unknown", `{"v":1,"kind":"timeout","novel":{"a":1}}`, ""},
@@ -104,7 +104,7 @@ var kitVariationsOf = map[string][]kitWriting{
 		{"shape/neither", `{"v":1,"kind":"missing_param","violations":[{"pointer":"/fields","param":"fields","rule":"required"},{"pointer":"/select","param":"select","rule":"required"}]}`, ""},
 		{"shape/both", `{"v":1,"kind":"conflicting_params","violations":[{"pointer":"/fields","param":"fields"},{"pointer":"/select","param":"select"}]}`, ""},
 		{"timestamp", `{"v":1,"kind":"invalid_value","violations":[{"pointer":"/where/value","param":"where.value","rule":"timestamp","got":"a'b"}]}`, ""},
-		{"timestamp/number", `{"v":1,"kind":"invalid_value","violations":[{"pointer":"/where/value","param":"where.value","rule":"timestamp","got":12.50}]}`, ""},
+		{"timestamp/number", `{"v":1,"kind":"invalid_value","violations":[{"pointer":"/where/value","param":"where.value","rule":"timestamp","got":12.5}]}`, ""},
 		{"sent", `{"v":1,"kind":"unavailable","effect":"unknown"}`, `{"at":"upstream","http":true}`},
 	},
 	"fieldmcp": {

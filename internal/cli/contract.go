@@ -18,6 +18,7 @@ type contractCommand struct {
 	Lint   contractLint   `cmd:"" help:"Check contract files, and print every mistake with its place."`
 	Schema contractSchema `cmd:"" help:"Print the JSON Schema of a contract's wire form."`
 	Diff   contractDiff   `cmd:"" help:"Print what becomes of the failures of one contract in another, each way."`
+	Gen    contractGen    `cmd:"" help:"Print a contract as source code of another language."`
 }
 
 type contractLs struct{}

@@ -1,0 +1,54 @@
+package contract_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// The strictest options of the TypeScript compiler, and no types but those of the
+// language.
+var tscOptions = []string{
+	"--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noImplicitReturns", "--noImplicitOverride",
+	"--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters", "--isolatedModules", "--verbatimModuleSyntax",
+	"--target", "es2022", "--lib", "es2022", "--module", "esnext",
+}
+
+// The module of every contract compiles, and writes and reads what the golden kit
+// holds: that of the built-in contracts, and one made for each of those that users
+// might write.
+func TestTypeScriptPassesTheKit(t *testing.T) {
+	t.Parallel()
+	node := testkit.Node(t)
+	dir := t.TempDir()
+	put := func(name string, data []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	put("package.json", []byte(`{"type":"module"}`))
+	arguments := append([]string{filepath.Join(node, "node_modules", "typescript", "lib", "tsc.js")}, tscOptions...)
+	contracts := everyContract(t)
+	for _, c := range contracts {
+		arguments = append(arguments, put(c.Name+".ts", c.TypeScript()))
+	}
+	if out, err := exec.CommandContext(t.Context(), "node", arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("tsc: %v\n%s", err, out)
+	}
+	for _, c := range contracts {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			kit := put(c.Name+".txtar", kitOf(t, c))
+			program := filepath.Join(node, "testkit", "kit.mjs")
+			out, err := exec.CommandContext(t.Context(), "node", program, filepath.Join(dir, c.Name+".js"), kit).CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+// Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
+//   node kit.mjs MODULE KIT
+// Prints each case that differs, with what is wanted and what came, then how many cases were run. Form of the kit:
+// contract/testdata/kit/README.md.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+
+const [modulePath, kitPath] = process.argv.slice(2);
+const contract = await import(pathToFileURL(modulePath));
+
+const cases = new Map();
+for (const [, name, file, data] of readFileSync(kitPath, "utf8").matchAll(/^-- (.+)\/([^/\n]+) --\n([\s\S]*?)\n(?=-- |$(?![\s\S]))/gm)) {
+  if (!cases.has(name)) cases.set(name, {});
+  cases.get(name)[file] = data;
+}
+
+let differing = 0;
+function compare(name, what, want, got) {
+  if (isDeepStrictEqual(want, got)) return;
+  differing++;
+  const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  console.log(`${name}: ${what}\n  want ${text(want)}\n  got  ${text(got)}`);
+}
+
+// parts takes an HTTP answer of the kit apart. Names of headers are the same in any case.
+function parts(http) {
+  const end = http.indexOf("\n\n");
+  const [status, ...lines] = http.slice(0, end).split("\n");
+  const headers = new Headers(lines.map((line) => line.split(/: (.*)/, 2)));
+  return { status: Number(status), headers, body: http.slice(end + 2) };
+}
+
+const sent = {
+  "result.json": (answer) => JSON.stringify(answer.result),
+  "error.json": (answer) => JSON.stringify(answer.error),
+  "http.txt": (answer) => ({ status: answer.status, headers: [...new Headers(answer.headers)], body: answer.body }),
+};
+
+const read = {
+  "result.json": (text) => {
+    const { _meta, ...rest } = JSON.parse(text);
+    return contract.parseResult(rest);
+  },
+  "error.json": (text) => contract.parseError(JSON.parse(text)),
+  "http.txt": (text) => {
+    const { status, headers, body } = parts(text);
+    return contract.parseHTTP(status, headers, body);
+  },
+};
+
+for (const [name, files] of cases) {
+  const file = Object.keys(sent).find((one) => files[one] !== undefined);
+  if (files["input.json"] !== undefined) {
+    const { record, question, call: said } = JSON.parse(files["input.json"]);
+    const call = { method: "", ...said, now: new Date("2026-07-28T12:00:00Z") };
+    const answer = question ? contract.ask(question, call) : contract.write(record, call);
+    const want = file === "http.txt" ? parts(files[file]) : files[file];
+    compare(name, "written", file === "http.txt" ? { ...want, headers: [...want.headers] } : want, sent[file](answer));
+    if (record && file === "result.json") {
+      const result = JSON.parse(files[file]);
+      compare(name, "read with _meta", result._meta[contract.metaKey], contract.parseResult(result)?.failure);
+    }
+  }
+  const reading = read[file](files[file]);
+  const want = JSON.parse(files["read.json"]);
+  compare(name, "read", want, reading === undefined ? {} : JSON.parse(JSON.stringify({ record: reading.failure, question: reading.question })));
+}
+// What a constructor makes comes back with its code.
+for (const [code, failure] of Object.entries(contract.failures)) {
+  const answer = contract.write(failure("What happened.", { requestId: "req-1" }), { http: true });
+  const reading = {
+    result: () => contract.parseResult(answer.result),
+    error: () => contract.parseError(answer.error),
+    http: () => contract.parseHTTP(answer.status, new Headers(answer.headers), answer.body),
+  }[answer.surface]();
+  compare(`failures.${code}`, "made, written and read", code, reading?.failure?.code);
+}
+console.log(`${cases.size} cases, ${differing} differences`);
+if (cases.size === 0 || differing > 0) process.exitCode = 1;
