@@ -1,0 +1,86 @@
+package studies
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse/systems/internal/loopback"
+)
+
+// faultyID begins the ids whose last digits ask for a fault: 1 to 4, or a status.
+const faultyID = "00000000-0000-4000-8000-"
+
+// refusals are the faults that are answers with an error code of the service's own.
+var refusals = map[string]*refusal{
+	"forbidden":   refuse(http.StatusForbidden, "forbidden", "The identity has no access to this."),
+	"credits":     refuse(http.StatusForbidden, "insufficient_credits", "The pool of simulation credits is empty."),
+	"locked":      refuse(http.StatusConflict, "study_locked", "The study is locked while it is exported."),
+	"maintenance": refuse(http.StatusServiceUnavailable, "maintenance", "The service is being maintained."),
+	"overload":    refuse(http.StatusServiceUnavailable, "rate_limited", "Too many runs are under way."),
+	"odd":         refuse(http.StatusConflict, "study locked", "The study is locked."),
+}
+
+// faultOf returns the refusal that a fault stands for, or nil.
+func faultOf(fault string) error {
+	if no, ok := refusals[fault]; ok {
+		return no
+	}
+	if status, _ := strconv.Atoi(fault); status >= http.StatusBadRequest && status <= 599 {
+		return refuse(status, "", "")
+	}
+	return nil
+}
+
+// fails answers a request that asks for a fault, and reports whether it has. Where
+// the fault is that no answer comes, the work is done all the same.
+func (b *backend) fails(w http.ResponseWriter, r *http.Request) bool {
+	const most = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(r.Body, most))
+	if err != nil {
+		return true // and nobody is left to be told
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	text := r.URL.Path + " " + r.URL.RawQuery + " " + string(body)
+	fault := loopback.Fault(text)
+	if _, digits, found := strings.Cut(text, faultyID); found && fault == "" {
+		fault = faultOfID(digits)
+	}
+	switch fault {
+	case "drop", "slow":
+		b.mux.ServeHTTP(httptest.NewRecorder(), r)
+		return loopback.Fail(w, r, fault)
+	case "garbled":
+		loopback.Answer(w, http.StatusOK, []string{"an object was expected"})
+		return true
+	}
+	if no := faultOf(fault); no != nil {
+		if fault == strconv.Itoa(http.StatusTooManyRequests) {
+			w.Header().Set("Retry-After", "12")
+		}
+		answer(w, nil, no)
+		return true
+	}
+	return false
+}
+
+// faultOfID returns the fault that the digits at the end of an id stand for.
+func faultOfID(digits string) string {
+	const length = 12
+	digits = strings.TrimLeft(digits[:min(len(digits), length)], "0")
+	switch digits {
+	case "1":
+		return "drop"
+	case "2":
+		return "slow"
+	case "3":
+		return "garbled"
+	case "4":
+		return "maintenance"
+	default:
+		return digits
+	}
+}

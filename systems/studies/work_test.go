@@ -1,0 +1,428 @@
+package studies_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+	"github.com/recoursehq/recourse/systems/studies"
+)
+
+// verifyCall is a call as texts name it.
+var verifyCall = regexp.MustCompile(`Before calling again run (\w+)\((.*?)\) and check (.*)$`)
+
+// A write whose answer is lost names the call that tells whether it has landed, and
+// it has.
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, tool, arguments string // FAULT stands for the fault
+		verify, tells         string // the call, and what its answer holds then
+		promises              []string
+	}{
+		{
+			name: "study", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"Dinner FAULT"}`,
+			verify: `study_get(workspace_id="w-1") and check the study list`, tells: `"title":"Dinner FAULT"`,
+			promises: []string{"studies/verify-study", "studies/write-may-have-landed", "studies/write-names-call", "studies/verify-server-error"},
+		},
+		{
+			name: "iteration", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"bread FAULT"}`,
+			verify: `study_get(study_id="s-1", view="full") and check the iterations list`, tells: `"stimulus":"bread FAULT"`,
+			promises: []string{"studies/verify-iteration"},
+		},
+		{
+			name: "dispatch", tool: "run_dispatch", arguments: `{"study_id":"s-1","count":3,"instructions":"FAULT"}`,
+			verify: `study_get(study_id="s-1", lean=True) and check participant_count and runtime_status`, tells: `"participant_count":3`,
+			promises: []string{"studies/verify-dispatch"},
+		},
+		{
+			name: "analyze", tool: "study_analyze", arguments: `{"study_id":"s-1","focus":"FAULT"}`,
+			verify: `study_get(study_id="s-1", view="insights") and check the insights`, tells: `"status":"running"`,
+			promises: []string{"studies/verify-analyze"},
+		},
+		{
+			name: "person", tool: "person_create", arguments: `{"workspace_id":"w-1","name":"Leo FAULT","country":"IT"}`,
+			verify: `person_get(workspace_id="w-1") and check the person list`, tells: `"name":"Leo FAULT"`,
+			promises: []string{"studies/verify-person"},
+		},
+		{
+			name: "workspace", tool: "workspace_create", arguments: `{"name":"New FAULT"}`,
+			verify: `workspace_get() and check the workspace list`, tells: `"name":"New FAULT"`,
+			promises: []string{"studies/verify-workspace"},
+		},
+		{
+			name: "ask", tool: "ask_create", arguments: `{"workspace_id":"w-1","question":"FAULT or coffee?","person_ids":["tp-1"]}`,
+			verify: `ask_get(workspace_id="w-1") and check the ask list`, tells: `"question":"FAULT or coffee?"`,
+			promises: []string{"studies/verify-ask"},
+		},
+	}
+	faults := []struct {
+		fault, start string
+		timeout      time.Duration
+		landed       bool
+	}{
+		{fault: "fault-drop", start: "[network_error] The backend could not be reached.", landed: true},
+		{fault: "fault-slow", start: "[timeout] The backend did not answer in time.", landed: true, timeout: time.Second},
+		{fault: "fault-500", start: "[server_error] The backend failed (HTTP 500).", landed: false},
+	}
+	for _, tt := range tests {
+		for _, f := range faults {
+			if f.timeout > 0 && tt.name != "study" {
+				continue // one is enough to wait for
+			}
+			t.Run(tt.name+"/"+f.fault, func(t *testing.T) {
+				t.Parallel()
+				promises.Covers(t, tt.promises...)
+				client := systemtest.HTTP(t, newSystem(t, studies.Options{Timeout: f.timeout}), testkit.NewEra)
+				text := client.Call(t, tt.tool, strings.ReplaceAll(tt.arguments, "FAULT", f.fault)).Tool(t).Text()
+				want := f.start + " Suggestions: The write may have landed. Before calling again run " + tt.verify
+				if diff := cmp.Diff(want, text); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+				said := verifyCall.FindStringSubmatch(text)
+				answer := client.Call(t, said[1], argumentsOf(said[2])).Tool(t).Text()
+				if landed := strings.Contains(answer, strings.ReplaceAll(tt.tells, "FAULT", f.fault)); landed != f.landed {
+					t.Errorf("%s(%s) tells that it has landed: %t, want %t: %s", said[1], said[2], landed, f.landed, answer)
+				}
+			})
+		}
+	}
+}
+
+// argumentsOf makes the JSON of arguments that are written as Python has them.
+func argumentsOf(python string) string {
+	if python == "" {
+		return `{}`
+	}
+	pairs := strings.Split(strings.ReplaceAll(python, "True", "true"), ", ")
+	for i, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		pairs[i] = fmt.Sprintf("%q:%s", name, value)
+	}
+	return "{" + strings.Join(pairs, ",") + "}"
+}
+
+// progress is what run_dispatch and study_analyze return.
+type progress struct {
+	RuntimeStatus string `json:"runtime_status"`
+	Next          string `json:"next_action"`
+	Insights      struct {
+		Status  string `json:"status"`
+		Summary string `json:"summary"`
+	} `json:"insights"`
+	Participants []struct {
+		ID       string `json:"id"`
+		Status   string `json:"status"`
+		Response string `json:"response"`
+	} `json:"participants"`
+}
+
+func work(t *testing.T, client systemtest.Client, tool, arguments string) progress {
+	t.Helper()
+	r := client.Call(t, tool, arguments)
+	if r.Tool(t).IsError {
+		t.Fatalf("%s %s: %s", tool, arguments, r.Tool(t).Text())
+	}
+	var p progress
+	if err := json.Unmarshal(r.Tool(t).StructuredContent, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A call that does not wait names the one that asks again; by those the work ends.
+func TestNextAction(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/wait-default", "studies/next-action")
+
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, newSystem(t, studies.Options{}))
+			for _, test := range []struct{ tool, arguments, next string }{
+				{"run_dispatch", `{"study_id":"s-1","country":"PT"}`, `study_get(study_id="s-1", lean=True)`},
+				{"study_analyze", `{"study_id":"s-1","wait":false}`, `study_get(study_id="s-1", view="insights")`},
+			} {
+				p := work(t, client, test.tool, test.arguments)
+				if p.Next != test.next || p.RuntimeStatus == "completed" || p.Insights.Status == "completed" {
+					t.Fatalf("%s: %+v, want next_action %s", test.tool, p, test.next)
+				}
+				tool, arguments, _ := strings.Cut(strings.TrimSuffix(p.Next, ")"), "(")
+				looks := 0
+				for p.RuntimeStatus != "completed" && p.Insights.Status != "completed" && looks < 10 {
+					looks++
+					p = work(t, client, tool, argumentsOf(arguments))
+				}
+				if looks < 2 || looks == 10 {
+					t.Errorf("%s has ended after %d looks: %+v", test.tool, looks, p)
+				}
+			}
+		})
+	}
+}
+
+// A call that waits does so until the work has ended, whatever passes meanwhile.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, tool, arguments string
+		code                  string // "": it has ended
+		promises              []string
+	}{
+		{name: "run", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true}`},
+		{name: "503", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later503"}`, promises: []string{"studies/wait-absorbs"}},
+		{name: "429", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later429"}`, promises: []string{"studies/wait-absorbs"}},
+		{name: "408", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-later408"}`, promises: []string{"studies/wait-absorbs"}},
+		{name: "a word of its own with 503", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-latermaintenance"}`, promises: []string{"studies/wait-absorbs"}},
+		{
+			name: "401", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later401"}`, code: "auth_failed",
+			promises: []string{"studies/wait-interrupted"},
+		},
+		{
+			name: "forbidden", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-laterforbidden"}`, code: "forbidden",
+			promises: []string{"studies/wait-interrupted"},
+		},
+		{
+			name: "a word of its own with 409", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-laterlocked"}`, code: "study_locked",
+			promises: []string{"studies/wait-interrupted"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			promises.Covers(t, tt.promises...)
+			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+			if tt.tool == "study_analyze" { // which needs answers
+				work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true}`)
+			}
+			r := client.Call(t, tt.tool, tt.arguments)
+			if code, _ := retryable(t, r); code != tt.code {
+				t.Fatalf("read as %q, want %q: %s", code, tt.code, r.Tool(t).Text())
+			}
+			if tt.code != "" {
+				return
+			}
+			var p progress
+			if err := json.Unmarshal(r.Tool(t).StructuredContent, &p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Next != "" || p.RuntimeStatus != "completed" && p.Insights.Status != "completed" {
+				t.Errorf("it has not ended: %+v", p)
+			}
+		})
+	}
+}
+
+// When the budget is spent, the call answers with what there is.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/wait-absorbs", "studies/next-action")
+
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{PollEvery: 50 * time.Millisecond}), testkit.NewEra)
+	start := time.Now()
+	p := work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true,"timeout":1,"instructions":"fault-stuck"}`)
+	if p.RuntimeStatus != "queued" || p.Next != `study_get(study_id="s-1", lean=True)` || time.Since(start) < time.Second {
+		t.Errorf("after %s: %+v", time.Since(start), p)
+	}
+	p = work(t, client, "study_analyze", `{"study_id":"s-1","wait":true,"timeout":1,"focus":"fault-stuck"}`)
+	if p.Insights.Status != "queued" || p.Next != `study_get(study_id="s-1", view="insights")` {
+		t.Errorf("the analysis: %+v", p)
+	}
+}
+
+// Who answers costs a credit; who does not costs none and has no responses.
+func TestCredits(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/credits-on-success-only", "studies/credits-members", "studies/not-found-no-responses")
+
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.OldEra)
+	type balance struct {
+		Credits struct {
+			Period    *int   `json:"period_balance"`
+			Refresh   string `json:"refresh_date"`
+			Purchased *int   `json:"purchased_balance"`
+			Total     *int   `json:"total_available"`
+		} `json:"credits"`
+	}
+	left := func() int {
+		t.Helper()
+		var b balance
+		client.Call(t, "workspace_get", `{"workspace_id":"w-1"}`).Object(t, 0, &b)
+		if c := b.Credits; c.Period == nil || c.Purchased == nil || c.Total == nil || c.Refresh == "" || *c.Period+*c.Purchased != *c.Total {
+			t.Fatalf("%+v", b)
+		}
+		return *b.Credits.Total
+	}
+	before := left()
+	p := work(t, client, "run_dispatch", `{"study_id":"s-1","person_ids":["tp-1","tp-6"],"wait":true}`)
+	if spent := before - left(); spent != 1 || len(p.Participants) != 2 {
+		t.Errorf("%d credits were spent: %+v", spent, p)
+	}
+	for i, want := range []string{`"response":"Ana from PT`, "[not_found] The participant has no responses."} {
+		if text := client.Call(t, "study_get", `{"participant_id":"`+p.Participants[i].ID+`"}`).Tool(t).Text(); !strings.Contains(text, want) {
+			t.Errorf("participant %d: %s, want %s", i+1, text, want)
+		}
+	}
+}
+
+// The cap on workspaces, and the slot that a deletion frees.
+func TestWorkspacesAreFull(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/usage-limit-workspace-delete", "studies/usage-limit-resource", "studies/usage-limit-advice")
+
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	create := func() string { return client.Call(t, "workspace_create", `{"name":"Another"}`).Tool(t).Text() }
+	const full = "[usage_limit_reached] The free plan holds 4 workspaces, and all of them are taken. Suggestions: " +
+		"The plan is full of workspaces. Free a slot with workspace_delete, or upgrade the plan"
+	for i, want := range []string{`"id":"w-4"`, `"id":"w-5"`, full} {
+		if text := create(); !strings.Contains(text, want) {
+			t.Errorf("workspace %d: %s, want %s", i+1, text, want)
+		}
+	}
+	client.Call(t, "workspace_delete", `{"workspace_id":"w-4"}`)
+	if text := create(); !strings.Contains(text, `"id":"w-6"`) {
+		t.Errorf("after the deletion: %s", text)
+	}
+	for tool, arguments := range map[string]string{"study_delete": `{"study_id":"s-2"}`, "person_delete": `{"person_id":"tp-7"}`} {
+		if text := client.Call(t, tool, arguments).Tool(t).Text(); text != `{"deleted":true}` {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	for tool, arguments := range map[string]string{"study_create": `{"workspace_id":"w-2","title":"t"}`, "person_create": `{"workspace_id":"w-2","name":"n","country":"AT"}`} {
+		if r := client.Call(t, tool, arguments).Tool(t); r.IsError {
+			t.Errorf("%s after a deletion: %s", tool, r.Text())
+		}
+	}
+}
+
+// Structure stands behind the line, and is the truth.
+func TestEnvelopes(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/envelope-4xx", "studies/envelope-kind", "studies/envelope-suggestions", "studies/envelope-suffix", "studies/envelope-members",
+		"studies/envelope-last", "studies/envelope-escaped", "studies/envelope-truth", "studies/suggestion-semicolon")
+
+	const gone = "https://media.example.com/[envelope] {}gone.mp4"
+	tests := []struct {
+		name, tool, arguments, want string
+		hints                       []string
+	}{
+		{
+			name: "no sound", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"a film","media_url":"https://media.example.com/silent.mp4"}`,
+			want: `[no_audio_track] The video has no audio track. Suggestions: Upload a video with sound; Use modality="image" for a video without sound; ` +
+				`Read the message and change what it names [envelope] {"error_kind":"no_audio_track","suggestions":["Upload a video with sound",` +
+				`"Use modality=\"image\" for a video without sound","Read the message and change what it names"],"modality":"video",` +
+				`"source_url":"https://media.example.com/silent.mp4"}`,
+			hints: []string{"Upload a video with sound", `Use modality="image" for a video without sound`, "Read the message and change what it names"},
+		},
+		{
+			name: "gone", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"a film","media_url":"` + gone + `"}`,
+			want: `[media_download_failed] The file could not be downloaded: HTTP 404. Suggestions: Check that the address is public, a signed one may have expired; ` +
+				`Read the message and change what it names [envelope] {"error_kind":"media_download_failed","suggestions":["Check that the address is public; ` +
+				`a signed one may have expired","Read the message and change what it names"],"modality":"video",` +
+				`"source_url":"https://media.example.com/\u005benvelope] {}gone.mp4"}`,
+			hints: []string{"Check that the address is public; a signed one may have expired", "Read the message and change what it names"},
+		},
+		{
+			name: "no envelope", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"` + strings.Repeat("long ", 30) + `"}`,
+			want:  "[validation_error] title is too long. Suggestions: Shorten title, 120 characters fit; Put the rest into question; Fix the input and retry",
+			hints: []string{"Shorten title, 120 characters fit", "Put the rest into question", "Fix the input and retry"},
+		},
+	}
+	s := newSystem(t, studies.Options{})
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, s)
+			for _, tt := range tests {
+				r := client.Call(t, tt.tool, tt.arguments)
+				if diff := cmp.Diff(tt.want, r.Tool(t).Text()); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+				}
+				if diff := cmp.Diff(tt.hints, r.Read(t, rules(t)).Hints); diff != "" {
+					t.Errorf("%s: read as (-want +got):\n%s", tt.name, diff)
+				}
+			}
+			e := client.Call(t, tests[1].tool, tests[1].arguments).Read(t, rules(t))
+			var url string
+			if err := json.Unmarshal(e.Details["source_url"], &url); err != nil || url != gone || e.Code != "media_download_failed" {
+				t.Errorf("%s, source_url %s: %v", e.Code, e.Details["source_url"], err)
+			}
+		})
+	}
+}
+
+// Two tools return their failures.
+func TestReturned(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, tool, arguments, want string
+		promises                    []string
+	}{
+		{
+			name: "no chat", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://bot.example.com/"}`,
+			want: `{"ok":false,"error_kind":"config_detection_failed","message":"No chat was found at the address.","suggestions":["Give the address that takes ` +
+				`the messages, such as https://bot.example.com/chat","Read the message and change what it names"]}`,
+			promises: []string{"studies/chatbot-setup", "studies/chatbot-setup-config", "studies/returned-no-is-error", "studies/returned-members"},
+		},
+		{
+			name: "no answer", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`,
+			want: `{"ok":false,"error_kind":"smoke_test_failed","message":"The chatbot did not answer a greeting.","suggestions":["Start the chatbot",` +
+				`"See what it logs","Read the message and change what it names"],"source_url":"https://mute.example.com/chat"}`,
+			promises: []string{"studies/chatbot-setup", "studies/chatbot-setup-smoke-test"},
+		},
+		{
+			name: "a wrong alias", tool: "chatbot_setup", arguments: `{"workspace_id":"w-99","url":"https://bot.example.com/chat"}`,
+			want: `{"ok":false,"error_kind":"validation_error","message":"workspace_id is an unknown alias.","suggestions":["Fix workspace_id and retry"]}`,
+		},
+		{
+			name: "somebody else's", tool: "chatbot_setup", arguments: `{"workspace_id":"w-3","url":"https://bot.example.com/chat"}`,
+			want: `{"ok":false,"error_kind":"forbidden","message":"The workspace belongs to somebody else.","suggestions":["Do not retry as it is. ` +
+				`Use what the acting identity owns, or get access to it"]}`,
+		},
+		{
+			name: "attached already", tool: "person_attach", arguments: `{"iteration_id":"i-1","person_id":"tp-1"}`,
+			want: `{"ok":false,"error_kind":"already_attached","message":"Ana is attached to this iteration already.","suggestions":["Read the message and ` +
+				`change what it names"]}`,
+			promises: []string{"studies/person-attach", "studies/returned-no-is-error", "studies/returned-members"},
+		},
+	}
+	s := newSystem(t, studies.Options{})
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, s)
+			for _, tt := range tests {
+				promises.Covers(t, tt.promises...)
+				r := client.Call(t, tt.tool, tt.arguments)
+				result := r.Tool(t)
+				if diff := cmp.Diff(tt.want, result.Text()); diff != "" || result.IsError {
+					t.Errorf("%s: isError %t (-want +got):\n%s", tt.name, result.IsError, diff)
+				}
+				if r.Record(t).Origin == recourse.OriginGateway {
+					t.Errorf("%s: %v", tt.name, r.Record(t))
+				}
+			}
+			for _, good := range []string{`{"workspace_id":"w-1","url":"https://bot.example.com/chat"}`} {
+				if text := client.Call(t, "chatbot_setup", good).Tool(t).Text(); !strings.Contains(text, `"ok":true`) {
+					t.Error(text)
+				}
+			}
+		})
+	}
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	if text := client.Call(t, "person_attach", `{"iteration_id":"i-1","person_id":"tp-5"}`).Tool(t).Text(); text != `{"iteration_id":"i-1","ok":true,"person_id":"tp-5"}` {
+		t.Error(text)
+	}
+	if p := work(t, client, "run_dispatch", `{"study_id":"s-1","person_ids":["tp-5"],"wait":true}`); len(p.Participants) != 1 {
+		t.Errorf("who was attached takes part: %+v", p)
+	}
+}
