@@ -246,6 +246,9 @@ func (m *Message) fill() error {
 		return notObject(root)
 	}
 	if id := ID(at[memberID].Of(m.Raw)); !id.IsZero() {
+		if len(id) > MaxID+len(`""`) { // nobody would know its answer
+			return m.invalid(memberID, "/id", fmt.Sprintf("the id is longer than %d bytes", MaxID))
+		}
 		if what := id.problem(); what != "" {
 			return m.invalid(memberID, "/id", "the id is "+what+"; it must be a string or an integer")
 		}

@@ -182,6 +182,7 @@ func TestParseRefuses(t *testing.T) {
 		{"id a boolean", `{"jsonrpc":"2.0","id":true,"method":"m"}`, invalid, "the id is a boolean; it must be a string or an integer, at byte 22", "/id", ""},
 		{"id an object", `{"jsonrpc":"2.0","id":{},"method":"m"}`, invalid, "the id is an object; it must be a string or an integer, at byte 22", "/id", ""},
 		{"id an array", `{"jsonrpc":"2.0","id":[1],"method":"m"}`, invalid, "the id is an array; it must be a string or an integer, at byte 22", "/id", ""},
+		{"id too long", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", wire.MaxID+1) + `","method":"m"}`, invalid, "the id is longer than 4096 bytes, at byte 22", "/id", ""},
 		{"no jsonrpc", `{"id":1,"method":"m"}`, invalid, `the member jsonrpc must be "2.0"`, "/jsonrpc", "1"},
 		{"jsonrpc a number", `{"jsonrpc":2.0,"id":1,"method":"m"}`, invalid, `the member jsonrpc must be "2.0", at byte 11`, "/jsonrpc", "1"},
 		{"method a number", `{"jsonrpc":"2.0","id":"x","method":1}`, invalid, "the method must be a string, at byte 35", "/method", `"x"`},
