@@ -25,8 +25,11 @@ type patience struct {
 	silence time.Duration
 }
 
+// Hosts kill the wrapper two seconds after SIGTERM, and four after they have closed its
+// stdin. By then a child that ignores the end of its own has to have been told, too: it
+// would be left over.
 var defaultPatience = patience{
-	start: time.Minute, stall: 30 * time.Second, last: 250 * time.Millisecond, leave: 2 * time.Second, silence: time.Minute,
+	start: time.Minute, stall: 30 * time.Second, last: 250 * time.Millisecond, leave: 1500 * time.Millisecond, silence: time.Minute,
 }
 
 // A listener hears what a child says of its own accord. It does not wait for

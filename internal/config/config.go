@@ -35,7 +35,7 @@ type Server struct {
 
 	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has either this or 'command'."`
 	Command          []string             `yaml:"command" default:"(none)" doc:"Program and arguments of a server that speaks MCP on standard input and output. The gateway starts it with the first call, and again after a crash. A name is looked up in PATH, a relative path in 'cwd'."`
-	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and what stands here, and nothing else. A value that is secret by its name ('FARM_TOKEN') or by its form is masked in failures and in the log, wherever it stands."`
+	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and what stands here, and nothing else, but on Windows also what no program runs without, such as SYSTEMROOT. A value that is secret by its name ('FARM_TOKEN') or by its form is masked in failures and in the log, wherever it stands."`
 	Cwd              string               `yaml:"cwd" default:"(the gateway's)" doc:"Folder in which the program is started."`
 	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program: with 'all', every client talks to one, which is told that no client can be asked anything; with 'client', each session has its own, and in the new era, which has no sessions, each value of the header authorization."`
 	Idle             time.Duration        `yaml:"idle" default:"(never; 30m with share: client)" doc:"The program is stopped after this time without a call, and started again with the next."`
