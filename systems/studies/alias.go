@@ -57,8 +57,8 @@ func (a *aliases) of(typ, id string) string {
 // resolve returns the UUID that the argument param stands for, an alias of a thing of
 // the given type, or a UUID. It asks nobody: what it refuses costs no call.
 func (a *aliases) resolve(param, typ, value string) (string, error) {
-	if uuid.MatchString(value) {
-		return value, nil
+	if id := strings.ToLower(value); uuid.MatchString(id) {
+		return id, nil
 	}
 	want := fmt.Sprintf("an alias that begins with %s, or a UUID", prefixes[typ])
 	prefix, _, _ := strings.Cut(value, "-")

@@ -368,12 +368,15 @@ func TestAliases(t *testing.T) {
 			t.Errorf("nothing is called %s: %s", alias, told)
 		}
 	}
-	const first = "5d2c9e1a-7b40-4f6e-9a31-000000000001"
+	const first, iteration = "5d2c9e1a-7b40-4f6e-9a31-000000000001", "5D2C9E1A-7B40-4F6E-9A31-00000000000B"
 	if strings.Contains(told, first[:20]) {
 		t.Errorf("a UUID is told: %s", told)
 	}
 	if got := tell("workspace_get", `{"workspace_id":"`+first+`"}`); !strings.Contains(got, `"id":"w-1"`) {
 		t.Errorf("by its UUID: %s", got)
+	}
+	if got := tell("run_dispatch", `{"study_id":"s-1","iteration_id":"`+iteration+`","person_ids":["tp-2"]}`); !strings.Contains(got, `"participant_count":2`) {
+		t.Errorf("in an iteration by its UUID: %s", got)
 	}
 	if got := tell("study_get", `{"workspace_id":"w-2"}`); strings.Count(got, `"type":"study"`) != 3 {
 		t.Errorf("the studies of w-2: %s", got)

@@ -188,7 +188,7 @@ func (s *System) attachPerson(ctx context.Context, in attachPersonArgs) (object,
 	if _, err := s.api.do(ctx, http.MethodPost, "/iterations/"+iteration+"/people", "iteration", object{"person_id": person}); err != nil {
 		return nil, err
 	}
-	return object{"ok": true, "iteration_id": in.IterationID, "person_id": in.PersonID}, nil
+	return object{"ok": true, "iteration_id": s.aliases.of("iteration", iteration), "person_id": s.aliases.of("person", person)}, nil
 }
 
 type getAskArgs struct {

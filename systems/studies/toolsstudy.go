@@ -145,7 +145,7 @@ func (s *System) dispatch(ctx context.Context, in dispatchArgs) (object, error) 
 		}
 	}
 	if len(run.PersonIDs) > 0 {
-		if err := s.checkAttached(ctx, study, in.IterationID, run.PersonIDs); err != nil {
+		if err := s.checkAttached(ctx, study, run); err != nil {
 			return nil, err
 		}
 	} else if run.Count == 0 {
@@ -176,9 +176,9 @@ func (s *System) dispatch(ctx context.Context, in dispatchArgs) (object, error) 
 	return answer, nil
 }
 
-// checkAttached demands that people are attached to the iteration that they are asked
-// in, which the service does not check.
-func (s *System) checkAttached(ctx context.Context, study, iteration string, people []string) error {
+// checkAttached demands that the people of a run are attached to its iteration, which
+// the service does not check.
+func (s *System) checkAttached(ctx context.Context, study string, run runRequest) error {
 	out, err := s.viewStudy(ctx, study, "full")
 	if err != nil {
 		return err
@@ -186,11 +186,11 @@ func (s *System) checkAttached(ctx context.Context, study, iteration string, peo
 	iterations, _ := out["iterations"].([]any)
 	for _, item := range iterations {
 		i, _ := item.(object)
-		if iteration != "" && i["id"] != iteration {
+		if run.IterationID != "" && i["id"] != s.aliases.of("iteration", run.IterationID) {
 			continue
 		}
 		attached, _ := i["person_ids"].([]any)
-		for _, p := range people {
+		for _, p := range run.PersonIDs {
 			if alias := s.aliases.of("person", p); !slices.Contains(attached, any(alias)) {
 				return recourse.New(recourse.KindNotFound, "").WithResource("participant", alias).
 					WithMessage("%s is not attached to the iteration %v: person_attach does that.", alias, i["id"])

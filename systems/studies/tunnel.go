@@ -19,9 +19,9 @@ import (
 // zero value is down.
 type tunnel struct {
 	mu       sync.Mutex
-	process  *tunnelProcess // nil: down
+	process  *tunnelProcess // nil: it was never started, or it was stopped
 	port     int
-	endpoint string // the alias of what the service has registered
+	endpoint string // the alias of what the service has registered; "" for nothing
 }
 
 type startArgs struct {
@@ -44,6 +44,9 @@ func (s *System) startTunnel(ctx context.Context, in startArgs) (object, error) 
 			return nil, recourse.Conflict("").WithMessage("A tunnel to port %d is up.", t.port)
 		}
 		return t.status(), nil
+	}
+	if err := s.drop(ctx); err != nil {
+		return nil, err
 	}
 	program, err := exec.LookPath(s.options.Tunnel)
 	if err != nil {
@@ -80,15 +83,29 @@ func (s *System) stopTunnel(ctx context.Context, _ struct{}) (object, error) {
 	t := &s.tunnel
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.process == nil {
-		return t.status(), nil
-	}
-	t.process.stop()
-	t.process = nil
-	if _, err := s.one(ctx, http.MethodDelete, "endpoint", "/endpoints", t.endpoint); err != nil {
+	if err := s.drop(ctx); err != nil {
 		return nil, err
 	}
 	return t.status(), nil
+}
+
+// drop ends what there is of a tunnel: the program, which may have ended by itself,
+// and what the service has registered. The tunnel's lock is held.
+func (s *System) drop(ctx context.Context) error {
+	t := &s.tunnel
+	if t.process != nil {
+		t.process.stop()
+		t.process = nil
+	}
+	if t.endpoint == "" {
+		return nil
+	}
+	_, err := s.one(ctx, http.MethodDelete, "endpoint", "/endpoints", t.endpoint)
+	if err != nil && !errors.Is(err, recourse.KindNotFound) {
+		return err
+	}
+	t.endpoint = ""
+	return nil
 }
 
 // checkLocal refuses the verb on a hosted server, whose machine is not its user's.
@@ -190,9 +207,10 @@ func (p *tunnelProcess) stop() {
 type tunnelLog struct {
 	url chan string // gets the address of the tunnel
 
-	mu   sync.Mutex
-	line []byte // the one that is being written, or the last
-	said bool
+	mu    sync.Mutex
+	line  []byte // the one that is being written, or the last
+	ended bool   // it is the last
+	said  bool   // the address was sent
 }
 
 // maxLine bounds what is kept of a line.
@@ -203,11 +221,12 @@ func (l *tunnelLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for part := range bytes.Lines(p) {
-		if bytes.HasSuffix(l.line, []byte("\n")) {
-			l.line = nil
+		if l.ended {
+			l.line = l.line[:0]
 		}
-		l.line = append(l.line, part[:min(len(part), max(maxLine-len(l.line), 0))]...)
-		if url := publicURL.Find(l.line); url != nil && bytes.HasSuffix(part, []byte("\n")) && !l.said {
+		l.line = append(l.line, part[:min(len(part), maxLine-len(l.line))]...)
+		l.ended = bytes.HasSuffix(part, []byte("\n"))
+		if url := publicURL.Find(l.line); url != nil && l.ended && !l.said {
 			l.said = true
 			l.url <- string(url)
 		}

@@ -28,6 +28,7 @@ const (
 	portOther = 3001
 	portFails = 3002 // it ends with a message
 	portMute  = 3003 // it never says an address
+	portShort = 3004 // it ends soon after it was up
 	portLow   = 80   // the service registers none
 )
 
@@ -39,12 +40,16 @@ func cloudflared(args []string) int {
 		return 2
 	}
 	fmt.Fprintln(os.Stderr, "INF Requesting new quick Tunnel on trycloudflare.com...")
+	fmt.Fprintln(os.Stderr, "INF "+strings.Repeat("settings ", 1000))
 	switch {
 	case strings.HasSuffix(*target, strconv.Itoa(portFails)):
 		fmt.Fprintln(os.Stderr, "ERR failed to request quick Tunnel: status 500")
 		return 1
 	case !strings.HasSuffix(*target, strconv.Itoa(portMute)):
 		fmt.Fprintln(os.Stderr, "INF |  https://quiet-river.trycloudflare.com  |")
+	}
+	if strings.HasSuffix(*target, strconv.Itoa(portShort)) {
+		return 1
 	}
 	_, _ = io.Copy(io.Discard, neverEnds{})
 	return 0
@@ -122,6 +127,19 @@ func TestTunnel(t *testing.T) {
 	status(`{"up":false}`)
 	if text := connect(t, client, portOther).Tool(t).Text(); !strings.Contains(text, `"port":3001`) {
 		t.Errorf("the other port then: %s", text)
+	}
+}
+
+// A tunnel whose program has ended is down, and can be started anew.
+func TestTunnelEnds(t *testing.T) {
+	t.Parallel()
+	client := systemtest.Stdio(t, newSystem(t, studies.Options{Tunnel: fakeTunnel(t)}).MCPServer())
+	text := connect(t, client, portShort).Tool(t).Text()
+	for strings.Contains(text, `"up":true`) { // until the end of the program is seen
+		text = client.Call(t, "connect_status", `{}`).Tool(t).Text()
+	}
+	if text := connect(t, client, portGood).Tool(t).Text(); !strings.Contains(text, `"port":3000`) {
+		t.Errorf("anew: %s", text)
 	}
 }
 

@@ -3,6 +3,7 @@ package terra
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -28,13 +29,15 @@ type regions struct {
 	proxies  map[string]http.Handler // by region
 	backends []*loopback.Server
 	client   *http.Transport
+	logger   *slog.Logger
 }
 
 // newRegions starts the MCP servers of the regions, which serve endpoint.
-func newRegions(endpoint http.Handler, users directory, timeout time.Duration) (*regions, error) {
+func newRegions(endpoint http.Handler, users directory, timeout time.Duration, logger *slog.Logger) (*regions, error) {
 	r := &regions{
 		users: users, proxies: map[string]http.Handler{},
 		client: &http.Transport{ResponseHeaderTimeout: timeout},
+		logger: logger,
 	}
 	for region, handler := range map[string]http.Handler{
 		regionEU:     endpoint,
@@ -94,6 +97,7 @@ func (r *regions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *regions) newProxy(target *url.URL) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport: r.client,
+		ErrorLog:  slog.NewLogLogger(r.logger.Handler(), slog.LevelWarn),
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.Out.URL.Scheme, out.Out.URL.Host, out.Out.URL.Path = target.Scheme, target.Host, "/"
 			out.Out.Host = target.Host

@@ -66,7 +66,7 @@ func New(options Options) (*System, error) {
 	options.Timeout = cmp.Or(options.Timeout, 20*time.Second)
 	s := &System{options: options, contract: c, developers: knownDevelopers(), users: knownUsers(), tables: tables}
 	s.server = s.newServer()
-	s.regions, err = newRegions(systems.MCPHandler(s.server), s.users, options.Timeout)
+	s.regions, err = newRegions(systems.MCPHandler(s.server), s.users, options.Timeout, options.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("terra: %w", err)
 	}

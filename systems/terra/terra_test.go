@@ -98,7 +98,8 @@ func TestScenes(t *testing.T) {
 		"The MCP server of the user's region never answers.": "unanswered",
 		"A proxy on the way loses the user.":                 "no-user-header",
 	}
-	s := newSystem(t, terra.Options{Timeout: 500 * time.Millisecond})
+	s := newSystem(t, terra.Options{})
+	hasty := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
 	c, _ := contract.Builtin().Get("terra")
 	shown := map[string]bool{"no-context": true}
 	for _, scene := range s.Scenes() {
@@ -114,7 +115,11 @@ func TestScenes(t *testing.T) {
 		for _, era := range eras {
 			t.Run(scene.Title+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
-				answer := send(t, s, era, at, scene.Tool, scene.Arguments)
+				asked := s
+				if code == "unanswered" {
+					asked = hasty
+				}
+				answer := send(t, asked, era, at, scene.Tool, scene.Arguments)
 				var got *recourse.Error
 				if answer.Status == http.StatusOK {
 					_, got = read(t, answer)
