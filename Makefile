@@ -18,8 +18,8 @@ build: ## Build the program into ./bin
 	go build -trimpath -o bin/ ./cmd/recourse
 
 .PHONY: demo
-demo: ## Show a failing call without and with Recourse, then keep serving
-	go run ./cmd/recourse demo
+demo: ## Show the reference systems, and calls without and with Recourse, then keep serving
+	go run ./cmd/recourse demo all
 
 .PHONY: test
 test: ## Run all tests under the race detector

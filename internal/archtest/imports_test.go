@@ -55,9 +55,12 @@ var layers = []layer{
 		up:       "the pages show what a gateway did, whichever program runs it",
 	},
 	{
-		packages: []string{"systems", "internal/demo"},
+		packages: []string{"systems"},
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
-		beside:   "each shows one thing, and is read alone",
+	},
+	{
+		packages: []string{"internal/demo"},
+		up:       "what is shown does not depend on how it is asked for",
 	},
 	{
 		packages: []string{"internal/cli"},

@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/demo"
@@ -10,14 +14,20 @@ import (
 
 // demoCommand shows what Recourse is for.
 type demoCommand struct {
-	Listen string `placeholder:"ADDR" help:"Address of the gateway; 127.0.0.1:8787 unless said otherwise."`
+	Name   string `arg:"" optional:"" help:"A reference system (commerce, fieldmcp, patterns, studies, terra), or all."`
+	Listen string `placeholder:"ADDR" help:"Address to serve at; 127.0.0.1:8787 unless said otherwise."`
 	Once   bool   `help:"End after the calls instead of serving on."`
+	Stdio  bool   `help:"Run the reference system on standard input and output, without the calls."`
 }
+
+// all is the name that stands for everything there is to show.
+const all = "all"
 
 // Help shows an example.
 func (*demoCommand) Help() string {
-	return `Starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
-		`that makes each call to both; prints what an agent sees, and keeps serving.
+	return `Without a name: starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
+		`that makes each call to both; prints what an agent sees, and keeps serving. With the name of a reference system: ` +
+		`starts that, a server that keeps the contract of this name, and shows how it fails.
 
 Example:
 
@@ -26,6 +36,28 @@ Example:
 
 // Run shows the demo until ctx ends.
 func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
+	names := demo.Systems()
+	isSystem := slices.Contains(names, c.Name)
+	switch {
+	case c.Name != "" && c.Name != all && !isSystem:
+		return &usageError{fmt.Errorf("there is no reference system %q: there are %s, and all", c.Name, strings.Join(names, ", "))}
+	case c.Stdio && !isSystem:
+		return &usageError{errors.New("--stdio runs one reference system: name it")}
+	case c.Stdio && (c.Once || c.Listen != ""):
+		return &usageError{errors.New("--stdio serves nothing over HTTP: --once and --listen have no meaning")}
+	}
 	level := new(slog.LevelVar)
-	return demo.Run(ctx, env.Stdout, newLogger(env.Stderr, config.LogText, level), level, c.Listen, c.Once)
+	show := &demo.Show{
+		Out: env.Stdout, Log: newLogger(env.Stderr, config.LogText, level), Level: level, Listen: c.Listen, Once: c.Once,
+	}
+	switch {
+	case c.Stdio:
+		return show.Stdio(ctx, c.Name, env.Stdin, env.Stdout)
+	case isSystem:
+		return show.System(ctx, c.Name)
+	case c.Name == all:
+		return show.All(ctx)
+	default:
+		return show.Gateway(ctx)
+	}
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -53,13 +55,29 @@ func field(id string) map[string]any { return map[string]any{"field_id": id} }
 // patience is how long the client waits without Recourse.
 const patience = 5 * time.Second
 
-// Run starts the server and the gateway, makes the calls, prints what an agent
-// sees, and keeps serving until ctx ends; with once it stops after the calls. listen
-// overrides the address of the gateway. The log begins when the calls are over, so
-// that it does not come between them: level is that of log's handler.
-func Run(ctx context.Context, w io.Writer, log *slog.Logger, level *slog.LevelVar, listen string, once bool) error {
-	const nothing = slog.LevelError + 1
-	level.Set(nothing)
+// defaultListen is the address of what keeps serving.
+const defaultListen = "127.0.0.1:8787"
+
+// A Show is how something is shown.
+type Show struct {
+	Out io.Writer
+	// Log begins when the calls are over, so that it does not come between them;
+	// Level is that of its handler.
+	Log   *slog.Logger
+	Level *slog.LevelVar
+	// Listen is the address of what keeps serving; "" means 127.0.0.1:8787.
+	Listen string
+	// Once says to stop after the calls.
+	Once bool
+}
+
+// quiet is a level that nothing is logged at.
+const quiet = slog.LevelError + 1
+
+// Gateway starts a server that fails, and the gateway in front of it, makes the calls,
+// prints what an agent sees, and keeps serving until ctx ends.
+func (s *Show) Gateway(ctx context.Context) error {
+	s.Level.Set(quiet)
 	f := newFarm()
 	defer f.close()
 	farmURL, stopFarm, err := serveFarm(ctx, f)
@@ -76,14 +94,14 @@ func Run(ctx context.Context, w io.Writer, log *slog.Logger, level *slog.LevelVa
 	if err != nil {
 		return fmt.Errorf("the demo's configuration: %w", err)
 	}
-	if listen != "" {
-		cfg.Listen = listen
+	if s.Listen != "" {
+		cfg.Listen = s.Listen
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	g, err := gateway.New(cfg, set, log)
+	g, err := gateway.New(cfg, set, s.Log)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -93,12 +111,12 @@ func Run(ctx context.Context, w io.Writer, log *slog.Logger, level *slog.LevelVa
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(serving, ln, time.Second) }()
 
-	if err := play(ctx, w, f, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || once {
+	if err := play(ctx, s.Out, f, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || s.Once {
 		stop()
 		return errors.Join(err, <-served)
 	}
-	instructions(w, ln.Addr().String())
-	level.Set(slog.LevelInfo)
+	instructions(s.Out, ln.Addr().String())
+	s.Level.Set(slog.LevelInfo)
 	return <-served
 }
 
@@ -189,17 +207,19 @@ func block(name, text string) string {
 	return b.String()
 }
 
+// wrap breaks a line after spaces and commas, and where there are none, anywhere.
 func wrap(line string, width int) []string {
 	var parts []string
-	for words := strings.Fields(strings.ReplaceAll(line, "\t", "  ")); len(words) > 0; {
-		n := 1
-		for part := words[0]; n < len(words) && len(part)+1+len(words[n]) <= width; n++ {
-			part += " " + words[n]
+	line = strings.Join(strings.Fields(line), " ")
+	for len(line) > width {
+		end := strings.LastIndexAny(line[:width], " ,") + 1
+		for end == 0 || !utf8.RuneStart(line[end]) {
+			end = cmp.Or(end, width+1) - 1
 		}
-		parts = append(parts, strings.Join(words[:n], " "))
-		words = words[n:]
+		parts = append(parts, strings.TrimSuffix(line[:end], " "))
+		line = line[end:]
 	}
-	return parts
+	return append(parts, line)
 }
 
 func instructions(w io.Writer, addr string) {

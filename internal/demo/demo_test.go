@@ -2,7 +2,7 @@ package demo_test
 
 import (
 	"bytes"
-	"context"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -14,12 +14,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// show returns a demonstration that ends after its calls.
+func show(out io.Writer) *demo.Show {
+	return &demo.Show{Out: out, Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Listen: "127.0.0.1:0", Once: true}
+}
+
 // What the demo promises is seen: each call fails without, and ends well or with
 // good advice with the gateway.
-func TestRun(t *testing.T) {
+func TestGateway(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := demo.Run(context.Background(), &out, slog.New(slog.DiscardHandler), new(slog.LevelVar), "127.0.0.1:0", true); err != nil {
+	if err := show(&out).Gateway(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	rest := out.String()

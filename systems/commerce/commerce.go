@@ -102,15 +102,17 @@ func (s *System) Entrance() systems.Entrance { return systems.Entrance{Path: "/m
 // Close does nothing: what an adapter holds is its owner's.
 func (s *System) Close() error { return nil }
 
-// order is an order in the scenes; the places are its externalId and an email.
-const order = `{"order":{"externalId":"web-17","customer":{"email":"ada@example.com"},` +
-	`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
-	`"lineItems":[{"sku":"MUG-BLUE","quantity":2}]}}`
+// order returns the arguments of an order.
+func order(externalID string) string {
+	return `{"order":{"externalId":"` + externalID + `","customer":{"email":"ada@example.com"},` +
+		`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
+		`"lineItems":[{"sku":"MUG-BLUE","quantity":2}]}}`
+}
 
 // Scenes returns calls to try.
 func (s *System) Scenes() []systems.Scene {
 	return []systems.Scene{
-		{Title: "An order that works.", Tool: createSalesOrder, Arguments: order},
+		{Title: "An order that works.", Tool: createSalesOrder, Arguments: order("web-17")},
 		{
 			Title: "An argument is missing: a JSON-RPC error, and nothing was carried out.", Tool: createSalesOrder,
 			Arguments: `{"order":{"externalId":"web-18","customer":{"name":"Ada"},"lineItems":[]}}`,
@@ -124,9 +126,8 @@ func (s *System) Scenes() []systems.Scene {
 		{Title: "The backend is down.", Tool: getOrders, Arguments: `{"ids":["fault-down"]}`},
 		{
 			Title: "A write that is not answered in time: was the order created?", Tool: createSalesOrder,
-			Arguments: `{"order":{"externalId":"fault-timeout-1","customer":{"email":"ada@example.com"},` +
-				`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
-				`"lineItems":[{"sku":"MUG-BLUE","quantity":2}]}}`,
+			Arguments: order("fault-timeout-1"),
 		},
+		{Title: "So the model asks, as it was told to.", Tool: getOrders, Arguments: `{"externalIds":["fault-timeout-1"]}`},
 	}
 }

@@ -1,0 +1,262 @@
+package demo
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/systems"
+	"github.com/recoursehq/recourse/systems/commerce"
+	"github.com/recoursehq/recourse/systems/fieldmcp"
+	"github.com/recoursehq/recourse/systems/patterns"
+	"github.com/recoursehq/recourse/systems/studies"
+	"github.com/recoursehq/recourse/systems/terra"
+)
+
+// A reference is a reference system.
+type reference struct {
+	name  string
+	about string
+	start func(log *slog.Logger) (systems.System, error)
+}
+
+const (
+	// patient is how long a backend may take in a demonstration.
+	patient = 2 * time.Second
+	// pollEvery is how often a call asks that waits for one.
+	pollEvery = 200 * time.Millisecond
+)
+
+// references are the reference systems, by name.
+var references = []reference{
+	{"commerce", "an order server that works through an adapter", func(log *slog.Logger) (systems.System, error) {
+		return commerce.New(commerce.Options{Logger: log, Timeout: patient})
+	}},
+	{"fieldmcp", "a gateway in front of a provider of data on fields", func(log *slog.Logger) (systems.System, error) {
+		return fieldmcp.New(fieldmcp.Options{Logger: log, Timeout: patient})
+	}},
+	{"patterns", "a server of design patterns that asks back", func(log *slog.Logger) (systems.System, error) {
+		return patterns.New(patterns.Options{Logger: log, Timeout: patient})
+	}},
+	{"studies", "simulated studies of people, some of which take long", func(log *slog.Logger) (systems.System, error) {
+		return studies.New(studies.Options{Logger: log, Timeout: patient, PollEvery: pollEvery})
+	}},
+	{"terra", "the health data of an application's users, by queries", func(log *slog.Logger) (systems.System, error) {
+		return terra.New(terra.Options{Logger: log, Timeout: patient})
+	}},
+}
+
+// Systems returns the names of the reference systems.
+func Systems() []string {
+	names := make([]string, len(references))
+	for i, r := range references {
+		names[i] = r.name
+	}
+	return names
+}
+
+// find returns the reference system of a name, which is one of Systems.
+func find(name string) (reference, error) {
+	i := slices.IndexFunc(references, func(r reference) bool { return r.name == name })
+	if i < 0 {
+		return reference{}, fmt.Errorf("there is no reference system %q", name)
+	}
+	return references[i], nil
+}
+
+// Stdio runs the reference system of a name on a pair of streams until in or ctx
+// ends.
+func (s *Show) Stdio(ctx context.Context, name string, in io.Reader, out io.Writer) error {
+	r, err := find(name)
+	if err != nil {
+		return err
+	}
+	system, err := r.start(s.Log)
+	if err != nil {
+		return err
+	}
+	err = system.MCPServer().Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) { // that is how it is meant to end
+		err = nil
+	}
+	return errors.Join(err, system.Close())
+}
+
+// A nopCloser is a writer that stays open.
+type nopCloser struct{ io.Writer }
+
+// Close does nothing.
+func (nopCloser) Close() error { return nil }
+
+// short is how many calls to each system there are when all of them are shown.
+const short = 5
+
+// All shows the reference systems in short, and then the gateway.
+func (s *Show) All(ctx context.Context) error {
+	for _, r := range references {
+		brief := &Show{Out: s.Out, Log: s.Log, Level: s.Level, Listen: "127.0.0.1:0", Once: true}
+		if err := brief.system(ctx, r, short); err != nil {
+			return err
+		}
+		printf(s.Out, "\nMore of it: recourse demo %s\n\n", r.name)
+	}
+	return s.Gateway(ctx)
+}
+
+// System starts the reference system of a name, makes the calls that it has to show,
+// prints what a client sees, and keeps serving until ctx ends.
+func (s *Show) System(ctx context.Context, name string) error {
+	r, err := find(name)
+	if err != nil {
+		return err
+	}
+	return s.system(ctx, r, 0)
+}
+
+// system shows a reference system by its first calls; 0 means all.
+func (s *Show) system(ctx context.Context, r reference, most int) (err error) {
+	s.Level.Set(quiet)
+	system, err := r.start(s.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, system.Close()) }()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(s.Listen, defaultListen))
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	const headerTimeout = 5 * time.Second
+	srv := &http.Server{Handler: system.Handler(), ReadHeaderTimeout: headerTimeout}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = srv.Serve(ln) // it ends by Close
+	}()
+	defer func() {
+		_ = srv.Close() // calls under way are those of people who watch
+		<-ended
+	}()
+	base := "http://" + ln.Addr().String()
+	scenes := system.Scenes()
+	if most > 0 {
+		scenes = scenes[:min(most, len(scenes))]
+	}
+	printf(s.Out, "%s: %s, at %s. What a client sees:\n", r.name, r.about, base+system.Entrance().Path)
+	if err := perform(ctx, s.Out, base, system.Entrance(), scenes); err != nil || s.Once {
+		return err
+	}
+	connect(s.Out, r.name, base, system.Entrance())
+	s.Level.Set(slog.LevelInfo)
+	<-ctx.Done()
+	return nil
+}
+
+// perform makes the calls and prints what comes back.
+func perform(ctx context.Context, w io.Writer, base string, entrance systems.Entrance, scenes []systems.Scene) error {
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for i, scene := range scenes {
+		at := entrance
+		if scene.Entrance != nil {
+			at = *scene.Entrance
+		}
+		printf(w, "\n%2d. %s\n    %s %s\n", i+1, scene.Title, scene.Tool, scene.Arguments)
+		if at.Path != entrance.Path {
+			printf(w, "    at %s\n", at.Path)
+		}
+		saw, err := visit(ctx, client, base, at, scene)
+		if err != nil {
+			return err
+		}
+		printf(w, "%s", block("sees", saw))
+	}
+	return nil
+}
+
+// visit makes a call as a client of the new era does, and returns what it sees of the
+// answer: of HTTP what is out of the ordinary, of a result its texts.
+func visit(ctx context.Context, client *http.Client, base string, at systems.Entrance, scene systems.Scene) (string, error) {
+	const request = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"demo","version":"1.0.0"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	body := fmt.Appendf(nil, request, scene.Tool, scene.Arguments, wire.Version20260728)
+	var message wire.Message
+	if err := wire.Parse(body, &message); err != nil {
+		return "", fmt.Errorf("the call of %s: %w", scene.Tool, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+at.Path, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	if at.Header != nil {
+		req.Header = at.Header.Clone()
+	}
+	req.Header.Set("Content-Type", wire.TypeJSON)
+	req.Header.Set("Accept", wire.TypeJSON+", text/event-stream")
+	wire.SetHeaders(req.Header, wire.Version20260728, &message)
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	const most = 1 << 20
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return "", err
+	}
+	return sees(resp, answer), nil
+}
+
+// sees returns what a client sees of an answer.
+func sees(resp *http.Response, body []byte) string {
+	var answer struct {
+		Result struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		} `json:"result"`
+		Error json.RawMessage `json:"error"`
+	}
+	_ = json.Unmarshal(body, &answer) // what is no message is shown as it is
+	var lines []string
+	if resp.StatusCode != http.StatusOK {
+		lines = append(lines, "HTTP "+resp.Status)
+		if wait := resp.Header.Get("Retry-After"); wait != "" {
+			lines = append(lines, "Retry-After: "+wait)
+		}
+		lines = append(lines, cmp.Or(string(body), "(an empty body)"))
+		return strings.Join(lines, "\n")
+	}
+	if answer.Error != nil {
+		lines = append(lines, "JSON-RPC error: "+string(answer.Error))
+	}
+	for _, content := range answer.Result.Content {
+		lines = append(lines, content.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// connect says how to come to a system that keeps serving.
+func connect(w io.Writer, name, base string, entrance systems.Entrance) {
+	printf(w, "\nIt keeps serving. Connect a host to it, for example:\n\n    claude mcp add --transport http %s %s",
+		name, base+entrance.Path)
+	for _, header := range slices.Sorted(maps.Keys(entrance.Header)) {
+		printf(w, " \\\n      --header %q", header+": "+entrance.Header.Get(header))
+	}
+	printf(w, "\n\nor let a host start it: recourse demo %[1]s --stdio. How else it fails: go doc ./systems/%[1]s\n"+
+		"Every failure is one line of the log below. Ctrl-C ends it.\n\n", name)
+}

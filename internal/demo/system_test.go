@@ -1,0 +1,133 @@
+package demo_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/demo"
+)
+
+// Each reference system shows how it fails, in the form of its contract.
+func TestSystem(t *testing.T) {
+	t.Parallel()
+	shown := map[string][]string{
+		"commerce": {`"success":true`, "Invalid params:", `"originalError":"ORDER_NOT_FOUND"`, "effect_unknown", `"id":"SO-1004"`},
+		"fieldmcp": {`"error":false`, "FIELD_NOT_FOUND", "PARTIAL_SUCCESS", "INSUFFICIENT_DATA", `"retryAfter":12`},
+		"patterns": {"memento", "needsInput:v1", "singleton", `"statusCode": 429`, "Network error: ", "CLIENT_ERROR"},
+		"studies":  {"next_action", "[validation_error]", "[empty_audience]", "[insufficient_credits]", "study_get("},
+		"terra":    {"fields or select are required", "HTTP 401", "invalid user id", "HTTP 502", "(an empty body)"},
+	}
+	for _, name := range demo.Systems() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := show(&out).System(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			if len(shown[name]) == 0 {
+				t.Error("nothing is expected of it")
+			}
+			rest := out.String()
+			for _, want := range shown[name] {
+				_, after, ok := strings.Cut(rest, want)
+				if !ok {
+					t.Fatalf("no %q in what follows:\n%s", want, rest)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+// A system keeps serving until it is told to end, and says how to come to it.
+func TestSystemKeepsServing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	s := show(nil)
+	s.Out, s.Once = in, false
+	ended := make(chan error, 1)
+	go func() {
+		err := s.System(ctx, "fieldmcp")
+		ended <- err
+		_ = in.CloseWithError(io.EOF)
+	}()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), `--header "Authorization: Bearer field_live_`) {
+			cancel()
+		}
+	}
+	if err := <-ended; err != nil || ctx.Err() == nil {
+		t.Errorf("%v, and the way to connect was shown: %t", err, ctx.Err() != nil)
+	}
+	cancel()
+}
+
+func TestAll(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := show(&out).All(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range demo.Systems() {
+		if !strings.Contains(out.String(), "More of it: recourse demo "+name+"\n") {
+			t.Errorf("%s is not shown", name)
+		}
+	}
+	if !strings.Contains(out.String(), "created 1 time(s)") {
+		t.Error("the gateway is not shown")
+	}
+}
+
+func TestStdio(t *testing.T) {
+	t.Parallel()
+	for _, name := range demo.Systems() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, client := io.Pipe()
+			answers, writer := io.Pipe()
+			ended := make(chan error, 1)
+			go func() {
+				ended <- show(nil).Stdio(t.Context(), name, server, writer)
+				_ = writer.Close()
+			}()
+			lines := bufio.NewScanner(answers)
+			ask := func(id int, method, params string) string {
+				if _, err := fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
+					t.Fatal(err)
+				}
+				lines.Scan()
+				return lines.Text()
+			}
+			ask(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
+			if _, err := io.WriteString(client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if list := ask(2, "tools/list", `{}`); !strings.Contains(list, `"inputSchema"`) {
+				t.Errorf("tools/list: %s", list)
+			}
+			_ = client.Close()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestNoSuchSystem(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"System": show(nil).System(t.Context(), "nothing"),
+		"Stdio":  show(nil).Stdio(t.Context(), "nothing", strings.NewReader(""), io.Discard),
+	} {
+		if err == nil {
+			t.Errorf("%s starts it", name)
+		}
+	}
+}
