@@ -13,12 +13,14 @@ import (
 const minLiteral = 4
 
 // Environ returns what is secret in an environment, whose variables have the form
-// NAME=value: the values that their names or their own form say it of.
+// NAME=value: the values that their names or their own form say it of. PWD is the
+// working directory (POSIX.1-2024, section 8.3), whose files are spoken of.
 func Environ(environ []string) []string {
 	var secrets []string
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if secret.Name(name) || Log(value) != value {
+		plain := name == "PWD" || value == "true" || value == "false"
+		if !plain && (secret.Name(name) || Log(value) != value) {
 			secrets = append(secrets, value)
 		}
 	}

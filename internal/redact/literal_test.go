@@ -13,8 +13,9 @@ func TestHiding(t *testing.T) {
 	secrets := redact.Environ([]string{
 		"FARM_TOKEN=plain-words", "DB_PASSWORD=plain-words-and-more", "PIN_CODE=123", "API_KEY=", "SIGNING_KEY=first line\nsecond line\n",
 		"REGION=north", "DATABASE_URL=postgres://farm:pa55@db/orders", "BROKEN",
+		"PWD=/home/ada/fields", "DISABLE_AUTH=true", "DB_PWD=/home/ada",
 	})
-	want := []string{"plain-words", "plain-words-and-more", "123", "", "first line\nsecond line\n", "postgres://farm:pa55@db/orders"}
+	want := []string{"plain-words", "plain-words-and-more", "123", "", "first line\nsecond line\n", "postgres://farm:pa55@db/orders", "/home/ada"}
 	if diff := cmp.Diff(want, secrets); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
