@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -53,7 +54,7 @@ func (c *Command) find() (string, error) {
 		if info, err := os.Stat(c.Dir); err != nil {
 			return "", fmt.Errorf("working directory: %w", err)
 		} else if !info.IsDir() {
-			return "", fmt.Errorf("working directory: %s is no directory", c.Dir)
+			return "", fmt.Errorf("working directory: %s: %w", c.Dir, syscall.ENOTDIR)
 		}
 	}
 	if filepath.Base(c.Path) == c.Path {

@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net/http"
 	"os/exec"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -203,14 +205,18 @@ var ErrNotStarted = errors.New("the program cannot be started")
 func (s *Stdio) unstartable(err error) *recourse.Error {
 	message, cause := s.name+" could not be started", fmt.Errorf("%w: %w", ErrNotStarted, err)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+	case isAny(err, fs.ErrNotExist, exec.ErrNotFound, syscall.ENOTDIR):
 		message += ": its program or working directory does not exist"
-	case errors.Is(err, fs.ErrPermission):
-		message += ": its program may not be executed"
+	case isAny(err, fs.ErrPermission, syscall.EISDIR, syscall.ENOEXEC):
+		message += ": its program cannot be executed"
 	default: // such as too many open files
 		return s.unavailable(message+".", cause)
 	}
 	return s.unavailable(message+".", cause).WithRetry(recourse.RetryNever) // somebody has to mend it first
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 // dead is the failure of a message while processes die at their start.

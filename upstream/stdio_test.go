@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -325,14 +327,25 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	missing := "unavailable origin=gateway effect=none: farm could not be started: its program or working directory does not exist."
-	tests := map[string]struct {
+	useless := "unavailable origin=gateway effect=none: farm could not be started: its program cannot be executed."
+	text := filepath.Join(folder, "text")
+	if err := os.WriteFile(text, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type test struct {
 		command upstream.Command
 		want    string
-	}{
+	}
+	tests := map[string]test{
 		"no such name":      {upstream.Command{Path: "recourse-test-no-such-program"}, missing},
 		"no such file":      {upstream.Command{Path: filepath.Join(folder, "server")}, missing},
 		"no such folder":    {upstream.Command{Path: command().Path, Dir: filepath.Join(folder, "no")}, missing},
 		"relative to a dir": {upstream.Command{Path: "./server", Dir: folder}, missing},
+		"a file as folder":  {upstream.Command{Path: command().Path, Dir: text}, missing},
+	}
+	if runtime.GOOS != "windows" { // where only the name says what can be executed
+		tests["a folder"] = test{upstream.Command{Path: folder}, useless}
+		tests["no program"] = test{upstream.Command{Path: text}, useless}
 	}
 	for name, test := range tests {
 		for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {

@@ -120,7 +120,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 			return nil, noConfig(err)
 		}
 		return cfg, err
-	case len(c.Command) == 0:
+	case len(c.Command) == 0 || c.Command[0] == "":
 		return nil, &usageError{&hintedError{
 			errors.New("no server is named"), "write its command after --: recourse wrap -- npx -y PACKAGE",
 		}}
