@@ -1,0 +1,179 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A server of any contract behind an entry of any other: with the record in _meta
+// nothing is lost but the words of the first contract, and whether to repeat the call is
+// said anew by the second.
+func TestEveryContractInEveryOther(t *testing.T) {
+	t.Parallel()
+	all := contract.Builtin().All()
+	for _, to := range all {
+		t.Run("in "+to.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			entry := []string{"contract: " + to.Name, "trusted: true", "timeout: 30s", "tools: {order_create: {read_only: false}}"}
+			user := ""
+			if to.Session.UserHeader != "" {
+				entry, user = append(entry, "path: /farm/mcp/{user_id}"), "/u-1"
+			}
+			client := testkit.NewClient(t, start(t, srv.URL(), entry...).url+user, testkit.OldEra)
+			client.Header = http.Header{}
+			for _, name := range to.Session.Credentials {
+				client.Header.Set(name, "one-1")
+			}
+			initialize(t, client)
+			for _, from := range all {
+				for _, e := range richRecords() {
+					sent := from.Write(e, &contract.Call{Method: "tools/call", Tool: testkit.OrderCreate})
+					if sent.Surface != contract.SurfaceResult {
+						t.Fatalf("%s writes %s elsewhere than in a result", from.Name, e.Kind)
+					}
+					srv.Next(testkit.OrderCreate, testkit.Result("", string(sent.Result)))
+					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":5}`)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := recordOf(t, a)
+					if diff := cmp.Diff(besidesWords(t, sent.Record), besidesWords(t, got)); diff != "" {
+						t.Errorf("%s, effect %s, from %s (-sent +received):\n%s", e.Kind, e.Effect, from.Name, diff)
+					}
+					if got.Contract != to.Name || !containsAll(got.Hints, e.Hints) {
+						t.Errorf("%s from %s: in the words of %s, with the hints %q", e.Kind, from.Name, got.Contract, got.Hints)
+					}
+					if to.Name == "fieldmcp" && given(got) != given(sent.Record) { // which may show it
+						t.Errorf("%s from %s: %q was given, and comes as %q", e.Kind, from.Name, given(sent.Record), given(got))
+					}
+					if said, want := retryableIn(a.Message.Result), repeatable(to.Name, sent.Record); said != nil && *said != want {
+						t.Errorf("%s, effect %s, from %s: retryable %t, want %t", e.Kind, e.Effect, from.Name, *said, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// repeatable tells what the contracts that have a boolean say of records without an
+// upstream status: what a code of theirs says, unless the record says otherwise.
+func repeatable(name string, e *recourse.Error) bool {
+	if e.Effect == recourse.EffectUnknown || e.RetryAdvice() != e.Kind.Retry() {
+		return false
+	}
+	return slices.Contains(map[string][]recourse.Kind{
+		"fieldmcp": {recourse.KindRateLimited, recourse.KindUnavailable, recourse.KindUnreachable, recourse.KindTimeout, recourse.KindServerError, recourse.KindQuotaExhausted},
+		"commerce": {recourse.KindRateLimited, recourse.KindUnavailable, recourse.KindUnreachable, recourse.KindTimeout, recourse.KindServerError},
+		"patterns": {recourse.KindUnavailable, recourse.KindUnreachable, recourse.KindTimeout, recourse.KindServerError, recourse.KindBadResponse},
+	}[name], e.Kind)
+}
+
+// richRecords returns records with every member set: of each class of which a failed
+// call is a tool result in every contract, and of each kind that may pass by itself. Some
+// leave open what was done.
+func richRecords() []*recourse.Error {
+	var list []*recourse.Error
+	classes := map[recourse.Class]bool{recourse.ClassProtocol: true} // is never in a tool result
+	for _, kind := range recourse.Kinds() {
+		passes := kind.Class() == recourse.ClassUpstream || kind.Class() == recourse.ClassAllowance
+		if classes[kind.Class()] && !passes {
+			continue
+		}
+		classes[kind.Class()] = true
+		e := recourse.New(kind, "A sentence about what happened.").
+			WithHint("What to do first.").WithHint("What to do then.").
+			WithAfter(12*time.Second).WithEffect(recourse.EffectNone).
+			WithVerify(recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "state"}).
+			WithViolations(
+				recourse.Violation{Pointer: "/range/from", Param: "range.from", Rule: "format", Got: json.RawMessage(`"soon"`), Want: "a date", Message: "must be a date"},
+				recourse.Violation{Pointer: "/limit", Param: "limit", Rule: "maximum", Got: json.RawMessage(`500`), Want: "at most 100", Message: "must be at most 100"},
+			).
+			WithResource("item", "A-17").WithProvider("the provider").WithOrigin(recourse.OriginProvider).
+			WithUpstream(recourse.Upstream{Code: "teapot", RequestID: "up-1"}).WithRequestID("req-1").
+			WithDetail("note", map[string]any{"n": 1})
+		e.MissingScopes = []string{"read", "write"}
+		reset := time.Date(2126, 7, 28, 12, 0, 0, 0, time.UTC)
+		e.Quotas = []recourse.Quota{
+			{Policy: "minute", Limit: 100, Window: time.Minute, ResetAt: reset, Partition: "org-1"},
+			{Policy: "month", Limit: 17000, Window: 30 * 24 * time.Hour, Remaining: 4200, ResetAt: reset},
+		}
+		e.Succeeded = []recourse.Succeeded{{ID: "a", Value: json.RawMessage(`{"done":true}`)}}
+		e.Failed = []recourse.Failed{{ID: "c", Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").WithOrigin(recourse.OriginProvider).WithAfter(3 * time.Second)}}
+		e.Missing = []recourse.MissingData{{What: "yield", Impact: "required", Message: "There is no yield data."}}
+		list = append(list, e.WithUnknown(map[string]json.RawMessage{"novel": json.RawMessage(`[1]`)}))
+		if kind.Class() == recourse.ClassUpstream {
+			list = append(list, e.WithEffect(recourse.EffectUnknown))
+		}
+	}
+	return list
+}
+
+// besidesWords returns a record without what a contract says in its own words, and
+// without the values that were given, which not every contract may show.
+func besidesWords(t *testing.T, e *recourse.Error) map[string]any {
+	t.Helper()
+	e = e.With(func(c *recourse.Error) {
+		c.Violations = slices.Clone(c.Violations)
+		for i := range c.Violations {
+			c.Violations[i].Got = nil
+		}
+	})
+	raw, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(raw, &members); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"code", "contract", "hints"} {
+		delete(members, word)
+	}
+	var inner []any
+	for _, item := range e.Failed {
+		inner = append(inner, item.ID, besidesWords(t, item.Error))
+	}
+	members["failed"] = inner
+	return members
+}
+
+// given returns the value of the first violation.
+func given(e *recourse.Error) string {
+	if len(e.Violations) == 0 {
+		return ""
+	}
+	return string(e.Violations[0].Got)
+}
+
+func containsAll(list, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(list, w) })
+}
+
+// retryableIn returns the boolean of a result, wherever the contract has it; nil: it
+// has none.
+func retryableIn(result []byte) *bool {
+	type object struct {
+		Retryable *bool `json:"retryable"`
+	}
+	var r struct {
+		Structured object `json:"structuredContent"`
+		Error      object `json:"error"`
+	}
+	if json.Unmarshal(result, &r) != nil {
+		return nil
+	}
+	if r.Error.Retryable != nil {
+		return r.Error.Retryable
+	}
+	return r.Structured.Retryable
+}
