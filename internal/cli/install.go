@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/redact"
 )
 
 // installCommand puts the wrapper into a hosts file.
@@ -50,7 +51,7 @@ func (c *installCommand) Run(env *Environment) error {
 		printf(env.Stdout, "%s: nothing to do, every server that is a program is wrapped already\n", c.File)
 		return nil
 	}
-	printf(env.Stdout, "%s", diff.Diff(c.File, file.Text(), c.File, text))
+	showDifference(env, c.File, file.Text(), text)
 	if c.DryRun {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (c *installCommand) undo(env *Environment) error {
 		return fmt.Errorf("read the hosts file: %w", err)
 	}
 	if !bytes.Equal(now, before) {
-		printf(env.Stdout, "%s", diff.Diff(c.File, now, c.File, before))
+		showDifference(env, c.File, now, before)
 	}
 	if c.DryRun {
 		return nil
@@ -93,6 +94,11 @@ func (c *installCommand) undo(env *Environment) error {
 	}
 	printf(env.Stdout, "\n%s is as it was before. %s\n", c.File, restart)
 	return nil
+}
+
+// showDifference shows what changes in a file, and not the secrets near it.
+func showDifference(env *Environment, name string, from, to []byte) {
+	printf(env.Stdout, "%s", redact.Log(string(diff.Diff(name, from, name, to))))
 }
 
 // restart is what is left to do.
