@@ -190,9 +190,9 @@ func (b *backend) iteration(id string) (*iteration, error) {
 	return nil, notFound("iteration")
 }
 
-// in returns the things of the workspace that a request names, or of all that are
-// the owner's.
-func in[T any](b *backend, r *http.Request, things []*T, workspaceOf func(*T) string) (any, error) {
+// ofWorkspace returns the things of the workspace that a request names, or of all
+// that are the owner's.
+func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf func(*T) string) (any, error) {
 	id := r.URL.Query().Get("workspace_id")
 	if id != "" {
 		if _, err := b.workspace(id); err != nil {

@@ -14,7 +14,7 @@ func (b *backend) listStudies(r *http.Request) (any, error) {
 	for _, s := range b.studies {
 		leans = append(leans, s.lean())
 	}
-	return in(b, r, leans, func(s *study) string { return s.WorkspaceID })
+	return ofWorkspace(b, r, leans, func(s *study) string { return s.WorkspaceID })
 }
 
 func (b *backend) createStudy(r *http.Request) (any, error) {

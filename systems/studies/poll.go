@@ -42,12 +42,12 @@ func (w waiting) budget() time.Duration {
 func (s *System) poll(
 	ctx context.Context, tool string, w waiting, ask func(context.Context) (answer object, ended bool, err error),
 ) (answer object, ended bool, err error) {
-	waiting, cancel := context.WithTimeout(ctx, w.budget())
+	bounded, cancel := context.WithTimeout(ctx, w.budget())
 	defer cancel()
 	tick := time.NewTicker(s.options.PollEvery)
 	defer tick.Stop()
 	for {
-		said, ended, err := ask(waiting)
+		said, ended, err := ask(bounded)
 		switch {
 		case err == nil && ended:
 			return said, true, nil
@@ -55,11 +55,11 @@ func (s *System) poll(
 			answer = said
 		case ctx.Err() != nil:
 			return nil, false, ctx.Err()
-		case waiting.Err() == nil && !s.contract.Retryable(recourse.From(err), &contract.Call{Method: "tools/call", Tool: tool}):
+		case bounded.Err() == nil && !s.contract.Retryable(recourse.From(err), &contract.Call{Method: "tools/call", Tool: tool}):
 			return nil, false, err
 		}
 		select {
-		case <-waiting.Done():
+		case <-bounded.Done():
 			return answer, false, ctx.Err()
 		case <-tick.C:
 		}

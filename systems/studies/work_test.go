@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
@@ -144,6 +145,9 @@ func TestNextAction(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/wait-default", "studies/next-action")
 
+	if diff := cmp.Diff(contract.PollRule{Wait: "wait", Timeout: "timeout", Next: "next_action"}, rules(t).Poll); diff != "" {
+		t.Errorf("what the contract says of waits (-want +got):\n%s", diff)
+	}
 	for _, wire := range systemtest.Wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()

@@ -195,6 +195,7 @@ func (c *condition) accepts(order int) bool {
 // layouts are the forms of ISO 8601 that are read; a time without a zone is UTC.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly,
+	"20060102T150405Z0700", "20060102T150405", "20060102", // the basic forms
 }
 
 func parseTimestamp(text string) (time.Time, bool) {

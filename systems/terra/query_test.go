@@ -113,6 +113,7 @@ func TestQuery(t *testing.T) {
 		{name: "LT", arguments: nights(`{"field":"awakenings","operator":"LT","value":2}`), want: `[1]`},
 		{name: "LTE", arguments: nights(`{"field":"awakenings","operator":"LTE","value":2}`), want: `[2,1,2]`},
 		{name: "IN", arguments: nights(`{"field":"start_time","operator":"IN","value":["2025-11-09T22:41:00Z","2025-11-11T23:05:00+01:00","2025-11-12T00:05:00+01:00"]}`), want: `[2]`},
+		{name: "basic forms", arguments: nights(`{"field":"start_time","operator":"IN","value":["20251111T000500+0100","20251109T224100Z","20251113"]}`), want: `[2,4]`},
 		{name: "a day", arguments: nights(`{"field":"start_time","operator":"GTE","value":"2025-11-14"}`), want: `[3]`},
 		{name: "a text", arguments: nights(`{"field":"device","operator":"NE","value":"Oura Ring"}`), want: `[]`},
 		{name: "what is not there", arguments: nights(`{"field":"avg_hr_bpm","operator":"NE","value":54}`), want: `[4,1,5,2]`},

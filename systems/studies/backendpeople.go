@@ -3,7 +3,6 @@ package studies
 import (
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // deleted is the answer to a DELETE.
@@ -45,7 +44,7 @@ func (b *backend) deleteWorkspace(r *http.Request) (any, error) {
 }
 
 func (b *backend) listPeople(r *http.Request) (any, error) {
-	return in(b, r, b.people, func(p *person) string { return p.WorkspaceID })
+	return ofWorkspace(b, r, b.people, func(p *person) string { return p.WorkspaceID })
 }
 
 func (b *backend) createPerson(r *http.Request) (any, error) {
@@ -101,7 +100,7 @@ func (b *backend) attachPerson(r *http.Request) (any, error) {
 }
 
 func (b *backend) listAsks(r *http.Request) (any, error) {
-	return in(b, r, b.asks, func(a *ask) string { return a.WorkspaceID })
+	return ofWorkspace(b, r, b.asks, func(a *ask) string { return a.WorkspaceID })
 }
 
 func (b *backend) createAsk(r *http.Request) (any, error) {
@@ -138,56 +137,4 @@ func (p *person) answer(question string) string {
 		return ""
 	}
 	return p.Name + " from " + p.Country + ": as for “" + question + "”, it depends on the price."
-}
-
-// createChatbot finds out how a chatbot is talked to, and tries it.
-func (b *backend) createChatbot(r *http.Request) (any, error) {
-	in, err := read[chatbot](r)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := b.workspace(in.WorkspaceID); err != nil {
-		return nil, err
-	}
-	switch {
-	case !strings.HasSuffix(in.URL, "/chat"):
-		return nil, &refusal{
-			status: http.StatusUnprocessableEntity, Code: "config_detection_failed", Message: "No chat was found at the address.",
-			Suggestions: []string{"Give the address that takes the messages, such as https://bot.example.com/chat"},
-		}
-	case strings.Contains(in.URL, "mute"):
-		no := &refusal{
-			status: http.StatusUnprocessableEntity, Code: "smoke_test_failed", Message: "The chatbot did not answer a greeting.",
-		}
-		no.Envelope = map[string]any{
-			"error_kind": no.Code, "suggestions": []string{"Start the chatbot", "See what it logs"}, "source_url": in.URL,
-		}
-		return nil, no
-	}
-	return &chatbot{Type: "chatbot", ID: b.newID(), WorkspaceID: in.WorkspaceID, URL: in.URL}, nil
-}
-
-// createEndpoint registers a tunnel. Ports that belong to the system are none of the
-// service's business.
-func (b *backend) createEndpoint(r *http.Request) (any, error) {
-	const firstUserPort = 1024
-	in, err := read[endpoint](r)
-	if err != nil {
-		return nil, err
-	}
-	if in.Port < firstUserPort {
-		return nil, refuse(http.StatusUnprocessableEntity, "", "Ports below %d are not registered.", firstUserPort)
-	}
-	e := &endpoint{Type: "endpoint", ID: b.newID(), URL: in.URL, Port: in.Port}
-	b.endpoints = append(b.endpoints, e)
-	return e, nil
-}
-
-func (b *backend) deleteEndpoint(r *http.Request) (any, error) {
-	e, ok := find(b.endpoints, r.PathValue("id"), func(e *endpoint) string { return e.ID })
-	if !ok {
-		return nil, notFound("endpoint")
-	}
-	b.endpoints = slices.DeleteFunc(b.endpoints, func(other *endpoint) bool { return other == e })
-	return deleted{true}, nil
 }
