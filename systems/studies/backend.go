@@ -111,6 +111,9 @@ func answer(w http.ResponseWriter, value any, err error) {
 	no, refused := err.(*refusal) //nolint:errorlint // handlers wrap nothing
 	switch {
 	case refused:
+		if no.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "12")
+		}
 		loopback.Answer(w, no.status, no)
 	case err != nil:
 		loopback.Answer(w, http.StatusBadRequest, refuse(0, "", "The body is not what was expected."))

@@ -128,7 +128,8 @@ func (b *backend) getAsk(r *http.Request) (any, error) {
 	if !ok {
 		return nil, notFound("ask")
 	}
-	return a, nil
+	_, err := b.workspace(a.WorkspaceID)
+	return a, err
 }
 
 // answer returns what a person says.

@@ -38,30 +38,35 @@ func (w waiting) budget() time.Duration {
 
 // poll asks until the answer says that the work has ended, or the budget is spent;
 // answer is nil where nobody has answered by then. A failure that is retryable may
-// pass, and is not told: only another one ends the wait.
+// pass, and is not told: only another one ends the wait. The wait that it states is
+// kept.
 func (s *System) poll(
 	ctx context.Context, tool string, w waiting, ask func(context.Context) (answer object, ended bool, err error),
 ) (answer object, ended bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, w.budget())
 	defer cancel()
-	tick := time.NewTicker(s.options.PollEvery)
-	defer tick.Stop()
+	call := &contract.Call{Method: "tools/call", Tool: tool}
 	for {
+		pause := s.options.PollEvery
 		said, ended, err := ask(bounded)
-		switch {
+		switch e := recourse.From(err); {
 		case err == nil && ended:
 			return said, true, nil
 		case err == nil:
 			answer = said
 		case ctx.Err() != nil:
 			return nil, false, ctx.Err()
-		case bounded.Err() == nil && !s.contract.Retryable(recourse.From(err), &contract.Call{Method: "tools/call", Tool: tool}):
+		case bounded.Err() == nil && !s.contract.Retryable(e, call):
 			return nil, false, err
+		default:
+			pause = max(pause, e.After)
 		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-bounded.Done():
+			timer.Stop()
 			return answer, false, ctx.Err()
-		case <-tick.C:
+		case <-timer.C:
 		}
 	}
 }

@@ -184,7 +184,7 @@ func TestWait(t *testing.T) {
 	}{
 		{name: "run", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true}`},
 		{name: "503", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later503"}`, promises: []string{"studies/wait-absorbs"}},
-		{name: "429", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-later429"}`, promises: []string{"studies/wait-absorbs"}},
+		{name: "rate_limited", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"PT","wait":true,"instructions":"fault-lateroverload"}`, promises: []string{"studies/wait-absorbs"}},
 		{name: "408", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-later408"}`, promises: []string{"studies/wait-absorbs"}},
 		{name: "a word of its own with 503", tool: "study_analyze", arguments: `{"study_id":"s-1","wait":true,"focus":"fault-latermaintenance"}`, promises: []string{"studies/wait-absorbs"}},
 		{
@@ -240,6 +240,24 @@ func TestWaitIsBounded(t *testing.T) {
 	p = work(t, client, "study_analyze", `{"study_id":"s-1","wait":true,"timeout":1,"focus":"fault-stuck"}`)
 	if p.Insights.Status != "queued" || p.Next != `study_get(study_id="s-1", view="insights")` {
 		t.Errorf("the analysis: %+v", p)
+	}
+}
+
+// The service's own wait is kept, even where it is longer than the budget.
+func TestWaitKeepsWaits(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	p := work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true,"timeout":1,"instructions":"fault-later429"}`)
+	if p.RuntimeStatus != "queued" || p.Next == "" {
+		t.Errorf("%+v", p)
+	}
+	var codes []string
+	for range 2 { // of the two looks that fail, the call has taken one
+		code, _ := retryable(t, client.Call(t, "study_get", `{"study_id":"s-1"}`))
+		codes = append(codes, code)
+	}
+	if diff := cmp.Diff([]string{"rate_limited", ""}, codes); diff != "" {
+		t.Errorf("looks afterwards (-want +got):\n%s", diff)
 	}
 }
 
