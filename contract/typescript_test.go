@@ -17,7 +17,7 @@ var tscOptions = []string{
 	"--target", "es2022", "--lib", "es2022", "--module", "esnext",
 }
 
-// The module of every contract compiles, and writes and reads what the golden kit
+// The module of every contract compiles, with a program that uses one, and writes and reads what the golden kit
 // holds: that of the built-in contracts, and one made for each of those that users
 // might write.
 func TestTypeScriptPassesTheKit(t *testing.T) {
@@ -37,6 +37,11 @@ func TestTypeScriptPassesTheKit(t *testing.T) {
 	for _, c := range contracts {
 		arguments = append(arguments, put(c.Name+".ts", c.TypeScript()))
 	}
+	usage, err := os.ReadFile(filepath.Join("testdata", "typescript", "usage.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments = append(arguments, put("usage.ts", usage))
 	if out, err := exec.CommandContext(t.Context(), "node", arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("tsc: %v\n%s", err, out)
 	}

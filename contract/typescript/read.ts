@@ -1,5 +1,8 @@
 // ---- Reading.
 
+/** How much of a list is read. */
+const maxItems = 1000;
+
 /** Stores a value where a path leads to from base; record says that base is one. What is empty, or of another type, is not stored. */
 function setPath(base: Fields, record: boolean, path: string, raw: Value): void {
   const steps = path.split(".");
@@ -131,13 +134,15 @@ function attempt(d: Draft, read: () => boolean): boolean {
   return false;
 }
 
-const sameJSON = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+/** Says whether a value is a constant. */
+const isConstant = (raw: Value, constant: Json | undefined): boolean =>
+  raw === constant || (typeof constant === "object" && constant !== null && JSON.stringify(copyOf(raw)) === JSON.stringify(constant));
 
 /** Says whether an object may have been written in a shape: its constants stand there, and so does a code. */
 function fits(shape: Shape, object: Fields): boolean {
   let code = false;
   for (const [name, source] of Object.entries(shape)) {
-    if (typeof source === "object" && "is" in source && !sameJSON(own(object, name), source.is)) return false;
+    if (typeof source === "object" && "is" in source && !isConstant(own(object, name), source.is)) return false;
     if (source !== "code" && source !== "code.number") continue;
     const e: Fields = {};
     setPath(e, true, source, own(object, name));
@@ -185,7 +190,7 @@ function readSource(source: Source, raw: Value, base: Fields, record: boolean, d
   if (!Array.isArray(raw)) return;
   const items = listOr(own(base, source.each));
   put(base, source.each, items);
-  for (const [i, item] of raw.slice(0, 1000).entries()) {
+  for (const [i, item] of raw.slice(0, maxItems).entries()) {
     const into = fieldsOr(items[i]);
     items[i] = into;
     if (isObject(item)) readShape(source.item, item, into, false, d);
@@ -213,7 +218,7 @@ function readChoice(choices: readonly Choice[], raw: Value, base: Fields, record
   let stored = false;
   for (const choice of choices) {
     if (choice.path === undefined) {
-      if (sameJSON(raw, choice.is)) return storeSelector(choice.for ?? {}, d.e);
+      if (isConstant(raw, choice.is)) return storeSelector(choice.for ?? {}, d.e);
     } else if (!stored && takes(choice)) {
       setPath(base, record, choice.path, raw);
       stored = true;
@@ -328,7 +333,7 @@ function readLine(layout: Layout, line: Template, text: string, d: Draft): boole
   if (!found) return false;
   store(d.e, found);
   if (layout.hints && cut >= 0 && isEmpty(d.e.hints)) {
-    d.e.hints = text.slice(cut + layout.hints.before.length).split(layout.hints.between).filter((hint) => hint.trim());
+    d.e.hints = text.slice(cut + layout.hints.before.length).split(layout.hints.between, maxItems).filter((hint) => hint.trim());
   }
   if (!names(line, "code") && !names(line, "code.number")) return identify(sentence, d);
   const word = textOr(d.e.code);
@@ -402,7 +407,7 @@ function stands(source: Source, raw: Value): boolean {
     const text = isSentence(source) || (!/^(code\.|retryable$|after|quota\.)/.test(source) && leafOf(name, parent) === "text");
     return text ? typeof raw === "string" : raw !== undefined && raw !== null;
   }
-  if ("is" in source) return sameJSON(raw, source.is);
+  if ("is" in source) return isConstant(raw, source.is);
   if ("each" in source) return Array.isArray(raw);
   return "shape" in source ? isObject(raw) : raw !== undefined && raw !== null;
 }
@@ -544,9 +549,16 @@ function unwrapped(said: Said): Said | undefined {
   return { text, objects: isObject(object) ? [object] : [], sure: said.sure };
 }
 
+/** Returns a copy of what an answer holds: a member that cannot be copied must not hide the others. */
+function copyOfEach(answer: unknown): Fields {
+  const copy: Fields = {};
+  if (isObject(answer)) for (const [name, value] of Object.entries(answer)) put(copy, name, copyOf(value));
+  return copy;
+}
+
 /** Reads a tool result, the member "result" of a JSON-RPC answer: undefined where it is no failure. */
 export function parseResult(result: unknown): Reading | undefined {
-  const r = fieldsOr(copyOf(result));
+  const r = copyOfEach(result);
   const error = r["error"];
   const sure = r["isError"] === true || (isObject(error) && error.code !== undefined && error.message !== undefined);
   const record = readRecord(own(fieldsOr(r["_meta"]), metaKey));
@@ -582,7 +594,7 @@ const plainText = (v: Value): string => (typeof v === "string" ? v : JSON.string
 
 /** Reads the member "error" of a JSON-RPC answer. */
 export function parseError(error: unknown): Reading {
-  const raw = fieldsOr(copyOf(error));
+  const raw = copyOfEach(error);
   const record = readRecord(raw["data"]);
   if (record) return asReading(believed(record));
   const code = raw.code === undefined ? "" : plainText(raw.code);
@@ -630,7 +642,7 @@ function readBody(body: Body, raw: Value, d: Draft): boolean {
     store(d.e, found ?? []);
     return found !== undefined;
   }
-  if (typeof body !== "object" || body === null) return sameJSON(raw, body);
+  if (typeof body !== "object" || body === null) return isConstant(raw, body);
   if (Array.isArray(body)) {
     return Array.isArray(raw) && raw.length <= body.length && raw.every((item, i) => readBody(body[i] as Body, item, d));
   }

@@ -11,9 +11,13 @@ const listOr = (v: Value): Value[] => (Array.isArray(v) ? v : []);
 const fieldsOr = (v: Value): Fields => (isObject(v) ? v : {});
 const isWhole = (v: Value): v is number => Number.isSafeInteger(v);
 
-/** Returns a copy of a value as JSON has it. */
+/** Returns a copy of a value as JSON has it; undefined where JSON has none, or it is nested too deeply. */
 function copyOf(v: unknown): Value {
-  return v === undefined ? undefined : (JSON.parse(JSON.stringify(v)) as Value);
+  try {
+    return v === undefined ? undefined : (JSON.parse(JSON.stringify(v)) as Value);
+  } catch {
+    return undefined;
+  }
 }
 
 function own(o: Fields, name: string): Value {

@@ -33,8 +33,6 @@ export interface Failure {
   readonly requestId?: string;
   readonly details?: { readonly [name: string]: unknown };
   readonly truncated?: boolean;
-  /** Members that this version does not know. */
-  readonly [name: string]: unknown;
 }
 
 /** One way in which the arguments break a tool's inputSchema. */

@@ -1,0 +1,46 @@
+// How authors of servers and of clients use the module of a contract.
+import { ask, codes, failures, parseError, parseHTTP, parseResult, write } from "./fieldmcp.js";
+import type { Code, Failure, Kind, Question, ToolResult, WireError } from "./fieldmcp.js";
+
+/** A tool of a server. */
+export function getField(id: string): ToolResult {
+  if (id === "") return answered(ask({ message: "Which field?", fields: ["id"] }, { tool: "get_field" }));
+  const failure = failures.FIELD_NOT_FOUND(`There is no field ${id}.`, { resource: { type: "field", id } });
+  return answered(write(failure, { tool: "get_field", tools: ["get_field", "deere_list_resources"] }));
+}
+
+function answered(answer: ReturnType<typeof write>): ToolResult {
+  if (answer.surface === "result") return answer.result;
+  throw new Error(answer.surface === "error" ? answer.error.message : answer.body);
+}
+
+/** A client: how long to wait before the same call is made again; undefined: it is of no use. */
+export function waitMs(result: unknown): number | undefined {
+  const reading = parseResult(result);
+  if (reading === undefined) return undefined;
+  if (reading.question !== undefined) return question(reading.question);
+  const failure: Failure = reading.failure;
+  return failure.retry === "same_call" ? (failure.afterMs ?? 1000) : undefined;
+}
+
+function question(q: Question): undefined {
+  console.log(q.message, q.options?.map((option) => option.label) ?? []);
+  return undefined;
+}
+
+declare const console: { log(...values: unknown[]): void };
+
+export async function overHTTP(answer: { status: number; headers: { get(name: string): string | null }; text(): Promise<string> }): Promise<Kind | undefined> {
+  return parseHTTP(answer.status, answer.headers, await answer.text())?.failure?.kind;
+}
+
+export const ofError = (error: { code: number; message: string; data?: unknown }): string | undefined => parseError(error).failure?.code;
+
+export const groups = new Map<string, string | undefined>(codes.map((entry) => [entry.code, entry.group]));
+export const notFound: readonly Code[] = ["FIELD_NOT_FOUND", "ORG_NOT_FOUND"];
+export const isWireError = (o: unknown): o is WireError => typeof o === "object" && o !== null && "error" in o && o.error === true;
+
+// @ts-expect-error: a code that the contract does not have
+failures.FEILD_NOT_FOUND();
+// @ts-expect-error: a member that the record does not have
+failures.FIELD_NOT_FOUND("x", { resourse: { type: "field" } });
