@@ -62,6 +62,12 @@ func (s *Stdio) remove(x *session) {
 
 const lostSession = "session not found"
 
+// noSession is the answer to a message that belongs to a session and names none.
+func noSession() *http.Response {
+	return respond(http.StatusBadRequest, wire.TypeJSON,
+		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: initialize comes first.", nil))
+}
+
 // find returns the session of that id, or the answer to a message that belongs to
 // none. Where all share a child, a message without an id needs no session.
 func (s *Stdio) find(id string) (*session, *http.Response) {
@@ -69,7 +75,7 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 		return nil, nil
 	}
 	if id == "" {
-		return nil, refuse(http.StatusBadRequest, "the header Mcp-Session-Id is missing")
+		return nil, noSession()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +95,7 @@ func (s *Stdio) endSession(id string) *http.Response {
 	case refusal != nil:
 		return refusal
 	case x == nil:
-		return refuse(http.StatusBadRequest, "the header Mcp-Session-Id is missing")
+		return noSession()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
