@@ -184,21 +184,21 @@ func jsonText(tb testing.TB, text string) []byte {
 	return quoted
 }
 
-// So it does with texts of 10 MB, which nobody bounds who uses the package alone.
+// So it does with texts of up to 10 MB, which nobody bounds who uses the package alone.
 func TestHostileSizes(t *testing.T) {
 	t.Parallel()
-	const size = 10 << 20
-	fill := func(before, piece, behind string) string {
+	const megabyte = 1 << 20
+	fill := func(before, piece, behind string, size int) string {
 		return before + strings.Repeat(piece, size/len(piece)) + behind
 	}
 	contracts := []*contract.Contract{builtin(t, "studies"), builtin(t, "terra")}
 	for name, text := range map[string]string{
-		"prefixes": fill("", "Error executing tool x: ", "fields or select are required"),
-		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, ""),
-		"nested":   fill(`[timeout] x [envelope] `, `{"a":`, ""),
-		"hints":    fill("[timeout] x Suggestions: ", "a; ", ""),
-		"members":  fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`),
-		"halves":   fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z."),
+		"prefixes": fill("", "Error executing tool x: ", "fields or select are required", 2*megabyte),
+		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, "", 10*megabyte),
+		"nested":   fill(`[timeout] x [envelope] `, `{"a":`, "", 2*megabyte),
+		"hints":    fill("[timeout] x Suggestions: ", "a; ", "", 10*megabyte),
+		"members":  fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`, 2*megabyte),
+		"halves":   fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z.", 2*megabyte),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
