@@ -99,7 +99,12 @@ const (
 // capable is a client that can be asked everything.
 func capable(tb testing.TB, url string, entry ...string) *testkit.Client {
 	tb.Helper()
-	client := testkit.NewClient(tb, start(tb, url, entry...).url, testkit.OldEra)
+	return capableOf(tb, start(tb, url, entry...))
+}
+
+func capableOf(tb testing.TB, f *front) *testkit.Client {
+	tb.Helper()
+	client := testkit.NewClient(tb, f.url, testkit.OldEra)
 	client.Capabilities = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
 	initialize(tb, client)
 	return client
@@ -305,7 +310,8 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			server, url := startAsker(t, testkit.JSON, askName, fine)
-			client := capable(t, url, "timeout: 30s")
+			f := start(t, url, "timeout: 30s")
+			client := capableOf(t, f)
 			stream := openCall(t, client)
 			id := next(t, stream).ID
 			switch how {
@@ -318,6 +324,7 @@ func TestQuestionsOfCallsThatEnd(t *testing.T) {
 				}
 			case "disconnect":
 				stream.Close()
+				eventually(t, "it is noticed", func() bool { return strings.Contains(f.log.String(), "the client has gone") })
 			case "delete":
 				if _, err := client.Delete(t.Context()); err != nil {
 					t.Fatal(err)
