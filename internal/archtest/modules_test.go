@@ -42,6 +42,7 @@ var deliveries = []delivery{
 	{path: "."},
 	{path: "retry"},
 	{path: "contract", modules: contractModules},
+	{path: "recovery", modules: contractModules},
 	{path: "mcptool", modules: mcptoolModules},
 	{path: "mcptool/mcpgotool", modules: slices.Concat(mcptoolModules, []string{
 		"github.com/mark3labs/mcp-go",

@@ -14,7 +14,7 @@ import (
 
 // demoCommand shows what Recourse is for.
 type demoCommand struct {
-	Name   string `arg:"" optional:"" help:"A reference system (commerce, fieldmcp, patterns, studies, terra), or all."`
+	Name   string `arg:"" optional:"" help:"A reference system (${systems}), or all."`
 	Listen string `placeholder:"ADDR" help:"Address to serve at; 127.0.0.1:8787 unless said otherwise."`
 	Once   bool   `help:"End after the calls instead of serving on."`
 	Stdio  bool   `help:"Run the reference system on standard input and output, without the calls."`

@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/recoursehq/recourse/mcptool"
 )
 
 // The tools that write.
@@ -110,7 +108,7 @@ func write[In, Out any](
 	server *mcp.Server, name, description string, check func(In) error, do func(context.Context, In) (Out, error),
 ) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{}}
-	mcptool.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var nothing Out
 		if check != nil {
 			if err := check(in); err != nil {
@@ -125,7 +123,7 @@ func write[In, Out any](
 // read adds a tool that finds things.
 func read[Query, T any](server *mcp.Server, name, description string, find func(context.Context, Query) ([]T, error)) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-	mcptool.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, q Query) (*mcp.CallToolResult, listResult[T], error) {
+	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, q Query) (*mcp.CallToolResult, listResult[T], error) {
 		items, err := find(ctx, q)
 		return nil, listResult[T]{Success: true, Count: len(items), Items: items}, failure(err)
 	})

@@ -45,7 +45,7 @@ type System struct {
 	provider *provider
 	backend  *loopback.Server
 	deere    *deere
-	sign     *authenticator
+	auth     *authenticator
 	self     string // who calls on stdio
 }
 
@@ -76,7 +76,7 @@ func New(o Options) (*System, error) {
 	if !ok {
 		return nil, errors.New("there is no contract fieldmcp")
 	}
-	s := &System{self: o.Organisation, sign: newAuthenticator(o.Identity, o.Now)}
+	s := &System{self: o.Organisation, auth: newAuthenticator(o.Identity, o.Now)}
 	var err error
 	if s.provider, err = newProvider(o.Now); err != nil {
 		return nil, fmt.Errorf("fieldmcp: %w", err)
@@ -92,7 +92,7 @@ func New(o Options) (*System, error) {
 		mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now), mcptool.WithLimiter(mcptool.NewWindows(o.Now, o.Quotas...)),
 	}
 	guarding := []mcptool.GuardOption{
-		mcptool.WithAuthenticator(s.sign), mcptool.WithCallerHeader(headerOrganisation), mcptool.WithLockout(25, 900*time.Second),
+		mcptool.WithAuthenticator(s.auth), mcptool.WithCallerHeader(headerOrganisation), mcptool.WithLockout(25, 900*time.Second),
 	}
 	using := []mcptool.Option{mcptool.WithDeadline(deadline)}
 	for _, option := range shared {
@@ -128,7 +128,7 @@ func (s *System) Entrance() systems.Entrance {
 // Close ends the provider.
 func (s *System) Close() error {
 	s.deere.http.CloseIdleConnections()
-	s.sign.close()
+	s.auth.close()
 	return s.backend.Close()
 }
 

@@ -241,7 +241,7 @@ func TestTools(t *testing.T) {
 	for _, call := range []struct{ tool, arguments, want string }{
 		{"deere_get_organization", `{"orgId":"ORG-1"}`, `"Willow Creek Farms"`},
 		{"deere_get_farm", `{"farmId":"FRM-1"}`, `"Home farm"`},
-		{"deere_get_field", `{"fieldId":"FLD-101"}`, `"hectares":16.18`},
+		{"deere_get_field", `{"fieldId":"FLD-101"}`, `"hectares":16.19`},
 		{"deere_get_fields", `{"fieldIds":["FLD-101","FLD-102"]}`, `"River bottom"`},
 		{"deere_get_boundary", `{"fieldId":"FLD-101"}`, `"BND-101"`},
 		{"deere_get_equipment", `{"equipmentId":"EQ-1"}`, `"Combine S780"`},

@@ -1,9 +1,11 @@
 package fieldmcp
 
 import (
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -166,10 +168,16 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
+// maxPaths bounds how many paths requests are counted of.
+const maxPaths = 10_000
+
 // count counts the requests for a path.
 func (p *provider) count(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.asked) >= maxPaths {
+		clear(p.asked)
+	}
 	p.asked[path]++
 	return p.asked[path]
 }
@@ -188,8 +196,9 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 		loopback.Refuse(w, http.StatusBadRequest, "invalid_grant")
 		return
 	}
+	token := "at-" + rand.Text()
 	p.mu.Lock()
-	token := fmt.Sprintf("at-%d", len(p.tokens)+1)
+	maps.DeleteFunc(p.tokens, func(_ string, g grant) bool { return !p.now().Before(g.expires) })
 	p.tokens[token] = grant{scopes: strings.Fields(granted), expires: p.now().Add(tokenLife)}
 	p.mu.Unlock()
 	loopback.Answer(w, http.StatusOK, map[string]any{

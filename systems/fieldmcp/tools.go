@@ -2,15 +2,13 @@ package fieldmcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
-	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/mcptool"
 )
 
 // The tools.
@@ -121,7 +119,7 @@ func (s *System) addTools() {
 // add adds a tool that reads on behalf of the caller.
 func add[In any](s *System, tool *mcp.Tool, do func(ctx context.Context, caller string, in In) (success, error)) {
 	tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mcptool.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		out, err := do(ctx, s.caller(req), in)
 		if err != nil {
 			return nil, nil, err
@@ -130,7 +128,7 @@ func add[In any](s *System, tool *mcp.Tool, do func(ctx context.Context, caller 
 	})
 }
 
-// lookUp returns one thing of the provider's.
+// lookUp returns what the provider has at a path.
 func lookUp[T any](ctx context.Context, s *System, caller, path, resourceType, id string) (success, error) {
 	var out T
 	err := s.deere.get(ctx, caller, path, resourceType, id, &out)
@@ -138,26 +136,45 @@ func lookUp[T any](ctx context.Context, s *System, caller, path, resourceType, i
 }
 
 func (s *System) list(ctx context.Context, caller string, in listArgs) (success, error) {
-	var organizations []organization
-	if in.ResourceType == "organizations" || in.OrgID == "" {
+	if in.ResourceType == "organizations" {
+		return lookUp[[]organization](ctx, s, caller, "/organizations", "", "")
+	}
+	organizations := []organization{{ID: in.OrgID}}
+	if in.OrgID == "" {
+		organizations = nil
 		if err := s.deere.get(ctx, caller, "/organizations", "", "", &organizations); err != nil {
 			return success{}, err
 		}
 	}
-	switch {
-	case in.ResourceType == "organizations":
-		return complete(organizations), nil
-	case in.OrgID != "":
-		organizations = []organization{{ID: in.OrgID}}
+	switch in.ResourceType {
+	case "fields":
+		return listOf(ctx, s, caller, organizations, in.ResourceType, field.measure)
+	case "equipment":
+		return listOf(ctx, s, caller, organizations, in.ResourceType, asItIs[equipment])
+	default:
+		return listOf(ctx, s, caller, organizations, in.ResourceType, asItIs[boundary])
 	}
-	all := []json.RawMessage{}
+}
+
+func asItIs[T any](item T) (T, error) { return item, nil }
+
+// listOf returns the things of some organizations, each converted.
+func listOf[T, Out any](
+	ctx context.Context, s *System, caller string, organizations []organization, things string, convert func(T) (Out, error),
+) (success, error) {
+	all := []Out{}
 	for _, o := range organizations {
-		var of []json.RawMessage
-		path := "/organizations/" + url.PathEscape(o.ID) + "/" + in.ResourceType
-		if err := s.deere.get(ctx, caller, path, "organization", o.ID, &of); err != nil {
+		var items []T
+		if err := s.deere.get(ctx, caller, "/organizations/"+url.PathEscape(o.ID)+"/"+things, "organization", o.ID, &items); err != nil {
 			return success{}, err
 		}
-		all = append(all, of...)
+		for _, item := range items {
+			out, err := convert(item)
+			if err != nil {
+				return success{}, err
+			}
+			all = append(all, out)
+		}
 	}
 	return complete(all), nil
 }
@@ -208,15 +225,20 @@ func (s *System) field(ctx context.Context, caller, id string) (measuredField, e
 	if err := s.deere.get(ctx, caller, "/fields/"+url.PathEscape(id), "field", id, &f); err != nil {
 		return measuredField{}, err
 	}
+	return f.measure()
+}
+
+// measure converts the area of a field.
+func (f field) measure() (measuredField, error) {
 	m := measuredField{ID: f.ID, Name: f.Name, OrgID: f.OrgID, FarmID: f.FarmID}
 	switch f.Area.Unit {
 	case "ha":
 		m.Hectares = f.Area.Value
 	case "ac":
-		const hectares = 0.404686
-		m.Hectares = f.Area.Value * hectares
+		const hectares, places = 0.404686, 100
+		m.Hectares = math.Round(f.Area.Value*hectares*places) / places
 	default: // an ordinary error: nothing of it is told
-		return m, fmt.Errorf("the area of %s is in the unknown unit %s", f.ID, strconv.Quote(f.Area.Unit))
+		return m, fmt.Errorf("the area of %s is in the unknown unit %q", f.ID, f.Area.Unit)
 	}
 	return m, nil
 }
