@@ -75,7 +75,7 @@ func TestKit(t *testing.T) {
 // kitOf returns the golden kit of a contract.
 func kitOf(t *testing.T, c *contract.Contract) []byte {
 	t.Helper()
-	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[string]bool{}}
+	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[written]bool{}}
 	k.kinds()
 	k.places()
 	for _, v := range slices.Concat(kitVariations, kitVariationsOf[c.Name]) {
@@ -91,13 +91,19 @@ func kitOf(t *testing.T, c *contract.Contract) []byte {
 	return txtar.Format(&k.archive)
 }
 
+// A written is a code, and whether it was written as an HTTP answer.
+type written struct {
+	code string
+	http bool
+}
+
 // A kit collects the cases of one contract.
 type kit struct {
 	t       *testing.T
 	c       *contract.Contract
 	archive txtar.Archive
 	answers map[string]bool // what was written, so that nothing stands twice
-	codes   map[string]bool // of the records that were written
+	codes   map[written]bool
 }
 
 // add adds a file of a case.
@@ -153,15 +159,16 @@ func (k *kit) places() {
 	}
 }
 
-// named has each code written that an author names and nothing else has led to.
+// named has each code written that an author names and nothing else has led to, as an
+// HTTP answer where it stands for one.
 func (k *kit) named() {
 	for _, listed := range k.c.ListedCodes() {
-		if k.codes[listed.Code] {
+		if k.codes[written{listed.Code, listed.HTTP}] {
 			continue
 		}
 		e := full(listed.Kind).WithCode(k.c.Name, listed.Code)
 		k.write("named/"+listed.Code, kitInputFile{Record: recordText(k.t, e), Call: kitCall{Method: "tools/call", Tool: "get_field", HTTP: listed.HTTP}})
-		if !k.codes[listed.Code] {
+		if !k.codes[written{listed.Code, listed.HTTP}] {
 			k.t.Errorf("no case writes %s", listed.Code)
 		}
 	}
@@ -274,7 +281,7 @@ func (k *kit) write(name string, input kitInputFile) {
 		return
 	}
 	a := k.c.Write(k.record(input.Record), input.Call.call())
-	k.codes[a.Record.Code] = true
+	k.codes[written{a.Record.Code, a.Surface == contract.SurfaceHTTP}] = true
 	k.sent(name, a)
 	if a.Surface == contract.SurfaceResult { // with the record in _meta nothing is lost
 		if diff := cmp.Diff(string(marshal(k.t, a.Record)), string(marshal(k.t, readBack(k.t, k.c, a)))); diff != "" {

@@ -48,13 +48,13 @@ function setComputed(e: Fields, path: string, raw: Value): void {
     e.quotas = quotas;
     let q = quotas.find((one) => fieldsOr(one).policy === policy);
     if (!isObject(q)) quotas.push((q = { policy }));
-    if (member === "resetAtMs") q.resetAt = instant(raw);
-    else q[member] = raw;
+    if (member !== "resetAtMs") q[member] = raw;
+    else if (raw >= 0 && raw <= lastInstant) q.resetAt = new Date(raw).toISOString().replace(/\.?0*Z$/, "Z");
   }
 }
 
-/** Writes milliseconds since 1970 as an instant. */
-const instant = (ms: number): string => new Date(ms).toISOString().replace(/\.?0*Z$/, "Z");
+/** The end of the year 9999, the last that RFC 3339 can write. */
+const lastInstant = 253_402_300_799_999;
 
 const boundedMs = (ms: number): number => Math.round(Math.min(Math.max(ms, 0), maxWaitMs));
 
@@ -620,7 +620,7 @@ export function parseError(error: unknown): Reading {
   const objects = ownNumber ? [raw["data"], { ...raw, message }] : [raw["data"]];
   const reading = readForms({ text: message, objects, sure: true }, true);
   if (reading) return reading;
-  const kind = rpcKinds[code] ?? "unknown";
+  const kind = (Object.hasOwn(rpcKinds, code) ? rpcKinds[code] : undefined) ?? "unknown";
   const e: Fields = { kind, message: cut(message), upstream: { code } };
   if (kinds[kind].class === "protocol" || kinds[kind].class === "input") e.effect = "none"; // the server says that it did not carry it out
   if (raw["data"] !== undefined && raw["data"] !== null) e.details = { data: raw["data"] };

@@ -1,7 +1,7 @@
 // Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
 //   node kit.mjs MODULE KIT
-// Prints each case that differs, with what is wanted and what came, then how many cases were run. Form of the kit:
-// contract/testdata/kit/README.md.
+// Prints each case that differs, with what is wanted and what came, then how many cases were run. Besides, it makes a failure
+// of each code and reads it back, and reads hostile answers. Form of the kit: contract/testdata/kit/README.md.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
@@ -76,5 +76,35 @@ for (const [code, failure] of Object.entries(contract.failures)) {
   }[answer.surface]();
   compare(`failures.${code}`, "made, written and read", code, reading?.failure?.code);
 }
+// Nothing that a server sends makes the parser throw, or what it makes of it the writer.
+const nested = {};
+for (let i = 0, at = nested; i < 100_000; i++) at = at.a = {};
+const inText = (text) => ({ content: [{ type: "text", text }], isError: true });
+const metaOf = (text) => ({ content: [], isError: true, _meta: { [contract.metaKey]: JSON.parse(text) } });
+const hostile = [
+  undefined, null, 7, "x", [], { isError: true, content: 7 }, { isError: true, content: [null, 7, { type: "text", text: 9 }] },
+  { ...inText("[timeout] x"), structuredContent: nested }, { ...inText("x"), n: 1n }, inText("[".repeat(1e6)), inText('{"a":'.repeat(1e5)),
+  inText("[timeout] " + " [envelope] ".repeat(1e5)), inText("[timeout] " + " Suggestions: ".repeat(1e5)), inText("MCP error 1: ".repeat(1e5)),
+  inText('{"__proto__":{"a":1},"error":true,"code":"__proto__","message":"x","constructor":1}'),
+  metaOf('{"v":1,"kind":"__proto__","code":"constructor","contract":"toString","details":{"__proto__":{"a":1}},"failed":[null,{}]}'),
+  { content: [], error: { code: "constructor", message: "x", data: { code: 1, retryable: "x", details: [] } } },
+];
+for (const [i, result] of hostile.entries()) {
+  const text = JSON.stringify(result?.content?.[0]?.text) ?? "";
+  const limits = `{"error":${text || 1},"errorCode":429,"rateLimits":{"minuteRemaining":-1,"minuteResetAt":${Number.MAX_SAFE_INTEGER}}}`;
+  for (const parse of [
+    () => contract.parseResult(result),
+    () => contract.parseError(result?.error ?? result),
+    () => contract.parseHTTP(429, new Headers({ "Retry-After": "-1" }), limits),
+  ]) {
+    try {
+      const failure = parse()?.failure;
+      if (failure) contract.write(failure, { arguments: result });
+    } catch (error) {
+      compare(`hostile answer ${i}`, "read", "no exception", String(error));
+    }
+  }
+}
+compare("hostile answers", "Object.prototype", undefined, {}.a);
 console.log(`${cases.size} cases, ${differing} differences`);
 if (cases.size === 0 || differing > 0) process.exitCode = 1;
