@@ -37,10 +37,13 @@ func TestMain(m *testing.M) {
 	testkit.Goroutines(m)
 }
 
-// deadline is that of calls in the tests, slack what an answer may take beyond it.
+// deadline is that of calls in tests which wait for it and say so with untilDeadline, slack
+// what an answer may take beyond it. Others give their calls the time of a slow machine.
 const (
-	deadline = time.Second
-	slack    = 250 * time.Millisecond
+	deadline      = time.Second
+	untilDeadline = "timeout: 1s"
+	longTimeout   = "timeout: 20s"
+	slack         = 250 * time.Millisecond
 )
 
 // patience returns what an answer may take beyond its deadline: slack, and as long as this
@@ -86,7 +89,7 @@ func start(tb testing.TB, serverURL string, entry ...string) *front {
 		lines = append(lines, "url: "+serverURL)
 	}
 	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
-		lines = append(lines, fmt.Sprintf("timeout: %s", deadline))
+		lines = append(lines, longTimeout)
 	}
 	return startConfig(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 }

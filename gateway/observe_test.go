@@ -135,7 +135,7 @@ func TestObserveWithoutAnswer(t *testing.T) {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true").client(t, testkit.NewEra)
+			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true", untilDeadline).client(t, testkit.NewEra)
 			srv.Always(testkit.GetField, fault)
 			most := patience(t)
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`)

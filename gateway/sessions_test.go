@@ -286,7 +286,7 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL()).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), untilDeadline).client(t, testkit.OldEra)
 			srv.ForgetSessions()
 			srv.Always("initialize", c.fault)
 			most := patience(t)

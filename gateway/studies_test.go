@@ -87,7 +87,7 @@ func TestStudiesWrites(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			srv := testkit.NewServer(t, studyTools())
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: studies").client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: studies", untilDeadline).client(t, testkit.OldEra)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
