@@ -37,6 +37,7 @@
 package commerce
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -72,12 +73,8 @@ func New(o Options) (*System, error) {
 	if o.Adapter == nil {
 		o.Adapter = NewMemory()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	c, ok := contract.Builtin().Get("commerce")
 	if !ok {
 		return nil, errors.New("there is no contract commerce")

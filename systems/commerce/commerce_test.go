@@ -359,3 +359,21 @@ func TestScenes(t *testing.T) {
 		}
 	}
 }
+
+// The Go SDK's own client sees what a model is to be told.
+func TestSDKClient(t *testing.T) {
+	t.Parallel()
+	session := systemtest.SDK(t, newSystem(t, commerce.Options{}))
+	for _, call := range []struct {
+		tool, arguments, want string
+		isError               bool
+	}{
+		{"get-orders", `{}`, `"success":true`, false},
+		{"cancel-order", `{"orderId":"SO-404"}`, `"originalError":"ORDER_NOT_FOUND"`, true},
+	} {
+		text, isError := systemtest.SDKText(t, session, call.tool, call.arguments)
+		if !strings.Contains(text, call.want) || isError != call.isError {
+			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
+		}
+	}
+}

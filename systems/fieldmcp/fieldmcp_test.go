@@ -307,3 +307,22 @@ func TestScenes(t *testing.T) {
 		}
 	}
 }
+
+// The Go SDK's own client sees what a model is to be told.
+func TestSDKClient(t *testing.T) {
+	t.Parallel()
+	session := systemtest.SDK(t, newSystem(t, fieldmcp.Options{}))
+	for _, call := range []struct {
+		tool, arguments, want string
+		isError               bool
+	}{
+		{"deere_list_resources", `{"resourceType":"fields"}`, `"error":false`, false},
+		{"deere_get_field", `{"fieldId":"FLD-999"}`, "FIELD_NOT_FOUND", true},
+		{"deere_get_fields", `{"fieldIds":["FLD-101","FLD-999"]}`, `"name":"North forty"`, true},
+	} {
+		text, isError := systemtest.SDKText(t, session, call.tool, call.arguments)
+		if !strings.Contains(text, call.want) || isError != call.isError {
+			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
+		}
+	}
+}

@@ -30,6 +30,7 @@
 package patterns
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,15 +67,9 @@ var _ systems.System = (*System)(nil)
 
 // New starts the backend and returns the system; call Close when done.
 func New(o Options) (*System, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.PerMinute == 0 {
-		o.PerMinute = 120
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.PerMinute = cmp.Or(o.PerMinute, 120)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	c, ok := contract.Builtin().Get("patterns")
 	if !ok {
 		return nil, errors.New("there is no contract patterns")

@@ -301,3 +301,22 @@ func TestScenes(t *testing.T) {
 		}
 	}
 }
+
+// The Go SDK's own client sees what a model is to be told.
+func TestSDKClient(t *testing.T) {
+	t.Parallel()
+	session := systemtest.SDK(t, newSystem(t, patterns.Options{}))
+	for _, call := range []struct {
+		tool, arguments, want string
+		isError               bool
+	}{
+		{"search_patterns", `{"q":"undo"}`, "**Memento**", false},
+		{"get_pattern", `{"id":"singelton"}`, "There is no pattern", false},
+		{"get_pattern", `{"id":"fault-429","format":"both"}`, `"statusCode": 429`, true},
+	} {
+		text, isError := systemtest.SDKText(t, session, call.tool, call.arguments)
+		if !strings.Contains(text, call.want) || isError != call.isError {
+			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
+		}
+	}
+}

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,6 +185,49 @@ func Serve(t *testing.T, s systems.System) string {
 	srv := httptest.NewServer(s.Handler())
 	t.Cleanup(srv.Close)
 	return srv.URL + s.Entrance().Path
+}
+
+// SDK serves a system until the test ends, and connects the Go SDK's client to it.
+func SDK(t *testing.T, s systems.System) *mcp.ClientSession {
+	t.Helper()
+	client := &http.Client{Transport: entering{base: &http.Transport{DisableKeepAlives: true}, header: s.Entrance().Header}}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1.0.0"}, nil).
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: Serve(t, s), HTTPClient: client}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// entering is a RoundTripper that brings the headers of an entrance.
+type entering struct {
+	base   http.RoundTripper
+	header http.Header
+}
+
+// RoundTrip sends a request.
+func (e entering) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, e.header)
+	return e.base.RoundTrip(r)
+}
+
+// SDKText calls a tool and returns the texts that the Go SDK's client sees, and
+// whether they are those of a failure.
+func SDKText(t *testing.T, session *mcp.ClientSession, tool, arguments string) (text string, isError bool) {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	var texts []string
+	for _, block := range result.Content {
+		if block, ok := block.(*mcp.TextContent); ok {
+			texts = append(texts, block.Text)
+		}
+	}
+	return strings.Join(texts, "\n"), result.IsError
 }
 
 // Stdio runs a server on a pair of pipes, as on stdin and stdout, until the test ends.
