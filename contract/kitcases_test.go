@@ -158,6 +158,10 @@ var kitReadingsOf = map[string][]kitReading{
 		{"another word for a code", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"RATE_LIMIT_USER\",\"message\":\"Slow down.\",\"retryable\":true,\"retryAfter\":7}"}],"isError":true}`},
 		{"code that is not listed", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"SOIL_TOO_WET\",\"message\":\"Wait.\",\"retryable\":true}"}],"isError":true}`},
 		{"another retryable", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"PROVIDER_ERROR\",\"message\":\"It failed.\",\"retryable\":false}"}],"isError":true}`},
+		{"rate limit", kitHTTP, "429\nContent-Type: application/json\nRetry-After: 12\n\n" +
+			`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":3,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785542400000}}`},
+		{"resets that are no instants", kitHTTP, "429\nContent-Type: application/json\nRetry-After: -5\n\n" +
+			`{"error":"Rate limit exceeded.","errorCode":429,"rateLimits":{"minuteRemaining":-1,"minuteResetAt":9007199254740991,"monthlyResetAt":-1}}`},
 		{"members of other types", kitResult, `{"content":[{"type":"text","text":"{\"error\":true,\"code\":\"ORG_NOT_FOUND\",\"message\":7,\"retryable\":\"no\",\"resourceId\":12,\"failed\":{},\"missingScopes\":[1]}"}],"isError":true}`},
 	},
 	"commerce": {

@@ -133,6 +133,10 @@ var specials = map[string]special{
 // pathSeconds is the path of the wait in seconds.
 const pathSeconds = "after.seconds"
 
+// lastInstant is the end of the year 9999, the last that RFC 3339 can write, in
+// milliseconds since 1970.
+const lastInstant = 253_402_300_799_999
+
 // What a quota can tell.
 const (
 	quotaLimit     = "limit"
@@ -188,7 +192,7 @@ func quotaMember(s *subject, arg string) (any, bool) {
 func setQuotaMember(e *recourse.Error, arg string, raw []byte) bool {
 	policy, member, _ := strings.Cut(arg, ".")
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
+	if err != nil || member == quotaResetAtMs && (n < 0 || n > lastInstant) {
 		return false
 	}
 	at := -1

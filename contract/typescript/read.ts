@@ -44,12 +44,13 @@ function setComputed(e: Fields, path: string, raw: Value): void {
     if (typeof raw === "number") e.afterMs = boundedMs(raw * 1000);
   } else if (path.startsWith("quota.") && isWhole(raw)) {
     const [, policy, member = ""] = path.split(".");
+    if (member === "resetAtMs" && (raw < 0 || raw > lastInstant)) return;
     const quotas = listOr(e.quotas);
     e.quotas = quotas;
     let q = quotas.find((one) => fieldsOr(one).policy === policy);
     if (!isObject(q)) quotas.push((q = { policy }));
     if (member !== "resetAtMs") q[member] = raw;
-    else if (raw >= 0 && raw <= lastInstant) q.resetAt = new Date(raw).toISOString().replace(/\.?0*Z$/, "Z");
+    else q.resetAt = new Date(raw).toISOString().replace(/\.?0*Z$/, "Z");
   }
 }
 
