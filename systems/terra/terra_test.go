@@ -2,6 +2,7 @@ package terra_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -227,6 +229,35 @@ func TestSession(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The MCP servers are told the user of the path, whatever the client says, and get no
+// credentials.
+func TestForwarded(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "terra/user-header", "terra/user-header-dropped")
+
+	s := newSystem(t, terra.Options{})
+	seen := make(chan http.Header, 1)
+	s.MCPServer().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				seen <- req.GetExtra().Header
+			}
+			return next(ctx, method, req)
+		}
+	})
+	at := s.Entrance()
+	at.Header.Set("Provider-User-Id", "somebody-else")
+	answer := send(t, s, testkit.NewEra, at, "get_sleep_data", `{"fields":["awakenings"]}`)
+	if result, _ := read(t, answer); result.IsError {
+		t.Error(result.Text())
+	}
+	header := <-seen
+	got := [][]string{header.Values("Provider-User-Id"), header.Values("Dev-Id"), header.Values("X-Api-Key")}
+	if diff := cmp.Diff([][]string{{terra.Ada}, nil, nil}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
