@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -258,8 +259,8 @@ func (f *stdioFront) call(l line, m *wire.Message) {
 	}
 	f.mu.Unlock()
 	if full {
-		f.out.rpcError(m.ID, wire.CodeInternalError,
-			fmt.Sprintf("%d calls are under way already. Wait for one of them to end, then call again.", maxStdioCalls), nil)
+		e := recourse.New(recourse.KindUnavailable, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+		f.out.failure(m.ID, e.WithMessage("%d calls are under way already. Wait for one of them to end, then call again.", maxStdioCalls))
 		return
 	}
 	var ctx context.Context

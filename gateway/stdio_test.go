@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
@@ -87,8 +89,9 @@ type said struct {
 		} `json:"content"`
 	} `json:"result"`
 	Error *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
 	} `json:"error"`
 }
 
@@ -416,6 +419,48 @@ func TestStdioWritesALargeAnswerAsOneLine(t *testing.T) {
 		h.send(echo("1", want))
 		if m := h.next(); m.outcome() != "1 "+want {
 			t.Errorf("the answer of %d bytes did not arrive: %.300s", size, m.outcome())
+		}
+	}
+}
+
+// However much a host asks at once, what is too much is refused, in a form that says so.
+func TestStdioBoundsItsCalls(t *testing.T) {
+	t.Parallel()
+	const most = 256
+	release := make(chan struct{})
+	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m said
+		switch err := json.NewDecoder(r.Body).Decode(&m); {
+		case err != nil || m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		case m.Method == "tools/call":
+			<-release
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo"}],"content":[]}}`, m.ID)
+	}))
+	g, _ := newGateway(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
+	h := startHost(t, g)
+	h.initialize()
+	for id := range most + 1 {
+		h.send(echo(strconv.Itoa(id), "m"))
+	}
+	refused := h.next()
+	close(release)
+	if string(refused.ID) != strconv.Itoa(most) || refused.Error == nil {
+		t.Fatalf("got %s", refused.outcome())
+	}
+	var e recourse.Error
+	if err := json.Unmarshal(refused.Error.Data, &e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Message != refused.Error.Message {
+		t.Errorf("the record is %s", refused.Error.Data)
+	}
+	for range most {
+		if m := h.next(); m.Result == nil {
+			t.Errorf("got %s", m.outcome())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -231,6 +232,11 @@ func (a *stdioAnswer) settle(ctx context.Context) {
 	if a.answered || ctx.Err() != nil || a.quiet.Load() {
 		return
 	}
+	if a.aborted || a.status == 0 || a.stream {
+		e := recourse.New(recourse.KindBadResponse, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectUnknown)
+		a.out.failure(a.id, e.WithMessage("The answer was broken off before its end. It is not known whether the call took effect."))
+		return
+	}
 	var body []byte
 	if a.text.file == nil && len(a.text.memory) <= maxErrorBody {
 		body = a.text.memory
@@ -261,8 +267,6 @@ func (a *stdioAnswer) refusal(body []byte) (code int, message string, data []byt
 		data = bytes.Clone(body)
 	}
 	switch {
-	case a.aborted || a.status == 0 || a.stream:
-		return wire.CodeInternalError, "The answer was broken off before its end. It is not known whether the call took effect.", nil
 	case said.Error.Message != "" && said.Error.Code != 0:
 		return said.Error.Code, said.Error.Message, said.Error.Data
 	case said.Detail != "":

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -100,6 +102,12 @@ func (w *lineWriter) write(t *lineText) {
 // rpcError writes a JSON-RPC error of the front's own.
 func (w *lineWriter) rpcError(id wire.ID, code int, message string, data []byte) {
 	w.write(&lineText{memory: wire.AppendError(nil, id, code, message, data)})
+}
+
+// failure writes a failure that the front has found.
+func (w *lineWriter) failure(id wire.ID, e *recourse.Error) {
+	data, _ := json.Marshal(e) // a record without details always has a form
+	w.rpcError(id, wire.CodeInternalError, e.Message, data)
 }
 
 // lineMemory is what a message takes of memory until it can be written as a whole;
