@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -207,19 +206,26 @@ func block(name, text string) string {
 	return b.String()
 }
 
-// wrap breaks a line after spaces and commas, and where there are none, anywhere.
+// wrap breaks a line after spaces and commas, and where there are none, anywhere. What
+// it begins with to stand further in, all parts do.
 func wrap(line string, width int) []string {
+	line = strings.ReplaceAll(line, "\t", "  ")
+	rest := strings.TrimLeft(line, " ")
+	indent := strings.Repeat(" ", min(len(line)-len(rest), width/2))
+	rest = strings.Join(strings.Fields(rest), " ")
+	width -= len(indent)
 	var parts []string
-	line = strings.Join(strings.Fields(line), " ")
-	for len(line) > width {
-		end := strings.LastIndexAny(line[:width], " ,") + 1
-		for end == 0 || !utf8.RuneStart(line[end]) {
-			end = cmp.Or(end, width+1) - 1
+	for len(rest) > width {
+		end := strings.LastIndexAny(rest[:width], " ,") + 1
+		if end == 0 {
+			for end = width; end > 1 && !utf8.RuneStart(rest[end]); {
+				end--
+			}
 		}
-		parts = append(parts, strings.TrimSuffix(line[:end], " "))
-		line = line[end:]
+		parts = append(parts, indent+strings.TrimSuffix(rest[:end], " "))
+		rest = rest[end:]
 	}
-	return append(parts, line)
+	return append(parts, indent+rest)
 }
 
 func instructions(w io.Writer, addr string) {

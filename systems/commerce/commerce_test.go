@@ -2,7 +2,9 @@ package commerce_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -259,6 +261,23 @@ func TestAdapters(t *testing.T) {
 		if bare.Call(t, tool, arguments[tool]).Object(t, 0, &f); f.Code != 5001 || f.Retryable || f.Message != "The adapter does not support "+tool+"." {
 			t.Errorf("%s: %+v", tool, f)
 		}
+	}
+}
+
+// What is kept in memory is bounded, and says so.
+func TestFullShop(t *testing.T) {
+	t.Parallel()
+	m := commerce.NewMemory()
+	var refused *commerce.AdapterError
+	for i := 0; refused == nil && i < 2000; i++ {
+		_, err := m.CreateSalesOrder(t.Context(), commerce.NewOrder{ExternalID: strconv.Itoa(i)})
+		refused, _ = errors.AsType[*commerce.AdapterError](err)
+	}
+	if refused == nil || refused.Code != "SHOP_FULL" {
+		t.Errorf("%v", refused)
+	}
+	if o, err := m.CreateSalesOrder(t.Context(), commerce.NewOrder{ExternalID: "7"}); err != nil || o.ExternalID != "7" {
+		t.Errorf("an order that is there: %+v, %v", o, err)
 	}
 }
 

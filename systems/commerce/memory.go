@@ -15,6 +15,9 @@ import (
 // backend is what the backend of a Memory is called towards people.
 const backend = "The order system"
 
+// maxOrders bounds what is kept in memory.
+const maxOrders = 1000
+
 // Memory is an Adapter that keeps a small shop in memory, and fails when an
 // identifier asks for it: see the package. Get one with NewMemory.
 type Memory struct {
@@ -89,6 +92,9 @@ func (m *Memory) CreateSalesOrder(ctx context.Context, n NewOrder) (Order, error
 	return change(ctx, m, n.ExternalID, func() (Order, error) {
 		if i := slices.IndexFunc(m.orders, func(o Order) bool { return o.ExternalID == n.ExternalID }); i >= 0 {
 			return m.orders[i], nil
+		}
+		if len(m.orders) >= maxOrders {
+			return Order{}, &AdapterError{Code: "SHOP_FULL", Message: "The shop takes no more orders."}
 		}
 		for _, item := range n.LineItems {
 			i := slices.IndexFunc(m.stock, func(s Stock) bool { return s.SKU == item.SKU })
@@ -183,6 +189,9 @@ func (m *Memory) CreateReturn(ctx context.Context, n NewReturn) (Return, error) 
 		}
 		if o.Status != StatusFulfilled {
 			return Return{}, &AdapterError{Code: InvalidOrderState, Message: "The order is " + o.Status + ", and was not shipped."}
+		}
+		if len(m.returns) >= maxOrders {
+			return Return{}, &AdapterError{Code: "SHOP_FULL", Message: "The shop takes no more returns."}
 		}
 		if err := within(n.LineItems, o); err != nil {
 			return Return{}, err

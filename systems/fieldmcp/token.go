@@ -58,7 +58,7 @@ type tokenVerifier struct {
 func newTokenVerifier(identity Identity, now func() time.Time) *tokenVerifier {
 	return &tokenVerifier{
 		identity: identity, now: now,
-		http: &http.Client{Transport: mcptool.Transport(&http.Transport{}, "The identity provider")},
+		http: &http.Client{Transport: mcptool.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment}, "The identity provider")},
 	}
 }
 

@@ -117,8 +117,11 @@ func (s *System) Scenes() []systems.Scene {
 	return []systems.Scene{
 		{Title: "A search that works.", Tool: searchPatterns, Arguments: `{"q":"undo"}`},
 		{Title: "The same as JSON.", Tool: searchPatterns, Arguments: `{"q":"undo","format":"json"}`},
-		{Title: "Too many hits: a question, not an error.", Tool: searchPatterns, Arguments: `{"q":"object","format":"both"}`},
-		{Title: "A pattern that does not exist: what a search finds is suggested.", Tool: getPattern, Arguments: `{"id":"singelton"}`},
+		{Title: "Too many hits: a question, not an error.", Tool: searchPatterns, Arguments: `{"q":"object"}`},
+		{
+			Title: "A pattern that does not exist: what a search finds is suggested.", Tool: getPattern,
+			Arguments: `{"id":"singelton","format":"both"}`,
+		},
 		{Title: "The backend limits requests.", Tool: getPattern, Arguments: `{"id":"fault-429","format":"json"}`},
 		{Title: "The backend breaks the connection.", Tool: analyzeCode, Arguments: `{"code":"// fault-drop"}`},
 		{Title: "Wrong arguments.", Tool: searchPatterns, Arguments: `{"q":"undo","limit":1000,"format":"json"}`},
