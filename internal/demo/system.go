@@ -56,7 +56,7 @@ var references = []reference{
 		return studies.New(studies.Options{Logger: log, Timeout: patient, PollEvery: pollEvery})
 	}},
 	{"terra", "the health data of an application's users, by queries", func(log *slog.Logger) (systems.System, error) {
-		return terra.New(terra.Options{Logger: log, Timeout: patient})
+		return terra.New(terra.Options{Logger: log, Timeout: patient, Client: terra.DemoClient()})
 	}},
 }
 

@@ -19,8 +19,8 @@ func TestSystem(t *testing.T) {
 		"commerce": {`"success":true`, "Invalid params:", `"originalError":"ORDER_NOT_FOUND"`, "effect_unknown", `"id":"SO-1004"`},
 		"fieldmcp": {`"error":false`, "FIELD_NOT_FOUND", "PARTIAL_SUCCESS", "INSUFFICIENT_DATA", `"retryAfter":12`},
 		"patterns": {"memento", "needsInput:v1", "singleton", `"statusCode": 429`, "Network error: ", "CLIENT_ERROR"},
-		"studies":  {"next_action", "[validation_error]", "[empty_audience]", "[insufficient_credits]", "study_get("},
-		"terra":    {"fields or select are required", "HTTP 401", "invalid user id", "HTTP 502", "(an empty body)"},
+		"studies":  {"next_action", "[validation_error]", "[network_error]", "study_get(", "[empty_audience]", "[insufficient_credits]"},
+		"terra":    {"HTTP 401", "HTTP 502", "(an empty body)", "fields or select are required", "invalid user id"},
 	}
 	for _, name := range demo.Systems() {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +111,12 @@ func TestStdio(t *testing.T) {
 			}
 			if list := ask(2, "tools/list", `{}`); !strings.Contains(list, `"inputSchema"`) {
 				t.Errorf("tools/list: %s", list)
+			}
+			if name == "terra" { // which has to know who calls
+				const query = `{"name":"get_sleep_data","arguments":{"fields":["awakenings"]}}`
+				if answer := ask(3, "tools/call", query); !strings.Contains(answer, `{"awakenings":2}`) {
+					t.Errorf("tools/call: %s", answer)
+				}
 			}
 			_ = client.Close()
 			if err := <-ended; err != nil {

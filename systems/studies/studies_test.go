@@ -431,8 +431,8 @@ func TestScenes(t *testing.T) {
 				codes = append(codes, code)
 			}
 			want := []string{
-				"", "", "", "validation_error", "validation_error", "empty_audience", "usage_limit_reached", "insufficient_credits",
-				"no_audio_track", "analysis_failed", "smoke_test_failed", "network_error", "",
+				"", "validation_error", "usage_limit_reached", "network_error", "",
+				"", "validation_error", "empty_audience", "insufficient_credits", "no_audio_track", "analysis_failed", "smoke_test_failed",
 			}
 			if diff := cmp.Diff(want, codes); diff != "" {
 				t.Errorf("codes (-want +got):\n%s", diff)

@@ -448,3 +448,22 @@ func TestReturned(t *testing.T) {
 		t.Errorf("who was attached takes part: %+v", p)
 	}
 }
+
+// The Go SDK's own client sees what a model is to be told.
+func TestSDKClient(t *testing.T) {
+	t.Parallel()
+	session := systemtest.SDK(t, newSystem(t, studies.Options{}))
+	for _, call := range []struct {
+		tool, arguments, want string
+		isError               bool
+	}{
+		{"ask_get", `{"ask_id":"a-1"}`, "Tea or coffee?", false},
+		{"chatbot_setup", `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`, "smoke_test_failed", false},
+		{"study_get", `{"study_id":"w-1"}`, "[validation_error] study_id has the wrong prefix", true},
+	} {
+		text, isError := systemtest.SDKText(t, session, call.tool, call.arguments)
+		if !strings.Contains(text, call.want) || isError != call.isError {
+			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
+		}
+	}
+}

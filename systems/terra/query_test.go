@@ -202,3 +202,21 @@ var firstField = map[string]string{
 	"get_activity_data": "start_time", "get_body_data": "timestamp", "get_daily_data": "timestamp",
 	"get_menstruation_data": "timestamp", "get_nutrition_data": "timestamp", "get_sleep_data": "start_time",
 }
+
+// The Go SDK's own client sees what a model is to be told.
+func TestSDKClient(t *testing.T) {
+	t.Parallel()
+	session := systemtest.SDK(t, newSystem(t, terra.Options{}))
+	for _, call := range []struct {
+		tool, arguments, want string
+		isError               bool
+	}{
+		{"get_daily_data", `{"select":[{"function":"max","field":"steps"}]}`, `{"data":[{"max_steps":24902}]}`, false},
+		{"get_sleep_data", `{}`, noFields, true},
+	} {
+		text, isError := systemtest.SDKText(t, session, call.tool, call.arguments)
+		if !strings.Contains(text, call.want) || isError != call.isError {
+			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
+		}
+	}
+}

@@ -78,7 +78,6 @@ func TestScenes(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"A query that works.":                      "",
-		"A query that aggregates.":                 "",
 		"Neither fields nor select.":               "fields-or-select",
 		"Both of them.":                            "fields-and-select",
 		"A list without IN.":                       "list-without-in",
