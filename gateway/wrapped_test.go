@@ -1,0 +1,59 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Servers whose SDK makes a text of what a tool raises put their own words behind the
+// SDK's. The gateway has them keep their contract all the same.
+func TestTextsBehindThoseOfSDKs(t *testing.T) {
+	t.Parallel()
+	wrappers := []string{"", "Error executing tool get_field: ", "Error calling tool 'get_field': ", "MCP error -32603: ", "**Error:** "}
+	failures := []*recourse.Error{
+		recourse.NotFound("field", "xyz").WithOrigin(recourse.OriginServer).WithRequestID("req-1"),
+		recourse.InvalidValue("limit", "at most 100", 500).WithOrigin(recourse.OriginServer).WithRequestID("req-1"),
+		recourse.RateLimited(12 * time.Second).WithOrigin(recourse.OriginServer).WithRequestID("req-1"),
+	}
+	for _, c := range contract.Builtin().All() {
+		if c.Session.UserHeader != "" {
+			continue // a sentence among others, whichever stand before it: see the tests of terra
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			client := start(t, srv.URL(), "contract: "+c.Name, "reads: "+c.Name, "timeout: 30s").client(t, testkit.OldEra)
+			for _, e := range failures {
+				sent := c.Write(e, &contract.Call{Method: "tools/call", Tool: testkit.GetField})
+				var result testkit.ToolResult
+				if err := json.Unmarshal(sent.Result, &result); err != nil {
+					t.Fatal(err)
+				}
+				for _, wrapper := range wrappers {
+					srv.Next(testkit.GetField, testkit.ToolError("", wrapper+result.Text()))
+					a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+					if err != nil {
+						t.Fatal(err)
+					}
+					received, err := a.ToolResult()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(result.Text(), received.Text()); diff != "" {
+						t.Errorf("%s behind %q (-sent +received):\n%s", e.Kind, wrapper, diff)
+					}
+					if got := recordOf(t, a).Code; got != sent.Record.Code {
+						t.Errorf("%s behind %q: code %s, want %s", e.Kind, wrapper, got, sent.Record.Code)
+					}
+				}
+			}
+		})
+	}
+}
