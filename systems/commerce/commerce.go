@@ -22,8 +22,9 @@
 // its orders:
 //
 //	4001    ORDER_NOT_FOUND: orderId "SO-404"; INVALID_ORDER_STATE: cancel "SO-1002",
-//	        which is shipped; INSUFFICIENT_INVENTORY: more than 10,000 of a sku;
-//	        QUANTITY_EXCEEDS_ORDER: fulfill or return more than was ordered
+//	        which is shipped; SKU_NOT_FOUND: sku "X"; INSUFFICIENT_INVENTORY: more than
+//	        10,000 of a sku; QUANTITY_EXCEEDS_ORDER: fulfill or return more than was
+//	        ordered; SHOP_FULL: the 1,001st order
 //
 // and by a word in what is free to choose (externalId, reason, note, trackingNumber) or
 // in the first of the identifiers that are looked for:

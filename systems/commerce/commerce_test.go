@@ -85,6 +85,7 @@ func TestFailures(t *testing.T) {
 		{"no address", "create-sales-order", `{"order":{"externalId":"a","customer":{"email":"ada@example.com"},"lineItems":[{"sku":"MUG-RED","quantity":1}]}}`, 2002, "", false},
 		{"no email address", "create-sales-order", newOrder("a", "ada", "1"), 2003, "", false},
 		{"too much", "create-sales-order", newOrder("a", good, "10001"), 4001, "INSUFFICIENT_INVENTORY", false},
+		{"no such sku", "create-sales-order", strings.Replace(newOrder("a", good, "1"), "MUG-BLUE", "X", 1), 4001, "SKU_NOT_FOUND", false},
 		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, 4001, "ORDER_NOT_FOUND", false},
 		{"a shipped order", "cancel-order", `{"orderId":"SO-1002"}`, 4001, "INVALID_ORDER_STATE", false},
 		{"a shipped order is not changed", "update-order", `{"id":"SO-1002","updates":{"note":"x"}}`, 4001, "INVALID_ORDER_STATE", false},

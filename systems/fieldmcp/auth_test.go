@@ -74,6 +74,26 @@ func TestAPIKey(t *testing.T) {
 	}
 }
 
+// An address from which too many authentications have failed is refused for a while,
+// whatever it brings then.
+func TestLockout(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	url := systemtest.Serve(t, newSystem(t, fieldmcp.Options{Now: now.Now}))
+	for range 25 {
+		if a := knock(t, url, "Bearer wrong"); a.Status != 401 {
+			t.Fatalf("HTTP %d", a.Status)
+		}
+	}
+	if a := knock(t, url, "Bearer "+fieldmcp.APIKey("willow")); a.Status != 429 || a.Header.Get("Retry-After") != "900" {
+		t.Errorf("HTTP %d, Retry-After %s", a.Status, a.Header.Get("Retry-After"))
+	}
+	now.pass(900 * time.Second)
+	if a := knock(t, url, "Bearer "+fieldmcp.APIKey("willow")); a.Status != 200 {
+		t.Errorf("later: HTTP %d", a.Status)
+	}
+}
+
 // An issuer signs tokens, and serves its keys.
 type issuer struct {
 	key      *ecdsa.PrivateKey
