@@ -27,7 +27,8 @@ codes:
 
 ` + "`recourse contract lint FILE`" + ` checks a file and reports every mistake with its place; ` +
 	"`recourse contract show FILE`" + ` prints the
-contract's reference page, with what its form does not carry. Configurations name the file under ` + "`contracts`" + `.
+contract's reference page, with what its form does not carry; ` + "`recourse contract gen FILE --lang ts`" + ` prints it as a
+module of TypeScript. Configurations name the file under ` + "`contracts`" + `.
 `
 
 // Language returns the page that documents the form of contract files, in Markdown.
