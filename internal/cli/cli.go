@@ -38,7 +38,13 @@ type Environment struct {
 const (
 	ExitOK      = 0 // done; of serve: ended by a signal, all calls answered
 	ExitFailure = 1 // something failed that is named on standard error
-	ExitUsage   = 2 // wrong usage, or a mistake in a configuration or contract file
+	ExitUsage   = 2 // wrong usage, or a mistake in a configuration or contract file; of call: wrong arguments
+
+	// Those of a call of a tool that failed.
+
+	ExitAuth      = 3 // credentials or permission
+	ExitNotFound  = 4 // what it is about is not there
+	ExitTransient = 5 // it may pass by itself
 )
 
 // commands is the command line.
@@ -46,6 +52,7 @@ type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
 	Wrap     wrapCommand     `cmd:"" help:"Run an MCP server on stdio in place of itself, for a desktop host."`
 	Install  installCommand  `cmd:"" help:"Put the wrapper into the file in which a host lists its MCP servers."`
+	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
 	Explain  explainCommand  `cmd:"" help:"Say how an answer of an MCP server is read, and how contracts would say it."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
@@ -135,6 +142,9 @@ func report(w io.Writer, err error) int {
 		}
 		printf(w, "%s\nrecourse: error: %d %s\nhint: mend what is marked above, and try again\n", mistakes, len(mistakes), noun)
 		return ExitUsage
+	}
+	if failed, ok := errors.AsType[*callError](err); ok {
+		return failed.print(w)
 	}
 	printf(w, "recourse: error: %s\n", strings.TrimSuffix(err.Error(), "."))
 	_, usage := errors.AsType[*usageError](err)

@@ -54,6 +54,7 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 		{"serve"},
 		{"wrap"},
 		{"install"},
+		{"call"},
 		{"explain"},
 		{"demo"},
 		{"version"},

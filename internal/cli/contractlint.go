@@ -5,15 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -21,9 +15,8 @@ import (
 
 // contractLint checks contract files, and their advice against a server.
 type contractLint struct {
-	Files  []string `arg:"" help:"Contract files, each able to extend those before it, or built-in names. After --, a server's command."`
-	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP: hints and verify calls are checked against its tools."`
-	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
+	Files      []string `arg:"" help:"Contract files, each able to extend those before it, or built-in names. After --, a server's command."`
+	liveServer `embed:""`
 }
 
 // Help shows examples.
@@ -41,9 +34,6 @@ Example:
 
 // Run checks the files one after the other.
 func (c *contractLint) Run(ctx context.Context, env *Environment, command serverCommand) error {
-	if c.Server != "" && len(command) > 0 {
-		return &usageError{errors.New("--server and a command name two servers: choose one")}
-	}
 	live := c.Server != "" || len(command) > 0
 	var tools []contract.Tool
 	if live {
@@ -96,13 +86,9 @@ const toolsTimeout = 30 * time.Second
 func (c *contractLint) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
-	transport, err := c.transport(ctx, env, command)
+	session, err := c.connect(ctx, env, command)
 	if err != nil {
-		return nil, &usageError{err}
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil).Connect(ctx, transport, nil)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the server: %w", err)
+		return nil, err
 	}
 	defer session.Close()
 	var tools []contract.Tool
@@ -119,35 +105,4 @@ func (c *contractLint) tools(ctx context.Context, env *Environment, command serv
 		})
 	}
 	return tools, nil
-}
-
-// transport returns the way to the server.
-func (c *contractLint) transport(ctx context.Context, env *Environment, command serverCommand) (mcp.Transport, error) {
-	if len(command) > 0 {
-		program := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own command
-		program.Env, program.Stderr = env.Environ, env.Stderr
-		return &mcp.CommandTransport{Command: program}, nil
-	}
-	headers := http.Header{}
-	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(name) == "" {
-			return nil, fmt.Errorf("%q is no header: write 'Name: value'", line)
-		}
-		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
-	return &mcp.StreamableClientTransport{
-		Endpoint: c.Server, HTTPClient: &http.Client{Transport: headerTransport{headers}},
-		MaxRetries: -1, DisableStandaloneSSE: true,
-	}, nil
-}
-
-// headerTransport adds headers to requests.
-type headerTransport struct{ headers http.Header }
-
-// RoundTrip sends the request with the headers.
-func (t headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	maps.Copy(r.Header, t.headers)
-	return http.DefaultTransport.RoundTrip(r) //nolint:wrapcheck // what it says is said once
 }

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// callCommand calls a tool from the command line.
+type callCommand struct {
+	Tool       string   `arg:"" help:"Name of the tool."`
+	Arguments  []string `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
+	liveServer `embed:""`
+	Reads      string        `placeholder:"CONTRACT" help:"Name or file of the contract that the server is known to keep; its weak signs count then."`
+	Timeout    time.Duration `default:"1m" help:"How long the call may take."`
+	JSON       bool          `help:"Print the whole result as JSON."`
+}
+
+// Help shows an example.
+func (*callCommand) Help() string {
+	return `Prints what the tool answers, or on standard error how it failed and what to do. The exit code says which sort of failure ` +
+		`it was: 2 input, 3 credentials or permission, 4 not found, 5 one that may pass by itself, 1 any other.
+
+Example:
+
+    recourse call get_field field_id=F-1 -- farmd`
+}
+
+// Run makes the call.
+func (c *callCommand) Run(ctx context.Context, env *Environment, command serverCommand) error {
+	arguments, err := c.arguments()
+	if err != nil {
+		return &usageError{err}
+	}
+	reader := contract.Reader{Contracts: contract.Builtin().All()}
+	if c.Reads != "" {
+		if reader.Weak, err = findContract(c.Reads); err != nil {
+			return err
+		}
+		reader.Contracts = append([]*contract.Contract{reader.Weak}, reader.Contracts...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	session, err := c.connect(ctx, env, command)
+	if err != nil {
+		return failedCall(&reader, err)
+	}
+	defer session.Close()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: c.Tool, Arguments: arguments})
+	if err != nil {
+		return failedCall(&reader, err)
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	if c.JSON {
+		printf(env.Stdout, "%s\n", raw)
+	}
+	if reading, failed := reader.Result(raw); failed {
+		return &callError{reading.Failure}
+	}
+	if !c.JSON {
+		return printResult(env.Stdout, result)
+	}
+	return nil
+}
+
+// arguments returns the arguments of the call.
+func (c *callCommand) arguments() (map[string]any, error) {
+	arguments := map[string]any{}
+	if len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{") {
+		if err := json.Unmarshal([]byte(c.Arguments[0]), &arguments); err != nil {
+			return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+		}
+		return arguments, nil
+	}
+	for _, text := range c.Arguments {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is no argument: write NAME=VALUE, or one JSON object", text)
+		}
+		if json.Valid([]byte(value)) {
+			arguments[name] = json.RawMessage(value)
+		} else {
+			arguments[name] = value
+		}
+	}
+	return arguments, nil
+}
+
+// printResult prints the texts of a result, and what is no text as JSON.
+func printResult(out io.Writer, result *mcp.CallToolResult) error {
+	for _, block := range result.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			printf(out, "%s\n", strings.TrimSuffix(text.Text, "\n"))
+			continue
+		}
+		raw, err := json.Marshal(block)
+		if err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		printf(out, "%s\n", raw)
+	}
+	if len(result.Content) > 0 || result.StructuredContent == nil {
+		return nil
+	}
+	raw, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	printf(out, "%s\n", raw)
+	return nil
+}
+
+// failedCall returns the failure that the error of the SDK's client stands for.
+func failedCall(reader *contract.Reader, err error) error {
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return err
+	}
+	if e, ok := errors.AsType[*recourse.Error](err); ok {
+		return &callError{e}
+	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		if raw, err := json.Marshal(refused); err == nil {
+			return &callError{reader.RPC(raw).Failure}
+		}
+	}
+	if e := recourse.From(err); e.Kind != recourse.KindInternal {
+		return &callError{e}
+	}
+	return err
+}
+
+// A callError is a call that failed, or a question in place of an answer.
+type callError struct{ failure recourse.Failure }
+
+// Error returns what a person reads, without a full stop.
+func (e *callError) Error() string { return e.failure.Error() }
+
+// print says what happened and what to do, and returns the exit code.
+func (e *callError) print(w io.Writer) (code int) {
+	failed, ok := e.failure.(*recourse.Error)
+	if !ok {
+		printf(w, "recourse: error: %s\n", strings.TrimSuffix(e.failure.Error(), "."))
+		return ExitUsage
+	}
+	printf(w, "recourse: error: %s\n", strings.TrimSuffix(failed.Sentence(), "."))
+	for _, hint := range failed.Hints {
+		printf(w, "hint: %s\n", strings.TrimSuffix(hint, "."))
+	}
+	return exitCodeOf(failed)
+}
+
+// exitCodeOf says which sort of failure it was.
+func exitCodeOf(e *recourse.Error) int {
+	switch e.Kind.Class() {
+	case recourse.ClassProtocol, recourse.ClassInput:
+		return ExitUsage
+	case recourse.ClassAuth, recourse.ClassPermission:
+		return ExitAuth
+	case recourse.ClassResource:
+		return ExitNotFound
+	default:
+		if e.Kind.Retry() == recourse.RetrySameCall {
+			return ExitTransient
+		}
+		return ExitFailure
+	}
+}
