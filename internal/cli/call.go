@@ -18,12 +18,13 @@ import (
 
 // callCommand calls a tool from the command line.
 type callCommand struct {
-	Tool       string   `arg:"" help:"Name of the tool."`
-	Arguments  []string `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
 	liveServer `embed:""`
-	Reads      string        `placeholder:"CONTRACT" help:"Name or file of the contract that the server is known to keep; its weak signs count then."`
-	Timeout    time.Duration `default:"1m" help:"How long the call may take."`
-	JSON       bool          `help:"Print the whole result as JSON."`
+
+	Tool      string        `arg:"" help:"Name of the tool."`
+	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
+	Reads     string        `placeholder:"CONTRACT" help:"The contract that the server is known to keep, by name or file; its weak signs count then."`
+	Timeout   time.Duration `default:"1m" help:"How long the call may take."`
+	JSON      bool          `help:"Print the whole result as JSON."`
 }
 
 // Help shows an example.

@@ -15,8 +15,9 @@ import (
 
 // contractLint checks contract files, and their advice against a server.
 type contractLint struct {
-	Files      []string `arg:"" help:"Contract files, each able to extend those before it, or built-in names. After --, a server's command."`
 	liveServer `embed:""`
+
+	Files []string `arg:"" help:"Contract files, each able to extend those before it, or built-in names. After --, a server's command."`
 }
 
 // Help shows examples.
