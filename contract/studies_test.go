@@ -209,12 +209,12 @@ func TestStudiesLines(t *testing.T) {
 		"credits": {
 			recourse.New(recourse.KindQuotaExhausted, "No credits left."), "run_dispatch", `{"workspace_id":"w-1"}`,
 			`[insufficient_credits] No credits left. Suggestions: Read workspace_get(workspace_id="w-1").credits for the period balance, ` +
-				`the refresh date, the purchased balance and the total available. Then wait for the refresh or purchase credits`,
+				`the refresh date, the purchased balance and the total available. Then wait for the refresh of a paid plan, purchase credits, or upgrade`,
 		},
 		"credits of a workspace that is not named": {
 			recourse.New(recourse.KindQuotaExhausted, "No credits left."), "run_dispatch", `{}`,
 			`[insufficient_credits] No credits left. Suggestions: Read workspace_get(workspace_id=...).credits for the period balance, ` +
-				`the refresh date, the purchased balance and the total available. Then wait for the refresh or purchase credits`,
+				`the refresh date, the purchased balance and the total available. Then wait for the refresh of a paid plan, purchase credits, or upgrade`,
 		},
 		"analysis": {
 			recourse.New(recourse.KindJobFailed, "Two answers are too few."), "study_analyze", `{}`,

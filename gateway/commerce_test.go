@@ -117,7 +117,7 @@ func TestCommerce(t *testing.T) {
 			want: inCommerce(`{"code":2001,"message":"Validation failed for field order: must be object","retryable":false,"details":{"field":"order",` +
 				`"reason":"invalid_value","suggestion":"Correct order.","context":{"name":"VALIDATION_ERROR","category":"Validation","requestId":"REQ",` +
 				`"violations":[{"field":"order","message":"must be object"}]}}}`),
-			promises: []string{"commerce/reads-rpc-2001", "commerce/code-2001", "commerce/no-arguments"},
+			promises: []string{"commerce/reads-rpc-2001", "commerce/code-2001", "commerce/no-arguments", "commerce/no-personal-data"},
 		},
 		{
 			name: "an adapter that says to repeat", tool: testkit.GetField, arguments: field, kind: recourse.KindServerError,

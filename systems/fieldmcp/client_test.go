@@ -144,7 +144,7 @@ func (n *naps) sleep(_ context.Context, d time.Duration) error {
 // wait; one that is too long surfaces at once.
 func TestServerRepeats(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "fieldmcp/rate-limit-provider-after-retries")
+	promises.Covers(t, "fieldmcp/rate-limit-provider-after-retries", "fieldmcp/provider-unavailable-after-retries")
 
 	for _, test := range []struct {
 		fieldID  string

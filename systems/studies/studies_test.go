@@ -75,7 +75,7 @@ func title(fault string) string { return `{"workspace_id":"w-1","title":"fault-`
 
 const (
 	credits = " Suggestions: Read workspace_get(workspace_id=...).credits for the period balance, the refresh date, the purchased balance" +
-		" and the total available. Then wait for the refresh or purchase credits"
+		" and the total available. Then wait for the refresh of a paid plan, purchase credits, or upgrade"
 	again = " Suggestions: List again with study_get to confirm the id, then retry"
 	obey  = " Suggestions: Read the message and change what it names"
 )
