@@ -38,7 +38,7 @@ type stdioFront struct {
 	opening sync.Mutex // held while a session is opened
 
 	mu      sync.Mutex
-	open    line // the host's initialize request
+	open    wire.Line // the host's initialize request
 	session string
 	version string // of the protocol, as negotiated; empty: none that HTTP knows
 	ready   bool   // the host has said notifications/initialized
@@ -92,13 +92,13 @@ func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out
 // read takes the host's lines until there are no more.
 func (f *stdioFront) read(in io.Reader) error {
 	ctx := f.life
-	lines := make(chan line)
+	lines := make(chan wire.Line)
 	var ended error
 	go func() {
 		defer close(lines)
-		reader := newLineReader(in, int(f.g.table.Load().config.MaxRequest))
+		reader := wire.NewLineReader(in, int(f.g.table.Load().config.MaxRequest))
 		for {
-			l, err := reader.next()
+			l, err := reader.Next()
 			if err != nil && !errors.Is(err, io.EOF) {
 				ended = err
 			}
@@ -160,11 +160,11 @@ func (f *stdioFront) end(cancel context.CancelFunc, grace time.Duration) {
 
 // take deals with one line. Requests run side by side; messages whose order matters
 // are dealt with before the next line is taken.
-func (f *stdioFront) take(l line) {
+func (f *stdioFront) take(l wire.Line) {
 	var m wire.Message
-	err := wire.Parse(l.text, &m)
+	err := wire.Parse(l.Text, &m)
 	switch {
-	case err != nil || l.size > len(l.text): // the stages refuse it
+	case err != nil || l.Cut(): // the stages refuse it
 		a := f.newAnswer(nil)
 		a.loud = true
 		f.send(f.life, a, http.MethodPost, &l, f.header(nil))
@@ -185,7 +185,7 @@ func (f *stdioFront) take(l line) {
 const methodInitialized = "notifications/initialized"
 
 // initialize opens a session. Everything that follows waits for it.
-func (f *stdioFront) initialize(l line, m *wire.Message) {
+func (f *stdioFront) initialize(l wire.Line, m *wire.Message) {
 	f.opening.Lock()
 	defer f.opening.Unlock()
 	f.hush()
@@ -226,7 +226,7 @@ func (f *stdioFront) reopen(header http.Header) bool {
 		return true
 	}
 	var m wire.Message
-	if wire.Parse(l.text, &m) != nil {
+	if wire.Parse(l.Text, &m) != nil {
 		return false
 	}
 	a := f.newAnswer(m.ID)
@@ -239,7 +239,7 @@ func (f *stdioFront) reopen(header http.Header) bool {
 	}
 	f.opened(a)
 	if ready {
-		said := line{text: initialized, size: len(initialized)}
+		said := wire.Line{Text: initialized, Size: len(initialized)}
 		f.send(f.life, f.newAnswer(nil), http.MethodPost, &said, f.header(nil))
 		f.begin()
 	}
@@ -247,7 +247,7 @@ func (f *stdioFront) reopen(header http.Header) bool {
 }
 
 // call starts a request.
-func (f *stdioFront) call(l line, m *wire.Message) {
+func (f *stdioFront) call(l wire.Line, m *wire.Message) {
 	c := &stdioCall{id: m.ID, era: wire.Old}
 	if m.ProtocolVersion != "" {
 		c.era = wire.New
@@ -292,7 +292,7 @@ func (f *stdioFront) done(c *stdioCall) {
 
 // cancel ends a call that the host wants no more. Of the old era the server is told;
 // of the new, where ending a call's stream cancels it, the stages see to that.
-func (f *stdioFront) cancel(l line, m *wire.Message) {
+func (f *stdioFront) cancel(l wire.Line, m *wire.Message) {
 	var found *stdioCall
 	f.mu.Lock()
 	for c := range f.calls {

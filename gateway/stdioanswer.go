@@ -57,10 +57,10 @@ func (f *stdioFront) newAnswer(id wire.ID) *stdioAnswer {
 
 // send passes a message through the stages. What they say to a notification is
 // dropped: they have logged it.
-func (f *stdioFront) send(ctx context.Context, a *stdioAnswer, method string, l *line, header http.Header) {
+func (f *stdioFront) send(ctx context.Context, a *stdioAnswer, method string, l *wire.Line, header http.Header) {
 	var body io.Reader = http.NoBody
 	if l != nil {
-		body = bytes.NewReader(l.text)
+		body = bytes.NewReader(l.Text)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+f.path, body)
 	if err != nil { // the configuration has been checked
@@ -68,7 +68,7 @@ func (f *stdioFront) send(ctx context.Context, a *stdioAnswer, method string, l 
 		return
 	}
 	if l != nil {
-		r.ContentLength = int64(l.size)
+		r.ContentLength = int64(l.Size)
 	}
 	r.Header = header
 	a.header, a.status, a.stream = http.Header{}, 0, false

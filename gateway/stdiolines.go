@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -12,57 +11,6 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
-
-// A line is what a host has sent: all of it, or the first part of one that is larger
-// than the limit.
-type line struct {
-	text []byte
-	size int // of the whole
-}
-
-// A lineReader reads lines in bounded memory.
-type lineReader struct {
-	r     *bufio.Reader
-	limit int
-}
-
-func newLineReader(r io.Reader, limit int) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
-}
-
-// next returns the next line that is not empty, without its end. What is over the
-// limit is read and dropped. Half a line at the end of the input counts as one.
-func (l *lineReader) next() (line, error) {
-	var next line
-	for {
-		part, err := l.r.ReadSlice('\n')
-		next.size += len(part)
-		switch {
-		case next.size <= l.limit+len("\r\n"):
-			next.text = append(next.text, part...)
-		case len(next.text) < firstPart || cap(next.text) > 2*firstPart: // the rest is of no use
-			next.text = append(next.text, part[:min(len(part), firstPart)]...)
-			next.text = bytes.Clone(next.text[:min(len(next.text), firstPart)])
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && !errors.Is(err, io.EOF):
-			return line{}, err
-		}
-		if cut := next.size > len(next.text); !cut {
-			next.text = bytes.TrimSpace(next.text)
-			next.size = len(next.text)
-		}
-		if next.size > 0 {
-			return next, nil
-		}
-		if err != nil {
-			return line{}, err
-		}
-		next = line{}
-	}
-}
 
 // A lineWriter writes whole lines, one at a time.
 type lineWriter struct {
