@@ -24,7 +24,8 @@
 // effect. WithTool says more about single tools.
 //
 // [Transport] makes failures of an http.Client such errors, and [Guard] writes
-// what fails before a call comes to the server: credentials, users, limits.
+// what fails before a call comes to the server: credentials, users, limits. [Stdio]
+// answers lines that are no messages, which end the SDK's own transport.
 // Package mcpgotool does the same as Use for servers that are made with mcp-go.
 //
 // # The SDK

@@ -34,13 +34,18 @@ func (x *visit) read(limit int64) error {
 	x.r.Body = io.NopCloser(bytes.NewReader(body))
 	if err := wire.Parse(body, &x.msg); err != nil {
 		x.msg = wire.Message{} // nothing in a message that is none is taken at its word
-		kind := recourse.KindInvalidRequest
-		if said, ok := errors.AsType[*wire.Error](err); ok && said.Code == wire.CodeParseError {
-			kind = recourse.KindMalformed
-		}
-		return recourse.New(kind, "").WithMessage("%s", err.Error()).CausedBy(err)
+		return unreadable(err)
 	}
 	return nil
+}
+
+// unreadable returns the failure of a text that wire.Parse refuses.
+func unreadable(err error) *recourse.Error {
+	kind := recourse.KindInvalidRequest
+	if said, ok := errors.AsType[*wire.Error](err); ok && said.Code == wire.CodeParseError {
+		kind = recourse.KindMalformed
+	}
+	return recourse.New(kind, "").WithMessage("%s", err.Error()).CausedBy(err)
 }
 
 // identify finds the id of a message that is refused before it was read.
@@ -54,12 +59,19 @@ func (x *visit) identify() {
 	if wire.Parse(body, &x.msg) == nil {
 		return
 	}
-	x.msg = wire.Message{}
+	x.msg = wire.Message{ID: idOf(body)}
+}
+
+// idOf returns the id in a text that is no message, or a part of one; nil where none
+// can be read.
+func idOf(text []byte) wire.ID {
 	var scan wire.Scanner
-	_, _ = scan.Write(body) // as above
-	if id := scan.Signs().ID; len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
-		x.msg.ID = id.Clone()
+	_, _ = scan.Write(text) // what there is, is enough
+	id := scan.Signs().ID
+	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return nil
 	}
+	return id.Clone()
 }
 
 // A pathRule tells the endpoint's path, and the user in it.

@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -208,7 +209,7 @@ func dialPipe(t *testing.T, server *mcp.Server) (request caller, notify func(lin
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Run(ctx, &mcp.IOTransport{Reader: toServer, Writer: toClient})
+		_ = server.Run(ctx, mcptool.Stdio(toServer, toClient))
 	}()
 	t.Cleanup(func() {
 		_ = fromClient.Close()

@@ -16,9 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/commerce"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
@@ -89,18 +88,12 @@ func (s *Show) Stdio(ctx context.Context, name string, in io.Reader, out io.Writ
 	if err != nil {
 		return err
 	}
-	err = system.MCPServer().Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	err = system.MCPServer().Run(ctx, mcptool.Stdio(io.NopCloser(in), out))
 	if ctx.Err() != nil || errors.Is(err, io.EOF) { // that is how it is meant to end
 		err = nil
 	}
 	return errors.Join(err, system.Close())
 }
-
-// A nopCloser is a writer that stays open.
-type nopCloser struct{ io.Writer }
-
-// Close does nothing.
-func (nopCloser) Close() error { return nil }
 
 // short is how many calls to each system there are when all of them are shown.
 const short = 5

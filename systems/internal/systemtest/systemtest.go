@@ -22,6 +22,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/retry"
 	"github.com/recoursehq/recourse/systems"
@@ -239,7 +240,7 @@ func Stdio(t *testing.T, server *mcp.Server) Client {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Run(ctx, &mcp.IOTransport{Reader: toServer, Writer: toClient})
+		_ = server.Run(ctx, mcptool.Stdio(toServer, toClient))
 	}()
 	t.Cleanup(func() {
 		_ = fromClient.Close()

@@ -1,0 +1,107 @@
+package mcptool
+
+import (
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Stdio returns a transport over in and out, which are mostly os.Stdin and os.Stdout,
+// on which a line that is no message does not end the server, as it does on the
+// SDK's own: it is answered with the JSON-RPC error that the protocol has for it
+// (-32700, -32600), under its id where that can be read, with the record of the
+// default contract as data. So is a message of more than 4 MiB. The end of the
+// session closes in, and not out.
+func Stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
+	plain, _ := contract.Builtin().Get(contract.Default)
+	w := &lineWriter{w: out}
+	return &mcp.IOTransport{
+		Reader: &stdioReader{Closer: in, lines: wire.NewLineReader(in, maxRequest), out: w, contract: plain},
+		Writer: w,
+	}
+}
+
+// A stdioReader is what a transport of the SDK reads: the lines that are messages.
+type stdioReader struct {
+	io.Closer
+
+	lines    *wire.LineReader
+	out      *lineWriter
+	contract *contract.Contract // the default one
+	rest     []byte             // of the line that is being read
+}
+
+// Read reads from the next message, and answers what comes before it and is none.
+func (s *stdioReader) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		line, err := s.lines.Next()
+		if err != nil {
+			return 0, err
+		}
+		var m wire.Message
+		failure := parseLine(line, &m)
+		switch {
+		case failure != nil:
+			if _, err := s.out.Write(s.refuse(line, failure)); err != nil {
+				return 0, err
+			}
+		case m.Kind == wire.Response && !isResponse(line.Text): // nobody waits for what is said to it
+		default:
+			line.Text = append(line.Text, '\n')
+			s.rest = line.Text
+		}
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// parseLine reads a line into m, and returns what keeps it from being a message.
+func parseLine(line wire.Line, m *wire.Message) *recourse.Error {
+	if line.Cut() {
+		return recourse.TooLarge(maxRequest)
+	}
+	if err := wire.Parse(line.Text, m); err != nil {
+		return unreadable(err)
+	}
+	return nil
+}
+
+// isResponse reports whether the SDK can read a response: where it cannot, it ends
+// the session.
+func isResponse(text []byte) bool {
+	_, err := jsonrpc.DecodeMessage(text)
+	return err == nil
+}
+
+// refuse returns the line that answers one which is no message.
+func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
+	e := failure.With(func(e *recourse.Error) {
+		e.Effect, e.Origin, e.RequestID = recourse.EffectNone, recourse.OriginCaller, wire.RequestID("")
+	})
+	answer := s.contract.Write(e, &contract.Call{At: contract.AtSession})
+	return append(wire.AppendError(nil, idOf(line.Text), answer.Code, answer.Message, answer.Data), '\n')
+}
+
+// A lineWriter takes lines from the SDK and from the reader, one at a time, and stays
+// open.
+type lineWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write writes a line.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(p)
+}
+
+// Close does nothing.
+func (*lineWriter) Close() error { return nil }
