@@ -125,7 +125,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 	srv := testkit.NewServer(t)
 	t.Run("answered late", func(t *testing.T) {
 		t.Parallel()
-		client := start(t, srv.URL(), "timeout: 300ms", "max_timeout: 5s").client(t, testkit.OldEra)
+		client := start(t, srv.URL(), untilDeadline, "max_timeout: 20s").client(t, testkit.OldEra)
 		stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(2 * deadline)
 		if _, err := client.Respond(t.Context(), question.ID, `{"action":"accept"}`); err != nil {
 			t.Fatal(err)
 		}
@@ -145,13 +145,13 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 	})
 	t.Run("never answered", func(t *testing.T) {
 		t.Parallel()
-		client := start(t, srv.URL(), "timeout: 300ms", "max_timeout: 700ms").client(t, testkit.OldEra)
+		client := start(t, srv.URL(), untilDeadline, "max_timeout: 2s").client(t, testkit.OldEra)
 		most := patience(t)
 		a, err := client.Call(t.Context(), testkit.Ask, `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantTimeout(t, a, 700*time.Millisecond, most())
+		wantTimeout(t, a, 2*deadline, most())
 	})
 }
 
@@ -174,7 +174,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 		}
 	}))
-	client := start(t, url+"/mcp", "timeout: 400ms", "max_timeout: 1m").client(t, testkit.OldEra)
+	client := start(t, url+"/mcp", untilDeadline, "max_timeout: 1m").client(t, testkit.OldEra)
 	most := patience(t)
 	stream, err := client.OpenCall(t.Context(), "any", `{}`)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 	if err != nil || !strings.Contains(string(message.Result), "timeout") {
 		t.Errorf("%v %+v", err, message)
 	}
-	if took := time.Since(answered); took > 400*time.Millisecond+most() {
+	if took := time.Since(answered); took > deadline+most() {
 		t.Errorf("the timeout came after %v", took)
 	}
 }
