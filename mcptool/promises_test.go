@@ -90,6 +90,68 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
+// What does not exist has the code of its sort, where it has one.
+func TestFieldmcpResources(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/farm-and-operation", "fieldmcp/field-resource-type")
+
+	codes := map[string]string{
+		"field": "FIELD_NOT_FOUND", "organization": "ORG_NOT_FOUND", "equipment": "EQUIPMENT_NOT_FOUND", "boundary": "BOUNDARY_NOT_FOUND",
+		"farm": "RESOURCE_NOT_FOUND", "operation": "RESOURCE_NOT_FOUND",
+	}
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "get"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		Type string `json:"type"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		return nil, nil, recourse.NotFound(in.Type, "X-9")
+	})
+	mcptool.Use(server, builtin(t, "fieldmcp"), quiet)
+	client := dialStdio(t, server)
+	for resource, code := range codes {
+		type object struct {
+			Code, ResourceType, ResourceID string
+			Retryable                      *bool
+		}
+		var got object
+		unmarshal(t, []byte(client.call(t, "get", `{"type":"`+resource+`"}`).result(t).Text()), &got)
+		if diff := cmp.Diff(object{code, resource, "X-9", new(false)}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", resource, diff)
+		}
+	}
+}
+
+// The rule that a tool's own check found broken decides the number.
+func TestCommerceRules(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/format-rules", "commerce/code-2001", "commerce/code-2002", "commerce/code-2003", "commerce/reason-rule")
+
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "check"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		Rule string `json:"rule"`
+	},
+	) (*mcp.CallToolResult, any, error) {
+		kind := recourse.KindInvalidValue
+		if in.Rule == "required" {
+			kind = recourse.KindMissingParam
+		}
+		return nil, nil, recourse.New(kind, "The date is wrong.").
+			WithViolations(recourse.Violation{Pointer: "/order/date", Param: "order.date", Rule: in.Rule})
+	})
+	mcptool.Use(server, builtin(t, "commerce"), quiet)
+	client := dialStdio(t, server)
+	for rule, code := range map[string]int{"required": 2002, "format": 2003, "pattern": 2003, "minimum": 2001, "enum": 2001, "maxLength": 2001} {
+		var got struct {
+			Code    int
+			Details struct{ Field, Reason string }
+		}
+		unmarshal(t, []byte(client.call(t, "check", `{"rule":"`+rule+`"}`).result(t).Text()), &got)
+		if got.Code != code || got.Details.Field != "order.date" || got.Details.Reason != rule {
+			t.Errorf("%s: %+v, want %d", rule, got, code)
+		}
+	}
+}
+
 // A question of a server of patterns, whole.
 func TestPatternsQuestion(t *testing.T) {
 	t.Parallel()
