@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -161,6 +162,27 @@ func report(w io.Writer, err error) int {
 	return ExitFailure
 }
 
+// printf prints what may hold the words of a server.
 func printf(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format, args...) // a terminal that is gone needs no answer
+	_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...))) // a terminal that is gone needs no answer
+}
+
+// shown returns text with its control characters as JSON escapes them: a terminal
+// would obey them, and a server is not to write over what is said of it. JSON stays
+// what it is.
+func shown(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	isObeyed := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if !strings.ContainsFunc(text, isObeyed) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isObeyed(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
