@@ -41,6 +41,32 @@ func ExampleUse() {
 	// Nothing was done. Add field_id, then call again.
 }
 
+// A contract of one's own, which mostly stands in a file beside the program.
+func ExampleUse_own() {
+	shop, err := contract.Builtin().Load("shop.yaml", []byte(`
+form: 1
+name: shop
+extends: recourse
+codes:
+- code: out_of_stock
+  kind: conflict
+  for: [{kind: conflict, upstream_code: OUT_OF_STOCK}]
+  hint: Offer the customer another size, then call again.
+`))
+	if err != nil {
+		fmt.Println(err) // every mistake, with its place
+		return
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	addTool(server, "order_create", recourse.Conflict("The boots are sold out in size 42.").WithCode("shop", "out_of_stock"))
+	mcptool.Use(server, shop, silent)
+
+	fmt.Println(textOf(server, "order_create", `{}`))
+	// Output:
+	// [out_of_stock] The boots are sold out in size 42.
+	// Offer the customer another size, then call again.
+}
+
 // The contract fieldmcp: a JSON object with a code and the next step.
 func ExampleUse_fieldmcp() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
