@@ -76,7 +76,10 @@ func TestWriteReadWrite(t *testing.T) {
 		for name, call := range calls() {
 			t.Run(c.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				for _, e := range records() {
+				for i, e := range records() {
+					if name != "result" && i%5 > 0 { // each status, effect and origin comes up with many kinds still
+						continue
+					}
 					first := c.Write(e, &call)
 					again := c.Write(readBack(t, c, first), &call)
 					if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
