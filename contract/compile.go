@@ -38,7 +38,7 @@ func (k *compiler) compile() {
 	}
 	c.Name = f.Name
 	c.hintTools = append(c.hintTools, f.HintTools...)
-	set(&c.Title, f.Title)
+	c.Title = f.Title // not the parent's: its page is another
 	set(&c.Doc, strings.TrimSpace(f.Doc))
 	if f.ReadOnly != nil {
 		c.ReadOnly = *f.ReadOnly

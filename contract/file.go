@@ -12,7 +12,7 @@ type file struct {
 	Node        *strictyaml.Node            `yaml:",pos"`
 	Form        int                         `yaml:"form,required" doc:"The version of this form: 1."`
 	Name        string                      `yaml:"name,required" doc:"The name by which configurations choose the contract: lower-case letters, digits, - and _."`
-	Title       string                      `yaml:"title" doc:"A name for people."`
+	Title       string                      `yaml:"title" doc:"A name for people. It is not taken over from the contract that is extended."`
 	Doc         string                      `yaml:"doc" doc:"What a reader has to know, in Markdown. The first sentence stands in lists."`
 	Extends     *strictyaml.Node            `yaml:"extends" doc:"The contract that this one builds on. What the file leaves out is as there; its codes come before those that are inherited, and one of the same name takes the other's place."`
 	ReadOnly    *bool                       `yaml:"read_only" doc:"Tools of a server with this contract only read, unless the server's entry says otherwise."`

@@ -237,8 +237,11 @@ func TestExtends(t *testing.T) {
 		}
 	}
 	c, _ := set.Get("last")
-	if c.Title != "Middle" || c.Retry.Retries != 1 || !c.ReadOnly {
-		t.Errorf("inherited: %q, %+v, %t", c.Title, c.Retry, c.ReadOnly)
+	if c.Title != "" || !strings.HasPrefix(c.Page(), "# last\n") {
+		t.Errorf("it has the title of another contract, %q", c.Title)
+	}
+	if c.Retry.Retries != 1 || !c.ReadOnly {
+		t.Errorf("inherited: %+v, %t", c.Retry, c.ReadOnly)
 	}
 	call := toolCall()
 	call.HasTool = func(name string) bool { return !strings.HasPrefix(name, "order_") }
