@@ -254,7 +254,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 		t.Run("idle, share "+share, func(t *testing.T) {
 			t.Parallel()
 			program := testkit.NewProgram(t)
-			f := startChildren(t, program, "share: "+share, "idle: 100ms", "timeout: 10s", orders)
+			f := startChildren(t, program, "share: "+share, "idle: 2s", "timeout: 10s", orders)
 			client := f.client(t, testkit.OldEra)
 			eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
 			checkUnnoticed(t, client, program)
