@@ -71,17 +71,17 @@ func TestProgressAndTimeouts(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			client := start(t, srv.URL(), "timeout: 1s", "max_timeout: 2500ms").client(t, era)
+			client := start(t, srv.URL(), "timeout: 2s", "max_timeout: 5s").client(t, era)
 			most := patience(t)
-			if a := progressing(t, client, 4, 350); !succeeded(a) || a.Took < time.Second || len(a.Events) != 5 {
+			if a := progressing(t, client, 4, 700); !succeeded(a) || a.Took < 2*time.Second || len(a.Events) != 5 {
 				t.Errorf("after %v: %s", a.Took, a.Body)
 			}
-			a := progressing(t, client, 100, 350)
-			wantTimeout(t, a, 2500*time.Millisecond, most())
+			a := progressing(t, client, 100, 700)
+			wantTimeout(t, a, 5*time.Second, most())
 			if len(a.Events) < 3 {
 				t.Errorf("%d events, want a few of progress and the timeout", len(a.Events))
 			}
-			wantTimeout(t, progressing(t, client, 2, 5000), time.Second, most())
+			wantTimeout(t, progressing(t, client, 2, 9000), 2*time.Second, most())
 		})
 	}
 }

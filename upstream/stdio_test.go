@@ -294,10 +294,10 @@ func TestVersions(t *testing.T) {
 func TestIdleChildIsStoppedAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	c := command()
-	c.Idle = 100 * time.Millisecond
+	c.Idle = time.Second
 	s := serve(t, c)
 	x, _ := s.open(wire.Version20251125)
-	x.mustCall("sleep", 300) // a call under way is use
+	x.mustCall("sleep", 1500) // a call under way is use
 	first := x.mustCall("pid", 0)
 	eventually(t, "the child is stopped", func() bool { return strings.Contains(s.log.String(), "process stopped") })
 	if second := x.mustCall("pid", 0); second == first {
