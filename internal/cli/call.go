@@ -22,7 +22,7 @@ type callCommand struct {
 
 	Tool      string        `arg:"" help:"Name of the tool."`
 	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
-	Reads     string        `placeholder:"CONTRACT" help:"Contract that the server is known to keep, by name or file; its weak signs count."`
+	Reads     string        `placeholder:"CONTRACT" help:"Contract that the server keeps, by name or file: its weak signs count."`
 	Timeout   time.Duration `default:"1m" help:"How long the call may take."`
 	JSON      bool          `help:"Print the whole result as JSON."`
 }
