@@ -186,9 +186,14 @@ func (e *Error) RetryAdvice() Retry {
 	return advice
 }
 
-// Truncated reports whether the JSON form that e was read from had been cut to
-// fit [MaxJSON].
+// Truncated reports whether something of e was left out: the JSON form that it was read
+// from had been cut to fit [MaxJSON], or what it was read from breaks off.
 func (e *Error) Truncated() bool { return e.truncated }
+
+// WithTruncated returns a copy that says that something of it was left out.
+func (e *Error) WithTruncated() *Error {
+	return e.With(func(c *Error) { c.truncated = true })
+}
 
 // Unknown returns the members of the JSON form that e was read from and that this
 // version does not know. They are written again; do not write into the map.

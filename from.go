@@ -57,36 +57,52 @@ func classify(err error) *Error {
 }
 
 // neverConnected reports whether err says that no connection was made, so that
-// nothing can have been sent.
+// nothing can have been sent. What a connection that was made breaks by (no route
+// to host, say) is no such word, whatever the number of the error. Where several
+// failures are joined, as by a caller that has tried more than once, each of them
+// has to say so.
 func neverConnected(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
-		return true
+	never, broke := connecting(err)
+	return never && !broke
+}
+
+// connecting looks through the tree of err for failures to make a connection, and
+// for those of connections that were made.
+func connecting(err error) (never, broke bool) {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case nil:
+		return false, false
+	case *net.OpError:
+		never = e.Op == "dial" || e.Op == "proxyconnect" || e.Op == "socks connect"
+		return never, !never
+	case *net.DNSError, *tls.CertificateVerificationError, x509.UnknownAuthorityError:
+		return true, false
+	case tls.RecordHeaderError:
+		return e.Conn != nil, e.Conn == nil // it is there in the first record alone, before the handshake
+	case interface{ Unwrap() error }:
+		return connecting(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			n, b := connecting(inner)
+			never, broke = never || n, broke || b
+		}
 	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return true
-	}
-	return errors.Is(err, http.ErrSchemeMismatch) ||
-		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
+	return never, broke
 }
 
 func brokenConnection(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
 	if _, ok := errors.AsType[*url.Error](err); ok && errors.Is(err, io.EOF) { // elsewhere it is the end of any text
 		return true
 	}
 	for _, broken := range []error{
-		io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED,
+		io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, http.ErrSchemeMismatch, syscall.ECONNRESET, syscall.EPIPE,
+		syscall.ECONNABORTED, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN,
 	} {
 		if errors.Is(err, broken) {
 			return true

@@ -106,7 +106,7 @@ func TestFromRealFailures(t *testing.T) {
 				defer server.Close()
 				return get(t.Context(), t, strings.Replace(server.URL, "http:", "https:", 1))
 			},
-			kind: recourse.KindUnreachable, effect: recourse.EffectNone,
+			kind: recourse.KindUnreachable, // net/http says the same of a server that turns to plain HTTP after the handshake
 		},
 		"closed without an answer": {
 			fail: func() error {
@@ -170,6 +170,25 @@ func TestFromRealFailures(t *testing.T) {
 	}
 }
 
+// What breaks a connection that was made is no word on whether the call was carried out,
+// whichever number it has.
+func TestFromBrokenConnections(t *testing.T) {
+	t.Parallel()
+	for _, number := range []syscall.Errno{
+		syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN,
+		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
+	} {
+		for _, op := range []string{"read", "write", "close", "set"} {
+			cause := &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, number)}
+			for _, err := range []error{cause, fmt.Errorf("x: %w", cause), &url.Error{Op: "Post", URL: "u", Err: cause}, number} {
+				if e := recourse.From(err); e.Kind != recourse.KindUnreachable || e.Effect != "" {
+					t.Errorf("%v: %s, effect %q", err, e.Kind, e.Effect)
+				}
+			}
+		}
+	}
+}
+
 // answering returns the URL of a server that reads a request and then does
 // something else than HTTP.
 func answering(tb testing.TB, then func(net.Conn)) string {
@@ -210,8 +229,15 @@ func TestFrom(t *testing.T) {
 		"a timeout by its word": {err: fmt.Errorf("x: %w", slow{}), kind: "timeout"},
 		"reset":                 {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, kind: "unreachable"},
 		"broken pipe":           {err: fmt.Errorf("write: %w", syscall.EPIPE), kind: "unreachable"},
-		"no route":              {err: syscall.EHOSTUNREACH, kind: "unreachable", effect: "none"},
-		"TLS":                   {err: tls.RecordHeaderError{Msg: "x"}, kind: "unreachable", effect: "none"},
+		"no route":              {err: syscall.EHOSTUNREACH, kind: "unreachable"},
+		"no route to dial":      {err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, kind: "unreachable", effect: "none"},
+		"no route to a proxy":   {err: &net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, kind: "unreachable", effect: "none"},
+		"no route for SOCKS":    {err: &net.OpError{Op: "socks connect", Err: syscall.EHOSTUNREACH}, kind: "unreachable", effect: "none"},
+		"a dial after a break":  {err: errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), kind: "unreachable"},
+		"two dials":             {err: errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.DNSError{}), kind: "unreachable", effect: "none"},
+		"no TLS":                {err: tls.RecordHeaderError{Msg: "x", Conn: &net.TCPConn{}}, kind: "unreachable", effect: "none"},
+		"TLS that ends":         {err: tls.RecordHeaderError{Msg: "x"}, kind: "unreachable"}, // a server may have carried out what it was sent
+		"HTTP in place of TLS":  {err: &url.Error{Op: "Post", URL: "u", Err: http.ErrSchemeMismatch}, kind: "unreachable"},
 		"end of an answer":      {err: &url.Error{Op: "Post", URL: "u", Err: io.EOF}, kind: "unreachable"},
 		"end of a text":         {err: fmt.Errorf("parse: %w", io.EOF), kind: "internal"},
 		"a kind":                {err: fmt.Errorf("x: %w", recourse.KindConflict), kind: "conflict"},
@@ -380,6 +406,8 @@ func TestRetryAfter(t *testing.T) {
 			"a date":                     {value: date(90 * time.Second), want: 90 * time.Second},
 			"a date in the past":         {value: date(-time.Hour)},
 			"a date far away":            {value: date(10000 * time.Hour), want: recourse.MaxWait},
+			"a month":                    {value: "2678400", want: 31 * 24 * time.Hour},
+			"a day more":                 {value: "2764800", want: 31 * 24 * time.Hour},
 			"a date by another clock":    {value: date(time.Hour), date: date(time.Hour - time.Minute), want: time.Minute},
 			"a date by a broken clock":   {value: date(time.Minute), date: "today", want: time.Minute},
 			"a date before its own date": {value: date(time.Minute), date: date(time.Hour)},
@@ -455,4 +483,15 @@ func FuzzFromHTTP(f *testing.F) {
 			t.Errorf("Retry-After %q is %v", after, e.After)
 		}
 	})
+}
+
+// A provider whose name is words stands where a sentence begins, and nowhere inside one ("at The backend").
+func TestStatusSentences(t *testing.T) {
+	t.Parallel()
+	for status := 400; status < 600; status++ {
+		message := recourse.FromStatus("The backend", status).Message
+		if !strings.HasPrefix(message, "The backend ") || strings.Contains(message, " The ") || !strings.HasSuffix(message, ".") {
+			t.Errorf("%d: %q", status, message)
+		}
+	}
 }

@@ -90,6 +90,19 @@ func Refused(status int) bool {
 	}
 }
 
+// RefusedCode reports whether a JSON-RPC error code says that the request was turned
+// away before it was carried out: those of JSON-RPC 2.0 section 5.1 but the internal
+// error, and those of MCP 2026-07-28. Beside an HTTP status of 500 or more it says
+// nothing.
+func RefusedCode(code int) bool {
+	switch code {
+	case -32700, -32600, -32601, -32602, -32020, -32021, -32022:
+		return true
+	default:
+		return false
+	}
+}
+
 func statusKind(provider string, status int, code string) *Error {
 	switch code {
 	case "invalid_grant":
@@ -104,7 +117,7 @@ func statusKind(provider string, status int, code string) *Error {
 		}
 		return New(KindUnauthenticated, fmt.Sprintf("%s requires valid credentials.", name(provider)))
 	case http.StatusPaymentRequired:
-		return New(KindQuotaExhausted, fmt.Sprintf("What was paid for at %s is used up.", name(provider)))
+		return New(KindQuotaExhausted, fmt.Sprintf("%s says that what was paid for is used up.", name(provider)))
 	case http.StatusForbidden:
 		return New(KindPermissionDenied, fmt.Sprintf("%s does not permit this.", name(provider)))
 	case http.StatusNotFound, http.StatusGone:
@@ -114,7 +127,7 @@ func statusKind(provider string, status int, code string) *Error {
 	case http.StatusConflict, http.StatusPreconditionFailed:
 		return New(KindConflict, fmt.Sprintf("%s reports a conflict with the present state.", name(provider)))
 	case http.StatusRequestEntityTooLarge:
-		return New(KindTooLarge, fmt.Sprintf("The request is too large for %s.", name(provider)))
+		return New(KindTooLarge, fmt.Sprintf("%s does not take a request that is this large.", name(provider)))
 	case http.StatusUnprocessableEntity:
 		return New(KindInvalidValue, fmt.Sprintf("%s does not accept the values.", name(provider)))
 	case http.StatusTooManyRequests:

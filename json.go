@@ -13,9 +13,10 @@ import (
 const (
 	// Version is the version of the JSON form that this package writes.
 	Version = 1
-	// MaxJSON is the greatest length of the JSON form, in bytes. What does not
-	// fit is left out in the order details, got values, values of succeeded
-	// items, ends of lists and of texts; "truncated" says so.
+	// MaxJSON is the greatest length of the JSON form where it travels beside an
+	// answer, in bytes. What does not fit is left out in the order details, got
+	// values, values of succeeded items, ends of lists and of texts; "truncated"
+	// says so. [Error.WholeJSON] leaves nothing out.
 	MaxJSON = 16 << 10
 	// MetaKey is the key of a result's _meta under which the JSON form travels.
 	MetaKey = "io.github.recoursehq/error"
@@ -40,13 +41,20 @@ type jsonError struct {
 	MissingScopes []string                   `json:"missingScopes,omitempty"`
 	Quotas        []jsonQuota                `json:"quotas,omitempty"`
 	Succeeded     []Succeeded                `json:"succeeded,omitempty"`
-	Failed        []Failed                   `json:"failed,omitempty"`
+	Failed        []jsonFailed               `json:"failed,omitempty"`
 	Missing       []MissingData              `json:"missing,omitempty"`
 	Origin        Origin                     `json:"origin,omitempty"`
 	Upstream      *Upstream                  `json:"upstream,omitempty"`
 	RequestID     string                     `json:"requestId,omitempty"`
 	Details       map[string]json.RawMessage `json:"details,omitempty"`
 	Truncated     bool                       `json:"truncated,omitempty"`
+}
+
+// A jsonFailed holds the error in its JSON form: read one level at a time, and written
+// with or without a bound.
+type jsonFailed struct {
+	ID    string          `json:"id"`
+	Error json.RawMessage `json:"error"`
 }
 
 type jsonQuota struct {
@@ -68,22 +76,37 @@ var known = []string{
 // MarshalJSON writes the JSON form, version 1: at most [MaxJSON] bytes, without
 // the cause. "retry" is [Error.RetryAdvice].
 func (e *Error) MarshalJSON() ([]byte, error) {
-	b, err := e.encode()
-	if err != nil { // a raw value is not JSON: the record is worth more than that value
-		e = e.With(dropInvalid)
-		b, err = e.encode()
-	}
+	e, b, err := e.valid((*Error).MarshalJSON)
 	if err != nil || escapedLen(b) <= MaxJSON {
 		return b, err
 	}
 	for _, cut := range cuts {
 		e = e.With(cut)
 		e.truncated = true
-		if b, err = e.encode(); err != nil || escapedLen(b) <= MaxJSON {
+		if b, err = e.encode((*Error).MarshalJSON); err != nil || escapedLen(b) <= MaxJSON {
 			return b, err
 		}
 	}
 	return b, err
+}
+
+// WholeJSON writes the JSON form of any length, for places that have no bound of
+// their own: [MaxJSON] is for what travels beside an answer. Within that bound it is
+// what MarshalJSON writes.
+func (e *Error) WholeJSON() ([]byte, error) {
+	_, b, err := e.valid((*Error).WholeJSON)
+	return b, err
+}
+
+// valid encodes e, without its raw values that are not JSON: the record is worth more
+// than those. It returns what was encoded.
+func (e *Error) valid(item func(*Error) ([]byte, error)) (*Error, []byte, error) {
+	b, err := e.encode(item)
+	if err != nil {
+		e = e.With(dropInvalid)
+		b, err = e.encode(item)
+	}
+	return e, b, err
 }
 
 // escapedLen returns how long b is when json.Marshal has escaped what HTML does
@@ -206,7 +229,8 @@ func shorten(most, length int) func(*Error) {
 	}
 }
 
-func (e *Error) encode() ([]byte, error) {
+// encode writes the JSON form; item writes that of a failed item.
+func (e *Error) encode(item func(*Error) ([]byte, error)) ([]byte, error) {
 	kind, ok := ParseKind(string(e.Kind))
 	if !ok {
 		kind = KindUnknown
@@ -215,8 +239,18 @@ func (e *Error) encode() ([]byte, error) {
 		V: Version, Kind: kind, Code: e.Code, Contract: e.Contract, Message: e.Message, Hints: e.Hints,
 		Retry: e.RetryAdvice(), AfterMs: wholeMs(e.After), Effect: e.Effect, Verify: e.Verify,
 		Violations: e.Violations, Provider: e.Provider, MissingScopes: e.MissingScopes,
-		Succeeded: e.Succeeded, Failed: e.Failed, Missing: e.Missing,
+		Succeeded: e.Succeeded, Missing: e.Missing,
 		Origin: e.Origin, RequestID: e.RequestID, Details: e.Details, Truncated: e.truncated,
+	}
+	for _, f := range e.Failed {
+		j := jsonFailed{ID: f.ID}
+		if f.Error != nil {
+			var err error
+			if j.Error, err = item(f.Error); err != nil {
+				return nil, err
+			}
+		}
+		w.Failed = append(w.Failed, j)
 	}
 	if e.Resource != (Resource{}) {
 		w.Resource = &e.Resource
@@ -281,7 +315,7 @@ func (e *Error) decode(b []byte, depth int) error {
 			}
 		}
 	}
-	var w jsonErrorRead
+	var w jsonError
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err
 	}
@@ -320,16 +354,6 @@ func (e *Error) decode(b []byte, depth int) error {
 		e.Failed = append(e.Failed, Failed{ID: f.ID, Error: item})
 	}
 	return nil
-}
-
-// jsonErrorRead is the JSON form as it is read: failed items one level at a time.
-type jsonErrorRead struct {
-	jsonError
-
-	Failed []struct {
-		ID    string          `json:"id"`
-		Error json.RawMessage `json:"error"`
-	} `json:"failed"`
 }
 
 // onlyKnown reports whether the names in the object b are all known, so that what

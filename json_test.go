@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			if diff := cmp.Diff(string(want), got.String()); diff != "" && os.Getenv("RECOURSE_GOLDEN") != "off" { // make mutants
 				t.Errorf("%s (-want +got):\n%s", file, diff)
 			}
 		})
@@ -248,8 +248,20 @@ func TestNestingIsBounded(t *testing.T) {
 		e = e.Failed[0].Error
 		depth++
 	}
-	if depth > 5 || e.Kind != recourse.KindUnknown {
+	if depth != 4 || e.Kind != recourse.KindUnknown { // three are read, of the fourth that it is there
 		t.Errorf("read %d levels, the last is %s", depth, e.Kind)
+	}
+}
+
+// A wait is a minimum: no part of a millisecond is taken off it.
+func TestWaitsAreRoundedUp(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{
+		time.Millisecond: `"afterMs":1}`, time.Millisecond + 1: `"afterMs":2}`, 1: `"afterMs":1}`, 12 * time.Second: `"afterMs":12000}`,
+	} {
+		if raw := string(marshal(t, recourse.RateLimited(wait))); !strings.HasSuffix(raw, want) {
+			t.Errorf("%s: %s", wait, raw)
+		}
 	}
 }
 

@@ -102,6 +102,23 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// The part of a wait that is added at random grows with it, and makes no wait shorter.
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	for random, want := range map[float64][2]time.Duration{
+		0:   {100 * time.Millisecond, 200 * time.Millisecond},
+		0.5: {125 * time.Millisecond, 250 * time.Millisecond},
+	} {
+		rule := retry.Policy{Attempts: 3, Start: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Random: func() float64 { return random }}
+		for i, want := range want {
+			d := rule.Decide(recourse.Unavailable("x").WithEffect(recourse.EffectNone), retry.Reads, i+1, time.Hour)
+			if d.Wait != want {
+				t.Errorf("with %v, repetition %d comes after %s, want %s", random, i+1, d.Wait, want)
+			}
+		}
+	}
+}
+
 // Jitter that does not grow with the wait, and a stated wait that grows.
 func TestDecideByAClientRule(t *testing.T) {
 	t.Parallel()
@@ -182,5 +199,23 @@ func TestBudgetBoundsAnOutage(t *testing.T) {
 	}
 	if attempts < calls*11/10 {
 		t.Errorf("only %d attempts for %d calls", attempts, calls)
+	}
+}
+
+// Ten repetitions are allowed before any call has earned one, and a hundred are saved up at most.
+func TestBudgetSaves(t *testing.T) {
+	t.Parallel()
+	for calls, want := range map[int]int{0: 10, 5: 11, 10_000: 100} {
+		var b retry.Budget
+		for range calls {
+			b.Call()
+		}
+		taken := 0
+		for b.Take() {
+			taken++
+		}
+		if taken != want {
+			t.Errorf("%d repetitions after %d calls, want %d", taken, calls, want)
+		}
 	}
 }
