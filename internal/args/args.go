@@ -13,10 +13,13 @@
 package args
 
 import (
+	"bytes"
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // ruleRequired is the keyword that the most is said about.
@@ -55,9 +58,51 @@ func kindOf(rule string) recourse.Kind {
 // name. In names, more than 128 characters are cut.
 //
 // Check returns nil for arguments that are not JSON, that have more than 128
-// levels or 2^18 values; and it ends early, with what it has found so far, after
-// 2^18 steps.
-func (s *Schema) Check(arguments []byte) []recourse.Violation {
+// levels or 2^14 values; and it ends early, with what it has found so far, after
+// 2^18 steps or when ctx ends.
+func (s *Schema) Check(ctx context.Context, arguments []byte) []recourse.Violation {
+	return s.check(ctx, arguments, false)
+}
+
+// CheckNative is Check for a program that takes numbers as int64 and float64: it also
+// reports an integer beyond ±9.2e18 and any other number beyond a float64, which such
+// a program fails on in words of its own, or takes for another number. A schema sets
+// no such bounds.
+func (s *Schema) CheckNative(ctx context.Context, arguments []byte) []recourse.Violation {
+	return s.check(ctx, arguments, true)
+}
+
+// Secrets returns the strings and numbers in the arguments of a call that are secrets by
+// the schema (writeOnly, format: password), as far as Check would get.
+func (s *Schema) Secrets(ctx context.Context, arguments []byte) []string {
+	v, err := parse(arguments)
+	if err != nil {
+		return nil
+	}
+	c := check{ctx: ctx, budget: s.budget, unchecked: &s.unchecked, steps: maxSteps}
+	c.eval(s.root, v, &place{}, &report{}, nil)
+	var secrets []string
+	for _, pointer := range c.secrets {
+		secrets = appendLeaves(secrets, json.Lookup(arguments, json.Pointer(pointer)))
+	}
+	return secrets
+}
+
+// appendLeaves appends the strings and numbers in a value.
+func appendLeaves(list []string, raw json.Value) []string {
+	dec := json.NewLenientDecoder(bytes.NewReader(raw))
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return list
+		}
+		if kind := token.Kind(); kind == '"' || kind == '0' {
+			list = append(list, token.String())
+		}
+	}
+}
+
+func (s *Schema) check(ctx context.Context, arguments []byte, native bool) []recourse.Violation {
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
 	}
@@ -65,8 +110,11 @@ func (s *Schema) Check(arguments []byte) []recourse.Violation {
 	if err != nil {
 		return nil
 	}
-	c := check{steps: maxSteps}
+	c := check{ctx: ctx, budget: s.budget, unchecked: &s.unchecked, steps: maxSteps, native: native}
 	var out report
+	if native {
+		c.floats(v, &place{}, &out)
+	}
 	c.eval(s.root, v, &place{}, &out, nil)
 	var violations []recourse.Violation
 	for _, f := range out.found {
@@ -89,11 +137,14 @@ func Kind(violations []recourse.Violation) recourse.Kind {
 	return deciding[best]
 }
 
-// kindOfViolation returns what a violation means. One between parameters wants no
-// value: a single value that breaks not or oneOf is invalid.
+// onlyOneOf begins what is wanted where parameters exclude each other.
+const onlyOneOf = "only one of "
+
+// kindOfViolation returns what a violation means. One between parameters wants one of
+// them, or nothing: a single value that breaks not or oneOf is invalid.
 func kindOfViolation(v recourse.Violation) recourse.Kind {
 	kind := kindOf(v.Rule)
-	if kind == recourse.KindConflictingParams && v.Want != "" {
+	if kind == recourse.KindConflictingParams && v.Want != "" && !strings.HasPrefix(v.Want, onlyOneOf) {
 		return recourse.KindInvalidValue
 	}
 	return kind

@@ -1,6 +1,7 @@
 package args_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 func compile(tb testing.TB, schema string) *args.Schema {
 	tb.Helper()
-	s, err := args.Compile([]byte(schema))
+	s, err := args.Compile([]byte(schema), nil)
 	if err != nil {
 		tb.Fatalf("Compile(%s): %v", schema, err)
 	}
@@ -128,11 +129,11 @@ func TestCheck(t *testing.T) {
 		},
 		"two that exclude each other, by not": {
 			schema: `{"properties":{"a":{},"b":{}},"not":{"required":["a","b"]}}`, args: `{"a":1,"b":2}`,
-			want: []string{"/a not: a and b exclude each other"}, kind: recourse.KindConflictingParams,
+			want: []string{"/a not: a and b exclude each other | got 1"}, kind: recourse.KindConflictingParams,
 		},
 		"two that exclude each other, by oneOf": {
 			schema: `{"oneOf":[{"required":["id"]},{"required":["name"]}]}`, args: `{"id":1,"name":"x"}`,
-			want: []string{"/id oneOf: id and name exclude each other"}, kind: recourse.KindConflictingParams,
+			want: []string{"/id oneOf: id and name exclude each other | got 1"}, kind: recourse.KindConflictingParams,
 		},
 		"neither of two": {
 			schema: `{"oneOf":[{"required":["id"]},{"required":["name"]}]}`, args: `{}`,
@@ -230,7 +231,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := compile(t, test.schema).Check([]byte(test.args))
+			got := compile(t, test.schema).Check(context.Background(), []byte(test.args))
 			if diff := cmp.Diff(test.want, lines(got)); diff != "" {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
@@ -257,14 +258,14 @@ func TestSecretsAreNotShown(t *testing.T) {
 	for name, schema := range schemas {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hides(t, compile(t, schema).Check([]byte(`{"p":"`+value+`"}`)), value)
+			hides(t, compile(t, schema).Check(context.Background(), []byte(`{"p":"`+value+`"}`)), value)
 		})
 	}
 	for _, name := range []string{"password", "apiKey", "X-API-KEY", "client_secret", "Authorization", "credentials"} {
 		t.Run("named "+name, func(t *testing.T) {
 			t.Parallel()
 			s := compile(t, `{"properties":{"a":{"additionalProperties":{"type":"integer"}},"b":{"items":{"maxProperties":0}}}}`)
-			hides(t, s.Check([]byte(`{"a":{"`+name+`":"`+value+`"},"b":[{"`+name+`":["`+value+`"]}]}`)), value)
+			hides(t, s.Check(context.Background(), []byte(`{"a":{"`+name+`":"`+value+`"},"b":[{"`+name+`":["`+value+`"]}]}`)), value)
 		})
 	}
 }
@@ -289,7 +290,7 @@ func TestGotIsShort(t *testing.T) {
 		`"` + strings.Repeat("x", 500) + `"`, `"` + strings.Repeat(`\u0001`, 500) + `"`, `"` + strings.Repeat("ä", 500) + `"`,
 		`[` + strings.Repeat("1, ", 100) + `1]`, strings.Repeat("1", 500), `{"a":"` + strings.Repeat("x", 130) + `"}`,
 	} {
-		got := s.Check([]byte(`{"v":` + value + `}`))[0].Got
+		got := s.Check(context.Background(), []byte(`{"v":`+value+`}`))[0].Got
 		if n := len([]rune(string(got))); n > 128 {
 			t.Errorf("%d characters of %s are shown: %s", n, value, got)
 		}
@@ -307,7 +308,7 @@ func TestOrderAndBound(t *testing.T) {
 	for i := range 100 {
 		members = append(members, `"k`+string(rune('a'+i%26))+strings.Repeat("x", i/26)+`":"v"`)
 	}
-	got := s.Check([]byte(`{` + strings.Join(members, ",") + `}`))
+	got := s.Check(context.Background(), []byte(`{`+strings.Join(members, ",")+`}`))
 	if len(got) != 20 {
 		t.Errorf("%d violations, want 20", len(got))
 	}
@@ -320,7 +321,7 @@ func TestOrderAndBound(t *testing.T) {
 func TestError(t *testing.T) {
 	t.Parallel()
 
-	violations := compile(t, orderSchema).Check([]byte(`{"limit":0,"status":1}`))
+	violations := compile(t, orderSchema).Check(context.Background(), []byte(`{"limit":0,"status":1}`))
 	e := args.Error("order_create", violations)
 	if !errors.Is(e, recourse.KindMissingParam) || e.Origin != recourse.OriginCaller || e.Effect != recourse.EffectNone {
 		t.Errorf("record is %s, origin %s, effect %s", e.Kind, e.Origin, e.Effect)

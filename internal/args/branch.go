@@ -99,7 +99,11 @@ func negated(n *node, v *value, at *place) finding {
 	if len(names) == 0 {
 		return finding{at: at, rule: "not", node: n, value: v, want: describeNot(n.not)}
 	}
-	return finding{at: at.member(names[0]), rule: "not", node: n, names: names}
+	f := finding{at: at.member(names[0]), rule: "not", node: n, names: names}
+	if len(names) > 1 {
+		f.value = v.member(names[0])
+	}
+	return f
 }
 
 // ambiguous is the fault of a value that keeps several branches of oneOf.
@@ -108,7 +112,7 @@ func ambiguous(matched []*node, n *node, v *value, at *place) finding {
 	if len(names) < 2 {
 		return finding{at: at, rule: "oneOf", node: n, value: v, want: "exactly one of the allowed forms"}
 	}
-	return finding{at: at.member(names[0]), rule: "oneOf", node: n, names: names}
+	return finding{at: at.member(names[0]), rule: "oneOf", node: n, value: v.member(names[0]), names: names}
 }
 
 // given returns which members that the schemas require v has, if that is all

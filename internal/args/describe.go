@@ -56,8 +56,10 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	case f.rule == ruleRequired && f.want != "":
 		v.Message = f.want + " is required"
 	case f.rule == ruleRequired:
+		v.Want = f.missing()
 		v.Message = name + " is required"
 	case f.rule == "dependentRequired":
+		v.Want = f.missing()
 		v.Message = name + " is required when " + shown(f.names[0]) + " is given"
 	case f.rule == "additionalProperties" || f.rule == "unevaluatedProperties":
 		v.Message = name + " is not a known parameter" + f.suggestion()
@@ -66,6 +68,7 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	case len(f.names) == 1:
 		v.Message = name + " is not allowed here"
 	case len(f.names) > 1:
+		v.Want = cut(onlyOneOf+list(f.names, "and"), maxWant)
 		v.Message = list(f.names, "and") + " exclude each other"
 	case f.rule == "propertyNames":
 		v.Want = "a name that " + describe(f.node.propertyNames)
@@ -76,6 +79,22 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	}
 	v.Message = cut(v.Message, 2*maxWant)
 	return v
+}
+
+// missing says what is expected where a parameter is missing, as far as the schema says
+// it in words that are short.
+func (f finding) missing() string {
+	for _, n := range f.node.reach() {
+		property := n.properties[f.at.name]
+		switch {
+		case property == nil:
+		case property.enum != nil:
+			return cut(property.want("enum"), maxWant)
+		case property.types != nil:
+			return cut(property.want("type"), maxWant)
+		}
+	}
+	return ""
 }
 
 // hidden reports whether the value of f is, holds or is part of a secret.

@@ -1,7 +1,9 @@
 package args
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -19,7 +21,12 @@ const (
 // check is one evaluation of arguments. When it has no steps left, every rule
 // counts as kept and no finding is added: those that are there remain true.
 type check struct {
-	steps   int // left
+	ctx       context.Context //nolint:containedctx // a check is a part of its call
+	budget    *Budget         // of patterns that are not compiled yet
+	unchecked *atomic.Pointer[string]
+
+	steps   int  // left
+	native  bool // numbers have to be an int64 or a float64
 	nesting int
 	secrets []string // pointers to values that a schema calls secret
 }
@@ -120,7 +127,7 @@ func hasType(n *node, v *value) bool {
 			return v.kind == '"'
 		case "number":
 			return v.kind == '0'
-		case "integer":
+		case typeInteger:
 			return v.kind == '0' && isInteger(v)
 		case "array":
 			return v.kind == '['
@@ -165,14 +172,15 @@ func (c *check) text(n *node, v *value, at *place, out *report) bool {
 			rule{"minLength", n.minLength == nil || length >= *n.minLength},
 			rule{"maxLength", n.maxLength == nil || length <= *n.maxLength}) && ok
 	}
-	if n.pattern != nil && c.spend(n.pattern.cost(text)) && !n.pattern.MatchString(text) {
+	if n.pattern != nil && !c.matches(n.pattern, text) {
 		ok = c.fail(out, finding{at: at, rule: "pattern", node: n, value: v})
 	}
 	return ok
 }
 
 func (c *check) number(n *node, v *value, at *place, out *report) bool {
-	if n.minimum == nil && n.maximum == nil && n.exclusiveMin == nil && n.exclusiveMax == nil && n.multipleOf == nil {
+	isBounded := c.native && slices.Contains(n.types, typeInteger)
+	if !isBounded && n.minimum == nil && n.maximum == nil && n.exclusiveMin == nil && n.exclusiveMax == nil && n.multipleOf == nil {
 		return true
 	}
 	d, ok := parseDecimal(string(v.raw))
@@ -184,7 +192,8 @@ func (c *check) number(n *node, v *value, at *place, out *report) bool {
 		rule{"maximum", n.maximum == nil || d.compare(*n.maximum) <= 0},
 		rule{"exclusiveMinimum", n.exclusiveMin == nil || d.compare(*n.exclusiveMin) > 0},
 		rule{"exclusiveMaximum", n.exclusiveMax == nil || d.compare(*n.exclusiveMax) < 0},
-		rule{"multipleOf", n.multipleOf == nil || c.spend(100) && d.multipleOf(n.multipleOf)})
+		rule{"multipleOf", n.multipleOf == nil || c.spend(100) && d.multipleOf(n.multipleOf)}) &&
+		(!isBounded || c.integer(n, v, d, at, out))
 }
 
 func (c *check) object(n *node, v *value, at *place, out *report, seen *seen) bool {
@@ -227,7 +236,7 @@ func (c *check) member(n *node, m *member, of *value, at *place, out *report, se
 		ok = c.eval(schema, &m.value, here, out, nil)
 	}
 	for _, p := range n.patternProperties {
-		if c.spend(p.pattern.cost(m.name)) && p.pattern.MatchString(m.name) {
+		if c.matches(p.pattern, m.name) {
 			evaluated = true
 			ok = c.eval(p.schema, &m.value, here, out, nil) && ok
 		}

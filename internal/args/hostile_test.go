@@ -1,6 +1,7 @@
 package args_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestHostileSchemaIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			within(t, func() {
-				if n := len(compile(t, test.schema).Check([]byte(test.args))); n > 20 {
+				if n := len(compile(t, test.schema).Check(context.Background(), []byte(test.args))); n > 20 {
 					t.Errorf("%d violations", n)
 				}
 			})
@@ -95,7 +96,7 @@ func TestFaultsBeforeTheEndOfStepsAreReported(t *testing.T) {
 	t.Parallel()
 
 	schema := doubling(`"properties":{"a":{"type":"string"},"b":{"$ref":"#/$defs/d0"}}`, "allOf", `{"type":"number"}`)
-	got := lines(compile(t, schema).Check([]byte(`{"a":1,"b":2}`)))
+	got := lines(compile(t, schema).Check(context.Background(), []byte(`{"a":1,"b":2}`)))
 	if len(got) != 1 || !strings.HasPrefix(got[0], "/a type") {
 		t.Errorf("violations %q, want the one of /a", got)
 	}
@@ -131,7 +132,7 @@ func TestCompileRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			within(t, func() {
-				if _, err := args.Compile([]byte(schema)); err == nil {
+				if _, err := args.Compile([]byte(schema), nil); err == nil {
 					t.Error("accepted")
 				}
 			})

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -11,52 +12,70 @@ import (
 const (
 	maxPattern = 4096  // length of a pattern in bytes
 	maxProgram = 20000 // instructions that a pattern may compile to
+	// classSize is what reading one \p{...} costs, in instructions.
+	classSize = 16
 )
 
-// pattern is a regular expression of a schema, in the dialect of ECMAScript. What
-// Go's engine, which knows neither look-around nor back references, cannot run
-// matches everything: one such pattern must not switch off the rest of a schema.
+// pattern is a regular expression of a schema, in the dialect of ECMAScript. It is
+// compiled when it is first needed. What Go's engine, which knows neither
+// look-around nor back references, cannot run matches everything: one such pattern
+// must not switch off the rest of a schema. So does what the budget does not allow.
 type pattern struct {
 	source string
-	expr   *regexp.Regexp // nil: matches everything
-	size   int            // instructions, about
+
+	once    sync.Once
+	expr    *regexp.Regexp // nil: matches everything
+	size    int            // instructions, about
+	refused bool           // it would cost too much
 }
 
 var _ jsonschema.Regexp = (*pattern)(nil)
 
-// compilePattern satisfies [jsonschema.RegexpEngine]. It returns no error.
-func compilePattern(source string) (jsonschema.Regexp, error) {
-	p := &pattern{source: source}
-	if len(source) > maxPattern {
-		return p, nil
-	}
-	translated := translate(source)
-	tree, err := syntax.Parse(translated, syntax.Perl)
-	if err != nil {
-		return p, nil //nolint:nilerr // see pattern
-	}
-	if p.size = programSize(tree); p.size > maxProgram {
-		return p, nil
-	}
-	if p.expr, err = regexp.Compile(translated); err != nil {
-		p.expr = nil
-	}
-	return p, nil
-}
+// newPattern satisfies [jsonschema.RegexpEngine]. It returns no error.
+func newPattern(source string) (jsonschema.Regexp, error) { return &pattern{source: source}, nil }
 
 // String returns the pattern as the schema has it.
 func (p *pattern) String() string { return p.source }
 
-// MatchString reports whether s contains a match.
-func (p *pattern) MatchString(s string) bool { return p.expr == nil || p.expr.MatchString(s) }
+// MatchString satisfies [jsonschema.Regexp]; the library matches nothing.
+func (p *pattern) MatchString(string) bool { return true }
 
-// cost returns how many steps matching s takes at most, in the currency of
-// [check.spend].
-func (p *pattern) cost(s string) int {
-	if p.expr == nil {
-		return 1
+// matches reports whether text contains a match, as far as there is a step left to
+// find out.
+func (c *check) matches(p *pattern, text string) bool {
+	if c.ctx.Err() != nil {
+		c.steps = 0
+		return true
 	}
-	return 4 + len(s)*p.size/32
+	p.once.Do(func() { p.compile(c.budget) })
+	if p.refused {
+		c.unchecked.CompareAndSwap(nil, &p.source)
+	}
+	if p.expr == nil {
+		c.spend(1)
+		return true
+	}
+	return !c.spend(4+len(text)*p.size/32) || p.expr.MatchString(text)
+}
+
+// compile compiles the pattern, unless that costs more than is left. The cost is
+// counted before it arises: a repetition {1,500} makes 500 of what it repeats.
+func (p *pattern) compile(budget *Budget) {
+	reading := len(p.source) + classSize*strings.Count(strings.ToLower(p.source), `\p`)
+	if len(p.source) > maxPattern || !take(&budget.instructions, reading) {
+		p.refused = true
+		return
+	}
+	translated := translate(p.source)
+	tree, err := syntax.Parse(translated, syntax.Perl)
+	if err != nil {
+		return
+	}
+	if p.size = programSize(tree); p.size > maxProgram || !take(&budget.instructions, p.size) {
+		p.refused = true
+		return
+	}
+	p.expr, _ = regexp.Compile(translated) // what it cannot run matches everything
 }
 
 // translate rewrites the escapes that ECMAScript and Python spell differently.

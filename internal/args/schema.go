@@ -4,6 +4,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -11,12 +12,15 @@ import (
 )
 
 const (
-	maxSchema = 1 << 20 // bytes
+	// MaxSchema is the size of a schema that is compiled, in bytes.
+	MaxSchema = 256 << 10
 	// maxNodes and maxPointers bound the objects of a schema and the length of all
 	// pointers to them together: compiling takes time by the square of the one and
-	// memory by the other.
-	maxNodes    = 4000
-	maxPointers = 1 << 20
+	// memory by the other. Of simple values, such as those of an enum, valuesPerNode
+	// count as one object.
+	maxNodes      = 4000
+	maxPointers   = 1 << 20
+	valuesPerNode = 4
 
 	// baseURL is hierarchical, so that a relative reference names another document,
 	// which is not there: against an opaque one (urn:tool) the library takes it for
@@ -26,7 +30,18 @@ const (
 
 // Schema is a compiled inputSchema. It is safe for concurrent use.
 type Schema struct {
-	root *node
+	root      *node
+	budget    *Budget                // for its patterns, which are compiled when they are first needed
+	unchecked atomic.Pointer[string] // a pattern that costs too much
+}
+
+// Unchecked returns a pattern that some check has come to and that would have cost
+// more than is allowed, so that it counts as kept; "" where there is none.
+func (s *Schema) Unchecked() string {
+	if source := s.unchecked.Load(); source != nil {
+		return *source
+	}
+	return ""
 }
 
 // drafts are tried in turn for a schema that names none. MCP says that it is of
@@ -36,13 +51,17 @@ var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonsc
 
 // Compile prepares the inputSchema of a tool. It comes from a server and may be
 // hostile: nothing is loaded, so that a $ref reaches only into the schema itself;
-// more than 1 MiB, 128 levels or 4000 objects are refused.
+// more than 256 KiB, 128 levels or 4000 objects are refused, and so is what is more than
+// the budget has left. A pattern that is more counts as kept: see [Schema.Unchecked].
 //
 // Of a schema that is refused the caller is to let calls pass: a server may use
 // what cannot be checked here.
-func Compile(inputSchema []byte) (*Schema, error) {
-	if len(inputSchema) > maxSchema {
-		return nil, fmt.Errorf("inputSchema has %d bytes, more than %d", len(inputSchema), maxSchema)
+func Compile(inputSchema []byte, budget *Budget) (*Schema, error) {
+	if budget == nil {
+		budget = NewBudget()
+	}
+	if len(inputSchema) > MaxSchema {
+		return nil, fmt.Errorf("inputSchema has %d bytes, more than %d", len(inputSchema), MaxSchema)
 	}
 	doc, err := json.UnmarshalAny(inputSchema)
 	if err != nil {
@@ -52,6 +71,19 @@ func Compile(inputSchema []byte) (*Schema, error) {
 	if err := size.add(doc, 0, 0); err != nil {
 		return nil, fmt.Errorf("inputSchema is too large: %w", err)
 	}
+	if !take(&budget.objects, size.objects()) {
+		return nil, errSpent
+	}
+	s, err := compileDrafts(doc)
+	if err != nil {
+		return nil, err
+	}
+	s.budget = budget
+	return s, nil
+}
+
+// compileDrafts compiles the schema in the first draft that it can be read in.
+func compileDrafts(doc any) (*Schema, error) {
 	if members, ok := doc.(map[string]any); ok && members["$schema"] != nil {
 		return compile(doc, drafts[0])
 	}
@@ -79,7 +111,7 @@ func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(draft)
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
-	compiler.UseRegexpEngine(compilePattern)
+	compiler.UseRegexpEngine(newPattern)
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: formatPassword, Validate: func(any) error { return nil }})
 	if err := compiler.AddResource(baseURL, doc); err != nil {
@@ -98,7 +130,9 @@ func compile(doc any, draft *jsonschema.Draft) (s *Schema, err error) {
 }
 
 // size adds up what a schema costs to compile.
-type size struct{ nodes, pointers int }
+type size struct{ nodes, values, pointers int }
+
+func (s *size) objects() int { return s.nodes + s.values/valuesPerNode }
 
 var (
 	errDeep   = fmt.Errorf("more than %d levels", maxDepth)
@@ -111,11 +145,12 @@ func (s *size) add(v any, depth, pointer int) error {
 	if depth > maxDepth {
 		return errDeep
 	}
+	if s.objects() > maxNodes {
+		return errNodes
+	}
 	switch v := v.(type) {
 	case map[string]any:
-		if s.nodes++; s.nodes > maxNodes {
-			return errNodes
-		}
+		s.nodes++
 		for name, member := range v {
 			if err := s.add(member, depth+1, pointer+len(name)+1); err != nil {
 				return err
@@ -133,8 +168,10 @@ func (s *size) add(v any, depth, pointer int) error {
 		if d, ok := parseDecimal(v.String()); !ok || len(d.digits) > maxDigits || d.exp > maxDigits || d.exp < -maxDigits {
 			return errNumber
 		}
+		s.values++
 		return nil
 	default:
+		s.values++
 		return nil
 	}
 	if s.pointers += pointer; s.pointers > maxPointers {

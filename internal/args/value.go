@@ -13,7 +13,7 @@ import (
 
 const (
 	maxDepth  = 128     // levels of a schema and of arguments
-	maxValues = 1 << 18 // values in one text of arguments
+	maxValues = 1 << 14 // values in one text of arguments: some 300 bytes each while they are looked at
 	fewNames  = 16      // members up to which searching beats an index
 )
 
@@ -61,11 +61,14 @@ var decoders = sync.Pool{New: func() any { return json.NewDecoder(bytes.NewReade
 // parse reads one JSON text of bounded depth and size.
 func parse(input []byte) (*value, error) {
 	dec, _ := decoders.Get().(*json.Decoder) // the pool holds nothing else
+	defer decoders.Put(dec)
+	return parseWith(dec, input)
+}
+
+// parseWith parses with a decoder that holds nothing of the input afterwards.
+func parseWith(dec *json.Decoder, input []byte) (*value, error) {
 	dec.Reset(bytes.NewBuffer(input))
-	defer func() {
-		dec.Reset(bytes.NewBuffer(nil))
-		decoders.Put(dec)
-	}()
+	defer dec.Reset(bytes.NewBuffer(nil))
 	p := parser{dec: dec, input: input, left: maxValues}
 	var v value
 	if err := p.value(&v, 0); err != nil {

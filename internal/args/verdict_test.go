@@ -2,6 +2,7 @@ package args_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -145,7 +146,7 @@ func TestVerdicts(t *testing.T) {
 			t.Fatal(err)
 		}
 		theirs, err := compiler.Compile("urn:tool")
-		ours, ourErr := args.Compile(doc)
+		ours, ourErr := args.Compile(doc, nil)
 		if (err == nil) != (ourErr == nil) {
 			t.Fatalf("compile %s: the library says %v, we say %v", doc, err, ourErr)
 		}
@@ -153,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 			return
 		}
 		err = theirs.Validate(unmarshal(t, value))
-		violations := ours.Check(value)
+		violations := ours.Check(context.Background(), value)
 		if (err == nil) != (len(violations) == 0) {
 			t.Fatalf("schema %s\nvalue %s\nthe library says %v\nwe say %v", doc, value, err, lines(violations))
 		}
@@ -182,11 +183,11 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"$ref":"#/$defs/a","$defs":{"a":{"not":{"pattern":"(?=a)\\Z","format":"uri"}}}}`), []byte(`"\u0000"`))
 	f.Add([]byte(`{"properties":{"a":{"contains":false,"unevaluatedItems":false}},"patternProperties":{"":true}}`), []byte(`{"a":[{}]}`))
 	f.Fuzz(func(t *testing.T, schema, arguments []byte) {
-		s, err := args.Compile(schema)
+		s, err := args.Compile(schema, nil)
 		if err != nil {
 			return
 		}
-		violations := s.Check(arguments)
+		violations := s.Check(context.Background(), arguments)
 		if len(violations) > 20 {
 			t.Errorf("%d violations", len(violations))
 		}
@@ -208,7 +209,7 @@ func BenchmarkCheck(b *testing.B) {
 	arguments := []byte(`{"text":"` + strings.Repeat("x", 1000) + `","n":7}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if s.Check(arguments) != nil {
+		if s.Check(context.Background(), arguments) != nil {
 			b.Fatal("valid arguments are refused")
 		}
 	}

@@ -102,6 +102,13 @@ func NewDecoder(r io.Reader) *Decoder {
 	return jsontext.NewDecoder(r)
 }
 
+// NewLenientDecoder returns a decoder for what servers write that we do not choose:
+// repeated names are no error, and invalid UTF-8 and halves of surrogate pairs become
+// U+FFFD.
+func NewLenientDecoder(r io.Reader) *Decoder {
+	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // Valid reports whether b is one strict JSON text.
 func Valid(b []byte) bool {
 	return Value(b).IsValid()

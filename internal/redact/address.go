@@ -8,82 +8,209 @@ import (
 	"strings"
 )
 
-var (
-	ipv4 = lazily(`(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}\b|:\d{1,5}\b)?`)
-	ipv6 = lazily(`\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15})?\](?::\d{1,5}\b)?|` +
-		`[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15}\b)?(?:/\d{1,3}\b)?`)
+// ipv6 is an address of IPv6, also in brackets with a port.
+var ipv6 = lazily(`^(?:\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15})?\](?::\d{1,5}\b)?|` +
+	`[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15}\b)?(?:/\d{1,3}\b)?)`)
 
-	// inner are names that resolve inside a network only.
-	inner = lazily(`(?i)\b(?:[a-z0-9_](?:[a-z0-9_\-]{0,62})\.){1,10}` +
-		`(?:internal|local|localdomain|lan|corp|intranet|consul|svc|cluster)\b(?::\d{1,5}\b)?`)
+// innerDomains end names that resolve inside a network only, and those of machines that
+// a cloud runs for somebody.
+var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "intranet", "consul", "svc", "cluster", "home.arpa",
+	"rds.amazonaws.com", "cache.amazonaws.com", "redshift.amazonaws.com", "elb.amazonaws.com", "compute.amazonaws.com", "ec2.amazonaws.com",
+	"es.amazonaws.com", "docdb.amazonaws.com", "neptune.amazonaws.com", "vpce.amazonaws.com",
+	"rds.amazonaws.com.cn", "cache.amazonaws.com.cn", "elb.amazonaws.com.cn", "compute.amazonaws.com.cn",
+	"database.windows.net", "redis.cache.windows.net", "servicebus.windows.net", "vault.azure.net", "blob.core.windows.net",
+	"privatelink.azure.net",
+	"database.azure.net", "vault.windows.net", "privatelink.windows.net",
+	"documents.azure.com", "mongodb.net", "cloudapp.azure.com", "ondigitalocean.com", "neon.tech", "aivencloud.com",
+	"psdb.cloud", "upstash.io")
 
-	// withPort are names with a port.
-	withPort = lazily(`\b([A-Za-z0-9](?:[A-Za-z0-9_.\-]{0,252}[A-Za-z0-9])?):(\d{2,5})\b`)
+// resolved are names without a dot that a resolver was asked for.
+var resolved = lazily(`^(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
+	`([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
 
-	// resolved are names without a dot that a resolver was asked for.
-	resolved = lazily(`\b(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
-		`([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
-)
+var resolvedWords = newWords("lookup", "enotfound", "eai_again", "no such host", "resolve host")
 
 // addresses finds addresses of machines that a caller has no business with: any
 // with a port, and those of private networks.
 func addresses(s string) []span {
 	found := append(numeric(s), names(s)...)
-	slices.SortFunc(found, func(x, y span) int { return x.start - y.start })
+	slices.SortFunc(found, bySpan)
 	return found
 }
 
 // numeric finds IP addresses.
 func numeric(s string) []span {
 	var found []span
-	add := func(start, end int) { found = append(found, span{start, end}) }
 	if hasAfter(s, '.', isDigit) {
-		for _, at := range ipv4().FindAllStringIndex(s, -1) {
-			if standsAlone(s, at[0], at[1]) && private(s[at[0]:at[1]]) && !isVersion(s[:at[0]]) {
-				add(at[0], at[1])
+		for i := 0; i < len(s); i++ {
+			if !isDigit(s[i]) {
+				continue
 			}
+			end := ipv4(s, i)
+			if end > 0 && standsAlone(s, i, end) && !isVersion(s[:i]) && (private(s[i:end]) || isNetwork(s[:i]) && isIP(s[i:end])) {
+				found = append(found, span{i, end})
+				i = end - 1
+				continue
+			}
+			i = skip(s, i, len(s), func(c byte) bool { return isDigit(c) || c == '.' || isLetter(c) }) - 1
 		}
 	}
-	if strings.Count(s, ":") > 1 {
-		for _, at := range ipv6().FindAllStringIndex(s, -1) {
-			text := strings.TrimRight(s[at[0]:at[1]], ".:")
-			if strings.HasPrefix(text, ":") && !strings.HasPrefix(text, "::") {
-				text = ""
+	return append(found, ipv6s(s)...)
+}
+
+// ipv4 returns the end of an address of IPv4 that begins at a place, with its port or the
+// length of its prefix, or 0.
+func ipv4(s string, at int) int {
+	const parts, digits = 4, 3
+	for part := range parts {
+		if part > 0 {
+			if at == len(s) || s[at] != '.' {
+				return 0
 			}
-			if strings.Count(text, ":") > 1 && standsAlone(s, at[0], at[0]+len(text)) && private(text) {
-				add(at[0], at[0]+len(text))
-			}
+			at++
+		}
+		end := skip(s, at, digits, isDigit)
+		if end == at {
+			return 0
+		}
+		at = end
+	}
+	if at == len(s) || s[at] != '/' && s[at] != ':' {
+		return at
+	}
+	most := 5 // of a port
+	if s[at] == '/' {
+		most = 2
+	}
+	if end := skip(s, at+1, most, isDigit); end > at+1 && (end == len(s) || !isWord(s[end])) {
+		return end
+	}
+	return at
+}
+
+// ipv6s finds addresses of IPv6: runs of hexadecimal digits with more than one colon.
+func ipv6s(s string) []span {
+	const least, longest = 2, 64
+	isPart := func(c byte) bool { return isDigit(c) || c == ':' || c == '.' || 'a' <= c|0x20 && c|0x20 <= 'f' }
+	var found []span
+	done := 0
+	for at := 0; ; {
+		i := strings.IndexByte(s[at:], ':')
+		if i < 0 {
+			return found
+		}
+		at += i
+		start := at
+		for start > done && at-start < longest && isPart(s[start-1]) {
+			start--
+		}
+		end := skip(s, at, longest, isPart)
+		at, done = end, end
+		if strings.Count(s[start:end], ":") < least {
+			continue
+		}
+		if start > 0 && s[start-1] == '[' {
+			start--
+		}
+		match := matchAt(ipv6(), s, start)
+		if match == nil {
+			continue
+		}
+		text := strings.TrimRight(s[match[0]:match[1]], ".:")
+		if strings.HasPrefix(text, ":") && !strings.HasPrefix(text, "::") {
+			continue
+		}
+		if strings.Count(text, ":") >= least && standsAlone(s, start, start+len(text)) && private(text) {
+			found = append(found, span{start, start + len(text)})
+			at, done = max(at, start+len(text)), max(done, start+len(text))
 		}
 	}
-	return found
 }
 
 // names finds names of hosts.
 func names(s string) []span {
 	var found []span
-	add := func(start, end int) { found = append(found, span{start, end}) }
 	if hasAfter(s, ':', isDigit) {
-		for _, at := range withPort().FindAllStringSubmatchIndex(s, -1) {
-			if isHost(s, at[2], at[3], s[at[4]:at[5]]) {
-				add(at[0], at[1])
-			}
-		}
+		found = withPort(s)
 	}
-	if hasAfter(s, '.', func(c byte) bool { return strings.IndexByte("ilcsILCS", c) >= 0 }) {
-		for _, at := range inner().FindAllStringIndex(s, -1) {
-			if !isFile(s, at[0], at[1]) {
-				add(at[0], at[1])
-			}
+	found = append(found, inner(s)...)
+	resolvedWords.each(s, func(at int, word string) int {
+		match := matchAt(resolved(), s, at)
+		if match == nil {
+			return at + len(word)
 		}
-	}
-	if containsAny(s, "lookup ", "ENOTFOUND ", "EAI_AGAIN ", " host") {
-		for _, at := range resolved().FindAllStringSubmatchIndex(s, -1) {
-			if at[3] == len(s) || s[at[3]] != '.' && s[at[3]] != '[' {
-				add(at[2], at[3])
-			}
+		if match[3] == len(s) || s[match[3]] != '.' && s[match[3]] != '[' {
+			found = append(found, span{match[2], match[3]})
 		}
-	}
+		return match[1]
+	})
 	return found
+}
+
+// withPort finds names of hosts with a port.
+func withPort(s string) []span {
+	const longest, digits = 254, 6
+	var found []span
+	for sign := 0; ; sign++ {
+		i := strings.IndexByte(s[sign:], ':')
+		if i < 0 {
+			return found
+		}
+		sign += i
+		end := skip(s, sign+1, digits, isDigit)
+		if n := end - sign - 1; n < 2 || n >= digits || end < len(s) && isWord(s[end]) {
+			continue
+		}
+		start := sign
+		for start > 0 && sign-start < longest && isHostByte(s[start-1]) {
+			start--
+		}
+		for start < sign && (s[start] == '.' || s[start] == '-') {
+			start++
+		}
+		if start < sign && isHost(s, start, sign, s[sign+1:end]) {
+			found = append(found, span{start, end})
+		}
+	}
+}
+
+func isHostByte(c byte) bool { return isWord(c) || c == '.' || c == '-' }
+
+// inner finds names that resolve inside a network only.
+func inner(s string) []span {
+	const longest, digits = 640, 5
+	var found []span
+	for dot := 0; ; dot++ {
+		i := strings.IndexByte(s[dot:], '.')
+		if i < 0 || dot+i+1 == len(s) {
+			return found
+		}
+		dot += i
+		domain := innerDomains.at(s, dot+1)
+		end := dot + 1 + len(domain)
+		if domain == "" || end < len(s) && isWord(s[end]) {
+			continue
+		}
+		start, least := dot, 0
+		if len(found) > 0 {
+			least = found[len(found)-1].end
+		}
+		for start > least && dot-start < longest && isHostByte(s[start-1]) {
+			start--
+		}
+		for start < dot && (s[start] == '.' || s[start] == '-') {
+			start++
+		}
+		if port := skip(s, end+1, digits, isDigit); end < len(s) && s[end] == ':' && port > end+1 && (port == len(s) || !isWord(s[port])) {
+			end = port
+		}
+		switch last := len(found) - 1; {
+		case start == dot && last >= 0 && found[last].end == dot: // db.local.internal
+			found[last].end = end
+		case start < dot && !strings.Contains(s[start:dot], "..") && !isFile(s, start, end):
+			found = append(found, span{start, end})
+		}
+	}
 }
 
 // hasAfter reports whether a mark stands before a byte of some sort anywhere in s:
@@ -122,13 +249,35 @@ func standsAlone(s string, start, end int) bool {
 		return true
 	}
 	after := s[end]
+	if after == '-' && end+1 < len(s) && isLetter(s[end+1]) {
+		return false
+	}
 	return !isWord(after) && (after != '.' || end+1 == len(s) || !isWord(s[end+1]))
 }
 
-// isVersion reports whether the text before a number says that it is a version.
+func isIP(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
+}
+
+// numberings end in words that say of a number with dots that it is one of a version, a
+// section or a part.
+var numberings = []string{
+	"version", "ver.", "v", "release", "rev", "rev.", "revision", "build", "section", "sections", "sec.", "chapter", "clause",
+	"paragraph", "article",
+	"step", "item", "rule", "part", "no.", "no", "nr.", "number", "appendix", "figure", "table", "§", "firmware", "kernel",
+	"id", "oid", "model", "sku",
+}
+
+// isVersion reports whether the text before a number says that it is a version, or that
+// of a section or a part.
 func isVersion(before string) bool {
-	before = strings.ToLower(before[max(0, len(before)-10):])
-	return strings.HasSuffix(before, "version ") || strings.HasSuffix(before, "version: ") || strings.HasSuffix(before, "v")
+	const longest = 24
+	before = strings.ToLower(strings.TrimRight(before[max(0, len(before)-longest):], " :=#"))
+	return slices.ContainsFunc(numberings, func(word string) bool {
+		rest, ok := strings.CutSuffix(before, word)
+		return ok && (rest == "" || !isWord(rest[len(rest)-1]))
+	})
 }
 
 // private reports whether an IP address has a port, or is one of RFC 1918, RFC
@@ -151,6 +300,42 @@ func privateIP(ip netip.Addr) bool {
 	return ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || shared.Contains(ip)
 }
 
+// busy are ports of databases and the like, which nothing else is written with.
+var busy = map[string]bool{
+	"1433": true, "1521": true, "2181": true, "2379": true, "3306": true, "4222": true, "5432": true, "5672": true,
+	"6379": true, "6432": true,
+	"7687": true, "9042": true, "9092": true, "9200": true, "9300": true, "11211": true, "15672": true, "26379": true,
+	"27017": true, "50051": true,
+}
+
+// services are names that machines with such a service are called by.
+var services = map[string]bool{
+	"redis": true, "postgres": true, "postgresql": true, "db": true, "database": true, "mysql": true, "mariadb": true,
+	"mongo": true, "mongodb": true,
+	"kafka": true, "rabbit": true, "rabbitmq": true, "api": true, "app": true, "web": true, "www": true, "backend": true,
+	"frontend": true, "cache": true,
+	"elasticsearch": true, "elastic": true, "consul": true, "vault": true, "etcd": true, "nginx": true, "gateway": true,
+	"proxy": true, "server": true,
+	"host": true, "worker": true, "auth": true, "minio": true, "grafana": true, "prometheus": true, "jaeger": true,
+	"otel": true, "nats": true,
+	"memcached": true, "zookeeper": true, "clickhouse": true, "service": true, "upstream": true, "registry": true, "node": true,
+}
+
+// isService reports whether a name without a dot is that of a machine.
+func isService(name string) bool {
+	name = strings.ToLower(name)
+	if services[strings.TrimRight(name, "0123456789")] {
+		return true
+	}
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' }) {
+		if part != name && (services[strings.TrimRight(part, "0123456789")] || part == "svc" || part == "srv" || part == "prod" ||
+			part == "staging") {
+			return true
+		}
+	}
+	return false
+}
+
 // ports are those that a name without a dot is believed to have a service at.
 var ports = map[string]bool{
 	"1433": true, "1521": true, "2181": true, "2379": true, "3000": true, "3001": true, "3306": true, "4000": true, "4222": true,
@@ -160,9 +345,29 @@ var ports = map[string]bool{
 	"9300": true, "9411": true, "11211": true, "15672": true, "26379": true, "27017": true, "50051": true,
 }
 
-// networkWord ends in what comes before an address.
-var networkWord = lazily(`(?i)(?://|@|\b(?:tcp[46]?|udp[46]?|dial|host|upstream|proxy|broker|server|` +
-	`connect(?:ing|ed|ion)? to|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNABORTED|EPIPE)[ :=]{1,2}["'(]?)$`)
+// networkWords end what comes before an address.
+var networkWords = []string{
+	"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "dial", "host", "upstream", "proxy", "broker", "server", "connect to", "connecting to",
+	"connected to", "connection to", "econnrefused", "econnreset", "etimedout", "ehostunreach", "enetunreach", "econnaborted", "epipe",
+	"listening on", "peer", "endpoint", "backend", "remote", "resolver", "gateway", "hostname",
+}
+
+// isNetwork reports whether the text before a place says that an address begins there.
+func isNetwork(before string) bool {
+	const longest = 24
+	before = strings.TrimRight(before[max(0, len(before)-longest):], "\"'(")
+	if strings.HasSuffix(before, "://") || strings.HasSuffix(before, "@") {
+		return true
+	}
+	text := strings.ToLower(strings.TrimRight(before, " :="))
+	if signs := len(before) - len(text); signs == 0 || signs > 2 {
+		return false
+	}
+	return slices.ContainsFunc(networkWords, func(word string) bool {
+		rest, ok := strings.CutSuffix(text, word)
+		return ok && (rest == "" || !isWord(rest[len(rest)-1]))
+	})
+}
 
 // isHost tells a host with a port from a file with a line and from all else that
 // is written with a colon and a number.
@@ -177,7 +382,7 @@ func isHost(s string, start, end int, port string) bool {
 	if start > 0 && strings.IndexByte("./\\-_", s[start-1]) >= 0 && !strings.HasSuffix(s[:start], "//") { // part of a path
 		return false
 	}
-	if networkWord().MatchString(s[max(0, start-32):start]) {
+	if isNetwork(s[:start]) {
 		return true
 	}
 	if strings.EqualFold(name, "localhost") {
@@ -185,7 +390,7 @@ func isHost(s string, start, end int, port string) bool {
 	}
 	last := path.Ext(name)
 	if last == "" {
-		return ports[port] && isLetter(name[0])
+		return isLetter(name[0]) && (busy[port] || ports[port] && isService(name))
 	}
 	return len(last) > 2 && !extensions[last] && !strings.ContainsAny(last, "0123456789_") && last == strings.ToLower(last)
 }

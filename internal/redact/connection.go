@@ -5,51 +5,311 @@ import (
 	"strings"
 )
 
-var (
-	// urls are URLs with a user and a password, or with a credential for a user.
-	urls = lazily(`\b[A-Za-z][A-Za-z0-9+.\-]{1,30}://[^\s"'<>` + "`" + `@]{1,512}@[^\s"'<>` + "`" + `]+`)
-
-	// stores are URLs of what stores data, with or without credentials.
-	stores = lazily(`(?i)\b(?:jdbc:[a-z0-9]+:|(?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|rediss?|valkey|` +
-		`amqps?|kafka|nats|sqlserver|mssql|oracle|clickhouse|cassandra|ldaps?|memcached|neo4j|bolt|cockroachdb|couchbases?|sqlite3?)://)` +
-		`[^\s"'<>` + "`" + `]+`)
-
-	// pairs are the form of ADO.NET and ODBC: Server=...;Password=... of any length.
-	pairs = lazily(`(?i)\b(?:server|data source|host|address|addr|endpoint|defaultendpointsprotocol|driver|provider|` +
-		`initial catalog|database|user id|uid|username|accountname|sharedaccesskeyname)\s?=\s?[^;\n"'=]{1,256};` +
-		`(?:\s?[a-z][a-z0-9 _.\-]{0,40}=[^;\n"']{0,512};)*(?:\s?[a-z][a-z0-9 _.\-]{0,40}=[^;\s"')]{1,512})?`)
-
-	// words are the form of libpq: host=... user=... password=...
-	words = lazily(`\b(?:host|hostaddr|port|user|dbname|database|password|sslmode)=(?:'[^'\n]*'|[^\s"',` + "`" + `)]+)` +
-		`(?:\s(?:host|hostaddr|port|user|dbname|database|password|passfile|sslmode|sslrootcert|connect_timeout|application_name|options|` +
-		`target_session_attrs)=(?:'[^'\n]*'|[^\s"',` + "`" + `)]*))+`)
-)
-
 // connections finds connection strings.
 func connections(s string) []span {
-	var found []span
-	if strings.Contains(s, "://") || strings.Contains(s, "jdbc:") {
-		for _, at := range stores().FindAllStringIndex(s, -1) {
-			found = append(found, trimmed(s, at))
-		}
-		for _, at := range urls().FindAllStringIndex(s, -1) {
-			if hasUserInfo(s[at[0]:at[1]]) {
-				found = append(found, trimmed(s, at))
-			}
-		}
-	}
+	found := append(urls(s), logins(s)...)
 	if strings.Contains(s, "=") {
-		for _, at := range pairs().FindAllStringIndex(s, -1) {
-			if strings.Count(s[at[0]:at[1]], "=") > 1 {
-				found = append(found, trimmed(s, at))
-			}
+		if strings.Contains(s, ";") {
+			found = append(found, pairsIn(s)...)
 		}
-		for _, at := range words().FindAllStringIndex(s, -1) {
-			found = append(found, trimmed(s, at))
+		found = append(found, wordsIn(s)...)
+	}
+	slices.SortFunc(found, bySpan)
+	return found
+}
+
+// pairWords begin connection strings of ADO.NET and ODBC: Server=...;Password=...
+var pairWords = newWords("server", "data source", "host", "address", "addr", "endpoint", "defaultendpointsprotocol", "driver", "provider",
+	"initial catalog", "database", "user id", "uid", "username", "accountname", "sharedaccesskeyname")
+
+// tellingNames are ends of names that only a connection string has.
+var tellingNames = []string{
+	"password", "pwd", "user id", "uid", "initial catalog", "data source", "database", "accountkey", "sharedaccesskey",
+	"sharedaccesssignature",
+	"integrated security", "trusted_connection", "endpointsuffix", "accountname",
+}
+
+func tells(name string) bool {
+	name = strings.ToLower(strings.TrimSpace(name))
+	return slices.ContainsFunc(tellingNames, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+func pairsIn(s string) []span {
+	const longest = 256
+	var found []span
+	pairWords.each(s, func(at int, word string) int {
+		sign := skip(s, at+len(word), 1, isSpace)
+		if sign == len(s) || s[sign] != '=' {
+			return at + len(word)
+		}
+		start := skip(s, sign+1, 1, isSpace)
+		end := skip(s, start, longest, notIn(";\n\"'="))
+		if end == start || end == len(s) || s[end] != ';' {
+			return at + len(word)
+		}
+		end, telling := morePairs(s, end+1)
+		if telling || tells(word) {
+			found = append(found, trimmed(s, []int{at, end}))
+		}
+		return end
+	})
+	return found
+}
+
+// morePairs returns the end of the pairs that begin at a place, and whether one of them
+// is that of a connection string.
+func morePairs(s string, at int) (end int, telling bool) {
+	const longestName, longest = 41, 512
+	for {
+		start := skip(s, at, 1, isSpace)
+		sign := skip(s, start, longestName, func(c byte) bool { return isWord(c) || c == ' ' || c == '.' || c == '-' })
+		if sign == start || sign == len(s) || s[sign] != '=' || !isLetter(s[start]) {
+			return at, telling
+		}
+		if value := skip(s, sign+1, longest, notIn(";\n\"'")); value < len(s) && s[value] == ';' {
+			telling = telling || tells(s[start:sign])
+			at = value + 1
+			continue
+		}
+		if last := skip(s, sign+1, longest, notIn("; \t\r\n\"')")); last > sign+1 {
+			return last, telling || tells(s[start:sign])
+		}
+		return at, telling
+	}
+}
+
+// libpqWords are the names in connection strings of PostgreSQL's library: host=... user=...
+var libpqWords = newWords("host", "hostaddr", "port", "user", "dbname", "database", "password", "passfile", "sslmode", "sslrootcert",
+	"connect_timeout", "application_name", "options", "target_session_attrs")
+
+func wordsIn(s string) []span {
+	var found []span
+	libpqWords.each(s, func(at int, word string) int {
+		end, telling := libpqPair(s, at, word)
+		if end == 0 {
+			return at + len(word)
+		}
+		pairs := 1
+		for end+1 < len(s) && isSpace(s[end]) {
+			next, tells := libpqPair(s, end+1, libpqWords.at(s, end+1))
+			if next == 0 {
+				break
+			}
+			end, telling = next, telling || tells
+			pairs++
+		}
+		if pairs > 1 && telling {
+			found = append(found, trimmed(s, []int{at, end}))
+		}
+		return end
+	})
+	return found
+}
+
+// libpqPair returns the end of a pair that begins with a word, or 0, and whether it is
+// one that only a connection string has.
+func libpqPair(s string, at int, word string) (end int, telling bool) {
+	sign := at + len(word)
+	if word == "" || sign == len(s) || s[sign] != '=' || s[at:sign] != word {
+		return 0, false
+	}
+	value := sign + 1
+	end = value + indexOr(s[value:], " \t\r\n\f\v\"',`)")
+	if value < len(s) && s[value] == '\'' {
+		if i := strings.IndexAny(s[value+1:], "'\n"); i >= 0 && s[value+1+i] == '\'' {
+			end = value + 1 + i + 1
 		}
 	}
-	slices.SortFunc(found, func(x, y span) int { return x.start - y.start })
-	return found
+	switch word {
+	case "user", "dbname", "password", "sslmode", "database":
+		telling = true
+	case "port":
+		telling = value < len(s) && isDigit(s[value])
+	}
+	return end, telling
+}
+
+// stores are the schemes of URLs of what stores data, with or without credentials.
+var stores = map[string]bool{
+	"postgres": true, "postgresql": true, "mysql": true, "mariadb": true, "mongodb": true, "mongodb+srv": true, "redis": true,
+	"rediss": true,
+	"valkey": true, "amqp": true, "amqps": true, "kafka": true, "nats": true, "sqlserver": true, "mssql": true, "oracle": true,
+	"clickhouse": true,
+	"cassandra":  true, "ldap": true, "ldaps": true, "memcached": true, "neo4j": true, "neo4j+s": true, "bolt": true, "cockroachdb": true,
+	"couchbase": true, "couchbases": true, "sqlite": true, "sqlite3": true, "snowflake": true, "db2": true, "mqtt": true, "mqtts": true,
+}
+
+// urls finds URLs with a user and a password, or with a credential for a user, and
+// those of what stores data.
+func urls(s string) []span {
+	const (
+		longest      = 32  // scheme
+		maxAuthority = 512 // bytes in which the authority of a URL ends
+		ends         = " \t\r\n\"'<>`"
+	)
+	var found []span
+	stop := -1 // the end of the word that is looked at
+	for at := 0; ; {
+		i := strings.Index(s[at:], "://")
+		if i < 0 {
+			break
+		}
+		start := at + i
+		for start > at && at+i-start < longest && (isWord(s[start-1]) || strings.IndexByte("+.-", s[start-1]) >= 0) {
+			start--
+		}
+		for start < at+i && !isLetter(s[start]) {
+			start++
+		}
+		scheme := strings.ToLower(s[start : at+i])
+		begin := at + i + len("://")
+		if stop < begin {
+			stop = begin + indexOr(s[begin:], ends)
+		}
+		end := min(stop, begin+maxAuthority)
+		if strings.HasSuffix(s[:start], "jdbc:") {
+			start -= len("jdbc:")
+			scheme = "sqlite"
+		}
+		switch url := s[start:end]; {
+		case scheme == "" || end == begin:
+		case stores[scheme], strings.Contains(url, "@") && hasUserInfo(url):
+			end += indexOr(s[end:], ends)
+			found = append(found, trimmed(s, []int{start, end}))
+			at = end
+			continue
+		}
+		at += i + 3
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], "jdbc:")
+		if i < 0 {
+			return found
+		}
+		end := at + i + indexOr(s[at+i:], " \t\r\n\"'<>`")
+		if end > at+i+len("jdbc:x:") {
+			found = append(found, trimmed(s, []int{at + i, end}))
+		}
+		at = end
+	}
+}
+
+// logins finds users with their passwords as programs of databases take them.
+func logins(s string) []span {
+	var found []span
+	done := 0
+	add := func(p span, ok bool) {
+		if ok && p.start >= done {
+			found = append(found, p)
+			done = p.end
+		}
+	}
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '@')
+		if i < 0 {
+			break
+		}
+		at += i
+		add(driverLogin(s, at))
+		add(oracleLogin(s, at))
+	}
+	done = 0
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], ':')
+		if i < 0 {
+			return found
+		}
+		at += i
+		add(passFile(s, at))
+	}
+}
+
+// longestLogin is how many bytes a user and a password may have before an @.
+const longestLogin = 256
+
+// driverLogin is a user and a password as Go's driver of MySQL takes them, before the
+// way to the server: user:password@tcp(...)
+func driverLogin(s string, at int) (login span, ok bool) {
+	way, _, inside := strings.Cut(s[at+1:min(len(s), at+6)], "(")
+	if !inside || !slices.Contains([]string{"tcp", "tcp6", "unix", "udp"}, way) {
+		return span{}, false
+	}
+	run := at
+	for run > 0 && at-run < longestLogin && strings.IndexByte(" \t\r\n@/\"'", s[run-1]) < 0 {
+		run--
+	}
+	sign := run + strings.IndexByte(s[run:at], ':')
+	start := sign
+	for start > run && (isWord(s[start-1]) || s[start-1] == '.' || s[start-1] == '-') {
+		start--
+	}
+	open := at + 1 + len(way)
+	end := open + indexOr(s[open:], ") \t\r\n")
+	if sign < run || start == sign || sign+1 == at || end == len(s) || s[end] != ')' {
+		return span{}, false
+	}
+	return span{start, end + indexOr(s[end:], " \t\r\n\"'")}, true
+}
+
+// oracleLogin is that of Oracle: user/password@service.
+func oracleLogin(s string, at int) (login span, ok bool) {
+	slash := at
+	for slash > 0 && at-slash < longestLogin && strings.IndexByte(" \t\r\n/@\"'", s[slash-1]) < 0 {
+		slash--
+	}
+	if slash == 0 || slash == at || s[slash-1] != '/' {
+		return span{}, false
+	}
+	user := slash - 1
+	for user > 0 && slash-user < longestLogin && (isWord(s[user-1]) || s[user-1] == '$') {
+		user--
+	}
+	if user == slash-1 || !isLetter(s[user]) || user > 0 && strings.IndexByte("/.@-", s[user-1]) >= 0 || !isOracle(s, at+1) {
+		return span{}, false
+	}
+	return trimmed(s, []int{user, at + indexOr(s[at:], " \t\r\n\"',;)")}), true
+}
+
+// isOracle reports whether an address or the name of a service of Oracle's begins at a
+// place: //host, host/, host:, ORCL.
+func isOracle(s string, at int) bool {
+	if strings.HasPrefix(s[at:], "//") {
+		return at+2 < len(s) && (isWord(s[at+2]) || s[at+2] == '.' || s[at+2] == '-')
+	}
+	end := skip(s, at, longestLogin, func(c byte) bool { return isWord(c) || c == '.' || c == '-' })
+	if end > at && end < len(s) && (s[end] == ':' || s[end] == '/') {
+		return true
+	}
+	capitals := skip(s, at, longestLogin, func(c byte) bool { return 'A' <= c && c <= 'Z' || isDigit(c) || c == '_' })
+	return capitals > at+1 && 'A' <= s[at] && s[at] <= 'Z'
+}
+
+// passFile is a line of a password file of PostgreSQL, host:port:database:user:password,
+// whose first colon stands at a place.
+func passFile(s string, at int) (login span, ok bool) {
+	const longest = 254
+	isPart := func(c byte) bool { return isWord(c) || c == '.' || c == '-' || c == '*' }
+	port := skip(s, at+1, 6, func(c byte) bool { return isDigit(c) || c == '*' })
+	if port == len(s) || s[port] != ':' || port < at+2 || port == at+2 && s[at+1] != '*' {
+		return span{}, false
+	}
+	start := at
+	for start > 0 && at-start < longest && isPart(s[start-1]) {
+		start--
+	}
+	if start == at || start > 0 && strings.IndexByte(" \t\r\n\"'`(", s[start-1]) < 0 {
+		return span{}, false
+	}
+	end := port
+	for range 2 {
+		next := skip(s, end+1, longest, isPart)
+		if next == end+1 || next == len(s) || s[next] != ':' {
+			return span{}, false
+		}
+		end = next
+	}
+	stop := skip(s, end+1, longest, notIn(" \t\r\n:\"'`"))
+	return span{start, stop}, stop > end+3
 }
 
 // hasUserInfo tells a URL with credentials from one that has an @ in its path.

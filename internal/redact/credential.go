@@ -1,16 +1,17 @@
 package redact
 
 import (
-	"slices"
+	"regexp"
 	"strings"
-
-	"github.com/recoursehq/recourse/internal/secret"
 )
 
 // privateKeys finds PEM blocks of private keys, also those that do not end.
 func privateKeys(s string) []span {
 	const begin, end, dashes = "-----BEGIN ", "-----END ", "-----"
-	var found []span
+	if !strings.Contains(s, dashes) {
+		return nil
+	}
+	found := keyTails(s)
 	for at := 0; ; {
 		i := strings.Index(s[at:], begin)
 		if i < 0 {
@@ -34,63 +35,181 @@ func privateKeys(s string) []span {
 	}
 }
 
-// forms are credentials that are known by how they look.
-var forms = lazily(`\b(?:` + strings.Join([]string{
-	`(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}`,                                 // AWS
-	`gh[pousr]_[A-Za-z0-9]{16,}`,                                          // GitHub
-	`github_pat_[A-Za-z0-9_]{16,}`,                                        // GitHub, fine-grained
-	`glpat-[A-Za-z0-9_\-]{16,}`,                                           // GitLab
-	`sk-[A-Za-z0-9_\-]{16,}`,                                              // OpenAI, Anthropic
-	`[a-z]{2,20}_(?:live|test)_[A-Za-z0-9]{10,}`,                          // Stripe and those who write keys like it
-	`whsec_[A-Za-z0-9+/=]{16,}`,                                           // Stripe's webhooks
-	`xox[abeoprs]-[A-Za-z0-9\-]{10,}`,                                     // Slack
-	`xapp-[A-Za-z0-9\-]{10,}`,                                             // Slack apps
-	`AIza[A-Za-z0-9_\-]{30,}`,                                             // Google API keys
-	`ya29\.[A-Za-z0-9_\-]{16,}`,                                           // Google access tokens
-	`npm_[A-Za-z0-9]{30,}`,                                                // npm
-	`pypi-[A-Za-z0-9_\-]{30,}`,                                            // PyPI
-	`hf_[A-Za-z0-9]{30,}`,                                                 // Hugging Face
-	`do[opr]_v1_[a-f0-9]{32,}`,                                            // DigitalOcean
-	`SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}`,                        // SendGrid
-	`eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}(?:\.[A-Za-z0-9_\-]*){0,3}`, // JWT, JWE
-}, "|") + `)`)
+// keyTails finds what is left of PEM blocks of private keys whose beginning is missing.
+func keyTails(s string) []span {
+	const end, begin, dashes = "-----END ", "-----BEGIN ", "-----"
+	first := strings.Index(s, end)
+	if first < 0 || strings.Contains(s[:first], begin) {
+		return nil
+	}
+	label, _, closed := strings.Cut(s[first+len(end):], dashes)
+	if !closed || len(label) > 64 || !strings.Contains(label, "PRIVATE KEY") {
+		return nil
+	}
+	start := first
+	for start > 0 && (isBase64(s[start-1]) || strings.IndexByte("=\r\n\\ \t", s[start-1]) >= 0) {
+		start--
+	}
+	for start < first && strings.IndexByte(" \r\n\t", s[start]) >= 0 {
+		start++
+	}
+	if i := strings.LastIndexAny(s[start:first], " \t"); i >= 0 && !strings.ContainsAny(s[start:first], "\n\\") { // words of the sentence
+		start += i + 1
+	}
+	return []span{{start, first + len(end) + len(label) + len(dashes)}}
+}
 
 // spoken are credentials after a word that announces one. What follows has to
 // look random, since the words occur in sentences too.
-var spoken = lazily(`(?i)\b(?:bearer|basic|digest|token|secret|password|passphrase|cookie|session(?:[ _-]?id)?|` +
-	`api[ _-]?key|access[ _-]?key|private[ _-]?key|credentials?|signature)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
+var spoken = lazily(`(?i)^(?:bearer|basic(?: auth)?|digest|token|secret|cookie|session(?:[ _-]?id)?|` +
+	`api[ _-]?key|access[ _-]?(?:key|token)|private[ _-]?key|credentials?|signature|(?:refresh|auth|id|session|bot|csrf)[ _-]?token|` +
+	`zu(?:griffs|gangs)token|jeton|ficha|chave)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
 	`([A-Za-z0-9+/_=.~\-]{8,})`)
+
+var spokenWords = newWords("bearer", "basic", "digest", "token", "secret", "cookie", "session", "api", "access", "private",
+	"credential", "signature",
+	"refresh", "auth", "id", "bot", "csrf", "zugriffstoken", "zugangstoken", "jeton", "ficha", "chave")
+
+// A telling is a word that announces a secret, and the pattern of what follows. A
+// group of the pattern is the secret, if it looks like one.
+type telling struct {
+	words *wordSet
+	expr  func() *regexp.Regexp
+	is    func(value string) bool
+}
+
+// tellings are tried one after another: a value right behind the word, one behind a verb,
+// in the languages that secret knows ("the password is x1", "Passwort lautet x1"), and
+// numbers: "PIN 4821". What follows a word has a digit or a sign in it.
+var tellings = []telling{
+	{
+		passWords,
+		lazily(`(?i)^(?:password|passphrase|passcode|passwort|kennwort|mot de passe|contraseña|senha|community string)\s{1,3}["'` + "`" +
+			`(]?([^\s"'` + "`" + `(){}\[\]]{6,})`), isTold,
+	},
+	{
+		passWords, lazily(`(?i)^(?:password|passphrase|passcode|passwort|kennwort|mot de passe|contraseña|clave|senha|` +
+			`pwd|secret|pass)` +
+			`(?: \w+){0,2}?\s{1,3}(?:(?:is now|is|was|to|lautet|ist|war|est|es|é|=|as)\s{1,3})` +
+			`["'` + "`" + `(]?([^\s"'` + "`" + `(){}\[\]]{4,})`),
+		isTold,
+	},
+	{newWords("pin"), lazily(`^(?i:PIN)(?: code)?(?: is| was)?:?\s{1,2}(\d{4,8})\b`), func(string) bool { return true }},
+	{
+		newWords("one-time", "one time", "verification", "security", "login", "confirmation"),
+		lazily(`(?i)^(?:one[ -]time|verification|security|login|confirmation)` +
+			`[ -](?:code|password|pin)(?: is| was)?:?\s{1,2}(\d{4,8})\b`),
+		func(string) bool { return true },
+	},
+	{newWords("user "), lazily(`(?i)^user [\w.\-]{1,64}:([^\s:/"'` + "`" + `(){}\[\]]{4,})`), isTold},
+	{
+		newWords("card", "karte", "kreditkarte", "carte", "tarjeta"),
+		lazily(`(?i)^(?:card|karte|kreditkarte|carte|tarjeta)(?: \w+){0,2}?:?\s{1,2}(\d[\d \-]{11,22}\d)\b`), isCard,
+	},
+	{newWords("iban"), lazily(`(?i)^IBAN:?(?: is| was)?\s{1,2}([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)\b`), isAccount},
+}
+
+var passWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "clave", "senha", "pwd", "secret", "community string")
+
+var toldWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "clave", "senha", "pwd", "secret", "community string",
+	"pin", "one-time", "one time", "verification", "security", "login", "confirmation", "user ", "card", "karte",
+	"kreditkarte", "carte", "tarjeta", "iban")
 
 // quoted are secrets in quotes after a word for them. "Unexpected token '<'" is
 // none.
-var quoted = lazily(`(?i)\b(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?` +
-	`(?:"([^"\n]{1,256})"|'([^'\n]{1,256})'|` + "`([^`\n]{1,256})`)")
+var quoted = lazily(`(?i)^(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?["'` + "`" + `]`)
+
+var quotedWords = newWords("passw", "passphrase", "secret", "api")
 
 // tokens finds credentials that have no name beside them.
 func tokens(s string) []span {
 	var found []span
 	if hasRandomWord(s) {
-		for _, at := range forms().FindAllStringIndex(s, -1) {
-			found = append(found, span{at[0], at[1]})
-		}
-		for _, at := range spoken().FindAllStringSubmatchIndex(s, -1) {
-			value := strings.TrimRight(s[at[2]:at[3]], ".")
-			if random(value) {
-				found = append(found, span{at[2], at[2] + len(value)})
-			}
-		}
+		found = append(found, formed(s)...)
+		found = append(found, spokenIn(s)...)
 	}
-	if containsAny(s, "ass", "ASS", "ecret", "ECRET", "ey ", "EY ") {
-		for _, at := range quoted().FindAllStringSubmatchIndex(s, -1) {
-			for group := 2; group < len(at); group += 2 {
-				if at[group] >= 0 && !isMark(s[at[group]:]) {
-					found = append(found, span{at[group], at[group+1]})
-				}
-			}
+	return append(append(found, toldIn(s)...), quotedIn(s)...)
+}
+
+func spokenIn(s string) []span {
+	var found []span
+	spokenWords.each(s, func(at int, word string) int {
+		match := matchAt(spoken(), s, at)
+		if match == nil {
+			return at + len(word)
 		}
-	}
-	slices.SortFunc(found, func(x, y span) int { return x.start - y.start })
+		end := follow(s, at, match[3], isToken)
+		if value := strings.TrimRight(s[match[2]:end], "."); random(value) {
+			found = append(found, span{match[2], match[2] + len(value)})
+		}
+		return end
+	})
 	return found
+}
+
+func toldIn(s string) []span {
+	var found []span
+	toldWords.each(s, func(at int, word string) int {
+		for _, t := range tellings {
+			if value, ok := t.value(s, at); ok {
+				found = append(found, value)
+				return value.end
+			}
+		}
+		return at + len(word)
+	})
+	return found
+}
+
+// value returns what is told behind the word that stands at a place.
+func (t telling) value(s string, at int) (value span, ok bool) {
+	if t.words.at(s, at) == "" {
+		return span{}, false
+	}
+	match := matchAt(t.expr(), s, at)
+	if match == nil {
+		return span{}, false
+	}
+	end := follow(s, at, match[3], notIn(" \t\r\n\f\v\"'`(){}[]"))
+	text := strings.TrimRight(s[match[2]:end], ".,:;!?")
+	return span{match[2], match[2] + len(text)}, t.is(text) && !isMark(text) && !isPlaceholder(text)
+}
+
+func quotedIn(s string) []span {
+	const longest = 256
+	var found []span
+	quotedWords.each(s, func(at int, word string) int {
+		match := matchAt(quoted(), s, at)
+		if match == nil {
+			return at + len(word)
+		}
+		start := match[1]
+		inside := s[start:min(len(s), start+longest+1)]
+		end := strings.IndexAny(inside, s[start-1:start]+"\n")
+		if end <= 0 || inside[end] == '\n' {
+			return start
+		}
+		if !isMark(inside) {
+			found = append(found, span{start, start + end})
+		}
+		return start + end + 1
+	})
+	return found
+}
+
+// isTold reports whether a word behind "the password is" is the password: it has a digit
+// or a sign in it, and is no measure.
+func isTold(s string) bool {
+	letters, others := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case isLetter(c):
+			letters++
+		case isDigit(c), strings.IndexByte("!@#$%^&*+=~?_", c) >= 0:
+			others++
+		}
+	}
+	return letters > 0 && others > 0 && !strings.Contains(s, "://")
 }
 
 // hasRandomWord reports whether any word of s could be a credential without a
@@ -98,7 +217,7 @@ func tokens(s string) []span {
 func hasRandomWord(s string) bool {
 	start := 0
 	for i := 0; i <= len(s); i++ {
-		if i < len(s) && (isWord(s[i]) || strings.IndexByte("-.+/=~", s[i]) >= 0) {
+		if i < len(s) && (isWord(s[i]) || strings.IndexByte("-.+/=~$:{}", s[i]) >= 0) {
 			continue
 		}
 		if i-start >= 15 || i-start >= 8 && random(s[start:i]) {
@@ -131,186 +250,4 @@ func random(s string) bool {
 	default:
 		return len(s) >= 40 || digits >= 16
 	}
-}
-
-// flag is a command's option and its value.
-var flag = lazily(`--([a-z][a-z0-9\-]{1,40})[ \t]{1,3}([^\s\-"'][^\s"']*)`)
-
-// named finds the values of what is named like a secret.
-func named(s string) []span {
-	var found []span
-	done := 0
-	for sign := range len(s) {
-		if sign < done || s[sign] != '=' && s[sign] != ':' {
-			continue
-		}
-		name := nameBefore(s, sign)
-		if name == "" || !secret.Name(name) {
-			continue
-		}
-		after := sign + 1
-		if after < len(s) && (s[after] == '=' || s[after] == '>') { // := and =>
-			after++
-		}
-		if value, ok := valueAt(s, after, name, s[sign]); ok {
-			found = append(found, value)
-			done = value.end
-		}
-	}
-	if strings.Contains(s, "--") {
-		for _, at := range flag().FindAllStringSubmatchIndex(s, -1) {
-			value := s[at[4]:at[5]]
-			if secret.Name(s[at[2]:at[3]]) && !isMark(value) && !isPlaceholder(value) {
-				found = append(found, span{at[4], at[5]})
-			}
-		}
-	}
-	slices.SortFunc(found, func(x, y span) int { return x.start - y.start })
-	return found
-}
-
-// nameBefore returns the name before a sign: "api_key" in quotes, which may be
-// escaped, or without; or the two words of "api key".
-func nameBefore(s string, sign int) string {
-	const longest = 80
-	end := sign
-	for end > 0 && sign-end < 3 && (s[end-1] == ' ' || s[end-1] == '\t') {
-		end--
-	}
-	if end > 0 && (s[end-1] == '"' || s[end-1] == '\'') {
-		end--
-		for end > 0 && sign-end < 12 && s[end-1] == '\\' {
-			end--
-		}
-	}
-	start := end
-	for start > 0 && end-start < longest && (isWord(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
-		start--
-	}
-	if start == end || start < 2 || s[start-1] != ' ' {
-		return s[start:end]
-	}
-	for before := start - 1; ; before-- {
-		if before == 0 || !isLetter(s[before-1]) || start-before > 20 {
-			return s[before:end]
-		}
-	}
-}
-
-// valueAt finds the value that begins behind a name and its sign.
-func valueAt(s string, start int, name string, sign byte) (value span, ok bool) {
-	at := start
-	for at < len(s) && at < start+4 && (s[at] == ' ' || s[at] == '\t') {
-		at++
-	}
-	if inside, quoted := inQuotes(s, at); quoted {
-		return inside, inside.end > inside.start && !isMark(s[inside.start:]) && !literal(s[inside.start:inside.end])
-	}
-	if rest := s[at:]; isMark(rest) || strings.HasPrefix(rest, "//") || strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, "[") {
-		return span{}, false
-	}
-	end := at + indexOr(s[at:], " \t\r\n,;&)}]>\"'`|\\")
-	text := s[at:end]
-	switch {
-	case text == "" || literal(text) || isPlaceholder(text):
-		return span{}, false
-	case schemes[strings.ToLower(text)]:
-		return afterScheme(s, at, end)
-	case strings.HasSuffix(strings.ToLower(name), "cookie"), strings.HasPrefix(text, "AWS4-"), strings.EqualFold(text, "digest"):
-		return span{at, at + indexOr(s[at:], "\r\n\"'`")}, true
-	case sign == ':' && at > start && prose(text, s[end:]):
-		return span{}, false
-	}
-	return span{at, end}, true
-}
-
-// afterScheme finds the credentials behind an authentication scheme.
-func afterScheme(s string, at, end int) (value span, ok bool) {
-	next := end
-	for next < len(s) && s[next] == ' ' {
-		next++
-	}
-	end = next + indexOr(s[next:], " \t\r\n,;\"'`)")
-	text := s[next:end]
-	if isMark(s[next:]) || literal(text) || isPlaceholder(text) || prose(text, s[end:]) {
-		return span{}, false
-	}
-	return span{at, end}, true
-}
-
-var schemes = map[string]bool{"bearer": true, "basic": true, "token": true, "apikey": true, "negotiate": true}
-
-// inQuotes finds what stands between quotes, which may be escaped, at a place.
-func inQuotes(s string, at int) (inside span, ok bool) {
-	quote := at
-	for quote < len(s) && quote < at+8 && s[quote] == '\\' {
-		quote++
-	}
-	if quote >= len(s) || strings.IndexByte("\"'`", s[quote]) < 0 {
-		return span{}, false
-	}
-	// In a text that was escaped n times, 2^n-1 backslashes stand before a quote
-	// that begins or ends a string, and more before one inside it.
-	level, escapes := quote-at, 0
-	start := quote + 1
-	for end := start; end < len(s); end++ {
-		switch s[end] {
-		case '\\':
-			escapes++
-			continue
-		case '\n':
-			return span{start, end}, true
-		case s[quote]:
-			if escapes%(2*level+2) == level {
-				return span{start, end - level}, true
-			}
-		}
-		escapes = 0
-	}
-	return span{start, len(s)}, true
-}
-
-// placeholder is what stands in instructions in place of a value.
-var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
-
-func isPlaceholder(value string) bool { return len(value) < 80 && placeholder().MatchString(value) }
-
-// literal reports whether a value says that there is none, or what is wrong
-// with it.
-func literal(value string) bool {
-	const longest = 16
-	if len(value) > longest {
-		return false
-	}
-	switch strings.ToLower(strings.Trim(value, ".!")) {
-	case "", "null", "nil", "none", "undefined", "true", "false", "required", "missing", "invalid", "expired", "empty", "string", "absent",
-		"redacted", "hidden", "unauthorized", "denied", "failed", "unknown", "optional", "malformed", "revoked", "rejected", "present":
-		return true
-	default:
-		return false
-	}
-}
-
-// prose reports whether a value behind a colon begins a sentence.
-func prose(value, rest string) bool {
-	for i := range len(value) {
-		if c := value[i]; c < 'a' || c > 'z' {
-			if i > 0 || c < 'A' || c > 'Z' {
-				return false
-			}
-		}
-	}
-	return len(rest) > 1 && rest[0] == ' ' && (isLetter(rest[1]) || strings.IndexByte("\"'`([", rest[1]) >= 0)
-}
-
-func isMark(s string) bool {
-	return strings.HasPrefix(s, markCredential) || strings.HasPrefix(s, markConnection) || strings.HasPrefix(s, markTrace)
-}
-
-// indexOr returns where one of chars first stands in s, or the length of s.
-func indexOr(s, chars string) int {
-	if i := strings.IndexAny(s, chars); i >= 0 {
-		return i
-	}
-	return len(s)
 }

@@ -1,16 +1,34 @@
 package redact
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// minLiteral is the length in bytes of the shortest secret that is looked for as it
-// is spelled; a shorter one is part of too many words.
-const minLiteral = 4
+const (
+	// minLiteral is the length in bytes of the shortest secret that is looked for as it
+	// is spelled; a shorter one is part of too many words.
+	minLiteral = 4
+	// minCut is the length of the shortest beginning of a secret, at least half of it,
+	// that is taken for the secret.
+	minCut = 12
+	// minSpelled is the length of the shortest secret that is looked for in encodings.
+	minSpelled = 6
+)
+
+// A literal is a text that is looked for as it is spelled.
+type literal struct {
+	text string
+	cut  bool // its beginning stands for the whole
+}
 
 // Environ returns what is secret in an environment, whose variables have the form
 // NAME=value: the values that their names or their own form say it of. PWD is the
@@ -27,39 +45,245 @@ func Environ(environ []string) []string {
 	return secrets
 }
 
-// Hiding returns a Masker that in addition masks these secrets wherever they stand,
-// in each mode but [Off]; of one with several lines, each of them. Those of less than
-// 4 bytes are passed over. It asks for them, once, when there is a text to mask.
+// Headers returns what is secret in headers that an operator has set: the values but
+// those that are short, or media types and plain words under a name that tells of no
+// secret.
+func Headers(headers map[string]string) []string {
+	var secrets []string
+	for name, value := range headers {
+		if secret.Name(name) || secret.Weak(name) || len(value) >= minSpelled && !isPlainWord(value) {
+			secrets = append(secrets, value)
+		}
+	}
+	slices.Sort(secrets)
+	return secrets
+}
+
+// isPlainWord reports whether a value is a word, a number or a media type.
+func isPlainWord(value string) bool {
+	main, _, _ := strings.Cut(value, ";")
+	return strings.Trim(main, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/+.*-, ") == "" || strings.Trim(value,
+		"0123456789.") == ""
+}
+
+// URL returns what is secret in a URL that an operator has written: user and password,
+// and the segments of its path and the values of its query that look or are named so.
+func URL(text string) []string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	var secrets []string
+	if u.User != nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, password)
+		if password == "" {
+			secrets = append(secrets, u.User.Username())
+		}
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if len(segment) >= 16 && random(segment) {
+			secrets = append(secrets, segment)
+		}
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			if secret.Name(name) || secret.Weak(name) || len(value) >= 16 && random(value) {
+				secrets = append(secrets, value)
+			}
+		}
+	}
+	slices.Sort(secrets)
+	return secrets
+}
+
+// Command returns what is secret in the arguments of a program: what follows an option
+// that is named so, and what its own form says it of.
+func Command(args []string) []string {
+	var secrets []string
+	for i, arg := range args {
+		name, value, both := strings.Cut(arg, "=")
+		option := strings.HasPrefix(arg, "-") && secret.Name(strings.TrimLeft(name, "-"))
+		switch {
+		case both && (option || secret.Name(name)):
+			secrets = append(secrets, value)
+		case option && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			secrets = append(secrets, args[i+1])
+		case Log(arg) != arg:
+			secrets = append(secrets, arg)
+		}
+	}
+	return secrets
+}
+
+// Arguments returns what is secret by its name in the arguments of a call.
+func Arguments(raw []byte) []string {
+	if len(raw) > maxKept {
+		raw = raw[:maxKept]
+	}
+	dec := json.NewLenientDecoder(bytes.NewReader(raw))
+	var secrets []string
+	hidden := -1 // the depth at which the value of such a name stands
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return secrets
+		}
+		depth := dec.StackDepth()
+		container, n := dec.StackIndex(depth)
+		switch kind := token.Kind(); {
+		case kind == '"' && container == '{' && n%2 == 1 && (hidden < 0 || depth <= hidden):
+			hidden = -1
+			if secret.Name(token.String()) {
+				hidden = depth
+			}
+		case (kind == '"' || kind == '0') && hidden >= 0 && depth >= hidden && (container != '{' || n%2 == 0):
+			secrets = append(secrets, token.String())
+		case depth < hidden:
+			hidden = -1
+		}
+	}
+}
+
+// partsOf returns a secret and what it is made of that is secret by itself: its lines,
+// the credentials behind a scheme, the password of a URL, the values of pairs.
+func partsOf(s string) []string {
+	parts := []string{s}
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != s {
+			parts = append(parts, line)
+		}
+	}
+	if scheme, rest, ok := strings.Cut(s, " "); ok && schemes[strings.ToLower(scheme)] {
+		rest = strings.TrimSpace(rest)
+		parts = append(parts, rest)
+		if raw, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "basic") {
+			_, password, _ := strings.Cut(string(raw), ":")
+			parts = append(parts, string(raw), password)
+		}
+	}
+	if strings.Contains(s, "://") {
+		parts = append(parts, URL(s)...)
+	}
+	for _, p := range valuesOf(s, nameOf) {
+		parts = append(parts, s[p.start:p.end])
+	}
+	if strings.Contains(s, "=") { // cookies
+		for pair := range strings.SplitSeq(s, ";") {
+			if _, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && len(value) >= 8 && random(value) {
+				parts = append(parts, value)
+			}
+		}
+	}
+	return parts
+}
+
+// Hiding returns a Masker that in addition masks these secrets wherever they stand, in
+// each mode but [Off]: as they are, in parts that are secret by themselves, in the
+// encodings that programs use, and cut off behind half of it. Those of less than 4 bytes
+// are passed over. It asks for them, once, when there is a text to mask.
 func (m *Masker) Hiding(secrets func() []string) *Masker {
 	hiding := *m
-	hiding.literals = sync.OnceValue(func() []string {
+	hiding.literals = sync.OnceValue(func() []literal {
 		literals := slices.Clone(m.known())
+		seen := map[string]bool{}
 		for _, s := range secrets() {
-			for line := range strings.Lines(s) {
-				if line = strings.TrimSpace(line); len(line) >= minLiteral && !strings.Contains(markCredential, line) {
-					literals = append(literals, line)
+			for _, part := range partsOf(s) {
+				part = strings.TrimSpace(part)
+				if len(part) < minLiteral || seen[part] || strings.Contains(markCredential, part) {
+					continue
 				}
+				seen[part] = true
+				literals = append(literals, spellings(part)...)
 			}
 		}
 		// One may be part of another.
-		slices.SortFunc(literals, func(a, b string) int { return len(b) - len(a) })
+		slices.SortStableFunc(literals, func(a, b literal) int { return len(b.text) - len(a.text) })
 		return literals
 	})
 	return &hiding
 }
 
+// spellings returns a secret as it is, reversed, and in the encodings that do not show
+// when a text is decoded as a whole: base64 at each of its three places in what was
+// encoded, and hexadecimal. What percent signs and escapes spell, views show.
+func spellings(s string) []literal {
+	list := []literal{{s, len(s) >= minCut}}
+	if len(s) < minSpelled {
+		return list
+	}
+	add := func(text string) {
+		if len(text) >= minSpelled && !slices.Contains(list, literal{text, false}) {
+			list = append(list, literal{text, false})
+		}
+	}
+	reversed := []rune(s)
+	slices.Reverse(reversed)
+	add(string(reversed))
+	if strings.Contains(s, " ") { // in a query a plus sign stands for it
+		add(url.QueryEscape(s))
+	}
+	lower := hex.EncodeToString([]byte(s))
+	add(lower)
+	add(strings.ToUpper(lower))
+	for place := range 3 {
+		// The characters at the ends also hold bits of what stands beside the secret.
+		raw := append(make([]byte, place), s...)
+		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			text := encoding.EncodeToString(raw)
+			first := (8*place + 5) / 6
+			last := 8 * len(raw) / 6
+			add(text[first:last])
+		}
+	}
+	return list
+}
+
 // known returns the secrets that are known as they are spelled.
-func (m *Masker) known() []string {
+func (m *Masker) known() []literal {
 	if m.literals == nil {
 		return nil
 	}
 	return m.literals()
 }
 
-// hide masks the secrets that are known as they are spelled.
-func (m *Masker) hide(s string) string {
-	for _, literal := range m.known() {
-		s = strings.ReplaceAll(s, literal, markCredential)
+// hasLiteral reports whether s holds a secret that is known as it is spelled.
+func (m *Masker) hasLiteral(s string) bool {
+	return slices.ContainsFunc(m.known(), func(l literal) bool {
+		text := l.text
+		if l.cut {
+			text = text[:l.least()]
+		}
+		return strings.Contains(s, text)
+	})
+}
+
+// least returns how much of the literal has to be there.
+func (l literal) least() int {
+	if l.cut {
+		return max(minCut, (len(l.text)+1)/2)
 	}
-	return s
+	return len(l.text)
+}
+
+// spelledOut finds the secrets that are known as they are spelled.
+func (m *Masker) spelledOut(s string) []span {
+	var found []span
+	for _, l := range m.known() {
+		beginning := l.text[:l.least()]
+		for at := 0; ; {
+			i := strings.Index(s[at:], beginning)
+			if i < 0 {
+				break
+			}
+			start := at + i
+			end := start + len(beginning)
+			for end < len(s) && end-start < len(l.text) && s[end] == l.text[end-start] {
+				end++
+			}
+			found = append(found, span{start, end})
+			at = end
+		}
+	}
+	return found
 }

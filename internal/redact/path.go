@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-var (
-	// unix are words that begin with a slash and have another.
-	unix = lazily(`(?:file://)?` + strings.Repeat(`/[^\s"'<>|,;:()\[\]{}\\?*#&=`+"`]+", 2) + `(?::\d{1,6}){0,2}`)
+// windows are paths with a drive, and shares. Backslashes may be escaped.
+var windows = lazily(`^(?:[A-Za-z]:(?:\\{1,4}|/)|\\{2,4}[A-Za-z0-9][A-Za-z0-9._$\-]{0,62}\\{1,2})` +
+	`(?:` + name + `(?: ` + name + `){0,4}[\\/]{1,2})*[^\s\\/:*?"'<>|,;)\]}` + "`" + `]*(?::\d{1,6}){0,2}`)
 
-	// windows are paths with a drive, and shares. Backslashes may be escaped.
-	windows = lazily(`(?:\b[A-Za-z]:(?:\\{1,4}|/)|\\{2,4}[A-Za-z0-9][A-Za-z0-9._$\-]{0,62}\\{1,2})` +
-		`(?:` + name + `(?: ` + name + `){0,4}[\\/]{1,2})*[^\s\\/:*?"'<>|,;)\]}` + "`" + `]*(?::\d{1,6}){0,2}`)
-)
+// home is a path in somebody's home directory.
+var home = lazily(`^~[a-z0-9_\-]{0,32}/[^\s"'<>|,;()\[\]{}` + "`" + `]+`)
 
 // name is a part of a path on Windows, up to a space.
 const name = `[^\s\\/:*?"'<>|` + "`" + `]+`
@@ -42,6 +40,15 @@ var extensions = map[string]bool{
 	".conf": true, ".cfg": true, ".ini": true, ".log": true, ".sock": true, ".pid": true, ".db": true, ".sqlite": true,
 	".sql": true, ".yaml": true, ".yml": true, ".toml": true, ".json": true, ".xml": true, ".md": true, ".txt": true,
 	".html": true, ".css": true, ".vue": true, ".lock": true, ".proto": true, ".csv": true, ".erl": true, ".dart": true,
+	".tf": true, ".hcl": true, ".tfvars": true, ".gradle": true, ".groovy": true, ".zig": true, ".nim": true,
+	".svelte": true, ".astro": true, ".scss": true, ".sass": true, ".less": true, ".graphql": true, ".prisma": true,
+	".sol": true, ".jl": true,
+	".ipynb": true, ".rst": true, ".adoc": true, ".tex": true, ".bat": true, ".ps1": true, ".cmake": true, ".mk": true,
+	".lisp": true, ".clj": true,
+	".hs": true, ".ml": true, ".fs": true, ".vb": true, ".mm": true, ".m": true, ".asm": true, ".s": true, ".properties": true,
+	".yang": true, ".tpl": true,
+	".tmpl": true, ".ejs": true, ".hbs": true, ".erb": true, ".feature": true, ".bzl": true, ".nix": true, ".cue": true,
+	".rego": true, ".r": true,
 }
 
 // data are extensions, among those, of files that a route may well end in.
@@ -53,24 +60,91 @@ var data = map[string]bool{
 // where file systems do, or ends in a file that programs are made of: a JSON
 // Pointer (/order/items/0), a route (/api/v2/orders) and a MIME type are none.
 func paths(s string) []span {
+	found := unix(s)
+	for at := 0; ; at++ {
+		i := strings.Index(s[at:], "~")
+		if i < 0 {
+			break
+		}
+		if at += i; at > 0 && strings.IndexByte(" \t\r\n\"'`(=:", s[at-1]) < 0 {
+			continue
+		}
+		if match := matchAt(home(), s, at); match != nil {
+			end := follow(s, at, match[1], notIn(unixEnds))
+			found = append(found, span{at, at + len(strings.TrimRight(s[at:end], ".!,;:)"))})
+		}
+	}
+	found = append(found, windowsPaths(s)...)
+	slices.SortFunc(found, bySpan)
+	return found
+}
+
+// unixEnds are bytes that no path is looked for behind.
+const unixEnds = " \t\r\n\f\v\"'<>|,;:()[]{}\\?*#&=+`"
+
+// unix finds paths that begin with a slash and have another.
+func unix(s string) []span {
+	const lines = 2 // a line and a column behind it
 	var found []span
-	if strings.Contains(s, "/") {
-		for _, at := range unix().FindAllStringIndex(s, -1) {
-			text := strings.TrimRight(s[at[0]:at[1]], ".!")
-			if begins(s, at[0]) && isPath(text) {
-				found = append(found, quotedPath(s, at[0], at[0]+len(text)))
+	for at := 0; ; {
+		i := strings.IndexByte(s[at:], '/')
+		if i < 0 {
+			return found
+		}
+		start := at + i
+		end := start + indexOr(s[start:], unixEnds)
+		at = end
+		if second := strings.LastIndexByte(s[start:end-1], '/'); second < 2 {
+			at = max(end, start+1)
+			continue
+		}
+		for range lines {
+			if digits := skip(s, end+1, 6, isDigit); end < len(s) && s[end] == ':' && digits > end+1 {
+				end = digits
 			}
 		}
-	}
-	if strings.Contains(s, `\`) || strings.Contains(s, ":/") {
-		for _, at := range windows().FindAllStringIndex(s, -1) {
-			text := strings.TrimRight(s[at[0]:at[1]], ".!")
-			if isWindows(s, at[0], text) {
-				found = append(found, quotedPath(s, at[0], at[0]+len(text)))
-			}
+		if strings.HasSuffix(s[:start], "file:") {
+			start -= len("file:")
+		}
+		text := strings.TrimRight(s[start:end], ".!")
+		if begins(s, start) && isPath(text) {
+			found = append(found, quotedPath(s, start, start+len(text)))
+			at = max(end, found[len(found)-1].end)
 		}
 	}
-	slices.SortFunc(found, func(x, y span) int { return x.start - y.start })
+}
+
+// windowsPaths finds paths with a drive, and shares.
+func windowsPaths(s string) []span {
+	var found []span
+	for at := 0; at < len(s); {
+		i := strings.IndexAny(s[at:], `:\`)
+		if i < 0 {
+			break
+		}
+		start := at + i
+		at = start + 1
+		if s[start] == ':' {
+			if at == len(s) || s[at] != '\\' && s[at] != '/' || start == 0 || !isLetter(s[start-1]) || start > 1 && isWord(s[start-2]) {
+				continue
+			}
+			start--
+		} else if at == len(s) || s[at] != '\\' {
+			continue
+		}
+		match := matchAt(windows(), s, start)
+		if match == nil {
+			at = start + skip(s[start:], 0, 4, func(c byte) bool { return c == '\\' })
+			at = max(at, start+2)
+			continue
+		}
+		end := follow(s, start, match[1], notIn(" \t\r\n\"'<>|,;)}`*?"))
+		at = end
+		if text := strings.TrimRight(s[start:end], ".!"); isWindows(s, start, text) {
+			found = append(found, quotedPath(s, start, start+len(text)))
+			at = max(at, found[len(found)-1].end)
+		}
+	}
 	return found
 }
 

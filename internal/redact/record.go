@@ -1,106 +1,15 @@
 package redact
 
 import (
-	"bytes"
 	stdjson "encoding/json"
-	"errors"
-	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/secret"
 )
-
-// JSON returns the JSON text raw with its strings masked. The value of a member
-// that is named like a secret becomes the mark as a whole, unless it is null,
-// true or false. All else stays as it is spelled; names of members stay. What is
-// not JSON comes back as one masked JSON string.
-func (m *Masker) JSON(raw []byte) []byte {
-	if m.mode == Off {
-		return raw
-	}
-	out, err := m.rewrite(raw)
-	if err != nil {
-		return json.AppendQuote(nil, m.String(string(raw)))
-	}
-	return out
-}
-
-// rewrite copies raw token by token, so that its depth costs nothing.
-func (m *Masker) rewrite(raw []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewBuffer(raw))
-	var out []byte // nil as long as nothing differs
-	done := 0      // how much of raw is in out
-	replace := func(start, end int, value string) {
-		out = append(out, raw[done:start]...)
-		out = json.AppendQuote(out, value)
-		done = end
-	}
-	hide := false // the next value is that of a secret
-	texts := 0    // JSON texts in raw: one
-	for {
-		kind := dec.PeekKind()
-		if hide && (kind == '{' || kind == '[' || kind == '0') {
-			value, err := dec.ReadValue()
-			if err != nil {
-				return nil, err
-			}
-			end := int(dec.InputOffset())
-			replace(end-len(value), end, markCredential)
-			hide = false
-			continue
-		}
-		token, err := dec.ReadToken()
-		if errors.Is(err, io.EOF) && texts == 1 {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if dec.StackDepth() == 0 {
-			texts++
-		}
-		if kind != '"' {
-			hide = false
-			continue
-		}
-		text := token.String()
-		if container, n := dec.StackIndex(dec.StackDepth()); container == '{' && n%2 == 1 { // a name
-			hide = secret.Name(text)
-			continue
-		}
-		masked := m.String(text)
-		if hide && text != "" {
-			masked = markCredential
-		}
-		hide = false
-		if masked != text {
-			end := int(dec.InputOffset())
-			replace(stringStart(raw, end), end, masked)
-		}
-	}
-	if out == nil {
-		return raw, nil
-	}
-	return append(out, raw[done:]...), nil
-}
-
-// stringStart returns where the JSON string begins that ends at a place.
-func stringStart(raw []byte, end int) int {
-	for start := end - 2; ; start-- {
-		if raw[start] != '"' {
-			continue
-		}
-		escapes := 0
-		for start-escapes > 0 && raw[start-escapes-1] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return start
-		}
-	}
-}
 
 // Error returns a copy of e with its texts masked: the message, the hints, the
 // violations, the details and members of other versions, and those of failed
@@ -113,8 +22,15 @@ func (m *Masker) Error(e *recourse.Error) *recourse.Error {
 	return e.With(func(c *recourse.Error) {
 		c.Message = m.String(c.Message)
 		c.Hints = each(c.Hints, m.String)
-		c.Resource.ID = m.String(c.Resource.ID)
-		c.Upstream.RequestID = m.String(c.Upstream.RequestID)
+		c.Code, c.Provider = m.String(c.Code), m.String(c.Provider)
+		c.Resource.Type, c.Resource.ID = m.String(c.Resource.Type), m.String(c.Resource.ID)
+		c.Upstream.Code, c.Upstream.RequestID = m.String(c.Upstream.Code), m.String(c.Upstream.RequestID)
+		c.MissingScopes = each(c.MissingScopes, m.String)
+		c.Quotas = each(c.Quotas, func(q recourse.Quota) recourse.Quota {
+			q.Policy, q.Partition = m.String(q.Policy), m.String(q.Partition)
+			return q
+		})
+		c.Verify = m.verify(c.Verify)
 		c.Violations = each(c.Violations, m.violation)
 		c.Succeeded = each(c.Succeeded, func(s recourse.Succeeded) recourse.Succeeded {
 			s.ID, s.Value = m.String(s.ID), m.raw(s.Value)
@@ -132,9 +48,26 @@ func (m *Masker) Error(e *recourse.Error) *recourse.Error {
 	}).WithUnknown(m.members(e.Unknown()))
 }
 
+func (m *Masker) verify(v *recourse.Verify) *recourse.Verify {
+	if v == nil {
+		return nil
+	}
+	masked := *v
+	masked.Tool, masked.LookAt = m.String(v.Tool), m.String(v.LookAt)
+	masked.Args = each(v.Args, func(a recourse.Arg) recourse.Arg {
+		if secret.Name(a.Name) && !isLiteral(a.Value) {
+			a.Value = json.AppendQuote(nil, markCredential)
+		}
+		a.Name, a.Value = m.String(a.Name), m.raw(a.Value)
+		return a
+	})
+	return &masked
+}
+
 func (m *Masker) violation(v recourse.Violation) recourse.Violation {
 	v.Want, v.Message = m.String(v.Want), m.String(v.Message)
-	if secret.Name(v.Param) {
+	v.Param, v.Pointer = m.String(v.Param), m.String(v.Pointer)
+	if secret.Name(v.Param) || m.personal && isPersonal(v.Param) {
 		v.Got = nil
 	}
 	v.Got = m.raw(v.Got)
@@ -153,11 +86,20 @@ func (m *Masker) members(members map[string]stdjson.RawMessage) map[string]stdjs
 		return nil
 	}
 	masked := make(map[string]stdjson.RawMessage, len(members))
-	for name, raw := range members {
-		if secret.Name(name) && !isLiteral(raw) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		raw := members[name]
+		switch {
+		case isLiteral(raw):
+		case secret.Name(name):
 			raw = json.AppendQuote(nil, markCredential)
+		case m.personal && isPersonal(name):
+			raw = json.AppendQuote(nil, markPersonal)
 		}
-		masked[name] = m.raw(raw)
+		shown := m.String(name)
+		for masked[shown] != nil {
+			shown += "'"
+		}
+		masked[shown] = m.raw(raw)
 	}
 	return masked
 }

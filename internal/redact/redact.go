@@ -3,12 +3,17 @@
 // traces, addresses of machines and paths of files.
 //
 // A mark says what stood there: [credential], [connection string],
-// [stack trace], [address], [path]. The sentence around it stays, since it is
-// what a model or a person acts on. What a caller wrote, or the operator said of
-// the server, is no news to them: addresses and paths that occur there stay.
+// [stack trace], [address], [path], [personal data]. The sentence around it stays,
+// since it is what a model or a person acts on. What a caller wrote, or the operator
+// said of the server, is no news to them: addresses and paths that occur there stay.
 //
-// Masking takes time in proportion to the text, of which at most 64 KiB are
-// looked at and kept; and masking twice is masking once.
+// Secrets are known by their names, by their forms, which forms.txt lists, and, those
+// of the configuration and of the call, as they are spelled: plain, and in the
+// encodings that programs put them in. Characters that nobody sees are taken out
+// first, so that they hide nothing.
+//
+// Masking takes time in proportion to the text; what is looked at of one answer is
+// bounded, and what is not looked at is not shown. Masking twice is masking once.
 package redact
 
 import (
@@ -17,6 +22,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/secret"
+	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // Mode says what is masked toward clients.
@@ -40,6 +47,7 @@ func ParseMode(name string) (Mode, error) {
 
 // The marks.
 const (
+	markPersonal   = "[personal data]"
 	markAddress    = "[address]"
 	markConnection = "[connection string]"
 	markCredential = "[credential]" //nolint:gosec // this is what stands in place of one
@@ -48,21 +56,22 @@ const (
 )
 
 const (
-	maxText = 64 << 10 // bytes of a text
-	maxKept = 1 << 20  // bytes of what is kept, in total
-	// maxAsked is for how many addresses and paths of one text it is looked up
-	// whether they are kept; all others are masked.
-	maxAsked = 200
+	maxKept = 1 << 20 // bytes of what is kept, in total
 	// maxRounds bounds how often a text is gone over: a mark may bring to light
 	// what stood behind something that looked like one thing with it.
 	maxRounds = 4
 )
 
-// Masker masks texts. It is immutable and safe for concurrent use.
+// Masker masks texts. It is safe for concurrent use.
 type Masker struct {
 	mode     Mode
 	kept     []string
-	literals func() []string // secrets that are known as they are spelled; nil: none
+	literals func() []literal // secrets that are known as they are spelled; nil: none
+	budget   *budget          // of an answer; nil: each text has one of its own
+
+	personal  bool // data of people is masked, too
+	addresses bool // no address stays, whoever wrote it
+	spoken    bool // it is a message of the protocol
 }
 
 // New returns a Masker. In mode all, addresses and paths that occur in keep stay:
@@ -85,6 +94,20 @@ func New(mode Mode, keep ...string) *Masker {
 	return m
 }
 
+// Mode returns what is masked.
+func (m *Masker) Mode() Mode { return m.mode }
+
+// As returns a Masker of another mode that otherwise is the same, its budget included.
+// One that masks nothing stays so.
+func (m *Masker) As(mode Mode) *Masker {
+	if m.mode == Off || m.mode == mode {
+		return m
+	}
+	as := *m
+	as.mode = mode
+	return &as
+}
+
 // stringsIn returns the strings of a JSON object or array, or the text itself.
 func stringsIn(text string) []string {
 	if trimmed := strings.TrimSpace(text); trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || len(text) > maxKept {
@@ -104,41 +127,145 @@ func stringsIn(text string) []string {
 	return append(found, text)
 }
 
-// String returns s with what the mode hides replaced by marks. A text of more
-// than 64 KiB is cut.
+// String returns s with what the mode hides replaced by marks, and without characters
+// that nobody sees. Beyond the budget it is cut.
 func (m *Masker) String(s string) string {
 	if m.mode == Off {
 		return s
 	}
-	s = m.hide(bound(s))
-	if !suspicious(s) {
+	return m.text(s, 0)
+}
+
+// text masks a text that stood inside others, each an encoding of the next.
+func (m *Masker) text(s string, layer int) string {
+	if len(s) > MaxText {
+		s = strings.ToValidUTF8(s[:MaxText], "") + " …"
+	}
+	s = visible.Strip(s)
+	if !m.hasLiteral(s) && !m.suspicious(s) {
 		return s
 	}
+	b := m.budget
+	if b == nil {
+		b = newBudget()
+	}
+	if b.knows(s) {
+		return s
+	}
+	if layer < maxLayers && isDocument(s) {
+		inside := *m
+		inside.spoken = false
+		if raw, err := inside.rewrite([]byte(s), layer+1, b); err == nil {
+			return b.remember(string(raw))
+		}
+	}
+	s = b.cut(s)
 	for range maxRounds {
-		masked := m.once(s)
+		masked := m.once(s, layer, b)
 		if masked == s {
 			break
 		}
 		s = masked
 	}
-	return s
+	return b.remember(s)
 }
 
-// once masks in an order in which the greater thing goes before its parts.
-func (m *Masker) once(s string) string {
-	s = mask(s, markCredential, privateKeys(s))
-	if m.mode == All {
-		s = mask(s, markTrace, traces(s))
+// isDocument reports whether s may be a JSON object or array as a whole.
+func isDocument(s string) bool {
+	s = strings.TrimSpace(s)
+	return len(s) > 1 && (s[0] == '{' && s[len(s)-1] == '}' || s[0] == '[' && s[len(s)-1] == ']')
+}
+
+// A finder finds one sort of what is masked.
+type finder struct {
+	mark string
+	find func(m *Masker, s string, b *budget) []span
+	on   func(m *Masker) bool // nil: in each mode
+}
+
+func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
+	return func(_ *Masker, s string, _ *budget) []span { return find(s) }
+}
+
+func inAll(m *Masker) bool { return m.mode == All }
+
+// finders are in an order in which the greater thing goes before its parts.
+var finders = []finder{
+	{mark: markCredential, find: func(m *Masker, s string, _ *budget) []span { return m.spelledOut(s) }},
+	{mark: markCredential, find: plainly(privateKeys)},
+	{mark: markTrace, find: plainly(traces), on: inAll},
+	{mark: markConnection, find: plainly(connections)},
+	{mark: markCredential, find: plainly(named)},
+	{mark: markCredential, find: plainly(marked)},
+	{mark: markCredential, find: plainly(commanded)},
+	{mark: markPersonal, find: plainly(people), on: func(m *Masker) bool { return m.personal }},
+	{mark: markCredential, find: plainly(tokens)},
+	{mark: markAddress, find: plainly(addresses), on: func(m *Masker) bool { return m.addresses }},
+	{mark: markAddress, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, addresses(s), b) }, on: inAll},
+	{mark: markPath, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, paths(s), b) }, on: inAll},
+}
+
+// once goes over s once, and over what stands behind its spelling.
+func (m *Masker) once(s string, layer int, b *budget) string {
+	for _, f := range finders {
+		if f.on == nil || f.on(m) {
+			s = mask(s, f.mark, f.find(m, s, b))
+		}
 	}
-	s = mask(s, markConnection, connections(s))
-	s = mask(s, markCredential, named(s))
-	s = mask(s, markCredential, tokens(s))
-	if m.mode == All {
-		asked := 0
-		s = mask(s, markAddress, m.unknown(s, addresses(s), &asked))
-		s = mask(s, markPath, m.unknown(s, paths(s), &asked))
+	if v, ok := viewOf(s); ok {
+		s = m.behind(s, v, b)
 	}
-	return s
+	return mask(s, markCredential, m.encoded(s, layer))
+}
+
+// behind masks what a view of s shows.
+func (m *Masker) behind(s string, v view, b *budget) string {
+	type part struct {
+		span
+
+		mark string
+	}
+	var found []part
+	add := func(v view) {
+		for _, f := range finders {
+			if f.mark == markTrace || f.on != nil && !f.on(m) {
+				continue
+			}
+			for _, p := range f.find(m, v.text, b) {
+				if p.end > p.start {
+					found = append(found, part{v.original(p), f.mark})
+				}
+			}
+		}
+	}
+	add(v)
+	if deeper, ok := viewOf(v.text); ok { // what was encoded twice
+		for i, at := range deeper.at {
+			deeper.at[i] = v.at[at]
+		}
+		add(deeper)
+	}
+	slices.SortStableFunc(found, func(x, y part) int { return x.start - y.start })
+	var out strings.Builder
+	done := 0
+	for _, p := range found {
+		if p.start >= done {
+			out.WriteString(s[done:p.start])
+			out.WriteString(p.mark)
+		}
+		done = max(done, p.end)
+	}
+	out.WriteString(s[done:])
+	return out.String()
+}
+
+// secretIn reports whether a text that was encoded holds a secret.
+func (m *Masker) secretIn(text string, layer int) bool {
+	if m.hasLiteral(text) {
+		return true
+	}
+	inner := m.As(Secrets)
+	return inner.suspicious(text) && inner.text(text, layer) != visible.Strip(text)
 }
 
 // Log returns s as it may stand in the log: credentials and connection strings
@@ -148,15 +275,18 @@ func Log(s string) string { return (&Masker{mode: Secrets}).String(s) }
 // span is a part of a text, from start up to end.
 type span struct{ start, end int }
 
-// mask replaces parts of s, which are in order, by mark. Parts that overlap
-// become one.
+// mask replaces parts of s by mark. Parts that overlap become one.
 func mask(s, mark string, parts []span) string {
 	if len(parts) == 0 {
 		return s
 	}
+	slices.SortFunc(parts, bySpan)
 	var b strings.Builder
 	done := 0
 	for _, p := range parts {
+		if p.end <= p.start {
+			continue
+		}
 		if p.start < done {
 			done = max(done, p.end)
 			continue
@@ -169,57 +299,44 @@ func mask(s, mark string, parts []span) string {
 	return b.String()
 }
 
-// unknown returns the parts that do not occur in what is kept.
-func (m *Masker) unknown(s string, parts []span, asked *int) []span {
-	return slices.DeleteFunc(parts, func(p span) bool {
-		if *asked >= maxAsked {
-			return false
-		}
-		*asked++
-		return slices.ContainsFunc(m.kept, func(k string) bool { return strings.Contains(k, s[p.start:p.end]) })
-	})
-}
-
-// bound cuts a text that is too long, between two words where there are words, so
-// that no half of a credential is left that looks like none.
-func bound(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	s = s[:maxText]
-	if i := strings.LastIndexAny(s, " \t\r\n"); i >= 0 {
-		s = s[:i]
-	}
-	return strings.ToValidUTF8(s, "") + " …"
-}
-
 // suspicious reports whether s holds anything that could be part of what is
 // masked. Most sentences do not.
+func (m *Masker) suspicious(s string) bool {
+	return suspicious(s) || m.personal && mayBePersonal(s)
+}
+
 func suspicious(s string) bool {
-	word, upper, digit := 0, false, false
+	word, upper, digit, lower := 0, false, false, false
 	for i := range len(s) {
 		switch c := s[i]; {
-		case strings.IndexByte(":=/\\@\"'`", c) >= 0:
+		case strings.IndexByte(":=/\\@\"'`$|<&%{", c) >= 0, c >= 0x80:
 			return true
 		case c == '.' && i+1 < len(s) && isWord(s[i+1]):
 			return true
 		case !isWord(c) && c != '-':
-			word, upper, digit = 0, false, false
+			word, upper, digit, lower = 0, false, false, false
 			continue
 		default:
 			upper = upper || word > 0 && 'A' <= c && c <= 'Z'
 			digit = digit || isDigit(c)
+			lower = lower || 'a' <= c && c <= 'z'
 			word++
-			if word >= 8 && (upper || digit) || word >= 32 {
+			if word >= 8 && upper || word >= 6 && digit || word >= 32 || word >= 5 && digit && lower {
 				return true
 			}
 		}
 	}
-	return false
+	return strings.Contains(s, "PIN ") || strings.Contains(s, "pin ")
 }
+
+// bySpan orders parts by where they begin.
+func bySpan(x, y span) int { return x.start - y.start }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isWord(c byte) bool { return isDigit(c) || isLetter(c) || c == '_' }
+
+// nameOf reports whether a name is that of a secret.
+func nameOf(name string) bool { return secret.Name(name) }

@@ -31,10 +31,9 @@ var (
 	rustPlace  = lazily(`^at \S+\.rs:\d+`)
 	rustFrame  = lazily(`^\d+: +(?:0x[0-9a-f]+ - )?[\w<&]\S*::\S`)
 	numbered   = lazily(`^\d+: `)
-	more       = lazily(`^\.{3} \d+ (?:more|common frames omitted)`)
-
-	// inline are frames that stand in one line.
-	inline = lazily(`(?:\s+at\s+[^\n()]{1,160}\([^()\n]{1,256}:\d+(?::\d+)?\)){2,}`)
+	// elixir is a frame of Elixir or Erlang.
+	elixir = lazily(`^(?:\([\w]+ [\w.\-]+\) )?\S+\.(?:exs?|erl|eex):\d+: \S+/\d+`)
+	more   = lazily(`^\.{3} \d+ (?:more|common frames omitted)`)
 )
 
 // line is a line of a text, without what ends it.
@@ -80,24 +79,70 @@ func traces(s string) []span {
 	if len(found) > 0 {
 		return found
 	}
-	for _, at := range inline().FindAllStringIndex(s, -1) {
-		found = append(found, span{at[0] + 1, at[1]})
+	return inline(s)
+}
+
+// inline finds frames that stand in one line, at a.b (c.js:1:2) at d.e (f.js:3:4).
+func inline(s string) []span {
+	var found []span
+	for at := 0; ; {
+		i := strings.Index(s[at:], "at ")
+		if i < 0 {
+			return found
+		}
+		start := at + i
+		at = start + 1
+		end, frames := start, 0
+		for next := start; ; frames++ {
+			if next, _ = inlineFrame(s, next); next == 0 {
+				break
+			}
+			end = next
+			next = skip(s, next, len(s), isSpace)
+		}
+		if frames > 1 && start > 0 && isSpace(s[start-1]) {
+			found = append(found, span{start, end})
+			at = end
+		}
 	}
-	return found
+}
+
+// inlineFrame returns the end of a frame that begins at a place, or 0.
+func inlineFrame(s string, at int) (end int, ok bool) {
+	const longestCall, longestPlace = 162, 264
+	if !strings.HasPrefix(s[at:], "at ") {
+		return 0, false
+	}
+	open := skip(s, at+len("at "), longestCall, notIn("\n()"))
+	if open == len(s) || s[open] != '(' || open < at+len("at ")+1 {
+		return 0, false
+	}
+	end = skip(s, open+1, longestPlace, notIn("()\n"))
+	if end == len(s) || s[end] != ')' || !isDigit(s[end-1]) || !strings.Contains(s[open:end], ":") {
+		return 0, false
+	}
+	return end + 1, true
 }
 
 // mayHaveTrace is a fast and generous test.
 func mayHaveTrace(s string) bool {
-	return containsAny(s, "at ", "File ", ".go:", ":in ", "#0 ", "#1 ", "goroutine ", ".rs:", "::")
+	return containsAny(s, "at ", "File ", ".go:", ":in ", "#0 ", "#1 ", "goroutine ", ".rs:", "::", ".ex:", ".exs:", ".erl:")
 }
 
 // split splits s into lines, also where a line's end is escaped, as in JSON
 // inside a text.
 func split(s string) []line {
 	var lines []line
+	group := " \t"
+	if strings.Contains(s, "Exception Group Traceback") { // of Python, which draws its tree
+		group = " \t|+-"
+	}
 	add := func(start, end int) {
-		raw := strings.ReplaceAll(s[start:end], `\t`, "\t")
-		text := strings.TrimLeft(raw, " \t")
+		raw := s[start:end]
+		if strings.Contains(raw, `\t`) {
+			raw = strings.ReplaceAll(raw, `\t`, "\t")
+		}
+		text := strings.TrimLeft(raw, group)
 		lines = append(lines, line{start, end, strings.TrimRight(text, " \t\r"), len(text) < len(raw)})
 	}
 	start, escaped := 0, false
@@ -160,6 +205,10 @@ func roleOf(l line) role {
 		return proof
 	case strings.Contains(text, ":in ") && (l.deep || strings.HasPrefix(text, "from ")) && rubyFrame().MatchString(text):
 		return proof
+	case strings.Contains(text, ".e") && elixir().MatchString(text):
+		return proof
+	case strings.HasPrefix(text, "Exception Group Traceback"), strings.Trim(text, "- 0123456789") == "" && strings.Contains(text, "----"):
+		return glue
 	case strings.HasPrefix(text, "#") && phpFrame().MatchString(text), l.deep && rustFrame().MatchString(text):
 		return frame
 	case strings.HasPrefix(text, "Traceback (most recent call last)"), strings.HasPrefix(text, "stack backtrace:"),

@@ -20,19 +20,40 @@ var always = map[string]bool{
 	"apikey": true, "apikeys": true, "apitoken": true, "authkey": true, "authtoken": true,
 	"accesstoken": true, "accesskey": true, "refreshtoken": true, "idtoken": true, "sessiontoken": true,
 	"clientsecret": true, "privatekey": true, "secretkey": true, "sessionid": true, "sessid": true,
-	"connectionstring": true, "dsn": true,
+	"connectionstring": true, "dsn": true, "mnemonic": true, "seedphrase": true, "userpass": true, "requirepass": true,
+	"masterauth": true, "htpasswd": true,
+	// German, French, Spanish, Portuguese, Italian, Dutch, the Nordic languages, Polish, Russian, Chinese, Japanese, Korean.
+	"passwort": true, "kennwort": true, "geheimnis": true, "zugangsdaten": true, "motdepasse": true, "mdp": true,
+	"contraseña": true, "contrasena": true, "contrasenya": true, "senha": true, "wachtwoord": true, "lösenord": true, "passord": true,
+	"adgangskode": true, "hasło": true, "haslo": true, "пароль": true,
+	"密码": true, "密碼": true, "口令": true, "パスワード": true, "비밀번호": true, //nolint:gosmopolitan // they are looked for
 }
 
 // last are words that make a secret of a name that ends in them.
-var last = map[string]bool{"token": true, "tokens": true, "otp": true, "csrf": true, "xsrf": true, "auth": true, "bearer": true}
+var last = map[string]bool{
+	"token": true, "tokens": true, "sid": true, "geheim": true, "clave": true, "jeton": true, "creds": true,
+	"pw": true, "psk": true, "otp": true, "csrf": true, "xsrf": true, "auth": true, "bearer": true,
+}
 
 // pairs are two words that make a secret together, at the end of a name.
-var pairs = map[[2]string]bool{
-	{"api", "key"}: true, {"api", "keys"}: true, {"private", "key"}: true, {"access", "key"}: true,
-	{"signing", "key"}: true, {"encryption", "key"}: true, {"auth", "key"}: true, {"account", "key"}: true,
-	{"master", "key"}: true, {"service", "key"}: true, {"shared", "key"}: true, {"license", "key"}: true,
-	{"subscription", "key"}: true, {"session", "id"}: true, {"sess", "id"}: true, {"session", "key"}: true,
-	{"connection", "string"}: true, {"pin", "code"}: true, {"recovery", "code"}: true, {"ssh", "key"}: true,
+var pairs = pairsOf(`
+	api key, api keys, private key, access key, signing key, encryption key, auth key, account key,
+	master key, service key, shared key, license key, subscription key, session id, sess id, session key,
+	connection string, pin code, secret key, access code, security code, pass phrase, pass code, seed phrase,
+	recovery phrase, de passe, api schlüssel, api schluessel, clé api, cle api, clé secrète, chave secreta,
+	clave api, clave secreta, palabra clave, de api, hmac key, consumer key, storage key, admin key, bot key,
+	deploy key, webhook key, recovery code, recovery codes, backup code, backup codes, functions key,
+	saml response, saml assertion, jeton accès, code accès, parola ordine, ssh key
+`)
+
+// pairsOf reads pairs of words with commas between them.
+func pairsOf(list string) map[[2]string]bool {
+	pairs := map[[2]string]bool{}
+	for pair := range strings.SplitSeq(list, ",") {
+		words := strings.Fields(pair)
+		pairs[[2]string{words[0], words[1]}] = true
+	}
+	return pairs
 }
 
 // about are last words that say something of a secret, not the secret itself.
@@ -40,6 +61,7 @@ var about = map[string]bool{
 	"name": true, "id": true, "ids": true, "type": true, "count": true, "length": true, "policy": true, "url": true,
 	"uri": true, "expiry": true, "expires": true, "hint": true, "limit": true, "version": true, "field": true,
 	"format": true, "required": true, "enabled": true, "in": true, "at": true, "rotation": true, "scope": true, "scopes": true,
+	"consent": true, "banner": true, "notice": true, "preferences": true,
 }
 
 // harmless are words before "token" that make it a place in a list, a measure or
@@ -48,13 +70,18 @@ var harmless = map[string]bool{
 	"page": true, "next": true, "previous": true, "prev": true, "continuation": true, "sync": true, "cursor": true,
 	"max": true, "min": true, "num": true, "total": true, "prompt": true, "completion": true, "input": true,
 	"output": true, "cached": true, "reasoning": true, "used": true, "remaining": true, "of": true,
+	"progress": true, "design": true, "sub": true, "stop": true, "special": true, "new": true, "per": true, "each": true, "ref": true,
 	"unexpected": true, "illegal": true, "syntax": true, "expected": true,
 }
 
 // Name reports whether name, in whatever case and with whatever separators, is
 // that of a password, token, key or other credential.
 func Name(name string) bool {
+	if !mayBe(name) {
+		return false
+	}
 	words := split(name)
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "d" }) // d'accès
 	if len(words) == 0 {
 		return false
 	}
@@ -68,9 +95,63 @@ func Name(name string) bool {
 			return false
 		}
 	}
-	return last[end] || slices.ContainsFunc(words, func(w string) bool {
-		return always[w] || strings.HasSuffix(w, "password") || strings.HasSuffix(w, "apikey") || strings.HasSuffix(w, "secret")
-	})
+	return last[end] || slices.ContainsFunc(words, func(w string) bool { return always[w] || joined(w) })
+}
+
+// suffixes end words that were written together, such as authtoken and jsessionid.
+var suffixes = []string{
+	"password", "passwort", "kennwort", "passwd", "apikey", "secret", "secretkey", "accesskey", "privatekey", "sessionid",
+	"sessid", "passphrase",
+}
+
+// joined reports whether a word that was written together is that of a secret.
+func joined(w string) bool {
+	if before, ok := strings.CutSuffix(w, "token"); ok && before != "" {
+		for harmless := range harmless {
+			if strings.HasSuffix(before, harmless) {
+				return false
+			}
+		}
+		return true
+	}
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(w, suffix) })
+}
+
+// weak are last words of what holds a secret at times.
+var weak = map[string]bool{
+	"key": true, "code": true, "sig": true, "signature": true, "session": true, "verifier": true, "assertion": true,
+	"sas": true, "pat": true,
+	"nonce": true, "ticket": true, "hmac": true, "keys": true, "challenge": true, "salt": true, "seed": true, "schlüssel": true,
+}
+
+// Weak reports whether name is that of something that holds a secret at times: a key, a
+// code, a signature. It does when its value looks random.
+func Weak(name string) bool {
+	if !mayBe(name) {
+		return false
+	}
+	words := split(name)
+	return len(words) > 0 && weak[words[len(words)-1]] && !Name(name)
+}
+
+// numbers are last words of secrets that are numbers.
+var numbers = map[string]bool{
+	"pin": true, "cvv": true, "cvc": true, "cvn": true, "pan": true, "ssn": true, "tan": true, "cardnumber": true,
+	"creditcard": true, "card": true, "ccnumber": true,
+}
+
+// Number reports whether name is that of a secret if its value is a number: of a card, a
+// PIN, a social security number.
+func Number(name string) bool {
+	if !mayBe(name) {
+		return false
+	}
+	words := split(name)
+	if len(words) == 0 {
+		return false
+	}
+	end := words[len(words)-1]
+	return numbers[end] || len(words) > 1 && end == "number" && (words[len(words)-2] == "card" || words[len(words)-2] == "security")
 }
 
 // split returns the words of a name in lower case: those of APIKey, api-key and

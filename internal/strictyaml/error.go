@@ -14,7 +14,8 @@ type Error struct {
 	Hint    string // what to do about it; may be empty
 	Excerpt string // the line and below it the caret, two lines without a final newline; may be empty
 
-	end Pos // where the caret's line ends, when that is not the end of the token
+	bare bool // without an excerpt
+	end  Pos  // where the caret's line ends, when that is not the end of the token
 }
 
 // Error returns the mistake as it is shown on a terminal: a line with its place, the excerpt, the hint.

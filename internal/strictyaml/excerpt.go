@@ -20,7 +20,7 @@ type cell struct {
 
 // render fills in a mistake's excerpt: the line, cut around the caret, secrets masked, and the caret line.
 func (d *Document) render(e *Error) {
-	if e.Pos.Line < 1 || e.Pos.Line > len(d.lines) {
+	if e.bare || e.Pos.Line < 1 || e.Pos.Line > len(d.lines) {
 		return
 	}
 	line := d.lines[e.Pos.Line-1]

@@ -33,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -249,8 +250,17 @@ func (d *Document) syntaxFault(err error) *Error {
 	case strings.Contains(message, "directive"):
 		hint = "a text that begins with `%` must be in quotes"
 	}
-	return d.fault(at, hint, "not valid YAML: %s", message)
+	e := d.fault(at, hint, "not valid YAML: %s", unquoted(message))
+	e.bare = true // which values are secret is not known yet
+	return e
 }
+
+// unquoted returns a message of the parser without what it quotes of the file.
+func unquoted(message string) string {
+	return quotedPart.ReplaceAllString(message, "...")
+}
+
+var quotedPart = regexp.MustCompile(`"[^"]*\w{3}[^"]*"|'[^']*\w{3}[^']*'`)
 
 // indentingTab returns the place of a tab in the indentation of the line, or of the one before: the parser is at
 // times a line late.

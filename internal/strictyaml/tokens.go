@@ -15,7 +15,11 @@ func (d *Document) checkTokens(tokens token.Tokens) *Error {
 	var blocks []int // columns of the block collections that are open
 	flow := 0        // flow collections that are open
 	var before *token.Token
-	for _, tk := range tokens {
+	for i, tk := range tokens {
+		if tk.Type == token.AnchorType && i > 1 && tokens[i-2].Type == token.AnchorType {
+			// The parser takes time by the square of their number.
+			return d.fault(tokenPos(tk), "keep one of the anchors", "a value has two anchors")
+		}
 		switch tk.Type { //nolint:exhaustive // only brackets count
 		case token.CommentType:
 			continue

@@ -38,6 +38,9 @@ const lifetime = time.Minute
 //	mute            it reads, and never answers anything
 //	refuse          it answers initialize with an error
 //	ask-early       it asks its client something before it answers initialize
+//	everything      it says that it logs and has tasks
+//	own-tools       it lists a tool that is called own- and its process id
+//	last-words      it says something when its stdin ends, without a line feed
 //	stubborn        it ends neither with its stdin nor by SIGTERM, and says so on stderr
 //	grandchild      it starts a process like that, which has its stdout
 func Child(args []string) int {
@@ -68,6 +71,9 @@ func Child(args []string) int {
 			if c.is("stubborn") {
 				fmt.Fprintln(os.Stderr, "stdin has ended")
 				time.Sleep(lifetime)
+			}
+			if c.is("last-words") {
+				fmt.Fprint(os.Stderr, "the last words, password=hunter2-s3cr3t")
 			}
 			return 0
 		}
@@ -158,7 +164,7 @@ func (c *child) handle(m message) bool {
 		c.cancelled = append(c.cancelled, string(member(m.Params, "requestId")))
 		c.mu.Unlock()
 	case methodListTools:
-		c.result(m.ID, object("tools", definitions(childTools())))
+		c.result(m.ID, object("tools", definitions(c.tools())))
 	case methodCallTool:
 		return c.call(m)
 	case methodPing:
@@ -189,10 +195,17 @@ func (c *child) initialize(m message) {
 	}
 	c.result(m.ID, object(
 		"protocolVersion", version,
-		"capabilities", json.RawMessage(capabilities),
+		"capabilities", c.capabilities(),
 		"serverInfo", json.RawMessage(serverInfo),
 		"instructions", string(member(m.Params, "capabilities")), // so that a test sees what it was told
 	))
+}
+
+func (c *child) capabilities() json.RawMessage {
+	if c.is("everything") {
+		return json.RawMessage(`{"tools":{"listChanged":true},"logging":{},"tasks":{"list":{},"cancel":{}}}`)
+	}
+	return json.RawMessage(capabilities)
 }
 
 // hearInterest notes what a client of the old era wants to be told of. There is no resource "no:such".

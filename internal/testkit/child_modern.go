@@ -38,7 +38,7 @@ func (c *child) handleModern(m message) bool {
 			"ttlMs", 0, "cacheScope", "private",
 		))
 	case m.Method == methodListTools:
-		c.result(m.ID, object("tools", definitions(childTools()), "ttlMs", 0, "cacheScope", "private"))
+		c.result(m.ID, object("tools", definitions(c.tools()), "ttlMs", 0, "cacheScope", "private"))
 	case m.Method == methodListen:
 		c.mu.Lock()
 		c.listening = append(c.listening, m.ID)

@@ -15,6 +15,7 @@ type childCall struct {
 	*child
 
 	id     json.RawMessage
+	raw    json.RawMessage // the params as they came
 	params callParams
 	args   struct {
 		N         int    `json:"n"`
@@ -73,7 +74,17 @@ var childTool = map[string]func(c *childCall){
 		c.write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + object("uri", c.args.Text) + `}`)
 		c.say("updated")
 	},
-	"pid": func(c *childCall) { c.say(strconv.Itoa(os.Getpid())) },
+	"answer": func(c *childCall) { // text is the id of another call, which it answers with n bytes, id last, before its own
+		c.write(`{"result":` + TextResult("for "+c.args.Text+strings.Repeat(".", c.args.N)) + `,"jsonrpc":"2.0","id":` + c.args.Text + `}`)
+		c.say("mine")
+	},
+	"hang": func(c *childCall) { c.progressed("progress", 0) }, // and no answer
+	"raw": func(c *childCall) { // text are lines that it writes before it answers
+		c.write(c.args.Text)
+		c.say("said")
+	},
+	"params": func(c *childCall) { c.say(string(c.raw)) },
+	"pid":    func(c *childCall) { c.say(strconv.Itoa(os.Getpid())) },
 	"question": func(c *childCall) { // text is its method
 		answer := c.ask(c.args.Text, "")
 		go func() { c.text(c.id, string(<-answer)) }()
@@ -86,9 +97,15 @@ var childTool = map[string]func(c *childCall){
 	},
 }
 
-// childTools are the tools that a [Child] lists.
-func childTools() []Tool {
+// ownTool is the tool that no other process has.
+func ownTool() string { return "own-" + strconv.Itoa(os.Getpid()) }
+
+// tools are the tools that a [Child] lists.
+func (c *child) tools() []Tool {
 	tools := builtinTools()
+	if c.is("own-tools") {
+		tools = append(tools, Tool{Name: ownTool()})
+	}
 	for _, name := range slices.Sorted(maps.Keys(childTool)) {
 		if find(tools, name) == nil {
 			tools = append(tools, Tool{Name: name})
@@ -99,12 +116,21 @@ func childTools() []Tool {
 
 // call does what the tool is called. It reports false when the process ends.
 func (c *child) call(m message) bool {
-	call := &childCall{child: c, id: m.ID}
+	call := &childCall{child: c, id: m.ID, raw: m.Params}
 	_ = json.Unmarshal(m.Params, &call.params)            // what is not there stays empty
 	_ = json.Unmarshal(call.params.Arguments, &call.args) // as well
 	name := call.params.Name
 	c.note(callsFile, name)
 	if fault := c.scripted(name); fault != "" {
+		if members, ok := strings.CutPrefix(fault, refusing); ok {
+			c.write(envelope(m.ID, members))
+			return true
+		}
+		if members, ok := strings.CutPrefix(fault, replying); ok {
+			call.run()
+			c.write(envelope(m.ID, members))
+			return true
+		}
 		if fault != exitBefore {
 			call.run()
 		}
@@ -115,6 +141,10 @@ func (c *child) call(m message) bool {
 	}
 	if tool := childTool[name]; tool != nil {
 		tool(call)
+		return true
+	}
+	if c.is("own-tools") && name == ownTool() {
+		call.say("mine")
 		return true
 	}
 	tool := find(builtinTools(), name)

@@ -58,6 +58,21 @@ func (p *Program) Environ() map[string]string {
 // Next lets a fault befall the next call of a tool.
 func (p *Program) Next(tool, fault string) { p.script("next", tool, fault) }
 
+// Faults of a test's own: before members of the answer, such as "error":{"code":7}, they say whether the tool runs first.
+const (
+	replying = "reply:"
+	refusing = "refuse:"
+)
+
+// Answering returns the fault that the tool is answered with members of the test's own after jsonrpc and the request's
+// id, once it has run, or without that it has.
+func Answering(members string, runs bool) string {
+	if runs {
+		return replying + members
+	}
+	return refusing + members
+}
+
 // Always lets a fault befall all further calls of a tool.
 func (p *Program) Always(tool, fault string) { p.script("always", tool, fault) }
 

@@ -99,8 +99,6 @@ type reader struct {
 	spans     [memberResultMetaRecord + 1]Span
 	scratch   []byte
 	duplicate Span // the first name that stood twice in its object
-
-	last struct{ method, name, version string } // see Message.text
 }
 
 // Parse reads the client's message body into m. The caller has bounded the length
@@ -135,35 +133,14 @@ func Parse(body []byte, m *Message) error {
 	return m.fill()
 }
 
-// reset empties m but keeps what saves allocations.
+// Reset empties m as a whole, but keeps memory that holds nothing of the last message.
+func (m *Message) Reset() { m.reset(nil) }
+
 func (m *Message) reset(body []byte) {
-	m.Raw, m.Kind, m.ID, m.IDAt = body, Invalid, nil, Span{}
-	m.Params, m.ParamsAt, m.Arguments, m.Result, m.Error = nil, Span{}, nil, nil, nil
-	m.Meta, m.MetaAt, m.ProgressToken, m.ProgressTokenAt = nil, Span{}, nil, Span{}
-	m.RequestID, m.RequestIDAt = nil, Span{}
-	m.ClientInfo, m.ClientCapabilities, m.LogLevel = nil, nil, ""
-	m.Subscription, m.SubscriptionAt = nil, Span{}
-	keep(&m.reader.last.method, &m.Method)
-	keep(&m.reader.last.name, &m.Name)
-	keep(&m.reader.last.version, &m.ProtocolVersion)
-	m.reader.reset(body)
-}
-
-// keep moves the string of the last message to where [Message.text] finds it,
-// unless it is too long to be held on to.
-func keep(old, field *string) {
-	if *field != "" && len(*field) <= maxPointer {
-		*old = *field
-	}
-	*field = ""
-}
-
-func (r *reader) reset(body []byte) {
-	r.lex = lexer{strict: true}
-	r.at.reset()
-	r.names.reset(body)
-	clear(r.spans[:])
-	r.duplicate = Span{}
+	*m = Message{Raw: body, reader: reader{names: m.reader.names, scratch: m.reader.scratch[:0]}}
+	m.reader.lex.strict = true
+	m.reader.at.reset()
+	m.reader.names.reset(body)
 }
 
 // read checks the whole text and notes where the known members stand. It goes on
@@ -269,7 +246,7 @@ func (m *Message) fill() error {
 	if err := m.classify(method != nil); err != nil {
 		return err
 	}
-	m.Method = m.text(m.reader.last.method, memberMethod)
+	m.Method = m.text(memberMethod)
 	m.fillParams()
 	return nil
 }
@@ -330,14 +307,14 @@ func (m *Message) fillParams() {
 	case MethodCancelled:
 		m.RequestID, m.RequestIDAt = at[memberParamsRequestID].Of(m.Raw), at[memberParamsRequestID]
 	}
-	m.Name = m.text(m.reader.last.name, name)
+	m.Name = m.text(name)
 	m.Arguments = at[memberParamsArguments].Of(m.Raw)
 	m.Meta, m.MetaAt = at[memberParamsMeta].Of(m.Raw), at[memberParamsMeta]
 	m.ProgressToken, m.ProgressTokenAt = at[progress].Of(m.Raw), at[progress]
-	m.ProtocolVersion = m.text(m.reader.last.version, memberMetaProtocolVersion)
+	m.ProtocolVersion = m.text(memberMetaProtocolVersion)
 	m.ClientInfo = at[memberMetaClientInfo].Of(m.Raw)
 	m.ClientCapabilities = at[memberMetaClientCapabilities].Of(m.Raw)
-	m.LogLevel = m.text("", memberMetaLogLevel)
+	m.LogLevel = m.text(memberMetaLogLevel)
 	m.SubscriptionAt = at[memberMetaSubscription]
 	if m.Kind == Response {
 		m.SubscriptionAt = at[memberResultMetaSubscription]
@@ -345,10 +322,9 @@ func (m *Message) fillParams() {
 	m.Subscription = m.SubscriptionAt.Of(m.Raw)
 }
 
-// text returns the string at the member, or "" when it is missing or no string. It
-// returns old when that is the same text: callers tend to repeat themselves, and a
-// message that is used again then needs no new string.
-func (m *Message) text(old string, of member) string {
+// text returns the string at the member, or "" when it is missing or no string. The
+// words of the protocol cost no memory.
+func (m *Message) text(of member) string {
 	raw := m.reader.spans[of].Of(m.Raw)
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
@@ -356,8 +332,20 @@ func (m *Message) text(old string, of member) string {
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		return unquote(raw)
 	}
-	if plain := raw[1 : len(raw)-1]; string(plain) != old {
-		return string(plain)
+	plain := raw[1 : len(raw)-1]
+	if word, ok := words[string(plain)]; ok {
+		return word
 	}
-	return old
+	return string(plain)
 }
+
+// words are texts that most messages hold one of.
+var words = func() map[string]string {
+	words := map[string]string{}
+	for _, word := range append(Versions(),
+		MethodInitialize, MethodDiscover, MethodToolsList, MethodToolsCall, MethodPromptsGet, MethodResourcesRead,
+		MethodCancelled, MethodProgress, MethodListen, MethodLog, MethodToolsChanged) {
+		words[word] = word
+	}
+	return words
+}()

@@ -165,6 +165,18 @@ func checkNames(h http.Header, m *Message) error {
 	}
 }
 
+// ReadsOnly reports whether requests of the method change nothing, whatever they are
+// about. Of a call of a tool, and of a method of nobody's, that cannot be said.
+func ReadsOnly(method string) bool {
+	switch method {
+	case MethodToolsList, MethodDiscover, MethodPromptsGet, MethodResourcesRead, MethodInitialize,
+		"prompts/list", "resources/list", "resources/templates/list", "completion/complete", "ping":
+		return true
+	default:
+		return false
+	}
+}
+
 // Named reports whether requests of the method carry an Mcp-Name header in the new
 // era.
 func Named(method string) bool {

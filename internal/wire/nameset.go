@@ -47,6 +47,7 @@ func (s *nameSet) reset(text []byte) {
 		return
 	}
 	clear(s.slots)
+	s.scratch = [2][]byte{s.scratch[0][:0], s.scratch[1][:0]}
 }
 
 // add puts the name that stands in quotes at [start, end) into the set of the

@@ -11,12 +11,14 @@ import (
 // old era has asked for, as it passes in pieces of any size: the id becomes the
 // client's, and the members of the result that only the new era has are left out.
 // Everything else stays byte for byte as it was sent. It holds a few KiB at most.
+// After [Pruner.ResetRecord] it leaves out another member, and nothing else.
 //
 // The zero Pruner is ready for use, and changes no id. It is not safe for
 // concurrent use.
 type Pruner struct {
 	from, to  ID
 	cacheable bool
+	record    bool // only the record in the result's _meta is left out
 
 	lex lexer
 	at  tracker
@@ -46,6 +48,35 @@ const maxHeld = 8 << 10
 // cacheScope of the result are left out beside resultType: lists have them.
 func (r *Pruner) Reset(from, to ID, cacheable bool) {
 	*r = Pruner{from: from, to: to, cacheable: cacheable, held: r.held[:0], name: r.name[:0]}
+}
+
+// ResetRecord makes r ready for another text, of which only the record of a failure in
+// the result's _meta ([MetaRecord]) is left out.
+func (r *Pruner) ResetRecord() {
+	r.Reset(nil, nil, false)
+	r.record = true
+}
+
+// within returns the object of which members may be left out.
+func (r *Pruner) within() member {
+	if r.record {
+		return memberResultMeta
+	}
+	return memberResult
+}
+
+// leavesOut reports whether the member m is left out.
+func (r *Pruner) leavesOut(m member) bool {
+	switch m {
+	case memberResultMetaRecord:
+		return r.record
+	case memberResultType:
+		return !r.record
+	case memberResultTTL, memberResultCacheScope:
+		return r.cacheable
+	default:
+		return false
+	}
 }
 
 // Append appends what becomes of the next piece of the text to dst.
@@ -123,7 +154,7 @@ func (r *Pruner) member(dst []byte) []byte {
 	case m == memberID && in == memberRoot && !r.from.IsZero():
 		r.phase = pruneID
 		return dst
-	case m == memberResultType, r.cacheable && (m == memberResultTTL || m == memberResultCacheScope):
+	case r.leavesOut(m):
 		r.phase, r.held = pruneDrop, r.held[:0]
 		return dst
 	}
@@ -131,10 +162,10 @@ func (r *Pruner) member(dst []byte) []byte {
 	return r.flush(dst)
 }
 
-// begins makes what is held, up to a name, begin the result where everything before it
+// begins makes what is held, up to a name, begin the object where everything before it
 // was left out.
 func (r *Pruner) begins() {
-	if r.emitted || r.at.container(&r.lex) != memberResult {
+	if r.emitted || r.at.container(&r.lex) != r.within() {
 		return
 	}
 	r.emitted = true
@@ -166,7 +197,7 @@ func (r *Pruner) value(dst []byte, tok token) []byte {
 		dst = r.flush(dst)
 	}
 	in := r.at.container(&r.lex)
-	if (in == memberRoot || in == memberResult) && r.lex.inObject() {
+	if (in == memberRoot || in == memberResult || in == r.within()) && r.lex.inObject() {
 		if tok == tokenObject {
 			r.emitted = false
 		}

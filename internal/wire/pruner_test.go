@@ -77,6 +77,44 @@ func TestPrunerLeavesWhatItIsNotTold(t *testing.T) {
 	}
 }
 
+// The record in a result's _meta is left out, and nothing else.
+func TestPrunerOfRecords(t *testing.T) {
+	t.Parallel()
+	const record = `"` + wire.MetaRecord + `"`
+	long := strings.Repeat("n", 10_000)
+	for _, test := range []struct{ name, text, want string }{
+		{"none", `{"id":7,"result":{"resultType":"complete","_meta":{"a":1}, "ttlMs":2 }}`, ``},
+		{"alone", `{"id":7,"result":{"_meta":{` + record + `:{"v":1}},"x":1}}`, `{"id":7,"result":{"_meta":{},"x":1}}`},
+		{"first", `{"result":{"_meta" : { ` + record + ` : {"a":[{}]} , "b":2} },"id":7}`, `{"result":{"_meta" : {  "b":2} },"id":7}`},
+		{"last", `{"result":{"x":[],"_meta":{"b":2,` + record + `:null}},"id":7}`, `{"result":{"x":[],"_meta":{"b":2}},"id":7}`},
+		{"in the middle", `{"result":{"_meta":{"a":1,` + record + `:"x","b":2}}}`, `{"result":{"_meta":{"a":1,"b":2}}}`},
+		{"twice", `{"result":{"_meta":{` + record + `:1,` + record + `:2,"b":2}}}`, `{"result":{"_meta":{"b":2}}}`},
+		{"in each _meta", `{"result":{"_meta":{` + record + `:1},"_meta":{"a":0,` + record + `:2}}}`, `{"result":{"_meta":{},"_meta":{"a":0}}}`},
+		{"spelled with escapes", `{"result":{"_meta":{"io.github.recoursehq\/error":1}}}`, `{"result":{"_meta":{}}}`},
+		{"long", `{"result":{"_meta":{"a":1,` + record + `:"` + long + `","b":"` + long + `"}}}`, `{"result":{"_meta":{"a":1,"b":"` + long + `"}}}`},
+		{"elsewhere", `{` + record + `:1,"result":{` + record + `:2,"content":[{"_meta":{` + record + `:3}}],"_meta":[{` + record + `:4}]},"_meta":{` + record + `:5}}`, ``},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			want := test.want
+			if want == "" {
+				want = test.text
+			}
+			for _, size := range []int{len(test.text), 1, 3, 4096} {
+				var r wire.Pruner
+				r.ResetRecord()
+				var out []byte
+				for p := []byte(test.text); len(p) > 0; p = p[min(size, len(p)):] {
+					out = r.Append(out, p[:min(size, len(p))])
+				}
+				if diff := cmp.Diff(want, string(r.Close(out))); diff != "" {
+					t.Errorf("in pieces of %d (-want +got):\n%s", size, diff)
+				}
+			}
+		})
+	}
+}
+
 // A megabyte goes through in constant memory.
 func TestPrunerHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts those of other tests
 	text := []byte(`{"id":7,"result":{"content":"` + strings.Repeat("x", 1<<20) + `","resultType":"complete"}}`)

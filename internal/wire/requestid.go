@@ -1,12 +1,55 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // HeaderRequestID names a request in the logs of everybody who handles it.
 const HeaderRequestID = "X-Request-Id"
+
+// HeaderForwardedFor is the header in which proxies tell whom they pass a request on
+// for: each adds the address of its peer.
+const HeaderForwardedFor = "X-Forwarded-For"
+
+// MetaRequestID is the member of a request's _meta that says the same to a server that
+// gets no headers, since it is a program.
+const MetaRequestID = "io.github.recoursehq/requestId"
+
+// WithRequestID returns the text of a request with that id in its _meta, in place of one
+// that is there. What has params or a _meta that is no object stays as it is.
+func (m *Message) WithRequestID(id string) []byte {
+	member := append(json.AppendQuote(append(json.AppendQuote(nil, MetaRequestID), ':'), id), ',')
+	var at Span
+	switch {
+	case len(m.Params) == 0 || m.Params[0] != '{':
+		return m.Raw
+	case m.Meta == nil:
+		at, member = m.ParamsAt, append(append([]byte(`"_meta":{`), bytes.TrimSuffix(member, []byte(","))...), "},"...)
+	case m.Meta[0] == '{' && json.Lookup(m.Meta, "/io.github.recoursehq~1requestId") != nil:
+		var members map[string]json.Value
+		if json.UnmarshalLenient(m.Meta, &members) != nil {
+			return m.Raw
+		}
+		members[MetaRequestID] = json.AppendQuote(nil, id)
+		meta, err := json.Marshal(members)
+		if err != nil {
+			return m.Raw
+		}
+		return Splice(nil, m.Raw, Edit{At: m.MetaAt, With: meta})
+	case m.Meta[0] == '{':
+		at = m.MetaAt
+	default:
+		return m.Raw
+	}
+	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] == '}' {
+		member = bytes.TrimSuffix(member, []byte(","))
+	}
+	return Splice(nil, m.Raw, Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: member})
+}
 
 // maxRequestID bounds a request id that is taken over, in bytes.
 const maxRequestID = 128

@@ -33,6 +33,7 @@ type Signs struct {
 	TTL        bool   // result has the member ttlMs
 	CacheScope bool   // result has the member cacheScope
 	IsError    bool   // result.isError is true
+	OddError   bool   // it is of another type, or was true before it stood there again
 	Content    Span   // result.content
 	Structured Span   // result.structuredContent
 	Kind       []byte // result.structuredContent.kind, at most MaxKind bytes
@@ -276,6 +277,7 @@ func (s *Scanner) note(m member, at Span, tok token, raw []byte) {
 	case memberResultCacheScope:
 		signs.CacheScope = true
 	case memberResultIsError:
+		signs.OddError = signs.OddError || signs.IsError || tok != tokenTrue && tok != tokenFalse && tok != tokenNull
 		signs.IsError = tok == tokenTrue
 	case memberResultContent:
 		signs.Content = at

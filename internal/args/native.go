@@ -1,0 +1,51 @@
+package args
+
+import "strconv"
+
+// What a program makes of numbers whose types are int64 and float64.
+
+const typeInteger = "integer"
+
+// The integers that are an int64 whichever way they are read: decoders that go by way
+// of a float64 round to the next one, which may be out of range.
+var mostInteger, leastInteger = decimal{digits: "92", exp: 17}, decimal{negative: true, digits: "92", exp: 17}
+
+func isFloat(v *value) bool {
+	_, err := strconv.ParseFloat(string(v.raw), 64)
+	return err == nil
+}
+
+// integer holds what the schema says is an integer to these.
+func (c *check) integer(n *node, v *value, d decimal, at *place, out *report) bool {
+	switch {
+	case !isFloat(v): // which was found before
+		return true
+	case d.compare(mostInteger) > 0:
+		return c.fail(out, finding{at: at, rule: "maximum", node: n, value: v, want: "at most " + mostInteger.String()})
+	case d.compare(leastInteger) < 0:
+		return c.fail(out, finding{at: at, rule: "minimum", node: n, value: v, want: "at least " + leastInteger.String()})
+	default:
+		return true
+	}
+}
+
+// floats adds every number that is none of float64's, wherever it stands.
+func (c *check) floats(v *value, at *place, out *report) {
+	if !c.spend(1) {
+		return
+	}
+	switch v.kind { //nolint:exhaustive // only numbers are of interest, and what holds them
+	case '0':
+		if !isFloat(v) {
+			c.fail(out, finding{at: at, rule: "maximum", node: &node{}, value: v, want: "a number that fits into 64 bits"})
+		}
+	case '{':
+		for i := range v.members {
+			c.floats(&v.members[i].value, at.member(v.members[i].name), out)
+		}
+	case '[':
+		for i := range v.items {
+			c.floats(&v.items[i], at.item(i), out)
+		}
+	}
+}

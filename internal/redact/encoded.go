@@ -1,0 +1,123 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// minEncoded is the length of the shortest word that is taken for base64 or
+	// hexadecimal: no secret with its name fits into less.
+	minEncoded = 12
+	// maxLayers is how many encodings around each other are undone.
+	maxLayers = 3
+)
+
+// encoded finds words in base64 (RFC 4648, also over several lines) and in hexadecimal
+// that are texts with secrets in them.
+func (m *Masker) encoded(s string, layer int) []span {
+	if layer >= maxLayers {
+		return nil
+	}
+	var found []span
+	for i := 0; i < len(s); {
+		if !isBase64(s[i]) {
+			i++
+			continue
+		}
+		end := i
+		for end < len(s) && isBase64(s[end]) {
+			end++
+		}
+		for pad := 0; end < len(s) && s[end] == '=' && pad < 2; pad++ {
+			end++
+		}
+		start := i
+		end, i = m.wrapped(s, start, end), end
+		if end > i {
+			i = end
+		}
+		if end-start >= minEncoded && m.hidesSecret(s[start:end], layer) {
+			found = append(found, span{start, end})
+		}
+	}
+	return found
+}
+
+// wrapped extends a long word to the lines behind it that continue it.
+func (m *Masker) wrapped(s string, start, end int) int {
+	const line = 60 // the shortest that encoders break lines at
+	for end-start >= line {
+		next := end
+		for next < len(s) && (s[next] == '\r' || s[next] == '\n' || s[next] == ' ' || s[next] == '\t') {
+			next++
+		}
+		if next == end || !strings.Contains(s[end:next], "\n") {
+			return end
+		}
+		stop := next
+		for stop < len(s) && (isBase64(s[stop]) || s[stop] == '=') {
+			stop++
+		}
+		if stop < len(s) && s[stop] != '\n' && s[stop] != '\r' || stop-next < 4 {
+			return end
+		}
+		start, end = next, stop
+	}
+	return end
+}
+
+// hidesSecret reports whether a word is the encoding of a text that is masked.
+func (m *Masker) hidesSecret(word string, layer int) bool {
+	word = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
+			return -1
+		}
+		return r
+	}, word)
+	for _, text := range decodings(word) {
+		if isText(text) && m.secretIn(text, layer+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// decodings returns what a word stands for in hexadecimal and base64.
+func decodings(word string) []string {
+	var texts []string
+	if raw, err := hex.DecodeString(word); err == nil {
+		texts = append(texts, string(raw))
+	}
+	plain := strings.TrimRight(word, "=")
+	if len(plain)%4 == 1 {
+		plain = plain[:len(plain)-1]
+	}
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(plain, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	if raw, err := encoding.DecodeString(plain); err == nil {
+		texts = append(texts, string(raw))
+	}
+	return texts
+}
+
+// isText reports whether raw is a text that people or programs write.
+func isText(raw string) bool {
+	if len(raw) < minEncoded/2 || !utf8.ValidString(raw) {
+		return false
+	}
+	for i := range len(raw) {
+		if c := raw[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func isBase64(c byte) bool {
+	return isDigit(c) || isLetter(c) || c == '+' || c == '/' || c == '-' || c == '_'
+}

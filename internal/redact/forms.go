@@ -1,0 +1,308 @@
+package redact
+
+import (
+	_ "embed"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// forms.txt lists credentials that are known by how they look, each with the page
+// that documents it.
+//
+//go:embed forms.txt
+var formsText string
+
+// A form is a credential that is known by how it looks.
+type form struct {
+	name   string
+	begin  []string // what it begins with; nil: it is looked for as a whole
+	holds  []string // what it holds; nil: anything
+	sure   bool     // it need not look random
+	long   bool     // it may have several lines
+	source string
+	expr   func() *regexp.Regexp
+	least  func() int // length in bytes of the shortest text that expr matches
+}
+
+// maxForm is the length in bytes of what is looked at of a credential behind what it
+// begins with. A longer one is masked up to its end. Of one of several lines maxKey is.
+const (
+	maxForm = 512
+	maxKey  = 4 << 10
+)
+
+// Around what a form holds, so many bytes are looked at.
+const (
+	beforeHold = 96
+	behindHold = 160
+)
+
+// A formIndex is the forms by the first byte of what they begin with.
+type formIndex struct {
+	begins [256][]beginning
+	whole  []*form
+}
+
+type beginning struct {
+	text string
+	form *form
+}
+
+// knownForms returns the forms, which are read when there is something to mask.
+var knownForms = sync.OnceValue(func() *formIndex {
+	index := &formIndex{}
+	for _, f := range parseForms(formsText) {
+		if f.begin == nil {
+			index.whole = append(index.whole, f)
+		}
+		for _, text := range f.begin {
+			index.begins[text[0]] = append(index.begins[text[0]], beginning{text, f})
+		}
+	}
+	for _, list := range index.begins { // the longest first
+		slices.SortStableFunc(list, func(a, b beginning) int { return len(b.text) - len(a.text) })
+	}
+	return index
+})
+
+var fieldGap = regexp.MustCompile(` {2,}`)
+
+// parseForms reads lines of the form that forms.txt describes.
+func parseForms(text string) []*form {
+	var forms []*form
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields := fieldGap.Split(line, -1)
+		f := &form{name: fields[0], source: fields[3]}
+		begin, expr := fields[1], fields[2]
+		begin, f.sure = strings.CutPrefix(begin, "!")
+		if !strings.HasPrefix(begin, "~") {
+			f.begin = strings.Split(begin, "|")
+			expr = "^(?:" + expr + ")"
+		} else if begin != "~" {
+			for holds := range strings.SplitSeq(begin, "|") {
+				f.holds = append(f.holds, holds[1:])
+			}
+		}
+		f.long = strings.Contains(expr, `\s`) && f.begin != nil && !strings.Contains(expr, `[^\s`)
+		f.expr = lazily(expr)
+		f.least = sync.OnceValue(func() int { return shortest(expr) })
+		forms = append(forms, f)
+	}
+	return forms
+}
+
+// shortest returns the length in bytes of the shortest text that a pattern matches.
+func shortest(expr string) int {
+	parsed, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	return shortestOf(parsed.Simplify())
+}
+
+func shortestOf(re *syntax.Regexp) int {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1
+	case syntax.OpCapture, syntax.OpPlus:
+		return shortestOf(re.Sub[0])
+	case syntax.OpRepeat:
+		return re.Min * shortestOf(re.Sub[0])
+	case syntax.OpConcat:
+		sum := 0
+		for _, sub := range re.Sub {
+			sum += shortestOf(sub)
+		}
+		return sum
+	case syntax.OpAlternate:
+		least := shortestOf(re.Sub[0])
+		for _, sub := range re.Sub[1:] {
+			least = min(least, shortestOf(sub))
+		}
+		return least
+	default:
+		return 0
+	}
+}
+
+// formed finds credentials that are known by how they look.
+func formed(s string) []span {
+	index := knownForms()
+	var found []span
+	for i := 0; i < len(s); i++ {
+		list := index.begins[s[i]]
+		if list == nil || i > 0 && (isWord(s[i]) && isWord(s[i-1]) && !escapedBefore(s, i)) {
+			continue
+		}
+		for _, b := range list {
+			if !strings.HasPrefix(s[i:], b.text) {
+				continue
+			}
+			end, ok := b.form.at(s, i, i+len(b.text))
+			if !ok {
+				continue
+			}
+			found = append(found, span{i, end})
+			i = end - 1
+			break
+		}
+	}
+	for _, f := range index.whole {
+		switch {
+		case f.holds == nil && len(s) >= bareKey:
+			found = append(found, bareKeys(s)...)
+		case f.holds != nil:
+			found = append(found, f.around(s)...)
+		}
+	}
+	return found
+}
+
+// at returns the end of a form that begins at a place; its text goes on behind what it
+// begins with.
+func (f *form) at(s string, begin, start int) (end int, ok bool) {
+	if least := f.least(); skip(s, start, least, func(c byte) bool { return c > ' ' || f.long }) < start+least {
+		return 0, false
+	}
+	most := maxForm
+	if f.long {
+		most = maxKey
+	}
+	match := f.expr().FindStringIndex(s[start:min(len(s), start+most)])
+	if match == nil {
+		return 0, false
+	}
+	if !f.sure && !random(s[begin:start+match[1]]) {
+		return 0, false
+	}
+	end = start + match[1]
+	for match[1] == most && end < len(s) && (isToken(s[end]) || f.long && isSpace(s[end])) {
+		end++
+	}
+	return end, true
+}
+
+// around finds the form around what it holds.
+func (f *form) around(s string) []span {
+	if f.holds[0] == "#" {
+		return f.afterHex(s)
+	}
+	var found []span
+	done := 0 // what is before was looked at
+	for at := 0; ; {
+		next := -1
+		for _, hold := range f.holds {
+			if i := strings.Index(s[at:], hold); i >= 0 && (next < 0 || i < next) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return found
+		}
+		at += next
+		start, end := max(done, at-beforeHold), min(len(s), at+behindHold)
+		for start > done && start < at && isToken(s[start-1]) && isToken(s[start]) { // not inside a word
+			start++
+		}
+		at++
+		if match := f.expr().FindStringIndex(s[start:end]); match != nil {
+			done = start + match[1]
+			for done == end && done < len(s) && isToken(s[done]) {
+				done++
+				end++
+			}
+			found = append(found, span{start + match[0], done})
+			at = max(at, done)
+		}
+	}
+}
+
+// afterHex finds the form where it begins with hexadecimal digits.
+func (f *form) afterHex(s string) []span {
+	const digits = 32
+	isHex := func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' }
+	var found []span
+	for at := 0; at < len(s); at++ {
+		if !isHex(s[at]) || at > 0 && isWord(s[at-1]) {
+			continue
+		}
+		end := skip(s, at, digits, isHex)
+		if end-at == digits && end < len(s) && s[end] == '-' {
+			if match := matchAt(f.expr(), s, at); match != nil {
+				found = append(found, span{at, match[1]})
+				end = match[1]
+			}
+		}
+		at = end - 1
+	}
+	return found
+}
+
+// escapedBefore reports whether the letter before a place is that of an escape, such as
+// the n of \n.
+func escapedBefore(s string, i int) bool {
+	return i > 1 && s[i-2] == '\\' && strings.IndexByte("nrt", s[i-1]) >= 0
+}
+
+// bareKey is the length of a secret access key of AWS, which nothing tells from other
+// words but that it mixes all sorts of characters.
+const bareKey = 40
+
+// bareKeys finds words of exactly that length that mix capitals, small letters and
+// digits as only what is drawn at random does.
+func bareKeys(s string) []span {
+	var found []span
+	start := 0
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && (isDigit(s[i]) || isLetter(s[i]) || s[i] == '+' || s[i] == '/') {
+			continue
+		}
+		if i-start == bareKey && (i == len(s) || s[i] != '=') && isMixed(s[start:i]) {
+			found = append(found, span{start, i})
+		}
+		start = i + 1
+	}
+	return found
+}
+
+// isMixed reports whether a word changes between capitals, small letters and digits as
+// often as one that was drawn at random.
+func isMixed(s string) bool {
+	var seen [256]bool
+	distinct, changes, digits, capitals, small, before := 0, 0, 0, 0, 0, byte(0)
+	for i := range len(s) {
+		sort := byte('a')
+		switch c := s[i]; {
+		case isDigit(c):
+			sort = '0'
+			digits++
+		case 'A' <= c && c <= 'Z':
+			sort = 'A'
+			capitals++
+		case !isLetter(c):
+			sort = '/'
+		default:
+			small++
+		}
+		if sort != before {
+			changes++
+		}
+		before = sort
+		if !seen[s[i]] {
+			seen[s[i]] = true
+			distinct++
+		}
+	}
+	return digits > 0 && capitals > 1 && small > 1 && changes >= len(s)/4 && distinct >= len(s)/3
+}
+
+func isToken(c byte) bool { return isWord(c) || strings.IndexByte("-.+/=~%", c) >= 0 }

@@ -1,0 +1,26 @@
+package redact //nolint:testpackage // the forms are known inside only
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each form has a pattern that compiles and a page that documents it.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	forms := parseForms(formsText)
+	if len(forms) < 90 {
+		t.Errorf("%d forms", len(forms))
+	}
+	for _, f := range forms {
+		f.expr()
+		if !strings.HasPrefix(f.source, "https://") || strings.Contains(f.source, " ") {
+			t.Errorf("%s: %q is no page", f.name, f.source)
+		}
+		for _, begin := range f.begin {
+			if begin == "" {
+				t.Errorf("%s begins with nothing", f.name)
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package redact
+
+import "slices"
+
+// across masks secrets that stand in several of the texts of one array: as they follow
+// each other, and as one word.
+func (m *Masker) across(texts []string, group []int) {
+	const most = 64
+	if len(group) < 2 {
+		return
+	}
+	for _, between := range []string{"\n", " ", ""} {
+		for first := 0; first+1 < len(group); first += most - 1 {
+			m.join(texts, group[first:min(len(group), first+most)], between)
+		}
+	}
+}
+
+// Joined returns texts that follow each other, such as the blocks of an answer, without
+// the credentials that stand in several of them; those in one of them stay.
+func Joined(texts []string) []string {
+	masked := slices.Clone(texts)
+	group := make([]int, len(texts))
+	for i := range group {
+		group[i] = i
+	}
+	(&Masker{mode: Secrets}).across(masked, group)
+	return masked
+}
+
+// join masks secrets that go over the end of a text.
+func (m *Masker) join(texts []string, group []int, between string) {
+	const near = 1 << 10 // bytes at each end that are looked at
+	for n := 0; n+1 < len(group); n++ {
+		left, right := &texts[group[n]], &texts[group[n+1]]
+		if *left == "" || *right == "" {
+			continue
+		}
+		seam := seam{tail: (*left)[max(0, len(*left)-near):], between: between, head: (*right)[:min(len(*right), near)]}
+		if between == "" { // as one word: only what both are parts of
+			seam.tail, seam.head = lastWord(seam.tail), firstWord(seam.head)
+		}
+		over, ok := m.over(seam)
+		if !ok {
+			continue
+		}
+		if over.start < len(seam.tail) {
+			*left = (*left)[:len(*left)-len(seam.tail)+over.start] + markCredential
+		}
+		from, to := seam.inHead(over.start), seam.inHead(over.end)
+		*right = (*right)[:from] + markCredential + (*right)[to:]
+	}
+}
+
+// A seam is where one text ends and the next begins.
+type seam struct{ tail, between, head string }
+
+// inHead returns the place in the head of a place in the whole.
+func (s seam) inHead(at int) int { return min(max(0, at-len(s.tail)-len(s.between)), len(s.head)) }
+
+// over returns the first secret of which a part stands on either side of a seam, or whose
+// name does, as a place in the whole.
+func (m *Masker) over(s seam) (found span, ok bool) {
+	// Up to here a value would end, and beyond a new one would begin.
+	joined, begins := s.tail+s.between+s.head, len(s.tail)+len(s.between)
+	if !m.hasLiteral(joined) && !suspicious(joined) {
+		return span{}, false
+	}
+	for _, f := range finders {
+		if f.mark != markCredential && f.mark != markConnection {
+			continue
+		}
+		for _, p := range f.find(m, joined, nil) {
+			// A value that begins behind the end of the first has its name there.
+			named := p.start >= len(s.tail) && p.start <= begins+4 && !alsoAlone(m, f, s.head, p.start-begins)
+			from, to := s.inHead(p.start), s.inHead(p.end)
+			if p.end > begins && (p.start < len(s.tail) || named) && to > from && !isMark(s.head[from:]) {
+				return p, true
+			}
+		}
+	}
+	return span{}, false
+}
+
+// alsoAlone reports whether a finder finds something at a place of a text by itself.
+func alsoAlone(m *Masker, f finder, s string, start int) bool {
+	return slices.ContainsFunc(f.find(m, s, nil), func(p span) bool { return p.start == start })
+}
+
+func lastWord(s string) string {
+	start := len(s)
+	for start > 0 && isToken(s[start-1]) {
+		start--
+	}
+	return s[start:]
+}
+
+func firstWord(s string) string {
+	end := 0
+	for end < len(s) && isToken(s[end]) {
+		end++
+	}
+	return s[:end]
+}

@@ -1,0 +1,182 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// Classes of what a contract keeps out of its failures, beside what the mode hides.
+const (
+	Personal  = "personal"  // data of people
+	Addresses = "addresses" // of machines, whoever wrote them
+)
+
+// With returns a Masker that in addition masks these classes, in each mode but [Off]:
+// what a contract asks for in its `mask`. A class that there is not changes nothing.
+func (m *Masker) With(classes ...string) *Masker {
+	if len(classes) == 0 {
+		return m
+	}
+	with := *m
+	if with.mode == Off { // classes that are asked for are masked all the same, and credentials no less
+		with.mode = Secrets
+	}
+	with.personal = with.personal || slices.Contains(classes, Personal)
+	with.addresses = with.addresses || slices.Contains(classes, Addresses)
+	return &with
+}
+
+var (
+	// email is an address of RFC 5321, section 4.1.2, as people write it.
+	email = lazily(`[A-Za-z0-9!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}\b`)
+
+	// digitGroups are digits that stand in groups, such as numbers of cards and phones.
+	digitGroups = lazily(`\+?\(?\d[\d().\x{a0} \-]{5,28}\d`)
+
+	// account is an IBAN (ISO 13616).
+	account = lazily(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`)
+
+	// social is a social security number of the United States.
+	social = lazily(`\b\d{3}-\d{2}-\d{4}\b`)
+)
+
+// people finds data of people that shows by its form.
+func people(s string) []span {
+	var found []span
+	if strings.Contains(s, "@") {
+		for _, at := range email().FindAllStringIndex(s, -1) {
+			found = append(found, span{at[0] + len(s[at[0]:at[1]]) - len(strings.TrimLeft(s[at[0]:at[1]], "'.{=")), at[1]})
+		}
+	}
+	if strings.ContainsAny(s, "0123456789") {
+		for _, at := range digitGroups().FindAllStringIndex(s, -1) {
+			if alone(s, at[0], at[1]) && (isCard(s[at[0]:at[1]]) || isPhone(s[at[0]:at[1]])) {
+				found = append(found, span{at[0], at[1]})
+			}
+		}
+		for _, at := range account().FindAllStringIndex(s, -1) {
+			if isAccount(s[at[0]:at[1]]) {
+				found = append(found, span{at[0], at[1]})
+			}
+		}
+		for _, at := range social().FindAllStringIndex(s, -1) {
+			if alone(s, at[0], at[1]) {
+				found = append(found, span{at[0], at[1]})
+			}
+		}
+	}
+	found = append(found, valuesOf(s, isPersonal)...)
+	slices.SortFunc(found, bySpan)
+	return found
+}
+
+// mayBePersonal is a fast and generous test.
+func mayBePersonal(s string) bool {
+	const few = 7 // digits
+	digits := 0
+	for i := range len(s) {
+		if isDigit(s[i]) {
+			digits++
+		}
+	}
+	return digits >= few || strings.Contains(s, "@")
+}
+
+// alone reports whether no letter or digit, and no point or hyphen of a longer number,
+// is beside a part of s.
+func alone(s string, start, end int) bool {
+	if start > 0 && (isWord(s[start-1]) || start > 1 && strings.IndexByte("-.", s[start-1]) >= 0 && isWord(s[start-2])) {
+		return false
+	}
+	return end == len(s) || !isWord(s[end]) && (end+1 == len(s) || strings.IndexByte("-.", s[end]) < 0 || !isWord(s[end+1]))
+}
+
+func digitsOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// isCard reports whether s is the number of a payment card: 13 to 19 digits that
+// begin as those of the schemes do, with the check digit of ISO/IEC 7812-1 (Luhn).
+func isCard(s string) bool {
+	digits := digitsOf(s)
+	if len(digits) < 13 || len(digits) > 19 || digits[0] < '2' || digits[0] > '6' || strings.ContainsAny(s, "+().") {
+		return false
+	}
+	sum := 0
+	for i := range len(digits) {
+		d := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 1 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}
+
+// isPhone reports whether s is a phone number: international (ITU-T E.164, at most 15
+// digits), or of North America in groups of three, three and four.
+func isPhone(s string) bool {
+	digits := digitsOf(s)
+	if strings.HasPrefix(s, "+") {
+		return len(digits) >= 8 && len(digits) <= 15
+	}
+	return northAmerican().MatchString(s)
+}
+
+var northAmerican = lazily(`^(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}$`)
+
+// isAccount checks the check digits of an IBAN (ISO 7064, MOD 97-10).
+func isAccount(s string) bool {
+	s = strings.ReplaceAll(s, " ", "")
+	if len(s) < 15 || len(s) > 34 {
+		return false
+	}
+	rest := 0
+	for _, c := range s[4:] + s[:4] {
+		if c >= 'A' {
+			rest = (rest*100 + int(c-'A') + 10) % 97
+		} else {
+			rest = (rest*10 + int(c-'0')) % 97
+		}
+	}
+	return rest == 1
+}
+
+// personalNames are names of members and parameters that hold data of a person, their
+// words in lower case and together.
+var personalNames = map[string]bool{
+	"email": true, "emailaddress": true, "mail": true, "phone": true, "phonenumber": true, "telephone": true, "mobile": true, "fax": true,
+	"firstname": true, "lastname": true, "fullname": true, "surname": true, "givenname": true, "familyname": true, "middlename": true,
+	"maidenname": true, "customername": true, "recipientname": true, "cardholder": true, "cardholdername": true,
+	"street": true, "streetaddress": true, "address1": true, "address2": true, "addressline1": true, "addressline2": true,
+	"line1": true, "line2": true,
+	"postcode": true, "postalcode": true, "zip": true, "zipcode": true, "birthdate": true, "dateofbirth": true, "dob": true,
+	"birthday":   true,
+	"cardnumber": true, "iban": true, "ssn": true, "socialsecuritynumber": true, "passport": true, "passportnumber": true, "taxid": true,
+	"nationalid": true, "accountnumber": true, "cvv": true, "cvc": true,
+}
+
+// isPersonal reports whether a name, or the last part of a path, is that of data of a
+// person.
+func isPersonal(name string) bool {
+	const longest = 80
+	if i := strings.LastIndexAny(name, "./"); i >= 0 {
+		name = name[i+1:]
+	}
+	if len(name) > longest {
+		return false
+	}
+	return personalNames[strings.ToLower(strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+		return r
+	}, name))]
+}

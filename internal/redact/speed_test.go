@@ -1,0 +1,72 @@
+package redact_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/redact"
+)
+
+// large are texts of what servers say at length, and of what would cost most to look at.
+var large = map[string]string{
+	"prose": "The order could not be created, since the field is closed for the season and its owner has not said when it opens. " +
+		"Ask the person who keeps the calendar, or choose another field that lies beside it.\n",
+	"log":    "2026-11-22T09:14:03.221Z level=info component=sync msg=\"copied 120 rows\" took=12ms order=A-17 attempt=3 url=https://api.example.com/v1/fields?limit=5\n",
+	"access": "203.0.113.7 - - [22/Nov/2026:10:12:44 +0000] \"GET /v1/fields?limit=5&sort=name HTTP/1.1\" 200 812 \"-\" \"curl/8.5.0\"\n",
+	"rows":   `{"id":"A-17","name":"north field","area":12.5,"status":"open","tags":["wheat","barley"]},` + "\n",
+	"table":  "| A-17 | north field | 12.5 | open |\n",
+	"code":   "func (f *Field) Next(ctx context.Context) (items []Item, err error) { return f.rows[f.at:], nil }\n",
+	"german": "Das Feld wurde nicht gefunden, weil es für die Saison geschlossen ist und der Besitzer nicht gesagt hat, wann es öffnet.\n",
+
+	"words told":     "the password for the secret is ",
+	"words spoken":   "bearer token api key session id cookie of ",
+	"words named":    "name key id field value ",
+	"pairs begun":    `name="x" `,
+	"signs":          "=:=:",
+	"names":          "a=b c:d ",
+	"quotes":         `"',"`,
+	"tuples":         `"a","b",`,
+	"commands":       "mysql -x -y sshpass -z ",
+	"options":        "-a --b -u ",
+	"slashes":        "/a/b /",
+	"backslashes":    `C:\a\\`,
+	"dots":           "a.b.c.",
+	"colons":         "a:1:2:",
+	"ats":            "a/b@a:b@",
+	"connections":    "host=a;server=b;",
+	"libpq":          "host=a user=",
+	"digits":         "1.2.3.4 10-",
+	"indented":       "a:\n  b:\n",
+	"elements":       "<a b><c>d",
+	"percent":        "%41%42",
+	"references":     "&amp;&#61;",
+	"wide":           "ｐａｓｓ",
+	"begun forms":    "sk-sk-eyJ ghp_",
+	"schemes":        "a://b",
+	"begun keys":     "-----BEGIN RSA PRIVATE KEY",
+	"frames":         "at x (y:1)\n",
+	"base64":         "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo",
+	"secrets":        "password=hunter2 ",
+	"many secrets":   "token: ghp_16C7e42F292c6912E7710c838347Ae178B4a at 10.0.3.17:5432 in /etc/app/x.yaml\n",
+	"one long word":  "a",
+	"one long quote": `"a `,
+}
+
+const largeSize = 300_000
+
+func repeat(text string) string {
+	return "password=hunter2 at 10.0.0.1:5432, see /etc/x.yaml: <b>\n" + strings.Repeat(text, largeSize/len(text)+1)[:largeSize]
+}
+
+func BenchmarkLargeText(b *testing.B) {
+	for name, text := range large {
+		b.Run(name, func(b *testing.B) {
+			text := repeat(text)
+			b.SetBytes(int64(len(text)))
+			m := redact.New(redact.All)
+			for b.Loop() {
+				m.String(text)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package secret
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// letters is one more than the place of the last letter: what is none stands at 31.
+const letters = 32
+
+// fragments are the first three letters of all words that make a name that of a secret.
+// A name in which none of them stands is quickly seen to be none.
+var fragments = sync.OnceValue(func() *[letters * letters * letters]bool {
+	var set [letters * letters * letters]bool
+	words := slices.Concat(suffixes, []string{"token"}, slices.Collect(maps.Keys(always)), slices.Collect(maps.Keys(last)),
+		slices.Collect(maps.Keys(weak)), slices.Collect(maps.Keys(numbers)), []string{"card", "security"})
+	for pair := range maps.Keys(pairs) {
+		words = append(words, longer(pair))
+	}
+	for _, word := range words {
+		if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 { // such names pass
+			continue
+		}
+		a, b := letter(word[0]), letter(word[1])
+		if len(word) > 2 { //nolint:mnd // a word of two letters has no third
+			set[(a*letters+b)*letters+letter(word[2])] = true
+			continue
+		}
+		for c := range letters {
+			set[(a*letters+b)*letters+c] = true
+		}
+	}
+	return &set
+})
+
+func longer(pair [2]string) string {
+	if len(pair[0]) > len(pair[1]) {
+		return pair[0]
+	}
+	return pair[1]
+}
+
+func letter(c byte) int {
+	if c |= 0x20; 'a' <= c && c <= 'z' {
+		return int(c - 'a')
+	}
+	return letters - 1
+}
+
+// mayBe is a fast and generous test of names. A name with letters beyond ASCII passes.
+func mayBe(name string) bool {
+	set := fragments()
+	a, b := letters-1, letters-1
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return true
+		}
+		c := letter(name[i])
+		if set[(a*letters+b)*letters+c] {
+			return true
+		}
+		a, b = b, c
+	}
+	return set[(a*letters+b)*letters+letters-1]
+}
+
+// Any is a fast and generous test of whether a name, or a text with names in it, holds
+// one that [Name], [Weak] or [Number] reports.
+func Any(text string) bool { return mayBe(text) }

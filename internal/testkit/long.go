@@ -1,0 +1,22 @@
+package testkit
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// LongVariable is set to 1 by `make test-all`, which runs the long tests too.
+const LongVariable = "RECOURSE_TEST_LONG"
+
+// Long leaves a test that takes many seconds to `make test-all`. The name of such a test starts with TestLong, by which
+// `make test-long` finds it.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if !strings.HasPrefix(tb.Name(), "TestLong") {
+		tb.Fatalf("testkit: a long test is called TestLong..., not %s", tb.Name())
+	}
+	if os.Getenv(LongVariable) != "1" {
+		tb.Skip("testkit: long: run by make test-all")
+	}
+}

@@ -1,0 +1,256 @@
+// Package visible deals with characters that change how a text looks, or that nobody
+// sees: escape sequences of terminals, controls, marks of direction, and characters
+// without a width. They can hide words from a person and from what looks for words.
+package visible
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// hidden are characters that are not seen, beside those of the category Cf (format):
+// fillers and selectors, which Unicode lists as Default_Ignorable_Code_Point.
+var hidden = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x034f, 0x034f, 1},
+		{0x115f, 0x1160, 1},
+		{0x17b4, 0x17b5, 1},
+		{0x180b, 0x180f, 1},
+		{0x2028, 0x2029, 1},
+		{0x3164, 0x3164, 1},
+		{0xfe00, 0xfe0f, 1},
+		{0xffa0, 0xffa0, 1},
+		{0xfff0, 0xfff8, 1},
+	},
+	R32: []unicode.Range32{{0xe0000, 0xe0fff, 1}},
+}
+
+// Hides reports whether r is not seen, or changes how others are seen. Tab, line feed
+// and carriage return do not count.
+func Hides(r rune) bool {
+	switch {
+	case r == '\t' || r == '\n' || r == '\r':
+		return false
+	case r < 0x20 || r == 0x7f:
+		return true
+	case r < 0x80:
+		return false
+	default:
+		return r < 0xa0 || unicode.Is(unicode.Cf, r) || unicode.Is(hidden, r)
+	}
+}
+
+// isPlain reports whether s holds nothing but visible ASCII and white space.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// Strip returns s without what hides: escape sequences of terminals (ECMA-48), and
+// other controls and invisible characters. A separator of lines or paragraphs becomes
+// a line feed. What joins two characters beyond ASCII, as in emoji and in scripts that
+// need it, stays. Bytes that are no UTF-8 become U+FFFD.
+func Strip(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if strings.IndexFunc(s, Hides) < 0 {
+		return s
+	}
+	var b strings.Builder
+	before := rune(0)
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == 0x1b || r == 0x9b:
+			i += sequence(s[i:])
+			continue
+		case r == 0x2028 || r == 0x2029:
+			b.WriteByte('\n')
+		case !Hides(r) || joins(r) && before >= utf8.RuneSelf && nextIsWide(s[i+size:], r):
+			b.WriteRune(r)
+			before = r
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// joins reports whether r is a joiner or a variation selector.
+func joins(r rune) bool { return r == 0x200c || r == 0x200d || r == 0xfe0f || r == 0xfe0e }
+
+// nextIsWide reports whether what follows a joiner is a visible character beyond ASCII;
+// a selector needs none.
+func nextIsWide(rest string, joiner rune) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	return joiner == 0xfe0f || joiner == 0xfe0e || next >= utf8.RuneSelf && next != utf8.RuneError && !Hides(next) && !isFolded(next)
+}
+
+// isFolded reports whether r is an ASCII character in another width.
+func isFolded(r rune) bool { return r >= 0xff01 && r <= 0xff5e }
+
+// sequence returns the length of the escape sequence that s begins with: CSI with its
+// parameters, OSC and the like with their text, or two characters.
+func sequence(s string) int {
+	const longest = 4096
+	s = s[:min(len(s), longest)]
+	r, size := utf8.DecodeRuneInString(s)
+	at := size
+	if r == 0x1b {
+		if at == len(s) {
+			return at
+		}
+		kind := s[at]
+		at++
+		switch kind {
+		case '[':
+		case ']', 'P', '^', '_', 'X':
+			for i := at; i < len(s); i++ {
+				if s[i] == 0x07 {
+					return i + 1
+				}
+				if s[i] == 0x1b {
+					return min(i+2, len(s))
+				}
+				if s[i] == '\n' { // it does not end: its text is shown
+					break
+				}
+			}
+			return at
+		default:
+			if kind < 0x20 || kind >= 0x7f {
+				return 1
+			}
+			return at
+		}
+	}
+	for at < len(s) && s[at] >= 0x20 && s[at] <= 0x3f {
+		at++
+	}
+	if at < len(s) && s[at] >= 0x40 && s[at] <= 0x7e {
+		at++
+	}
+	return at
+}
+
+// Escape returns s with what hides as escapes, such as \u{202e}, for a terminal or a
+// log: nothing of it is lost, and nothing of it works. Carriage returns that end no line
+// are escaped, too.
+func Escape(s string) string {
+	if isPlain(s) && !strings.Contains(s, "\r") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size <= 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\r' && !strings.HasPrefix(s[i+1:], "\n"):
+			b.WriteString(`\r`)
+		case Hides(r) && r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case Hides(r):
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// EscapeJSON returns JSON with what hides as its escapes, such as \u009b. Its value stays.
+func EscapeJSON(raw []byte) []byte {
+	if isPlain(string(raw)) {
+		return raw
+	}
+	out := make([]byte, 0, len(raw))
+	for _, r := range string(raw) {
+		if !Hides(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		units := []uint16{uint16(r)} //nolint:gosec // what is longer has two
+		if r > 0xffff {
+			high, low := utf16.EncodeRune(r)
+			units = []uint16{uint16(high), uint16(low)} //nolint:gosec // surrogates have 16 bits
+		}
+		for _, unit := range units {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
+}
+
+// maxLine is how much of a line is held back until its end has come.
+const maxLine = 64 << 10
+
+// Lines returns a writer that hands whole lines on to w, each as change returns it. The
+// last one is handed on by Close, also when no line feed ends it. One of more than 64 KiB
+// goes on in pieces. It is safe for concurrent use.
+func Lines(w io.Writer, change func(line string) string) io.WriteCloser {
+	return &lines{to: w, change: change}
+}
+
+type lines struct {
+	to     io.Writer
+	change func(string) string
+
+	mu   sync.Mutex
+	line []byte
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line = append(l.line, p...)
+	for {
+		end := bytes.IndexByte(l.line, '\n') + 1
+		if end == 0 && len(l.line) < maxLine {
+			return len(p), nil
+		}
+		if end == 0 {
+			end = len(l.line)
+		}
+		line := string(l.line[:end])
+		l.line = append(l.line[:0], l.line[end:]...)
+		if err := l.put(line); err != nil {
+			return len(p), err
+		}
+	}
+}
+
+func (l *lines) put(line string) error {
+	text, feed := strings.CutSuffix(line, "\n")
+	text = l.change(text)
+	if feed {
+		text += "\n"
+	}
+	_, err := io.WriteString(l.to, text)
+	return err //nolint:wrapcheck // it is the writer's own
+}
+
+// Close hands on what is left.
+func (l *lines) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.line) == 0 {
+		return nil
+	}
+	line := string(l.line)
+	l.line = nil
+	return l.put(line)
+}

@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+)
+
+// requests are the methods of the requests that servers get, in any version of MCP and in
+// its extension for tasks, and whether they need params. Of those that few servers know,
+// that is for the server to say.
+var requests = map[string]bool{
+	MethodInitialize: true, MethodDiscover: false, "ping": false, "logging/setLevel": true,
+	MethodToolsList: false, MethodToolsCall: true,
+	"prompts/list": false, MethodPromptsGet: true, "completion/complete": true,
+	"resources/list": false, "resources/templates/list": false, MethodResourcesRead: true,
+	"resources/subscribe": true, "resources/unsubscribe": true, MethodListen: true,
+	"tasks/get": false, "tasks/result": false, "tasks/update": false, "tasks/cancel": false, "tasks/list": false,
+}
+
+// CheckParams returns why a request cannot be answered: its method needs params, and it has
+// none (JSON-RPC 2.0, section 5.1). It returns nil for other messages.
+func (m *Message) CheckParams() *Error {
+	if m.Kind != Request || !requests[m.Method] || len(m.Params) > 0 {
+		return nil
+	}
+	return &Error{Code: CodeInvalidParams, Message: "params are missing, which " + m.Method + " needs", Pointer: "/params"}
+}
+
+// Refused returns what is wrong with a message whose form is right and which a server does
+// not take all the same, as far as the message tells: its method is none of the protocol's, or
+// it lacks its params. It returns nil where that cannot be said.
+func (m *Message) Refused() *Error {
+	_, known := requests[m.Method]
+	switch {
+	case m.Kind == Request && strings.HasPrefix(m.Method, "notifications/"):
+		return &Error{Code: CodeInvalidRequest, Message: "a notification has an id: " + clip(m.Method), Pointer: "/id"}
+	case m.Kind == Notification && known:
+		return &Error{Code: CodeInvalidRequest, Message: "a request has no id: " + m.Method, Pointer: "/id"}
+	case m.Kind == Request && !known:
+		return &Error{Code: CodeMethodNotFound, Message: fmt.Sprintf("there is no method %q", clip(m.Method)), Pointer: "/method"}
+	default:
+		return m.CheckParams()
+	}
+}

@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// What serves one text after another holds nothing of the last one. The seed of a set of
+// names is nobody's: it is compared as it was.
+func TestResetLeavesNothing(t *testing.T) {
+	t.Parallel()
+
+	var message, freshMessage Message
+	var scan, freshScan Scanner
+	var events, freshEvents EventReader
+	var pruner, freshPruner Pruner
+	tests := []struct {
+		name        string
+		used, fresh any
+		reset       func()
+	}{
+		{"Message", &message, &freshMessage, func() {
+			message.Reset()
+			freshMessage.Reset()
+			freshMessage.reader.names.seed = message.reader.names.seed
+			clear(freshMessage.reader.names.slots)
+			freshMessage.reader.names.slots = message.reader.names.slots // cleared: see below
+		}},
+		{"Scanner", &scan, &freshScan, func() { scan.Reset(); freshScan.Reset() }},
+		{"EventReader", &events, &freshEvents, func() { events.Reset(nil, 0); freshEvents.Reset(nil, 0) }},
+		{"Pruner", &pruner, &freshPruner, func() { pruner.Reset(nil, nil, false); freshPruner.Reset(nil, nil, false) }},
+	}
+	for _, tt := range tests {
+		if err := testkit.Use(tt.used, strings.NewReader(""), ErrUnfinishedEvent); err != nil {
+			t.Fatal(err)
+		}
+		tt.reset()
+		for _, left := range testkit.Unlike(tt.used, tt.fresh) {
+			t.Errorf("%s: %s is left", tt.name, left)
+		}
+	}
+	for _, slot := range message.reader.names.slots {
+		if slot != (nameSlot{}) {
+			t.Error("a slot of the set of names is left")
+		}
+	}
+}
