@@ -15,6 +15,7 @@ import (
 const (
 	ruleRequired = "required"
 	ruleType     = "type"
+	ruleEnum     = "enum"
 	ruleUnknown  = "additionalProperties"
 )
 
@@ -24,7 +25,7 @@ const maxViolations = 20
 // argumentTexts are the ways of the SDKs.
 var argumentTexts = []struct {
 	sign string
-	read func(text string) ([]recourse.Violation, bool)
+	read func(text string) ([]recourse.Violation, bool) // JSON is read whole, prose up to maxDetect
 }{
 	{"issues of the TypeScript SDK", zodIssues},
 	{"text of the TypeScript SDK: arguments", zodText},
@@ -72,7 +73,8 @@ func zodIssues(text string) ([]recourse.Violation, bool) {
 // zodRules are the keywords for zod's codes.
 var zodRules = map[string]string{
 	"invalid_type": ruleType, "unrecognized_keys": ruleUnknown, "too_small": "minimum", "too_big": "maximum",
-	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": "enum", "invalid_option": "enum", "invalid_value": "enum",
+	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": ruleEnum, "invalid_option": ruleEnum,
+	"invalid_value":   ruleEnum,
 	"invalid_literal": "const", "not_multiple_of": "multipleOf", "invalid_union": "anyOf",
 }
 
@@ -87,7 +89,7 @@ var (
 
 // zodText reads what the TypeScript SDKs make of zod's issues.
 func zodText(text string) ([]recourse.Violation, bool) {
-	prefix := reInvalidTS.FindString(text)
+	prefix := reInvalidTS.FindString(headOf(text))
 	if prefix == "" {
 		return nil, false
 	}
@@ -95,6 +97,7 @@ func zodText(text string) ([]recourse.Violation, bool) {
 	if list, ok := zodIssues(text); ok {
 		return list, true
 	}
+	text = headOf(text)
 	var list []recourse.Violation
 	add := func(message, where string) {
 		var steps, names []string
@@ -147,7 +150,7 @@ func zodMessage(message string) recourse.Violation {
 	case strings.HasPrefix(message, "Too big"):
 		v.Rule = "maximum"
 	case strings.HasPrefix(message, "Invalid option"), strings.HasPrefix(message, "Invalid enum value"):
-		v.Rule = "enum"
+		v.Rule = ruleEnum
 	}
 	return v
 }
@@ -165,7 +168,7 @@ var reGoStep = regexp.MustCompile(`^validating ([^\s:]+): `)
 // goText reads the Go SDK's text, which names each schema on the way to the first
 // violation, and then the keyword.
 func goText(text string) ([]recourse.Violation, bool) {
-	rest, ok := strings.CutPrefix(text, `validating "arguments": `)
+	rest, ok := strings.CutPrefix(headOf(text), `validating "arguments": `)
 	if !ok {
 		return nil, false
 	}
@@ -215,7 +218,7 @@ var (
 
 // pydanticText reads the text of pydantic, behind the Python SDK.
 func pydanticText(text string) ([]recourse.Violation, bool) {
-	if !rePydantic.MatchString(text) {
+	if text = headOf(text); !rePydantic.MatchString(text) {
 		return nil, false
 	}
 	var list []recourse.Violation

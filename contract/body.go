@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // An httpForm is the whole HTTP answer that stands for a code.
@@ -25,9 +26,29 @@ type header struct {
 
 // An rpcForm is the JSON-RPC error that stands for a code.
 type rpcForm struct {
-	code    int
-	message *template
-	data    *body
+	code     int
+	messages []*template // the first that can be filled in is written, and each is read
+	data     *body
+}
+
+// message writes the message.
+func (f *rpcForm) message(s *subject) string {
+	for _, t := range f.messages {
+		if text, ok := t.render(s); ok {
+			return text
+		}
+	}
+	return s.message()
+}
+
+// says reports whether data has anything that f knows.
+func (f *rpcForm) says(data json.Value) bool {
+	if f.data == nil || f.data.object == nil {
+		return true
+	}
+	return slices.ContainsFunc(membersOf(data), func(m member) bool {
+		return slices.ContainsFunc(f.data.object, func(known bodyMember) bool { return known.name == m.name })
+	})
 }
 
 // A body is a JSON value with placeholders. Exactly one of its sources is set.
@@ -80,6 +101,9 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	dst = append(dst, '{')
 	for _, m := range b.object {
 		dst = appendMember(dst, open, m.name, func(dst []byte) []byte { return m.value.append(dst, s) })
+	}
+	if open > 0 && len(dst) == open+1 && len(b.object) > 0 { // of what stands in it nothing is known
+		return dst[:open]
 	}
 	return append(dst, '}')
 }
@@ -181,4 +205,33 @@ func binding(a, b recourse.Quota) int {
 	default:
 		return 0
 	}
+}
+
+// body reads a JSON value with placeholders.
+func (k *compiler) body(n *strictyaml.Node) *body {
+	b := &body{}
+	switch n.Kind() {
+	case strictyaml.KindMapping:
+		b.object = []bodyMember{}
+		for name, value := range n.All() {
+			b.object = append(b.object, bodyMember{name, k.body(value)})
+		}
+	case strictyaml.KindSequence:
+		b.list = []*body{}
+		for _, item := range items(n) {
+			b.list = append(b.list, k.body(item))
+		}
+	case strictyaml.KindString:
+		if n.Text() == "{shape}" {
+			b.shape = true
+			break
+		}
+		t := k.template(n)
+		if b.text = t; t.constant() {
+			b.text, b.constant = nil, json.AppendQuote(nil, t.literal())
+		}
+	default:
+		b.constant = k.constant(n)
+	}
+	return b
 }

@@ -114,8 +114,10 @@ func (k *compiler) entry(f *codeFile) (en *entry, mistaken bool) {
 		en.http = k.http(f.HTTP)
 	}
 	if f.RPC != nil {
-		en.rpc = &rpcForm{code: f.RPC.Code, message: k.template(f.RPC.Message)}
-		k.readable(f.RPC.Message, en.rpc.message)
+		en.rpc = &rpcForm{code: f.RPC.Code, messages: k.templates(f.RPC.Message)}
+		for _, t := range en.rpc.messages {
+			k.readable(f.RPC.Message, t)
+		}
 		if f.RPC.Data != nil {
 			en.rpc.data = k.body(f.RPC.Data)
 		}

@@ -58,6 +58,16 @@ func TestCommerceDetails(t *testing.T) {
 			want: `{"code":4001,"message":"Busy","retryable":true,"details":{"reason":"server_error","suggestion":"Repeat the call, with growing waits.",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
+		"an adapter that says to repeat what may have been done": {
+			from: recourse.ServerError("", 0).WithMessage("Busy").WithRetry(recourse.RetrySameCall).WithEffect(recourse.EffectUnknown), call: cancel,
+			want: `{"code":4001,"message":"Busy","retryable":true,"details":{"reason":"effect_unknown","suggestion":"` +
+				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
+		},
+		"one that does not say so": {
+			from: recourse.ServerError("", 0).WithMessage("Busy").WithEffect(recourse.EffectUnknown), call: cancel,
+			want: `{"code":4001,"message":"Busy","retryable":false,"details":{"reason":"effect_unknown","suggestion":"` +
+				strings.ReplaceAll(verify, `\\`, `\`) + `","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
+		},
 		"an order that is not there": {
 			from: recourse.NotFound("order", "ord-9"),
 			want: `{"code":4001,"message":"There is no order \"ord-9\".","retryable":false,"details":{"reason":"not_found",` +
@@ -149,10 +159,11 @@ func TestCommerceReads(t *testing.T) {
 		result, rpc string
 		want        read
 		known       bool // it is a failure of a server of which nothing is known, too
+		after       time.Duration
 	}{
 		"a failure inside a success": {
 			result: string(textResult(t, "{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\n      \"orderId\": \"ord-1\"\n    },\n    \"name\": \"AdapterError\"\n  }\n}", false)),
-			want:   order(""),
+			want:   order("There is no order \"ord-1\"."),
 		},
 		"with a message and the adapter's word on retrying": {
 			result: string(textResult(t, `{"success":false,"error":{"code":"BUSY","message":"Too busy","details":{"retryable":true}}}`, false)),
@@ -175,6 +186,26 @@ func TestCommerceReads(t *testing.T) {
 		"a bare text of a timeout": {
 			result: string(textResult(t, "Operation timed out after 5000ms", true)), known: true,
 			want: read{Kind: recourse.KindTimeout, Retry: recourse.RetrySameCall, Message: "Operation timed out after 5000ms"},
+		},
+		"a bare text of a timeout without a time": {
+			result: string(textResult(t, "Operation timed out", true)), known: true,
+			want: read{Kind: recourse.KindTimeout, Retry: recourse.RetrySameCall, Message: "Operation timed out"},
+		},
+		"a bare text of a limit, with a wait": {
+			result: string(textResult(t, "Rate limit exceeded, retry after 5000ms", true)), known: true,
+			want: read{Kind: recourse.KindRateLimited, Retry: recourse.RetrySameCall, Message: "Rate limit exceeded, retry after 5000ms"}, after: 5 * time.Second,
+		},
+		"a bare text of a limit": {
+			result: string(textResult(t, "Rate limit exceeded", true)), known: true,
+			want: read{Kind: recourse.KindRateLimited, Retry: recourse.RetrySameCall, Message: "Rate limit exceeded"},
+		},
+		"a bare text of a backend": {
+			result: string(textResult(t, "Backend unavailable: warehouse", true)), known: true,
+			want: read{Kind: recourse.KindUnavailable, Retry: recourse.RetrySameCall, Message: "Backend unavailable: warehouse"},
+		},
+		"a bare text of what is missing": {
+			result: string(textResult(t, "Feature not implemented: returns", true)), known: true,
+			want: read{Kind: recourse.KindNotImplemented, Retry: recourse.RetryNever, Message: "Feature not implemented: returns"},
 		},
 		"a JSON-RPC error of its own": {
 			rpc: `{"code":2001,"message":"MCP error 2001: Validation failed for field order: must be object","data":{"retryable":false,"isProtocolError":false,"field":"order","reason":"must be object","value":{"order":7}}}`,
@@ -218,8 +249,8 @@ func TestCommerceReads(t *testing.T) {
 			if len(e.Violations) > 0 {
 				got.Param = e.Violations[0].Param
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
+			if diff := cmp.Diff(tt.want, got); diff != "" || e.After != tt.after {
+				t.Errorf("by %s, after %s (-want +got):\n%s", reading.Sign, e.After, diff)
 			}
 		})
 	}

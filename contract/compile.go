@@ -41,13 +41,16 @@ func (k *compiler) compile() {
 	c.Title = f.Title // not the parent's: its page is another
 	set(&c.Doc, strings.TrimSpace(f.Doc))
 	if f.ReadOnly != nil {
-		c.ReadOnly = *f.ReadOnly
+		k.readOnly(f.ReadOnly)
 	}
 	if f.UnknownTool != nil {
 		c.UnknownTool = k.oneOf(f.UnknownTool, unknownToolRPC, unknownToolResult)
 	}
 	if f.Literals != nil {
 		c.literals = k.oneOf(f.Literals, literalsJSON, literalsPython)
+	}
+	if f.Mask != nil {
+		c.Mask = k.masks(f.Mask)
 	}
 	if f.Session != nil {
 		c.Session = k.session(f.Session)
@@ -82,9 +85,7 @@ func (k *compiler) compile() {
 	}
 	k.otherForms()
 	k.members()
-	for _, v := range f.Verify {
-		c.verify[v.Key] = k.verify(v.Value)
-	}
+	k.verifies()
 	if f.Hints != nil {
 		c.hints = k.alternatives(f.Hints)
 	}
@@ -92,6 +93,42 @@ func (k *compiler) compile() {
 	c.bindTools()
 	if c.layout.shape == nil && c.layout.text != nil && c.writesObject() {
 		c.showsValues = true // the record as a whole
+	}
+}
+
+// readOnly reads which tools only read: every one, or those that are named.
+func (k *compiler) readOnly(n *strictyaml.Node) {
+	if n.Kind() == strictyaml.KindBool {
+		_ = n.Decode(&k.c.readOnly) // it is a boolean
+		return
+	}
+	var names []string
+	if n.Kind() != strictyaml.KindSequence || n.Decode(&names) != nil {
+		k.mistakef(n, "write true, or a list such as [get-orders]", "expected true, false or a list of tools")
+		return
+	}
+	for i, name := range names {
+		if _, writes := k.file.Verify.Get(name); writes {
+			k.mistakef(n.Item(i), "remove it from one of them",
+				"%s only reads, and has an entry in `verify`, which is for tools that write", name)
+		}
+	}
+	for _, name := range names {
+		k.c.readers[name] = true
+	}
+}
+
+// verifies reads the calls that settle whether others took effect: they only read.
+func (k *compiler) verifies() {
+	for _, v := range k.file.Verify {
+		k.c.verify[v.Key] = k.verify(v.Value)
+	}
+	for _, v := range k.file.Verify {
+		if _, writes := k.c.verify[v.Value.Call]; writes {
+			k.mistakef(v.Value.Node.Get("call"), "name a tool that only reads",
+				"%s has an entry in `verify` itself, which is for tools that write", v.Value.Call)
+		}
+		k.c.readers[v.Value.Call] = true
 	}
 }
 
@@ -420,22 +457,6 @@ func (k *compiler) line(w *writeFile) textCodec {
 	return line
 }
 
-// members reads the documentation of the wire object's members.
-func (k *compiler) members() {
-	for _, m := range k.file.Members {
-		doc := Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
-		if known := k.c.memberNames(); !slices.Contains(known, m.Key) {
-			k.reportf(k.file.Node.Get("members").Key(m.Key), nearestHint(m.Key, known), "the object has no member `%s`", m.Key)
-		}
-		i := slices.IndexFunc(k.c.members, func(inherited Member) bool { return inherited.Name == m.Key })
-		if i < 0 {
-			k.c.members = append(k.c.members, doc)
-		} else {
-			k.c.members[i] = doc
-		}
-	}
-}
-
 // constant turns a YAML value into JSON.
 func (k *compiler) constant(n *strictyaml.Node) json.Value {
 	var v any
@@ -448,33 +469,4 @@ func (k *compiler) constant(n *strictyaml.Node) json.Value {
 		return json.Value("null")
 	}
 	return raw
-}
-
-// body reads a JSON value with placeholders.
-func (k *compiler) body(n *strictyaml.Node) *body {
-	b := &body{}
-	switch n.Kind() {
-	case strictyaml.KindMapping:
-		b.object = []bodyMember{}
-		for name, value := range n.All() {
-			b.object = append(b.object, bodyMember{name, k.body(value)})
-		}
-	case strictyaml.KindSequence:
-		b.list = []*body{}
-		for _, item := range items(n) {
-			b.list = append(b.list, k.body(item))
-		}
-	case strictyaml.KindString:
-		if n.Text() == "{shape}" {
-			b.shape = true
-			break
-		}
-		t := k.template(n)
-		if b.text = t; t.constant() {
-			b.text, b.constant = nil, json.AppendQuote(nil, t.literal())
-		}
-	default:
-		b.constant = k.constant(n)
-	}
-	return b
 }

@@ -33,7 +33,10 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 		c.apply(e, d.as)
 		e.Code = word
 	}
-	retryable, told := d.said[e]
+	if stated && d.foreign && e == d.e {
+		e.Kind = said // such a form says one because its code leaves it open
+	}
+	retryable, told := d.toldOf(c, en, e)
 	var others []recourse.Kind
 	if stated {
 		others = append(others, said)
@@ -52,11 +55,32 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	if told {
 		sayRetryable(e, retryable)
 	}
+	nameResource(e)
 	for _, item := range e.Failed {
 		if item.Error != nil {
 			c.complete(d, item.Error)
 		}
 	}
+}
+
+// nameResource gives a record without a sentence one that says what is not there, where that is all that is told.
+func nameResource(e *recourse.Error) {
+	if e.Message == "" && e.Kind == recourse.KindNotFound && e.Resource.Type != "" && e.Resource.ID != "" {
+		e.Message = recourse.NotFound(e.Resource.Type, e.Resource.ID).Message
+	}
+}
+
+// toldOf returns what the other side has said about repeating the call, as far as c heeds
+// it. en is the entry of e, or nil.
+func (d *draft) toldOf(c *Contract, en *entry, e *recourse.Error) (retryable, told bool) {
+	retryable, told = d.said[e]
+	if !told && c.silence != nil && d.object && e == d.e {
+		retryable, told = *c.silence, true
+	}
+	if en != nil && en.retry.mode == never {
+		retryable = false // whatever the other side says
+	}
+	return retryable, told
 }
 
 // kindOfUnlisted returns the kind of a record whose code c does not list.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -18,12 +19,12 @@ type Contract struct {
 	Name  string
 	Title string
 	Doc   string
-	// ReadOnly says that tools of a server with this contract only read, unless
-	// the server's entry says otherwise.
-	ReadOnly bool
 	// UnknownTool tells where an unknown tool is reported: "rpc", the JSON-RPC
 	// error of the protocol, or "result", a tool result.
 	UnknownTool string
+	// Mask are the classes of what no failure shows: [MaskPersonal], [MaskAddresses].
+	// Whoever sends a failure masks it.
+	Mask []string
 	// Session is what a request has to bring before a call is taken up.
 	Session SessionRule
 	// Retry is what the contract asks of a client that repeats calls.
@@ -33,6 +34,8 @@ type Contract struct {
 	Poll PollRule
 
 	source    [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
+	readOnly  bool              // every tool only reads, unless the server's entry says otherwise
+	readers   map[string]bool   // tools that do so in any case: some by name, and those of verify calls
 	hintTools []string
 	literals  string // how values are spelled in calls
 	verify    map[string]verifyRule
@@ -47,6 +50,7 @@ type Contract struct {
 	byCode    map[string]*entry // codes, and words that are read as one
 	fallback  *entry
 
+	silence     *bool  // what it means that nothing is said about repeating the call; nil: nothing
 	showsValues bool   // it has a place for what was given as an argument
 	open        *entry // of words that are not listed, or nil
 	members     []Member
@@ -54,6 +58,14 @@ type Contract struct {
 
 // Same reports whether both contracts were loaded from the same text.
 func (c *Contract) Same(other *Contract) bool { return c.source == other.source }
+
+// Reads reports whether the contract says of a tool that it only reads: by name, of
+// every tool, or because it is the call that settles whether another one took effect.
+// A tool that has such a call writes.
+func (c *Contract) Reads(tool string) bool {
+	_, writes := c.verify[tool]
+	return !writes && (c.readOnly || c.readers[tool])
+}
 
 // RetryRule says how a client repeats calls under a contract: at most Retries
 // more calls, the first after Start or after the wait that the failure states,
@@ -132,72 +144,6 @@ type alternative struct {
 	tools []string
 }
 
-// At says where a failed call stood. The zero value is the call itself.
-type At string
-
-// The places, in the order in which a call comes past them.
-const (
-	AtCredentialsMissing    At = "credentials_missing"
-	AtCredentialsInvalid    At = "credentials_invalid"
-	AtUserMissing           At = "user_missing"
-	AtUserInvalid           At = "user_invalid"
-	AtSession               At = "session" // before the call was taken up
-	AtArguments             At = "arguments"
-	AtUpstreamMisconfigured At = "upstream_misconfigured"
-	AtUpstream              At = "upstream" // on the way to the server, before anything of its answer came
-	AtTool                  At = "tool"     // in the server's answer
-)
-
-var places = []string{
-	string(AtCredentialsMissing), string(AtCredentialsInvalid), string(AtUserMissing), string(AtUserInvalid),
-	string(AtSession), string(AtArguments), string(AtUpstreamMisconfigured), string(AtUpstream), string(AtTool),
-}
-
-// Call is what a contract has to know of the call that failed.
-type Call struct {
-	// Method is the JSON-RPC method; only a failed tools/call is written as a tool
-	// result.
-	Method string
-	// Tool is the tool's name, URL the URL of the request.
-	Tool, URL string
-	// Arguments are the arguments of the call, raw.
-	Arguments json.Value
-	At        At
-	// Status is the HTTP status that the transport demands for this failure; 0
-	// means that the contract is free to choose.
-	Status int
-	// HTTP says that the whole HTTP answer is still to be written, so that a code's
-	// own HTTP form can be used.
-	HTTP bool
-	// OutputSchema says that the tool declares one: our structuredContent is then
-	// left out, since some clients throw away a result that does not fit.
-	OutputSchema bool
-	// FormatArgument says that the tool's inputSchema has the argument that the
-	// contract's layout is gated by.
-	FormatArgument bool
-	// ResultType says that results carry resultType (2026-07-28 and later).
-	ResultType bool
-	// HasTool tells whether the server has a tool; nil: not known, so that every
-	// tool counts as there.
-	HasTool func(name string) bool
-	// Original is the result that the failure was read from, or nil. What it holds
-	// beyond the failure itself is kept.
-	Original json.Value
-	// OriginalContract is the contract whose form Original had: Reading.Contract.
-	OriginalContract *Contract
-	// Now is the present, for points in time; nil means time.Now.
-	Now func() time.Time
-}
-
-func (call *Call) now() time.Time {
-	if call.Now == nil {
-		return time.Now()
-	}
-	return call.Now()
-}
-
-func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }
-
 // A subject is a record as a contract sees it.
 type subject struct {
 	c     *Contract
@@ -208,16 +154,27 @@ type subject struct {
 	json  []byte
 }
 
-// record returns the record's own JSON form.
+// record returns the record's own JSON form, whole: a place of the contract has no bound.
 func (s *subject) record() []byte {
-	if s.json != nil {
-		return s.json
+	if s.json == nil {
+		s.json = s.encoded(s.e.WholeJSON())
 	}
-	raw, err := s.e.MarshalJSON()
+	return s.json
+}
+
+// bounded returns the record as it travels beside the answer, in _meta.
+func (s *subject) bounded() []byte {
+	const escaped = len(`\u003c`) // the most that a byte takes up
+	if whole := s.record(); len(whole)*escaped <= recourse.MaxJSON {
+		return whole
+	}
+	return s.encoded(s.e.MarshalJSON())
+}
+
+func (s *subject) encoded(raw []byte, err error) []byte {
 	if err != nil { // of a member that has no JSON form
-		raw = fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
+		return fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
 	}
-	s.json = raw
 	return raw
 }
 
@@ -234,9 +191,10 @@ func (s *subject) on(e *recourse.Error) *subject {
 	return inner
 }
 
-// message returns the sentence in the form that the code gives it.
+// message returns the sentence in the form that the code gives it. What is about the
+// protocol and has no code of its own is no tool's failure, and keeps its sentence.
 func (s *subject) message() string {
-	if s.bare || s.entry == nil || s.unlisted() {
+	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
 		return s.e.Sentence()
 	}
 	bare := *s
@@ -255,26 +213,35 @@ func (s *subject) unlisted() bool {
 	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
 }
 
-// retryable decides the wire's boolean. That a call may have taken effect is never
-// overruled, nor is an advice that departs from the kind's: somebody gave it on
-// purpose. Otherwise the code decides.
+// retryable decides the wire's boolean. A code that the table calls never retryable stays
+// so, where the table leaves it to the other side that one decides, and so does the record
+// of a code that the table does not list. That a call may have taken effect is not
+// overruled otherwise, nor is an advice that departs from the kind's: somebody gave it
+// on purpose. Else the code decides.
 func (s *subject) retryable() bool {
+	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
+		return s.e.Retry == recourse.RetrySameCall
+	}
 	same := s.e.RetryAdvice() == recourse.RetrySameCall
+	switch mode := s.entry.retry.mode; {
+	case mode == stated:
+		return same && s.e.Retry == recourse.RetrySameCall
+	case s.unlisted(): // the table says nothing of it
+		return same
+	case mode == never: // whatever anybody says
+		return false
+	}
 	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
 		return same
 	}
 	switch s.entry.retry.mode {
 	case always:
 		return true
-	case never:
-		return false
 	case byStatus:
 		if status := s.e.Upstream.Status; status != 0 {
 			return matchStatus(s.entry.retry.status, status)
 		}
-	case stated:
-		return same && s.e.Retry == recourse.RetrySameCall
-	case byRecord:
+	case byRecord, never, stated:
 	}
 	return same
 }
@@ -352,9 +319,8 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	if fresh || e.Code == "" {
 		bound.Contract, bound.Code = c.Name, s.entry.codeOf(s)
 	}
-	if s.entry.otherwise != "" && !call.HTTP {
-		s.entry = c.byCode[s.entry.otherwise]
-		bound.Code = s.entry.code
+	if en := c.inPlaceOf(s.entry, call); en != nil {
+		s.entry, bound.Code = en, en.code
 	}
 	bound.Message = bound.Sentence()
 	clean(&bound)
@@ -366,7 +332,8 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	if bound.After == 0 {
 		bound.After = c.waitOf(s)
 	}
-	if bound.Retry == "" && s.entry.retry.mode == stated && bound.Kind.Retry() == recourse.RetrySameCall {
+	mode := s.entry.retry.mode
+	if bound.Retry == "" && (mode == stated || mode == never) && !s.unlisted() && bound.Kind.Retry() == recourse.RetrySameCall {
 		bound.Retry = recourse.RetryNever // so that the record says what the contract does
 	}
 	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
@@ -382,6 +349,19 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	}
 	bound.Hints = c.hintsFor(s, fresh)
 	return s
+}
+
+// inPlaceOf returns the entry that stands for en because of where the answer is to be
+// written: another code where no HTTP answer can be given, and the HTTP answer where
+// one can and en is what stands for it elsewhere. nil: en itself.
+func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
+	if !call.HTTP {
+		return c.byCode[en.otherwise]
+	}
+	if i := slices.IndexFunc(c.codes, func(other *entry) bool { return other.otherwise == en.code }); i >= 0 {
+		return c.codes[i]
+	}
+	return nil
 }
 
 // waitOf returns the wait that the record implies without stating it.
@@ -408,13 +388,37 @@ func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 		warning, warned = pick(c.hints, s)
 		add(warning, warned)
 	}
+	advice, advises := pick(s.entry.hints, s)
 	for _, own := range s.e.Hints {
+		said, led := strings.CutPrefix(own, ServerSays)
+		switch {
+		case led && !warned && advises && said == advice:
+			own = advice // it is what the contract says, too
+		case led && (warned && c.isAdvice(said) || c.warns(said)):
+			continue // what the contract says of calls that are safe to repeat, or are not
+		}
 		add(own, own != "")
 	}
-	if !warned && (fresh || len(hints) == 0) {
-		add(pick(s.entry.hints, s))
+	if !warned && (fresh && !s.entry.leavesAdvice(s.e) || len(hints) == 0) {
+		add(advice, advises)
 	}
 	return hints
+}
+
+// isAdvice reports whether a text is one of the hints that c gives, of whatever code.
+func (c *Contract) isAdvice(text string) bool {
+	gives := func(list []alternative) bool {
+		return slices.ContainsFunc(list, func(a alternative) bool {
+			return a.text.says() && a.text.match(text, func(*path, string) {})
+		})
+	}
+	return gives(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return gives(en.hints) })
+}
+
+// leavesAdvice reports whether what the other side advised stands alone: its word is
+// its own, and so is the structure that its suggestions stand in.
+func (en *entry) leavesAdvice(e *recourse.Error) bool {
+	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider
 }
 
 // warns reports whether a hint is one of those that c gives whatever the code.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -15,7 +16,8 @@ import (
 // prose is never guessed at.
 
 const (
-	// maxDetect bounds how much of a text is looked at, in bytes.
+	// maxDetect bounds how much of a text is searched for what an SDK wrote, in bytes. Its
+	// sentence is taken whole.
 	maxDetect = 16 << 10
 	// maxWraps bounds how many SDKs are thought to have wrapped a text in turn.
 	maxWraps = 4
@@ -38,7 +40,7 @@ const boldError = "**Error:** "
 // wrapperOf returns what a runtime has put before a text, or "".
 func wrapperOf(text string) string {
 	for _, wrapper := range []*regexp.Regexp{reMCPError, reExecuting} {
-		if found := wrapper.FindString(text[:min(len(text), maxDetect)]); found != "" {
+		if found := wrapper.FindString(headOf(text)); found != "" {
 			return found
 		}
 	}
@@ -50,11 +52,15 @@ func wrapperOf(text string) string {
 
 // detect reads a text that an SDK wrote.
 func detect(text string) (e *recourse.Error, sign string, ok bool) {
-	return unwrap(strings.TrimSpace(text[:min(len(text), maxDetect)]), maxWraps)
+	return unwrap(strings.TrimSpace(text), maxWraps)
 }
 
+// headOf returns what of a text is searched.
+func headOf(text string) string { return text[:min(len(text), maxDetect)] }
+
 func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
-	if m := reMCPError.FindStringSubmatch(text); m != nil && wraps > 0 {
+	head := headOf(text)
+	if m := reMCPError.FindStringSubmatch(head); m != nil && wraps > 0 {
 		rest := text[len(m[0]):]
 		e, _, ok = unwrap(rest, wraps-1)
 		if !ok {
@@ -64,7 +70,7 @@ func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
 		return e, "text of the TypeScript SDK", true
 	}
 	for _, wrap := range []struct{ text, sign string }{
-		{reExecuting.FindString(text), "text of the Python SDK"},
+		{reExecuting.FindString(head), "text of the Python SDK"},
 		{boldError, "**Error:** prefix"},
 	} {
 		rest, wrapped := strings.CutPrefix(text, wrap.text)
@@ -76,7 +82,7 @@ func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
 		}
 		return recourse.New(recourse.KindUnknown, cut(rest)), wrap.sign, true
 	}
-	if m := reUnknownTool.FindStringSubmatch(text); m != nil {
+	if m := reUnknownTool.FindStringSubmatch(head); m != nil && len(head) == len(text) {
 		return refused(recourse.UnknownTool(m[1] + m[2] + m[3] + m[4])), "text of an SDK: unknown tool", true
 	}
 	for _, sdk := range argumentTexts {
@@ -125,7 +131,8 @@ func ruleKind(rule string) recourse.Kind {
 	}
 }
 
-// detectHTTP reads the texts by which SDKs answer a session that they do not know.
+// detectHTTP reads the texts by which SDKs answer what they do not know: a session, a
+// method, a version of the protocol.
 func detectHTTP(status int, body []byte) (e *recourse.Error, sign string, ok bool) {
 	if status != http.StatusNotFound && status != http.StatusBadRequest || len(body) > maxDetect {
 		return nil, "", false
@@ -146,8 +153,33 @@ func detectHTTP(status int, body []byte) (e *recourse.Error, sign string, ok boo
 	if slices.Contains(sessionTexts, strings.ToLower(text)) {
 		return recourse.New(recourse.KindUnknownSession, "").WithEffect(recourse.EffectNone), "text of an SDK: session", true
 	}
+	if status == http.StatusNotFound {
+		return nil, "", false
+	}
+	if m := reUnknownMethod.FindStringSubmatch(text); m != nil {
+		e = recourse.New(recourse.KindUnknownMethod, "").WithMessage("There is no method %s.", strconv.Quote(m[1]))
+		return refused(e), "text of an SDK: unknown method", true
+	}
+	if m := reVersion.FindStringSubmatch(text); m != nil {
+		e = recourse.New(recourse.KindUnsupportedVersion, "")
+		if supported := reDate.FindAllString(m[1], maxVersions); len(supported) > 0 {
+			e = e.WithDetail("supported", supported) // as in the protocol's own data
+		}
+		return refused(e), "text of an SDK: protocol version", true
+	}
 	return nil, "", false
 }
+
+// maxVersions bounds how many versions a server is thought to speak.
+const maxVersions = 16
+
+var (
+	// Go SDK, over HTTP.
+	reUnknownMethod = regexp.MustCompile(`^JSON RPC not handled: "([\w$./-]{1,64})" unsupported$`)
+	// All SDKs.
+	reVersion = regexp.MustCompile(`^Unsupported protocol version\b(?:.{0,128}\(supported versions: ([^)]*)\))?`)
+	reDate    = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+)
 
 // sessionTexts are the sentences of the SDKs and their examples, in lower case.
 var sessionTexts = []string{

@@ -291,28 +291,35 @@ func TestFieldMCPRateLimit(t *testing.T) {
 		quotas []recourse.Quota
 		after  time.Duration
 		wait   string
-		left   string
 		body   string
 	}{
 		"minute": {
 			quotas: []recourse.Quota{{Policy: "minute", ResetAt: minute}, {Policy: "month", Remaining: 4200, ResetAt: month}},
-			wait:   "12", left: "0",
-			body: `{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":4200,"monthlyResetAt":1785499200000}}`,
+			wait:   "12",
+			body:   `{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":4200,"monthlyResetAt":1785499200000}}`,
 		},
 		"a wait of a part of a second counts as a whole one": {
-			quotas: []recourse.Quota{{Policy: "minute", ResetAt: minute.Add(-time.Second)}, {Policy: "month", Remaining: 1, ResetAt: month}},
-			after:  11*time.Second + time.Millisecond, wait: "12", left: "0",
-			body: `{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":1,"monthlyResetAt":1785499200000}}`,
+			quotas: []recourse.Quota{{Policy: "minute", ResetAt: minute.Add(-999 * time.Millisecond)}, {Policy: "month", Remaining: 1, ResetAt: month}},
+			after:  11*time.Second + time.Millisecond, wait: "12",
+			body: `{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240011001,"monthlyRemaining":1,"monthlyResetAt":1785499200000}}`,
 		},
 		"month": {
 			quotas: []recourse.Quota{{Policy: "month", ResetAt: month}, {Policy: "minute", Remaining: 57, ResetAt: minute}},
-			wait:   "259200", left: "57",
-			body: `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":57,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
+			wait:   "259200",
+			body:   `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":57,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
+		},
+		"when the quota is reset is not known": {
+			quotas: []recourse.Quota{{Policy: "minute"}}, after: 7 * time.Second, wait: "7",
+			body: `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240007000}}`,
+		},
+		"nothing is known of quotas": {
+			after: 7 * time.Second, wait: "7",
+			body: `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429}`,
 		},
 		"both": {
 			quotas: []recourse.Quota{{Policy: "month", ResetAt: month}, {Policy: "minute", ResetAt: minute}},
-			wait:   "259200", left: "0",
-			body: `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
+			wait:   "259200",
+			body:   `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
 		},
 	}
 	c := builtin(t, "fieldmcp")
@@ -330,7 +337,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			want := http.Header{}
 			want.Set("Content-Type", "application/json")
 			want.Set("Retry-After", tt.wait)
-			want.Set("X-Ratelimit-Remaining", tt.left)
+			want.Set("X-Ratelimit-Remaining", "0")
 			if diff := cmp.Diff(want, a.Header); diff != "" {
 				t.Errorf("header (-want +got):\n%s", diff)
 			}
@@ -366,6 +373,11 @@ func TestFieldMCPOlderWord(t *testing.T) {
 	call := toolCall()
 	if got := toolError(t, c.Write(e, &call)); got.Code != "RATE_LIMIT_ORG" {
 		t.Errorf("written as %s", got.Code)
+	}
+	call.HTTP = true
+	want := `{"error":"Rate limit exceeded. Try again in 3 seconds.","errorCode":429}`
+	if a := c.Write(e, &call); a.Status != http.StatusTooManyRequests || string(a.Body) != want || a.Header.Get("Retry-After") != "3" {
+		t.Errorf("over HTTP: status %d, %v, %s", a.Status, a.Header, a.Body)
 	}
 }
 

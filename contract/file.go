@@ -15,9 +15,10 @@ type file struct {
 	Title       string                      `yaml:"title" doc:"A name for people. It is not taken over from the contract that is extended."`
 	Doc         string                      `yaml:"doc" doc:"What a reader has to know, in Markdown. The first sentence stands in lists."`
 	Extends     *strictyaml.Node            `yaml:"extends" doc:"The contract that this one builds on. What the file leaves out is as there; its codes come before those that are inherited, and one of the same name takes the other's place."`
-	ReadOnly    *bool                       `yaml:"read_only" doc:"Tools of a server with this contract only read, unless the server's entry says otherwise."`
+	ReadOnly    *strictyaml.Node            `yaml:"read_only" doc:"Which tools of a server with this contract only read, unless the server's entry says otherwise: 'true' for all, or a list of names. The tools that verify calls use are such tools without being listed."`
 	UnknownTool *strictyaml.Node            `yaml:"unknown_tool" doc:"Where a call of a tool that is not there is reported: 'rpc', the protocol's JSON-RPC error, or 'result', a tool result."`
 	Literals    *strictyaml.Node            `yaml:"literals" doc:"How values are spelled in the calls that texts name: 'json' (true, null), which is meant when it is left out, or 'python' (True, None)."`
+	Mask        *strictyaml.Node            `yaml:"mask" doc:"What no failure in this contract shows, whatever the server's entry masks beside it: 'personal' (e-mail addresses, phone, card and account numbers, and members named for such data), 'addresses' (of machines, also those that the caller wrote)."`
 	HintTools   []string                    `yaml:"hint_tools" doc:"Tools that hints name. A hint is left out where the server does not have a tool that it names. Tools of 'verify' count without being listed."`
 	Session     *sessionFile                `yaml:"session" doc:"What a request has to bring before any message in it is looked at."`
 	Retry       *retryFile                  `yaml:"retry" doc:"What the contract asks of clients that repeat calls."`
@@ -106,6 +107,7 @@ type formatFile struct {
 type memberFile struct {
 	Present string `yaml:"present" doc:"When it is there."`
 	Doc     string `yaml:"doc" doc:"What it tells."`
+	Absent  *bool  `yaml:"absent" doc:"For the member of 'retryable': what it means when another server leaves it out."`
 }
 
 type readFile struct {
@@ -141,13 +143,13 @@ type codeFile struct {
 	For       *strictyaml.Node `yaml:"for" doc:"The failures that it is chosen for: one or more selectors; see Selectors. Left out: those of its own kind. Empty: only when an author names it."`
 	Reads     []string         `yaml:"reads" doc:"Other words that are read as this code."`
 	Set       *strictyaml.Node `yaml:"set" doc:"What the code says beyond its kind, when it is read: values by path."`
-	Retryable *strictyaml.Node `yaml:"retryable" doc:"Whether the same call may succeed: 'true', 'false', '{status: 5xx}' by the status of the other side, 'error' by the failure itself, which is also meant when it is left out, or 'stated': only where the failure itself says so, whatever its kind. That a call may have taken effect is never overruled."`
+	Retryable *strictyaml.Node `yaml:"retryable" doc:"Whether the same call may succeed: 'true', 'false', '{status: 5xx}' by the status of the other side, 'error' by the failure itself, which is also meant when it is left out, or 'stated': only where the other side says so, whatever the kind and the effect. Otherwise, that a call may have taken effect is never overruled."`
 	Wait      time.Duration    `yaml:"wait" doc:"The least wait, where the failure states none."`
 	Message   *strictyaml.Node `yaml:"message" doc:"The sentence, in one or more forms; the first is taken that can be filled in. A form with '{message}' puts a text before or behind it, which may name 'after.seconds'."`
 	Hint      *strictyaml.Node `yaml:"hint" doc:"What to do: one or more texts, or {for, text} with a selector; the first is taken that fits and can be filled in."`
 	HTTP      *httpFile        `yaml:"http" doc:"The whole HTTP answer that stands for it, where there is one to give."`
 	RPC       *rpcFile         `yaml:"rpc" doc:"The JSON-RPC error that stands for it, in place of a tool result."`
-	Otherwise *strictyaml.Node `yaml:"otherwise" doc:"The code to use where no HTTP answer can be given. Left out: the failure is a tool result with this code."`
+	Otherwise *strictyaml.Node `yaml:"otherwise" doc:"The code to use where no HTTP answer can be given, and never where one can. Left out: the failure is a tool result with this code."`
 }
 
 type httpFile struct {
@@ -161,6 +163,6 @@ type httpFile struct {
 type rpcFile struct {
 	Node    *strictyaml.Node `yaml:",pos"`
 	Code    int              `yaml:"code,required" doc:"The code of the error."`
-	Message *strictyaml.Node `yaml:"message,required" doc:"Its message, a template."`
+	Message *strictyaml.Node `yaml:"message,required" doc:"Its message, a template, in one or more forms: the first is written that can be filled in, and each is read."`
 	Data    *strictyaml.Node `yaml:"data" doc:"Its data: JSON with templates. '{shape}' is the object, with the code that the failure would have in a tool result."`
 }

@@ -14,6 +14,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // golden compares got with a file, or writes it with -update.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)

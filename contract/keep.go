@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"slices"
+
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -67,14 +69,17 @@ func membersOf(object json.Value) memberList {
 // keep sorts out an original result: what is left of it when the failure is taken
 // out, which is its first text block and everything in the form of the contract
 // that it was read in.
-func (call *Call) keep(target *Contract) kept {
+//
+// Where e is a record that was cut and no form says the rest, the first text stays, too.
+func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	var k kept
+	all := e.Truncated() && call.OriginalContract == nil
 	for _, m := range membersOf(call.Original) {
 		switch m.name {
 		case "content":
-			k.blocks = call.otherBlocks(m.value)
+			k.blocks = call.otherBlocks(m.value, all)
 		case "structuredContent":
-			if !call.isFailure(m.value, target) {
+			if all || !call.isFailure(m.value, target) {
 				k.structured, _ = cleanRaw(m.value)
 			}
 		case "_meta":
@@ -104,20 +109,22 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 			return true
 		}
 	}
-	if c := call.OriginalContract; c != nil && c.readOtherObject(raw, newDraft()) {
+	if c := call.OriginalContract; c != nil && c.readOtherObject(raw, true, newDraft()) {
 		return true
 	}
 	kind := kindOf(raw)
 	return kind == toolErrorKind
 }
 
-func (call *Call) otherBlocks(content json.Value) []json.Value {
+// otherBlocks returns the blocks of content that do not tell of the failure, or all of
+// them.
+func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 	var blocks []json.Value
 	if json.UnmarshalLenient(content, &blocks) != nil {
 		return nil
 	}
 	var others []json.Value
-	found := false
+	found := all
 	for _, b := range blocks {
 		text, ok := textBlock(b)
 		if ok && !found {
@@ -132,6 +139,21 @@ func (call *Call) otherBlocks(content json.Value) []json.Value {
 		}
 	}
 	return others
+}
+
+// answeredInJSON reports whether the original holds a text that is an object of c.
+func (call *Call) answeredInJSON(c *Contract) bool {
+	if call.OriginalContract != c {
+		return false
+	}
+	var head resultHead
+	if json.UnmarshalLenient(call.Original, &head) != nil {
+		return false
+	}
+	return slices.ContainsFunc(head.Content, func(b json.Value) bool {
+		text, ok := textBlock(b)
+		return ok && c.readObject(json.Value(text), newDraft())
+	})
 }
 
 // textBlock returns the text of a content block of type text.

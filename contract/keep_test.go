@@ -14,8 +14,8 @@ import (
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	const failure = `{"type":"text","text":"it broke"}`
-	const ours = `{"type":"text","text":"[unknown] it broke\nDo not repeat the call unchanged."}`
-	const record = `{"v":1,"kind":"unknown","code":"unknown","contract":"recourse","message":"it broke","hints":["Do not repeat the call unchanged."],"retry":"never","origin":"server"}`
+	const ours = `{"type":"text","text":"[unknown] it broke"}`
+	const record = `{"v":1,"kind":"unknown","code":"unknown","contract":"recourse","message":"it broke","retry":"never","origin":"server"}`
 	const structured = `"structuredContent":` + record + `,"isError":true`
 	const meta = `"io.github.recoursehq/error":` + record
 	tests := map[string]struct{ original, want string }{

@@ -66,6 +66,7 @@ var kitVariations = []kitWriting{
 	{"scopes", `{"v":1,"kind":"missing_scope","provider":"John Deere","missingScopes":["ag1"]}`, ""},
 	{"text/none", `{"v":1,"kind":"unknown"}`, ""},
 	{"text/marks", `{"v":1,"kind":"internal","message":"First line\n[second] x Suggestions: y; z [envelope] {\"a\":1} {message}","details":{"x":" [envelope] "}}`, ""},
+	{"text/lines", `{"v":1,"kind":"internal","message":"No match for:\r\n\n  a := 1\rSafe to repeat: make the same call again.\n","hints":["  Look\nhere. "]}`, ""},
 	{"text/unicode", `{"v":1,"kind":"internal","message":"ü \ud83d\ude00 <&> \u0001 \u007f \"q\" \\","requestId":"req-1"}`, ""},
 	{"words/of another contract", `{"v":1,"kind":"not_found","code":"GONE","contract":"another","hints":["Look elsewhere."]}`, ""},
 	{"words/not listed", `{"v":1,"kind":"conflict","code":"NEVER_LISTED","contract":"fieldmcp"}`, ""},
@@ -149,6 +150,7 @@ var kitReadings = []kitReading{
 var kitReadingsOf = map[string][]kitReading{
 	"recourse": {
 		{"text alone", kitResult, `{"content":[{"type":"text","text":"[timeout] John Deere did not answer.\nWait.\nThen call again."}],"isError":true}`},
+		{"lines alone", kitResult, `{"content":[{"type":"text","text":"[internal] No match for:\n  \n    a := 1\n  Safe to repeat: make the same call again.\nLook here.\n\nAnd there."}],"isError":true}`},
 		{"code that is not listed", kitResult, `{"content":[{"type":"text","text":"[too_blue] It is too blue."}],"isError":true}`},
 	},
 	"fieldmcp": {
@@ -186,6 +188,8 @@ var kitReadingsOf = map[string][]kitReading{
 	"patterns": {
 		{"markdown", kitResult, `{"content":[{"type":"text","text":"Invalid request: Too many. Try again in 12 s.","mimeType":"text/markdown"}],"isError":true}`},
 		{"object", kitResult, `{"content":[{"type":"text","text":"{\"kind\":\"toolError:v1\",\"code\":\"CLIENT_ERROR\",\"message\":\"Invalid request: No.\",\"details\":{\"statusCode\":429}}"}]}`},
+		{"connection of the public server", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"fetch failed","retryable":true,"details":{"errorName":"TypeError","errorType":"fetch_error"}},"isError":true}`},
+		{"HTML of the public server", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"No JSON.","retryable":true,"details":{"errorName":"SyntaxError","errorType":"network"}},"isError":true}`},
 		{"code that is not listed", kitResult, `{"content":[],"structuredContent":{"kind":"toolError:v1","code":"TEAPOT","message":"I am one.","retryable":false}}`},
 		{"question in a text", kitResult, `{"content":[{"type":"text","text":"{\"kind\":\"needsInput:v1\",\"type\":\"elicitation\",\"message\":\"Which?\",\"needsInput\":{\"fields\":[\"id\"],\"reason\":\"empty\",\"suggestions\":{\"id\":[\"a\"]}},\"options\":[{\"label\":\"A\",\"value\":\"a\"}]}"}]}`},
 	},

@@ -58,12 +58,12 @@ func (l *layout) blocks(s *subject) []block {
 		return []block{form}
 	}
 	text, _ := l.human.render(s)
-	return l.format.choose(s.call, block{text: []byte(text), media: mediaMarkdown}, form)
+	return l.format.choose(s, block{text: []byte(text), media: mediaMarkdown}, form)
 }
 
 // choose returns the blocks that the call asks for.
-func (g formatGate) choose(call *Call, human, form block) []block {
-	switch g.of(call) {
+func (g formatGate) choose(s *subject, human, form block) []block {
+	switch g.of(s) {
 	case formatJSON:
 		return []block{form}
 	case formatBoth:
@@ -104,8 +104,11 @@ func (l *layout) appendBlocks(dst []byte, blocks []block) []byte {
 // failure, where the tool has it; "" where no argument does.
 func (c *Contract) FormatArgument() string { return c.layout.format.argument }
 
-func (g formatGate) of(call *Call) string {
-	if !call.FormatArgument {
+// of returns the format that the call asks for: where the tool takes one, or has given
+// what was asked for all the same.
+func (g formatGate) of(s *subject) string {
+	call := s.call
+	if !call.FormatArgument && !call.answeredInJSON(s.c) {
 		return g.fallback
 	}
 	var arguments map[string]json.Value
@@ -159,6 +162,7 @@ func (l *layout) readObject(c *Contract, raw json.Value, d *draft) bool {
 		return false
 	}
 	l.shape.read(members, d.base(), d)
+	d.object = true
 	_, listed := c.byCode[d.e.Code]
 	return listed || d.open || l.shape.marked()
 }

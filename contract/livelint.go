@@ -14,6 +14,11 @@ type Tool struct {
 	InputSchema json.Value
 	// Writes says that it has annotations and that they do not say readOnlyHint.
 	Writes bool
+	// Description is the tool's own, for its page.
+	Description string
+	// Errors are the codes that the server says the tool can fail with, under
+	// [ErrorsKey]; nil: it says nothing.
+	Errors []string
 }
 
 // LintFor reads a contract file as [Set.Load] does, adds nothing, and also reports

@@ -64,17 +64,29 @@ func (k *compiler) otherForms() {
 
 // kindOfRange returns the kind of a code that is not listed, by its range.
 func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
-	n, err := strconv.Atoi(code)
-	if err != nil {
-		return "", false
-	}
-	for _, r := range c.ranges {
-		if r.from <= n && n <= r.to {
-			return r.kind, true
-		}
+	if r := c.rangeOf(code); r != nil {
+		return r.kind, true
 	}
 	return "", false
 }
+
+// rangeOf returns the range of a code, or nil.
+func (c *Contract) rangeOf(code string) *codeRange {
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		return nil
+	}
+	for i := range c.ranges {
+		if r := &c.ranges[i]; r.from <= n && n <= r.to {
+			return r
+		}
+	}
+	return nil
+}
+
+// ranged reports whether the code is one of a range and not listed, for which the fallback
+// stands in.
+func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
 
 // ownNumber reports whether c gives a number a meaning, as the code of a JSON-RPC
 // error too.
@@ -86,16 +98,21 @@ func (c *Contract) ownNumber(code string) bool {
 	return ok
 }
 
-// readOtherObject reads an object in a form that c does not write itself.
-func (c *Contract) readOtherObject(raw json.Value, d *draft) bool {
+// readOtherObject reads an object in a form that c does not write itself: any, if the
+// server is known to keep c, and otherwise one that is an object of c with more in it.
+func (c *Contract) readOtherObject(raw json.Value, known bool, d *draft) bool {
 	var members map[string]json.Value
 	if len(c.reads) == 0 || raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
+		return false
+	}
+	if own := c.layout.shape; !known && (own == nil || !own.marked() || !own.fits(members)) {
 		return false
 	}
 	for i := range c.reads {
 		if r := &c.reads[i]; r.shape != nil && r.shape.isWhole(members) {
 			r.apply(d)
 			r.shape.read(members, d.base(), d)
+			d.foreign = true
 			return true
 		}
 	}

@@ -30,6 +30,7 @@ func (c *Contract) Page() string {
 	p.rpc()
 	p.places()
 	p.question()
+	p.masked()
 	p.reading()
 	p.loss()
 	return p.b.String()
@@ -188,26 +189,32 @@ func (p *page) codes() {
 		if group != "" {
 			p.linef("### %s", group)
 		}
-		head := []string{headCode, "When", "Retryable", "Kind"}
+		p.table(p.codeRows(byGroup[group])...)
+	}
+}
+
+// codeRows returns a table of codes.
+func (p *page) codeRows(entries []*entry) [][]string {
+	identified, advised := p.c.bySentence(), p.c.advises()
+	head := []string{headCode, "When", "Retryable", "Kind"}
+	if identified {
+		head = append(head, "Sentence")
+	}
+	if advised {
+		head = append(head, "What to do")
+	}
+	rows := [][]string{head}
+	for _, en := range entries {
+		row := []string{p.codeCell(en), en.when, retryText(en), code(string(en.kind))}
 		if identified {
-			head = append(head, "Sentence")
+			row = append(row, sentencesText(en.message))
 		}
 		if advised {
-			head = append(head, "What to do")
+			row = append(row, hintsText(en.hints))
 		}
-		rows := [][]string{head}
-		for _, en := range byGroup[group] {
-			row := []string{p.codeCell(en), en.when, retryText(en), code(string(en.kind))}
-			if identified {
-				row = append(row, sentencesText(en.message))
-			}
-			if advised {
-				row = append(row, hintsText(en.hints))
-			}
-			rows = append(rows, row)
-		}
-		p.table(rows...)
+		rows = append(rows, row)
 	}
+	return rows
 }
 
 // bySentence reports whether nothing but its sentence identifies a failure.

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +196,51 @@ func TestPatternsReads(t *testing.T) {
 				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
 			}
 		})
+	}
+}
+
+// What the public reference server says of an API that gives no answer to read: its details tell what the code leaves
+// open, and stay.
+func TestPatternsPublicServer(t *testing.T) {
+	t.Parallel()
+	const never, same = recourse.RetryNever, recourse.RetrySameCall
+	for _, tt := range []struct {
+		code, message, details string
+		retryable              bool
+		kind                   recourse.Kind
+		retry                  recourse.Retry
+	}{
+		{"NETWORK_ERROR", "fetch failed", `{"cause":"connect ECONNREFUSED","errorName":"TypeError","errorType":"fetch_error"}`, true, recourse.KindUnreachable, same},
+		{"NETWORK_ERROR", "request failed", `{"errorName":"Error","errorType":"connection_refused"}`, true, recourse.KindUnreachable, same},
+		{"NETWORK_ERROR", "request failed", `{"errorName":"Error","errorType":"connection_reset"}`, true, recourse.KindUnreachable, same},
+		{"NETWORK_ERROR", "request failed", `{"errorName":"Error","errorType":"dns_error"}`, true, recourse.KindUnreachable, same},
+		{"NETWORK_ERROR", "request failed", `{"errorName":"Error","errorType":"network"}`, true, recourse.KindUnreachable, same},
+		{"NETWORK_ERROR", "certificate has expired", `{"errorName":"Error","errorType":"tls_error"}`, false, recourse.KindUnreachable, never},
+		{"NETWORK_ERROR", "Request timeout after 10000ms", `{"errorName":"AbortError","errorType":"timeout"}`, true, recourse.KindTimeout, same},
+		{"NETWORK_ERROR", "Request timeout", `{"attempt":2}`, true, recourse.KindTimeout, same},
+		{"NETWORK_ERROR", "Unexpected token '<' is not valid JSON", `{"errorName":"SyntaxError","errorType":"network"}`, true, recourse.KindBadResponse, same},
+		{"CLIENT_ERROR", "HTTP 429", `{"statusCode":429}`, false, recourse.KindRateLimited, never},
+		{"CLIENT_ERROR", "Request timeout after 10000ms", `{"statusCode":408}`, false, recourse.KindTimeout, never},
+		{"CLIENT_ERROR", "HTTP 400", `{"statusCode":400}`, false, recourse.KindClientError, never},
+		{"SERVER_ERROR", "HTTP 503", `{"statusCode":503}`, true, recourse.KindUnavailable, same},
+	} {
+		for _, known := range []bool{true, false} {
+			r, c := reader(), builtin(t, "patterns")
+			if known {
+				r.Weak = c
+			}
+			object := fmt.Sprintf(`{"kind":"toolError:v1","code":%q,"message":%q,"retryable":%t,"details":%s}`, tt.code, tt.message, tt.retryable, tt.details)
+			reading, ok := r.Result([]byte(`{"content":[{"type":"text","text":` + quote(t, "**Error:** "+tt.message) + `}],"structuredContent":` + object + `,"isError":true}`))
+			if e := reading.Error(); !ok || reading.Contract != c || e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Code != tt.code {
+				t.Errorf("%s, known %t: %v of %s, retry %s", object, known, e, e.Code, e.RetryAdvice())
+				continue
+			}
+			call := asking("json")
+			var result struct{ StructuredContent rawText }
+			unmarshalStd(t, c.Write(reading.Error(), &call).Result, &result)
+			if got := string(result.StructuredContent); !strings.HasSuffix(got, fmt.Sprintf(`"retryable":%t,"details":%s}`, tt.retryable, tt.details)) {
+				t.Errorf("%s is written again as %s", object, got)
+			}
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	if codec, ok := l.text.(jsonCodec); ok {
 		form := block{text: codec.appendObject(nil, object), media: mediaJSON}
 		if blocks = []block{form}; l.human != nil {
-			blocks = l.format.choose(call, human, form)
+			blocks = l.format.choose(s, human, form)
 		}
 	}
 	dst := append(l.appendBlocks([]byte(`{"content":[`), blocks), ']')

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,17 +13,22 @@ import (
 
 // Reader reads the failures that servers send, in whatever form they come.
 type Reader struct {
-	// Contracts are the forms that are known, the likeliest first.
+	// Contracts are the forms that are known, the likeliest first. HTTP answers without
+	// a body are only read in the form of the first.
 	Contracts []*Contract
 	// Weak is the contract that the server is known to keep. Its weak signs count:
 	// members and texts that say "failed" inside an answer that otherwise says that
 	// it succeeded, and forms that say little by themselves. nil: none do, since a
 	// tool may rightly answer {"success":false}.
 	Weak *Contract
-	// Trusted says that a record is believed on its origin and its effect.
+	// Trusted says that the server's word is believed: on who failed, on whether
+	// anything was changed, and on what to do next.
 	Trusted bool
 	// Provider is the display name of the server.
 	Provider string
+	// Cut says after how much what is read breaks off, such as 4MiB, and was completed
+	// to be JSON: the failure says so. "": it is whole.
+	Cut string
 }
 
 // Reading is a failure as it was read.
@@ -41,8 +47,9 @@ func (r Reading) Error() *recourse.Error {
 	return e
 }
 
-// maxMessage bounds a message that is taken from a server's text, in bytes.
-const maxMessage = 8 << 10
+// maxMessage bounds a message that is taken from a server's text, in bytes: as much as
+// the gateway looks into to tell failures from successes.
+const maxMessage = 256 << 10
 
 // answer is a tool result as far as it can tell of a failure.
 type answer struct {
@@ -54,17 +61,27 @@ type answer struct {
 // Result reads the member "result" of an answer; ok is false when it is no
 // failure.
 func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
+	if reading, ok = r.result(result); ok {
+		reading = r.weigh(r.marked(unfolded(reading)), false)
+	}
+	return reading, ok
+}
+
+func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	var head resultHead
 	if json.UnmarshalLenient(result, &head) != nil {
 		head = resultHead{}
 		head.readEach(result)
 	}
-	a := answer{sure: head.IsError || isErrorObject(head.Error)}
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
-	if recorded && a.sure {
+	a := answer{sure: head.IsError || isErrorObject(head.Error)}
+	if recorded && r.Cut != "" { // every SDK writes isError last
+		a.sure = true
+	}
+	if recorded && a.sure && !record.Truncated() {
 		return r.record(record), true
 	}
-	a.text, a.objects = textsOf(head.Content)
+	a.text, a.objects = r.textsOf(head.Content)
 	a.objects = append(a.objects, head.Structured, head.Error)
 	for _, raw := range a.objects {
 		switch kindOf(raw) {
@@ -73,6 +90,9 @@ func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
 		case toolErrorKind:
 			a.sure = true
 		}
+	}
+	if a.sure && recorded {
+		return r.whole(record, a), true
 	}
 	if a.sure {
 		return r.failed(a), true
@@ -84,7 +104,10 @@ func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
 		return reading, false
 	}
 	sign := reading.Sign
-	if recorded { // which tells more of the failure that the form is a sign of
+	switch { // the record tells more of the failure that the form is a sign of
+	case recorded && record.Truncated():
+		reading = r.merged(record, reading)
+	case recorded:
 		reading = r.record(record)
 	}
 	reading.Sign = "weak sign: " + sign
@@ -115,7 +138,7 @@ func (h *resultHead) readEach(result json.Value) {
 const maxBlocks = 8
 
 // textsOf returns the first text of content, and the texts that are JSON objects.
-func textsOf(content []json.Value) (firstText string, objects []json.Value) {
+func (r *Reader) textsOf(content []json.Value) (firstText string, objects []json.Value) {
 	n := 0
 	for _, block := range content {
 		text, ok := textBlock(block)
@@ -126,7 +149,7 @@ func textsOf(content []json.Value) (firstText string, objects []json.Value) {
 			firstText = text
 		}
 		if object := json.Value(strings.TrimSpace(text)); object.Kind() == '{' {
-			objects = append(objects, object)
+			objects = append(objects, r.completed(object))
 		}
 		if n++; n == maxBlocks {
 			break
@@ -137,7 +160,7 @@ func textsOf(content []json.Value) (firstText string, objects []json.Value) {
 
 // peeled returns a, and then what is left of it when what runtimes put before its
 // text is taken away, one layer after the other.
-func (a answer) peeled() []answer {
+func (r *Reader) peeled(a answer) []answer {
 	list := []answer{a}
 	for range maxWraps {
 		wrapper := wrapperOf(a.text)
@@ -147,7 +170,7 @@ func (a answer) peeled() []answer {
 		a.text = a.text[len(wrapper):]
 		a.objects = nil
 		if object := json.Value(strings.TrimSpace(a.text)); object.Kind() == '{' {
-			a.objects = []json.Value{object}
+			a.objects = []json.Value{r.completed(object)}
 		}
 		list = append(list, a)
 	}
@@ -156,17 +179,8 @@ func (a answer) peeled() []answer {
 
 // failed reads an answer that is a failure by a sure sign.
 func (r *Reader) failed(a answer) Reading {
-	for _, raw := range a.objects {
-		if e, ok := readRecord(raw); ok {
-			return r.record(e)
-		}
-	}
-	for _, form := range a.peeled() {
-		for _, c := range r.Contracts {
-			if reading, ok := r.form(c, form, c == r.Weak); ok {
-				return reading
-			}
-		}
+	if reading, ok := r.inForm(a); ok {
+		return reading
 	}
 	if e, sign, ok := detect(a.text); ok {
 		return r.plain(e, sign)
@@ -179,12 +193,29 @@ func (r *Reader) failed(a answer) Reading {
 	return r.plain(recourse.New(recourse.KindUnknown, cut(a.text)), "isError")
 }
 
+// inForm reads a as a record or in the form of a contract.
+func (r *Reader) inForm(a answer) (Reading, bool) {
+	for _, raw := range a.objects {
+		if e, ok := readRecord(raw); ok {
+			return r.record(e), true
+		}
+	}
+	for _, form := range r.peeled(a) {
+		for _, c := range r.Contracts {
+			if reading, ok := r.form(c, form, c == r.Weak); ok {
+				return reading, true
+			}
+		}
+	}
+	return Reading{}, false
+}
+
 // form reads a in the form of c; open allows words that c does not list. The contract
 // that the server is known to keep is read in forms, too, that it does not write.
 func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
 	known := c == r.Weak
 	for _, raw := range a.objects {
-		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return known && c.readOtherObject(raw, d) })
+		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readOtherObject(raw, known, d) })
 		if ok {
 			return reading, true
 		}
@@ -210,7 +241,7 @@ func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
 // draft reads by read, and completes the record by what its code stands for.
 func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
 	d := newDraft()
-	d.open = open
+	d.open, d.cut = open, r.Cut != ""
 	if !read(d) {
 		return Reading{}, false
 	}
@@ -219,8 +250,14 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	}
 	r.believe(d.e)
 	c.complete(d, d.e)
+	if d.foreign {
+		placeFirst(d.e)
+	}
 	if d.e.Origin == "" || d.e.Origin == recourse.OriginGateway && !r.Trusted {
 		d.e.Origin = recourse.OriginServer
+	}
+	if len(d.left) > 0 {
+		d.e = leftOut(d.e, d.left...)
 	}
 	sign := what + " in the form of " + c.Name
 	if d.e.Code != "" {
@@ -229,11 +266,15 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	return Reading{Failure: d.e, Contract: c, Sign: sign}, true
 }
 
-// RPC reads the member "error" of an answer.
+// RPC reads the member "error" of an answer with HTTP status 200.
 func (r *Reader) RPC(raw json.Value) Reading {
 	reading, _ := r.rpc(raw)
-	return reading
+	return r.weigh(r.marked(unfolded(reading)), refusedCode(raw))
 }
+
+// recordInData is where the record stands in the data of a JSON-RPC error that has data of
+// its own: where a gateway has put it.
+var recordInData = json.Pointer("").AppendToken(recourse.MetaKey)
 
 // rpc reads a JSON-RPC error; plain says that only its code tells the kind.
 func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
@@ -245,8 +286,13 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 	if err := json.UnmarshalLenient(raw, &head); err != nil || head.Code == nil && head.Message == nil {
 		return r.plain(recourse.BadResponse(r.Provider), "JSON-RPC error without code and message"), true
 	}
-	if e, ok := readRecord(head.Data); ok {
-		return r.record(e), false
+	for _, raw := range []json.Value{json.Lookup(head.Data, recordInData), head.Data} {
+		if e, ok := readRecord(raw); ok {
+			if supported := json.Lookup(head.Data, "/supported"); e.Kind == recourse.KindUnsupportedVersion && supported != nil {
+				e = e.WithDetail("supported", supported) // which the protocol wants beside it
+			}
+			return r.record(e), false
+		}
 	}
 	code, message := cutTo(plainText(head.Code), maxCode), plainText(head.Message)
 	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // of the TypeScript SDK, when it throws
@@ -281,7 +327,7 @@ func withMessage(object json.Value, message string) json.Value {
 
 func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Reading, bool) {
 	for _, en := range c.codes {
-		if en.rpc == nil || strconv.Itoa(en.rpc.code) != code {
+		if en.rpc == nil || strconv.Itoa(en.rpc.code) != code || !en.rpc.says(data) {
 			continue
 		}
 		reading, ok := r.draft(c, "JSON-RPC error", true, func(d *draft) bool {
@@ -292,7 +338,9 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 				d.as = inner // the object inside says more than the JSON-RPC error
 			}
 			d.e.Code = en.code
-			return en.rpc.message.match(message, func(p *path, text string) { p.setText(d.base(), text) })
+			return slices.ContainsFunc(en.rpc.messages, func(t *template) bool {
+				return t.match(message, func(p *path, text string) { p.setText(d.base(), text) })
+			})
 		})
 		if ok {
 			return reading, true
@@ -314,28 +362,6 @@ func (r *Reader) record(e *recourse.Error) Reading {
 		}
 	}
 	return reading
-}
-
-// believe leaves of a record, which it changes in place, what is believed: a wait
-// up to a bound, words that are known, and origin and effect only of a server that
-// is trusted. That it is the caller's fault, or the provider's, any server may say.
-func (r *Reader) believe(e *recourse.Error) {
-	e.After = min(max(e.After, 0), recourse.MaxWait)
-	if !slices.Contains(retries, string(e.Retry)) {
-		e.Retry = ""
-	}
-	if !r.Trusted || !slices.Contains(effects, string(e.Effect)) {
-		e.Effect = ""
-	}
-	foreign := !r.Trusted && e.Origin == recourse.OriginGateway
-	if foreign || !slices.Contains(origins, string(e.Origin)) {
-		e.Origin = ""
-	}
-	for _, item := range e.Failed {
-		if item.Error != nil {
-			r.believe(item.Error)
-		}
-	}
 }
 
 func (r *Reader) plain(e *recourse.Error, sign string) Reading {
@@ -406,12 +432,18 @@ func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 // maxCode bounds a server's own error code, in bytes.
 const maxCode = 128
 
-// cut bounds a message.
-func cut(text string) string { return cutTo(text, maxMessage) }
+// cut bounds a message, and says so.
+func cut(text string) string {
+	if len(text) <= maxMessage {
+		return strings.ToValidUTF8(text, replacement)
+	}
+	kept := strings.ToValidUTF8(text[:maxMessage], "")
+	return fmt.Sprintf("%s … (The text is cut here: %d bytes of it are left out.)", kept, len(text)-len(kept))
+}
 
 func cutTo(text string, most int) string {
 	if len(text) <= most {
-		return strings.ToValidUTF8(text, "\uFFFD")
+		return strings.ToValidUTF8(text, replacement)
 	}
 	return strings.ToValidUTF8(text[:most], "") + " …"
 }

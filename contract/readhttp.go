@@ -15,6 +15,14 @@ import (
 // HTTP reads an HTTP answer with a status of 400 or more; one with another status
 // is a bad response.
 func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
+	refused := recourse.Refused(status)
+	if inner, ok := rpcError(body); ok && status < http.StatusInternalServerError {
+		refused = refused || refusedCode(inner)
+	}
+	return r.weigh(r.marked(unfolded(r.http(status, header, body))), refused)
+}
+
+func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	for _, c := range r.Contracts {
 		if reading, ok := r.httpForm(c, status, header, body); ok {
 			return reading
@@ -46,8 +54,9 @@ func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 
 func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
 	for _, en := range c.codes {
-		// An answer without a body tells nothing of the contract that it is in.
-		if en.http == nil || en.http.body == nil && c != r.Weak {
+		// An answer without a body tells nothing of the contract that it is in: it is
+		// taken for that which is expected.
+		if en.http == nil || en.http.body == nil && c != r.Contracts[0] {
 			continue
 		}
 		reading, ok := r.draft(c, "HTTP answer", true, func(d *draft) bool {

@@ -156,6 +156,9 @@ func TestWriteReadWriteAnything(t *testing.T) {
 				t.Parallel()
 				rapid.Check(t, func(rt *rapid.T) {
 					e := anyRecord().Draw(rt, "record")
+					if e.Effect == recourse.EffectUnknown && e.Retry == recourse.RetrySameCall {
+						e.Retry = "" // the record then says re_read, whatever the wire's boolean is
+					}
 					first := c.Write(e, &call)
 					for _, raw := range [][]byte{first.Result, first.Data, first.Body} {
 						if len(raw) > 0 && (!json.Valid(raw) || bytes.ContainsAny(raw, "\r\n")) {

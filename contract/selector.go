@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +91,7 @@ func (c *condition) holds(s *subject) bool {
 	case onTool:
 		return slices.Contains(c.values, s.call.Tool)
 	case onAt:
-		return slices.Contains(c.values, string(s.call.At))
+		return slices.Contains(c.values, string(cmp.Or(s.call.At, AtTool)))
 	case onEffect:
 		return slices.Contains(c.values, string(e.Effect))
 	case onRetry:

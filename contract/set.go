@@ -105,7 +105,9 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 	}
 	f := &file{}
 	doc.Decode(f)
-	k := &compiler{doc: doc, file: f, c: &Contract{UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}}}
+	k := &compiler{doc: doc, file: f, c: &Contract{
+		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, readers: map[string]bool{},
+	}}
 	if slices.Contains(s.names, f.Name) {
 		k.mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
 			"there is already a contract named %s", f.Name)
@@ -116,6 +118,7 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 	if k.parent != nil {
 		child := *k.parent
 		child.verify = maps.Clone(k.parent.verify)
+		child.readers = maps.Clone(k.parent.readers)
 		child.hintTools = slices.Clone(k.parent.hintTools)
 		child.members = slices.Clone(k.parent.members)
 		k.c = &child

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -174,21 +175,30 @@ func (sh *shape) marked() bool {
 // read stores in base what object says. Members of another type than expected are
 // passed over.
 func (sh *shape) read(object map[string]json.Value, base reflect.Value, d *draft) {
-	for i := range sh.members {
-		m := &sh.members[i]
-		if raw, ok := object[m.name]; ok && raw.Kind() != 'n' {
-			m.read(raw, base, d)
+	for _, alternatives := range []bool{false, true} { // which of them it was, the others tell
+		for i := range sh.members {
+			m := &sh.members[i]
+			if raw, ok := object[m.name]; ok && raw.Kind() != 'n' && (m.choices != nil) == alternatives {
+				m.read(raw, base, d)
+			}
 		}
 	}
 	if sh.rest == nil {
 		return
 	}
 	for name, raw := range object {
-		if clean, ok := cleanRaw(raw); ok && !sh.has(name) {
-			within := *sh.rest
-			within.steps = append(slices.Clone(within.steps), step{field: -1, index: -1, key: name})
-			within.place(base, reflect.ValueOf(rawMessage(clean)))
+		if !sh.has(name) {
+			sh.keepRest(name, raw, base)
 		}
+	}
+}
+
+// keepRest stores a value that sh has no member for.
+func (sh *shape) keepRest(name string, raw json.Value, base reflect.Value) {
+	if clean, ok := cleanRaw(raw); ok {
+		within := *sh.rest
+		within.steps = append(slices.Clone(within.steps), step{field: -1, index: -1, key: name})
+		within.place(base, reflect.ValueOf(rawMessage(clean)))
 	}
 }
 
@@ -200,6 +210,8 @@ func (m *shapeMember) read(raw json.Value, base reflect.Value, d *draft) {
 		var inner map[string]json.Value
 		if json.UnmarshalLenient(raw, &inner) == nil {
 			m.nested.read(inner, base, d)
+		} else if m.nested.rest != nil { // of another type than we write: it is kept all the same
+			m.nested.keepRest(m.name, raw, base)
 		}
 	case m.choices != nil:
 		readChoice(raw, m.choices, base, d)
@@ -219,7 +231,10 @@ func (m *shapeMember) readList(raw json.Value, base reflect.Value, d *draft) {
 	if json.UnmarshalLenient(raw, &items) != nil {
 		return
 	}
-	items = items[:min(len(items), maxItems)]
+	if len(items) > maxItems {
+		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", len(items), m.name, maxItems))
+		items = items[:maxItems]
+	}
 	list := walk(base, m.list.steps)
 	if missing := len(items) - list.Len(); missing > 0 {
 		list.Set(reflect.AppendSlice(list, reflect.MakeSlice(list.Type(), missing, missing)))
@@ -232,8 +247,8 @@ func (m *shapeMember) readList(raw json.Value, base reflect.Value, d *draft) {
 	}
 }
 
-// maxItems bounds the lists that are read.
-const maxItems = 1000
+// maxItems bounds the lists that are read. A record whose lists were cut says so.
+const maxItems = 10_000
 
 // isRetryable reports whether p is the computed boolean.
 func (p *path) isRetryable() bool { return p.special != nil && p.special.name == "retryable" }
@@ -247,6 +262,12 @@ type draft struct {
 	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
 	open bool                     // words count as codes that the contract does not list
 	as   *entry                   // gives the kind in place of the code's own entry
+	cut  bool                     // what is read breaks off
+	// object says that it is the contract's own object that was read.
+	object bool
+	// foreign says that it was in a form that the contract does not write.
+	foreign bool
+	left    []string // sentences about what was left out
 }
 
 func newDraft() *draft {

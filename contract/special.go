@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // rawMessage is the type of raw JSON in the record.
@@ -40,20 +41,25 @@ var specials = map[string]special{
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
 	},
 	pathGiven: {
-		doc: "the sentence, where it is not the kind's or the code's own", kind: typeString,
+		doc: "the sentence, where it says more than that something is unknown, or than the code does", kind: typeString,
 		get: func(s *subject, _ string) (any, bool) {
 			fixed := slices.ContainsFunc(s.entry.message, func(t *template) bool { return t.constant() && t.literal() == s.e.Message })
-			return s.e.Message, s.e.Message != "" && s.e.Message != s.e.Kind.Sentence() && !fixed
+			return s.e.Message, s.e.Message != "" && s.e.Message != recourse.KindUnknown.Sentence() && !fixed
 		},
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
 	},
 	"code.name": {
 		doc: "what a code that is a number is called", kind: typeString,
-		get: func(s *subject, _ string) (any, bool) { return s.entry.name, s.entry.name != "" },
+		get: func(s *subject, _ string) (any, bool) { return s.entry.name, s.entry.name != "" && !s.ranged() },
 	},
 	"code.group": {
 		doc: "the group of the code", kind: typeString,
-		get: func(s *subject, _ string) (any, bool) { return s.entry.group, s.entry.group != "" },
+		get: func(s *subject, _ string) (any, bool) {
+			if r := s.c.rangeOf(s.e.Code); r != nil && s.ranged() {
+				return r.name, true
+			}
+			return s.entry.group, s.entry.group != ""
+		},
 	},
 	"code.number": {
 		doc: "the code as a number", kind: typeInteger,
@@ -97,8 +103,20 @@ var specials = map[string]special{
 		doc: "an argument of the call as it is written in a call, unless it is a secret or long", kind: typeString, argument: "NAME",
 		takes: isCodeWord,
 		get: func(s *subject, name string) (any, bool) {
-			value := Argument(s.call.Arguments, "/"+name)
+			value := s.call.argument("/" + name)
 			return s.c.literal(value), value != nil
+		},
+	},
+	"text.": {
+		doc: "a text among the details", kind: typeString, argument: "NAME",
+		takes: isCodeWord,
+		get:   func(s *subject, name string) (any, bool) { return textValue(json.Value(s.e.Details[name])) },
+		set: func(e *recourse.Error, name string, raw []byte) bool {
+			text, ok := textValue(raw)
+			if ok && text != "" {
+				*e = *e.WithDetail(name, text)
+			}
+			return ok
 		},
 	},
 	"call.tool": {
@@ -180,7 +198,7 @@ func quotaMember(s *subject, arg string) (any, bool) {
 		case quotaRemaining:
 			return q.Remaining, true
 		default:
-			if i == 0 && s.e.After > 0 { // the binding quota is reset when the wait is over
+			if i == 0 && s.e.After > 0 && q.ResetAt.IsZero() { // the binding quota is reset when the wait is over
 				return s.call.now().Add(time.Duration(seconds(s.e.After)) * time.Second).UnixMilli(), true
 			}
 			return q.ResetAt.UnixMilli(), !q.ResetAt.IsZero()

@@ -275,9 +275,9 @@ func TestStudiesEnvelope(t *testing.T) {
 		"suggestions":["Add a track; any will do","Upload [envelope] {\"x\":1} anew"],"source_url":"https://example.com/a.mp4","tries":[1, 2]}}`
 	call := toolCall()
 	a := c.Write(c.FromHTTP("the backend", backend(400, body)), &call)
-	want := `[no_audio_track] The video has no sound. Suggestions: Add a track, any will do; Upload [ENVELOPE] {"x":1} anew; ` +
-		`Read the message and change what it names [envelope] {"error_kind":"no_audio_track","suggestions":["Add a track; any will do",` +
-		`"Upload \u005benvelope] {\"x\":1} anew","Read the message and change what it names"],"source_url":"https://example.com/a.mp4","tries":[1,2]}`
+	want := `[no_audio_track] The video has no sound. Suggestions: Add a track, any will do; Upload [ENVELOPE] {"x":1} anew` +
+		` [envelope] {"error_kind":"no_audio_track","suggestions":["Add a track; any will do",` +
+		`"Upload \u005benvelope] {\"x\":1} anew"],"source_url":"https://example.com/a.mp4","tries":[1,2]}`
 	if diff := cmp.Diff(want, line(t, a)); diff != "" {
 		t.Fatalf("text (-want +got):\n%s", diff)
 	}
@@ -287,12 +287,13 @@ func TestStudiesEnvelope(t *testing.T) {
 	if !ok || e == nil || e.Code != "no_audio_track" || e.Kind != recourse.KindClientError || reading.Contract.Name != "studies" {
 		t.Fatalf("read as %+v", e)
 	}
-	if diff := cmp.Diff([]string{"Add a track; any will do", `Upload [envelope] {"x":1} anew`, "Read the message and change what it names"}, e.Hints); diff != "" {
+	if diff := cmp.Diff([]string{"The server says: Add a track; any will do", `The server says: Upload [envelope] {"x":1} anew`}, e.Hints); diff != "" {
 		t.Errorf("suggestions (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]json.RawMessage{"source_url": []byte(`"https://example.com/a.mp4"`), "tries": []byte(`[1,2]`)}, e.Details); diff != "" {
 		t.Errorf("details (-want +got):\n%s", diff)
 	}
+	call.Quotes = true
 	if diff := cmp.Diff(wire(withoutMeta(t, a)), wire(withoutMeta(t, c.Write(e, &call)))); diff != "" {
 		t.Errorf("written again (-first +again):\n%s", diff)
 	}
@@ -342,6 +343,7 @@ func TestStudiesReturned(t *testing.T) {
 			if !ok || got == nil || got.Code != "smoke_test_failed" || got.Message != e.Message || string(got.Details["step"]) != "2" {
 				t.Fatalf("read as %+v", got)
 			}
+			call.Quotes = true
 			if diff := cmp.Diff(wire(withoutMeta(t, a)), wire(withoutMeta(t, c.Write(got, &call)))); diff != "" {
 				t.Errorf("written again (-first +again):\n%s", diff)
 			}

@@ -83,6 +83,13 @@ func (t *template) literal() string {
 	return b.String()
 }
 
+// says reports whether t has words of its own, so that a text that matches it is
+// likely to come from it.
+func (t *template) says() bool {
+	const few = 12
+	return len(t.literal()) > few
+}
+
 // only returns the placeholder that t consists of, or nil.
 func (t *template) only() *path {
 	if len(t.parts) == 1 && !t.parts[0].optional {

@@ -225,7 +225,7 @@ func TestTerraRules(t *testing.T) {
 	if diff := cmp.Diff(contract.RetryRule{Retries: 3, Start: time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 1}, c.Retry); diff != "" {
 		t.Errorf("retry (-want +got):\n%s", diff)
 	}
-	if !c.ReadOnly {
+	if !c.Reads("get_it") {
 		t.Error("its tools are thought to write")
 	}
 	page := c.Page()

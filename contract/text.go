@@ -31,7 +31,7 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	if !ok {
 		line = s.message()
 	}
-	dst = append(dst, t.clean(line)...)
+	dst = append(dst, t.unmark(t.fold(line))...)
 	if t.hints.before != "" {
 		for i, hint := range s.e.Hints {
 			if i == 0 {
@@ -42,7 +42,7 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 			if mark := strings.TrimSpace(t.hints.between); mark != "" {
 				hint = strings.ReplaceAll(hint, mark, ",")
 			}
-			dst = append(dst, t.clean(hint)...)
+			dst = append(dst, t.unmark(oneLine(strings.TrimSpace(hint)))...)
 		}
 	}
 	if t.envelope.shape != nil && len(s.e.Details) > 0 {
@@ -54,12 +54,53 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	return dst
 }
 
-// clean keeps a sentence from being taken for what follows it: it stands on one
-// line, and holds none of the marks.
-func (t textCodec) clean(sentence string) string {
-	if t.hints.before != "" {
-		sentence = oneLine(sentence)
+// continued begins every line of a sentence but the first where hints stand on lines
+// of their own: what a server has written on several lines keeps them, and none of
+// them can be taken for a hint.
+const continued = "\n  "
+
+// onLines reports whether hints stand on lines of their own.
+func (t textCodec) onLines() bool { return t.hints.before == "\n" }
+
+// fold writes a sentence so that it cannot be taken for the hints that follow it.
+func (t textCodec) fold(sentence string) string {
+	switch {
+	case t.hints.before == "" || !strings.ContainsAny(sentence, "\r\n"):
+		return sentence
+	case !t.onLines():
+		return oneLine(sentence)
 	}
+	sentence = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(sentence))
+	return strings.ReplaceAll(sentence, "\n", continued)
+}
+
+// cut returns the line, unfolded, and what follows it.
+func (t textCodec) cut(text string) (line, rest string) {
+	switch {
+	case t.hints.before == "":
+		return text, ""
+	case !t.onLines():
+		line, rest, _ = strings.Cut(text, t.hints.before)
+		return line, rest
+	}
+	end := 0
+	for {
+		next := strings.Index(text[end:], t.hints.before)
+		if next < 0 {
+			line = text
+			break
+		}
+		if end += next; !strings.HasPrefix(text[end:], continued) {
+			line, rest = text[:end], text[end+len(t.hints.before):]
+			break
+		}
+		end += len(continued)
+	}
+	return strings.ReplaceAll(line, continued, "\n"), rest
+}
+
+// unmark spells the marks that a sentence holds in another way.
+func (t textCodec) unmark(sentence string) string {
 	for _, mark := range []string{t.hints.before, t.envelope.mark} {
 		if strings.TrimSpace(mark) == "" || !strings.Contains(sentence, mark) {
 			continue
@@ -88,18 +129,15 @@ func (t textCodec) read(c *Contract, _ *layout, text string, d *draft) bool {
 	if t.envelope.shape != nil {
 		if at := strings.LastIndex(text, t.envelope.mark); at >= 0 {
 			var object map[string]json.Value
-			if json.UnmarshalLenient([]byte(text[at+len(t.envelope.mark):]), &object) == nil {
+			if json.UnmarshalLenient(d.completed(json.Value(text[at+len(t.envelope.mark):])), &object) == nil {
 				t.envelope.shape.read(object, base, d)
 				text, enveloped = text[:at], true
 			}
 		}
 	}
-	line, rest := text, ""
-	if t.hints.before != "" {
-		line, rest, _ = strings.Cut(text, t.hints.before)
-	}
+	line, rest := t.cut(text)
 	code := d.e.Code
-	if !t.line.match(line, func(p *path, text string) { p.setText(base, text) }) {
+	if !t.line.match(t.spaced(line), func(p *path, text string) { p.setText(base, text) }) {
 		return false
 	}
 	if len(d.e.Hints) == 0 && rest != "" {
@@ -110,6 +148,23 @@ func (t textCodec) read(c *Contract, _ *layout, text string, d *draft) bool {
 	}
 	_, listed := c.byCode[d.e.Code]
 	return listed || c.open != nil && isCodeWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
+}
+
+// spaced returns a line with the space of the template behind the code, where a line break
+// or nothing stands in its place.
+func (t textCodec) spaced(line string) string {
+	for i, part := range t.line.parts {
+		if i == 0 || part.path != nil || t.line.parts[i-1].path == nil || !t.line.parts[i-1].path.isCode() {
+			continue
+		}
+		mark := strings.TrimRight(part.literal, " ")
+		if before, after, ok := strings.Cut(line, mark); ok && mark != "" && mark != part.literal {
+			if rest := strings.TrimLeft(after, " \t\r\n"); rest == "" || rest != after {
+				return before + part.literal + rest
+			}
+		}
+	}
+	return line
 }
 
 // namesCode reports whether the line says the code.

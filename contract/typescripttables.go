@@ -37,7 +37,7 @@ func (c *Contract) typescriptCodes() json.Value {
 		if en.rpc != nil {
 			var rpc memberList
 			rpc.number("code", en.rpc.code)
-			rpc.text("message", en.rpc.message.src)
+			rpc.add("messages", listOf(en.rpc.messages, (*template).table))
 			if en.rpc.data != nil {
 				rpc.add("data", en.rpc.data.table())
 			}
@@ -82,8 +82,12 @@ func (c *Contract) typescriptContract() memberList {
 		one.number("from", r.from)
 		one.number("to", r.to)
 		one.text("kind", string(r.kind))
+		one.text("name", r.name)
 		return one.appendTo(nil)
 	}))
+	if c.silence != nil {
+		m.add("silence", json.Value(strconv.AppendBool(nil, *c.silence)))
+	}
 	var verify memberList
 	for _, tool := range slices.Sorted(maps.Keys(c.verify)) {
 		verify.object(tool, c.verify[tool].table())

@@ -55,7 +55,7 @@ func (c *Contract) verifyFor(call *Call) *recourse.Verify {
 	for _, a := range rule.args {
 		value := a.value
 		if a.pointer != "" {
-			if value = Argument(call.Arguments, a.pointer); value == nil {
+			if value = call.argument(a.pointer); value == nil {
 				continue
 			}
 		}

@@ -53,11 +53,11 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 		answer.Body = s.problem()
 	case s.entry.rpc != nil:
 		answer.Surface, answer.Code = SurfaceRPC, s.entry.rpc.code
-		answer.Message, _ = s.entry.rpc.message.render(s)
+		answer.Message = s.entry.rpc.message(s)
 		if s.entry.rpc.data != nil {
-			answer.Data = s.entry.rpc.data.append(nil, s)
+			answer.Data = s.entry.rpc.data.append(nil, s.inForm())
 		}
-	case call.Method == methodToolsCall && call.Status == 0 && c.asResult(e.Kind):
+	case call.Method == methodToolsCall && call.Status == 0 && (call.Original != nil || c.asResult(e.Kind)):
 		answer.Result = s.result()
 	default:
 		answer.Surface, answer.Code, answer.Message = SurfaceRPC, RPCCode(e.Kind), s.message()
@@ -70,7 +70,8 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 }
 
 // asResult reports whether a failed tools/call of that kind is a tool result, the
-// one surface that every client hands on with its details.
+// one surface that every client hands on with its details. What a server said as a
+// result stays one, of whatever kind it is: a model has to see it.
 func (c *Contract) asResult(kind recourse.Kind) bool {
 	if kind == recourse.KindUnknownTool {
 		return c.UnknownTool == unknownToolResult
@@ -126,7 +127,7 @@ const problemType = "application/problem+json"
 // an HTTP error, the members of a problem document (RFC 9457).
 func (s *subject) data() json.Value {
 	record := s.record()
-	if s.call.Status == 0 {
+	if s.call.Status < http.StatusBadRequest {
 		return record
 	}
 	return append(append(record[:len(record)-1:len(record)-1], ','), s.problem()[1:]...)
@@ -143,10 +144,16 @@ func (s *subject) problem() []byte {
 // result writes the tool result.
 func (s *subject) result() json.Value {
 	l := s.layout()
-	kept := s.call.keep(s.c)
-	blocks, record := l.blocks(s), s.record()
-	dst := make([]byte, 0, l.sizeOf(blocks, record))
-	dst = l.appendBlocks(append(dst, `{"content":[`...), blocks)
+	form := s.inForm()
+	kept := s.call.keep(s.c, s.e)
+	blocks, record := l.blocks(form), s.bounded()
+	size := l.sizeOf(blocks, s.record())
+	dst := append(make([]byte, 0, size), '{')
+	early := l.isError && size > signWithin
+	if early {
+		dst = append(dst, `"isError":true,`...)
+	}
+	dst = l.appendBlocks(append(dst, `"content":[`...), blocks)
 	for _, b := range kept.blocks {
 		dst = append(append(dst, ','), b...)
 	}
@@ -155,12 +162,12 @@ func (s *subject) result() json.Value {
 	case kept.structured != nil:
 		dst = append(append(dst, `,"structuredContent":`...), kept.structured...)
 	case l.structured && (!s.call.OutputSchema || s.returned()):
-		dst = s.appendShape(append(dst, `,"structuredContent":`...))
+		dst = form.appendShape(append(dst, `,"structuredContent":`...))
 	}
 	if l.result != "" {
-		dst = s.appendShape(append(json.AppendQuote(append(dst, ','), l.result), ':'))
+		dst = form.appendShape(append(json.AppendQuote(append(dst, ','), l.result), ':'))
 	}
-	if l.isError {
+	if l.isError && !early {
 		dst = append(dst, `,"isError":true`...)
 	}
 	for _, m := range kept.members {
@@ -176,6 +183,11 @@ func (s *subject) result() json.Value {
 	dst = append(json.AppendQuote(dst, recourse.MetaKey), ':')
 	return append(append(dst, record...), "}}"...)
 }
+
+// signWithin is up to which size of a result its sign stands behind the content, where
+// every SDK writes it. In a longer one it stands first, in bytes that whoever has to
+// tell failures from successes is sure to look at.
+const signWithin = 64 << 10
 
 // sizeOf returns about how many bytes a result has, so that it is allocated once.
 func (l *layout) sizeOf(blocks []block, record []byte) int {

@@ -22,7 +22,7 @@ function setPath(base: Fields, record: boolean, path: string, raw: Value): void 
   }
 }
 
-const computedPath = /^(message(\.given)?|code\.(name|group|number)|retryable|after(\.seconds)?|verify\.call|call\..+|http\.title|quota\.[^.]+\.\w+)$/;
+const computedPath = /^(message(\.given)?|code\.(name|group|number)|retryable|after(\.seconds)?|verify\.call|call\..+|text\..+|http\.title|quota\.[^.]+\.\w+)$/;
 const isComputed = (path: string): boolean => computedPath.test(path);
 
 function place(at: Fields | Value[], name: string, value: Value): void {
@@ -42,6 +42,8 @@ function setComputed(e: Fields, path: string, raw: Value): void {
     if (isWhole(raw)) e.code = String(raw);
   } else if (path === "after.seconds") {
     if (typeof raw === "number") e.afterMs = boundedMs(raw * 1000);
+  } else if (path.startsWith("text.")) {
+    if (typeof raw === "string" && raw !== "") put(mapAt(e, "details"), path.slice("text.".length), raw);
   } else if (path.startsWith("quota.") && isWhole(raw)) {
     const [, policy, member = ""] = path.split(".");
     if (member === "resetAtMs" && (raw < 0 || raw > lastInstant)) return;
@@ -122,6 +124,10 @@ interface Draft {
   open: boolean;
   /** Gives the kind in place of the code's own entry. */
   as?: CodeEntry;
+  /** It is the contract's own object that was read. */
+  object?: boolean;
+  /** It was in a form that the contract does not write. */
+  foreign?: boolean;
 }
 
 /** Reads, and forgets what was read where that comes to nothing. */
@@ -156,9 +162,12 @@ const isMarked = (shape: Shape): boolean => Object.values(shape).some((source) =
 
 /** Stores in base what an object says; record says that base is one. */
 function readShape(shape: Shape, object: Fields, base: Fields, record: boolean, d: Draft): void {
-  for (const [name, source] of Object.entries(shape)) {
-    const raw = own(object, name);
-    if (name !== "..." && raw !== undefined && raw !== null) readSource(source, raw, base, record, d);
+  for (const alternatives of [false, true]) { // which of them it was, the others tell
+    for (const [name, source] of Object.entries(shape)) {
+      const raw = own(object, name);
+      if (name === "..." || raw === undefined || raw === null) continue;
+      if ((typeof source !== "string" && "oneOf" in source) === alternatives) readSource(name, source, raw, base, record, d);
+    }
   }
   const rest = shape["..."];
   if (typeof rest !== "string") return;
@@ -176,7 +185,7 @@ function mapAt(base: Fields, name: string): Fields {
   return made;
 }
 
-function readSource(source: Source, raw: Value, base: Fields, record: boolean, d: Draft): void {
+function readSource(name: string, source: Source, raw: Value, base: Fields, record: boolean, d: Draft): void {
   if (typeof source === "string") {
     if (source !== "retryable" && source !== "error.retryable") return setPath(base, record, source, raw);
     if (typeof raw === "boolean") d.said.set(source === "retryable" ? base : mapAt(base, "error"), raw);
@@ -184,7 +193,9 @@ function readSource(source: Source, raw: Value, base: Fields, record: boolean, d
   }
   if ("is" in source) return;
   if ("shape" in source) {
+    const rest = source.shape["..."];
     if (isObject(raw)) readShape(source.shape, raw, base, record, d);
+    else if (typeof rest === "string") put(mapAt(base, rest), name, raw); // of another type than is written
     return;
   }
   if ("oneOf" in source) return readChoice(source.oneOf, raw, base, record, d);
@@ -253,6 +264,7 @@ function readObjectOf(layout: Layout, raw: Value, d: Draft): boolean {
   }
   if (!fits(layout.shape, raw)) return false;
   readShape(layout.shape, raw, d.e, true, d);
+  d.object = true;
   return byCode.has(textOr(d.e.code)) || d.open || isMarked(layout.shape);
 }
 
@@ -327,8 +339,9 @@ function readLine(layout: Layout, line: Template, text: string, d: Draft): boole
       enveloped = true;
     }
   }
-  const cut = layout.hints ? text.indexOf(layout.hints.before) : -1;
-  const sentence = cut < 0 ? text : text.slice(0, cut);
+  const cut = hintsAt(layout, text);
+  const whole = cut < 0 ? text : text.slice(0, cut);
+  const sentence = layout.hints?.before === "\n" ? whole.replaceAll(continued, "\n") : whole;
   const code = d.e.code;
   const found = match(line, sentence);
   if (!found) return false;
@@ -339,6 +352,19 @@ function readLine(layout: Layout, line: Template, text: string, d: Draft): boole
   if (!names(line, "code") && !names(line, "code.number")) return identify(sentence, d);
   const word = textOr(d.e.code);
   return byCode.has(word) || (open !== undefined && isCodeWord(word) && (d.open || (enveloped && code === word)));
+}
+
+/** Begins every line of a sentence but the first where hints stand on lines of their own. */
+const continued = "\n  ";
+
+/** Returns where the hints begin in a text; -1 where there are none. */
+function hintsAt(layout: Layout, text: string): number {
+  if (!layout.hints) return -1;
+  let at = text.indexOf(layout.hints.before);
+  while (layout.hints.before === "\n" && at >= 0 && text.startsWith(continued, at)) {
+    at = text.indexOf(layout.hints.before, at + continued.length);
+  }
+  return at;
 }
 
 /** Finds the code whose own sentence stands in a text, the longest first. */
@@ -388,6 +414,7 @@ function readOther(raw: Value, text: string | undefined, d: Draft): boolean {
     if (form.shape && isObject(raw) && Object.entries(form.shape).every(([name, source]) => name === "..." || stands(source, own(raw, name)))) {
       apply();
       readShape(form.shape, raw, d.e, true, d);
+      d.foreign = true;
       return true;
     }
     const found = form.text === undefined || text === undefined ? undefined : match(form.text, text);
@@ -405,7 +432,7 @@ function readOther(raw: Value, text: string | undefined, d: Draft): boolean {
 function stands(source: Source, raw: Value): boolean {
   if (typeof source === "string") {
     const [name = "", parent = ""] = source.split(".").reverse();
-    const text = isSentence(source) || (!/^(code\.|retryable$|after|quota\.)/.test(source) && leafOf(name, parent) === "text");
+    const text = isSentence(source) || (!/^(code\.|text\.|retryable$|after|quota\.)/.test(source) && leafOf(name, parent) === "text");
     return text ? typeof raw === "string" : raw !== undefined && raw !== null;
   }
   if ("is" in source) return isConstant(raw, source.is);
@@ -444,11 +471,18 @@ function complete(d: Draft, e: Fields): void {
     apply(e, entry);
     e.code = word;
   }
-  const retryable = d.said.get(e);
+  if (said !== undefined && d.foreign && e === d.e) e.kind = said; // such a form says one because its code leaves it open
+  let retryable = d.said.get(e);
+  if (e === d.e && d.object) retryable ??= contract.silence;
+  if (retryable !== undefined && entry?.retryable === false) retryable = false; // whatever the other side says
   const others = said === undefined ? [] : [said];
   if (status >= 400 && status <= 599) others.push(kindOfStatus(status));
   if (entry) refine(e, entry, others, retryable);
   if (retryable !== undefined) sayRetryable(e, retryable);
+  const { type, id } = fieldsOr(e.resource);
+  if (textOr(e.message) === "" && e.kind === "not_found" && textOr(type) !== "" && textOr(id) !== "") {
+    e.message = `There is no ${textOr(type)} ${JSON.stringify(id)}.`; // what is not there is all that is told
+  }
   for (const item of listOr(e.failed)) {
     const inner = fieldsOr(item).error;
     if (isObject(inner)) complete(d, inner);
@@ -605,12 +639,13 @@ export function parseError(error: unknown): Reading {
   for (const entry of codes) {
     const rpc = entry.rpc;
     if (!rpc || String(rpc.code) !== code) continue;
+    if (isObject(rpc.data) && !Object.keys(rpc.data).some((name) => Object.hasOwn(fieldsOr(raw["data"]), name))) continue;
     const reading = draft(true, (d) => {
       if (rpc.data !== undefined && !readBody(rpc.data, raw["data"], d)) return false;
       const inner = byCode.get(textOr(d.e.code));
       if (inner && inner !== entry) d.as = inner; // the object inside says more than the JSON-RPC error
       d.e.code = entry.code;
-      const found = match(rpc.message, message);
+      const found = rpc.messages.map((t) => match(t, message)).find((f) => f !== undefined);
       store(d.e, found ?? []);
       return found !== undefined;
     });

@@ -174,12 +174,12 @@ function compute(s: Subject, path: string): { value: Value } | undefined {
     case "message.given": {
       const given = textOr(e.message);
       const fixed = s.entry?.message?.some((t) => literalOf(t) === given) ?? false;
-      return { value: given !== "" && given !== kinds[kindOf(e)].sentence && !fixed ? given : undefined };
+      return { value: given !== "" && given !== kinds.unknown.sentence && !fixed ? given : undefined };
     }
     case "code.name":
-      return some(s.entry?.name);
+      return some(rangeOf(s) === undefined ? s.entry?.name : undefined);
     case "code.group":
-      return some(s.entry?.group);
+      return some(rangeOf(s) ?? s.entry?.group);
     case "code.number":
       return { value: /^[+-]?\d+$/.test(textOr(e.code)) ? Number(e.code) : undefined };
     case "retryable":
@@ -201,8 +201,19 @@ function compute(s: Subject, path: string): { value: Value } | undefined {
     const value = argument(s.call.arguments, "/" + path.slice("call.arguments.".length));
     return { value: value === undefined ? undefined : literal(value) };
   }
+  if (path.startsWith("text.")) {
+    const text = own(fieldsOr(s.e.details), path.slice("text.".length));
+    return { value: typeof text === "string" ? text : undefined };
+  }
   const quota = /^quota\.([^.]+)\.(limit|remaining|resetAtMs)$/.exec(path);
   return quota ? { value: quotaMember(s, quota[1] ?? "", quota[2] ?? "") } : undefined;
+}
+
+/** Returns the name of the range of a code that is not listed. */
+function rangeOf(s: Subject): string | undefined {
+  const code = textOr(s.e.code);
+  const n = /^[+-]?\d+$/.test(code) && code !== s.entry?.code ? Number(code) : NaN;
+  return contract.ranges.find((r) => r.from <= n && n <= r.to)?.name;
 }
 
 const nowMs = (call: Call): number => (call.now ?? new Date()).getTime();
@@ -214,10 +225,10 @@ function quotaMember(s: Subject, policy: string, member: string): Value {
   if (!q) return undefined;
   if (member === "limit") return numberOr(q.limit) || undefined;
   if (member === "remaining") return numberOr(q.remaining);
-  const afterMs = numberOr(s.e.afterMs);
-  if (at === 0 && afterMs > 0) return nowMs(s.call) + Math.ceil(afterMs / 1000) * 1000; // the binding one is reset when the wait is over
   const reset = Date.parse(textOr(q.resetAt));
-  return Number.isNaN(reset) ? undefined : reset;
+  if (!Number.isNaN(reset)) return reset;
+  const afterMs = numberOr(s.e.afterMs);
+  return at === 0 && afterMs > 0 ? nowMs(s.call) + Math.ceil(afterMs / 1000) * 1000 : undefined; // the binding one is reset when the wait is over
 }
 
 /** Writes a wait for a person. */

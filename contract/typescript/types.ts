@@ -151,7 +151,7 @@ export interface CodeEntry {
   readonly message?: readonly Template[];
   readonly hint?: readonly Hint[];
   readonly http?: { readonly status: number; readonly headers?: { readonly [name: string]: Template }; readonly type?: string; readonly body?: Body };
-  readonly rpc?: { readonly code: number; readonly message: Template; readonly data?: Body };
+  readonly rpc?: { readonly code: number; readonly messages: readonly Template[]; readonly data?: Body };
   /** The code to use where no HTTP answer can be given. */
   readonly otherwise?: string;
 }
@@ -203,7 +203,9 @@ interface Contract {
   readonly question?: Shape;
   /** Other forms that are read and never written. */
   readonly reads: readonly { readonly text?: Template; readonly shape?: Shape; readonly set?: { readonly [path: string]: Json } }[];
-  readonly ranges: readonly { readonly from: number; readonly to: number; readonly kind: Kind }[];
+  readonly ranges: readonly { readonly from: number; readonly to: number; readonly kind: Kind; readonly name: string }[];
+  /** What it means that an object says nothing about repeating the call. */
+  readonly silence?: boolean;
   readonly verify: { readonly [tool: string]: { readonly call: string; readonly args: readonly VerifyArg[]; readonly lookAt?: string } };
   readonly hints: readonly Hint[];
 }

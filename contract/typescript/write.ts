@@ -48,7 +48,7 @@ function holds(condition: string, values: readonly string[], s: Subject): boolea
     case "tool":
       return values.includes(s.call.tool ?? "");
     case "at":
-      return values.includes(s.call.at ?? "");
+      return values.includes(s.call.at || "tool");
     case "effect":
       return values.includes(textOr(e.effect));
     case "retry":
@@ -85,8 +85,7 @@ function codeOf(entry: CodeEntry, s: Subject): string {
 
 /** Returns the sentence in the form that the code gives it. */
 function messageOf(s: Subject): string {
-  const unlisted = s.entry && !isOpen(s.entry) && textOr(s.e.code) !== "" && s.e.code !== s.entry.code;
-  if (s.bare || !s.entry || unlisted) return sentenceOf(s.e);
+  if (s.bare || !s.entry || isUnlisted(s) || (s.entry.code === contract.default && kinds[kindOf(s.e)].class === "protocol")) return sentenceOf(s.e);
   for (const template of s.entry.message ?? []) {
     const text = render(template, { ...s, bare: true });
     if (text !== undefined) return text;
@@ -94,15 +93,26 @@ function messageOf(s: Subject): string {
   return sentenceOf(s.e);
 }
 
-/** Says whether the same call may succeed. That a call may have taken effect is never overruled, nor is an advice that departs from the kind's. */
+/** Says whether the code is a word that the contract does not list, for which another entry stands in. */
+function isUnlisted(s: Subject): boolean {
+  return s.entry !== undefined && !isOpen(s.entry) && textOr(s.e.code) !== "" && s.e.code !== s.entry.code;
+}
+
+/**
+ * Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the failure
+ * decides. That a call may have taken effect is not overruled otherwise, nor is an advice that departs from the kind's.
+ */
 function isRetryable(s: Subject): boolean {
   const e = s.e;
   const same = adviceOf(e) === "same_call";
   const status = numberOr(fieldsOr(e.upstream).status);
-  if (e.effect === "unknown" || same !== (kinds[kindOf(e)].retry === "same_call")) return same;
+  if (s.entry?.retryable === "stated" && e.effect === "unknown") return e.retry === "same_call";
   const rule = s.entry?.retryable ?? "error";
-  if (typeof rule === "boolean") return rule;
   if (rule === "stated") return same && e.retry === "same_call";
+  if (isUnlisted(s)) return same;
+  if (rule === false) return false;
+  if (e.effect === "unknown" || same !== (kinds[kindOf(e)].retry === "same_call")) return same;
+  if (typeof rule === "boolean") return rule;
   return typeof rule === "string" || status === 0 ? same : isStatus(rule, status);
 }
 
@@ -120,7 +130,9 @@ function hintsOf(s: Subject, fresh: boolean): string[] {
     add(warning);
   }
   given.forEach(add);
-  if (!warned && (fresh || hints.length === 0)) add(pick(s.entry?.hint ?? [], s));
+  // A word of the other side's own comes with its own advice.
+  const leaves = s.entry !== undefined && isOpen(s.entry) && given.length > 0 && s.e.origin === "provider";
+  if (!warned && ((fresh && !leaves) || hints.length === 0)) add(pick(s.entry?.hint ?? [], s));
   return hints;
 }
 
@@ -144,14 +156,16 @@ function bind(from: Fields, call: Call): Subject {
     e.contract = contract.name;
     e.code = code;
   }
-  if (entry.otherwise && !call.http) {
-    entry = entryNamed(entry.otherwise);
+  const other = inPlaceOf(entry, call);
+  if (other) {
+    entry = other;
     e.code = entry.code;
   }
   e.message = sentenceOf(e);
   if (!contract.showsValues) for (const v of listOr(e.violations)) delete fieldsOr(v).got;
   if (!numberOr(e.afterMs)) e.afterMs = waitOf(e, entry, call);
-  if (!e.retry && entry.retryable === "stated" && kinds[kindOf(e)].retry === "same_call") e.retry = "never";
+  const silent = entry.retryable === "stated" || entry.retryable === false;
+  if (!e.retry && silent && !isUnlisted({ e, entry, call }) && kinds[kindOf(e)].retry === "same_call") e.retry = "never";
   if (!isObject(e.verify) && e.effect === "unknown") e.verify = verifyOf(call);
   for (const item of listOr(e.failed)) {
     const inner: { tools?: readonly string[]; now?: Date } = {};
@@ -162,6 +176,12 @@ function bind(from: Fields, call: Call): Subject {
   const s: Subject = { e, entry, call };
   e.hints = hintsOf(s, fresh);
   return s;
+}
+
+/** Returns the entry that stands for another because of where the answer is to be written; undefined: none does. */
+function inPlaceOf(entry: CodeEntry, call: Call): CodeEntry | undefined {
+  if (!call.http) return entry.otherwise ? entryNamed(entry.otherwise) : undefined;
+  return codes.find((other) => other.otherwise === entry.code);
 }
 
 /** Returns the wait that the record implies without stating it. */
@@ -222,21 +242,22 @@ function writeSource(source: Source, s: Subject, base: Value): Value {
   return undefined;
 }
 
-/** Writes JSON with templates; undefined where it comes out empty. */
-function writeBody(body: Body, s: Subject): Value {
+/** Writes JSON with templates; undefined where it comes out empty, unless it is the whole. */
+function writeBody(body: Body, s: Subject, inside = false): Value {
   if (body === "{shape}") return objectOf(inResult(s));
   if (typeof body === "string") {
     const path = onlyPath(body);
     return path === undefined ? render(body, s) : get(s, s.e, path);
   }
   if (typeof body !== "object" || body === null) return body;
-  if (Array.isArray(body)) return (body as readonly Body[]).map((item) => writeBody(item, s)).filter((item) => item !== undefined);
+  if (Array.isArray(body)) return (body as readonly Body[]).map((item) => writeBody(item, s, true)).filter((item) => item !== undefined);
   const object: Fields = {};
   for (const [name, member] of Object.entries(body)) {
-    const value = writeBody(member, s);
+    const value = writeBody(member, s, true);
     if (value !== undefined) put(object, name, value);
   }
-  return object;
+  const isEmptied = inside && Object.keys(object).length === 0 && Object.keys(body).length > 0;
+  return isEmptied ? undefined : object;
 }
 
 /** Returns the subject with the code that it has in a tool result, where its own stands for another answer. */
@@ -260,18 +281,29 @@ const spaces = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u
 
 const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.split(spaces).filter((word) => word).join(" ") : text);
 
+const trimmed = (text: string): string => text.replace(leading, "").replace(trailing, "");
+const leading = new RegExp(`^(?:${spaces.source})`);
+const trailing = new RegExp(`(?:${spaces.source})$`);
+
+/** Writes a sentence so that it cannot be taken for the hints that follow it. */
+function fold(layout: Layout, sentence: string): string {
+  if (!layout.hints || !/[\r\n]/.test(sentence)) return sentence;
+  if (layout.hints.before !== "\n") return oneLine(sentence);
+  return trimmed(sentence).replace(/\r\n|\r|\n/g, continued);
+}
+
 /** Writes the line, the hints behind it, and structure as one line of JSON. */
 function writeLine(layout: Layout, s: Subject): string {
   const marks = [layout.hints?.before ?? "", layout.envelope?.mark ?? ""].filter((mark) => mark.trim());
-  const clean = (sentence: string): string => {
-    let text = layout.hints ? oneLine(sentence) : sentence; // it is not to be taken for what follows it
+  const unmark = (text: string): string => {
     for (const mark of marks) {
       const lower = mark.toLowerCase();
       text = text.replaceAll(mark, () => (lower === mark ? mark.toUpperCase() : lower));
     }
     return text;
   };
-  let text = clean(render(layout.line ?? "", s) ?? messageOf(s));
+  const clean = (hint: string): string => unmark(oneLine(trimmed(hint)));
+  let text = unmark(fold(layout, render(layout.line ?? "", s) ?? messageOf(s)));
   if (layout.hints) {
     const separator = layout.hints.between.trim();
     const hints = listOr(s.e.hints).map((hint) => clean(separator ? textOr(hint).replaceAll(separator, ",") : textOr(hint)));
@@ -345,7 +377,7 @@ export function write(failure: Failure, call: Call = {}): Answer {
   }
   const status = call.status ?? 200;
   if (entry?.rpc) {
-    const error = { code: entry.rpc.code, message: render(entry.rpc.message, s) ?? "" };
+    const error = { code: entry.rpc.code, message: entry.rpc.messages.map((t) => render(t, s)).find((text) => text !== undefined) ?? "" };
     const data = entry.rpc.data === undefined ? undefined : writeBody(entry.rpc.data, s);
     return { surface: "error", status, error: data === undefined ? error : { ...error, data } };
   }

@@ -21,17 +21,34 @@ type claim struct {
 	id   string
 	pkg  string // folder of the test, relative to the module
 	test string // the function or the variable that holds it
+	way  way
 }
 
+// A way is how a test deals with a promise: the function that claims it, and the name of the field in the rows of tables.
+type way struct{ call, field string }
+
+var (
+	provokes = way{"Covers", "promises"}
+	reads    = way{"Reads", "readings"}
+)
+
 func (c claim) String() string { return c.pkg + "." + c.test }
+
+func (c claim) key() string { return c.id + " " + c.way.call + " " + c.String() }
 
 // A finder collects the claims in test files, and what is wrong with some.
 type finder struct {
 	claims []claim
 	faults []string
 
-	rows   []claim         // in fields named promises
-	spread map[string]bool // packages whose tests claim their rows
+	rows   []claim         // in fields of tables
+	spread map[spread]bool // whose tests claim their rows
+}
+
+// A spread is a package with a way in which its tests claim rows.
+type spread struct {
+	pkg string
+	way way
 }
 
 // importPath is how test files name the package.
@@ -40,7 +57,7 @@ const importPath = "github.com/recoursehq/recourse/internal/promises"
 // findClaims reads all test files of the module.
 func findClaims(t *testing.T, root string) (claims []claim, faults []string) {
 	t.Helper()
-	f := finder{spread: map[string]bool{}}
+	f := finder{spread: map[spread]bool{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -154,12 +171,17 @@ type testFile struct {
 func (f *testFile) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		if fun, ok := n.Fun.(*ast.SelectorExpr); ok && f.imports && isIdent(fun.X, "promises") && fun.Sel.Name == "Covers" {
-			f.call(n)
+		fun, ok := n.Fun.(*ast.SelectorExpr)
+		for _, w := range []way{provokes, reads} {
+			if ok && f.imports && isIdent(fun.X, "promises") && fun.Sel.Name == w.call {
+				f.call(n, w)
+			}
 		}
 	case *ast.KeyValueExpr:
-		if isIdent(n.Key, "promises") {
-			f.row(n)
+		for _, w := range []way{provokes, reads} {
+			if isIdent(n.Key, w.field) {
+				f.row(n, w)
+			}
 		}
 	}
 	return true
@@ -170,15 +192,15 @@ func isIdent(n ast.Expr, name string) bool {
 	return ok && ident.Name == name
 }
 
-// call takes the claims of a call of Covers.
-func (f *testFile) call(n *ast.CallExpr) {
+// call takes the claims of a call of Covers or Reads.
+func (f *testFile) call(n *ast.CallExpr, w way) {
 	if n.Ellipsis.IsValid() {
 		field, ok := n.Args[len(n.Args)-1].(*ast.SelectorExpr)
-		if !ok || field.Sel.Name != "promises" || len(n.Args) != 2 {
-			f.faultf(n, "only a field named promises can be spread: what it holds is found in the rows")
+		if !ok || field.Sel.Name != w.field || len(n.Args) != 2 {
+			f.faultf(n, "only a field named %s can be spread: what it holds is found in the rows", w.field)
 			return
 		}
-		f.spread[f.dir] = true
+		f.spread[spread{f.dir, w}] = true
 		return
 	}
 	for _, arg := range n.Args[min(1, len(n.Args)):] {
@@ -189,16 +211,16 @@ func (f *testFile) call(n *ast.CallExpr) {
 		case !f.isTest:
 			f.faultf(arg, "%s is claimed outside of a function Test...", id)
 		default:
-			f.claim(arg, id, &f.claims)
+			f.claim(arg, id, w, &f.claims)
 		}
 	}
 }
 
 // row takes the claims of a row of a table.
-func (f *testFile) row(n *ast.KeyValueExpr) {
+func (f *testFile) row(n *ast.KeyValueExpr, w way) {
 	list, ok := n.Value.(*ast.CompositeLit)
 	if !ok {
-		f.faultf(n, "a field named promises holds []string{...}")
+		f.faultf(n, "a field named %s holds []string{...}", w.field)
 		return
 	}
 	for _, item := range list.Elts {
@@ -207,18 +229,18 @@ func (f *testFile) row(n *ast.KeyValueExpr) {
 			f.faultf(item, "a claim has to be a literal, so that it is found without running the test")
 			continue
 		}
-		f.claim(item, id, &f.rows)
+		f.claim(item, id, w, &f.rows)
 	}
 }
 
-func (f *testFile) claim(at ast.Node, id string, to *[]claim) {
+func (f *testFile) claim(at ast.Node, id string, w way, to *[]claim) {
 	switch {
 	case f.skips:
 		f.faultf(at, "%s is claimed by %s, which may skip", id, f.test)
 	case !f.everywhere:
 		f.faultf(at, "%s is claimed in a file that is not built on every platform", id)
 	default:
-		*to = append(*to, claim{id: id, pkg: f.dir, test: f.test})
+		*to = append(*to, claim{id: id, pkg: f.dir, test: f.test, way: w})
 	}
 }
 
@@ -229,13 +251,13 @@ func (f *testFile) faultf(at ast.Node, format string, args ...any) {
 // finish counts the rows of packages whose tests claim them.
 func (f *finder) finish() {
 	for _, c := range f.rows {
-		if !f.spread[c.pkg] {
-			f.faults = append(f.faults, fmt.Sprintf("%s: %s is claimed by a row, and no test calls promises.Covers(t, row.promises...)", c, c.id))
+		if !f.spread[spread{c.pkg, c.way}] {
+			f.faults = append(f.faults, fmt.Sprintf("%s: %s is claimed by a row, and no test calls promises.%s(t, row.%s...)", c, c.id, c.way.call, c.way.field))
 			continue
 		}
 		f.claims = append(f.claims, c)
 	}
-	slices.SortFunc(f.claims, func(a, b claim) int { return strings.Compare(a.id+" "+a.String(), b.id+" "+b.String()) })
+	slices.SortFunc(f.claims, func(a, b claim) int { return strings.Compare(a.key(), b.key()) })
 	f.claims = slices.Compact(f.claims)
 }
 

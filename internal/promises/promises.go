@@ -8,6 +8,10 @@
 //
 //	fieldmcp/retry-after-header The 429 carries the wait in the header Retry-After. [Rate limiting; settled]
 //
+// A promise about what somebody else's answer is taken for is a reading, and its line says so behind the id:
+//
+//	fieldmcp/reads-rate-limit-user (reading) RATE_LIMIT_USER, of older pages, is read as RATE_LIMIT_ORG. [settled]
+//
 // Blank lines and lines that begin with # are for people.
 //
 // # The claims
@@ -21,6 +25,15 @@
 //	{name: "no such field", promises: []string{"fieldmcp/code-field-not-found"}},
 //	...
 //	promises.Covers(t, tt.promises...)
+//
+// To provoke is to bring the cause about, in a reference system or in the gateway, and to find what is promised. Where a
+// scripted server says the very word that is then found, nothing was provoked: the test only shows that the word is
+// understood and handed on. It claims that much, by Reads and in fields named readings:
+//
+//	promises.Reads(t, "fieldmcp/reads-rate-limit-user")
+//	promises.Reads(t, tt.readings...)
+//
+// A promise needs a test that provokes it, a reading one that reads it. docs/coverage.md lists readings apart.
 //
 // Packages are tested by processes of their own, whose results are cached; so claims are found in the source of the tests.
 // That is why ids stand there as literals. A claim counts when
@@ -52,9 +65,10 @@ const OpenFile = "open.txt"
 
 // A Promise is one thing that a contract's source promises.
 type Promise struct {
-	ID    string // NAME/WORDS, of the contract's name and lower-case words joined by hyphens
-	Text  string // what is promised
-	Place string // where the source says so
+	ID      string // NAME/WORDS, of the contract's name and lower-case words joined by hyphens
+	Text    string // what is promised
+	Place   string // where the source says so
+	Reading bool   // it is about what somebody else's answer is taken for
 }
 
 // Parse reads the list of one contract. The error names every line that is none.
@@ -88,13 +102,14 @@ func parse(contract, line string) (Promise, error) {
 	if !isID(contract, id) {
 		return Promise{}, fmt.Errorf("%q is no id: write %s/ and lower-case words joined by hyphens", id, contract)
 	}
+	rest, reading := strings.CutPrefix(rest, "(reading)")
 	at := strings.LastIndex(rest, " [")
 	place, ok := strings.CutSuffix(rest[max(at, 0):], "]")
 	text := strings.TrimSpace(rest[:max(at, 0)])
 	if place = strings.TrimPrefix(place, " ["); !ok || text == "" || place == "" {
 		return Promise{}, fmt.Errorf("%s: write what is promised, and in brackets at the end where the source says so", id)
 	}
-	return Promise{ID: id, Text: text, Place: place}, nil
+	return Promise{ID: id, Text: text, Place: place, Reading: reading}, nil
 }
 
 func isID(contract, id string) bool {
@@ -130,6 +145,18 @@ func Read(root string) ([]Promise, error) {
 // Covers claims that tb provokes the promises with these ids. It fails tb for an id that is not listed, and when tb is
 // skipped later on. The ids are literals, or a spread field named promises.
 func Covers(tb testing.TB, ids ...string) {
+	tb.Helper()
+	claim(tb, ids)
+}
+
+// Reads claims that tb shows that a failure which somebody else words as the promises with these ids have it is understood
+// and handed on. It is as strict as Covers. The ids are literals, or a spread field named readings.
+func Reads(tb testing.TB, ids ...string) {
+	tb.Helper()
+	claim(tb, ids)
+}
+
+func claim(tb testing.TB, ids []string) {
 	tb.Helper()
 	known, err := listed()
 	if err != nil {

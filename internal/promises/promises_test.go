@@ -12,11 +12,15 @@ import (
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	got, err := promises.Parse("shop", []byte("# Promises\n\nshop/sold-out A text begins with `[sold_out]`. [Codes, row 1]\r\n"))
+	got, err := promises.Parse("shop", []byte("# Promises\n\nshop/sold-out A text begins with `[sold_out]`. [Codes, row 1]\r\n"+
+		"shop/gone (reading) GONE is read as sold_out. [settled]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []promises.Promise{{ID: "shop/sold-out", Text: "A text begins with `[sold_out]`.", Place: "Codes, row 1"}}
+	want := []promises.Promise{
+		{ID: "shop/sold-out", Text: "A text begins with `[sold_out]`.", Place: "Codes, row 1"},
+		{ID: "shop/gone", Text: "GONE is read as sold_out.", Place: "settled", Reading: true},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -111,6 +115,15 @@ func TestFindClaims(t *testing.T) {
 				"func TestA(t *testing.T) { for _, tt := range table { promises.Covers(t, tt.promises...) } }",
 			claims: []string{"shop/a by p.table", "shop/b by p.table"},
 		},
+		"readings": {
+			src: head + "var table = []row{{readings: []string{\"shop/b\"}}}\n" +
+				"func TestA(t *testing.T) { promises.Reads(t, \"shop/a\"); promises.Reads(t, tt.readings...) }",
+			claims: []string{"shop/a read by p.TestA", "shop/b read by p.table"},
+		},
+		"rows that are claimed in another way": {
+			src:    head + "var table = []row{{readings: []string{\"shop/b\"}}}\nfunc TestA(t *testing.T) { promises.Covers(t, tt.promises...) }",
+			faults: []string{"p.table: shop/b is claimed by a row, and no test calls promises.Reads(t, row.readings...)"},
+		},
 		"rows that no test claims": {
 			src:    head + "var table = []row{{promises: []string{\"shop/b\"}}}",
 			faults: []string{"p.table: shop/b is claimed by a row, and no test calls promises.Covers(t, row.promises...)"},
@@ -143,14 +156,18 @@ func TestFindClaims(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := finder{spread: map[string]bool{}}
+			f := finder{spread: map[spread]bool{}}
 			if err := f.file("p/p_test.go", []byte(tt.src), !tt.elsewhere); err != nil {
 				t.Fatal(err)
 			}
 			f.finish()
 			var claims []string
 			for _, c := range f.claims {
-				claims = append(claims, c.id+" by "+c.String())
+				how := " by "
+				if c.way == reads {
+					how = " read by "
+				}
+				claims = append(claims, c.id+how+c.String())
 			}
 			if diff := cmp.Diff(tt.claims, claims); diff != "" {
 				t.Errorf("claims (-want +got):\n%s", diff)
@@ -164,12 +181,32 @@ func TestFindClaims(t *testing.T) {
 
 func TestUnclaimed(t *testing.T) {
 	t.Parallel()
-	listed := []promises.Promise{{ID: "shop/a", Text: "A."}, {ID: "shop/b"}, {ID: "shop/c"}, {ID: "shop/d"}}
-	claims := []claim{{id: "shop/b", pkg: "p", test: "TestB"}, {id: "shop/c"}, {id: "shop/x", pkg: "p", test: "TestX"}}
+	listed := []promises.Promise{
+		{ID: "shop/a", Text: "A."},
+		{ID: "shop/b"},
+		{ID: "shop/c"},
+		{ID: "shop/d"},
+		{ID: "shop/e"},
+		{ID: "shop/f", Reading: true},
+		{ID: "shop/g", Reading: true},
+		{ID: "shop/h", Text: "H.", Reading: true},
+	}
+	claims := []claim{
+		{id: "shop/b", pkg: "p", test: "TestB", way: provokes},
+		{id: "shop/b", pkg: "p", test: "TestB", way: reads},
+		{id: "shop/c", way: provokes},
+		{id: "shop/x", pkg: "p", test: "TestX", way: provokes},
+		{id: "shop/e", pkg: "p", test: "TestE", way: reads},
+		{id: "shop/f", pkg: "p", test: "TestF", way: reads},
+		{id: "shop/g", pkg: "p", test: "TestG", way: provokes},
+	}
 	got := unclaimed(listed, claims, []string{"shop/c", "shop/d", "shop/y"})
 	want := []string{
 		"no test claims shop/a: A.",
 		"shop/c is claimed: take it out of open.txt (-update does)",
+		"shop/e is only read, by p.TestE: bring its cause about, or list it as a reading",
+		"p.TestG provokes shop/g, which is listed as a reading: claim it by promises.Reads",
+		"no test claims shop/h: H.",
 		"p.TestX claims shop/x, which is not listed",
 		"shop/y is open and not listed",
 	}

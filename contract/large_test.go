@@ -1,0 +1,218 @@
+package contract_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	internaljson "github.com/recoursehq/recourse/internal/json"
+)
+
+// batchOf is a batch of n items, of which every second one failed: the values and ids take
+// about a kilobyte each.
+func batchOf(n int) *recourse.Error {
+	var succeeded []recourse.Succeeded
+	var failed []recourse.Failed
+	for i := range n {
+		if i%2 == 0 {
+			value := fmt.Appendf(nil, `{"n":%d,"note":%q}`, i, strings.Repeat("yield ", 170))
+			succeeded = append(succeeded, recourse.Succeeded{ID: fmt.Sprint("FLD-", i), Value: value})
+			continue
+		}
+		id := fmt.Sprint("FLD-", i, "-", strings.Repeat("x", 1500))
+		item := recourse.NotFound("field", id)
+		if i%4 == 1 {
+			item = recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)
+		}
+		failed = append(failed, recourse.Failed{ID: id, Error: item})
+	}
+	return recourse.Partial(succeeded, failed)
+}
+
+// itemsOf tells a batch item by item.
+func itemsOf(e *recourse.Error) []string {
+	var items []string
+	for _, s := range e.Succeeded {
+		items = append(items, s.ID+" "+string(s.Value))
+	}
+	for _, f := range e.Failed {
+		items = append(items, fmt.Sprintf("%s %s %t", f.ID, f.Error.Kind, f.Error.RetryAdvice() == recourse.RetrySameCall))
+	}
+	return items
+}
+
+// The record beside the answer is bounded; what a contract has a place for is not, however
+// often it is read and written.
+func TestBatchesComeWhole(t *testing.T) {
+	t.Parallel()
+	places := []string{"fieldmcp", "recourse"} // the contracts that have one
+	reader := contract.Reader{Contracts: contract.Builtin().All()}
+	for _, n := range []int{10, 100, 1000} {
+		want := batchOf(n)
+		for _, from := range places {
+			t.Run(fmt.Sprint(n, " ", from), func(t *testing.T) {
+				t.Parallel()
+				call := toolCall()
+				result, by := builtin(t, from).Write(want, &call).Result, from
+				for _, to := range slices.Concat(places, places) {
+					reading, ok := reader.Result(result)
+					if !ok {
+						t.Fatalf("in %s not read as a failure", by)
+					}
+					if diff := cmp.Diff(itemsOf(want), itemsOf(reading.Error())); diff != "" {
+						t.Fatalf("from %s by %s (-want +got): %.2000s", by, reading.Sign, diff)
+					}
+					if meta := metaOf(t, result); len(meta) > recourse.MaxJSON {
+						t.Errorf("in %s the record in _meta takes %d bytes", by, len(meta))
+					}
+					if at := bytes.Index(result, []byte(`"isError":true`)); len(result) > 256<<10 && at > 1<<10 {
+						t.Errorf("in %s the sign of a result of %d bytes stands at %d", by, len(result), at)
+					}
+					call.Original, call.OriginalContract = result, reading.Contract
+					result, by = builtin(t, to).Write(reading.Error(), &call).Result, to
+				}
+			})
+		}
+	}
+}
+
+// A record that was cut does not take the place of a text that nobody here can read.
+func TestCutRecordKeepsTheText(t *testing.T) {
+	t.Parallel()
+	record, err := json.Marshal(batchOf(100).WithCode("ours", "HALF_DONE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "HALF_DONE, see " + strings.Repeat("what there is, ", 2000)
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	original := fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}],"isError":true,"_meta":{%q:%s}}`, quoted, recourse.MetaKey, record)
+	reader := contract.Reader{Contracts: contract.Builtin().All()}
+	reading, ok := reader.Result(original)
+	if !ok || !reading.Error().Truncated() {
+		t.Fatalf("read as %v", reading.Failure)
+	}
+	for _, c := range everyContract(t) {
+		call := toolCall()
+		call.Original, call.OriginalContract = original, reading.Contract
+		if result := c.Write(reading.Error(), &call).Result; !bytes.Contains(result, quoted) {
+			t.Errorf("%s: the text is not in %.300s", c.Name, result)
+		}
+	}
+}
+
+// The message loses what an SDK put before it, and nothing else.
+func TestReadMessages(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Error executing tool get_field: no such file": "no such file",
+		"MCP error -32000: it broke":                   "it broke",
+		"**Error:** it broke":                          "it broke",
+		"it broke\nin two lines":                       "it broke\nin two lines",
+		"[unheard_of] it broke":                        "[unheard_of] it broke",
+		"[timeout] it took too long":                   "it took too long",
+		`{"message":"it broke","code":"E1"}`:           "it broke",
+		`{"error":{"message":"it broke","code":"E1"}}`: "it broke",
+		`{"error":"it broke"}`:                         "it broke",
+		// However long it is, up to what the gateway looks into.
+		strings.Repeat("x", 256<<10):                                      strings.Repeat("x", 256<<10),
+		strings.Repeat("x", 256<<10+9):                                    strings.Repeat("x", 256<<10) + " … (The text is cut here: 9 bytes of it are left out.)",
+		"Error executing tool get_field: " + strings.Repeat("x", 200<<10): strings.Repeat("x", 200<<10),
+		"MCP error -32000: " + strings.Repeat("x", 200<<10):               strings.Repeat("x", 200<<10),
+		`{"error":{"message":"` + strings.Repeat("x", 200<<10) + `"}}`:    strings.Repeat("x", 200<<10),
+		"[timeout] " + strings.Repeat("x", 200<<10):                       strings.Repeat("x", 200<<10),
+		"1 validation error for f\nx\n  " + strings.Repeat("x", 200<<10):  "1 validation error for f\nx\n  " + strings.Repeat("x", 200<<10),
+	} {
+		reading, ok := reader().Result(textResult(t, text, true))
+		if !ok || reading.Error().Message != want {
+			t.Errorf("%.60q: %.60q, want %.60q", text, reading.Error().Message, want)
+		}
+	}
+}
+
+// A text of a failure comes whole up to the bound of what is looked into, in every
+// contract of ours, and one that is longer says that it was cut.
+func TestLongTextsComeWhole(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{9 << 10, 70 << 10, 256 << 10, 300 << 10} {
+		text := "The order was refused. " + strings.Repeat("because ", size/8)
+		text = text[:size]
+		for _, to := range contract.Builtin().All() {
+			t.Run(fmt.Sprint(size, " ", to.Name), func(t *testing.T) {
+				t.Parallel()
+				reading, ok := reader().Result(textResult(t, text, true))
+				if !ok {
+					t.Fatal("not read")
+				}
+				call := toolCall()
+				result := to.Write(reading.Error(), &call).Result
+				want := text[:min(size, 256<<10)]
+				if !bytes.Contains(result, []byte(want)) {
+					t.Errorf("%d bytes of a text of %d", len(result), size)
+				}
+				if said := bytes.Contains(result, []byte("is cut here")); said != (size > 256<<10) {
+					t.Errorf("that it was cut is said: %t", said)
+				}
+			})
+		}
+	}
+}
+
+// What breaks off is read as far as it goes, and says so.
+func TestReadCut(t *testing.T) {
+	t.Parallel()
+	reader := contract.Reader{Contracts: contract.Builtin().All(), Cut: "4MiB"}
+	for _, name := range []string{"fieldmcp", "recourse"} {
+		call := toolCall()
+		whole := builtin(t, name).Write(batchOf(100), &call).Result
+		for _, at := range []int{len(whole) / 8, len(whole) / 4, len(whole) / 2} {
+			completed := internaljson.Complete(whole[:at])
+			reading, ok := reader.Result(completed)
+			if !ok {
+				t.Fatalf("%s, %d bytes: not read: %.300s", name, at, completed)
+			}
+			e := reading.Error()
+			if e.Kind != recourse.KindPartial || !e.Truncated() || !strings.HasSuffix(e.Message, "(The answer is cut here: it is longer than 4MiB.)") {
+				t.Errorf("%s, %d bytes: by %s %s, truncated %t: %.300s", name, at, reading.Sign, e.Kind, e.Truncated(), e.Message)
+			}
+			if name == "fieldmcp" && (len(e.Succeeded) == 0 || len(e.Succeeded) > 50) {
+				t.Errorf("%d items", len(e.Succeeded))
+			}
+		}
+	}
+}
+
+// Lists that are longer than what is read say so.
+func TestLongListsSaySo(t *testing.T) {
+	t.Parallel()
+	items := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, 10_001), ",")
+	text := `{"error":true,"code":"PARTIAL_SUCCESS","message":"Some failed.","retryable":false,"succeeded":[` + items + `]}`
+	reading, ok := reader().Result(textResult(t, text, true))
+	if !ok {
+		t.Fatal("not read")
+	}
+	e := reading.Error()
+	if len(e.Succeeded) != 10_000 || !e.Truncated() || e.Message != "Some failed. (Of the 10001 items of succeeded only the first 10000 are kept.)" {
+		t.Errorf("%d items, truncated %t: %s", len(e.Succeeded), e.Truncated(), e.Message)
+	}
+}
+
+func metaOf(t *testing.T, result []byte) []byte {
+	t.Helper()
+	var r struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(result, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.Meta[recourse.MetaKey]
+}

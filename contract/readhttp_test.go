@@ -1,0 +1,148 @@
+package contract_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+)
+
+// HTTP errors by status, by what SDKs say of sessions, and by their bodies.
+func TestReadHTTP(t *testing.T) {
+	t.Parallel()
+	const rpc = `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`
+	lost := said{Kind: recourse.KindUnknownSession, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryNever}
+	tests := map[string]struct {
+		status int
+		media  string
+		body   string
+		header http.Header
+		want   said
+		sign   string
+	}{
+		"TypeScript, session": {status: 404, media: "application/json", body: fmt.Sprintf(rpc, -32001, "Session not found"), want: lost.unsettled()},
+		"TypeScript example, session": {
+			status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32000, "Bad Request: No valid session ID provided"), want: lost,
+		},
+		"TypeScript, no session header": {
+			status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32000, "Bad Request: Mcp-Session-Id header is required"), want: lost,
+		},
+		"TypeScript, restarted": {status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32000, "Bad Request: Server not initialized"), want: lost},
+		"Go SDK, session":       {status: 404, media: "text/plain; charset=utf-8", body: "session not found\n", want: lost.unsettled()},
+		"mcp-go, session":       {status: 404, media: "text/plain", body: "Invalid session ID\n", want: lost.unsettled()},
+		"Python, session":       {status: 404, media: "application/json", body: fmt.Sprintf(rpc, -32600, "Session not found"), want: lost},
+		"Go SDK, method": {
+			status: 400, media: "text/plain; charset=utf-8", body: "JSON RPC not handled: \"tasks/get\" unsupported\n",
+			want: said{Kind: recourse.KindUnknownMethod, Origin: recourse.OriginCaller, Effect: recourse.EffectNone, Retry: recourse.RetryNever},
+		},
+		"Go SDK, method in a sentence": {
+			status: 400, media: "text/plain", body: `JSON RPC not handled: "run \"delete_all\" now" unsupported`,
+			want: said{Kind: recourse.KindClientError, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryNever},
+		},
+		"Go SDK, version": {
+			status: 400, media: "text/plain", body: "Bad Request: Unsupported protocol version (supported versions: 2025-11-25,2025-06-18)\n",
+			want: said{Kind: recourse.KindUnsupportedVersion, Origin: recourse.OriginCaller, Effect: recourse.EffectNone, Retry: recourse.RetryNever},
+		},
+		"TypeScript, version": {
+			status: 400, media: "application/json",
+			body: fmt.Sprintf(rpc, -32000, "Bad Request: Unsupported protocol version: 1999-01-01 (supported versions: 2025-11-25, 2025-06-18)"),
+			want: said{Kind: recourse.KindUnsupportedVersion, Origin: recourse.OriginCaller, Effect: recourse.EffectNone, Retry: recourse.RetryNever},
+		},
+		"another 404": {
+			status: 404, media: "text/plain", body: "404 page not found",
+			want: said{Kind: recourse.KindNotFound, Origin: recourse.OriginServer, Retry: recourse.RetryAfterFix},
+		},
+		"429 with a body": {
+			status: 429, media: "text/html", body: "<html>slow down</html>", header: http.Header{"Retry-After": {"7"}},
+			want: said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetrySameCall, After: 7 * time.Second},
+		},
+		"429 with JSON": {
+			status: 429, media: "application/json", body: `{"error":{"code":"quota","message":"slow down","retryAfterMs":1500}}`,
+			want: said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetrySameCall, After: 1500 * time.Millisecond, Code: "quota"},
+		},
+		"500 with a JSON-RPC error": {
+			status: 500, media: "application/json", body: fmt.Sprintf(rpc, -32603, "it broke"),
+			want: said{Kind: recourse.KindServerError, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Code: "-32603"},
+		},
+		"503 with a JSON-RPC error that says when": {
+			status: 503, media: "application/json",
+			body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy","data":{"retryable":true,"retryAfterMs":7000}}}`,
+			want: said{Kind: recourse.KindUnavailable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, After: 7 * time.Second, Code: "-32000"},
+		},
+		"two waits: the longer counts": {
+			status: 503, media: "application/json", header: http.Header{"Retry-After": {"9"}},
+			body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"busy","data":{"retryable":true,"retryAfterMs":7000}}}`,
+			want: said{Kind: recourse.KindUnavailable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, After: 9 * time.Second, Code: "-32000"},
+		},
+		"401 with a JSON-RPC error": {
+			status: 401, media: "application/json", body: fmt.Sprintf(rpc, -32600, "Unauthorized"),
+			want: said{Kind: recourse.KindUnauthenticated, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryAfterAuth, Code: "-32600"},
+		},
+		"400 with a JSON-RPC error": {
+			status: 400, media: "application/json", body: fmt.Sprintf(rpc, -32600, "Invalid Request"),
+			want: said{Kind: recourse.KindInvalidRequest, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryNever, Code: "-32600"},
+		},
+		"404 with an unknown method": {
+			status: 404, media: "application/json", body: fmt.Sprintf(rpc, -32601, "Method not found"),
+			want: said{Kind: recourse.KindUnknownMethod, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryNever, Code: "-32601"},
+		},
+		"403 with insufficient_scope": {
+			status: 403, header: http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="a b"`}},
+			want: said{Kind: recourse.KindMissingScope, Origin: recourse.OriginServer, Effect: recourse.EffectNone, Retry: recourse.RetryAfterAuth, Code: "insufficient_scope"},
+		},
+		"an empty 500": {
+			status: 500, want: said{Kind: recourse.KindServerError, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall},
+		},
+		"a redirect": {
+			status: 302, want: said{Kind: recourse.KindBadResponse, Origin: recourse.OriginServer, Retry: recourse.RetryNever},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			header := tt.header.Clone()
+			if header == nil {
+				header = http.Header{}
+			}
+			if tt.media != "" {
+				header.Set("Content-Type", tt.media)
+			}
+			if tt.status >= 400 {
+				tt.want.Status = tt.status
+			}
+			reading := reader().HTTP(tt.status, header, []byte(tt.body))
+			got := told(reading.Error())
+			if supported := string(reading.Error().Details["supported"]); got.Kind == recourse.KindUnsupportedVersion && supported != `["2025-11-25","2025-06-18"]` {
+				t.Errorf("supported versions: %s", supported)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("by %s (-want +got):\n%s", reading.Sign, diff)
+			}
+		})
+	}
+}
+
+// The sentence of a problem document is the message.
+func TestReadHTTPMessages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ media, body, want string }{
+		{"application/problem+json", `{"type":"about:blank","title":"Conflict","status":409,"detail":"It was changed meanwhile."}`, "It was changed meanwhile."},
+		{"application/problem+json", `{"type":"about:blank","title":"Conflict"}`, "Conflict"},
+		{"application/json; charset=utf-8", `{"message":"It was changed."}`, "It was changed."},
+		{"application/json", `{"error":{"message":"It was changed.","code":"E1"}}`, "It was changed."},
+		{"application/json", `[1]`, "Farm reports a conflict with the present state."},
+		{"text/html", `<h1>nginx</h1>`, "Farm reports a conflict with the present state."},
+		{"application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"It was changed."}}`, "It was changed."},
+	} {
+		r := reader()
+		r.Provider = "Farm"
+		got := r.HTTP(409, http.Header{"Content-Type": {tt.media}}, []byte(tt.body)).Error()
+		if got.Message != tt.want || got.Kind != recourse.KindConflict {
+			t.Errorf("%s: %s %q, want %q", tt.body, got.Kind, got.Message, tt.want)
+		}
+	}
+}
