@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/upstream"
 )
@@ -173,11 +175,27 @@ func (b *Bridge) sendNew(ctx context.Context, method string, header http.Header,
 		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
 	}
 	b.eras.forget()
+	if !maySendAgain(header.Get(wire.HeaderMethod), text) {
+		_, _ = b.discover(ctx, header) // so that the next request goes the right way
+		return resp, nil
+	}
 	if bridged, err := b.cross(ctx, method, header, body); bridged != nil && err == nil {
 		_ = resp.Body.Close()
 		return bridged, nil
 	}
 	return resp, nil
+}
+
+// maySendAgain reports whether a request that a server has refused with an HTTP status
+// below 500, in text, may be sent to it in another form: it does nothing, or a code of
+// the protocol says that it was not carried out. Words that only sound like the other era
+// are a reason to find out the era, but none to send a call twice.
+func maySendAgain(method string, text []byte) bool {
+	if wire.ReadsOnly(method) {
+		return true
+	}
+	code, err := strconv.Atoi(string(json.Lookup(text, "/error/code")))
+	return err == nil && recourse.RefusedCode(code)
 }
 
 // cross finds out whether the server speaks the new era, and sends the request over
@@ -219,6 +237,9 @@ func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header,
 		return resp, nil // what the server itself says of the message says more
 	}
 	b.eras.only(wire.New)
+	if text, err := keep(resp); err != nil || !maySendAgain(methodOf(body), text) {
+		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
+	}
 	bridged, err := b.new.send(ctx, method, header.Clone(), body)
 	if errors.Is(err, errOtherEra) {
 		b.eras.forget()
@@ -234,8 +255,8 @@ func refuses(resp *http.Response) bool {
 		resp.StatusCode == http.StatusMethodNotAllowed
 }
 
-// maxRefusal bounds how much of a refusal is looked into.
-const maxRefusal = 64 << 10
+// maxRefusal bounds how much of a refusal is looked into: as much as of any answer.
+const maxRefusal = newWindow
 
 // keep returns the beginning of an answer, which stays in its body.
 func keep(resp *http.Response) ([]byte, error) {

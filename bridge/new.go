@@ -29,7 +29,7 @@ type newServer struct {
 }
 
 func newNewServer(b *Bridge) *newServer {
-	return &newServer{b: b, sessions: newRecent[string, *newSession](maxNewSessions, newSessionIdle)}
+	return &newServer{b: b, sessions: newRecent[string, *newSession](maxNewSessions, maxSessionBytes, newSessionIdle)}
 }
 
 // close ends the sessions with their calls and streams.
@@ -43,9 +43,6 @@ func (n *newServer) close() {
 	}
 }
 
-// messages keeps the memory of parsers.
-var messages = sync.Pool{New: func() any { return new(wire.Message) }}
-
 // send sends a message of the old era. It returns errOtherEra when the server does
 // not speak the new one.
 func (n *newServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
@@ -56,8 +53,8 @@ func (n *newServer) send(ctx context.Context, method string, header http.Header,
 	}
 	switch {
 	case method == http.MethodPost:
-		m, _ := messages.Get().(*wire.Message)
-		defer messages.Put(m)
+		m := wire.BorrowMessage()
+		defer m.Return()
 		if err := wire.Parse(body, m); err != nil {
 			return malformed(m.ID, err), nil
 		}
@@ -231,9 +228,17 @@ func (n *newServer) alone(ctx context.Context, header http.Header, is suspicion)
 }
 
 func isInitialize(body []byte) bool {
-	m, _ := messages.Get().(*wire.Message)
-	defer messages.Put(m)
-	return bytes.Contains(body, []byte(wire.MethodInitialize)) && wire.Parse(body, m) == nil && m.Method == wire.MethodInitialize
+	return bytes.Contains(body, []byte(wire.MethodInitialize)) && methodOf(body) == wire.MethodInitialize
+}
+
+// methodOf returns the method of a message; "" where it has none.
+func methodOf(body []byte) string {
+	m := wire.BorrowMessage()
+	defer m.Return()
+	if wire.Parse(body, m) != nil {
+		return ""
+	}
+	return m.Method
 }
 
 // Methods of the old era that have no counterpart.

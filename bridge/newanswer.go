@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -359,7 +360,7 @@ func (c *newCall) drain(resp *http.Response, reader *wire.EventReader) {
 
 // refusal deals with an answer whose HTTP status is not 200.
 func (c *newCall) refusal(resp *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
 		return c.broken(err)
 	}
@@ -373,12 +374,21 @@ func (c *newCall) refusal(resp *http.Response) error {
 		return recourse.FromHTTP(c.n.b.Name(), resp).WithOrigin(recourse.OriginServer)
 	case refusesEra(resp.StatusCode) && soundsOld(resp.StatusCode, c.header, text) && c.otherEra(text):
 		c.n.b.eras.forget()
-		if c.s == nil {
-			return errOtherEra
+		if c.s != nil {
+			c.n.forget(c.s) // the client opens another, at the server itself
 		}
-		c.n.forget(c.s) // the client opens another, at the server itself
-		c.begun <- beginning{resp: lost()}
-		return nil
+		switch {
+		case !maySendAgain(c.method, text):
+		case c.s == nil:
+			return errOtherEra
+		default:
+			c.begun <- beginning{resp: lost()}
+			return nil
+		}
+	}
+	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // which in the old era would be a session that is lost
+		return recourse.ClientError(c.n.b.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
 	}
 	if c.rounds > 0 && rpc.Kind() == '{' {
 		text = appendRPCError(nil, c.clientID, rpc)

@@ -281,7 +281,7 @@ func (n *newServer) subscribe(ctx context.Context, s *newSession, header http.He
 	case uri == "" || len(uri) > maxURI:
 		return rpcError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
 	}
-	changed, full := s.watch(uri, m.Method == methodSubscribe)
+	changed, full := n.watch(s, uri, m.Method == methodSubscribe)
 	done := respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
 	switch {
 	case full:
@@ -294,11 +294,11 @@ func (n *newServer) subscribe(ctx context.Context, s *newSession, header http.He
 		return done, nil
 	}
 	if err != nil {
-		s.watch(uri, false)
+		n.watch(s, uri, false)
 		return nil, err
 	}
 	if refused {
-		s.watch(uri, false)
+		n.watch(s, uri, false)
 		return rpcError(m.ID, wire.CodeInvalidParams, "The server does not announce changes of this resource."), nil
 	}
 	return done, nil
@@ -320,6 +320,25 @@ func (s *newSession) watch(uri string, add bool) (changed, full bool) {
 		s.watched = append(s.watched, uri)
 	}
 	return true, false
+}
+
+// watch does so to a session, and makes room for what it keeps.
+func (n *newServer) watch(s *newSession, uri string, add bool) (changed, full bool) {
+	if changed, full = s.watch(uri, add); !changed {
+		return changed, full
+	}
+	size := len(uri)
+	if !add {
+		size = -size
+	}
+	n.mu.Lock()
+	n.sessions.grow(s.id, size)
+	idle := n.sessions.trim(0, (*newSession).busy)
+	n.mu.Unlock()
+	for _, old := range idle {
+		old.end()
+	}
+	return changed, full
 }
 
 // relisten asks for all that the session's client wants to hear, in place of what was

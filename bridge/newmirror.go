@@ -11,10 +11,12 @@ import (
 )
 
 const (
-	// maxMirrors bounds the tools that are remembered, maxToolPage a page of the list
-	// that the bridge itself asks for, and maxToolPages their number.
-	maxMirrors   = 10_000
-	maxToolPage  = 8 << 20
+	// maxMirrors bounds the tools that are remembered, and maxMirrored the arguments of
+	// each: a header has no room for more. maxToolBytes bounds the list that the bridge
+	// itself asks for, and maxToolPages its pages.
+	maxMirrors   = 2000
+	maxMirrored  = 64
+	maxToolBytes = 4 << 20
 	maxToolPages = 100
 )
 
@@ -36,22 +38,20 @@ func (t *mirrors) of(tool string) []wire.ParamHeader {
 // learn takes the result of tools/list, and returns where the list goes on. A tool
 // with annotations that break the rules mirrors nothing.
 func (t *mirrors) learn(result json.Value) (cursor json.Value) {
-	var list struct {
-		Tools []struct {
-			Name        string     `json:"name"`
-			InputSchema json.Value `json:"inputSchema"`
-		} `json:"tools"`
-		NextCursor json.Value `json:"nextCursor"`
-	}
-	if json.UnmarshalLenient(result, &list) != nil {
-		return nil
-	}
+	tools, _ := json.Items(json.Lookup(result, "/tools"), maxMirrors)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, tool := range list.Tools {
+	for _, raw := range tools {
+		var tool struct {
+			Name        string     `json:"name"`
+			InputSchema json.Value `json:"inputSchema"`
+		}
+		if json.UnmarshalLenient(raw, &tool) != nil {
+			continue
+		}
 		params, err := wire.ParamHeaders(tool.InputSchema)
 		switch {
-		case err != nil || len(params) == 0:
+		case err != nil || len(params) == 0 || len(params) > maxMirrored:
 			delete(t.byTool, tool.Name)
 		case len(t.byTool) < maxMirrors:
 			if t.byTool == nil {
@@ -60,10 +60,10 @@ func (t *mirrors) learn(result json.Value) (cursor json.Value) {
 			t.byTool[tool.Name] = params
 		}
 	}
-	if list.NextCursor.Kind() != '"' || string(list.NextCursor) == `""` {
+	if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
 		return nil
 	}
-	return list.NextCursor
+	return cursor
 }
 
 // mirrored are the letters by which a list shows that it is worth reading.
@@ -87,6 +87,7 @@ func (n *newServer) relearn(ctx context.Context, header http.Header, introductio
 	h[wire.HeaderVersion] = []string{wire.Version20260728}
 	h[wire.HeaderMethod] = []string{wire.MethodToolsList}
 	var cursor json.Value
+	left := maxToolBytes
 	for range maxToolPages {
 		id := n.newID()
 		text := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"method":"tools/list","params":{`...)
@@ -94,10 +95,11 @@ func (n *newServer) relearn(ctx context.Context, header http.Header, introductio
 			text = append(append(append(text, `"cursor":`...), cursor...), ',')
 		}
 		text = append(append(append(text, `"_meta":{`...), introduction...), "}}}"...)
-		answer, err := n.b.next.Ask(ctx, h.Clone(), text, id, maxToolPage)
+		answer, err := n.b.next.Ask(ctx, h.Clone(), text, id, int64(left))
 		if err != nil {
 			return false
 		}
+		left -= len(answer.Result)
 		if cursor = n.mirrors.learn(answer.Result); cursor == nil {
 			break
 		}

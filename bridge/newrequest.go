@@ -82,8 +82,8 @@ func appendMembers(dst []byte, members map[string]json.Value) []byte {
 // the answers to what the server has asked and the state that it wants to see again
 // (MCP 2026-07-28, multi round-trip requests). Both may be nil.
 func again(request []byte, id wire.ID, answers map[string]json.Value, state json.Value) ([]byte, error) {
-	m, _ := messages.Get().(*wire.Message)
-	defer messages.Put(m)
+	m := wire.BorrowMessage()
+	defer m.Return()
 	if err := wire.Parse(request, m); err != nil {
 		return nil, err
 	}

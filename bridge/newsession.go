@@ -21,6 +21,8 @@ const (
 	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it
 	// is kept with the session and goes with each request.
 	maxIntroduction = 8 << 10
+	// maxSessionBytes bounds what is kept for all sessions.
+	maxSessionBytes = 32 << 20
 )
 
 // A newSession is one that the bridge holds for a client of the old era: what the
@@ -57,7 +59,7 @@ type offered struct {
 		ListChanged bool `json:"listChanged"`
 		Subscribe   bool `json:"subscribe"`
 	}
-	Logging json.Value
+	Logging bool
 }
 
 // find returns the session of that id, or nil. A session belongs to the caller who
@@ -84,7 +86,7 @@ func (n *newServer) forget(s *newSession) {
 func (n *newServer) add(s *newSession) {
 	n.mu.Lock()
 	idle := n.sessions.trim(1, (*newSession).busy)
-	n.sessions.put(s.id, s)
+	n.sessions.put(s.id, s, 2*len(s.meta))
 	n.mu.Unlock()
 	for _, old := range idle {
 		old.end()
@@ -241,7 +243,7 @@ func offeredBy(capabilities map[string]json.Value) (o offered) {
 	_ = json.UnmarshalLenient(capabilities["tools"], &o.Tools)
 	_ = json.UnmarshalLenient(capabilities["prompts"], &o.Prompts)
 	_ = json.UnmarshalLenient(capabilities["resources"], &o.Resources)
-	o.Logging = capabilities["logging"]
+	o.Logging = capabilities["logging"] != nil
 	return o
 }
 
@@ -251,7 +253,7 @@ func (s *newSession) setLevel(m *wire.Message) *http.Response {
 	var level string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &level) // else it is none
 	switch {
-	case s.offered.Logging == nil:
+	case !s.offered.Logging:
 		return rpcError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")
 	case wire.LogLevelOf(level) == 0:
 		return rpcError(m.ID, wire.CodeInvalidParams, "The level has to be one of those of RFC 5424, such as warning.")

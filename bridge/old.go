@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -35,7 +36,7 @@ type oldServer struct {
 
 func newOldServer(b *Bridge) *oldServer {
 	return &oldServer{
-		b: b, seal: newSeal(), sessions: newRecent[sessionKey, *oldSession](maxSessions, sessionIdle),
+		b: b, seal: newSeal(), sessions: newRecent[sessionKey, *oldSession](maxSessions, maxSessionBytes, sessionIdle),
 		held: map[int64]*oldCall{}, heldBy: map[caller]int{},
 	}
 }
@@ -90,17 +91,22 @@ func (o *oldServer) request(ctx context.Context, header http.Header, m *wire.Mes
 		}
 		s.setLevel(ctx, at, wire.LogLevelOf(m.LogLevel))
 		resp, err := s.newCall(at, header, m).turn(ctx, m).begin()
-		if err != nil || lost != nil || !at.lostBy(resp) {
+		if err != nil || !s.lostBy(ctx, at, resp) {
 			return resp, err
 		}
 		_ = resp.Body.Close()
+		if lost != nil { // it may say so of every session; that it has done nothing is known here alone
+			return nil, recourse.ClientError(o.b.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
+		}
 		lost = at
 	}
 }
 
 // lostBy reports whether an answer is the server's word that it does not know the
-// session. The answer stays as it is.
-func (at *opened) lostBy(resp *http.Response) bool {
+// session. The answer stays as it is. A 404 is; words that sound like it are a reason to
+// ask, since a server may say them of a call that it has carried out.
+func (s *oldSession) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
 	switch {
 	case at.id == "":
 		return false
@@ -114,13 +120,23 @@ func (at *opened) lostBy(resp *http.Response) bool {
 		return false
 	}
 	switch string(json.Lookup(text, "/error/code")) {
-	case "-32000", "-32001": // the TypeScript SDK's words
-		return true
 	case "-32020", "-32022": // those of the new era
 		return true
+	case "-32000", "-32001": // the TypeScript SDK's words
+		return s.isGone(ctx, at)
 	default:
 		return false
 	}
+}
+
+// isGone asks the server whether it knows the session, by a request that does nothing.
+func (s *oldSession) isGone(ctx context.Context, at *opened) bool {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	id := s.o.newID()
+	ping := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id)
+	answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), ping, id, maxRefusal)
+	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
 }
 
 // refusedOpening returns what a caller is told when no session could be opened.

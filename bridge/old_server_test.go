@@ -226,6 +226,7 @@ var _ bridge.Transport = (*oldEra)(nil)
 func newEraRequest(method, name, params, meta string) (http.Header, []byte) {
 	header := http.Header{
 		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20260728}, wire.HeaderMethod: {method}, wire.HeaderName: {name},
+		"Authorization": {"Bearer mine"}, // by which a bridge tells callers apart when it is told so
 	}
 	return header, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mine","method":%q,"params":{"name":%q,%s"_meta":{%s`+
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}}}`,

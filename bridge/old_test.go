@@ -152,7 +152,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 			answer := c.ask("elicitation/create", o.broadcast)
 			c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
 		}
-		b := bridge.New(o, bridge.Options{})
+		b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
 		defer b.Close()
 		state := held(t, b, "t")
 		if answer, err := resume(t, b, "t", state); err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "accept") {
@@ -180,7 +180,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 func TestHeldCallHasItsSessionForItself(t *testing.T) {
 	t.Parallel()
 	o := newOldEra(t, asking)
-	b := bridge.New(o, bridge.Options{Program: true})
+	b := bridge.New(o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
 	defer b.Close()
 	states := []string{held(t, b, "t"), held(t, b, "t"), held(t, b, "t")}
 	for _, state := range states {
@@ -197,7 +197,7 @@ func TestHeldCallHasItsSessionForItself(t *testing.T) {
 func TestCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
 	o := newOldEra(t, asking)
-	b := bridge.New(o, bridge.Options{})
+	b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
 	held(t, b, "t")
 	held(t, b, "t")
 	b.Close()
@@ -240,9 +240,21 @@ func TestEraIsFoundOnce(t *testing.T) {
 	})
 }
 
-// A server that comes back as one of the other era works on.
+// A server that comes back as one of the other era works on. A request is not sent twice for
+// it, unless it only reads or was refused in the words of the protocol: then the next one
+// goes the right way.
 func TestServerChangesItsEra(t *testing.T) {
 	t.Parallel()
+	for _, method := range []string{"tools/call", "prompts/get"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			testServerChangesItsEra(t, method)
+		})
+	}
+}
+
+func testServerChangesItsEra(t *testing.T, method string) {
+	t.Helper()
 	o := newOldEra(t, func(c *serverCall) { c.answer(`{"is":"old"}`) })
 	b := bridge.New(o, bridge.Options{})
 	defer b.Close()
@@ -251,7 +263,18 @@ func TestServerChangesItsEra(t *testing.T) {
 		o.modern = modern
 		clear(o.sessions)
 		o.mu.Unlock()
-		header, body := newEraRequest("tools/call", "t", "", "")
+		header, body := newEraRequest(method, "t", "", "")
+		if method == "tools/call" {
+			before := o.count(method)
+			resp, err := b.Send(t.Context(), http.MethodPost, header.Clone(), body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if sent := o.count(method) - before; sent > 2 || sent > 1 && !modern { // a modern server's refusal has a code
+				t.Errorf("new era %t: sent %d times", modern, sent)
+			}
+		}
 		answer, _, err := send(t, b, header, body)
 		if err != nil || (answer.Result.Is == "old") == modern || answer.Result.ResultType != "complete" {
 			t.Errorf("new era %t: %v %+v", modern, err, answer)

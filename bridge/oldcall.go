@@ -205,7 +205,7 @@ func (c *oldCall) hear(l *hearing) {
 	}
 	about := c
 	if c.s.o.b.options.Program {
-		about = c.s.only()
+		about = c.s.onlyOwn()
 	}
 	if q := c.s.asked(c.at, about, l); q != nil {
 		about.tell(said{question: q})

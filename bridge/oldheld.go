@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxHeld and maxHeldByCaller bound the calls that wait for an answer of their
-	// client, at a server and of one caller.
+	// client, at a server and of one caller. Those who may be anybody share the first.
 	maxHeld         = 100
 	maxHeldByCaller = 10
 	// holdTimeout is how long a call waits.
@@ -28,7 +28,7 @@ const (
 func (o *oldServer) keepCall(c *oldCall, q *question) (state string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.held) >= maxHeld || o.heldBy[c.s.key.of] >= maxHeldByCaller {
+	if of := c.s.key.of; len(o.held) >= maxHeld || o.heldBy[of] >= maxHeldByCaller && !of.isAnonymous() {
 		return "", false
 	}
 	o.lastHold++
@@ -155,7 +155,7 @@ func (c *oldCall) answer(result json.Value) error {
 	case resp.StatusCode < http.StatusMultipleChoices:
 		drain(resp)
 		return nil
-	case c.at.lostBy(resp):
+	case c.s.lostBy(c.ctx, c.at, resp):
 		drain(resp)
 		return o.notHeld(errors.New("the server has lost the session"))
 	}

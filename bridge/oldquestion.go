@@ -76,6 +76,15 @@ func (q *question) ask(id wire.ID, state string) []byte {
 	return wire.AppendResult(nil, id, append(result, '}'))
 }
 
+// onlyOwn is only in a session of a known caller. In that of callers who may be anybody it
+// is nil: what the server says may be about a call of another's that has just ended.
+func (s *oldSession) onlyOwn() *oldCall {
+	if s.key.of.isAnonymous() {
+		return nil
+	}
+	return s.only()
+}
+
 // only returns the one call of the session, or nil when there are more or none.
 func (s *oldSession) only() *oldCall {
 	s.mu.Lock()

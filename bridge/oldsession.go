@@ -23,7 +23,7 @@ const (
 	sessionIdle = 30 * time.Minute
 	// openTimeout bounds the opening of a session, maxInitialize the answer.
 	openTimeout   = 15 * time.Second
-	maxInitialize = 1 << 20
+	maxInitialize = 256 << 10
 	// tellTimeout bounds the sending of a message that has no answer.
 	tellTimeout = 5 * time.Second
 )
@@ -45,6 +45,7 @@ type oldSession struct {
 	header   http.Header // the caller's credentials
 
 	users, held int // callers in it, and calls that are held; guarded by oldServer.mu
+	weight      int // bytes of the server's answer to initialize; guarded as well
 
 	mu      sync.Mutex
 	at      *opened  // nil: not open
@@ -76,10 +77,12 @@ type opening struct {
 
 // enter returns the session for the sender of a request, and keeps it open until leave
 // is called. One in which a call waits for its client is left alone, so that
-// it can be told which call the server's next question is about.
+// it can be told which call the server's next question is about; those who may be
+// anybody are asked only where the server says that itself.
 func (o *oldServer) enter(header http.Header, capabilities json.Value) *oldSession {
-	declared, asks := o.declare(capabilities)
-	key := sessionKey{of: o.b.callerOf(header), declared: sha256.Sum256(declared)}
+	of := o.b.callerOf(header)
+	declared, asks := o.declare(of, capabilities)
+	key := sessionKey{of: of, declared: sha256.Sum256(declared)}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
@@ -87,7 +90,7 @@ func (o *oldServer) enter(header http.Header, capabilities json.Value) *oldSessi
 		if !ok {
 			s = o.add(key, declared, asks, header)
 		}
-		if s.held == 0 || key.spare >= maxHeldByCaller {
+		if s.held == 0 || key.spare >= maxHeldByCaller || of.isAnonymous() {
 			s.users++
 			return s
 		}
@@ -110,7 +113,7 @@ func (o *oldServer) add(key sessionKey, declared json.Value, asks bool, header h
 	for _, old := range o.sessions.trim(1, (*oldSession).busy) {
 		o.b.background(old.end)
 	}
-	o.sessions.put(key, s)
+	o.sessions.put(key, s, sizeOf(s.header))
 	if o.sweeping == nil && !o.closed {
 		o.sweeping = time.AfterFunc(sessionIdle, o.sweep)
 	}
@@ -147,10 +150,11 @@ func (o *oldServer) sweep() {
 }
 
 // declare returns the capabilities that are declared for a client of the new era, and
-// whether the server may ask something because of them.
-func (o *oldServer) declare(capabilities json.Value) (declared json.Value, asks bool) {
+// whether the server may ask something because of them. A program does not say which
+// request a question is about, so that it is told of none where that may be anybody's.
+func (o *oldServer) declare(of caller, capabilities json.Value) (declared json.Value, asks bool) {
 	var from, to map[string]json.Value
-	if o.b.options.Silent || json.Unmarshal(capabilities, &from) != nil {
+	if o.b.options.Silent || o.b.options.Program && of.isAnonymous() || json.Unmarshal(capabilities, &from) != nil {
 		return json.Value("{}"), false
 	}
 	to = map[string]json.Value{}
@@ -214,7 +218,28 @@ func (s *oldSession) open(ctx context.Context, op *opening) {
 	s.mu.Lock()
 	s.at, s.opening = op.at, nil
 	s.mu.Unlock()
+	if op.err == nil {
+		s.o.weigh(s, len(op.at.hello)+len(op.at.id))
+	}
 	close(op.done)
+}
+
+// weigh notes what is kept of the server's answer for a session, once.
+func (o *oldServer) weigh(s *oldSession, bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sessions.grow(s.key, bytes-s.weight)
+	s.weight = bytes
+}
+
+// sizeOf returns about how many bytes a header takes.
+func sizeOf(header http.Header) (size int) {
+	for name, values := range header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	return size
 }
 
 // initialize sends initialize and what follows it.

@@ -95,7 +95,7 @@ func (s *oldSession) keepHearing(st *stream) {
 				wait = streamFirst
 			}
 		case err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests:
-			lost := st.at.lostBy(resp)
+			lost := s.lostBy(ctx, st.at, resp)
 			drain(resp)
 			st.settle(false, lost)
 			if _, subscribed := s.listeners.subscribed(); lost && subscribed {
@@ -161,7 +161,7 @@ func (s *oldSession) hearAll(st *stream, l *hearing, resp *http.Response) {
 func (s *oldSession) hear(at *opened, l *hearing) {
 	switch {
 	case l.kind == wire.Request:
-		c := s.only()
+		c := s.onlyOwn()
 		if q := s.asked(at, c, l); q != nil {
 			s.o.b.background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
@@ -185,7 +185,7 @@ func (s *oldSession) hearOfCall(text []byte) {
 		c = s.calls[string(m.ProgressToken)]
 		s.mu.Unlock()
 	case wire.MethodLog:
-		c = s.only()
+		c = s.onlyOwn()
 	}
 	if c != nil && !s.o.isHeld(c) {
 		c.offer(bytes.Clone(text))

@@ -166,6 +166,8 @@ func (t *turn) notice(text []byte) []byte {
 	switch {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
 		return wire.Splice(nil, text, wire.Edit{At: m.ProgressTokenAt, With: t.token})
+	case m.Method == wire.MethodLog && t.c.s.o.b.options.Program && t.c.s.key.of.isAnonymous():
+		return nil // a program says it on any call's behalf
 	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(param(text, "/level")) >= t.level:
 		return text
 	default: // it is about somebody else, or not wanted

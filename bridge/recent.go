@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// recent holds values by key, up to a number of them and for some time after their
-// last use. It is not safe for concurrent use.
+// recent holds values by key, up to a number of them and of the bytes that they take,
+// and for some time after their last use. It is not safe for concurrent use.
 type recent[K comparable, V any] struct {
 	most  int
+	bytes int // that they may take
 	idle  time.Duration
+	taken int // bytes
 	byKey map[K]*list.Element
 	byUse *list.List // of *entry[K, V], the one used last in front
 }
@@ -17,11 +19,12 @@ type recent[K comparable, V any] struct {
 type entry[K comparable, V any] struct {
 	key  K
 	used time.Time
+	size int
 	v    V
 }
 
-func newRecent[K comparable, V any](most int, idle time.Duration) *recent[K, V] {
-	return &recent[K, V]{most: most, idle: idle, byKey: map[K]*list.Element{}, byUse: list.New()}
+func newRecent[K comparable, V any](most, bytes int, idle time.Duration) *recent[K, V] {
+	return &recent[K, V]{most: most, bytes: bytes, idle: idle, byKey: map[K]*list.Element{}, byUse: list.New()}
 }
 
 // get returns the value for the key, and counts as its use.
@@ -36,14 +39,26 @@ func (r *recent[K, V]) get(key K) (v V, ok bool) {
 	return e.v, true
 }
 
-// put adds a value under a new key.
-func (r *recent[K, V]) put(key K, v V) {
-	r.byKey[key] = r.byUse.PushFront(&entry[K, V]{key: key, used: time.Now(), v: v})
+// put adds a value under a new key that takes size bytes.
+func (r *recent[K, V]) put(key K, v V, size int) {
+	r.byKey[key] = r.byUse.PushFront(&entry[K, V]{key: key, used: time.Now(), v: v, size: size})
+	r.taken += size
+}
+
+// grow notes that the value for the key takes so many bytes more.
+func (r *recent[K, V]) grow(key K, bytes int) {
+	if at := r.byKey[key]; at != nil {
+		e, _ := at.Value.(*entry[K, V])
+		e.size += bytes
+		r.taken += bytes
+	}
 }
 
 // remove takes a value out.
 func (r *recent[K, V]) remove(key K) {
 	if at := r.byKey[key]; at != nil {
+		e, _ := at.Value.(*entry[K, V])
+		r.taken -= e.size
 		r.byUse.Remove(at)
 		delete(r.byKey, key)
 	}
@@ -58,7 +73,7 @@ func (r *recent[K, V]) trim(room int, busy func(V) bool) (out []V) {
 	now := time.Now()
 	for at := r.byUse.Back(); at != nil; {
 		e, _ := at.Value.(*entry[K, V])
-		if now.Sub(e.used) <= r.idle && len(r.byKey)+room <= r.most {
+		if now.Sub(e.used) <= r.idle && len(r.byKey)+room <= r.most && r.taken <= r.bytes {
 			return out
 		}
 		before := at.Prev()

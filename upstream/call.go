@@ -112,12 +112,13 @@ func (c *child) withdraw(call *call) bool {
 // maxLate bounds the calls whose late answers are known as such.
 const maxLate = 1024
 
-// late notes that the answer to a call is not wanted any more.
+// late notes that the answer to a call is not wanted any more. An id is never given
+// twice, so that an answer to one that has been forgotten is an answer to nothing.
 func (c *child) late(id int64) {
 	if len(c.lateIDs) >= maxLate {
-		clear(c.lateIDs) // an answer to one of these is now an answer to nothing
+		clear(c.lateIDs)
 	}
-	c.lateIDs[id] = struct{}{}
+	c.lateIDs[id], c.doubt = struct{}{}, true
 }
 
 // cancel passes a client's cancellation on. The client waits for no answer any more
@@ -159,11 +160,12 @@ func (c *child) answered(id int64) (call *call, known bool) {
 }
 
 // onlyCall takes off the list the one call that an answer can be for whose id is
-// not known yet; nil when there are more.
+// not known yet; nil when there are more, or when it may be the answer to another: one
+// that was given up, or one of another client's, twice.
 func (c *child) onlyCall() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.calls) != 1 || len(c.lateIDs) > 0 {
+	if c.shared || c.doubt || len(c.calls) != 1 {
 		return nil
 	}
 	for id, call := range c.calls {

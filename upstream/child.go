@@ -47,6 +47,7 @@ type child struct {
 	mask     *redact.Masker
 	patience patience
 	home     listener
+	spools   *spoolRoom // of the server's answers
 	onEnd    func(c *child)
 
 	cmd     *exec.Cmd
@@ -77,6 +78,8 @@ type child struct {
 	mu        sync.Mutex
 	calls     map[int64]*call
 	lateIDs   map[int64]struct{} // of calls that were given up, whose answers may come
+	doubt     bool               // there was one ever, whose answer may come, and come again
+	shared    bool               // by clients that must not see each other
 	lastID    int64
 	used      time.Time
 	probing   *time.Timer   // until it has to have said something; nil: it was not asked
@@ -113,7 +116,8 @@ func (e *exitError) Error() string { return "ended (" + e.state + ")" }
 // newChild returns a child that is not started yet.
 func newChild(name string, log *slog.Logger) *child {
 	return &child{
-		name: name, log: log, mask: redact.New(redact.Secrets), patience: defaultPatience,
+		spools: &spoolRoom{},
+		name:   name, log: log, mask: redact.New(redact.Secrets), patience: defaultPatience,
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}), stopping: make(chan struct{}),
 		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, unwritten: make(chan struct{}, 1),

@@ -45,6 +45,9 @@ type Command struct {
 	// client that keeps its stream open is not idle; in the new era it is not
 	// anywhere.
 	Idle time.Duration
+	// Local says that whoever calls has started this process, too, and may be told what
+	// the program wrote last before it died at its start. Others are told that it did.
+	Local bool
 }
 
 // find returns the absolute path of the program, after checking that there is one

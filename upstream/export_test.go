@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -137,4 +138,32 @@ func Backoff(ready bool, lived ...time.Duration) (pauses []time.Duration, refuse
 		}
 	}
 	return pauses, refused
+}
+
+// Trust has h take any certificate: those of tests are nobody's.
+func (h *HTTP) Trust() { h.transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} }
+
+// OnRead has h give f each error of reading from a connection, and what was read so far,
+// and take what it returns for the error.
+func (h *HTTP) OnRead(f func(read int, err error) error) {
+	dial := h.transport.DialContext
+	h.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return &failingConn{Conn: conn, onError: f}, err
+	}
+}
+
+type failingConn struct {
+	net.Conn
+
+	read    int
+	onError func(read int, err error) error
+}
+
+func (c *failingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.read += n; err != nil {
+		err = c.onError(c.read, err)
+	}
+	return n, err
 }

@@ -312,7 +312,9 @@ func TestLargeAnswersThatAreNone(t *testing.T) {
 	for _, tool := range []string{"large-wrong-id", "large-broken"} {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, command())
+			s := serve(t, own())
+			s.token = "a"
+			s, _ = s.open(wire.Version20251125)
 			_, err := s.call(tool, 3<<20)
 			if got := record(t, s.Broken(t.Context(), err)); got != bad {
 				t.Errorf("got %s, want %s", got, bad)

@@ -2,10 +2,47 @@ package upstream
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"syscall"
 )
+
+// markVariable is by what processes are known that have left their group.
+const markVariable = "RECOURSE_PROCESS"
+
+// mark marks the process that cmd starts, and so all that it starts in turn, unless
+// they take the variable off.
+func mark(cmd *exec.Cmd) string {
+	mark := markVariable + "=" + rand.Text()
+	cmd.Env = append(cmd.Env, mark)
+	return mark
+}
+
+// strays returns the processes that have a mark and are not of the group.
+func strays(mark string, group int) (pids []int) {
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file) // empty for a zombie
+		if err != nil || !bytes.Contains(text, []byte(mark)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			continue
+		}
+		if of, err := syscall.Getpgid(pid); err == nil && of != group {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
 
 // onlyZombies reports whether all processes of the group have ended and were only
 // not waited for. See proc_pid_stat(5).

@@ -28,6 +28,7 @@ type server struct {
 	tb      testing.TB
 	log     *logBuffer
 	session string
+	token   string // its credentials, if it has any
 }
 
 type logBuffer struct {
@@ -118,6 +119,9 @@ func (s *server) in(session string) *server {
 
 func (s *server) header() http.Header {
 	h := http.Header{}
+	if s.token != "" {
+		h.Set("Authorization", "Bearer "+s.token)
+	}
 	if s.session != "" {
 		h.Set(wire.HeaderSession, s.session)
 	}

@@ -19,7 +19,8 @@ import (
 )
 
 // HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats
-// nothing. It is safe for concurrent use.
+// nothing: a message leaves at most once, whatever net/http takes for a permission to
+// send it again. It is safe for concurrent use.
 type HTTP struct {
 	url       *url.URL
 	name      string
@@ -75,30 +76,41 @@ func (h *HTTP) Name() string { return h.name }
 
 // Send sends a request and returns the answer, whatever its status; closing its
 // body is left to the caller. The headers are sent beside the server's own, which
-// win. The body is nil for none; it may still be read after the answer has come
-// (see [http.RoundTripper]), so that it must not change any more.
+// win; they belong to Send from then on. The body is nil for none; it may still be
+// read after the answer has come (see [http.RoundTripper]), so that it must not
+// change any more.
 //
 // The error is an [*recourse.Error] of origin gateway: cancelled or timeout when
 // ctx ended, else unreachable. It states recourse.EffectNone when no connection
 // was made, and no effect when the message may have arrived.
 func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	maps.Copy(header, h.header)
-	r := (&http.Request{
+	withoutReplay(header)
+	r := &http.Request{
 		Method: method, URL: h.url, Host: h.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
+	}
+	var over *overTLS
+	if h.url.Scheme == "https" {
+		over = new(overTLS)
+		r = r.WithContext(over.traced(ctx))
+	} else {
+		r = r.WithContext(ctx)
+	}
 	if len(body) > 0 {
 		// The transport knows this reader, and writes the header and the body at once.
 		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 		r.ContentLength = int64(len(body))
 		r.Body = open()
-		// It repeats a request on a fresh connection only when nothing of it was
-		// written to the stale one.
-		r.GetBody = func() (io.ReadCloser, error) { return open(), nil }
+		r.GetBody = func() (io.ReadCloser, error) { return open(), over.mayRepeat() }
 	}
 	resp, err := h.transport.RoundTrip(r)
 	if err != nil {
-		return nil, h.Broken(ctx, err)
+		e := h.Broken(ctx, err)
+		if over.unsent() {
+			e = e.WithEffect(recourse.EffectNone)
+		}
+		return nil, e
 	}
 	return resp, nil
 }

@@ -39,11 +39,6 @@ func (s *server) unsubscribe(uri string) {
 	s.mustTake("resources/unsubscribe", "uri", uri)
 }
 
-func (s *server) setLevel(level string) {
-	s.tb.Helper()
-	s.mustTake("logging/setLevel", "level", level)
-}
-
 // do calls a tool with a text.
 func (s *server) do(tool, text string) {
 	s.tb.Helper()
@@ -137,40 +132,19 @@ func TestSubscriptionsOfASessionAreBounded(t *testing.T) {
 	y.subscribe("a:1000")
 }
 
-// The child logs as much as the session that wants most, and each hears its part.
-func TestLogLevelsOfSessions(t *testing.T) {
+// What a shared child logs does not say whose it is: nobody hears it, and no level is offered.
+func TestLogsOfASharedChildAreNobodys(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, _ := s.open(wire.Version20251125)
-	y, _ := s.open(wire.Version20251125)
-	z, _ := s.open(wire.Version20251125)
-	_, nextX := x.listen()
-	_, nextY := y.listen()
-	_, nextZ := z.listen()
-	log := func() {
-		for _, level := range []string{"debug", "warning", "emergency"} {
-			s.do("log", level)
-		}
-		s.do("announce", "")
+	_, next := x.listen()
+	if got := x.request("logging/setLevel", "level", "debug"); !strings.Contains(got, `"code":-32601`) || !strings.Contains(got, "several clients share") {
+		t.Errorf("logging/setLevel: %s", got)
 	}
-
-	x.setLevel("error")
-	y.setLevel("debug")
-	x.setLevel("warning")
-	s.checkTold("setLevel error", "setLevel debug")
-	log()
-	expect(t, nextX, `"warning"`, `"emergency"`, "list_changed")
-	expect(t, nextY, `"debug"`, `"warning"`, `"emergency"`, "list_changed")
-	expect(t, nextZ, `"debug"`, `"warning"`, `"emergency"`, "list_changed") // it has asked for nothing else
-
-	y.setLevel("critical") // so that the other decides
-	s.checkTold("setLevel error", "setLevel debug", "setLevel warning")
-	log()
-	expect(t, nextX, `"warning"`, `"emergency"`, "list_changed")
-	expect(t, nextY, `"emergency"`, "list_changed")
-
-	x.end()
-	s.checkTold("setLevel error", "setLevel debug", "setLevel warning", "setLevel critical")
+	s.checkTold()
+	s.do("log", "emergency")
+	s.do("announce", "")
+	expect(t, next, "list_changed")
 }
 
 // A child that takes the place of another is told what the sessions want to hear.
@@ -180,26 +154,28 @@ func TestInterestsOutliveAChild(t *testing.T) {
 	x, _ := s.open(wire.Version20251125)
 	_, next := x.listen()
 	x.subscribe("a:1")
-	x.setLevel("error")
 	if _, err := s.call("exit", 0); err == nil {
 		t.Fatal("it lives")
 	}
-	s.checkTold("subscribe a:1", "setLevel error")
+	s.checkTold("subscribe a:1")
 	s.do("update", "a:1")
 	expect(t, next, `"a:1"`)
 }
 
-// Messages that belong to no session are those of one more.
+// Without a session there is nobody whose subscription it could be.
 func TestInterestsWithoutASession(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, _ := s.open(wire.Version20251125)
 	_, next := s.listen()
 	x.subscribe("a:1")
-	s.unsubscribe("a:1")
-	s.subscribe("b:1")
-	s.checkTold("subscribe a:1", "subscribe b:1")
+	for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
+		if got := s.request(method, "uri", "a:1"); !strings.Contains(got, "no session yet") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	s.checkTold("subscribe a:1")
 	s.do("update", "a:1")
-	s.do("update", "b:1")
-	expect(t, next, `"b:1"`)
+	s.do("announce", "")
+	expect(t, next, "list_changed")
 }

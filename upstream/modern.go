@@ -62,14 +62,22 @@ func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	}
 }
 
+// anonymous is the key of clients of the new era who send no credentials. Nothing tells
+// them apart, so that they share a child as if all did.
+const anonymous = "anonymous"
+
 // clientKey returns what tells clients of the new era apart where each has its own
 // child: the credentials that they send. It is empty where all share one.
 func (s *Stdio) clientKey(header http.Header) string {
-	if s.command.Share == ShareAll {
+	values := header["Authorization"]
+	switch {
+	case s.command.Share == ShareAll:
 		return ""
+	case len(values) == 0:
+		return anonymous
 	}
 	sum := sha256.New()
-	for _, value := range header["Authorization"] {
+	for _, value := range values {
 		_, _ = io.WriteString(sum, value+"\x00") // never fails
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -84,6 +92,8 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key st
 		return refuseInitialize(m), nil
 	case isRequest && m.ProtocolVersion == "" && session != "": // it is one that another child has opened
 		return refuse(http.StatusNotFound, lostSession), nil
+	case isRequest && s.isShared(key):
+		return s.requestShared(ctx, m, recipient{key: key})
 	case isRequest:
 		return s.request(ctx, m, recipient{key: key})
 	default:
@@ -164,12 +174,16 @@ func (c *child) endSubscription(id int64) bool {
 	return true
 }
 
-// tellLog passes what the child logs to the calls that have asked for it: it does not
-// say which of them it is about.
+// tellLog passes what the child logs to the calls of its client that have asked for it:
+// it does not say which of them it is about, and so nobody hears it where clients share
+// the child.
 func (c *child) tellLog(text []byte, level wire.LogLevel) {
 	text = slices.Clone(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.shared {
+		return
+	}
 	for _, call := range c.calls {
 		if call.level != 0 && level >= call.level {
 			call.put(text)

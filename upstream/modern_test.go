@@ -228,7 +228,7 @@ func TestSubscriptionsOfAChild(t *testing.T) {
 // What a child logs goes to those who have asked for it.
 func TestLogOfANewEraChild(t *testing.T) {
 	t.Parallel()
-	c := serveModern(t, upstream.ShareAll)
+	c := serveModern(t, upstream.ShareClient)
 	for level, want := range map[string]int{`"io.modelcontextprotocol/logLevel":"info",`: 1, `"io.modelcontextprotocol/logLevel":"error",`: 0, "": 0} {
 		_, text := c.say(modernCall("log", level))
 		if got := strings.Count(text, "notifications/message"); got != want {

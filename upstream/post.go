@@ -5,20 +5,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// messages keeps the memory of parsers.
-var messages = sync.Pool{New: func() any { return new(wire.Message) }}
-
 // post takes a client's message.
 func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
-	m, _ := messages.Get().(*wire.Message)
-	defer messages.Put(m)
+	m := wire.BorrowMessage()
+	defer m.Return()
 	if err := wire.Parse(text, m); err != nil {
 		return malformed(m.ID, err), nil
 	}
@@ -38,8 +34,12 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the old era
 	case refusal != nil:
 		return refusal, nil
+	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method) && x == nil:
+		return noSession(), nil
 	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
 		return s.changeInterest(ctx, m, x)
+	case m.Kind == wire.Request && s.command.Share == ShareAll:
+		return s.requestShared(ctx, m, recipient{session: x})
 	case m.Kind == wire.Request:
 		return s.request(ctx, m, recipient{session: x})
 	default:
@@ -107,6 +107,17 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 			return nil, s.unsent(ctx)
 		}
 	}
+}
+
+// requestShared is request for a child that clients share.
+func (s *Stdio) requestShared(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
+	if resp := refuseShared(m); resp != nil {
+		return resp, nil
+	}
+	if err := withoutTask(m); err != nil {
+		return malformed(m.ID, err), nil
+	}
+	return s.request(ctx, m, to)
 }
 
 // request sends a request and returns the beginning of its answer.

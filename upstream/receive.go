@@ -19,9 +19,10 @@ const messageWindow = 1 << 20
 // that are no messages, and answers to nothing, are logged and passed over.
 //
 // An answer is known by its id, which some servers write last. One that is longer
-// than the window goes out before its end if its id has been read, or if just one
-// call is under way: then it can be the answer to that one only, or it is none at
-// all, which the id tells at last. Otherwise it is held until its id has come.
+// than the window goes out before its end if its id has been read, or, from a child that
+// clients do not share, if just one call is under way and none was given up: then it
+// can be the answer to that one only, or it is none at all, which the id tells at last.
+// Otherwise it is held until its id has come.
 type receiver struct {
 	child   *child
 	scan    wire.Scanner
@@ -140,7 +141,7 @@ func (r *receiver) progress(text []byte) {
 func (r *receiver) piece(text []byte, last bool) {
 	first := !r.long
 	if first {
-		r.long, r.text, r.call, r.id = true, newSpool(), nil, false
+		r.long, r.text, r.call, r.id = true, newSpool(r.child.spools), nil, false
 		r.scan.Reset()
 	}
 	_, err := r.scan.Write(text)

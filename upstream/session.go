@@ -35,7 +35,6 @@ type session struct {
 	backlog [][]byte // what its child has said meanwhile
 	bytes   int
 	uris    map[string]bool // of the resources that it is subscribed to, where all share a child
-	level   wire.LogLevel   // of what is logged that it wants to be told; none: it wants what comes
 }
 
 // add makes the session known. s.mu is held.
@@ -157,6 +156,9 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 			return nil, err
 		}
 		x.child = c
+		c.mu.Lock()
+		c.shared = s.isShared(key)
+		c.mu.Unlock()
 		resp, err := s.initializeOwn(ctx, x, m, key)
 		if !errors.Is(err, errDiedOpening) {
 			return resp, err
@@ -281,10 +283,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 			b.put(text)
 		}
 	}
-	switch {
-	case x == nil:
-		s.streams[b] = &s.nobody
-	case x.child == nil:
+	if x == nil || x.child == nil {
 		s.streams[b] = x
 	}
 	if s.closed {

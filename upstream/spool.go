@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -16,6 +17,9 @@ const (
 	spoolMemory = 4 << 20
 	// spoolLimit bounds the text.
 	spoolLimit = 1 << 30
+	// roomMemory and roomFiles bound what all spools of a server hold.
+	roomMemory = 32 << 20
+	roomFiles  = 1 << 30
 	// heldBack is how many bytes at the end of a text stay in the spool while it is
 	// not known where the id stands: more than any id of ours takes.
 	heldBack = 32
@@ -23,6 +27,7 @@ const (
 
 var (
 	errSpoolLimit = fmt.Errorf("the answer is larger than %d MiB", spoolLimit>>20)
+	errRoom       = fmt.Errorf("answers that are not read hold more than %d MiB already", roomFiles>>20)
 	errForeignID  = errors.New("the id of the answer is not spelled as an integer")
 	errClosed     = errors.New("the answer was closed")
 )
@@ -35,6 +40,7 @@ var (
 // One goroutine writes and another reads; close may be called by any.
 type spool struct {
 	wake chan struct{} // holds a token when there is something new
+	room *spoolRoom
 
 	mu      sync.Mutex
 	memory  []byte // what was written first: memory[at:] is not read yet
@@ -45,14 +51,34 @@ type spool struct {
 	written int64 // bytes of the text
 	given   int64 // bytes of it that were read
 
-	id      wire.Span // where it stands, once that is known
-	instead wire.ID   // what is given in its place
-	ended   bool      // nothing more is written
-	err     error     // with which it ends, io.EOF when the text is whole
-	closed  bool      // nobody reads it
+	id               wire.Span // where it stands, once that is known
+	instead          wire.ID   // what is given in its place
+	inMemory, inFile int64     // that are counted in room
+
+	ended  bool  // nothing more is written
+	err    error // with which it ends, io.EOF when the text is whole
+	closed bool  // nobody reads it
 }
 
-func newSpool() *spool { return &spool{wake: make(chan struct{}, 1)} }
+// A spoolRoom counts what the spools of a server hold, in bytes.
+type spoolRoom struct{ memory, files atomic.Int64 }
+
+// claim raises have, which is a part of total, to need, and reports whether total stays
+// within most.
+func claim(total *atomic.Int64, have *int64, need, most int64) bool {
+	more := need - *have
+	if more <= 0 {
+		return true
+	}
+	if total.Add(more) > most {
+		total.Add(-more)
+		return false
+	}
+	*have = need
+	return true
+}
+
+func newSpool(room *spoolRoom) *spool { return &spool{wake: make(chan struct{}, 1), room: room} }
 
 // replace names the id that the reader gets; it is called before the spool is
 // handed out.
@@ -78,7 +104,8 @@ func (s *spool) put(p []byte) {
 		s.end(errSpoolLimit)
 		return
 	}
-	if s.read == s.write && len(s.memory)-s.at+len(p) <= spoolMemory {
+	if s.read == s.write && len(s.memory)-s.at+len(p) <= spoolMemory &&
+		claim(&s.room.memory, &s.inMemory, int64(len(s.memory)+len(p)), roomMemory) {
 		if s.at > 0 && len(s.memory)+len(p) > cap(s.memory) {
 			s.memory = s.memory[:copy(s.memory, s.memory[s.at:])]
 			s.at = 0
@@ -100,6 +127,9 @@ func (s *spool) putFile(p []byte) error {
 	}
 	if s.read == s.write {
 		s.read, s.write = 0, 0
+	}
+	if !claim(&s.room.files, &s.inFile, s.write+int64(len(p)), roomFiles) {
+		return errRoom
 	}
 	n, err := s.file.WriteAt(p, s.write)
 	s.write += int64(n)
@@ -138,6 +168,9 @@ func (s *spool) close() {
 // drop frees what the text takes.
 func (s *spool) drop() {
 	s.memory, s.at, s.read, s.write = nil, 0, 0, 0
+	s.room.memory.Add(-s.inMemory)
+	s.room.files.Add(-s.inFile)
+	s.inMemory, s.inFile = 0, 0
 	if s.file != nil {
 		removeTemp(s.file)
 		s.file = nil

@@ -56,9 +56,10 @@ type Stdio struct {
 	ready    map[string]*child   // by the client that has it; empty for the one of all clients
 	attempts map[string]*attempt // to start one of these
 	children map[*child]struct{}
+	spools   spoolRoom // what their long answers hold
 	sessions map[string]*list.Element
 	byUse    *list.List            // of *session, the one used last in front
-	streams  map[*mailbox]*session // on which a shared child is heard
+	streams  map[*mailbox]*session // on which a shared child is heard; nil: of a client without a session
 }
 
 // An attempt is one to start a child that is not that of a session.
@@ -222,7 +223,14 @@ func isAny(err error, targets ...error) bool {
 // dead is the failure of a message while processes die at their start.
 func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
 	message := fmt.Sprintf("%s could not be started: its process %s.", s.name, reason(why))
-	return s.unavailable(message, fmt.Errorf("%w: %w", ErrNotStarted, why)).WithAfter(wait)
+	e := s.unavailable(message, fmt.Errorf("%w: %w", ErrNotStarted, why))
+	if !s.command.Local {
+		return e.WithAfter(wait)
+	}
+	if said := lastWords(why); said != "" {
+		e = e.WithMessage("%s Its last lines:\n%s", message, said)
+	}
+	return e.WithRetry(recourse.RetryNever) // who is told can mend it, and has to
 }
 
 var errShut = errors.New("the server is closed")
@@ -308,7 +316,7 @@ func (s *Stdio) try(key string, a *attempt) {
 		c.stop(errStopped) // it was told of no client, and can be nobody's
 		return
 	}
-	c.hello = hello
+	c.hello = hello.forAll()
 	switch taken := s.offer(c, key); {
 	case !taken:
 		c.stop(errStopped)
@@ -325,6 +333,9 @@ func (s *Stdio) offer(c *child, key string) bool {
 		return false
 	}
 	c.ready, c.key, s.ready[key] = true, key, c
+	c.mu.Lock()
+	c.shared = s.isShared(key)
+	c.mu.Unlock()
 	if s.command.Share == ShareClient {
 		s.starts = starts{}
 	}
@@ -353,6 +364,7 @@ func (s *Stdio) pause(ctx context.Context) error {
 // spawn starts a child whose messages home hears.
 func (s *Stdio) spawn(home listener) (*child, error) {
 	c := newChild(s.name, s.log)
+	c.spools = &s.spools
 	c.mask, c.patience, c.home, c.onEnd = s.mask, s.patience, home, s.childEnded
 	if err := c.start(&s.command); err != nil {
 		s.complain("process could not be started", err)

@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,15 +38,30 @@ func (t *tail) add(line []byte) {
 func (t *tail) cause(why error, mask *redact.Masker) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := why.Error()
+	text, said := why.Error(), ""
 	if t.count > 0 {
 		lines := make([]string, t.count)
 		for i := range lines {
 			lines[i] = printable(t.lines[(t.next-t.count+i+tailLines)%tailLines], mask)
 		}
-		text += "; its last lines on stderr: " + strings.Join(lines, "\n")
+		said = mask.String(strings.Join(lines, "\n"))
+		text += "; its last lines on stderr: " + said
 	}
-	return &maskedError{error: why, text: mask.String(text)}
+	return &maskedError{error: why, text: mask.String(text), said: said}
+}
+
+// lastWords returns the last lines that a program wrote to stderr before it ended with
+// why, for a client that is told them; at most 8, and 1 KiB.
+func lastWords(why error) string {
+	const most, lines = 1 << 10, 8
+	masked, ok := errors.AsType[*maskedError](why)
+	if !ok {
+		return ""
+	}
+	said := strings.FieldsFunc(masked.said, func(r rune) bool { return r == '\n' })
+	said = slices.DeleteFunc(said, func(line string) bool { return strings.TrimSpace(line) == "" })
+	text := strings.Join(said[max(0, len(said)-lines):], "\n")
+	return strings.ToValidUTF8(text[max(0, len(text)-most):], "")
 }
 
 // A maskedError is an error that says what it is in words that may be shown to the
@@ -53,6 +70,7 @@ type maskedError struct {
 	error
 
 	text string
+	said string // the last lines on stderr, masked
 }
 
 // Error implements error.

@@ -1,0 +1,69 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+)
+
+// What net/http sends again by itself, and what is done about it:
+//
+//   - Over HTTP/1.1, a request of which nothing was written to a connection that turned
+//     out to be closed. That is safe, and left to it.
+//   - Over HTTP/1.1, a POST with one of the headers of [replayHeaders] whose kept
+//     connection breaks before the answer: [withoutReplay].
+//   - Over HTTP/2, a request that the server has reset or left out by GOAWAY, which is the
+//     server's word on whether it was carried out: [overTLS].
+
+// replayHeaders are the headers that net/http takes for the word that a request may be
+// sent twice. Whether the server honours them is not for net/http to know.
+var replayHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
+
+// withoutReplay spells those headers so that net/http does not know them; servers do
+// not mind (RFC 9110, section 5.1).
+func withoutReplay(header http.Header) {
+	for _, name := range replayHeaders {
+		if values, ok := header[name]; ok {
+			delete(header, name)
+			header[strings.ToLower(name)] = values
+		}
+	}
+}
+
+// overTLS follows a request to a server over TLS, where the transport may speak HTTP/2.
+// The nil pointer stands for any other, of which nothing is known here.
+type overTLS struct {
+	connected atomic.Bool // there was a connection to send it on
+	http2     atomic.Bool // the last of them speaks HTTP/2
+	begun     atomic.Bool // and some of the request was written to it
+}
+
+// traced returns ctx for the request.
+func (o *overTLS) traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			conn, ok := info.Conn.(*tls.Conn)
+			o.http2.Store(ok && conn.ConnectionState().NegotiatedProtocol == "h2")
+			o.connected.Store(true)
+		},
+		WroteHeaders: func() { o.begun.Store(true) },
+	})
+}
+
+var errSentOnce = errors.New("the server reset the request, and may have carried it out: it is not sent again")
+
+// mayRepeat returns why the transport must not send the request again.
+func (o *overTLS) mayRepeat() error {
+	if o != nil && o.http2.Load() && o.begun.Load() {
+		return errSentOnce
+	}
+	return nil
+}
+
+// unsent reports whether it is known that there was no connection to send the request
+// on, as when the handshake failed.
+func (o *overTLS) unsent() bool { return o != nil && !o.connected.Load() }
