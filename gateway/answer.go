@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -19,7 +20,11 @@ import (
 // through and is checked as it passes. It returns the failure of the transport.
 func (x *exchange) answer(resp *http.Response) *recourse.Error {
 	x.scan.Reset()
-	whole, err := x.fill(resp)
+	x.window = x.window[:0]
+	whole, err := x.fill(resp, x.table.config.DecideWithin)
+	if err == nil && !whole && !x.s.observes() && x.beginsFailed(x.window) {
+		return x.large(resp)
+	}
 	switch {
 	case err != nil && x.s.observes():
 		x.begin(resp)
@@ -43,14 +48,13 @@ func (x *exchange) answer(resp *http.Response) *recourse.Error {
 	return nil
 }
 
-// fill reads the answer into the window, up to its end or the window's. It reports
-// whether that was the whole answer.
-func (x *exchange) fill(resp *http.Response) (whole bool, err error) {
-	window := int(x.table.config.DecideWithin)
+// fill reads the answer into the window, up to its end or until there are most bytes. It
+// reports whether that was the whole answer.
+func (x *exchange) fill(resp *http.Response, most strictyaml.Size) (whole bool, err error) {
+	window := int(most)
 	if n := resp.ContentLength; n > 0 && n <= int64(window) && int(n) >= cap(x.window) {
-		x.window = make([]byte, 0, n+1) // one more, to see the end
+		x.window = append(make([]byte, 0, n+1), x.window...) // one more, to see the end
 	}
-	x.window = x.window[:0]
 	for {
 		if len(x.window) == cap(x.window) {
 			x.window = slices.Grow(x.window, min(max(len(x.window), 4<<10), window))
@@ -87,9 +91,9 @@ func (x *exchange) scanBroken(err error) bool {
 
 // bad is the failure of an answer that breaks the protocol.
 func (x *exchange) bad(resp *http.Response, err error) *recourse.Error {
-	text := clip(string(x.window))
+	text := beginning(string(x.window))
 	return recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).
-		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: resp.Header.Get(wire.HeaderRequestID)}).
+		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)}).
 		CausedBy(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text))
 }
 
@@ -113,7 +117,7 @@ func (x *exchange) decide(resp *http.Response) *recourse.Error {
 	case x.translate(x.window):
 		return nil
 	}
-	x.passSuccess(resp, x.spelled(x.window))
+	x.passSuccess(resp, x.passed(x.window))
 	return nil
 }
 
@@ -134,14 +138,28 @@ func (x *exchange) tooLarge(resp *http.Response) *recourse.Error {
 		WithMessage("%s gave an answer of more than the %s that are allowed.", x.s.Title, x.table.config.MaxResult)
 }
 
-// spelled returns the message that was scanned with its id as the client has
-// spelled it.
-func (x *exchange) spelled(text []byte) []byte {
+// passed returns the message that was scanned as it is passed on: with its id as the
+// client has spelled it, and without a record that is not ours.
+func (x *exchange) passed(text []byte) []byte {
 	signs := x.scan.Signs()
-	if string(signs.ID) == string(x.msg.ID) {
-		return text
+	var edits []wire.Edit
+	if string(signs.ID) != string(x.msg.ID) {
+		edits = append(edits, wire.Edit{At: signs.IDAt, With: x.msg.ID})
 	}
-	return wire.SpliceID(nil, text, signs.IDAt, x.msg.ID)
+	if !signs.Error.IsZero() && !x.s.Trusted { // it asks the client for something
+		raw := json.Value(signs.Error.Of(text))
+		if own := withoutForgery(raw); len(own) != len(raw) {
+			edits = append(edits, wire.Edit{At: signs.Error, With: own})
+		}
+	}
+	if edits != nil {
+		text = wire.Splice(nil, text, edits...)
+	}
+	if x.forged() {
+		p := recordPruner()
+		text = p.Close(p.Append(make([]byte, 0, len(text)), text))
+	}
+	return x.question(text)
 }
 
 // passSuccess sends a whole answer to the client.
@@ -175,14 +193,8 @@ func (x *exchange) head(resp *http.Response) {
 	x.w.WriteHeader(resp.StatusCode)
 }
 
-// writeTimeout is how long a client may take to receive a piece of an answer, while
-// the server is kept waiting with the rest.
-const writeTimeout = 60 * time.Second
-
 // put sends a piece of an answer that is passed on.
 func (x *exchange) put(p []byte) error {
-	x.hurried = true
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
 	_, err := x.w.Write(p)
 	return err
 }
@@ -218,9 +230,15 @@ func (x *exchange) openSession(resp *http.Response) {
 // somebody else's, is aborted, so that no client takes it for its own; a failure
 // is logged.
 func (x *exchange) flow(resp *http.Response) {
-	x.begin(resp)
+	var strip *wire.Pruner
+	if x.forged() { // which changes the length
+		strip = recordPruner()
+		x.head(resp)
+	} else {
+		x.begin(resp)
+	}
 	total := int64(len(x.window))
-	err := x.put(x.window)
+	err := x.put(stripped(strip, x.window))
 	buffer := x.window[:cap(x.window)]
 	for err == nil {
 		var n int
@@ -231,7 +249,7 @@ func (x *exchange) flow(resp *http.Response) {
 		}
 		if n > 0 {
 			x.deadline.alive()
-			if failed := x.put(buffer[:n]); failed != nil {
+			if failed := x.put(stripped(strip, buffer[:n])); failed != nil {
 				return // the client has gone
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -85,11 +86,13 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 					t.Fatal(err)
 				}
 				e := recordOf(t, a)
-				if a.Status != http.StatusOK || a.Header.Get("WWW-Authenticate") != "" || e.Kind != c.kind || e.Effect != recourse.EffectNone {
-					t.Errorf("HTTP %d, %s, effect %s: %s", a.Status, e.Kind, e.Effect, a.Body)
+				if a.Status != http.StatusOK || a.Header.Get("WWW-Authenticate") != "" || e.Effect != recourse.EffectNone {
+					t.Errorf("HTTP %d, effect %s: %s", a.Status, e.Effect, a.Body)
 				}
-				if c.status == http.StatusUnauthorized && (e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, "The farm")) {
-					t.Errorf("%s says %s", e.Origin, e.Message)
+				const own = "The farm refused the gateway's own credentials. The operator of the gateway has to renew them."
+				isOwn := e.Kind == recourse.KindInternal && e.Origin == recourse.OriginGateway && e.Message == own
+				if isOwn != (c.challenge != "") || !isOwn && e.Kind != c.kind {
+					t.Errorf("%s of %s says %s", e.Kind, e.Origin, e.Message)
 				}
 				if got := srv.Calls(testkit.OrderCreate)[0].Header["Authorization"]; len(got) != 1 || got[0] != "Bearer gateway-t0ken" {
 					t.Errorf("the server got the credentials %q", got)
@@ -101,6 +104,56 @@ func TestRefusalOfTheGatewaysCredentials(t *testing.T) {
 					t.Errorf("notification: %v %+v", err, a)
 				}
 			})
+		}
+	}
+}
+
+// A wrong key of the gateway's own is never the fault of the farmer, the customer or
+// whoever else calls, in no contract: nothing is said of signing in, of tokens or of
+// parameters, and nobody is told to call again.
+func TestOwnCredentialsInEveryContract(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"recourse": "[internal] The farm refused", "fieldmcp": `"code":"INTERNAL_ERROR"`, "commerce": `"code":4001`,
+		"studies": "[server_error] The farm refused", "patterns": "Unknown error occurred: The farm refused", "terra": "",
+	}
+	for _, name := range contract.Builtin().Names() {
+		for _, era := range eras {
+			for _, serverEra := range eras {
+				t.Run(name+"/"+era.String()+" to "+serverEra.String(), func(t *testing.T) {
+					t.Parallel()
+					srv := testkit.NewServer(t, testkit.WithEra(serverEra))
+					f := start(t, srv.URL(), "title: The farm", "contract: "+name, "path: /farm/mcp", `headers: {Authorization: "Bearer old"}`)
+					client := testkit.NewClient(t, f.url, era)
+					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}}
+					if era == testkit.OldEra {
+						initialize(t, client)
+					}
+					srv.Always(testkit.EveryMessage, testkit.Unauthorized())
+					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if name == "terra" { // which promises that
+						if a.Status != http.StatusInternalServerError || len(a.Body) > 0 {
+							t.Errorf("HTTP %d %s", a.Status, a.Body)
+						}
+						return
+					}
+					text := strings.ReplaceAll(string(a.Body), `\"`, `"`)
+					if !strings.Contains(text, want[name]) || want[name] == "" {
+						t.Errorf("no %q in HTTP %d %s", want[name], a.Status, text)
+					}
+					for _, wrong := range []string{"uthenticat", "uthoriz", "oken", "arameter", "farmer", "signed in", `"retryable":true`} {
+						if strings.Contains(text, wrong) {
+							t.Errorf("%q in %s", wrong, text)
+						}
+					}
+					if e := recordOf(t, a); e.RetryAdvice() != recourse.RetryNever || e.Effect != recourse.EffectNone {
+						t.Errorf("retry %s, effect %s", e.RetryAdvice(), e.Effect)
+					}
+				})
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ type backend struct {
 	bridged  *bridge.Bridge
 	direct   bridge.Transport // the same without the bridge
 	sessions *sessions
+	place    *place // where those were opened that need not be opened again
 	tools    *toolLists
 	budget   retry.Budget
 
@@ -29,19 +30,26 @@ type backend struct {
 	holds atomic.Int64 // of calls under way and of the table; none left: it is closed
 }
 
+// A place is where sessions are known: another server, or the same in another process,
+// is another place.
+type place struct{ _ byte } // not empty: each has an address of its own
+
 // newBackend returns the backend for an entry: that of old, the server as it was
-// before, where it is reached in the same way. The table that it is for holds it.
-func (g *Gateway) newBackend(entry *config.Server, old *server) (*backend, error) {
-	if old != nil && sameWay(old.Server, entry) {
+// before, where it is reached in the same way. The server is told the user in the header
+// of that name, if there is one. The table that it is for holds it.
+func (g *Gateway) newBackend(entry *config.Server, userHeader string, old *server) (*backend, error) {
+	if old != nil && sameWay(old.Server, entry) && old.contract.Session.UserHeader == userHeader {
 		return old.backend, nil
 	}
-	bridged, direct, err := newTransport(entry, g.log)
+	bridged, direct, err := newTransport(entry, userHeader, g.log)
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), tools: newToolLists(g.log)}
+	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), place: &place{}, tools: newToolLists(g.log)}
 	if old != nil && entry.URL != "" && entry.URL == old.URL && slices.Equal(entry.Forward, old.Forward) {
-		b.sessions = old.sessions // the server still knows them
+		b.sessions, b.place = old.sessions, old.place // the server still knows them
+	} else if old != nil && slices.Equal(entry.Forward, old.Forward) {
+		b.sessions = old.sessions // they are opened again, at another place
 	}
 	b.streams, b.endStreams = context.WithCancel(g.streams)
 	b.holds.Store(1)

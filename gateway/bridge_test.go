@@ -80,7 +80,7 @@ func TestBridgedQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, calls := begin(t)
-			client := f.client(t, testkit.NewEra)
+			client := newEraClient(t, f, "a") // a program asks nobody else
 			for i, answer := range []string{ada, `{"action":"decline"}`, `{"action":"cancel"}`} {
 				q := asked(t, post(t, client, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
 				for _, request := range q.InputRequests {
@@ -316,7 +316,7 @@ func TestBridgedLostSession(t *testing.T) {
 func TestBridgedQuestionWithoutParams(t *testing.T) {
 	t.Parallel()
 	f := startChildren(t, testkit.NewProgram(t), "share: client")
-	client := f.client(t, testkit.NewEra)
+	client := newEraClient(t, f, "a")
 	client.Capabilities = `{"roots":{}}`
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
 	for _, request := range q.InputRequests {

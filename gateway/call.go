@@ -3,8 +3,10 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -28,18 +30,24 @@ func (x *exchange) call() {
 		if e == nil {
 			return
 		}
-		if !x.started && !x.s.observes() && x.lostSession(e) {
+		if !x.started && !x.s.observes() && x.lost {
 			if e = x.regain(e, generation, renewed); e == nil {
 				renewed = true
 				x.attempts-- // the server has done nothing with it
 				continue
 			}
 		}
-		e = e.WithEffect(retry.Effect(e, x.nature))
+		e = e.WithEffect(x.effect(e))
 		decision := x.s.policy.Decide(e, x.nature, x.attempts, x.deadline.left())
 		x.reason = decision.Reason
 		switch {
-		case !decision.Repeat || x.started || x.s.observes():
+		case !decision.Repeat:
+		case x.started:
+			x.reason = "a part of the answer has gone out"
+		case x.s.observes():
+			x.reason = "failures are only observed"
+		case !x.mayRepeat():
+			x.reason = "the server refused the call, and only its words say that the same call can succeed"
 		case errors.Is(e.Cause(), upstream.ErrNotStarted):
 			x.reason = "the program cannot be started"
 		case !x.s.contract.Retryable(e.WithEffect(recourse.EffectNone), x.contractCall(e, 0)): // the effect has been decided on
@@ -47,8 +55,11 @@ func (x *exchange) call() {
 		case !x.s.budget.Take():
 			x.reason = "the budget for repetitions is used up"
 		case pause(x.ctx, decision.Wait):
-			renewed = false // a session that has gone with its program is none that was refused
+			// A session that has gone with its program is none that was refused.
+			renewed = renewed && (x.nature == retry.Writes || x.status != 0)
 			continue
+		default:
+			x.reason = "the call ended before the wait did"
 		}
 		x.fail(e, nil, nil)
 		return
@@ -58,14 +69,15 @@ func (x *exchange) call() {
 // regain makes the session anew that the server has lost. Its 404 is its word that
 // it did nothing, so that the call can be sent again, writes included; but once.
 func (x *exchange) regain(lost *recourse.Error, generation int, before bool) *recourse.Error {
-	if before && lost.Kind == recourse.KindUnknownSession {
+	switch {
+	case before && lost.Kind == recourse.KindUnknownSession:
 		return recourse.Unavailable(x.s.Title).WithMessage("%s does not know the session that it has just opened.", x.s.Title).
 			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
-	}
-	if before {
+	case before:
 		return lost
 	}
 	if err := x.session.renew(x.ctx, x, generation); err != nil {
+		x.status = 0 // of the call there is no answer
 		return recourse.From(err).WithEffect(recourse.EffectNone)
 	}
 	return nil
@@ -77,13 +89,14 @@ func (x *exchange) attempt() (generation int, e *recourse.Error) {
 	header := x.upstreamHeader()
 	generation = x.addSession(header)
 	x.attempts++
-	x.answered = false
+	x.answered, x.cut = false, ""
+	x.status, x.lost, x.sentIn = 0, false, header.Get(wire.HeaderSession)
 	resp, err := x.s.up.Send(x.ctx, http.MethodPost, header, x.body)
 	if err != nil {
 		return generation, recourse.From(err)
 	}
 	defer resp.Body.Close()
-	x.answered = resp.StatusCode == http.StatusOK
+	x.answered, x.status = resp.StatusCode == http.StatusOK, resp.StatusCode
 	switch {
 	case resp.StatusCode == http.StatusOK && wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream):
 		return generation, x.relay(resp)
@@ -100,23 +113,56 @@ func (x *exchange) refusal(resp *http.Response) *recourse.Error {
 		x.passAuth(resp)
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+	within := x.table.config.DecideWithin
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // a broken body says no more than the status
 	if err := x.ctx.Err(); err != nil {
 		return x.s.up.Broken(x.ctx, err)
 	}
-	reading := x.s.readHTTP(resp.StatusCode, resp.Header, body)
-	e := reading.Error()
+	text := body
+	if len(body) > int(within) && !x.s.observes() {
+		x.cut = within.String()
+		if text = wholeWords(body); json.Complete(text) != nil {
+			text = json.Complete(text)
+		}
+	}
+	reading := x.s.readHTTP(resp.StatusCode, resp.Header, text, x.cut)
+	e := x.refusedFor(reading.Error(), text)
 	if x.s.observes() {
 		x.observe(e)
 		x.begin(resp)
 		x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
 		return nil
 	}
-	if reading.Contract == nil && x.forProgram(e) && x.isRefusal(body) {
-		x.passRPCError(resp.StatusCode, body, e)
+	if x.lost = x.lostSession(x.sentIn, resp.StatusCode, e); x.lost {
+		return e.WithEffect(recourse.EffectNone)
+	}
+	if reading.Contract == nil && x.forProgram(e) && x.isRefusal(text) {
+		x.passRPCError(resp.StatusCode, text, e)
 		return nil
 	}
 	return e
+}
+
+// refusedFor returns e, or where it says no more than that the server did not take the
+// message, what is wrong with that as far as the gateway knows what it has sent. It has
+// seen to the form and the headers; so it is the method, or params that are missing.
+func (x *exchange) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
+	status := e.Upstream.Status
+	if e.Kind != recourse.KindClientError || isRPCError(json.Lookup(body, "/error")) {
+		return e
+	}
+	why := recourse.New(recourse.KindInvalidRequest, e.Message)
+	if fault := x.msg.Refused(); fault != nil {
+		why = fromWire(fault)
+	}
+	switch {
+	case status == http.StatusBadRequest && (!x.isCall() || why.Kind != recourse.KindInvalidRequest):
+	case status == http.StatusNotFound && x.era == wire.New && why.Kind == recourse.KindUnknownMethod:
+	default:
+		return e
+	}
+	return why.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		WithUpstream(e.Upstream).CausedBy(e.Cause())
 }
 
 // passesAuth reports whether the answer is between the client and the server: the
@@ -134,9 +180,8 @@ func (x *exchange) passAuth(resp *http.Response) {
 	if e == nil {
 		e = recourse.FromStatus(x.s.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
 	}
-	x.begin(resp)
-	x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
-	x.record(e.WithEffect(x.effect(e)), "passed on as it came")
+	x.passRefusal(resp, body)
+	x.record(e.WithEffect(x.effect(e)), "passed on under its own status")
 }
 
 // isRefusal reports whether body is a JSON-RPC error that answers the request.
@@ -158,35 +203,48 @@ func (x *exchange) passOn(resp *http.Response) {
 	x.pour(resp.Body)
 }
 
-// readHTTP reads an answer with another status than 200.
-func (s *server) readHTTP(status int, header http.Header, body []byte) contract.Reading {
+// readHTTP reads an answer with another status than 200; cut is that of a
+// [contract.Reader].
+func (s *server) readHTTP(status int, header http.Header, body []byte, cut string) contract.Reading {
 	switch {
-	case status == http.StatusUnauthorized:
-		e := recourse.Unauthenticated().
-			WithMessage("%s refused the gateway's own credentials. The operator of the gateway has to renew them.", s.Title).
-			WithUpstream(recourse.Upstream{Status: status}).WithEffect(recourse.EffectNone).
-			CausedBy(errors.New(clip(string(body))))
-		return contract.Reading{Failure: s.said(e), Sign: "HTTP status 401"}
+	case status == http.StatusUnauthorized && !s.forwardsCredentials():
+		return contract.Reading{Failure: s.misconfigured(status, body), Sign: "HTTP status 401"}
 	case status < http.StatusBadRequest:
 		e := recourse.BadResponse(s.Title).WithOrigin(recourse.OriginServer).WithUpstream(recourse.Upstream{Status: status}).
-			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", s.Title, status)
+			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", s.Title, status).
+			CausedBy(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), beginning(string(body))))
 		return contract.Reading{Failure: e, Sign: "HTTP status"}
 	}
-	reading := s.reader().HTTP(status, header, body)
+	reader := *s.reader()
+	reader.Cut = cut
+	reading := reader.HTTP(status, header, body)
 	e := reading.Error()
 	switch {
 	case e == nil:
 		reading.Failure = recourse.FromStatus(s.Title, status).WithOrigin(recourse.OriginServer)
+	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope && reading.Contract == nil && !s.forwardsCredentials():
+		reading.Failure = s.misconfigured(status, body)
 	case reading.Contract == nil && aboutEndpoint(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
 		// The status is the endpoint's, and says nothing of what the tool was asked for.
 		refused := recourse.ClientError(s.Title, status).WithOrigin(recourse.OriginServer).
 			WithUpstream(e.Upstream).WithEffect(e.Effect).WithAfter(e.After).CausedBy(e.Cause())
-		if status == http.StatusNotFound { // there is nothing that could have done it
-			refused = refused.WithEffect(recourse.EffectNone)
-		}
 		reading.Failure = refused
 	}
 	return reading
+}
+
+// errOwnCredentials is in the cause of a failure that says that the server refused what
+// the gateway brings to it.
+var errOwnCredentials = errors.New("the server refused the credentials in the entry's headers")
+
+// misconfigured returns the failure of a call that the server refused for the gateway's
+// own credentials. No caller can do anything about it, nor whoever has given the
+// server access to something; so it is neither of class auth nor has it a status.
+func (s *server) misconfigured(status int, body []byte) *recourse.Error {
+	e := recourse.Internal().WithMessage("%s refused the gateway's own credentials. "+
+		"The operator of the gateway has to renew them.", s.Title)
+	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", errOwnCredentials, status, beginning(string(body))))
 }
 
 // aboutEndpoint reports whether a kind that an HTTP status stands for would be
@@ -223,6 +281,9 @@ func (x *exchange) deliver() {
 // session had to be made anew for it.
 func (x *exchange) hand(method string, body []byte) {
 	renewed := false
+	if x.leftBehind(method) {
+		return
+	}
 	for {
 		header := x.upstreamHeader()
 		switch method {
@@ -236,11 +297,12 @@ func (x *exchange) hand(method string, body []byte) {
 			delete(header, wire.HeaderLastEventID)
 		}
 		generation := x.addSession(header)
+		x.lost, x.sentIn = false, header.Get(wire.HeaderSession)
 		e := x.handOver(method, header, body)
 		if e == nil {
 			return
 		}
-		if x.lostSession(e) {
+		if x.lost {
 			if method == http.MethodDelete { // it is over at the server as well
 				x.s.sessions.remove(x.session)
 				x.w.WriteHeader(http.StatusNoContent)
@@ -265,6 +327,30 @@ func (x *exchange) hand(method string, body []byte) {
 	}
 }
 
+// leftBehind takes the session along to the server that has taken the place of its own.
+// It reports whether that has answered the message.
+func (x *exchange) leftBehind(method string) bool {
+	if method == http.MethodDelete && x.session != nil {
+		if here, _ := x.session.isAt(x.s.place); !here { // nobody else knows it
+			x.s.sessions.remove(x.session)
+			x.w.WriteHeader(http.StatusNoContent)
+			return true
+		}
+	}
+	for {
+		e := x.moveSession()
+		if e == nil {
+			return false
+		}
+		if method != http.MethodGet || !x.holdStream(e) {
+			if !x.started {
+				x.refuse(statusOf(method, e), e)
+			}
+			return true
+		}
+	}
+}
+
 // handOver sends a message and passes on what the server says. It returns the
 // failure of the transport, or of a server that does not take the message.
 func (x *exchange) handOver(method string, header http.Header, body []byte) *recourse.Error {
@@ -280,12 +366,14 @@ func (x *exchange) handOver(method string, header http.Header, body []byte) *rec
 		x.passStream(resp) // that it ends is no failure: the client opens it again
 	case x.started: // a stream that is held open goes on or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
-		return x.s.readHTTP(resp.StatusCode, resp.Header, text).Error()
+		e := x.s.readHTTP(resp.StatusCode, resp.Header, text, "").Error()
+		x.lost = x.lostSession(x.sentIn, resp.StatusCode, e)
+		return e
 	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
 		if resp.Header.Get("Allow") == "" {
 			resp.Header.Set("Allow", http.MethodPost)
 		}
-		x.passOn(resp)
+		x.passMethods(resp)
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return x.refusal(resp)
 	case method == http.MethodDelete && x.session != nil:
@@ -295,6 +383,20 @@ func (x *exchange) handOver(method string, header http.Header, body []byte) *rec
 		x.passOn(resp)
 	}
 	return nil
+}
+
+// passMethods passes on which HTTP methods the server takes. That is how clients find out
+// that there is no stream to listen to, and no failure; but an answer without a message can
+// have them try transports of old.
+func (x *exchange) passMethods(resp *http.Response) {
+	if x.s.observes() || wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
+		x.passOn(resp)
+		return
+	}
+	allow := resp.Header["Allow"]
+	x.w.Header()["Allow"] = allow
+	message := fmt.Sprintf("%s takes %s.", x.s.Title, strings.Join(allow, ", "))
+	x.sendMessage(resp.StatusCode, wire.AppendError(nil, nil, wire.CodeInvalidRequest, message, nil))
 }
 
 // statusOf returns the HTTP status by which the gateway says that a message could

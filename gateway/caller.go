@@ -46,14 +46,23 @@ func (p *userPath) match(path string) (user string, ok bool) {
 	return user, true
 }
 
-// find returns the server at the path of a URL, and the user that the path names.
+// find returns the server at the path of a URL, and the user that the path names. One
+// that begins like the path of a server and goes on otherwise is the server's, too:
+// the user in it is not one, which the server's contract has words for.
 func (t *table) find(u *url.URL) (s *server, user string, ok bool) {
-	if s, ok = t.servers[u.Path]; ok && !strings.Contains(u.Path, "{") {
+	escaped := u.EscapedPath()
+	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // which divides nothing
+	if s, ok = t.servers[u.Path]; ok && plain {
 		return s, "", true
 	}
 	for i := range t.userPaths {
-		if user, ok = t.userPaths[i].match(u.EscapedPath()); ok {
+		if user, ok = t.userPaths[i].match(escaped); ok {
 			return t.userPaths[i].server, user, true
+		}
+	}
+	for i := range t.userPaths {
+		if user, ok = strings.CutPrefix(escaped, t.userPaths[i].before); ok {
+			return t.userPaths[i].server, user + "/", true
 		}
 	}
 	return nil, "", false
@@ -88,7 +97,7 @@ func (x *exchange) admitCaller() bool {
 // of a header.
 func isUser(s string) bool {
 	const most = 128
-	return len(s) <= most && strings.IndexFunc(s, func(r rune) bool {
+	return len(s) <= most && s != "." && s != ".." && strings.IndexFunc(s, func(r rune) bool {
 		letter := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
 		return !letter && !strings.ContainsRune("-_.~:@|+=", r)
 	}) < 0
@@ -112,14 +121,16 @@ func (x *exchange) at(e *recourse.Error) contract.At {
 	switch status := e.Upstream.Status; {
 	case x.attempts == 0:
 		return contract.AtArguments
-	case x.answered:
+	case x.answered && x.isCall():
 		return contract.AtTool
 	case status == http.StatusUnauthorized && x.s.forwardsCredentials():
 		return contract.AtCredentialsInvalid
 	case status == http.StatusForbidden && x.s.forwardsCredentials() && x.user != "":
 		return contract.AtUserInvalid
-	case status == http.StatusUnauthorized, errors.Is(e.Cause(), upstream.ErrNotStarted):
+	case errors.Is(e.Cause(), errOwnCredentials), errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return contract.AtUpstreamMisconfigured
+	case !x.isCall():
+		return contract.AtSession
 	default:
 		return contract.AtUpstream
 	}

@@ -43,7 +43,7 @@ func inCommerce(object string) string {
 
 // commerceVerify are keys of an entry: the call that settles whether an order was
 // created.
-const commerceVerify = `tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: its status}}}`
+const commerceVerify = `tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: its status}}}`
 
 // The gateway makes a server keep the contract of commerce, whichever of the forms that
 // are seen in practice it sends.
@@ -56,16 +56,16 @@ func TestCommerce(t *testing.T) {
 		timeout               string // of calls; empty: enough for every repetition, and less than the waits that are asked for
 		want                  string
 		kind                  recourse.Kind
-		promises              []string
+		promises, readings    []string
 	}{
 		{
 			name: "a failure inside a success", tool: testkit.GetField, arguments: field, kind: recourse.KindNotFound,
 			fault: testkit.Result("", testkit.TextResult("{\n  \"success\": false,\n  \"error\": {\n    \"code\": \"ORDER_NOT_FOUND\",\n    \"details\": {\"orderId\": \"ord-1\"},\n    \"name\": \"AdapterError\"\n  }\n}")),
-			want: inCommerce(`{"code":4001,"message":"It was not found.","retryable":false,"details":{"reason":"not_found",` +
+			want: inCommerce(`{"code":4001,"message":"There is no order \"ord-1\".","retryable":false,"details":{"reason":"not_found",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
-			promises: []string{
-				"commerce/reads-success-false", "commerce/gateway-keeps-it", "commerce/order-not-found", "commerce/original-error", "commerce/code-4001",
+			readings: []string{
+				"commerce/reads-success-false", "commerce/order-not-found", "commerce/original-error", "commerce/code-4001",
 				"commerce/domain-failure-in-result", "commerce/domain-failure-in-text", "commerce/domain-failure-is-error",
 				"commerce/field-code", "commerce/field-message", "commerce/field-retryable", "commerce/field-details-reason",
 				"commerce/field-details-suggestion", "commerce/field-details-context", "commerce/context-name", "commerce/context-request-id",
@@ -78,7 +78,7 @@ func TestCommerce(t *testing.T) {
 			want: inCommerce(`{"code":4001,"message":"Order not found: ord-1","retryable":false,"details":{"reason":"not_found",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"ORDER_NOT_FOUND",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ"}}}`),
-			promises: []string{"commerce/reads-bare-not-found"},
+			readings: []string{"commerce/reads-bare-not-found"},
 		},
 		{
 			name: "a bare text about a state", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidState,
@@ -86,21 +86,21 @@ func TestCommerce(t *testing.T) {
 			want: inCommerce(`{"code":4001,"message":"Cannot cancel order ord-1 in status shipped","retryable":false,"details":{"reason":"invalid_state",` +
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"INVALID_ORDER_STATE",` +
 				`"context":{"name":"ADAPTER_ERROR","category":"Adapter","requestId":"REQ","currentStatus":"shipped","operation":"cancel"}}}`),
-			promises: []string{"commerce/invalid-order-state"},
+			readings: []string{"commerce/invalid-order-state"},
 		},
 		{
 			name: "a bare text of a timeout", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
 			fault: testkit.ToolError("", "Operation timed out after 5000ms"),
 			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
 				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),
-			promises: []string{"commerce/reads-bare-timeout", "commerce/code-3002", "commerce/category-by-table", "commerce/specific-codes"},
+			readings: []string{"commerce/reads-bare-timeout", "commerce/code-3002", "commerce/category-by-table", "commerce/specific-codes"},
 		},
 		{
 			name: "behind a prefix", tool: testkit.GetField, arguments: field, kind: recourse.KindTimeout,
 			fault: testkit.ToolError("", "**Error:** Operation timed out after 5000ms"),
 			want: inCommerce(`{"code":3002,"message":"Operation timed out after 5000ms","retryable":true,"details":{"reason":"timeout",` +
 				`"suggestion":"Repeat the call, with growing waits.","context":{"name":"TIMEOUT","category":"System","requestId":"REQ","timeoutMs":5000}}}`),
-			promises: []string{"commerce/reads-bold-error"},
+			readings: []string{"commerce/reads-bold-error"},
 		},
 		{
 			name: "a text of an SDK", tool: testkit.GetField, arguments: field, kind: recourse.KindMissingParam,
@@ -108,16 +108,16 @@ func TestCommerce(t *testing.T) {
 			want: inCommerce(`{"code":2002,"message":"validating \"arguments\": validating root: required: missing properties: [\"id\"]","retryable":false,` +
 				`"details":{"field":"id","reason":"required","suggestion":"Provide id.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation",` +
 				`"requestId":"REQ","violations":[{"field":"id","reason":"required","message":"missing properties: [\"id\"]"}]}}}`),
-			promises: []string{"commerce/reads-sdk-texts", "commerce/code-2002", "commerce/tool-validation", "commerce/field-details-field"},
+			readings: []string{"commerce/reads-sdk-texts", "commerce/code-2002", "commerce/tool-validation", "commerce/field-details-field"},
 		},
 		{
 			name: "a JSON-RPC error of its own", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
 			fault: testkit.RPCError("", 2001, "MCP error 2001: Validation failed for field order: must be object",
 				`{"retryable":false,"isProtocolError":false,"field":"order","reason":"must be object","value":{"email":"pat@example.com"}}`),
 			want: inCommerce(`{"code":2001,"message":"Validation failed for field order: must be object","retryable":false,"details":{"field":"order",` +
-				`"reason":"invalid_value","suggestion":"Correct order.","context":{"name":"VALIDATION_ERROR","category":"Validation","requestId":"REQ",` +
-				`"violations":[{"field":"order","message":"must be object"}]}}}`),
-			promises: []string{"commerce/reads-rpc-2001", "commerce/code-2001", "commerce/no-arguments", "commerce/no-personal-data"},
+				`"reason":"type","suggestion":"Correct order: it must be object.","context":{"name":"VALIDATION_ERROR","category":"Validation","requestId":"REQ",` +
+				`"violations":[{"field":"order","reason":"type","expected":"object","message":"must be object"}]}}}`),
+			readings: []string{"commerce/reads-rpc-2001", "commerce/code-2001", "commerce/no-arguments", "commerce/no-personal-data"},
 		},
 		{
 			name: "an adapter that says to repeat", tool: testkit.GetField, arguments: field, kind: recourse.KindServerError,
@@ -125,7 +125,7 @@ func TestCommerce(t *testing.T) {
 			want: inCommerce(`{"code":4001,"message":"The shop is busy","retryable":true,"details":{"reason":"server_error",` +
 				`"suggestion":"Repeat the call, with growing waits.","originalError":"BUSY","context":{"name":"ADAPTER_ERROR","category":"Adapter",` +
 				`"requestId":"REQ","shop":"north"}}}`),
-			promises: []string{"commerce/adapter-retryable", "commerce/original-error-from-data"},
+			readings: []string{"commerce/adapter-retryable", "commerce/original-error-from-data"},
 		},
 		{
 			name: "its own object", tool: testkit.GetField, arguments: field, kind: recourse.KindInvalidValue,
@@ -133,14 +133,14 @@ func TestCommerce(t *testing.T) {
 			want: inCommerce(`{"code":2003,"message":"Bad date","retryable":false,"details":{"field":"order.date","reason":"format",` +
 				`"suggestion":"Correct the format of order.date.","context":{"name":"INVALID_FORMAT","category":"Validation","requestId":"REQ",` +
 				`"violations":[{"field":"order.date","reason":"format"}]}}}`),
-			promises: []string{"commerce/code-2003", "commerce/format-rules"},
+			readings: []string{"commerce/code-2003", "commerce/format-rules"},
 		},
 		{
 			name: "a rate limit", tool: testkit.GetField, arguments: field, kind: recourse.KindRateLimited,
 			fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"),
 			want: inCommerce(`{"code":3001,"message":"farm limits requests at the moment.","retryable":true,"details":{"reason":"rate_limited",` +
 				`"suggestion":"Wait 12 s, then repeat the call.","context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":12,"requestId":"REQ"}}}`),
-			promises: []string{"commerce/code-3001", "commerce/context-wait"},
+			promises: []string{"commerce/code-3001", "commerce/context-wait", "commerce/gateway-keeps-it"},
 		},
 		{
 			name: "what is not implemented", tool: testkit.GetField, arguments: field, kind: recourse.KindNotImplemented,
@@ -177,7 +177,7 @@ func TestCommerce(t *testing.T) {
 			want: `{"code":-32602,"message":"Invalid params: items.0.quantity is required","data":{"field":"items.0.quantity","error":` +
 				`{"code":2002,"message":"items.0.quantity is required; amount must be greater than 0.","retryable":false,"details":{"field":"items.0.quantity","reason":"required",` +
 				`"suggestion":"Provide items.0.quantity.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","requestId":"REQ","violations":[` +
-				`{"field":"items.0.quantity","reason":"required","message":"items.0.quantity is required"},` +
+				`{"field":"items.0.quantity","reason":"required","expected":"an integer","message":"items.0.quantity is required"},` +
 				`{"field":"amount","reason":"exclusiveMinimum","expected":"greater than 0","message":"amount must be greater than 0"}],"tool":"order_create"}}}}}`,
 			promises: []string{
 				"commerce/protocol-failure", "commerce/protocol-failure-field", "commerce/protocol-failure-error", "commerce/protocol-failure-message",
@@ -189,9 +189,10 @@ func TestCommerce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			promises.Covers(t, tt.promises...)
+			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t)
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: true", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: false", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -217,19 +218,19 @@ func TestCommerceRanges(t *testing.T) {
 	tests := []struct {
 		number   string
 		kind     recourse.Kind
-		promises []string
+		readings []string
 	}{
-		{number: "1500", kind: recourse.KindClientError, promises: []string{"commerce/range-protocol"}},
-		{number: "2999", kind: recourse.KindInvalidValue, promises: []string{"commerce/range-validation"}},
-		{number: "3999", kind: recourse.KindInvalidState, promises: []string{"commerce/range-business"}},
-		{number: "4999", kind: recourse.KindServerError, promises: []string{"commerce/range-system"}},
-		{number: "5999", kind: recourse.KindServerError, promises: []string{"commerce/range-adapter"}},
+		{number: "1500", kind: recourse.KindClientError, readings: []string{"commerce/range-protocol"}},
+		{number: "2999", kind: recourse.KindInvalidValue, readings: []string{"commerce/range-validation"}},
+		{number: "3999", kind: recourse.KindInvalidState, readings: []string{"commerce/range-business"}},
+		{number: "4999", kind: recourse.KindServerError, readings: []string{"commerce/range-system"}},
+		{number: "5999", kind: recourse.KindServerError, readings: []string{"commerce/range-adapter"}},
 	}
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
 	client := f.client(t, testkit.OldEra)
 	for _, tt := range tests {
-		promises.Covers(t, tt.promises...)
+		promises.Reads(t, tt.readings...)
 		srv.Next(testkit.GetField, testkit.Result("", `{"error":{"code":`+tt.number+`,"message":"odd","retryable":false}}`))
 		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 		if err != nil {
@@ -245,7 +246,8 @@ func TestCommerceRanges(t *testing.T) {
 // contract; and so is a true success.
 func TestCommerceSuccess(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "commerce/reads-success-false-only-known", "commerce/success")
+	promises.Covers(t, "commerce/success")
+	promises.Reads(t, "commerce/reads-success-false-only-known")
 	srv := testkit.NewServer(t)
 	known, unknown := start(t, srv.URL(), "contract: commerce", "reads: commerce"), start(t, srv.URL(), "contract: commerce")
 	declined, done := testkit.TextResult(`{"success":false,"reason":"declined"}`), testkit.TextResult(`{"success":true,"order":{"id":"ord-1"}}`)

@@ -80,10 +80,11 @@ func TestQuestionsAreBounded(t *testing.T) {
 	_, other, stopOther := withDeadline(t.Context(), time.Hour, time.Hour, func(time.Duration) error { return nil })
 	defer stopOther()
 	q.ask(wire.ID("0"), other)
-	for i := range 10 * maxQuestions {
+	const most = 256
+	for i := range 2 * most {
 		q.ask(wire.IntID(int64(i)), d)
 	}
-	if len(q.open) != maxQuestions {
+	if len(q.open) != most {
 		t.Errorf("%d questions are kept", len(q.open))
 	}
 	q.drop(d)

@@ -3,9 +3,6 @@ package gateway_test
 import (
 	"errors"
 	"io"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,49 +85,5 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 	case <-done:
 	case <-time.After(5 * time.Second):
 		t.Error("the call waits for what does not come any more")
-	}
-}
-
-// A sluggish client is a writer that notes the deadlines that it is given.
-type sluggish struct {
-	*httptest.ResponseRecorder
-
-	deadlines []time.Time
-}
-
-func (s *sluggish) SetWriteDeadline(t time.Time) error {
-	s.deadlines = append(s.deadlines, t)
-	return nil
-}
-
-// A client that does not take what it is sent keeps no server waiting forever; and its
-// connection can be used again.
-func TestWriteDeadlines(t *testing.T) {
-	t.Parallel()
-	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
-		srv.Always("x/large", testkit.Large(form, 1<<20, testkit.Whole))
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp",
-			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`))
-		r.Header.Set("Content-Type", "application/json")
-		w := &sluggish{ResponseRecorder: httptest.NewRecorder()}
-		g.ServeHTTP(w, r)
-		session := w.Header().Get("Mcp-Session-Id")
-		r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp",
-			strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"x/large"}`))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Mcp-Session-Id", session)
-		w = &sluggish{ResponseRecorder: httptest.NewRecorder()}
-		g.ServeHTTP(w, r)
-		if w.Body.Len() < 1<<20 || len(w.deadlines) < 3 {
-			t.Fatalf("%s: %d bytes, %d deadlines", form, w.Body.Len(), len(w.deadlines))
-		}
-		for i, at := range w.deadlines {
-			last := i == len(w.deadlines)-1
-			if at.IsZero() != last || !last && time.Until(at) > time.Minute {
-				t.Errorf("%s: deadline %d of %d: %v", form, i, len(w.deadlines), at)
-			}
-		}
 	}
 }

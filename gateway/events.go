@@ -26,6 +26,8 @@ type relay struct {
 	wrong     error // why a message that should be the answer is none
 	resumable bool  // the server expects its client to come back: events have ids, or it says when
 	answered  bool  // the answer has gone out, and the stream is only observed
+
+	strip *wire.Pruner // takes a record out of a large answer; nil: there is none
 }
 
 // relay deals with an answer that is an event stream. Everything in front of the
@@ -55,7 +57,7 @@ func (x *exchange) relay(resp *http.Response) *recourse.Error {
 // next deals with an event, and reports whether it ends the exchange.
 func (l *relay) next(event *wire.Event) (done bool, e *recourse.Error) {
 	if event.Complete && (len(event.Data) == 0 || !isMessage(event.Type)) {
-		l.forward(l.resp, event.Raw)
+		l.forward(l.resp, l.spoken(event, event.Raw))
 		return false, nil
 	}
 	l.scan.Reset()
@@ -69,10 +71,15 @@ func (l *relay) next(event *wire.Event) (done bool, e *recourse.Error) {
 	case !event.Complete:
 		return l.large(event)
 	}
+	return l.whole(event)
+}
+
+// whole deals with an event that has come as a whole and was scanned.
+func (l *relay) whole(event *wire.Event) (done bool, e *recourse.Error) {
 	switch signs := l.scan.Signs(); {
 	case signs.Message() != wire.Response:
 		l.notice(signs)
-		l.forward(l.resp, event.Raw)
+		l.forward(l.resp, l.spoken(event, event.Raw))
 		return false, nil
 	case l.s.observes():
 		l.forward(l.resp, event.Raw)
@@ -112,7 +119,7 @@ func (x *exchange) notice(signs *wire.Signs) {
 		case wire.MethodProgress:
 			x.deadline.alive()
 		case wire.MethodToolsChanged:
-			x.s.tools.changed(x.credentials())
+			x.s.tools.changed(x.listKey())
 		}
 	case wire.Invalid, wire.Response:
 	}
@@ -145,13 +152,14 @@ func (x *exchange) startEvents(resp *http.Response) {
 
 // answer deals with the event that holds the answer.
 func (l *relay) answer(event *wire.Event) {
-	switch {
-	case l.translate(event.Data):
-	case string(l.scan.Signs().ID) == string(l.msg.ID):
-		l.forward(l.resp, event.Raw)
-	default:
-		l.forward(l.resp, wire.AppendEvent(nil, string(event.ID), string(event.Type), l.spelled(event.Data)))
+	if l.translate(event.Data) {
+		return
 	}
+	raw := withoutComments(event.Raw)
+	if text := l.passed(event.Data); !bytes.Equal(text, event.Data) {
+		raw = wire.AppendEvent(nil, string(event.ID), string(event.Type), text)
+	}
+	l.forward(l.resp, raw)
 }
 
 // large deals with an event that is larger than the window, of which this is the
@@ -159,6 +167,12 @@ func (l *relay) answer(event *wire.Event) {
 func (l *relay) large(first *wire.Event) (done bool, e *recourse.Error) {
 	piece := *first
 	piece.Raw, piece.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
+	if l.unspeakable() {
+		return l.dropRest()
+	}
+	if !l.s.observes() && l.beginsFailed(piece.Data) {
+		return true, l.failedEvent(&piece)
+	}
 	second, err := l.reader.Next()
 	if err != nil {
 		if l.s.observes() {
@@ -176,7 +190,10 @@ func (l *relay) large(first *wire.Event) (done bool, e *recourse.Error) {
 	case l.tooMuch(int64(len(piece.Data))):
 		return true, l.tooLarge(l.resp)
 	}
-	l.forward(l.resp, piece.Raw)
+	if isAnswer && l.forged() {
+		l.strip = recordPruner()
+	}
+	l.forwardPiece(&piece)
 	l.passLarge(second, int64(len(piece.Data)), isAnswer)
 	switch {
 	case !isAnswer:
@@ -189,6 +206,19 @@ func (l *relay) large(first *wire.Event) (done bool, e *recourse.Error) {
 	return true, nil
 }
 
+// dropRest reads an event to its end and passes nothing of it on.
+func (l *relay) dropRest() (done bool, e *recourse.Error) {
+	for {
+		event, err := l.reader.Next()
+		switch {
+		case err != nil:
+			return true, l.ended(err)
+		case event.Complete:
+			return false, nil
+		}
+	}
+}
+
 // passLarge passes the pieces of an event on from the second one, with total bytes
 // of data before it.
 func (l *relay) passLarge(event *wire.Event, total int64, isAnswer bool) {
@@ -198,7 +228,7 @@ func (l *relay) passLarge(event *wire.Event, total int64, isAnswer bool) {
 			l.abort(err)
 		}
 		l.deadline.alive()
-		l.forward(l.resp, event.Raw)
+		l.forwardPiece(event)
 		if event.Complete {
 			break
 		}
@@ -210,6 +240,15 @@ func (l *relay) passLarge(event *wire.Event, total int64, isAnswer bool) {
 	if isAnswer {
 		l.finish()
 	}
+}
+
+// forwardPiece sends a piece of a large event on.
+func (l *relay) forwardPiece(event *wire.Event) {
+	if l.strip == nil {
+		l.forward(l.resp, event.Raw)
+		return
+	}
+	l.forward(l.resp, strippedEvent(l.strip, event))
 }
 
 // ended deals with a stream that ends without an answer. A server of the old era may
@@ -320,15 +359,23 @@ func (x *exchange) passStream(resp *http.Response) {
 	x.startEvents(resp)
 	_ = http.NewResponseController(x.w).Flush()
 	reader := x.eventsOf(resp)
+	dropped := false
 	for {
 		event, err := reader.Next()
 		if err != nil {
 			return
 		}
 		if bytes.Contains(event.Data, []byte(wire.MethodToolsChanged)) {
-			x.s.tools.changed(x.credentials())
+			x.s.tools.changed(x.listKey())
 		}
-		x.forward(resp, event.Raw)
+		if event.First {
+			dropped = x.dropsLong(event)
+		}
+		if dropped {
+			continue
+		}
+		x.mask = nil // the stream has no end: each message has a budget of its own
+		x.forward(resp, x.spoken(event, x.strippedMessage(event)))
 		if x.ctx.Err() != nil {
 			return
 		}

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +30,7 @@ type exchange struct {
 	era       wire.Era
 	msg       wire.Message
 	body      []byte // of the client's request; a transport may read it even after the exchange
+	holding   int64  // bytes of it that are counted as in flight
 	session   *session
 
 	ctx      context.Context //nolint:containedctx // the exchange is the call
@@ -42,17 +45,20 @@ type exchange struct {
 	attempts int    // that were sent to the server
 	reason   string // why it was not sent again
 
-	asks        bool // the server has asked the client something
-	answered    bool // the server has begun to answer the last attempt
-	started     bool // something of the answer has gone out
-	eventStream bool // and it is one
-	hurried     bool // the client has to take it in time
+	asks        bool   // the server has asked the client something
+	status      int    // of the server's answer to the last attempt; 0: there was none
+	answered    bool   // the server has begun to answer the last attempt
+	sentIn      string // the session at the server that the last attempt named
+	lost        bool   // which the server does not know
+	started     bool   // something of the answer has gone out
+	eventStream bool   // and it is one
 
 	hold time.Duration // until a stream that is held open asks for the server again
 
 	scan   wire.Scanner
 	events wire.EventReader
 	window []byte // the part of an answer that is looked into
+	cut    string // what the answer is longer than, where it breaks off in what is read
 }
 
 // exchanges keeps the memory of past exchanges: windows and parsers.
@@ -76,10 +82,8 @@ func (x *exchange) release() {
 	if x.stop != nil {
 		x.stop()
 	}
-	if x.hurried {
-		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // the connection may be used again
-	}
 	x.leave()
+	x.g.inFlight.bytes.Add(-x.holding)
 	if cap(x.body) > maxKept || cap(x.window) > maxKept {
 		return
 	}
@@ -87,17 +91,12 @@ func (x *exchange) release() {
 	exchanges.Put(x)
 }
 
-// forget makes x ready for another request, and keeps its memory.
+// forget makes x ready for another request: it keeps its memory, and nothing else.
 func (x *exchange) forget() {
-	x.g, x.table, x.s, x.w, x.r, x.session = nil, nil, nil, nil, nil, nil
-	x.ctx, x.deadline, x.stop = nil, nil, nil
-	x.rule, x.listed, x.list, x.mask = config.Tool{}, nil, nil, nil
-	x.body = nil
-	x.era, x.nature, x.attempts, x.reason = 0, 0, 0, ""
-	x.user, x.answered = "", false
-	x.asks, x.started, x.eventStream, x.hurried, x.hold = false, false, false, false, 0
+	*x = exchange{window: x.window[:0], scan: x.scan, events: x.events, msg: x.msg}
+	x.scan.Reset()
 	x.events.Reset(nil, 0)
-	x.msg.ID, x.msg.Method, x.msg.Name = nil, "", "" // a request that is refused unread has none
+	x.msg.Reset()
 }
 
 // overStdio reports whether the client speaks over stdio, where there are no headers:
@@ -123,7 +122,7 @@ func (x *exchange) upstreamHeader() http.Header {
 	switch {
 	case x.era != wire.New:
 	case x.overStdio() && x.listed != nil:
-		wire.SetParamHeaders(h, x.msg.Arguments, x.listed.mirrored)
+		wire.SetParamHeaders(h, x.msg.Arguments, x.listed.mirrors())
 	default:
 		for name, values := range from {
 			if strings.HasPrefix(name, wire.HeaderParamPrefix) {
@@ -132,17 +131,34 @@ func (x *exchange) upstreamHeader() http.Header {
 		}
 	}
 	for _, name := range x.s.forward {
-		if values, ok := from[name]; ok {
+		values, ok := from[name]
+		if peer, _, err := net.SplitHostPort(x.r.RemoteAddr); err == nil && name == wire.HeaderForwardedFor {
+			values, ok = append(slices.Clone(values), peer), true
+		}
+		if ok {
 			h[name] = values
 		}
 	}
-	if values, ok := from["Authorization"]; ok && len(x.s.Command) > 0 {
-		h["Authorization"] = values // no program sees it: it tells clients apart
+	if values := x.programCaller(); len(x.s.Command) > 0 && len(values) > 0 {
+		h["Authorization"] = values
 	}
 	x.addUser(h)
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{x.requestID}
 	return h
+}
+
+// programCaller returns what tells the clients of a program apart; no program sees it.
+// The host of a wrapper needs no credentials: there is one.
+func (x *exchange) programCaller() []string {
+	values := x.r.Header["Authorization"]
+	if x.overStdio() {
+		values = append(slices.Clip(values), "the host")
+	}
+	if x.user != "" {
+		values = append(slices.Clip(values), "user "+x.user)
+	}
+	return values
 }
 
 var (
@@ -153,23 +169,40 @@ var (
 		"Content-Type", wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName,
 		wire.HeaderLastEventID, "Traceparent", "Tracestate", "Baggage",
 	}
-	// keptBack are the headers of an answer that are of the connection, of the
-	// server's own session and cookies, or that the gateway writes itself.
-	keptBack = map[string]bool{
-		"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
-		"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
-		"Content-Length": true, "Date": true, "Server": true, "Set-Cookie": true,
-		wire.HeaderSession: true, wire.HeaderRequestID: true,
-		"Access-Control-Allow-Origin": true, "Access-Control-Allow-Credentials": true,
-		"Access-Control-Expose-Headers": true, "Vary": true,
+	// passedBack are the headers of an answer that say something to a client: of HTTP's
+	// content, caching and authentication (RFC 9110, 9111), of the protocol and of
+	// limits. All others are the server's own affair.
+	passedBack = map[string]bool{
+		"Content-Type": true, "Content-Encoding": true, "Content-Language": true, "Cache-Control": true, "Expires": true,
+		"Pragma": true, "Age": true, "Etag": true, "Last-Modified": true, "Allow": true, "Www-Authenticate": true,
+		"Retry-After": true, "Ratelimit": true, "Ratelimit-Policy": true, "Deprecation": true, "Sunset": true,
+		"X-Accel-Buffering": true,
 	}
 )
+
+// keptBack are the headers of an answer that are of the connection, of the server's own
+// session and cookies, or that the gateway writes itself, so that not even a gateway that
+// only observes passes them on.
+var keptBack = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
+	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+	"Content-Length": true, "Date": true, "Server": true, "Set-Cookie": true,
+	wire.HeaderSession: true, wire.HeaderRequestID: true,
+	"Access-Control-Allow-Origin": true, "Access-Control-Allow-Credentials": true,
+	"Access-Control-Expose-Headers": true, "Vary": true,
+}
+
+// isPassedBack reports whether a header of an answer reaches the client.
+func isPassedBack(name string) bool {
+	return passedBack[name] || strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Ratelimit-") ||
+		strings.HasPrefix(name, "Mcp-") && name != wire.HeaderSession // what the protocol may add
+}
 
 // copyHeader passes the headers of an answer on.
 func (x *exchange) copyHeader(from http.Header) {
 	to := x.w.Header()
 	for name, values := range from {
-		if !keptBack[name] {
+		if isPassedBack(name) || x.s.observes() && !keptBack[name] {
 			to[name] = values
 		}
 	}

@@ -1,5 +1,11 @@
 package gateway
 
+import "time"
+
+// SetPatience sets how long clients may take to receive a piece of what they are sent,
+// and how long when the gateway ends.
+func SetPatience(g *Gateway, writing, ending time.Duration) { g.writing, g.ending = writing, ending }
+
 // ForgetSessions makes the gateway forget the sessions of the server at path, as after
 // a day without a request.
 func ForgetSessions(g *Gateway, path string) {
@@ -8,4 +14,17 @@ func ForgetSessions(g *Gateway, path string) {
 	defer t.mu.Unlock()
 	clear(t.byID)
 	t.byUse.Init()
+	t.bytes = 0
 }
+
+// SessionBytes returns how many sessions the server at path has, and what is kept for
+// them.
+func SessionBytes(g *Gateway, path string) (sessions, bytes int) {
+	t := g.table.Load().servers[path].sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID), t.bytes
+}
+
+// InFlight returns how many bytes the requests under way hold.
+func InFlight(g *Gateway) int64 { return g.inFlight.bytes.Load() }

@@ -50,11 +50,12 @@ func TestFieldmcp(t *testing.T) {
 		timeout         string // of calls; empty: enough for every repetition, and less than the waits that are asked for
 		want            string
 		promises        []string
+		readings        []string // of what the server itself says
 	}{
 		{
 			name: "a missing parameter", arguments: `{}`,
 			want: `{"error":true,"code":"MISSING_REQUIRED_PARAM","message":"id is required.","retryable":false,` +
-				`"suggestedAction":"Check the parameter table of search. Provide id.","requestId":"REQ","param":"id"}`,
+				`"suggestedAction":"Check the parameter table of search. Provide id.","requestId":"REQ","param":"id","expectedType":"a string"}`,
 			promises: []string{
 				"fieldmcp/code-missing-required-param", "fieldmcp/hint-missing-required-param", "fieldmcp/error-in-content", "fieldmcp/is-error",
 				"fieldmcp/structured-content", "fieldmcp/field-error", "fieldmcp/field-code", "fieldmcp/field-message", "fieldmcp/field-retryable",
@@ -79,7 +80,8 @@ func TestFieldmcp(t *testing.T) {
 		{
 			name: "parameters that exclude each other", arguments: `{"id":"f-1","from":"a","season":"b"}`,
 			want: `{"error":true,"code":"MUTUALLY_EXCLUSIVE_PARAMS","message":"from and season exclude each other.","retryable":false,` +
-				`"suggestedAction":"Remove one of the conflicting parameters.","requestId":"REQ","param":"from"}`,
+				`"suggestedAction":"Remove one of the conflicting parameters.","requestId":"REQ",` +
+				`"param":"from","providedValue":"a","expectedType":"only one of from and season"}`,
 			promises: []string{
 				"fieldmcp/code-mutually-exclusive-params", "fieldmcp/hint-mutually-exclusive-params", "fieldmcp/message-names-both-params",
 			},
@@ -88,31 +90,31 @@ func TestFieldmcp(t *testing.T) {
 			name: "an expired token", arguments: field, fault: fieldError("TOKEN_EXPIRED", `,"provider":"John Deere"`),
 			want: `{"error":true,"code":"TOKEN_EXPIRED","message":"It failed.","retryable":false,"suggestedAction":"This is the provider's token, not yours. ` +
 				`The farmer needs to re-authorize John Deere in the dashboard.","requestId":"REQ","provider":"John Deere"}`,
-			promises: []string{"fieldmcp/code-token-expired", "fieldmcp/hint-token-expired", "fieldmcp/field-provider"},
+			readings: []string{"fieldmcp/code-token-expired", "fieldmcp/hint-token-expired", "fieldmcp/field-provider"},
 		},
 		{
 			name: "a revoked token", arguments: field, fault: fieldError("TOKEN_REVOKED", `,"provider":"John Deere"`),
 			want: `{"error":true,"code":"TOKEN_REVOKED","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"The farmer needs to re-connect John Deere in the dashboard.","requestId":"REQ","provider":"John Deere"}`,
-			promises: []string{"fieldmcp/code-token-revoked", "fieldmcp/hint-token-revoked"},
+			readings: []string{"fieldmcp/code-token-revoked", "fieldmcp/hint-token-revoked"},
 		},
 		{
 			name: "a missing scope", arguments: field, fault: fieldError("MISSING_SCOPE", `,"missingScopes":["ag1","ag2"]`),
 			want: `{"error":true,"code":"MISSING_SCOPE","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"The farmer needs to re-authorize with the required scopes, see missingScopes.","requestId":"REQ","missingScopes":["ag1","ag2"]}`,
-			promises: []string{"fieldmcp/code-missing-scope", "fieldmcp/hint-missing-scope", "fieldmcp/field-missing-scopes"},
+			readings: []string{"fieldmcp/code-missing-scope", "fieldmcp/hint-missing-scope", "fieldmcp/field-missing-scopes"},
 		},
 		{
 			name: "no connection to the provider yet", arguments: field, fault: fieldError("PROVIDER_NOT_CONNECTED", `,"provider":"John Deere"`),
 			want: `{"error":true,"code":"PROVIDER_NOT_CONNECTED","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"The farmer needs to connect John Deere in the dashboard first.","requestId":"REQ","provider":"John Deere"}`,
-			promises: []string{"fieldmcp/code-provider-not-connected", "fieldmcp/hint-provider-not-connected"},
+			readings: []string{"fieldmcp/code-provider-not-connected", "fieldmcp/hint-provider-not-connected"},
 		},
 		{
 			name: "the provider's rate limit", arguments: field, fault: fieldError("RATE_LIMIT_PROVIDER", `,"retryAfter":7`),
 			want: `{"error":true,"code":"RATE_LIMIT_PROVIDER","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Wait 7 seconds: the provider limits requests for the moment.","requestId":"REQ","retryAfter":7}`,
-			promises: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
+			readings: []string{"fieldmcp/hint-rate-limit-provider", "fieldmcp/field-retry-after"},
 		},
 		{
 			name: "429 of the server behind", arguments: field, fault: testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "12"),
@@ -121,15 +123,10 @@ func TestFieldmcp(t *testing.T) {
 			promises: []string{"fieldmcp/code-rate-limit-provider", "fieldmcp/rate-limit-org-not-over-http"},
 		},
 		{
-			name: "a word of older pages", arguments: field, fault: fieldError("RATE_LIMIT_USER", ""),
-			want:     `{"error":true,"code":"RATE_LIMIT_ORG","message":"It failed.","retryable":false,"suggestedAction":"Wait a few seconds.","requestId":"REQ"}`,
-			promises: []string{"fieldmcp/reads-rate-limit-user"},
-		},
-		{
 			name: "another resource", arguments: field, fault: fieldError("RESOURCE_NOT_FOUND", `,"resourceId":"x","resourceType":"operation"`),
 			want: `{"error":true,"code":"RESOURCE_NOT_FOUND","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use deere_list_resources to discover available resources.","requestId":"REQ","resourceId":"x","resourceType":"operation"}`,
-			promises: []string{
+			readings: []string{
 				"fieldmcp/code-resource-not-found", "fieldmcp/hint-resource-not-found", "fieldmcp/farm-and-operation", "fieldmcp/field-resource-id",
 				"fieldmcp/field-resource-type",
 			},
@@ -138,26 +135,26 @@ func TestFieldmcp(t *testing.T) {
 			name: "no such field", arguments: field, fault: fieldError("FIELD_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"FIELD_NOT_FOUND","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use deere_list_resources with resourceType='fields' to find valid field IDs.","requestId":"REQ","resourceId":"x","resourceType":"field"}`,
-			promises: []string{"fieldmcp/code-field-not-found", "fieldmcp/hint-field-not-found"},
+			readings: []string{"fieldmcp/code-field-not-found", "fieldmcp/hint-field-not-found"},
 		},
 		{
 			name: "no such organization", arguments: field, fault: fieldError("ORG_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"ORG_NOT_FOUND","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use deere_list_resources with resourceType='organizations' to find valid org IDs.","requestId":"REQ","resourceId":"x","resourceType":"organization"}`,
-			promises: []string{"fieldmcp/code-org-not-found", "fieldmcp/hint-org-not-found"},
+			readings: []string{"fieldmcp/code-org-not-found", "fieldmcp/hint-org-not-found"},
 		},
 		{
 			name: "no such equipment", arguments: field, fault: fieldError("EQUIPMENT_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"EQUIPMENT_NOT_FOUND","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use deere_list_resources with resourceType='equipment' to find valid equipment IDs.","requestId":"REQ","resourceId":"x","resourceType":"equipment"}`,
-			promises: []string{"fieldmcp/code-equipment-not-found", "fieldmcp/hint-equipment-not-found"},
+			readings: []string{"fieldmcp/code-equipment-not-found", "fieldmcp/hint-equipment-not-found"},
 		},
 		{
 			name: "no such boundary", arguments: field, fault: fieldError("BOUNDARY_NOT_FOUND", `,"resourceId":"x"`),
 			want: `{"error":true,"code":"BOUNDARY_NOT_FOUND","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use deere_list_resources with resourceType='boundaries' and the field's orgId to find valid boundary IDs for that field.",` +
 				`"requestId":"REQ","resourceId":"x","resourceType":"boundary"}`,
-			promises: []string{"fieldmcp/code-boundary-not-found", "fieldmcp/hint-boundary-not-found"},
+			readings: []string{"fieldmcp/code-boundary-not-found", "fieldmcp/hint-boundary-not-found"},
 		},
 		{
 			name: "a server that is away", arguments: field, fault: testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
@@ -193,16 +190,16 @@ func TestFieldmcp(t *testing.T) {
 			promises: []string{"fieldmcp/code-provider-error-4xx"},
 		},
 		{
-			name: "403 with insufficient_scope", arguments: field, fault: testkit.InsufficientScope(),
-			want: `{"error":true,"code":"MISSING_SCOPE","message":"The access to farm lacks a required scope.","retryable":false,` +
-				`"suggestedAction":"The farmer needs to re-authorize with the required scopes, see missingScopes.","requestId":"REQ","provider":"farm","missingScopes":["orders:write"]}`,
+			name: "403 with insufficient_scope: of the gateway's own credentials, not of the farmer's", arguments: field, fault: testkit.InsufficientScope(),
+			want: `{"error":true,"code":"INTERNAL_ERROR","message":"farm refused the gateway's own credentials. The operator of the gateway has to renew them.",` +
+				`"retryable":false,"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
 		},
 		{
 			name: "critical data missing", arguments: field,
 			fault: fieldError("INSUFFICIENT_DATA", `,"missingData":[{"what":"yield","impact":"required","message":"No yield."},{"what":"soil","impact":"degraded"}]`),
 			want: `{"error":true,"code":"INSUFFICIENT_DATA","message":"It failed.","retryable":false,"suggestedAction":"Check the missingData array.","requestId":"REQ",` +
 				`"missingData":[{"what":"yield","impact":"required","message":"No yield."},{"what":"soil","impact":"degraded"}]}`,
-			promises: []string{
+			readings: []string{
 				"fieldmcp/code-insufficient-data", "fieldmcp/hint-insufficient-data", "fieldmcp/field-missing-data", "fieldmcp/missing-data-impact",
 			},
 		},
@@ -210,7 +207,7 @@ func TestFieldmcp(t *testing.T) {
 			name: "no data", arguments: field, fault: fieldError("NO_DATA_FOR_PERIOD", ""),
 			want: `{"error":true,"code":"NO_DATA_FOR_PERIOD","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Try a different time period. Use deere_search_operations to discover what data is available.","requestId":"REQ"}`,
-			promises: []string{"fieldmcp/code-no-data-for-period", "fieldmcp/hint-no-data-for-period"},
+			readings: []string{"fieldmcp/code-no-data-for-period", "fieldmcp/hint-no-data-for-period"},
 		},
 		{
 			name: "a part", arguments: field,
@@ -218,7 +215,7 @@ func TestFieldmcp(t *testing.T) {
 			want: `{"error":true,"code":"PARTIAL_SUCCESS","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Use the succeeded array. Repeat only the failed items whose own error is retryable.","requestId":"REQ",` +
 				`"succeeded":[{"id":"a","data":{"ha":1.5}}],"failed":[{"id":"b","code":"PROVIDER_TIMEOUT","message":"Late.","retryable":true}]}`,
-			promises: []string{
+			readings: []string{
 				"fieldmcp/code-partial-success", "fieldmcp/hint-partial-success", "fieldmcp/field-succeeded", "fieldmcp/field-failed",
 				"fieldmcp/failed-items-retryable", "fieldmcp/partial-data-usable",
 			},
@@ -227,13 +224,14 @@ func TestFieldmcp(t *testing.T) {
 			name: "something unexpected", arguments: field, fault: fieldError("INTERNAL_ERROR", ""),
 			want: `{"error":true,"code":"INTERNAL_ERROR","message":"It failed.","retryable":false,` +
 				`"suggestedAction":"Include requestId REQ when contacting support.","requestId":"REQ"}`,
-			promises: []string{"fieldmcp/code-internal-error", "fieldmcp/hint-internal-error"},
+			readings: []string{"fieldmcp/code-internal-error", "fieldmcp/hint-internal-error"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			promises.Covers(t, tt.promises...)
+			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, fieldTools())
 			srv.Always("search", tt.fault)
 			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)

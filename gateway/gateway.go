@@ -25,6 +25,12 @@ type Gateway struct {
 	drain   context.CancelFunc
 	work    sync.WaitGroup // background work
 
+	inFlight inFlight
+
+	writing, ending time.Duration // see clientConns
+
+	large chan struct{} // holds a token for each failure over the decision window
+
 	mu       sync.Mutex
 	closed   bool
 	backends map[*backend]bool // that are open: those of the table, and those with calls from before
@@ -35,7 +41,9 @@ var _ http.Handler = (*Gateway)(nil)
 // New returns the gateway for a configuration, whose contracts are in set, to which
 // nothing is added any more. Its failures are logged to log.
 func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
-	g := &Gateway{log: log, backends: map[*backend]bool{}}
+	g := &Gateway{
+		log: log, writing: writeTimeout, ending: endTimeout, backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
+	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
 	t, err := g.newTable(cfg, set, nil)
@@ -65,7 +73,8 @@ func (g *Gateway) Close() {
 	}
 }
 
-// ServeHTTP answers one request of a client.
+// ServeHTTP answers one request of a client. How long a client may take to read the
+// answer is up to the server that calls it: see [Gateway.Serve].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(g, w, r)
 	defer x.release()

@@ -27,6 +27,7 @@ import (
 // than they work.
 func TestMain(m *testing.M) {
 	if os.Getenv(testkit.ChildVariable) != "" {
+		serveAuthor(os.Args[1:])
 		os.Exit(testkit.Child(os.Args[1:]))
 	}
 	flag.Parse()
@@ -185,9 +186,14 @@ type logLine struct {
 	Effect    string `json:"effect"`
 	Attempts  int    `json:"attempts"`
 	Wait      string `json:"wait"`
-	Repeat    string `json:"repeat"`
 	Note      string `json:"note"`
 	Cause     string `json:"cause"`
+	Before    string `json:"before"`
+	After     string `json:"after"`
+	Peer      string `json:"peer"`
+	Path      string `json:"path"`
+
+	NotRepeated string `json:"not_repeated"`
 }
 
 func (b *logBuffer) lines(tb testing.TB) []logLine {

@@ -123,7 +123,7 @@ func hostileAnswers() []hostileAnswer {
 		{"record of nonsense", whole(`{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[],"_meta":{"io.github.recoursehq/error":[1]}}}`), kinds(recourse.KindUnknown)},
 		{
 			"error of a lost session", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"x","data":{"v":1,"kind":"unknown_session"}}}`),
-			kinds(recourse.KindUnknownSession),
+			kinds(recourse.KindClientError), // the session is there: the client is not to open another for a word
 		},
 		{"long error", whole(`{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + strings.Repeat("a", 200<<10) + `"}}`), kinds(recourse.KindUnknown)},
 

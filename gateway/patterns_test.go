@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
@@ -71,6 +72,7 @@ func TestPatterns(t *testing.T) {
 		object   string
 		after    time.Duration
 		promises []string
+		readings []string
 	}{
 		{
 			name: "400", fault: testkit.Status(http.StatusBadRequest, testkit.Plain),
@@ -130,29 +132,30 @@ func TestPatterns(t *testing.T) {
 			name: "its JSON block, without isError", fault: testkit.Result("", testkit.TextResult(
 				`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`)),
 			object:   `{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"Network error: Request timeout","retryable":true,"details":{"attempt":2}}`,
-			promises: []string{"patterns/detect-json-block", "patterns/detect-without-is-error"},
+			readings: []string{"patterns/detect-json-block", "patterns/detect-without-is-error"},
 		},
 		{
 			name: "its structuredContent alone", fault: testkit.Result("",
 				`{"content":[],"structuredContent":{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}}`),
 			object:   `{"kind":"toolError:v1","code":"SERVER_ERROR","message":"Internal server error: It broke","retryable":true,"details":{"statusCode":500}}`,
-			promises: []string{"patterns/detect-structured-content"},
+			readings: []string{"patterns/detect-structured-content"},
 		},
 		{
 			name: "its sentence alone", fault: testkit.ToolError("", "Resource not found: /api/patterns/x"),
 			object:   `{"kind":"toolError:v1","code":"NOT_FOUND","message":"Resource not found: /api/patterns/x","retryable":false}`,
-			promises: []string{"patterns/detect-markdown"},
+			readings: []string{"patterns/detect-markdown"},
 		},
 		{
 			name: "a code that is not listed, without retryable", fault: testkit.ToolError("", `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout"}`),
 			object:   `{"kind":"toolError:v1","code":"TEAPOT","message":"Short and stout","retryable":false}`,
-			promises: []string{"patterns/retryable-absent"},
+			readings: []string{"patterns/retryable-absent"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			promises.Covers(t, tt.promises...)
+			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, patternTools())
 			srv.Always(searchPatterns, tt.fault)
 			client := start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
@@ -163,8 +166,8 @@ func TestPatterns(t *testing.T) {
 			if diff := cmp.Diff(inPatterns(t, "both", tt.object), shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if e := recordOf(t, a); e.After != tt.after || e.Contract != "patterns" {
-				t.Errorf("%v after %s", e, e.After)
+			if e := recordOf(t, a); e.After != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
+				t.Errorf("%v after %s, retry %s", e, e.After, e.RetryAdvice())
 			}
 		})
 	}
@@ -231,17 +234,54 @@ func TestPatternsOverNoise(t *testing.T) {
 	}
 }
 
-// A question of the server passes as it is: it is no failure.
+// A question of the server passes as it is, media types of texts included: it is no failure.
 func TestPatternsQuestion(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, patternTools())
-	const question = `{"content":[{"type":"text","text":"Which one?"}],"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which one?"}}`
-	srv.Next(searchPatterns, testkit.Result("", question))
-	a, err := start(t, srv.URL(), "contract: patterns", "reads: patterns").client(t, testkit.OldEra).Call(t.Context(), searchPatterns, `{"q":""}`)
-	if err != nil {
-		t.Fatal(err)
+	const question = `{"content":[{"type":"text","text":"Which one?","mimeType":"text/markdown"}],` +
+		`"structuredContent":{"kind":"needsInput:v1","type":"elicitation","message":"Which one?"}}`
+	for _, entry := range []string{"contract: patterns", "contract: recourse"} {
+		for _, in := range shapes {
+			srv := testkit.NewServer(t, patternTools(), testkit.WithForm(in.form))
+			srv.Next(searchPatterns, testkit.Result("", question))
+			a, err := start(t, srv.URL(), entry, "reads: patterns").client(t, in.era).Call(t.Context(), searchPatterns, `{"q":"x"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(question, string(a.Message.Result)); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", entry, in, diff)
+			}
+		}
 	}
-	if diff := cmp.Diff(question, string(a.Message.Result)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+}
+
+// What the public reference server says of its API is told as what it is, whichever contract stands in front of it, and
+// in its own it keeps all of its details.
+func TestPatternsPublicServer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		object string
+		kind   recourse.Kind
+		retry  recourse.Retry
+	}{
+		{`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"fetch failed","retryable":true,"details":{"errorName":"TypeError","errorType":"fetch_error","hasApiKey":false}}`, recourse.KindUnreachable, recourse.RetrySameCall},
+		{`{"kind":"toolError:v1","code":"NETWORK_ERROR","message":"It is not valid JSON","retryable":true,"details":{"errorName":"SyntaxError","errorType":"network"}}`, recourse.KindBadResponse, recourse.RetrySameCall},
+		{`{"kind":"toolError:v1","code":"CLIENT_ERROR","message":"HTTP 429","retryable":false,"details":{"statusCode":429}}`, recourse.KindRateLimited, recourse.RetryNever},
+	} {
+		for _, contract := range []string{"patterns", "recourse"} {
+			srv := testkit.NewServer(t, patternTools())
+			srv.Next(searchPatterns, testkit.Result("", inPatterns(t, "both", tt.object)))
+			client := start(t, srv.URL(), "contract: "+contract, "reads: patterns", "tools: {'*': {read_only: true}}").client(t, testkit.NewEra)
+			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := recordOf(t, a); e.Kind != tt.kind || e.RetryAdvice() != tt.retry || e.Effect != recourse.EffectNone {
+				t.Errorf("%s in %s: %s, retry %s, effect %s", tt.object, contract, e.Kind, e.RetryAdvice(), e.Effect)
+			}
+			_, details, _ := strings.Cut(tt.object, `"details":`)
+			if contract == "patterns" && (!strings.Contains(shown(t, a), details) || strings.Count(shown(t, a), `"mimeType"`) != 2) {
+				t.Errorf("%s is shown as %s", tt.object, shown(t, a))
+			}
+		}
 	}
 }

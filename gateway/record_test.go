@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,14 +138,17 @@ func TestLogLine(t *testing.T) {
 		t.Fatalf("the log is %s", f.log)
 	}
 	cause, _ := line["cause"].(string)
-	repeat, _ := line["repeat"].(string)
+	repeat, _ := line["not_repeated"].(string)
 	if !strings.Contains(cause, "over the limit") || strings.Contains(cause, password) || repeat == "" {
 		t.Errorf("cause %q, repeat %q", cause, repeat)
 	}
 	if _, ok := line["ms"].(float64); !ok || line["time"] == nil {
 		t.Errorf("ms %v, time %v", line["ms"], line["time"])
 	}
-	for _, name := range []string{"time", "ms", "cause", "repeat"} {
+	if peer, _ := line["peer"].(string); !strings.HasPrefix(peer, "127.0.0.1:") {
+		t.Errorf("peer %q", peer)
+	}
+	for _, name := range []string{"time", "ms", "cause", "not_repeated", "peer"} {
 		delete(line, name)
 	}
 	want := map[string]any{
@@ -153,6 +157,111 @@ func TestLogLine(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, line); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
+	}
+}
+
+// The log says why: of every failure that is not the gateway's own finding, what the server or the connection said, masked.
+func TestLoggedCause(t *testing.T) {
+	t.Parallel()
+	for _, fault := range answered() {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
+			client := f.client(t, testkit.NewEra)
+			srv.Always(testkit.GetField, fault)
+			_, _ = exchange(t, client, `{"name":"get_field","arguments":{"field_id":"F-1"}}`) // broken off is an outcome, too
+			for _, l := range f.log.failures(t) {
+				if l.Cause == "" && !strings.Contains(l.Note, "behind the decision window") {
+					t.Errorf("no cause: %+v", l)
+				}
+			}
+			for _, secret := range testkit.Secrets() {
+				if strings.Contains(f.log.String(), secret) && strings.Contains(secret, "pass") {
+					t.Errorf("%q is in the log: %s", secret, f.log)
+				}
+			}
+		})
+	}
+}
+
+// What the server really said of a failing tool stands in the log, once it has been masked: half of a secret looks like none.
+func TestLoggedWords(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	for name, answer := range map[string]testkit.Fault{
+		"result":         testkit.ToolError("result", "the store is closed "+dsn),
+		"long":           testkit.ToolError("long", "the store is closed "+strings.Repeat("x ", 2020)+secret),
+		"JSON-RPC error": testkit.RPCError("error", -32603, "the store is closed "+dsn, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := start(t, srv.URL(), "trust_annotations: true")
+			client := f.client(t, testkit.NewEra)
+			srv.Always(testkit.GetField, answer)
+			if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "there is a line", func() bool { return len(f.log.failures(t)) == 1 })
+			if l := f.log.failures(t)[0]; !strings.Contains(l.Cause, "the store is closed") {
+				t.Fatalf("%+v", l)
+			}
+			if strings.Contains(f.log.String(), password) || strings.Contains(f.log.String(), secret[:12]) {
+				t.Errorf("a secret is in the log: %s", f.log)
+			}
+		})
+	}
+}
+
+// Where nothing is rewritten, the log shows what the client got and what it would have got.
+func TestObservedLine(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "mode: observe", "trust_annotations: true")
+	client := f.client(t, testkit.NewEra)
+	srv.Always(testkit.GetField, testkit.ToolError("closed", "the store is closed"))
+	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
+		t.Fatal(err)
+	}
+	srv.Always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.HTML))
+	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "there are two lines", func() bool { return len(f.log.failures(t)) == 2 })
+	lines := f.log.failures(t)
+	if l := lines[0]; l.Before != "the store is closed" || l.After != "[unknown] the store is closed" {
+		t.Errorf("before %q, after %q", l.Before, l.After)
+	}
+	if l := lines[1]; !strings.Contains(l.Before, "503") || !strings.HasPrefix(l.After, "[unavailable] ") || l.NotRepeated != "failures are only observed" {
+		t.Errorf("before %q, after %q, not repeated since %q", l.Before, l.After, l.NotRepeated)
+	}
+}
+
+// A client that tries the modern era first alarms nobody; who called where nothing is, stands in the log.
+func TestQuietAndLoudLines(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"enforce", "observe"} {
+		srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+		f := start(t, srv.URL(), "mode: "+mode)
+		client := testkit.NewClient(t, f.url, testkit.NewEra)
+		if _, err := client.Request(t.Context(), "server/discover", `{}`); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range f.log.lines(t) {
+			if l.Level == "WARN" {
+				t.Errorf("%s: %+v", mode, l)
+			}
+		}
+		client.URL = strings.Replace(f.url, "/farm/", "/barn/", 1)
+		if _, err := client.Request(t.Context(), "tools/list", `{}`); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the line says where and who", func() bool {
+			return slices.ContainsFunc(f.log.lines(t), func(l logLine) bool {
+				return l.Path == "/barn/mcp" && strings.HasPrefix(l.Peer, "127.0.0.1:")
+			})
+		})
 	}
 }
 

@@ -18,9 +18,13 @@ func (x *exchange) route() bool {
 	x.nature = natureOfMethod(x.msg.Method)
 	if x.isCall() {
 		x.rule = x.s.Tool(x.msg.Name)
-		x.nature = x.s.natureOf(x.rule, nil)
+		x.nature = x.s.natureOf(x.msg.Name, x.rule, nil)
 	}
 	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.rule.Timeout, x.s.MaxTimeout, x.timedOut())
+	if e := x.moveSession(); e != nil {
+		x.fail(e, nil, nil)
+		return false
+	}
 	if !x.isCall() {
 		return true
 	}
@@ -32,8 +36,8 @@ func (x *exchange) route() bool {
 		return true
 	}
 	x.listed = x.list.tools[x.msg.Name]
-	x.nature = x.s.natureOf(x.rule, x.listed)
-	if x.listed != nil {
+	x.nature = x.s.natureOf(x.msg.Name, x.rule, x.listed)
+	if x.listed != nil || x.list.partial || !x.isOwnList() {
 		return true
 	}
 	e := recourse.UnknownTool(x.msg.Name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
@@ -50,14 +54,6 @@ func (x *exchange) timedOut() func(within time.Duration) error {
 	return func(within time.Duration) error { return s.said(recourse.Timeout(s.Title, within)) }
 }
 
-// refreshList gets the list anew before anything is refused on its word, unless it
-// was fetched just now.
-func (x *exchange) refreshList() {
-	if newer := x.s.tools.get(x.ctx, x, time.Now().Add(-listFresh)); newer != nil {
-		x.list = newer
-	}
-}
-
 // objection ends the call with what the gateway itself finds wrong with it. It
 // reports whether the call goes on all the same, as it does where failures are
 // only observed.
@@ -72,11 +68,10 @@ func (x *exchange) objection(e *recourse.Error) bool {
 
 // natureOfMethod returns what a method other than tools/call does to the world.
 func natureOfMethod(method string) retry.Nature {
-	switch method {
-	case wire.MethodToolsList, wire.MethodDiscover, wire.MethodPromptsGet, wire.MethodResourcesRead, wire.MethodInitialize,
-		"prompts/list", "resources/list", "resources/templates/list", "completion/complete", "ping":
+	switch {
+	case wire.ReadsOnly(method):
 		return retry.Reads
-	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case method == "logging/setLevel", method == "resources/subscribe", method == "resources/unsubscribe":
 		return retry.Idempotent
 	default:
 		return retry.Writes
@@ -95,12 +90,6 @@ func (x *exchange) addSession(header http.Header) (generation int) {
 		header[wire.HeaderSession] = []string{id}
 	}
 	return generation
-}
-
-// lostSession reports whether e is the server's word that it does not know the
-// session that it was sent, and so did nothing.
-func (x *exchange) lostSession(e *recourse.Error) bool {
-	return x.session != nil && e != nil && (e.Kind == recourse.KindUnknownSession || e.Upstream.Status == http.StatusNotFound)
 }
 
 // pause waits, and reports false when the call has ended meanwhile.

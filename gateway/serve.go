@@ -21,7 +21,9 @@ const (
 // the gateway. The error is nil after a ctx that has ended, unless calls had to be
 // broken off.
 //
-// There is no limit on the time of an answer: each call has its own deadline.
+// There is no limit on the time of an answer: each call has its own deadline. But a
+// client has to read what it is sent: one that takes nothing of it for a minute is
+// hung up on, and after 5 s when ctx has ended.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	srv := &http.Server{
 		Handler:           g,
@@ -30,14 +32,16 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // what clients do wrong below HTTP
 	}
+	conns := newClientConns(ln, g.writing, g.ending)
 	failed := make(chan error, 1)
-	g.work.Go(func() { failed <- srv.Serve(ln) })
+	g.work.Go(func() { failed <- srv.Serve(conns) })
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
 	g.Drain()
+	conns.end()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	err := srv.Shutdown(ending)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +32,7 @@ type server struct {
 	weak     *contract.Contract // whose weak signs count; nil: none do
 	reader   func() *contract.Reader
 	redact   redact.Mode
-	secrets  func() []string // of the program's environment
+	secrets  func() []string // of the entry: headers, URL, command, environment
 	forward  []string        // canonical names of the client's headers that go on
 	policy   retry.Policy
 }
@@ -48,7 +47,7 @@ type transport interface {
 
 // newTransport returns the way to an entry's server for clients of both eras, and the
 // part of it by which messages go on as they are. Closing the first closes both.
-func newTransport(entry *config.Server, log *slog.Logger) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
+func newTransport(entry *config.Server, userHeader string, log *slog.Logger) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
 	direct, err = newDirect(entry, log)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +55,9 @@ func newTransport(entry *config.Server, log *slog.Logger) (bridged *bridge.Bridg
 	options := bridge.Options{Forward: canonical(entry.Forward)}
 	if entry.URL == "" {
 		options.Program, options.Silent = true, entry.Share != config.ShareClient
-		options.Forward = []string{"Authorization"} // see upstreamHeader
+		options.Forward = []string{"Authorization"} // see programCaller
+	} else if userHeader != "" {
+		options.Forward = append(options.Forward, canonical([]string{userHeader})...)
 	}
 	return bridge.New(direct, options), direct, nil
 }
@@ -67,7 +68,7 @@ func newDirect(entry *config.Server, log *slog.Logger) (bridge.Transport, error)
 	}
 	command := upstream.Command{
 		Path: entry.Command[0], Args: entry.Command[1:], Env: environ(entry),
-		Dir: entry.Cwd, Idle: entry.Idle,
+		Dir: entry.Cwd, Idle: entry.Idle, Local: entry.Local,
 	}
 	if entry.Share == config.ShareClient {
 		command.Share = upstream.ShareClient
@@ -108,9 +109,12 @@ func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server)
 	if s.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
-	s.secrets = sync.OnceValue(func() []string { return redact.Environ(environ(entry)) })
+	s.secrets = sync.OnceValue(func() []string {
+		return slices.Concat(redact.Environ(environ(entry)), redact.Headers(entry.Headers),
+			redact.URL(entry.URL), redact.Command(entry.Command))
+	})
 	s.forward = canonical(entry.Forward)
-	if s.backend, err = g.newBackend(entry, old); err != nil {
+	if s.backend, err = g.newBackend(entry, s.contract.Session.UserHeader, old); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	s.up = s.bridged
@@ -150,21 +154,11 @@ func (s *server) newReader(set *contract.Set) *contract.Reader {
 	return r
 }
 
-// masker masks the failures of this call: what stands in its own arguments, or in
-// the server's entry, is no secret to the caller.
-func (x *exchange) masker() *redact.Masker {
-	if x.mask == nil {
-		x.mask = redact.New(x.s.redact, string(x.msg.Arguments), x.s.URL, strings.Join(x.s.Command, "\n"), x.s.Cwd).
-			Hiding(x.s.secrets)
-	}
-	return x.mask
-}
-
 // natureOf returns what the tool does to the world, by the first that speaks: the
 // entry, the contract, trusted annotations.
-func (s *server) natureOf(rule config.Tool, listed *listedTool) retry.Nature {
-	reads, idempotent := s.contract.ReadOnly, false
-	if s.TrustAnnotations && listed != nil && !reads {
+func (s *server) natureOf(tool string, rule config.Tool, listed *listedTool) retry.Nature {
+	reads, idempotent := s.contract.Reads(tool), false
+	if *s.TrustAnnotations && listed != nil && !reads {
 		reads, idempotent = listed.readOnly, listed.idempotent
 	}
 	switch {

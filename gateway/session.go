@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -104,6 +106,9 @@ func (x *exchange) post() {
 	case x.msg.Kind != wire.Request:
 		x.deliver()
 	case x.route() && x.validate():
+		if len(x.s.Command) > 0 && x.isCall() && !x.s.observes() {
+			x.body = x.msg.WithRequestID(x.requestID) // a program gets no headers
+		}
 		x.call()
 	}
 }
@@ -137,6 +142,11 @@ func (x *exchange) readMessage() (status int, e *recourse.Error) {
 
 // readBody reads the body, but never more than limit bytes of it.
 func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
+	if len(x.r.TransferEncoding) > 0 {
+		// It may have had a Content-Length as well, which net/http does not tell: then the
+		// connection has to end (RFC 9112, section 6.1).
+		x.w.Header().Set("Connection", "close")
+	}
 	tooLarge := func() (int, *recourse.Error) {
 		x.w.Header().Set("Connection", "close") // the rest of the body is not read
 		x.msg.ID = x.firstID()
@@ -153,8 +163,12 @@ func (x *exchange) readBody(limit int64) (status int, e *recourse.Error) {
 		x.body = make([]byte, 0, n+1)
 	}
 	var err error
-	x.body, err = appendAll(x.body, x.r.Body, limit)
+	x.body, err = appendAll(x.body, &bodyReader{x: x, from: x.r.Body}, limit)
 	switch {
+	case errors.Is(err, errBusy):
+		x.w.Header().Set("Connection", "close") // the rest of the body is not read
+		x.msg.ID = x.firstID()
+		return x.busy()
 	case errors.Is(err, errOverLimit):
 		return tooLarge()
 	case err != nil:
@@ -225,6 +239,7 @@ func fromWire(err error) *recourse.Error {
 	kind := map[int]recourse.Kind{
 		wire.CodeParseError:         recourse.KindMalformed,
 		wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
+		wire.CodeMethodNotFound:     recourse.KindUnknownMethod,
 		wire.CodeInvalidParams:      recourse.KindMissingParam,
 		wire.CodeHeaderMismatch:     recourse.KindHeaderMismatch,
 		wire.CodeUnsupportedVersion: recourse.KindUnsupportedVersion,
@@ -290,18 +305,25 @@ func (x *exchange) endSession() {
 	x.forwardDelete()
 }
 
-// protocolData returns the members that the protocol wants in the data of an
-// error, beside the record (MCP 2026-07-28, "Errors").
-func (x *exchange) protocolData(e *recourse.Error) string {
-	if e.Kind != recourse.KindUnsupportedVersion {
-		return ""
+// withProtocolData adds to the data of a JSON-RPC error what the protocol wants there,
+// beside the record (MCP 2026-07-28, "Errors").
+func (x *exchange) withProtocolData(answer contract.Answer, e *recourse.Error) contract.Answer {
+	if e.Kind != recourse.KindUnsupportedVersion || answer.Surface != contract.SurfaceRPC || len(answer.Data) < len("{}") {
+		return answer
 	}
-	supported, err := json.Marshal(wire.Versions())
+	var versions []string // as the server has said
+	_ = json.Unmarshal(json.Value(e.Details["supported"]), &versions)
+	versions = slices.DeleteFunc(versions, func(v string) bool { return len(v) != len(wire.Version20260728) })
+	if len(versions) == 0 {
+		versions = wire.Versions()
+	}
+	supported, err := json.Marshal(versions)
 	if err != nil {
-		return ""
+		return answer
 	}
 	requested := json.AppendQuote(nil, clip(x.r.Header.Get(wire.HeaderVersion)))
-	return `"supported":` + string(supported) + `,"requested":` + string(requested)
+	answer.Data = append(fmt.Appendf(nil, `{"supported":%s,"requested":%s,`, supported, requested), answer.Data[1:]...)
+	return answer
 }
 
 func clip(s string) string {

@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,9 +23,11 @@ const (
 	sessionIdle = 24 * time.Hour
 	// maxSessions bounds the sessions of a server; the one idle longest goes first.
 	maxSessions = 100_000
-	// maxOpening bounds the initialize request that is kept for a session; one that
-	// was opened with a larger one cannot be made anew.
+	// maxOpening bounds the initialize request that is kept for a session, and its
+	// headers; one that was opened with more cannot be made anew.
 	maxOpening = 16 << 10
+	// maxSessionBytes bounds what is kept for the sessions of a server altogether.
+	maxSessionBytes = 64 << 20
 	// maxInitialize bounds the answer to initialize that is read for a session.
 	maxInitialize = 1 << 20
 	// renewTimeout bounds the renewing of a session at the server.
@@ -61,11 +65,13 @@ type session struct {
 	openID   wire.ID     // its id
 	header   http.Header // with which it was sent
 	lastUsed time.Time   // guarded by sessions.mu, as its place among the others is
+	bytes    int         // that are kept for it
 
 	questions questions // that the server waits for the client to answer
 
 	mu         sync.Mutex
 	upstream   string // the server's id of the session
+	place      *place // where it is known by that
 	generation int    // counts the sessions at the server
 	renewing   chan struct{}
 	renewed    error // of the last renewal
@@ -76,6 +82,7 @@ type sessions struct {
 	mu    sync.Mutex
 	byID  map[string]*list.Element
 	byUse *list.List // of *session, the one used last in front
+	bytes int        // that are kept for all of them
 }
 
 func newSessions() *sessions {
@@ -86,17 +93,49 @@ func newSessions() *sessions {
 // an id of its own.
 func (t *sessions) add(x *exchange, serverID string) *session {
 	s := &session{
-		id: rand.Text(), of: x.credentials(), upstream: serverID,
+		id: rand.Text(), of: x.credentials(), upstream: serverID, place: x.s.place, bytes: len(serverID),
 	}
-	if len(x.body) <= maxOpening {
-		s.open, s.openID, s.header = bytes.Clone(x.body), x.msg.ID.Clone(), x.upstreamHeader()
+	header := x.keptHeader()
+	if size := len(x.body) + sizeOf(header); size <= maxOpening {
+		s.open, s.openID, s.header = bytes.Clone(x.body), x.msg.ID.Clone(), header.Clone()
+		s.bytes += size
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.lastUsed = time.Now()
 	t.trim(s.lastUsed)
 	t.byID[s.id] = t.byUse.PushFront(s)
+	t.bytes += s.bytes
 	return s
+}
+
+// keptHeader returns the headers with which a session can be opened again: nothing of
+// the one request, such as how it is traced.
+func (x *exchange) keptHeader() http.Header {
+	header := x.upstreamHeader()
+	for name := range header {
+		switch {
+		case slices.Contains(ofOneRequest, name) && !slices.Contains(x.s.forward, name), strings.HasPrefix(name, wire.HeaderParamPrefix):
+			delete(header, name)
+		}
+	}
+	return header
+}
+
+// ofOneRequest are the headers that say something of one request only.
+var ofOneRequest = []string{
+	"Traceparent", "Tracestate", "Baggage", wire.HeaderRequestID, wire.HeaderLastEventID, wire.HeaderMethod, wire.HeaderName,
+}
+
+// sizeOf returns about how many bytes a header takes.
+func sizeOf(header http.Header) (size int) {
+	for name, values := range header {
+		size += len(name)
+		for _, value := range values {
+			size += len(value)
+		}
+	}
+	return size
 }
 
 // find returns the session of that id, or nil. A session belongs to the credentials
@@ -121,20 +160,25 @@ func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at := t.byID[s.id]; at != nil {
-		t.byUse.Remove(at)
-		delete(t.byID, s.id)
+		t.drop(at, s)
 	}
+}
+
+// drop forgets a session. The lock is held.
+func (t *sessions) drop(at *list.Element, s *session) {
+	t.byUse.Remove(at)
+	delete(t.byID, s.id)
+	t.bytes -= s.bytes
 }
 
 // trim drops what has been idle too long, and makes room for one more.
 func (t *sessions) trim(now time.Time) {
 	for at := t.byUse.Back(); at != nil; at = t.byUse.Back() {
 		s, _ := at.Value.(*session)
-		if now.Sub(s.lastUsed) <= sessionIdle && len(t.byID) < maxSessions {
+		if now.Sub(s.lastUsed) <= sessionIdle && len(t.byID) < maxSessions && t.bytes <= maxSessionBytes {
 			return
 		}
-		t.byUse.Remove(at)
-		delete(t.byID, s.id)
+		t.drop(at, s)
 	}
 }
 
@@ -143,6 +187,30 @@ func (s *session) at() (serverID string, generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.upstream, s.generation
+}
+
+// isAt reports whether the session is known at a place, and which one it is.
+func (s *session) isAt(at *place) (here bool, generation int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.place == at, s.generation
+}
+
+// moveSession opens the session of x at its server, where that has taken the place of
+// the one at which it was opened: nothing was sent yet, so that it can be done for
+// every message.
+func (x *exchange) moveSession() *recourse.Error {
+	if x.session == nil {
+		return nil
+	}
+	here, generation := x.session.isAt(x.s.place)
+	if here {
+		return nil
+	}
+	if err := x.session.renew(x.ctx, x, generation); err != nil {
+		return recourse.From(err).WithEffect(recourse.EffectNone)
+	}
+	return nil
 }
 
 // renew makes the session at the server anew after the server has said that it
@@ -169,7 +237,7 @@ func (s *session) renew(ctx context.Context, x *exchange, generation int) error 
 			id, err := s.reopen(ctx, up, header)
 			s.mu.Lock()
 			if s.renewed = err; err == nil {
-				s.upstream = id
+				s.upstream, s.place = id, up.place
 				s.generation++
 			}
 			s.renewing = nil
@@ -199,11 +267,15 @@ var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}
 // change theirs within a session: those of x count.
 func (s *session) openingHeader(x *exchange) http.Header {
 	header := s.header.Clone()
-	if header == nil || len(x.s.Command) == 0 {
+	if header == nil {
+		return nil
+	}
+	header[wire.HeaderRequestID] = []string{x.requestID}
+	if len(x.s.Command) == 0 {
 		return header
 	}
 	delete(header, "Authorization")
-	if values, ok := x.r.Header["Authorization"]; ok {
+	if values := x.programCaller(); len(values) > 0 {
 		header["Authorization"] = values
 	}
 	return header
@@ -219,7 +291,7 @@ func (s *session) reopen(ctx context.Context, up *server, header http.Header) (s
 		return "", err
 	}
 	if answer.Status != http.StatusOK {
-		return "", up.readHTTP(answer.Status, answer.Header, answer.Body).Error()
+		return "", up.readHTTP(answer.Status, answer.Header, answer.Body, "").Error()
 	}
 	id := answer.Header.Get(wire.HeaderSession)
 	if answer.Error != nil {

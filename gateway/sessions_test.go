@@ -64,6 +64,26 @@ func TestUnknownSession(t *testing.T) {
 	}
 }
 
+// Whichever contract an endpoint keeps, it says of a session that it does not know that it does not, and what to do.
+func TestUnknownSessionInEveryContract(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	for _, contract := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"} {
+		url := strings.TrimSuffix(start(t, srv.URL(), "contract: "+contract).url, "/")
+		client := testkit.NewClient(t, url, testkit.OldEra)
+		client.Session = "nope"
+		client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // which terra asks for first
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantUnknownSession(t, a)
+		if !strings.Contains(string(a.Body), `"detail":"The session is not known. Initialize a new one."`) {
+			t.Errorf("%s: %s", contract, a.Body)
+		}
+	}
+}
+
 // A session belongs to the credentials that it was opened with.
 func TestSessionOfOtherCredentials(t *testing.T) {
 	t.Parallel()
@@ -276,7 +296,7 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 		kind  recourse.Kind
 	}{
 		{"503", testkit.Status(http.StatusServiceUnavailable, testkit.Plain), recourse.KindUnavailable},
-		{"401", testkit.Unauthorized(), recourse.KindUnauthenticated},
+		{"401", testkit.Unauthorized(), recourse.KindInternal},
 		{"hang", testkit.Hang(), recourse.KindTimeout},
 		{"reset", testkit.ResetBeforeAnswer(), recourse.KindUnreachable},
 		{"HTML", testkit.HTMLWith200(), recourse.KindBadResponse},

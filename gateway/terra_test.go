@@ -64,6 +64,11 @@ func status(code int) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
+// failed answers with a status and a page.
+func failed(code int) func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "The pool is exhausted.", code) }
+}
+
 // breaks ends the connection behind a part of an answer, which has a head where
 // there is any.
 func breaks(part string) func(w http.ResponseWriter, r *http.Request) {
@@ -170,9 +175,10 @@ func TestTerraSessionErrors(t *testing.T) {
 			promises: []string{"terra/http-user-not-authorised", "terra/no-retry-404"},
 		},
 		{
-			name: "a failure before MCP", call: status(500), path: "/u-1", status: 500, body: problem("internal server error", "something went wrong"), attempts: 1,
+			name: "a failure before MCP", call: failed(500), path: "/u-1", status: 500, body: problem("internal server error", "something went wrong"), attempts: 1,
 			promises: []string{"terra/http-something-went-wrong", "terra/no-retry-500"},
 		},
+		{name: "an empty 500 of a server that keeps the contract itself", call: status(500), path: "/u-1", status: 500, attempts: 1},
 		{
 			name: "a program that is not there", entry: []string{"command: [/nonexistent/server]"}, path: "/u-1", status: 500,
 			promises: []string{"terra/http-misconfigured", "terra/empty-body"},
@@ -246,6 +252,7 @@ func TestTerraToolErrors(t *testing.T) {
 		origin   recourse.Origin
 		timeout  string
 		promises []string
+		readings []string // of what the server itself says
 	}{
 		{
 			name: "no answer in time", timeout: "200ms", call: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -260,17 +267,17 @@ func TestTerraToolErrors(t *testing.T) {
 		{
 			name: "a sentence behind a runtime's prefix", call: says("Error executing tool get_sleep_data: fields or select are required", true),
 			text: "fields or select are required", kind: recourse.KindMissingParam, origin: recourse.OriginServer,
-			promises: []string{"terra/tool-detail-only", "terra/surface-tool", "terra/tool-is-error"},
+			readings: []string{"terra/tool-detail-only", "terra/surface-tool", "terra/tool-is-error"},
 		},
 		{
 			name: "two sentences", call: says("And condition provided but empty after conversion: fields or select are required", true),
 			text: "And condition provided but empty after conversion", kind: recourse.KindInvalidValue, origin: recourse.OriginServer,
-			promises: []string{"terra/tool-longest-first"},
+			readings: []string{"terra/tool-longest-first"},
 		},
 		{
 			name: "no request context", call: says("Error executing tool x: request context is unavailable", true),
 			text: "request context is unavailable", kind: recourse.KindInternal, origin: recourse.OriginServer,
-			promises: []string{"terra/context-is-server-side", "terra/tool-context-server"},
+			readings: []string{"terra/context-is-server-side", "terra/tool-context-server"},
 		},
 		{
 			name: "no user header", call: says("Provider-User-Id header is required", true),
@@ -279,15 +286,15 @@ func TestTerraToolErrors(t *testing.T) {
 		{
 			name: "a value that quotes", call: says("Error: Invalid ISO 8601 timestamp 'it's'. Use formats like 2025-11-12T00:00:00Z.", true),
 			text: "Invalid ISO 8601 timestamp 'it's'. Use formats like 2025-11-12T00:00:00Z.", kind: recourse.KindInvalidValue, origin: recourse.OriginServer,
-			promises: []string{"terra/tool-surfaced"},
+			readings: []string{"terra/tool-surfaced"},
 		},
 		{
 			name: "a word of the session", call: says("unauthorized", true), text: "unauthorized", kind: recourse.KindUnknown, origin: recourse.OriginServer,
-			promises: []string{"terra/unauthorized-only-in-401"},
+			readings: []string{"terra/unauthorized-only-in-401"},
 		},
 		{
 			name: "anything else", call: says("The device is asleep.", true), text: "The device is asleep.", kind: recourse.KindUnknown, origin: recourse.OriginServer,
-			promises: []string{"terra/everything-else"},
+			readings: []string{"terra/everything-else"},
 		},
 	}
 	for _, tt := range tests {
@@ -295,6 +302,7 @@ func TestTerraToolErrors(t *testing.T) {
 			t.Run(tt.name+"/"+era.String(), func(t *testing.T) {
 				t.Parallel()
 				promises.Covers(t, tt.promises...)
+				promises.Reads(t, tt.readings...)
 				srv := &healthServer{call: tt.call}
 				timeout := "20s"
 				if tt.timeout != "" {

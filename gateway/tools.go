@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,11 +30,22 @@ const (
 	listTimeout = 5 * time.Second
 	// listRetry is how long a list that could not be had is not asked for again.
 	listRetry = 5 * time.Second
-	// maxList bounds a page of a list, maxPages their number, maxLists how many lists
-	// are kept: one for each caller whose own credentials go on.
-	maxList  = 8 << 20
-	maxPages = 100
-	maxLists = 1000
+	// listLeast is how long a list is used at the least, whatever its ttlMs says, and
+	// listRest how long it is not fetched again for each byte of it: a second a MiB.
+	listLeast = time.Second
+	listRest  = time.Second / (1 << 20)
+	// maxTools and maxListBytes bound what is read of one list, maxPages its pages.
+	// Tools beyond are not known, as if there were no list: their calls pass.
+	maxTools     = 2000
+	maxListBytes = 4 << 20
+	maxPages     = 100
+	// maxLists bounds the lists that are kept of a server, one for each caller whose
+	// own credentials go on, and maxListsBytes what they say, all together. Another
+	// one takes the place of some.
+	maxLists      = 1000
+	maxListsBytes = 32 << 20
+	// maxFetches bounds the lists that are fetched of a server at once.
+	maxFetches = 4
 )
 
 // A toolList is what a server offers to the bearer of some credentials. It does
@@ -42,26 +55,23 @@ type toolList struct {
 	names   []string
 	fetched time.Time
 	expires time.Time
-	failed  bool // the list could not be had
+	failed  bool        // the list could not be had
+	rests   time.Time   // before which it is not fetched again, whatever happens
+	partial bool        // the server offers more tools than these
+	by      credentials // of the asker, see [exchange.asker]
 }
 
-// A listedTool is what a tools/list says of a tool.
-type listedTool struct {
-	schema       *args.Schema // nil where it could not be compiled
-	mirrored     []wire.ParamHeader
-	outputSchema bool
-	parameters   []string // the names that the inputSchema describes
-	readOnly     bool
-	idempotent   bool
-}
-
-// toolLists are the tool lists of a server by credentials.
+// toolLists are the tool lists of a server by [exchange.listKey].
 type toolLists struct {
 	log *slog.Logger
 
+	fetches chan struct{} // holds a token for each list that is being fetched
+
 	mu    sync.Mutex
 	lists map[credentials]*listSlot
-	noted map[string]string // tool to the reason why its arguments are not checked
+	tools map[[sha256.Size]byte]*listedTool // those of all lists, by what is said of them
+	bytes int                               // that those are counted for
+	noted map[string]string                 // tool to the reason why its arguments are not checked
 }
 
 // A listSlot holds one list. Its lock is held while the list is fetched, so that it
@@ -69,11 +79,15 @@ type toolLists struct {
 type listSlot struct {
 	fetching chan struct{} // holds a token while nobody fetches
 	list     *toolList
-	stale    bool // guarded by toolLists.mu, as list is
+	stale    bool // guarded by toolLists.mu, as list and gone are
+	gone     bool // it is not among the slots any more
 }
 
 func newToolLists(log *slog.Logger) *toolLists {
-	return &toolLists{log: log, lists: map[credentials]*listSlot{}, noted: map[string]string{}}
+	return &toolLists{
+		log: log, lists: map[credentials]*listSlot{}, tools: map[[sha256.Size]byte]*listedTool{},
+		noted: map[string]string{}, fetches: make(chan struct{}, maxFetches),
+	}
 }
 
 // changed notes that the server has announced another list.
@@ -90,12 +104,7 @@ func (t *toolLists) slot(of credentials) *listSlot {
 	defer t.mu.Unlock()
 	slot := t.lists[of]
 	if slot == nil {
-		if len(t.lists) >= maxLists {
-			for of := range t.lists { // any: it is only fetched again
-				delete(t.lists, of)
-				break
-			}
-		}
+		t.trim(nil)
 		slot = &listSlot{fetching: make(chan struct{}, 1)}
 		slot.fetching <- struct{}{}
 		t.lists[of] = slot
@@ -103,10 +112,66 @@ func (t *toolLists) slot(of credentials) *listSlot {
 	return slot
 }
 
+// trim makes room for another list: any of the others is only fetched again. It is
+// called with the lock held.
+func (t *toolLists) trim(keep *listSlot) {
+	for of, slot := range t.lists {
+		if len(t.lists) < maxLists && t.bytes <= maxListsBytes {
+			return
+		}
+		if slot != keep {
+			t.drop(slot.list)
+			slot.list, slot.gone = nil, true
+			delete(t.lists, of)
+		}
+	}
+}
+
+// put puts a list into its slot. What it says of tools as others do is shared.
+func (t *toolLists) put(slot *listSlot, l *toolList) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if slot.gone {
+		slot.list = l
+		return
+	}
+	for name, tool := range l.tools {
+		known := t.tools[tool.key]
+		if known == nil {
+			t.tools[tool.key], known = tool, tool
+			t.bytes += tool.size
+		}
+		known.uses++
+		l.tools[name] = known
+	}
+	t.drop(slot.list)
+	slot.list = l
+	t.trim(slot)
+}
+
+// drop forgets what a list says that no other does.
+func (t *toolLists) drop(l *toolList) {
+	if l == nil {
+		return
+	}
+	for _, tool := range l.tools {
+		if tool.uses--; tool.uses == 0 {
+			delete(t.tools, tool.key)
+			t.bytes -= tool.size
+		}
+	}
+}
+
 func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := slot.list
+	switch resting := l != nil && time.Now().Before(l.rests); {
+	case resting && slot.stale: // what it says is not so any more
+		return &toolList{failed: true}
+	case resting:
+		return l
+	}
 	if l == nil || slot.stale && !l.failed || time.Now().After(l.expires) || l.fetched.Before(newerThan) && !l.failed {
 		return nil
 	}
@@ -116,7 +181,7 @@ func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 // get returns the tool list for the caller of x, fetched with its credentials and
 // not before newerThan; nil when it cannot be had.
 func (t *toolLists) get(ctx context.Context, x *exchange, newerThan time.Time) *toolList {
-	slot := t.slot(x.credentials())
+	slot := t.slot(x.listKey())
 	l := t.current(slot, newerThan)
 	if l == nil {
 		select {
@@ -141,54 +206,97 @@ func (t *toolLists) fetch(ctx context.Context, x *exchange, slot *listSlot) *too
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, x.s.Timeout/2))
 	defer cancel()
-	l, err := x.s.listTools(ctx, x)
+	var l *toolList
+	var err error
+	select {
+	case t.fetches <- struct{}{}:
+		l, err = x.s.listTools(ctx, x)
+		<-t.fetches
+		if err == nil {
+			l.by = x.asker()
+		}
+	case <-ctx.Done():
+		err = fmt.Errorf("%d other lists are being fetched: %w", maxFetches, context.Cause(ctx))
+	}
 	if err != nil {
 		t.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-			slog.String("server", x.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", logged{err, x.s}))
+			slog.String("server", x.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", x.logged(err)))
 		l = &toolList{failed: true, fetched: time.Now(), expires: time.Now().Add(listRetry)}
 	}
 	if ctx.Err() != nil && l.failed && x.r.Context().Err() != nil {
 		return l // the caller has gone: that says nothing of the server
 	}
-	t.mu.Lock()
-	slot.list = l
-	t.mu.Unlock()
+	t.put(slot, l)
 	return l
 }
 
-// listTools fetches all pages of the list, as the caller of x would.
+// listTools fetches all pages of the list, as the caller of x would, as far as it is
+// read.
 func (s *server) listTools(ctx context.Context, x *exchange) (*toolList, error) {
 	l := &toolList{tools: map[string]*listedTool{}, fetched: time.Now()}
-	ttl := listMaxAge
+	budget := args.NewBudget()
+	ttl, left := listMaxAge, maxListBytes
 	cursor := json.Value(nil)
 	for page := range maxPages {
-		result, err := s.listPage(ctx, x, page, cursor)
+		result, err := s.listPage(ctx, x, page, cursor, left)
 		if err != nil {
 			return nil, err
 		}
-		var list struct {
-			Tools      []json.Value `json:"tools"`
-			NextCursor json.Value   `json:"nextCursor"`
-			TTL        *float64     `json:"ttlMs"`
+		left -= len(result)
+		if json.Lookup(result, "/tools").Kind() != '[' {
+			return nil, errors.New("tools/list: the result has no list of tools")
 		}
-		if err := json.UnmarshalLenient(result, &list); err != nil {
-			return nil, fmt.Errorf("tools/list: %w", err)
+		tools, more := json.Items(json.Lookup(result, "/tools"), maxTools)
+		l.partial = l.partial || more
+		for _, raw := range tools {
+			l.add(raw, budget)
 		}
-		for _, raw := range list.Tools {
-			s.addTool(l, raw)
+		ttl = min(ttl, ttlOf(result))
+		if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
+			break
 		}
-		if list.TTL != nil {
-			ttl = min(ttl, max(time.Duration(*list.TTL)*time.Millisecond, time.Second))
-		}
-		if cursor = list.NextCursor; cursor.Kind() != '"' || string(cursor) == `""` {
-			l.expires = l.fetched.Add(ttl)
-			return l, nil
+		l.partial = l.partial || left <= 0 || page+1 == maxPages
+		if l.partial {
+			break
 		}
 	}
-	return nil, fmt.Errorf("tools/list has more than %d pages", maxPages)
+	l.expires = l.fetched.Add(ttl)
+	l.rests = l.fetched.Add(time.Duration(maxListBytes-left) * listRest)
+	if l.partial {
+		s.tools.logOnce(s.Name)("", fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; what is beyond is not checked",
+			maxTools, maxListBytes, maxPages))
+	}
+	return l, nil
 }
 
-func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor json.Value) (json.Value, error) {
+// ttlOf returns how long a list may be used by its own word.
+func ttlOf(result json.Value) time.Duration {
+	ttl := json.Lookup(result, "/ttlMs")
+	ms, err := strconv.ParseFloat(string(ttl), 64)
+	if ttl == nil || err != nil || ms > float64(listMaxAge.Milliseconds()) {
+		return listMaxAge
+	}
+	return max(time.Duration(ms)*time.Millisecond, listLeast)
+}
+
+// add adds what a list says of a tool, unless there are too many.
+func (l *toolList) add(raw json.Value, budget *args.Budget) {
+	if len(l.tools) >= maxTools {
+		l.partial = true
+		return
+	}
+	tool := readTool(raw, budget)
+	if tool == nil {
+		return
+	}
+	tool.key = sha256.Sum256(raw)
+	if l.tools[tool.name] == nil {
+		l.names = append(l.names, tool.name)
+	}
+	l.tools[tool.name] = tool
+}
+
+func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor json.Value, limit int) (json.Value, error) {
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, x.requestID, page))
 	params := `{`
 	if cursor != nil {
@@ -207,17 +315,17 @@ func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor jso
 	}
 	generation := x.addSession(header)
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}}`, id, params)
-	answer, err := s.up.Ask(ctx, header.Clone(), []byte(body), id, maxList)
+	answer, err := s.up.Ask(ctx, header.Clone(), []byte(body), id, int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if answer.Status != http.StatusOK {
-		reading := s.readHTTP(answer.Status, answer.Header, answer.Body)
-		if !x.lostSession(reading.Error()) || x.session.renew(ctx, x, generation) != nil {
+		reading := s.readHTTP(answer.Status, answer.Header, answer.Body, "")
+		if !x.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || x.session.renew(ctx, x, generation) != nil {
 			return nil, reading.Error()
 		}
 		x.addSession(header)
-		if answer, err = s.up.Ask(ctx, header, []byte(body), id, maxList); err != nil {
+		if answer, err = s.up.Ask(ctx, header, []byte(body), id, int64(limit)); err != nil {
 			return nil, err
 		}
 	}
@@ -243,58 +351,4 @@ func (x *exchange) metaWithoutToken() []byte {
 		return x.msg.Meta
 	}
 	return meta
-}
-
-func (s *server) addTool(l *toolList, raw json.Value) {
-	var tool struct {
-		Name         string     `json:"name"`
-		InputSchema  json.Value `json:"inputSchema"`
-		OutputSchema json.Value `json:"outputSchema"`
-		Annotations  struct {
-			ReadOnly   bool `json:"readOnlyHint"`
-			Idempotent bool `json:"idempotentHint"`
-		} `json:"annotations"`
-	}
-	_ = json.UnmarshalLenient(raw, &tool) // what cannot be read of a tool is not known of it
-	if tool.Name == "" {
-		return
-	}
-	listed := &listedTool{
-		outputSchema: tool.OutputSchema.Kind() == '{',
-		readOnly:     tool.Annotations.ReadOnly,
-		idempotent:   tool.Annotations.Idempotent,
-	}
-	var properties map[string]json.Value
-	_ = json.UnmarshalLenient(json.Lookup(tool.InputSchema, "/properties"), &properties) // as above
-	listed.parameters = slices.Collect(maps.Keys(properties))
-	var err error
-	if listed.schema, err = args.Compile(tool.InputSchema); err != nil {
-		listed.schema = nil
-		s.tools.logOnce(s.Name, tool.Name, err)
-	}
-	if listed.mirrored, err = wire.ParamHeaders(tool.InputSchema); err != nil {
-		listed.mirrored = nil // clients do not know such a tool, and send no headers for it
-	}
-	l.tools[tool.Name] = listed
-	l.names = append(l.names, tool.Name)
-}
-
-// maxNoted bounds how many tools are remembered whose schema was complained of.
-const maxNoted = 10_000
-
-// logOnce says that a tool's arguments are not checked, once for as long as the
-// reason stays the same.
-func (t *toolLists) logOnce(server, tool string, err error) {
-	t.mu.Lock()
-	known := t.noted[tool] == err.Error()
-	if len(t.noted) >= maxNoted {
-		clear(t.noted)
-	}
-	t.noted[tool] = err.Error()
-	t.mu.Unlock()
-	if known {
-		return
-	}
-	t.log.Warn("inputSchema cannot be compiled: arguments are not checked",
-		slog.String("server", server), slog.String("tool", tool), slog.Any("cause", logged{err: err}))
 }

@@ -5,19 +5,20 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
-	"github.com/recoursehq/recourse/retry"
 )
 
 // Codes of JSON-RPC errors that are no failures but ask the client for something,
 // and that its program has to see as they are.
 const codeURLElicitation = "-32042"
+
+// emptyResult says of a failure that it was a result, and no more.
+var emptyResult = json.Value("{}")
 
 // kindSigns are what a result holds that says by its kind that it is a failure.
 var kindSigns = []byte(`toolError:v1`)
@@ -34,10 +35,14 @@ func (x *exchange) translate(text []byte) bool {
 	if e == nil { // a question: it is the server's own, and no failure
 		return false
 	}
+	e = x.caused(e, text)
 	own := reading.Contract == nil && x.forProgram(e) || !x.isCall()
 	if original == nil && own && isRPCError(x.scan.Signs().Error.Of(text)) {
 		x.passRPCError(cmp.Or(x.protocolStatus(e.Kind), http.StatusOK), text, e)
 		return true
+	}
+	if original != nil && x.cut != "" { // beside what is told of it, half of something is no use
+		original = emptyResult
 	}
 	x.reason = "the server answered: that is the caller's to judge"
 	x.fail(e, original, reading.Contract)
@@ -60,25 +65,46 @@ func isRPCError(raw json.Value) bool {
 
 // reading reads the failure in an answer. The original is its result, masked.
 func (x *exchange) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
-	signs := x.scan.Signs()
+	// The masker is made for the first failure: a success needs none.
+	return x.read(text, x.scan.Signs(), func(raw []byte) []byte { return x.masker().JSON(raw) })
+}
+
+// read does so with what masks.
+func (x *exchange) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (reading contract.Reading, original json.Value, ok bool) {
+	reader := *x.s.reader()
+	reader.Cut = x.cut
 	if !signs.Error.IsZero() {
 		raw := signs.Error.Of(text)
 		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
 			return reading, nil, false
 		}
-		return x.s.reader().RPC(x.masker().JSON(raw)), nil, true
+		return reader.RPC(mask(raw)), nil, true
 	}
-	if !x.isCall() || !x.suspicious(text, signs) {
+	if !x.isCall() {
 		return reading, nil, false
 	}
-	original = x.masker().JSON(signs.Result.Of(text))
-	reading, ok = x.s.reader().Result(original)
+	result := signs.Result.Of(text)
+	if json.Value(result).Kind() != '{' { // no result of a tool
+		return x.unreadable(), nil, true
+	}
+	if !x.suspicious(text, signs) {
+		return reading, nil, false
+	}
+	original = mask(result)
+	reading, ok = reader.Result(original)
+	if !ok && (signs.IsError || signs.OddError) { // it says so twice, or in a word of its own
+		original = append(bytes.TrimRight(original, " \t\r\n}"), `,"isError":true}`...)
+		if reading, ok = reader.Result(original); !ok {
+			return x.unreadable(), nil, true
+		}
+	}
 	return reading, original, ok
 }
 
 // suspicious reports whether a result shows any sign of a failure.
 func (x *exchange) suspicious(text []byte, signs *wire.Signs) bool {
-	return signs.IsError || signs.Record || !signs.ResultError.IsZero() || x.s.weak != nil || bytes.Contains(text, kindSigns)
+	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
+		x.s.weak != nil || bytes.Contains(text, kindSigns)
 }
 
 // late logs a failure that was found behind the window, when it could no longer be
@@ -98,10 +124,16 @@ func (x *exchange) late() {
 func (x *exchange) passRPCError(status int, text []byte, e *recourse.Error) {
 	e = x.settle(e)
 	signs := x.scan.Signs()
-	raw := x.masker().JSON(signs.Error.Of(text))
-	if record := x.s.contract.Write(e, x.contractCall(e, 0)).Record; !isProtocol(e) {
-		raw = withRecord(raw, record)
+	raw := json.Value(x.masker().JSON(signs.Error.Of(text)))
+	if x.cut != "" {
+		x.passCutError(status, raw, e)
+		return
 	}
+	own := withoutForgery(raw) // what a server that is trusted has said there is in e
+	if record := x.s.contract.Write(e, x.contractCall(e, 0)).Record; !isProtocol(e) || x.s.Trusted && len(own) != len(raw) {
+		own = withRecord(own, record)
+	}
+	raw = own
 	message := wire.Splice(nil, text, wire.Edit{At: signs.IDAt, With: x.msg.ID}, wire.Edit{At: signs.Error, With: raw})
 	x.reply(status, message)
 	x.record(e, "")
@@ -114,33 +146,23 @@ func withRecord(raw json.Value, record *recourse.Error) json.Value {
 	if err != nil {
 		return raw
 	}
-	var members struct {
-		Code    json.Value `json:"code"`
-		Message json.Value `json:"message"`
-		Data    json.Value `json:"data,omitzero"`
-	}
-	if json.UnmarshalLenient(raw, &members) != nil {
-		return raw
-	}
-	switch members.Data.Kind() {
+	data := json.Lookup(raw, "/data")
+	switch data.Kind() {
 	case '{':
-		var data map[string]json.Value
-		if json.UnmarshalLenient(members.Data, &data) != nil {
+		var members map[string]json.Value
+		if json.UnmarshalLenient(data, &members) != nil {
 			return raw
 		}
-		data[recourse.MetaKey] = form
-		if members.Data, err = json.Marshal(data); err != nil {
+		members[recourse.MetaKey] = form
+		if data, err = json.Marshal(members); err != nil {
 			return raw
 		}
+		return withData(raw, data)
 	case 0, 'n':
-		members.Data = form
+		return withData(raw, form)
 	default:
 		return raw
 	}
-	if raw, err = json.Marshal(members); err != nil {
-		return form
-	}
-	return raw
 }
 
 // fail ends the call with e, in the form of the contract. original is the result
@@ -151,36 +173,14 @@ func (x *exchange) fail(e *recourse.Error, original json.Value, from *contract.C
 		return
 	}
 	e = x.settle(e)
-	call := x.contractCall(e, x.protocolStatus(e.Kind))
-	call.Original, call.OriginalContract = original, from
-	x.write(x.s.contract.Write(e, call), e)
-}
-
-// settle completes a failure by what the gateway knows of the call, and masks it.
-func (x *exchange) settle(e *recourse.Error) *recourse.Error {
-	cause := e.Cause()
-	e = x.masker().Error(e)
-	return e.With(func(c *recourse.Error) {
-		c.Effect = x.effect(e)
-		if c.RequestID == "" {
-			c.RequestID = x.requestID
-		}
-		if c.Provider == "" && c.Kind.Class() == recourse.ClassUpstream {
-			c.Provider = x.s.Title
-		}
-		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.Verify != nil {
-			c.Verify = verifyOf(x.rule.Verify, x.msg.Arguments)
-		}
-	}).CausedBy(cause)
-}
-
-// effect returns whether the call changed anything. A server's own word does not
-// overrule what the tool does to the world, unless the server is trusted.
-func (x *exchange) effect(e *recourse.Error) recourse.Effect {
-	if x.attempts == 0 {
-		return recourse.EffectNone // nothing was sent
+	status := 0
+	if original == nil { // no status of the protocol's is about what a result says
+		status = x.protocolStatus(e.Kind)
 	}
-	return retry.Effect(e, x.nature)
+	call := x.contractCall(e, status)
+	call.Original, call.OriginalContract = original, from
+	call.Quotes = from != nil && from == x.s.weak && from == x.s.contract
+	x.write(x.withProtocolData(x.masked(x.s.contract.Write(e, call)), e), e)
 }
 
 // protocolStatus returns the HTTP status that the era wants for a kind; 0 where it
@@ -191,6 +191,8 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 		return 0
 	case x.era != wire.New && kind == recourse.KindUnknownSession:
 		return http.StatusNotFound
+	case kind == recourse.KindUnsupportedVersion: // of neither era
+		return http.StatusBadRequest
 	case x.era != wire.New:
 		return 0
 	case x.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
@@ -201,7 +203,7 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 	switch kind {
 	case recourse.KindUnknownMethod:
 		return http.StatusNotFound
-	case recourse.KindHeaderMismatch, recourse.KindMissingCapability, recourse.KindUnsupportedVersion:
+	case recourse.KindHeaderMismatch, recourse.KindMissingCapability:
 		return http.StatusBadRequest
 	default:
 		return 0
@@ -212,17 +214,21 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 func (x *exchange) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := &contract.Call{
 		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments,
-		URL: x.url(), Status: status, HTTP: !x.started, ResultType: x.era == wire.New, At: x.at(e),
+		URL: x.url(), Status: status, HTTP: x.answersHTTP(), ResultType: x.era == wire.New, At: x.at(e), Shows: x.shows,
 	}
 	if x.listed != nil {
 		call.OutputSchema = x.listed.outputSchema
-		call.FormatArgument = slices.Contains(x.listed.parameters, x.s.contract.FormatArgument())
+		call.FormatArgument = x.listed.takes(x.s.contract.FormatArgument())
 	}
 	if list := x.list; list != nil {
 		call.HasTool = func(name string) bool { return list.tools[name] != nil }
 	}
 	return call
 }
+
+// answersHTTP reports whether the failure can be a whole HTTP answer: over stdio there
+// is none, and of one that has begun the status is sent.
+func (x *exchange) answersHTTP() bool { return !x.started && !x.overStdio() }
 
 // url returns the URL of the request as the client knows it.
 func (x *exchange) url() string {
@@ -245,19 +251,14 @@ func (x *exchange) refuseAt(at contract.At, status int, e *recourse.Error) {
 	if e.Origin == "" {
 		e = e.WithOrigin(recourse.OriginCaller)
 	}
-	if e.RequestID == "" {
-		e = e.WithRequestID(x.requestID)
-	}
+	e = e.WithRequestID(x.requestID)
 	if x.s != nil {
 		e = x.masker().Error(e).CausedBy(e.Cause())
 	}
 	answer := c.Write(e.WithEffect(x.effect(e)), &contract.Call{
-		At: at, Status: status, HTTP: true, Method: x.msg.Method, URL: x.url(),
+		At: at, Status: status, HTTP: x.answersHTTP(), Method: x.msg.Method, URL: x.url(),
 	})
-	if extra := x.protocolData(e); extra != "" && len(answer.Data) > 1 {
-		answer.Data = append([]byte("{"+extra+","), answer.Data[1:]...)
-	}
-	x.write(answer, e)
+	x.write(x.withProtocolData(x.masked(answer), e), e)
 }
 
 // contractOrDefault returns the contract of s, which may be nil.

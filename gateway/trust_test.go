@@ -19,7 +19,7 @@ func recordResult(origin, effect string) string {
 	return `{"content":[{"type":"text","text":"The order is locked."}],"isError":true,"_meta":{"` + recourse.MetaKey + `":` + record + `}}`
 }
 
-// A server is believed on who failed and on what was changed only if it is trusted.
+// A server is believed on who failed, and on that nothing was changed, only if it is trusted.
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -29,10 +29,11 @@ func TestTrusted(t *testing.T) {
 	}{
 		{true, "gateway", "applied", "gateway", "applied"},
 		{true, "provider", "unknown", "provider", "unknown"},
-		{false, "gateway", "applied", "server", "none"},
-		{false, "provider", "unknown", "provider", "none"}, // that it is another's fault, any server may say
+		{false, "gateway", "applied", "server", "applied"},    // that something was done, too
+		{false, "provider", "unknown", "provider", "unknown"}, // that it is another's fault, any server may say
 		{true, "nobody", "perhaps", "", "none"},
-		{false, "nobody", "perhaps", "server", "none"},
+		{false, "nobody", "perhaps", "server", "unknown"}, // a kind alone says nothing of a write
+		{false, "server", "none", "server", "unknown"},
 	} {
 		t.Run(fmt.Sprintf("%t/%s/%s", c.trusted, c.origin, c.effect), func(t *testing.T) {
 			t.Parallel()
@@ -106,6 +107,7 @@ func TestNatureOfTools(t *testing.T) {
 		{"longest pattern", []string{"tools: {'*': {read_only: true}, 'order_*': {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"name over pattern", []string{"tools: {'order_*': {read_only: true}, order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"idempotent", []string{"tools: {'order_*': {idempotent: true}}"}, testkit.OrderCreate, 3, recourse.EffectUnknown},
+		{"something to verify", []string{"contract: fieldmcp", "tools: {order_create: {verify: {call: order_get}}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 		{"contract that reads", []string{"contract: fieldmcp"}, testkit.OrderCreate, 3, recourse.EffectNone},
 		{"entry over contract", []string{"contract: fieldmcp", "tools: {order_create: {read_only: false}}"}, testkit.OrderCreate, 1, recourse.EffectUnknown},
 	} {
@@ -123,6 +125,26 @@ func TestNatureOfTools(t *testing.T) {
 				t.Errorf("%d attempts, effect %s; want %d, %s", srv.Attempts(c.tool), e.Effect, c.attempts, c.effect)
 			}
 		})
+	}
+}
+
+// The items of a call that has failed in part are as uncertain as the whole: that an item
+// timed out says nothing of what it has written.
+func TestEffectOfItems(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "reads: fieldmcp", "timeout: 5s", "tools: {get_field: {read_only: true}}").client(t, testkit.NewEra)
+	partial := testkit.ToolError("", `{"error":true,"code":"PARTIAL_SUCCESS","message":"1 of 2 items failed.","retryable":false,`+
+		`"succeeded":[{"id":"1","data":{}}],"failed":[{"id":"2","code":"PROVIDER_TIMEOUT","message":"It took too long.","retryable":true}]}`)
+	for tool, want := range map[string]recourse.Effect{testkit.OrderCreate: recourse.EffectUnknown, testkit.GetField: ""} {
+		srv.Always(tool, partial)
+		a, err := client.Call(t.Context(), tool, map[string]string{testkit.GetField: `{"field_id":"F"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`}[tool])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); len(e.Failed) != 1 || e.Failed[0].Error.Effect != want {
+			t.Errorf("%s: %s", tool, a.Body)
+		}
 	}
 }
 

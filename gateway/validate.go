@@ -27,23 +27,20 @@ func (x *exchange) validate() bool {
 			return true
 		}
 	}
-	return x.objection(e)
+	return !x.isOwnList() || x.objection(e)
 }
 
 func (x *exchange) checkArguments() *recourse.Error {
 	if x.era == wire.New && !x.overStdio() {
-		if err := wire.CheckParamHeaders(x.r.Header, x.msg.Arguments, x.listed.mirrored); err != nil {
+		if err := wire.CheckParamHeaders(x.r.Header, x.msg.Arguments, x.listed.mirrors()); err != nil {
 			return fromWire(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 		}
-	}
-	if x.listed.schema == nil {
-		return nil
 	}
 	arguments := x.msg.Arguments
 	if string(arguments) == "null" { // some SDKs write null for none
 		arguments = nil
 	}
-	violations := x.listed.schema.Check(arguments)
+	violations := x.listed.check(x.ctx, arguments, x.s.tools.logOnce(x.s.Name))
 	if len(violations) == 0 {
 		return nil
 	}

@@ -12,10 +12,10 @@ import (
 
 // verifyOf fills in the call that settles whether a failed call took effect, from
 // that call's arguments.
-func verifyOf(rule *config.Verify, arguments json.Value) *recourse.Verify {
+func verifyOf(rule *config.Verify, arguments json.Value, shows func(json.Value) bool) *recourse.Verify {
 	v := &recourse.Verify{Tool: rule.Call, LookAt: rule.Look}
 	for _, name := range slices.Sorted(maps.Keys(rule.Args)) {
-		if value := contract.Argument(arguments, rule.Args[name]); value != nil {
+		if value := contract.Argument(arguments, rule.Args[name]); value != nil && shows(value) {
 			v.Args = v.Args.With(name, value)
 		}
 	}
@@ -23,4 +23,10 @@ func verifyOf(rule *config.Verify, arguments json.Value) *recourse.Verify {
 		v.Args = v.Args.With(name, rule.With[name])
 	}
 	return v
+}
+
+// shows reports whether a value of the call's arguments may stand in a call that is
+// advised: nothing of it is what the server's entry, or its contract, has masked.
+func (x *exchange) shows(value json.Value) bool {
+	return x.masker().String(string(value)) == string(value)
 }

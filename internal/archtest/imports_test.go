@@ -23,7 +23,7 @@ var layers = []layer{
 		up:       "it compares words",
 	},
 	{
-		packages: []string{"internal/json", "internal/promises", "internal/secret", "internal/strictyaml", "internal/testkit"},
+		packages: []string{"internal/json", "internal/promises", "internal/secret", "internal/strictyaml", "internal/testkit", "internal/visible"},
 		up:       "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside:   "one is not read, nor tested, by way of another",
 	},
@@ -67,7 +67,7 @@ var layers = []layer{
 		up:       "main starts the commands; they are tested without it",
 	},
 	{
-		packages: []string{"cmd", "internal/archtest", "internal/bench", "internal/e2e"},
+		packages: []string{"cmd", "internal/archtest", "internal/bench", "internal/e2e", "internal/mutants"},
 		beside:   "programs and the tests of the tree have nothing to say to each other",
 	},
 }

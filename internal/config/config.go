@@ -20,7 +20,11 @@ type Config struct {
 	MaxRequest   strictyaml.Size `yaml:"max_request" default:"4MiB" doc:"Largest request body. A larger one is refused without being read to its end."`
 	MaxResult    strictyaml.Size `yaml:"max_result" default:"0" doc:"Largest answer of a server. A larger one becomes an error. '0' means no limit: answers are streamed, so that their size costs no memory."`
 	DecideWithin strictyaml.Size `yaml:"decide_within" default:"256KiB" doc:"How much of an answer is read before it is passed on, to find out whether it is a failure. A failure found further behind is logged and counted, not rewritten."`
+	MaxFailure   strictyaml.Size `yaml:"max_failure" default:"4MiB" doc:"How much is read of a failure that shows itself within 'decide_within'. A longer one is cut there, and says so. Up to 8 failures over 'decide_within' are held at a time."`
+	MaxInFlight  strictyaml.Size `yaml:"max_in_flight" default:"64MiB" doc:"How many bytes of requests may be under way at once, at least twice max_request. One that is too many is refused as rate limited, with a wait of a second; it has done nothing. Of these bytes a quarter is kept for requests of up to 64 KiB."`
+	MemoryLimit  strictyaml.Size `yaml:"memory_limit" default:"384MiB" doc:"Memory that the program tries to get by with, by collecting garbage more often when it comes near to it: what would be more is slower, and not refused. The variable GOMEMLIMIT goes before. '0' means no limit."`
 	Log          LogFormat       `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
+	LogLevel     LogLevel        `yaml:"log_level" default:"info" doc:"The least level that is written: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
 	Contracts    []string        `yaml:"contracts" default:"(none)" doc:"Files with contracts of your own, relative to this file. Servers name them beside the built-in ones."`
 	Servers      Servers         `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
 }
@@ -32,12 +36,15 @@ type Servers []*Server
 type Server struct {
 	// Name is the key in the file.
 	Name string
+	// Local says that the server's only client is the host that started this program, as it is
+	// behind `recourse wrap`: it is told why the server's program does not start.
+	Local bool
 
 	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has either this or 'command'."`
 	Command          []string             `yaml:"command" default:"(none)" doc:"Program and arguments of a server that speaks MCP on standard input and output. The gateway starts it with the first call, and again after a crash. A name is looked up in PATH, a relative path in 'cwd'."`
-	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and what stands here, and nothing else, but on Windows also what no program runs without, such as SYSTEMROOT. A value that is secret by its name ('FARM_TOKEN') or by its form is masked in failures and in the log, wherever it stands."`
+	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and what stands here, and nothing else, but on Windows also what no program runs without, such as SYSTEMROOT, and on Linux RECOURSE_PROCESS. By this variable what it has started is found and ended with it, even in a session of its own, unless that has taken the variable off. A value that is secret by its name ('FARM_TOKEN') or by its form is masked in failures and in the log, wherever it stands."`
 	Cwd              string               `yaml:"cwd" default:"(the gateway's)" doc:"Folder in which the program is started."`
-	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program: with 'all', every client talks to one, which is told that no client can be asked anything; with 'client', each session has its own, and in the new era, which has no sessions, each value of the header authorization. Of these up to 100 run; another one takes the place of the one that has been idle for longest."`
+	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program: with 'all', every client talks to one, which is told that no client can be asked anything, and whose logs and tasks no client is shown; with 'client', each session has its own, and in the new era, which has no sessions, each value of the header authorization. Clients of the new era without that header share one as with 'all'. Of these up to 100 run; another one takes the place of the one that has been idle for longest."`
 	Idle             time.Duration        `yaml:"idle" default:"(never; 30m with share: client)" doc:"The program is stopped after this time without a call, and started again with the next. With 'share: client' it is in use, too, as long as its client keeps a stream open, as the host of a wrapper does."`
 	Title            string               `yaml:"title" default:"(its name)" doc:"What people call the server, for hints and pages."`
 	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path of the gateway at which clients reach the server. One segment may stand in braces, such as '{user_id}': it is the user, whom the server is told where the contract names a header for that."`
@@ -47,10 +54,10 @@ type Server struct {
 	Timeout          time.Duration        `yaml:"timeout" default:"60s" doc:"How long a call may show no sign of life. A progress notification, or a question of the server's to its client, starts it anew."`
 	MaxTimeout       time.Duration        `yaml:"max_timeout" default:"10m" doc:"How long a call may take altogether, repetitions included."`
 	Headers          map[string]string    `yaml:"headers,secret" default:"(none)" doc:"Headers sent with every request to the server, such as 'Authorization'. Their values are never shown. Those that the protocol or the connection needs cannot be set."`
-	Forward          []string             `yaml:"forward" default:"(none)" doc:"Headers of the client's request that are passed on to the server. With 'authorization' among them, a 401 or 403 of the server goes back to the client as it is; with those among them in which the contract asks for credentials, it is told in the contract's form; without, it means that the gateway's own credentials were refused."`
-	TrustAnnotations bool                 `yaml:"trust_annotations" default:"false" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when it is decided whether a call may be repeated."`
-	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether a Recourse error record from the server is believed on who failed and on whether anything was changed. For servers of your own."`
-	Redact           Redact               `yaml:"redact" default:"(all for url, secrets for command)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames and private addresses, too), or nothing."`
+	Forward          []string             `yaml:"forward" default:"(none)" doc:"Headers of the client's request that are passed on to the server. With 'authorization' among them, a 401 or 403 of the server goes back to the client as it is; with those among them in which the contract asks for credentials, it is told in the contract's form; without, it means that the gateway's own credentials were refused. With 'x-forwarded-for' among them, the address of the client is added to it, so that the server can tell one client from another."`
+	TrustAnnotations *bool                `yaml:"trust_annotations" default:"(true for command, false for url)" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when it is decided whether a call may be repeated. A program that you start yourself is believed, a server elsewhere only if you say so."`
+	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether the server is believed on who failed, on that a call that writes changed nothing, and on what to do next. For servers of your own."`
+	Redact           Redact               `yaml:"redact" default:"(all for url, secrets for command)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames, private addresses and paths, too), or 'off', nothing. Secrets of the entry and of the call are masked however they are spelled. Of one answer 16 MiB of texts are looked at, of one text 4 MiB; what is beyond is not shown. Questions, progress and logs of the server are masked as with 'secrets', logs of errors as failures. What cannot be masked becomes bad_response."`
 	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known of single tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any one. A name goes before patterns, the longest pattern that matches before others; only one of them applies."`
 
 	exact    map[string]Tool
@@ -81,6 +88,17 @@ const (
 	LogAuto LogFormat = "auto"
 	LogText LogFormat = "text"
 	LogJSON LogFormat = "json"
+)
+
+// LogLevel is the least level of what the log holds.
+type LogLevel string
+
+// The levels of the log.
+const (
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info"
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
 )
 
 // Mode says whether a server's failures are rewritten.

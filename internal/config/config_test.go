@@ -35,12 +35,14 @@ func TestExample(t *testing.T) {
 	}
 	yes := true
 	want := &config.Config{
-		Listen: "127.0.0.1:8787", MaxRequest: 4 << 20, DecideWithin: 256 << 10, Log: config.LogAuto,
+		Listen: "127.0.0.1:8787", MaxRequest: 4 << 20, DecideWithin: 256 << 10, MaxFailure: 4 << 20,
+		MaxInFlight: 64 << 20, MemoryLimit: 384 << 20,
+		Log: config.LogAuto, LogLevel: config.LogInfo,
 		Servers: config.Servers{
 			{
 				Name: "farm", Title: "farm", URL: "http://127.0.0.1:9101/mcp", Path: "/farm/mcp", Contract: "fieldmcp",
 				Mode: config.ModeEnforce, Timeout: 20 * time.Second, MaxTimeout: 10 * time.Minute,
-				Headers: map[string]string{"Authorization": "Bearer t0ken"}, Redact: config.RedactAll, Share: config.ShareAll,
+				Headers: map[string]string{"Authorization": "Bearer t0ken"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Share: config.ShareAll,
 				Tools: strictyaml.Map[config.Tool]{
 					{Key: "get_field", Value: config.Tool{ReadOnly: &yes, Timeout: time.Minute}},
 					{Key: "list_*", Value: config.Tool{ReadOnly: &yes}},
@@ -52,7 +54,7 @@ func TestExample(t *testing.T) {
 			{
 				Name: "shop", Title: "shop", URL: "https://shop.example.com/mcp", Path: "/shop/mcp", Contract: "recourse",
 				Mode: config.ModeObserve, Timeout: time.Minute, MaxTimeout: 10 * time.Minute,
-				Forward: []string{"Authorization"}, Redact: config.RedactAll, Share: config.ShareAll,
+				Forward: []string{"Authorization"}, Redact: config.RedactAll, TrustAnnotations: new(bool), Share: config.ShareAll,
 			},
 		},
 	}
@@ -241,6 +243,9 @@ func FuzzParse(f *testing.F) {
 // golden compares got with a file, which -update rewrites.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)

@@ -82,6 +82,10 @@ func (s *Server) complete() {
 			s.Redact = RedactSecrets
 		}
 	}
+	if s.TrustAnnotations == nil {
+		trust := len(s.Command) > 0
+		s.TrustAnnotations = &trust
+	}
 	for _, rule := range s.Tools {
 		if verify := rule.Value.Verify; verify != nil {
 			for param, value := range verify.With {

@@ -45,8 +45,14 @@ func Reference() string {
 		next := sections[0]
 		sections = append(next.write(&b), sections[1:]...)
 	}
+	b.WriteString("\n" + bounds)
 	return b.String()
 }
+
+// bounds are those that no key changes.
+//
+//go:embed bounds.md
+var bounds string
 
 // write writes the section and returns those that its keys lead to.
 func (s section) write(b *strings.Builder) []section {

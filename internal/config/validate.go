@@ -78,7 +78,9 @@ func (v *validator) config(c *Config) {
 		}
 	}
 	v.positive(root, "max_request", c.MaxRequest)
+	v.positive(root, "max_in_flight", c.MaxInFlight)
 	v.positive(root, "decide_within", c.DecideWithin)
+	v.positive(root, "max_failure", c.MaxFailure)
 
 	servers := root.Get("servers")
 	if servers != nil && len(c.Servers) == 0 {

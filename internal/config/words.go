@@ -15,20 +15,28 @@ type enum interface {
 
 var (
 	_ enum = (*LogFormat)(nil)
+	_ enum = (*LogLevel)(nil)
 	_ enum = (*Mode)(nil)
 	_ enum = (*Redact)(nil)
 	_ enum = (*Share)(nil)
 )
 
 func (LogFormat) words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
-func (Mode) words() []string      { return []string{string(ModeEnforce), string(ModeObserve)} }
-func (Share) words() []string     { return []string{string(ShareAll), string(ShareClient)} }
+
+func (LogLevel) words() []string {
+	return []string{string(LogDebug), string(LogInfo), string(LogWarn), string(LogError)}
+}
+func (Mode) words() []string  { return []string{string(ModeEnforce), string(ModeObserve)} }
+func (Share) words() []string { return []string{string(ShareAll), string(ShareClient)} }
 func (Redact) words() []string {
 	return []string{string(RedactAll), string(RedactSecrets), string(RedactOff)}
 }
 
 // UnmarshalYAML reads one of the forms.
 func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.words()) }
+
+// UnmarshalYAML reads one of the levels.
+func (l *LogLevel) UnmarshalYAML(n *strictyaml.Node) error { return word(n, l, l.words()) }
 
 // UnmarshalYAML reads one of the modes.
 func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.words()) }

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// writeTimeout is how long a client may take to receive a piece of what it is sent,
+	// and endTimeout how long it may when the gateway ends.
+	writeTimeout = 60 * time.Second
+	endTimeout   = 5 * time.Second
+	// writePiece is how much is sent at a time, and sendBuffer what the system holds
+	// of it for a client that is behind. Both are small, so that a client that reads
+	// slowly shows that it does.
+	writePiece = 32 << 10
+	sendBuffer = 256 << 10
+)
+
+// clientConns are the connections of clients. What is written to any of them, of an
+// answer, a stream or a refusal, and by net/http itself, has to be received in time: a
+// client that does not read holds nothing for long. How long an answer takes to come
+// does not matter.
+type clientConns struct {
+	net.Listener
+
+	patience, ending time.Duration
+
+	mu    sync.Mutex
+	ended bool
+	open  map[*clientConn]struct{}
+}
+
+func newClientConns(ln net.Listener, patience, ending time.Duration) *clientConns {
+	return &clientConns{Listener: ln, patience: patience, ending: ending, open: map[*clientConn]struct{}{}}
+}
+
+// Accept implements [net.Listener].
+func (l *clientConns) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if sized, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = sized.SetWriteBuffer(sendBuffer) // else it is the system's
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &clientConn{Conn: conn, of: l, patience: l.patience}
+	if l.ended {
+		c.patience = l.ending
+	}
+	l.open[c] = struct{}{}
+	return c, nil
+}
+
+// end leaves clients less time, those among them too that are being written to.
+func (l *clientConns) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	for c := range l.open {
+		c.hurry(l.ending)
+	}
+}
+
+// A clientConn is one of them.
+type clientConn struct {
+	net.Conn
+
+	of *clientConns
+
+	mu       sync.Mutex
+	patience time.Duration
+	writing  bool
+}
+
+// Write implements [net.Conn].
+func (c *clientConn) Write(p []byte) (written int, err error) {
+	for {
+		piece := p[written:min(len(p), written+writePiece)]
+		c.begin()
+		n, err := c.Conn.Write(piece)
+		c.mu.Lock()
+		c.writing = false
+		c.mu.Unlock()
+		if written += n; err != nil || written == len(p) {
+			return written, err
+		}
+	}
+}
+
+func (c *clientConn) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = true
+	_ = c.SetWriteDeadline(time.Now().Add(c.patience)) // Write says what is wrong
+}
+
+func (c *clientConn) hurry(patience time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.patience = patience
+	if c.writing {
+		_ = c.SetWriteDeadline(time.Now().Add(patience)) // as above
+	}
+}
+
+// CloseWrite ends what is sent, as net/http does before it hangs up on a client that
+// is still sending.
+func (c *clientConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close implements [net.Conn].
+func (c *clientConn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}

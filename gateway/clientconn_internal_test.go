@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// oneConn is a listener with one connection.
+type oneConn struct{ net.Conn }
+
+func (l oneConn) Accept() (net.Conn, error) { return l.Conn, nil }
+func (l oneConn) Addr() net.Addr            { return l.LocalAddr() }
+
+// A client that reads slowly gets all that it is sent, however long that takes. One that stops is hung up on, and sooner when the
+// gateway ends.
+func TestClientsAreGivenTime(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reads  int  // pieces, before the client stops; 0: all
+		ending bool // while it does not read
+		within time.Duration
+	}{
+		"reads slowly":                      {0, false, time.Hour},
+		"stops":                             {3, false, 10*time.Second*3 + 61*time.Second},
+		"stops, and the gateway ends":       {3, true, 10*time.Second*3 + 6*time.Second},
+		"never reads, and the gateway ends": {-1, true, 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := net.Pipe()
+				defer ours.Close()
+				conns := newClientConns(oneConn{ours}, time.Minute, 5*time.Second)
+				conn, err := conns.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var reading sync.WaitGroup
+				defer func() {
+					_ = theirs.Close()
+					reading.Wait()
+				}()
+				reading.Go(func() {
+					buffer := make([]byte, writePiece)
+					for n := 0; test.reads == 0 || n < test.reads; n++ {
+						time.Sleep(10 * time.Second)
+						if _, err := io.ReadFull(theirs, buffer); err != nil {
+							return
+						}
+					}
+					if test.ending {
+						conns.end()
+					}
+				})
+				began := time.Now()
+				n, err := conn.Write(make([]byte, 100*writePiece))
+				took := time.Since(began)
+				if test.reads == 0 {
+					if err != nil || n != 100*writePiece || took < 900*time.Second {
+						t.Errorf("%d bytes after %s: %v", n, took, err)
+					}
+					return
+				}
+				if !errors.Is(err, os.ErrDeadlineExceeded) || took > test.within {
+					t.Errorf("%d bytes after %s: %v", n, took, err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Whatever one caller has left in an exchange, the next finds nothing of it.
+func TestForgetLeavesNothing(t *testing.T) {
+	t.Parallel()
+
+	var used, fresh exchange
+	err := testkit.Use(&used, httptest.NewRecorder(), context.Background(), new(bytes.Buffer), errors.New("another caller's"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used.forget()
+	fresh.forget()
+	for _, left := range testkit.Unlike(&used, &fresh) {
+		if !strings.HasPrefix(left, "gateway.exchange.msg.reader.names.s") { // the seed and the empty slots, see internal/wire
+			t.Error("left:", left)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// However often a server or a program is killed while writes run: none runs twice, none that
+// succeeded is lost, and none that ran is told as if it had not.
+func TestWritesUnderKills(t *testing.T) {
+	t.Parallel()
+	writesUnderKills(t, 2)
+}
+
+func TestLongWritesUnderKills(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	writesUnderKills(t, 40)
+}
+
+func writesUnderKills(t *testing.T, kills int) {
+	t.Helper()
+	for _, e := range eraPairs {
+		t.Run("server/"+erasName(e.client, e.server), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(e.server))
+			keepWriting(t, start(t, srv.URL()).client(t, e.client), srv.Orders, kills, func() {
+				if err := srv.Restart(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		t.Run("program/"+erasName(e.client, e.server), func(t *testing.T) {
+			t.Parallel()
+			program := testkit.NewProgram(t)
+			client := start(t, "", append(childCommand(t, program, e.server), longTimeout)...).client(t, e.client)
+			keepWriting(t, client, program.Orders, min(kills, 4), func() { // each is started later than the one before
+				program.Next(testkit.OrderGet, "exit")
+				_, _ = client.Call(t.Context(), testkit.OrderGet, `{"reference":"any"}`) // it is killed by that
+			})
+		})
+	}
+}
+
+// keepWriting has callers write until so many kills are over, and checks what became of
+// each write.
+func keepWriting(t *testing.T, client *testkit.Client, orders func(reference string) int, kills int, kill func()) {
+	t.Helper()
+	const callers, between = 8, 24
+	var done atomic.Bool
+	var writers sync.WaitGroup
+	wrote := make(chan struct{}, 1)
+	for i := range callers {
+		writers.Go(func() {
+			for n := 0; !done.Load(); n++ {
+				writeOnce(t, client, orders, fmt.Sprintf("K-%d-%d", i, n))
+				select {
+				case wrote <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range kills {
+		for range between {
+			<-wrote
+		}
+		kill()
+	}
+	done.Store(true)
+	writers.Wait()
+}
+
+func writeOnce(t *testing.T, client *testkit.Client, orders func(reference string) int, reference string) {
+	t.Helper()
+	a, err := client.Call(context.Background(), testkit.OrderCreate, fmt.Sprintf(`{"reference":%q,"amount":1}`, reference))
+	if err != nil || a.Message == nil {
+		t.Errorf("%s: %v %+v", reference, err, a)
+		return
+	}
+	times := orders(reference)
+	if a.Message.Error == nil && succeeded(a) {
+		if times != 1 {
+			t.Errorf("%s succeeded, and was created %d times", reference, times)
+		}
+		return
+	}
+	var e recourse.Error
+	if raw := recordIn(a); raw == nil || json.Unmarshal(raw, &e) != nil {
+		t.Errorf("%s: no record in %s", reference, a.Body)
+		return
+	}
+	if times > 1 || e.Effect == recourse.EffectNone && times != 0 {
+		t.Errorf("%s: effect %s, and created %d times: %s", reference, e.Effect, times, a.Body)
+	}
+}

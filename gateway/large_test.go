@@ -1,0 +1,433 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// batchOf is a batch of n items, of which every second one failed: the values and ids take
+// about a kilobyte each. Of one that failed as a whole no item succeeded.
+func batchOf(n int) *recourse.Error {
+	var succeeded []recourse.Succeeded
+	var failed []recourse.Failed
+	for i := range n {
+		if i%2 == 0 {
+			value := fmt.Appendf(nil, `{"n":%d,"note":%q}`, i, strings.Repeat("yield ", 170))
+			succeeded = append(succeeded, recourse.Succeeded{ID: fmt.Sprint("FLD-", i), Value: value})
+			continue
+		}
+		id := fmt.Sprint("FLD-", i, "-", strings.Repeat("x", 1500))
+		item := recourse.NotFound("field", id)
+		if i%4 == 1 {
+			item = recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)
+		}
+		failed = append(failed, recourse.Failed{ID: id, Error: item})
+	}
+	return recourse.Partial(succeeded, failed)
+}
+
+// itemsOf tells a batch item by item.
+func itemsOf(e *recourse.Error) []string {
+	var items []string
+	for _, s := range e.Succeeded {
+		items = append(items, s.ID+" "+string(s.Value))
+	}
+	for _, f := range e.Failed {
+		items = append(items, fmt.Sprintf("%s %s %t", f.ID, f.Error.Kind, f.Error.RetryAdvice() == recourse.RetrySameCall))
+	}
+	return items
+}
+
+// authorArgument makes the test binary a server on stdin and stdout that an author wrote with
+// mcptool: the contract follows it.
+const authorArgument = "author="
+
+// authored is a server with a tool that fails for each other item.
+func authored(name string) *mcp.Server {
+	c, _ := contract.Builtin().Get(name)
+	server := mcp.NewServer(&mcp.Implementation{Name: "author", Version: "1"}, nil)
+	mcptool.Use(server, c)
+	type args struct {
+		N int `json:"n"`
+	}
+	mcptool.AddTool(server, &mcp.Tool{Name: "batch"}, func(_ context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, any, error) {
+		return nil, nil, batchOf(in.N)
+	})
+	return server
+}
+
+// serveAuthor runs such a server, where the arguments of the program say so.
+func serveAuthor(arguments []string) {
+	for _, argument := range arguments {
+		if name, ok := strings.CutPrefix(argument, authorArgument); ok {
+			if err := authored(name).Run(context.Background(), mcptool.Stdio(os.Stdin, os.Stdout)); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+			os.Exit(0)
+		}
+	}
+}
+
+// A batchCell is a way that a large batch takes.
+type batchCell struct {
+	from, to  string // contracts, of the server and of the gateway
+	n         int
+	server    string // by whom it is written
+	transport string
+	server2   testkit.Era // the era of the server
+	client    testkit.Era
+}
+
+func (c batchCell) String() string {
+	return fmt.Sprintf("%s to %s/%d/%s/%s/%s to %s", c.from, c.to, c.n, c.server, c.transport, c.server2, c.client)
+}
+
+// Those who write the batch, and where.
+const (
+	byAuthor         = "mcptool"
+	inText           = "text"
+	inStructure      = "structuredContent"
+	inData           = "data of a JSON-RPC error"
+	overStdio        = "stdio"
+	overJSON         = "JSON"
+	overSSE          = "SSE"
+	batchPlaces      = "fieldmcp recourse" // the contracts that have a place for the items of a batch
+	batchArguments   = `{"n":%d}`
+	orderedArguments = `{"reference":"A-17","amount":5}`
+)
+
+// batchCells are all ways, of batches of these sizes.
+func batchCells(sizes ...int) []batchCell {
+	var cells []batchCell
+	for _, n := range sizes {
+		for from := range strings.FieldsSeq(batchPlaces) {
+			for to := range strings.FieldsSeq(batchPlaces) {
+				for _, client := range eras {
+					for _, server := range eras {
+						for _, by := range []string{byAuthor, inText, inStructure, inData} {
+							for _, transport := range []string{overJSON, overSSE, overStdio} {
+								if by != byAuthor && transport == overStdio || transport == overStdio && server == testkit.NewEra {
+									continue // the Go SDK's server on stdio speaks what it is spoken to in
+								}
+								cells = append(cells, batchCell{from, to, n, by, transport, server, client})
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// start returns a client of a gateway in front of the cell's server.
+func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments string) {
+	t.Helper()
+	entry := []string{"contract: " + c.to, "tools: {'*': {read_only: true}}"} // which leaves to the items whether they can be repeated
+	tool, arguments = "batch", fmt.Sprintf(batchArguments, c.n)
+	var url string
+	switch {
+	case c.transport == overStdio:
+		entry = append(entry, command(t, testkit.NewProgram(t), authorArgument+c.from)...)
+	case c.server == byAuthor:
+		server := authored(c.from)
+		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+			&mcp.StreamableHTTPOptions{Stateless: c.server2 == testkit.NewEra, JSONResponse: c.transport == overJSON})
+		t.Cleanup(func() {
+			for session := range server.Sessions() {
+				_ = session.Close()
+			}
+		})
+		url = testkit.Serve(t, handler) + "/mcp"
+	default:
+		form := testkit.JSON
+		if c.transport == overSSE {
+			form = testkit.SSE
+		}
+		srv := testkit.NewServer(t, testkit.WithForm(form), testkit.WithEra(c.server2))
+		tool, arguments, url = testkit.OrderCreate, orderedArguments, srv.URL()
+		srv.Always(tool, c.foreign(t))
+	}
+	client = start(t, url, entry...).client(t, c.client)
+	client.Keep = 32 << 20
+	return client, tool, arguments
+}
+
+// foreign is the answer of a server in the dialect that we have not written.
+func (c batchCell) foreign(t *testing.T) testkit.Fault {
+	t.Helper()
+	dialect, _ := contract.Builtin().Get(c.from)
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(dialect.Write(batchOf(c.n), &contract.Call{Method: "tools/call"}).Result, &members); err != nil {
+		t.Fatal(err)
+	}
+	object := members["structuredContent"]
+	switch c.server {
+	case inData:
+		return testkit.RPCError("in data", -32000, "Some items failed.", string(object))
+	case inStructure:
+		return testkit.Result("in structuredContent", `{"isError":true,"content":[],"structuredContent":`+string(object)+`,"resultType":"complete"}`)
+	default:
+		return testkit.Result("in text", `{"isError":true,"content":[{"type":"text","text":`+strconv.Quote(string(object))+`}],"resultType":"complete"}`)
+	}
+}
+
+// run makes the call, and looks for every item where the contract of the gateway has its
+// place.
+func (c batchCell) run(t *testing.T) {
+	t.Helper()
+	client, tool, arguments := c.start(t)
+	a, err := client.Call(t.Context(), tool, arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Message == nil || a.Message.Result == nil {
+		t.Fatalf("no result: %.500s", a.Body)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(a.Message.Result, &members); err != nil {
+		t.Fatal(err)
+	}
+	var meta map[string]json.RawMessage
+	if err := json.Unmarshal(members["_meta"], &meta); err != nil || len(meta[recourse.MetaKey]) > recourse.MaxJSON {
+		t.Errorf("%v: the record in _meta takes %d bytes", err, len(meta[recourse.MetaKey]))
+	}
+	delete(members, "_meta")
+	bare, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := contract.Builtin().Get(c.to)
+	reading, ok := (&contract.Reader{Contracts: []*contract.Contract{own}}).Result(bare)
+	if !ok {
+		t.Fatalf("no failure: %.500s", bare)
+	}
+	want := itemsOf(batchOf(c.n))
+	if diff := cmp.Diff(want, itemsOf(reading.Error())); diff != "" {
+		t.Errorf("by %s (-sent +received): %.1500s", reading.Sign, diff)
+	}
+	if c.to == "fieldmcp" && !bytes.Contains(bare, []byte(`"code":"FIELD_NOT_FOUND"`)) && c.n > 3 {
+		t.Error("the items have lost their codes")
+	}
+}
+
+// The arrays of a batch give the full picture, whoever writes it and whichever way it
+// takes: a sample of the ways, with each of their values.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	const each = 11
+	for i, c := range batchCells(10, 100) {
+		if i%each == 0 || c.n == 100 && c.from == "fieldmcp" && c.to == "fieldmcp" && c.server2 == c.client && c.server == byAuthor {
+			t.Run(c.String(), func(t *testing.T) {
+				t.Parallel()
+				c.run(t)
+			})
+		}
+	}
+	for _, transport := range []string{overJSON, overStdio} {
+		c := batchCell{"fieldmcp", "fieldmcp", 1000, byAuthor, transport, testkit.OldEra, testkit.OldEra}
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.run(t)
+		})
+	}
+}
+
+// All of them.
+func TestLongBatches(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, c := range batchCells(1, 10, 100, 1000) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.run(t)
+		})
+	}
+}
+
+// A textCell is a failing text on its way.
+type textCell struct {
+	to     string
+	size   int
+	first  bool // isError stands in front of it, else behind
+	rpc    bool // it is the message of a JSON-RPC error
+	status int  // of the HTTP answer; 0: 200
+	in     shape
+}
+
+func (c textCell) String() string {
+	return fmt.Sprintf("%s/%d/first %t/rpc %t/%d/%s", c.to, c.size, c.first, c.rpc, c.status, c.in)
+}
+
+func textCells(contracts []string, sizes ...int) []textCell {
+	var cells []textCell
+	for _, to := range contracts {
+		for _, size := range sizes {
+			for _, in := range shapes {
+				cells = append(cells, textCell{to, size, true, false, 0, in}, textCell{to, size, true, true, 0, in})
+				if size < 256<<10 {
+					cells = append(cells, textCell{to, size, false, false, 0, in})
+				}
+				for _, status := range []int{400, 500} {
+					if to == "terra" && status == 500 {
+						continue // which has a sentence of its own for it
+					}
+					cells = append(cells, textCell{to, size, false, true, status, in}, textCell{to, size, false, false, status, in})
+				}
+			}
+		}
+	}
+	return cells
+}
+
+func (c textCell) run(t *testing.T) {
+	t.Helper()
+	const secret = "hunter2hunter2"
+	text := "The order was refused, password=" + secret + " did not fit. " + strings.Repeat("because ", c.size/8) + "password=" + secret + " The end."
+	srv := testkit.NewServer(t, testkit.WithForm(c.in.form))
+	content := `"content":[{"type":"text","text":` + strconv.Quote(text) + `}]`
+	fault := testkit.Result("text", `{`+content+`,"isError":true,"resultType":"complete"}`)
+	switch {
+	case c.status != 0 && c.rpc:
+		fault = testkit.RPCStatus("message", c.status, -32000, text, "")
+	case c.status != 0:
+		fault = testkit.StatusWith("problem", c.status, "application/problem+json", `{"title":"refused","detail":`+strconv.Quote(text)+`}`)
+	case c.rpc:
+		fault = testkit.RPCError("message", -32000, text, "")
+	case c.first:
+		fault = testkit.Result("text", `{"isError":true,`+content+`,"resultType":"complete"}`)
+	}
+	srv.Always(testkit.OrderCreate, fault)
+	own, _ := contract.Builtin().Get(c.to)
+	path, user := "/farm/mcp", ""
+	if own.Session.UserHeader != "" {
+		path, user = path+"/{user_id}", "/u-1"
+	}
+	f := startConfig(t, "max_failure: 2MiB\nservers: {farm: {url: '"+srv.URL()+"', path: '"+path+"', contract: "+c.to+"}}\n")
+	client := testkit.NewClient(t, f.url+user, c.in.era)
+	client.Keep, client.Header = 32<<20, http.Header{}
+	for _, name := range own.Session.Credentials {
+		client.Header.Set(name, "one-1")
+	}
+	if c.in.era == testkit.OldEra {
+		initialize(t, client)
+	}
+	a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(a.Body, []byte(secret)) {
+		t.Error("it leaves unmasked")
+	}
+	if a.Message == nil || a.Message.Result == nil {
+		t.Fatalf("no result: %.500s", a.Body)
+	}
+	if succeeded(a) {
+		t.Errorf("it is a success: %.500s", a.Body)
+	}
+	end := bytes.Contains(a.Message.Result, []byte("The end."))
+	cut := bytes.Contains(a.Message.Result, []byte("is cut here"))
+	if fits := c.size < 256<<10; end != fits || cut == fits {
+		t.Errorf("of %d bytes the end is there: %t, and that it was cut: %t", c.size, end, cut)
+	}
+}
+
+// A failing text comes whole up to the decision window, and one whose sign stands in the
+// window masked whatever its length: nothing leaves as it came, or as a success.
+func TestLargeTexts(t *testing.T) {
+	t.Parallel()
+	const each = 13
+	for i, c := range textCells(contract.Builtin().Names(), 9<<10, 80<<10, 250_000, 300_000) {
+		if i%each == 0 {
+			t.Run(c.String(), func(t *testing.T) {
+				t.Parallel()
+				c.run(t)
+			})
+		}
+	}
+}
+
+// All of them, and texts that are longer than what is read of a failure.
+func TestLongTexts(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, c := range textCells(contract.Builtin().Names(), 9<<10, 80<<10, 250_000, 300_000, 1<<20, 3<<20) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.run(t)
+		})
+	}
+}
+
+// Of a failure over max_failure what has come is told, in the words of the contract.
+func TestFailureIsCut(t *testing.T) {
+	t.Parallel()
+	for from := range strings.FieldsSeq(batchPlaces) {
+		for _, in := range shapes {
+			t.Run(from+"/"+in.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.WithForm(in.form))
+				cell := batchCell{from: from, n: 450, server: inText}
+				srv.Always(testkit.OrderCreate, cell.foreign(t))
+				f := startConfig(t, "max_failure: 300KiB\nservers: {farm: {url: '"+srv.URL()+"', contract: "+from+"}}\n")
+				client := f.client(t, in.era)
+				a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := recordOf(t, a)
+				if e.Kind != recourse.KindPartial || !e.Truncated() {
+					t.Errorf("%s, truncated %t", e.Kind, e.Truncated())
+				}
+				if !bytes.Contains(a.Message.Result, []byte("The answer is cut here: it is longer than 300KiB.")) {
+					t.Errorf("%.500s", a.Message.Result)
+				}
+			})
+		}
+	}
+}
+
+// Failures that are large wait for each other, and none keeps its place.
+func TestLargeFailuresTakeTurns(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	cell := batchCell{from: "fieldmcp", n: 220, server: inText}
+	srv.Always(testkit.OrderCreate, cell.foreign(t))
+	f := start(t, srv.URL(), "contract: fieldmcp")
+	first := f.client(t, testkit.NewEra)
+	var clients []*testkit.Client
+	for range 2 * 8 {
+		clients = append(clients, first.Clone(t))
+	}
+	done := make(chan error)
+	for _, client := range clients {
+		client.Keep = 8 << 20
+		go func() {
+			a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
+			if err == nil && succeeded(a) {
+				err = fmt.Errorf("a success: %.300s", a.Body)
+			}
+			done <- err
+		}()
+	}
+	for range clients {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

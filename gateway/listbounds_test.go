@@ -1,0 +1,109 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// costlyTools are tools whose patterns would together take gigabytes when they were compiled.
+func costlyTools(tools, patterns int) []testkit.Tool {
+	list := make([]testkit.Tool, tools)
+	for i := range list {
+		properties := make([]string, patterns)
+		for k := range properties {
+			properties[k] = fmt.Sprintf(`"p%d":{"pattern":"^(a{1,500}b{1,500}){1,1}%d$"}`, k, k)
+		}
+		list[i].Name = fmt.Sprintf("costly_%d", i)
+		list[i].Definition = fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object","required":["order"],"properties":{%s}}}`,
+			list[i].Name, strings.Join(properties, ","))
+	}
+	return list
+}
+
+// A list that would take hours to make ready costs a call next to nothing: its tools can be called, what can be checked of the
+// arguments is checked, and what is not is told once a tool.
+func TestCostlyListIsBounded(t *testing.T) {
+	t.Parallel()
+
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithTools(costlyTools(24, 800)...))
+			f := start(t, srv.URL(), "timeout: 10s", "max_timeout: 10s")
+			c := f.client(t, era)
+			arguments := []string{`"order":1`}
+			for k := range 200 {
+				arguments = append(arguments, fmt.Sprintf(`"p%d":"a%d"`, k, k))
+			}
+			for i := range 24 {
+				a, err := c.Call(t.Context(), fmt.Sprintf("costly_%d", i), `{`+strings.Join(arguments[:1+i], ",")+`}`)
+				if err != nil || a.Status != 200 || strings.Contains(string(a.Body), "timeout") {
+					t.Fatalf("%v %s", err, a.Body)
+				}
+			}
+			a, err := c.Call(t.Context(), "costly_10", `{`+strings.Join(arguments[1:], ",")+`}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := recordOf(t, a); e.Kind != recourse.KindMissingParam {
+				t.Errorf("%+v", e)
+			}
+			for name, n := range f.notes(t) {
+				if n > 2 { // the first pattern that is not checked may be another for the last call
+					t.Errorf("%s: told %d times", name, n)
+				}
+			}
+		})
+	}
+}
+
+// notes counts by tool what the log says of schemas that are not used in full.
+func (f *front) notes(tb testing.TB) map[string]int {
+	tb.Helper()
+	notes := map[string]int{}
+	for text := range strings.Lines(f.log.String()) {
+		var line struct {
+			Msg  string `json:"msg"`
+			Tool string `json:"tool"`
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			tb.Fatal(err)
+		}
+		if line.Msg == "inputSchema cannot be used in full" {
+			notes[line.Tool]++
+		}
+	}
+	return notes
+}
+
+// Of a list of more tools than are kept the others are not known: their calls pass.
+func TestListOfTooManyTools(t *testing.T) {
+	t.Parallel()
+
+	tools := make([]testkit.Tool, 2500)
+	for i := range tools {
+		tools[i].Name = fmt.Sprintf("tool_%d", i)
+		tools[i].Definition = fmt.Sprintf(`{"name":"tool_%d","inputSchema":{"type":"object","required":["a"]}}`, i)
+	}
+	srv := testkit.NewServer(t, testkit.WithTools(tools...))
+	f := start(t, srv.URL())
+	c := f.client(t, testkit.OldEra)
+	for tool, refused := range map[string]bool{"tool_0": true, "tool_2499": false} {
+		a, err := c.Call(t.Context(), tool, `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := a.ToolResult()
+		if err != nil || result.IsError != refused {
+			t.Errorf("%s: %v %s", tool, err, a.Body)
+		}
+	}
+	if n := f.notes(t)[""]; n != 1 {
+		t.Errorf("told %d times: %s", n, f.log)
+	}
+}

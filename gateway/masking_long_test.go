@@ -1,0 +1,58 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A log that is too long to be masked does not reach the client; what follows does.
+func TestLongNotificationIsDropped(t *testing.T) {
+	t.Parallel()
+	const long = 20 << 10
+	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+	note := `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` +
+		strings.Repeat("a line. ", long/8) + `password=` + leak + `"}}` + "\n\n"
+	last := `data: {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"done"}]}}` + "\n\n"
+	url := serveRaw(t, text(head+note+last))
+	for mode, want := range map[string]bool{"all": false, "off": true} {
+		f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+url+"', redact: "+mode+"}}\n")
+		a, err := f.client(t, testkit.NewEra).Call(t.Context(), "any", `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown strings.Builder
+		for _, e := range a.Events {
+			shown.WriteString(e.Data)
+		}
+		shown.Write(a.Body)
+		if got := strings.Contains(shown.String(), leak); got != want {
+			t.Errorf("redact %s: the secret is shown: %t, want %t", mode, got, want)
+		}
+		if !strings.Contains(shown.String(), `"done"`) {
+			t.Errorf("redact %s: no answer: %s", mode, shown.String())
+		}
+		if got := strings.Contains(f.log.String(), "a notification was dropped"); got == want {
+			t.Errorf("redact %s: the log says that it was dropped: %t", mode, got)
+		}
+	}
+}
+
+// What the schema of a tool says is a secret is masked where a server repeats it.
+func TestSecretArgumentsBySchema(t *testing.T) {
+	t.Parallel()
+	const definition = `{"name":"search","inputSchema":{"type":"object","properties":{"note":{"type":"string"},
+		"door":{"type":"string","writeOnly":true},"word":{"type":"string","format":"password"}}}}`
+	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "search", Definition: definition}))
+	srv.Always("search", testkit.ToolError("echo", "no field for opn-ses-me, nor for melone, in the north"))
+	f := start(t, srv.URL())
+	a, err := f.client(t, testkit.NewEra).Call(t.Context(), "search", `{"note":"north","door":"opn-ses-me","word":"melone"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := string(a.Body) + f.log.String()
+	if strings.Contains(shown, "opn-ses-me") || strings.Contains(shown, "melone") || !strings.Contains(shown, "in the north") {
+		t.Errorf("want the arguments door and word masked, and no more: %s", shown)
+	}
+}

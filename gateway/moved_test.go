@@ -1,0 +1,78 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A session goes on at the server that takes the place of its own: whichever way that is reached, and whatever the client does
+// first. Nothing that it writes runs twice.
+func TestSessionsMove(t *testing.T) {
+	t.Parallel()
+	first, second, program := testkit.NewServer(t), testkit.NewServer(t), testkit.NewProgram(t)
+	entries := []string{
+		"url: '" + second.URL() + "'", strings.Join(command(t, program), "\n    "), "url: '" + first.URL() + "'",
+		strings.Join(append(command(t, program), "share: client"), "\n    "),
+	}
+	g, _ := newGateway(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
+	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
+	c, resting := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+	for round, entry := range entries {
+		leaving := f.client(t, testkit.OldEra)
+		reload(t, g, "servers:\n  farm:\n    "+entry+"\n")
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() {
+				a, err := c.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"R-%d-%d","amount":12}`, round, i))
+				if err != nil || !succeeded(a) {
+					t.Errorf("round %d: %v %+v", round, err, a)
+				}
+			})
+		}
+		calls.Wait()
+		for i := range 4 {
+			reference := fmt.Sprintf("R-%d-%d", round, i)
+			if n := first.Orders(reference) + second.Orders(reference) + program.Orders(reference); n != 1 {
+				t.Errorf("%s: %d orders", reference, n)
+			}
+		}
+		if a, err := c.Notify(t.Context(), "notifications/roots/list_changed", `{}`); err != nil || a.Status != http.StatusAccepted {
+			t.Errorf("round %d: a notification: %v %+v", round, err, a)
+		}
+		if a, err := leaving.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
+			t.Errorf("round %d: the end of a session: %v %+v", round, err, a)
+		}
+		if a, err := leaving.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Status != http.StatusNotFound {
+			t.Errorf("round %d: after the end: %v %+v", round, err, a)
+		}
+	}
+	if a, err := resting.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Errorf("after four reloads: %v %+v", err, a)
+	}
+	reload(t, g, "servers: {other: {url: '"+first.URL()+"'}}\n")
+	if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Status != http.StatusNotFound {
+		t.Errorf("where the path is gone: %v %+v", err, a)
+	}
+}
+
+// The stream of a session is opened at the server that takes the place of its own.
+func TestStreamMoves(t *testing.T) {
+	t.Parallel()
+	first, second := testkit.NewServer(t), testkit.NewServer(t)
+	g, _ := newGateway(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
+	c := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	reload(t, g, "servers: {farm: {url: '"+second.URL()+"'}}\n")
+	stream, err := c.Listen(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if err := second.Await(t.Context(), func() bool { return second.Streams() == 1 }); err != nil {
+		t.Fatal(err)
+	}
+}

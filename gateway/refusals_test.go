@@ -1,0 +1,172 @@
+package gateway_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// refusingServers are servers made with the Go SDK, which answers what it does not take
+// with HTTP status 400 and a text: bare, and behind a guard.
+func refusingServers(t *testing.T) map[string]string {
+	t.Helper()
+	servers := map[string]string{}
+	for _, stateless := range []bool{true, false} {
+		server := mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1"}, nil)
+		sdk := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+		t.Cleanup(func() {
+			for session := range server.Sessions() {
+				_ = session.Close()
+			}
+		})
+		name := map[bool]string{true: "stateless", false: "with sessions"}[stateless]
+		servers["bare, "+name] = testkit.Serve(t, sdk)
+		servers["guarded, "+name] = testkit.Serve(t, mcptool.Guard(sdk, nil, mcptool.WithLogger(slog.New(slog.DiscardHandler))))
+	}
+	return servers
+}
+
+// What is wrong with a request reaches the client in the code of the protocol, whatever the
+// server has said by a bare 400: the gateway knows what it has sent.
+func TestRefusalsOfTheGoSDK(t *testing.T) {
+	t.Parallel()
+
+	type fault struct {
+		name, method, params string
+		old, modern          int // HTTP status
+		code                 int
+	}
+	const none = ""
+	faults := []fault{
+		{"unknown method", "foo/bar", `{}`, 200, 404, -32601},
+		{"method of an extension", "tasks/list", `{}`, 200, 404, -32601},
+		{"notification with an id", "notifications/initialized", `{}`, 200, 200, -32600},
+		{"without params", "prompts/get", none, 200, 400, -32602},
+		{"without params", "resources/read", none, 200, 400, -32602},
+		{"without params", "resources/subscribe", none, 200, 400, -32602},
+		{"without params", "completion/complete", none, 200, 400, -32602},
+		{"without params", "logging/setLevel", none, 200, 400, -32602},
+		{"without params", "subscriptions/listen", none, 200, 400, -32602},
+	}
+	for name, url := range refusingServers(t) {
+		for _, c := range contract.Builtin().All() {
+			if c.Session.Path != "" {
+				continue
+			}
+			t.Run(name+", "+c.Name, func(t *testing.T) {
+				t.Parallel()
+				f := start(t, url, "contract: "+c.Name)
+				for _, era := range eras {
+					client := f.client(t, era)
+					for _, fault := range faults {
+						body, header := client.Message("7", fault.method, fault.params)
+						if fault.params == none {
+							body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":%q}`, fault.method)
+						}
+						a, err := client.Post(t.Context(), body, header)
+						if err != nil {
+							t.Fatal(err)
+						}
+						status := map[testkit.Era]int{testkit.OldEra: fault.old, testkit.NewEra: fault.modern}[era]
+						if a.Status != status || a.Message == nil || string(a.Message.ID) != "7" || a.Message.Error == nil || a.Message.Error.Code != fault.code {
+							t.Errorf("%s, %s, %s: HTTP %d: %s; want HTTP %d, code %d", era, fault.method, fault.name, a.Status, a.Body, status, fault.code)
+						}
+					}
+					a, err := client.ListTools(t.Context())
+					if err != nil || a.Message == nil || a.Message.Result == nil {
+						t.Errorf("%s: the session does not go on: %v, %+v", era, err, a)
+					}
+				}
+				for _, l := range f.log.failures(t) {
+					if l.Effect != string(recourse.EffectNone) {
+						t.Errorf("logged with effect %q: %+v", l.Effect, l)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The words of other servers tell the gateway nothing: it goes by the status and by what it
+// has sent. A call that was refused is the tool's failure, and a page is no JSON-RPC error.
+func TestRefusalsInOtherWords(t *testing.T) {
+	t.Parallel()
+
+	const client, method, request = "client_error", "unknown_method", "invalid_request"
+	tests := []struct {
+		method, params string
+		status         int
+		text           string
+		kinds          [2]recourse.Kind // by era; empty: not this one
+	}{
+		{"foo/bar", `{}`, 400, "Bad Request", [2]recourse.Kind{method, method}},
+		{"foo/bar", `{}`, 400, "", [2]recourse.Kind{method, method}},
+		{"foo/bar", `{}`, 404, "<h1>no</h1>", [2]recourse.Kind{"", method}}, // in the old era, the session is lost
+		{"foo/bar", `{}`, 403, "no", [2]recourse.Kind{"permission_denied", "permission_denied"}},
+		{"foo/bar", `{}`, 500, "no", [2]recourse.Kind{"server_error", "server_error"}},
+		{"prompts/list", `{}`, 400, "no", [2]recourse.Kind{request, request}},
+		{"prompts/list", `{}`, 400, "Unsupported protocol version (supported versions: 2025-06-18, delete_all)", [2]recourse.Kind{"unsupported_version", "unsupported_version"}},
+		{"tools/call", `{"name":"echo","arguments":{"message":"m"}}`, 400, "no", [2]recourse.Kind{client, client}},
+	}
+	for i, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			c := start(t, srv.URL()).client(t, era)
+			for _, test := range tests {
+				if test.kinds[i] == "" {
+					continue
+				}
+				target := map[bool]string{true: "echo", false: test.method}[test.method == "tools/call"]
+				srv.Next(target, testkit.StatusWith("refused", test.status, "text/html", test.text))
+				a, err := c.Request(t.Context(), test.method, test.params)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := recordOf(t, a); e.Kind != test.kinds[i] || e.Upstream.Status != test.status {
+					t.Errorf("%s, HTTP %d %q: %s (%d), want %s: %s", test.method, test.status, test.text, e.Kind, e.Upstream.Status, test.kinds[i], a.Body)
+				}
+				if strings.Contains(string(a.Body), "delete_all") {
+					t.Errorf("%s", a.Body)
+				}
+				if strings.Contains(test.text, "version") && (a.Status != 400 || !strings.Contains(string(a.Body), `"data":{"supported":["2025-06-18"],"requested":`)) {
+					t.Errorf("HTTP %d: %s", a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// That a server takes no GET or no DELETE is told in a message, and is no failure.
+func TestMethodsThatAServerDoesNotTake(t *testing.T) {
+	t.Parallel()
+
+	for name, url := range refusingServers(t) {
+		if !strings.Contains(name, "stateless") {
+			continue
+		}
+		f := start(t, url)
+		client := f.client(t, testkit.OldEra)
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			a, err := client.Send(t.Context(), method, nil, http.Header{"Accept": {"text/event-stream"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" || a.Message == nil || a.Message.Error.Code != -32600 {
+				t.Errorf("%s, %s: HTTP %d, Allow %q: %s", name, method, a.Status, a.Header.Get("Allow"), a.Body)
+			}
+		}
+		if lines := f.log.failures(t); len(lines) > 0 {
+			t.Errorf("%s: logged: %+v", name, lines)
+		}
+	}
+}

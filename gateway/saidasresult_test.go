@@ -1,0 +1,56 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A failure that a server says as a tool result stays one, whatever it is about: hosts show a result to their models,
+// and throw a JSON-RPC error or a 4xx at their programs.
+func TestSaidAsResult(t *testing.T) {
+	t.Parallel()
+	said := map[string]string{}
+	for _, text := range []string{
+		"MCP error -32602: Tool order_create not found", // as TypeScript servers answer it
+		"Unknown tool: order_create",
+		"MCP error -32601: Method not found",
+		"MCP error -32600: Invalid Request",
+		"MCP error -32700: Parse error",
+		"MCP error -32001: Session not found",
+		"MCP error -32022: Unsupported protocol version",
+	} {
+		said[text] = fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"isError":true}`, text)
+	}
+	const record = `"_meta":{"` + recourse.MetaKey + `":{"v":1,"kind":%q,"message":"It says so."}}`
+	for _, kind := range recourse.Kinds() {
+		said[string(kind)] = fmt.Sprintf(`{"content":[{"type":"text","text":"It says so."}],"isError":true,`+record+`}`, kind)
+	}
+	said["cut"] = fmt.Sprintf(`{"isError":true,`+record+`,"content":[{"type":"text","text":"It says so. %s"}]}`,
+		recourse.KindUnknownTool, strings.Repeat("And more. ", 32<<10))
+	for _, contract := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns"} {
+		for _, era := range eras {
+			t.Run(contract+"/"+era.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				client := start(t, srv.URL(), "contract: "+contract, "trusted: true").client(t, era)
+				for name, result := range said {
+					if contract == "fieldmcp" && (name == string(recourse.KindRateLimited) || name == string(recourse.KindQuotaExhausted)) {
+						continue // over HTTP they have a form of their own
+					}
+					srv.Always(testkit.OrderCreate, testkit.Result("said", result))
+					a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
+					if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Result == nil {
+						t.Errorf("%s: %v, HTTP %d %.300s", name, err, a.Status, a.Body)
+					} else if succeeded(a) {
+						t.Errorf("%s became a success: %.300s", name, a.Body)
+					}
+				}
+			})
+		}
+	}
+}
