@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -67,9 +68,19 @@ func WithChallenge(value string) GuardOption {
 // WithLockout returns the option that an address from which as many authentications
 // have failed within the time is refused until the first of them is that long ago.
 // A request without credentials is no authentication: clients begin with one.
-// The address is that of the connection; of IPv6, its first 64 bits.
+// The address is that of the connection; of IPv6, its first 64 bits. See
+// [WithTrustedProxies] for servers behind a proxy or a gateway, who are one address
+// otherwise: one bad client of theirs would lock out all.
 func WithLockout(failures int, within time.Duration) GuardOption {
 	return guardOption(func(g *guard) { g.lockout = newLockout(failures, within) })
+}
+
+// WithTrustedProxies returns the option that connections from these networks are those
+// of proxies that tell the client's address in X-Forwarded-For. The last address there
+// that is no trusted proxy's is taken for the client's. The default is to trust none,
+// since any client can send the header.
+func WithTrustedProxies(networks ...netip.Prefix) GuardOption {
+	return guardOption(func(g *guard) { g.proxies = networks })
 }
 
 // WithPublicURL returns the option that clients know the endpoint under base, such as
@@ -95,6 +106,12 @@ const maxRequest = 4 << 20
 // none (413, 400), a limit that is reached (429 or a tool result), a panic or a
 // check that failed (500). What c has no form for is a JSON-RPC error with the
 // request's id and the record of the default contract, which nil stands for.
+//
+// Where next itself answers a request with a status of 400 or more and no JSON, as the
+// handlers of SDKs do, the answer is written anew as such an error: an unknown method is
+// -32601, params that are missing -32602, a version of the protocol that is not spoken
+// -32022, and what is no request -32600, with status 405, 406 or 415 where it is about the
+// HTTP request. An answer without a body stays as it is.
 //
 // It gives each request an id, in X-Request-Id of the answer and of the request that
 // next sees; with a Limiter, answers to calls of tools have X-RateLimit-Remaining.
@@ -126,6 +143,7 @@ type guard struct {
 	users         Users
 	limiter       Limiter
 	lockout       *lockout
+	proxies       []netip.Prefix // that are trusted
 	callerHeader  string
 	challenge     string
 	publicURL     string
@@ -170,7 +188,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer toolcall.Lend(x.r.Header, charge)()
 		x.w.charge = charge
 	}
+	x.w.withholds = x.withholds
 	g.next.ServeHTTP(x.w, x.r)
+	x.reword()
 }
 
 // recover answers for a handler that has panicked.
@@ -189,17 +209,19 @@ func (x *visit) recover() {
 type refusal struct {
 	at     contract.At
 	err    error
-	status int // 0: as place and kind have it
+	status int  // 0: as place and kind have it
+	plain  bool // in the form of the default contract: it is none of the failures that the contract speaks of
+
+	versions []string // of the protocol that are spoken here, where that is what failed
 }
 
 // admit checks what the request brings, in the order of the places.
 func (x *visit) admit() *refusal {
-	user, ok := x.g.path.match(x.r.URL)
-	if !ok {
-		e := recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path.")
-		return &refusal{contract.AtSession, e, http.StatusNotFound}
-	}
 	if no := x.authenticate(); no != nil {
+		return no
+	}
+	user, no := x.g.path.match(x.r.URL)
+	if no != nil {
 		return no
 	}
 	if no := x.enter(user); no != nil {
@@ -207,6 +229,13 @@ func (x *visit) admit() *refusal {
 	}
 	if err := x.read(x.g.maxRequest); err != nil {
 		return &refusal{at: contract.AtSession, err: err}
+	}
+	if e := checkParams(&x.msg); e != nil {
+		status := http.StatusOK
+		if x.isModern() && len(x.msg.Params) == 0 { // what a request of that era must hold is missing, too
+			status = http.StatusBadRequest
+		}
+		return &refusal{at: contract.AtArguments, err: e, status: status}
 	}
 	return nil
 }
@@ -216,11 +245,11 @@ func (x *visit) authenticate() *refusal {
 	if g.authenticator == nil {
 		return nil
 	}
-	address := addressOf(x.r.RemoteAddr)
+	address := g.addressOf(x.r)
 	if wait := g.lockout.wait(address, g.now()); wait > 0 {
 		e := recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
 			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.Wait(wait))
-		return &refusal{contract.AtSession, e, http.StatusTooManyRequests}
+		return &refusal{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
 	}
 	for _, name := range g.credentials() {
 		if x.r.Header.Get(name) == "" {
@@ -285,7 +314,7 @@ func userPlace(err error) contract.At {
 
 // charge charges a call of a tool.
 func (x *visit) charge() (Charge, error) {
-	if x.g.limiter == nil || x.msg.Kind != wire.Request || x.msg.Method != wire.MethodToolsCall {
+	if x.g.limiter == nil || !x.isCall() {
 		return nil, nil //nolint:nilnil // no charge and no refusal
 	}
 	charge, err := x.g.limiter.Take(x.r.Context(), x.caller)

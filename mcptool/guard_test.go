@@ -162,6 +162,10 @@ func TestGuardTerra(t *testing.T) {
 		{"no user", "", good, problem(404, notFound, "", "missing user_id parameter")},
 		{"no user, slash", "/", good, problem(404, notFound, "/", "missing user_id parameter")},
 		{"unknown user", "/u-2", good, problem(404, notFound, "/u-2", "invalid user id")},
+		{"a slash behind the user", "/u-1/", good, problem(404, notFound, "/u-1/", "invalid user id")},
+		{"more behind the user", "/u-1/tools", good, problem(404, notFound, "/u-1/tools", "invalid user id")},
+		{"an encoded slash in the user", "/u-1%2Ftools", good, problem(404, notFound, "/u-1%2Ftools", "invalid user id")},
+		{"more behind the user, no credentials", "/u-1/tools", nil, problem(401, unauthorized, "/u-1/tools", "dev-id or x-api-key headers are missing")},
 		{"malformed user", "/u%0A1", good, problem(404, notFound, "/u%0A1", "invalid user id")},
 		{"check of the user failed", "/broken", good, problem(500, "internal server error", "/broken", "something went wrong")},
 		{"panic", "/u-1?do=panic", good, problem(500, "internal server error", "/u-1?do=panic", "something went wrong")},
@@ -184,8 +188,18 @@ func TestGuardTerra(t *testing.T) {
 	if diff := cmp.Diff([]string{"u-1"}, user.Values("Provider-User-Id")); diff != "" {
 		t.Errorf("the server behind is told (-want +got):\n%s", diff)
 	}
-	if got, _ := post(t, srv.URL+"/elsewhere", ping, good...); got.Status != 404 || !strings.Contains(got.Body, `"id":7`) {
-		t.Errorf("another path: %+v", got)
+	elsewhere := `{"type":"about:blank","title":"%s","instance":"https://api.example.com/elsewhere","detail":"%s"}`
+	for _, test := range []struct {
+		header []string
+		want   answer
+	}{
+		{nil, answer{401, "application/problem+json", fmt.Sprintf(elsewhere, unauthorized, "dev-id or x-api-key headers are missing")}},
+		{good, answer{404, "application/problem+json", fmt.Sprintf(elsewhere, notFound, "missing user_id parameter")}},
+	} {
+		got, _ := post(t, srv.URL+"/elsewhere", ping, test.header...)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("another path (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -290,26 +304,36 @@ func TestGuardLockout(t *testing.T) {
 		mcptool.WithAuthenticator(keys{"Authorization", map[string]string{"Bearer good": "org-1"}}),
 		mcptool.WithLockout(25, 900*time.Second)))
 	t.Cleanup(srv.Close)
-	try := func(key string) (int, string) {
-		got, h := post(t, srv.URL, ping, "Authorization", key)
-		return got.Status, h.Get("Retry-After")
+	try := func(header ...string) (answer, string) {
+		got, h := post(t, srv.URL, ping, header...)
+		if remaining := h.Get("X-RateLimit-Remaining"); remaining != "" {
+			t.Errorf("HTTP %d tells of %s calls that remain", got.Status, remaining)
+		}
+		return got, h.Get("Retry-After")
+	}
+	for range 100 {
+		if got, _ := try(); got.Status != 401 {
+			t.Fatalf("without credentials: HTTP %d", got.Status)
+		}
 	}
 	for i := range 25 {
-		if status, _ := try("Bearer bad"); status != 401 {
-			t.Fatalf("attempt %d: HTTP %d", i+1, status)
+		if got, _ := try("Authorization", "Bearer bad"); got.Status != 401 {
+			t.Fatalf("attempt %d: HTTP %d", i+1, got.Status)
 		}
 		c.pass(time.Second)
 	}
-	if status, after := try("Bearer good"); status != 429 || after != "875" {
-		t.Errorf("after 25 failures: HTTP %d, Retry-After %s", status, after)
+	got, after := try("Authorization", "Bearer good")
+	said := strings.Contains(got.Body, `"message":"Too many authentications from this address have failed. Try again in 14 min 35 s."`)
+	if got.Status != 429 || after != "875" || !said || strings.Contains(got.Body, "rateLimits") || strings.Contains(got.Body, "quotas") {
+		t.Errorf("after 25 failures: HTTP %d, Retry-After %s, %s", got.Status, after, got.Body)
 	}
-	c.pass(874 * time.Second)
-	if status, after := try("Bearer good"); status != 429 || after != "1" {
-		t.Errorf("a second before the end: HTTP %d, Retry-After %s", status, after)
+	c.pass(874500 * time.Millisecond)
+	if got, after := try("Authorization", "Bearer good"); got.Status != 429 || after != "1" {
+		t.Errorf("half a second before the end: HTTP %d, Retry-After %s", got.Status, after)
 	}
-	c.pass(time.Second)
-	if status, _ := try("Bearer good"); status != 404 {
-		t.Errorf("900 s after the first failure: HTTP %d", status)
+	c.pass(500 * time.Millisecond)
+	if got, _ := try("Authorization", "Bearer good"); got.Status != 404 {
+		t.Errorf("900 s after the first failure: HTTP %d", got.Status)
 	}
 }
 
@@ -359,10 +383,10 @@ func TestGuardLimit(t *testing.T) {
 			for range 2 {
 				a := call("get_field", good)
 				month := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
-				want := fmt.Sprintf(`{"error":"Rate limit exceeded. Try again in 12 seconds.","errorCode":429,"rateLimits":`+
+				want := fmt.Sprintf(`{"error":"Rate limit exceeded. Try again in 60 seconds.","errorCode":429,"rateLimits":`+
 					`{"minuteRemaining":0,"minuteResetAt":%d,"monthlyRemaining":2,"monthlyResetAt":%d}}`,
-					c.Now().Add(12*time.Second).UnixMilli(), month.UnixMilli())
-				if diff := cmp.Diff(want, string(a.Body)); diff != "" || a.Status != 429 || a.Header.Get("Retry-After") != "12" {
+					c.Now().Add(time.Minute).UnixMilli(), month.UnixMilli())
+				if diff := cmp.Diff(want, string(a.Body)); diff != "" || a.Status != 429 || a.Header.Get("Retry-After") != "60" {
 					t.Errorf("HTTP %d, Retry-After %q (-want +got):\n%s", a.Status, a.Header.Get("Retry-After"), diff)
 				}
 				remaining(a, "0")
@@ -372,11 +396,11 @@ func TestGuardLimit(t *testing.T) {
 				remaining(call("get_field", good), "2") // another organisation
 			}
 			client.Header.Set("Authorization", "Bearer a")
-			c.pass(12 * time.Second)
+			c.pass(time.Minute)
 			remaining(call("get_field", good), "2")
 			remaining(call("get_field", good), "1")
 			a := call("get_field", good) // the month is used up
-			if a.Status != 429 || a.Header.Get("Retry-After") != "302340" || !strings.Contains(string(a.Body), `"monthlyRemaining":0`) {
+			if a.Status != 429 || a.Header.Get("Retry-After") != "302292" || a.Header.Get("X-RateLimit-Remaining") != "0" || !strings.Contains(string(a.Body), `"minuteRemaining":1`) || !strings.Contains(string(a.Body), `"monthlyRemaining":0`) {
 				t.Errorf("HTTP %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 			}
 			listed, err := client.ListTools(t.Context()) // which is no call

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,22 +32,28 @@ func (x *visit) refuse(no *refusal) {
 	if x.w.started { // it is too late to say anything
 		return
 	}
+	x.w.withholds = nil // this one is ours
 	x.identify()
 	e := x.settle(no.at, recourse.From(no.err))
 	status := no.status
 	if status == 0 {
 		status = x.statusOf(no.at, e.Kind)
 	}
+	at := no.at
+	if at == contract.AtUpstream && !x.isCall() { // no tool has run
+		at = contract.AtSession
+	}
 	call := &contract.Call{
-		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: x.url(), At: no.at,
+		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: x.url(), At: at,
 		Status: status, HTTP: true, Now: x.g.now, ResultType: x.msg.ProtocolVersion >= wire.Version20260728,
 	}
 	answer := x.g.contract.Write(e, call)
-	if answer.Surface == contract.SurfaceRPC { // of which the contract says nothing: its codes are those of tools
+	if no.plain || answer.Surface == contract.SurfaceRPC { // of which the contract says nothing: its codes are those of tools
 		answer = x.g.plain.Write(e, call)
 	}
+	answer.Data = withVersions(answer.Data, no.versions, x.r.Header)
 	h := x.w.Header()
-	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" {
+	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" && h.Get("WWW-Authenticate") == "" {
 		h.Set("WWW-Authenticate", x.g.challenge)
 	}
 	if status == http.StatusTooManyRequests && e.After > 0 {
@@ -65,6 +70,11 @@ func (x *visit) refuse(no *refusal) {
 	}
 	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(no.at)), slog.Int("status", answer.Status)}
 	toolcall.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
+}
+
+// isCall reports whether the request calls a tool.
+func (x *visit) isCall() bool {
+	return x.msg.Kind == wire.Request && x.msg.Method == wire.MethodToolsCall
 }
 
 func (x *visit) sendMessage(status int, message []byte) {
@@ -156,53 +166,3 @@ func (x *visit) url() string {
 	}
 	return scheme + "://" + x.r.Host + x.r.URL.RequestURI()
 }
-
-// A responseWriter knows whether the answer has begun, and what the call was charged.
-type responseWriter struct {
-	http.ResponseWriter
-
-	started bool
-	charge  Charge
-}
-
-// WriteHeader writes the head of the answer.
-func (w *responseWriter) WriteHeader(status int) {
-	if !w.started && status >= http.StatusOK {
-		w.started = true
-		if w.charge != nil {
-			w.setRemaining()
-		}
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// setRemaining tells what is left of the allowance with the shortest window.
-func (w *responseWriter) setRemaining() {
-	quotas := w.charge.Quotas()
-	if len(quotas) == 0 {
-		return
-	}
-	shortest := slices.MinFunc(quotas, func(a, b recourse.Quota) int { return int(min(max(a.Window-b.Window, -1), 1)) })
-	w.Header().Set("X-RateLimit-Remaining", strconv.FormatInt(max(shortest.Remaining, 0), 10))
-}
-
-// Write writes a piece of the body.
-func (w *responseWriter) Write(p []byte) (int, error) {
-	if !w.started {
-		w.WriteHeader(http.StatusOK)
-	}
-	return w.ResponseWriter.Write(p) //nolint:gosec // what is written is the handler's
-}
-
-// Flush sends what was written, for writers that stream.
-func (w *responseWriter) Flush() {
-	if !w.started {
-		w.WriteHeader(http.StatusOK)
-	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // not every writer can
-}
-
-// Unwrap returns the writer beneath, for http.ResponseController.
-func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-var _ http.Flusher = (*responseWriter)(nil)

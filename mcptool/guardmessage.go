@@ -5,13 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -39,13 +38,27 @@ func (x *visit) read(limit int64) error {
 	return nil
 }
 
-// unreadable returns the failure of a text that wire.Parse refuses.
+// unreadable returns the failure of a text that package wire refuses.
 func unreadable(err error) *recourse.Error {
-	kind := recourse.KindInvalidRequest
-	if said, ok := errors.AsType[*wire.Error](err); ok && said.Code == wire.CodeParseError {
-		kind = recourse.KindMalformed
+	said, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return recourse.New(recourse.KindInvalidRequest, "").CausedBy(err)
 	}
-	return recourse.New(kind, "").WithMessage("%s", err.Error()).CausedBy(err)
+	e := recourse.New(refusedKinds[said.Code], "")
+	if e.Kind == recourse.KindMissingParam {
+		e = recourse.Missing(strings.TrimPrefix(said.Pointer, "/"))
+	}
+	return e.WithMessage("%s%s.", strings.ToUpper(said.Message[:1]), said.Message[1:]).CausedBy(err)
+}
+
+// refusedKinds are the kinds of failures by the code that package wire gives them.
+var refusedKinds = map[int]recourse.Kind{
+	wire.CodeParseError:         recourse.KindMalformed,
+	wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
+	wire.CodeMethodNotFound:     recourse.KindUnknownMethod,
+	wire.CodeInvalidParams:      recourse.KindMissingParam,
+	wire.CodeHeaderMismatch:     recourse.KindHeaderMismatch,
+	wire.CodeUnsupportedVersion: recourse.KindUnsupportedVersion,
 }
 
 // identify finds the id of a message that is refused before it was read.
@@ -89,110 +102,29 @@ func newPathRule(path string) pathRule {
 	return pathRule{prefix: prefix, suffix: suffix, name: name, hasUser: hasUser, isAny: path == ""}
 }
 
-// match reports whether u is the endpoint's, and returns the user in it, "" where it
-// is missing.
-func (p pathRule) match(u *url.URL) (user string, ok bool) {
+// match returns the user in the endpoint's URL, "" where it is missing, or why u is not
+// the endpoint's. Where the path names a user, that is what is wrong with every other.
+func (p pathRule) match(u *url.URL) (user string, no *refusal) {
 	path := u.EscapedPath()
-	switch {
-	case p.isAny:
-		return "", true
-	case !p.hasUser:
-		return "", path == p.prefix
-	case p.suffix == "" && path+"/" == p.prefix:
-		return "", true
-	}
 	rest, ok := strings.CutPrefix(path, p.prefix)
-	if !ok {
-		return "", false
-	}
-	if p.suffix != "" && "/"+rest == p.suffix {
-		return "", true
+	switch {
+	case p.isAny, !p.hasUser && path == p.prefix:
+		return "", nil
+	case !p.hasUser:
+		e := recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path.")
+		return "", &refusal{at: contract.AtSession, err: e, status: http.StatusNotFound}
+	case !ok, "/"+rest == p.suffix:
+		return "", nil
 	}
 	segment, ok := strings.CutSuffix(rest, p.suffix)
-	if !ok || strings.Contains(segment, "/") {
-		return "", false
-	}
 	user, err := url.PathUnescape(segment)
-	return user, err == nil
+	if !ok || err != nil || strings.Contains(segment, "/") {
+		return "", &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
+	}
+	return user, nil
 }
 
 // isHeaderValue reports whether s can stand in a header as it is.
 func isHeaderValue(s string) bool {
 	return strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
-}
-
-// A lockout counts the failed authentications of addresses.
-type lockout struct {
-	most   int
-	within time.Duration
-
-	mu       sync.Mutex
-	failures map[string][]time.Time // the last ones
-}
-
-// maxAddresses bounds how many addresses are remembered.
-const maxAddresses = 10_000
-
-func newLockout(most int, within time.Duration) *lockout {
-	return &lockout{most: max(most, 1), within: within, failures: map[string][]time.Time{}}
-}
-
-// wait returns how long an address is refused from now on; 0: it is not.
-func (l *lockout) wait(address string, now time.Time) time.Duration {
-	if l == nil {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	times := l.failures[address]
-	if len(times) < l.most {
-		return 0
-	}
-	return max(times[0].Add(l.within).Sub(now), 0)
-}
-
-// failed notes that an authentication from an address has failed.
-func (l *lockout) failed(address string, now time.Time) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.failures[address]; !known && len(l.failures) >= maxAddresses {
-		l.forget(now)
-	}
-	times := l.failures[address]
-	l.failures[address] = append(times[max(len(times)+1-l.most, 0):], now)
-}
-
-// forget drops the addresses whose failures are long ago, and one more, so that there
-// is room in any case.
-func (l *lockout) forget(now time.Time) {
-	for address, times := range l.failures {
-		if times[len(times)-1].Add(l.within).Before(now) {
-			delete(l.failures, address)
-		}
-	}
-	for address := range l.failures {
-		if len(l.failures) < maxAddresses {
-			return
-		}
-		delete(l.failures, address)
-	}
-}
-
-// addressOf returns what failures are counted by: the address of a connection, and of
-// IPv6 the network that one customer has.
-func addressOf(remote string) string {
-	port, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return remote
-	}
-	address := port.Addr().Unmap()
-	if address.Is6() {
-		const network = 64
-		prefix, _ := address.WithZone("").Prefix(network) // of an address without zone it exists
-		return prefix.String()
-	}
-	return address.String()
 }

@@ -83,6 +83,14 @@ func WithTool(name string, options ...ToolOption) Option { return toolcall.WithT
 // NoDeadline. The zero duration says nothing.
 func WithDeadline(d time.Duration) SharedOption { return toolcall.WithDeadline(d) }
 
+// WithErrorTexts returns the option that clients are told the text of an error that is
+// no [recourse.Error], at most 4 KiB, with credentials, addresses and stack frames masked.
+// It is for the time in which a server is being moved over: its errors say what they said
+// before until each has become a failure with a kind. Prose can give away more than masking
+// knows of. The default is false: such an error is told as what [recourse.From] makes of it,
+// and its text is logged.
+func WithErrorTexts(told bool) SharedOption { return toolcall.WithErrorTexts(told) }
+
 // NoDeadline says that a call takes as long as its handler takes.
 const NoDeadline = toolcall.NoDeadline
 

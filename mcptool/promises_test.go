@@ -184,3 +184,23 @@ func TestPatternsQuestion(t *testing.T) {
 		}
 	}
 }
+
+// What a contract names to settle the effect of other calls only reads, whatever the
+// author's annotations leave out.
+func TestReadToolsOfContracts(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/read-tools")
+
+	for _, tool := range []struct{ contract, name string }{
+		{"commerce", "get-orders"}, {"commerce", "get-inventory"}, {"studies", "study_get"}, {"patterns", "anything"},
+	} {
+		server := newServer()
+		mcp.AddTool(server, &mcp.Tool{Name: tool.name}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return nil, nil, recourse.Timeout("the warehouse", 0)
+		})
+		mcptool.Use(server, builtin(t, tool.contract), quiet)
+		if e := dialStdio(t, server).call(t, tool.name, `{}`).record(t); e.Effect != recourse.EffectNone || e.RetryAdvice() != recourse.RetrySameCall {
+			t.Errorf("%s: effect %s, %s", tool.name, e.Effect, e.RetryAdvice())
+		}
+	}
+}

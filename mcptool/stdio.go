@@ -70,7 +70,7 @@ func parseLine(line wire.Line, m *wire.Message) *recourse.Error {
 	if err := wire.Parse(line.Text, m); err != nil {
 		return unreadable(err)
 	}
-	return nil
+	return checkParams(m)
 }
 
 // isResponse reports whether the SDK can read a response: where it cannot, it ends

@@ -217,7 +217,7 @@ func (x *roundTrip) read(resp *http.Response) *recourse.Error {
 	if !x.t.expects(resp.Header.Get("Content-Type")) {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // for the log
 		return x.settle(recourse.BadResponse(x.t.provider).WithOrigin(recourse.OriginProvider).
-			WithUpstream(upstreamOf(resp)).CausedBy(fmt.Errorf("HTTP %d, Content-Type %q: %s",
+			WithUpstream(recourse.Upstream{RequestID: resp.Header.Get("X-Request-Id")}).CausedBy(fmt.Errorf("HTTP %d, Content-Type %q: %s",
 			resp.StatusCode, excerpt(resp.Header.Get("Content-Type")), excerpt(string(text)))))
 	}
 	if len(x.t.signs) == 0 || resp.ContentLength > maxInspected {
@@ -266,8 +266,8 @@ func (t *transport) lie(resp *http.Response, text []byte) *recourse.Error {
 		e = recourse.New(recourse.KindUnknown, t.provider+" answered that it failed.").WithProvider(t.provider).
 			WithOrigin(recourse.OriginProvider).WithUpstream(e.Upstream).WithAfter(e.After).CausedBy(e.Cause())
 	}
-	return e.With(func(c *recourse.Error) { c.Upstream.Status = resp.StatusCode }).
-		CausedBy(fmt.Errorf("HTTP %d with a failure in its body: %s", resp.StatusCode, excerpt(string(text))))
+	e = e.With(func(c *recourse.Error) { c.Upstream.Status = 0 }) // that of a success says nothing of a failure
+	return e.CausedBy(fmt.Errorf("HTTP %d with a failure in its body: %s", resp.StatusCode, excerpt(string(text))))
 }
 
 // coded adds to e the provider's error code, and its kind where that is listed.
@@ -326,10 +326,6 @@ func (t *transport) isFailure(text []byte) bool {
 		}
 		return slices.Contains(sign.values, raw)
 	})
-}
-
-func upstreamOf(resp *http.Response) recourse.Upstream {
-	return recourse.Upstream{Status: resp.StatusCode, RequestID: resp.Header.Get("X-Request-Id")}
 }
 
 // excerpt bounds what goes into the log.

@@ -101,9 +101,9 @@ func TestTransport(t *testing.T) {
 		"a number":                    {"POST", srv.URL + "/number", outcome{"client_error", none, 0, 400, "4711", "Deere refused the request (HTTP 400)."}},
 		"a failed read":               {"GET", srv.URL + "/500", outcome{"server_error", none, 0, 500, "", "Deere failed (HTTP 500)."}},
 		"a failed write":              {"POST", srv.URL + "/500", outcome{"server_error", unknown, 0, 500, "", "Deere failed (HTTP 500)."}},
-		"a lie":                       {"POST", srv.URL + "/lie", outcome{"limit_reached", none, 0, 200, "LIMIT", recourse.KindLimitReached.Sentence()}},
-		"a lie without a code":        {"POST", srv.URL + "/plain-lie", outcome{"unknown", unknown, 0, 200, "", "Deere answered that it failed."}},
-		"a page":                      {"GET", srv.URL + "/html", outcome{"bad_response", none, 0, 200, "", "Deere gave an answer that cannot be understood."}},
+		"a lie":                       {"POST", srv.URL + "/lie", outcome{"limit_reached", none, 0, 0, "LIMIT", recourse.KindLimitReached.Sentence()}},
+		"a lie without a code":        {"POST", srv.URL + "/plain-lie", outcome{"unknown", unknown, 0, 0, "", "Deere answered that it failed."}},
+		"a page":                      {"GET", srv.URL + "/html", outcome{"bad_response", none, 0, 0, "", "Deere gave an answer that cannot be understood."}},
 		"limited, seconds":            {"POST", srv.URL + "/seconds", outcome{"rate_limited", none, 12 * time.Second, 429, "", "Deere limits requests at the moment."}},
 		"limited, negative":           {"POST", srv.URL + "/negative", outcome{"rate_limited", none, 0, 429, "", "Deere limits requests at the moment."}},
 		"limited, a year":             {"POST", srv.URL + "/year", outcome{"rate_limited", none, recourse.MaxWait, 429, "", "Deere limits requests at the moment."}},
@@ -178,7 +178,7 @@ func TestTransportByContract(t *testing.T) {
 	t.Parallel()
 
 	const body = `{"error_code":"usage_limit_reached","message":"Too many studies.","suggestions":["Delete one."]}`
-	for _, status := range []int{403, 200} {
+	for status, told := range map[int]int{403: 403, 200: 0} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
@@ -188,7 +188,7 @@ func TestTransportByContract(t *testing.T) {
 			mcptool.WithUpstream(builtin(t, "studies")), mcptool.WithFailure("/error_code"))}
 		_, err := fetch(t.Context(), client, "POST", srv.URL)
 		e := recourse.From(err)
-		if e.Kind != recourse.KindLimitReached || e.Message != "Too many studies." || e.Upstream.Status != status || e.Effect != recourse.EffectNone {
+		if e.Kind != recourse.KindLimitReached || e.Message != "Too many studies." || e.Upstream.Status != told || e.Effect != recourse.EffectNone {
 			t.Errorf("HTTP %d: %v, upstream %+v, effect %s", status, e, e.Upstream, e.Effect)
 		}
 		if diff := cmp.Diff([]string{"Delete one."}, e.Hints); diff != "" {

@@ -59,8 +59,8 @@ func isSDKs(method string) bool {
 }
 
 // RequestID returns the id of the call that ctx belongs to, which is also in its
-// log line and in what the client is told: the X-Request-Id of the HTTP request, or
-// a fresh one. It is "" outside of calls.
+// log line and in what the client is told: the X-Request-Id of the HTTP request, or in
+// a program what a gateway says in its place, or a fresh one. It is "" outside of calls.
 func RequestID(ctx context.Context) string { return toolcall.RequestID(ctx) }
 
 // callOf describes a request.
@@ -82,6 +82,7 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *toolcall.Ca
 		return call
 	}
 	call.Tool, call.Arguments = params.Name, json.Value(params.Arguments)
+	call.RequestID, _ = params.Meta[wire.MetaRequestID].(string) // another type is none
 	call.Continues = params.RequestState != "" || params.InputResponses != nil
 	return call
 }

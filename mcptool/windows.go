@@ -15,14 +15,15 @@ type Policy struct {
 	Name string
 	// Limit is the number of calls a window.
 	Limit int64
-	// Window is the length of a window; windows begin at whole multiples of it since
-	// 1970. 0 means a calendar month, UTC.
+	// Window is the length of a window, which slides: in no stretch of time of that
+	// length there are more calls. 0 means a calendar month, UTC.
 	Window time.Duration
 }
 
-// Windows is a [Limiter] in memory that counts the calls of each partition in fixed
-// windows. It remembers up to 100,000 partitions, of which those drop out whose
-// windows have ended. It is safe for concurrent use; get one with NewWindows.
+// Windows is a [Limiter] in memory that counts the calls of each partition. It
+// remembers up to 100,000 partitions, of which those drop out whose calls are all out
+// of their windows, and of a window some 60 numbers. It is safe for concurrent use;
+// get one with NewWindows.
 type Windows struct {
 	policies []Policy
 	now      func() time.Time
@@ -33,14 +34,22 @@ type Windows struct {
 
 var _ Limiter = (*Windows)(nil)
 
-// A window counts the calls since start.
-type window struct {
-	start time.Time
-	count int64
+// A window holds the calls that count at the moment, in slots of time, the first first.
+type window []slot
+
+// A slot counts the calls of a short time. They leave the window with the last of
+// them, so that none leaves it early.
+type slot struct {
+	start, last time.Time
+	count       int64
 }
 
-// maxPartitions bounds how many partitions are remembered.
-const maxPartitions = 100_000
+const (
+	// maxPartitions bounds how many partitions are remembered.
+	maxPartitions = 100_000
+	// slots is how many a window has.
+	slots = 60
+)
 
 // NewWindows returns a limiter that allows what each of policies allows. now is asked
 // for the time of day; nil means time.Now.
@@ -53,24 +62,26 @@ func NewWindows(now func() time.Time, policies ...Policy) *Windows {
 
 // Take charges a call of a partition to every policy, or refuses it and charges
 // nothing. The refusal is a *recourse.Error of kind rate_limited, or quota_exhausted
-// where a calendar month is used up, with the wait until the last of the policies
-// that are used up has a new window.
+// where a calendar month is used up, with the wait until all of the policies that are
+// used up allow a call again.
 func (l *Windows) Take(_ context.Context, partition string) (Charge, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now().UTC()
 	windows := l.windows(partition, now)
-	quotas := l.quotas(partition, windows)
-	if used := slices.IndexFunc(quotas, func(q recourse.Quota) bool { return q.Remaining <= 0 }); used >= 0 {
+	quotas := l.quotas(partition, windows, now)
+	if slices.ContainsFunc(quotas, func(q recourse.Quota) bool { return q.Remaining <= 0 }) {
 		return nil, l.refusal(quotas, now)
 	}
-	for i := range windows {
-		windows[i].count++
+	charge := &windowCharge{l: l, partition: partition, charged: make([]time.Time, len(windows))}
+	for i, p := range l.policies {
+		charge.charged[i] = p.start(now)
+		windows[i] = windows[i].add(charge.charged[i], now)
 	}
-	return &windowCharge{l: l, partition: partition, charged: slices.Clone(windows)}, nil
+	return charge, nil
 }
 
-// windows returns the windows of a partition that now lies in.
+// windows returns the windows of a partition, without what has left them.
 func (l *Windows) windows(partition string, now time.Time) []window {
 	windows, known := l.partitions[partition]
 	if !known {
@@ -81,20 +92,18 @@ func (l *Windows) windows(partition string, now time.Time) []window {
 		l.partitions[partition] = windows
 	}
 	for i, p := range l.policies {
-		if start := p.start(now); !windows[i].start.Equal(start) {
-			windows[i] = window{start: start}
-		}
+		windows[i] = p.current(windows[i], now)
 	}
 	return windows
 }
 
-// forget drops the partitions whose windows have ended, and one more, so that there
-// is room in any case.
+// forget drops the partitions whose calls do not count any more, and one more, so that
+// there is room in any case.
 func (l *Windows) forget(now time.Time) {
 	for partition, windows := range l.partitions {
 		ended := true
 		for i, p := range l.policies {
-			ended = ended && !p.end(windows[i].start).After(now)
+			ended = ended && len(p.current(windows[i], now)) == 0
 		}
 		if ended {
 			delete(l.partitions, partition)
@@ -108,29 +117,72 @@ func (l *Windows) forget(now time.Time) {
 	}
 }
 
+// start returns when the slot begins that now lies in.
 func (p Policy) start(now time.Time) time.Time {
 	if p.Window <= 0 {
 		return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	}
-	since := now.Sub(time.Unix(0, 0))
-	return time.Unix(0, 0).UTC().Add(since - since%p.Window)
+	return now.Add(-time.Duration(now.UnixNano()) % max(p.Window/slots, 1))
 }
 
-func (p Policy) end(start time.Time) time.Time {
+// end returns when the calls of a slot leave the window.
+func (p Policy) end(s slot) time.Time {
 	if p.Window <= 0 {
-		return start.AddDate(0, 1, 0)
+		return s.start.AddDate(0, 1, 0)
 	}
-	return start.Add(p.Window)
+	return s.last.Add(p.Window)
+}
+
+// current returns w without the slots that have left it.
+func (p Policy) current(w window, now time.Time) window {
+	return slices.DeleteFunc(w, func(s slot) bool { return !p.end(s).After(now) })
+}
+
+// add counts a call in the slot that begins at start.
+func (w window) add(start, now time.Time) window {
+	i := len(w) - 1
+	if i < 0 || !w[i].start.Equal(start) {
+		w, i = append(w, slot{start: start}), i+1
+	}
+	w[i].last = now
+	w[i].count++
+	return w
+}
+
+func (w window) count() (n int64) {
+	for _, s := range w {
+		n += s.count
+	}
+	return n
+}
+
+// reset returns when w has room for a call again, and where it has, when it has room
+// for more.
+func (p Policy) reset(w window, now time.Time) time.Time {
+	if len(w) == 0 {
+		return p.end(slot{start: p.start(now), last: now})
+	}
+	left := w.count()
+	for _, s := range w {
+		if left -= s.count; left < p.Limit {
+			return p.end(s)
+		}
+	}
+	return p.end(w[len(w)-1]) // nothing is allowed at all
 }
 
 // quotas returns the state of a partition, in the order of the policies.
-func (l *Windows) quotas(partition string, windows []window) []recourse.Quota {
+func (l *Windows) quotas(partition string, windows []window, now time.Time) []recourse.Quota {
 	quotas := make([]recourse.Quota, len(l.policies))
 	for i, p := range l.policies {
-		end := p.end(windows[i].start)
+		length := p.Window
+		if length <= 0 {
+			start := p.start(now)
+			length = start.AddDate(0, 1, 0).Sub(start)
+		}
 		quotas[i] = recourse.Quota{
-			Policy: p.Name, Limit: p.Limit, Window: end.Sub(windows[i].start),
-			Remaining: max(p.Limit-windows[i].count, 0), ResetAt: end, Partition: partition,
+			Policy: p.Name, Limit: p.Limit, Window: length,
+			Remaining: max(p.Limit-windows[i].count(), 0), ResetAt: p.reset(windows[i], now), Partition: partition,
 		}
 	}
 	return quotas
@@ -159,7 +211,7 @@ func (l *Windows) refusal(quotas []recourse.Quota, now time.Time) *recourse.Erro
 type windowCharge struct {
 	l         *Windows
 	partition string
-	charged   []window
+	charged   []time.Time // the start of the slot in each window
 	once      sync.Once
 }
 
@@ -167,18 +219,21 @@ type windowCharge struct {
 func (c *windowCharge) Quotas() []recourse.Quota {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	return c.l.quotas(c.partition, c.l.windows(c.partition, c.l.now().UTC()))
+	now := c.l.now().UTC()
+	return c.l.quotas(c.partition, c.l.windows(c.partition, now), now)
 }
 
-// Refund takes the call out of the windows that it was counted in, if they last.
+// Refund takes the call out of the windows that it was counted in, if it still counts.
 func (c *windowCharge) Refund() {
 	c.once.Do(func() {
 		c.l.mu.Lock()
 		defer c.l.mu.Unlock()
 		windows := c.l.windows(c.partition, c.l.now().UTC())
-		for i := range windows {
-			if windows[i].start.Equal(c.charged[i].start) && windows[i].count > 0 {
-				windows[i].count--
+		for i, w := range windows {
+			if at := slices.IndexFunc(w, func(s slot) bool { return s.start.Equal(c.charged[i]) && s.count > 0 }); at >= 0 {
+				if w[at].count--; w[at].count == 0 {
+					windows[i] = slices.Delete(w, at, at+1)
+				}
 			}
 		}
 	})

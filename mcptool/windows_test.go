@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -41,7 +42,7 @@ func TestWindows(t *testing.T) {
 	}
 	first, _ := take("a")
 	second, _ := take("a")
-	refused("a", recourse.KindRateLimited, 30*time.Second, "minute")
+	refused("a", recourse.KindRateLimited, time.Minute, "minute")
 	if charge, _ := take("b"); charge == nil {
 		t.Error("another partition was refused")
 	}
@@ -50,9 +51,15 @@ func TestWindows(t *testing.T) {
 	if got := first.Quotas(); got[0].Remaining != 1 || got[1].Remaining != 2 || got[0].Window != time.Minute || got[1].Window != 31*24*time.Hour {
 		t.Errorf("after a refund: %+v", got)
 	}
+	c.pass(20 * time.Second)
 	third, _ := take("a")
-	c.pass(30 * time.Second) // the next minute
-	third.Refund()           // of the month alone
+	refused("a", recourse.KindRateLimited, 40*time.Second, "minute") // when the first call is a minute ago
+	c.pass(40 * time.Second)                                         // the next minute, of which the third call is still a part
+	if got := first.Quotas(); got[0].Remaining != 1 || got[1].Remaining != 1 {
+		t.Errorf("a minute after the first call: %+v", got)
+	}
+	c.pass(20 * time.Second)
+	third.Refund() // of the month alone
 	if got := first.Quotas(); got[0].Remaining != 2 || got[1].Remaining != 2 {
 		t.Errorf("after a late refund: %+v", got)
 	}
@@ -61,7 +68,7 @@ func TestWindows(t *testing.T) {
 			t.Errorf("in a new minute: %v", e)
 		}
 	}
-	refused("a", recourse.KindRateLimited, time.Minute, "minute") // both are used up, and end together
+	refused("a", recourse.KindRateLimited, time.Minute, "minute") // the month is used up, too, and ends before
 	c.pass(time.Minute)
 	for range 3 {
 		if charge, e := take("a"); charge == nil {
@@ -69,7 +76,68 @@ func TestWindows(t *testing.T) {
 		}
 		c.pass(time.Minute)
 	}
-	refused("a", recourse.KindQuotaExhausted, 31*24*time.Hour-3*time.Minute, "month")
+	refused("a", recourse.KindQuotaExhausted, 31*24*time.Hour-3*time.Minute-50*time.Second, "month")
+}
+
+// In no stretch of a minute are there more calls than are allowed, whenever the clock's
+// own minutes begin. Nobody is refused long before that, and whoever waits as long as
+// is asked for is let in.
+func TestWindowsSlide(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(1, 20).Draw(t, "limit")
+		c := &clock{now: time.Date(2026, 7, 28, 12, 0, 57, 0, time.UTC)}
+		l := mcptool.NewWindows(c.Now, mcptool.Policy{Name: "minute", Limit: limit, Window: time.Minute})
+		var calls []time.Time
+		within := func(d time.Duration) (n int64) {
+			for _, at := range calls {
+				if c.Now().Sub(at) < d {
+					n++
+				}
+			}
+			return n
+		}
+		for range rapid.IntRange(1, 100).Draw(t, "calls") {
+			c.pass(time.Duration(rapid.Int64Range(0, 8_000).Draw(t, "ms")) * time.Millisecond)
+			_, err := l.Take(t.Context(), "a")
+			if err == nil {
+				if calls = append(calls, c.Now()); within(time.Minute) > limit {
+					t.Fatalf("%d calls in a minute, of %d", within(time.Minute), limit)
+				}
+				continue
+			}
+			e := recourse.From(err)
+			if within(time.Minute+time.Second) < limit {
+				t.Fatalf("refused after %d calls of %d", within(time.Minute), limit)
+			}
+			if before := e.Quotas[0].ResetAt; !before.Equal(c.Now().Add(e.After)) {
+				t.Fatalf("a wait of %v until %v", e.After, before)
+			}
+			c.pass(e.After)
+			if _, err := l.Take(t.Context(), "a"); err != nil {
+				t.Fatalf("refused after a wait of %v: %v", e.After, err)
+			}
+			calls = append(calls, c.Now())
+		}
+	})
+}
+
+// The instant of a reset does not move while one waits for it.
+func TestWindowsReset(t *testing.T) {
+	t.Parallel()
+	c := &clock{now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)}
+	l := mcptool.NewWindows(c.Now, mcptool.Policy{Name: "minute", Limit: 1, Window: time.Minute})
+	if _, err := l.Take(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	want := c.Now().Add(time.Minute)
+	for range 50 {
+		c.pass(730 * time.Millisecond)
+		_, err := l.Take(t.Context(), "")
+		if e := recourse.From(err); !e.Quotas[0].ResetAt.Equal(want) {
+			t.Errorf("reset at %v, want %v", e.Quotas[0].ResetAt, want)
+		}
+	}
 }
 
 // Callers come while tools come and go.

@@ -84,8 +84,12 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *toolcall.
 		}
 	}
 	again := request.Params.MultiRoundTripParams
+	requestID := ""
+	if meta := request.Params.Meta; meta != nil {
+		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // another type is none
+	}
 	return &toolcall.Call{
-		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header,
+		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
 		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
 		List: func(context.Context) ([]toolcall.Tool, error) { return u.list(ctx) },
 	}

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/recoursehq/recourse"
@@ -22,13 +23,19 @@ type Adapter interface { //nolint:interfacebloat // a method for each tool
 	FulfillOrder(ctx context.Context, f NewFulfillment) (Fulfillment, error)
 	CreateReturn(ctx context.Context, r NewReturn) (Return, error)
 
-	Orders(ctx context.Context, q OrderQuery) ([]Order, error)
-	Customers(ctx context.Context, q CustomerQuery) ([]Customer, error)
-	Products(ctx context.Context, q ProductQuery) ([]Product, error)
-	ProductVariants(ctx context.Context, q VariantQuery) ([]Variant, error)
-	Inventory(ctx context.Context, q InventoryQuery) ([]Stock, error)
-	Fulfillments(ctx context.Context, q FulfillmentQuery) ([]Fulfillment, error)
-	Returns(ctx context.Context, q ReturnQuery) ([]Return, error)
+	Orders(ctx context.Context, q OrderQuery) (Found[Order], error)
+	Customers(ctx context.Context, q CustomerQuery) (Found[Customer], error)
+	Products(ctx context.Context, q ProductQuery) (Found[Product], error)
+	ProductVariants(ctx context.Context, q VariantQuery) (Found[Variant], error)
+	Inventory(ctx context.Context, q InventoryQuery) (Found[Stock], error)
+	Fulfillments(ctx context.Context, q FulfillmentQuery) (Found[Fulfillment], error)
+	Returns(ctx context.Context, q ReturnQuery) (Found[Return], error)
+}
+
+// Found is the part of what a query has found that it asks for.
+type Found[T any] struct {
+	Items []T
+	Total int // how many there are in all
 }
 
 // An AdapterError is what a backend refused, in its own words. Nothing was changed.
@@ -36,26 +43,17 @@ type AdapterError struct {
 	Code      string // such as ORDER_NOT_FOUND
 	Message   string // one sentence, without the values of arguments
 	Retryable bool   // the same call may succeed later
+	// Kind is what the refusal means; "" stands for a failure of the backend's own. One
+	// of input is written as a validation error, without the backend's word.
+	Kind recourse.Kind
 }
 
 // Error returns the message.
 func (e *AdapterError) Error() string { return e.Message }
 
-// The words of adapters that mean something beyond themselves.
-const (
-	OrderNotFound     = "ORDER_NOT_FOUND"
-	InvalidOrderState = "INVALID_ORDER_STATE"
-)
-
 // record returns what the error means to a caller.
 func (e *AdapterError) record() *recourse.Error {
-	kind := recourse.KindServerError
-	switch e.Code {
-	case OrderNotFound:
-		kind = recourse.KindNotFound
-	case InvalidOrderState:
-		kind = recourse.KindInvalidState
-	}
+	kind := cmp.Or(e.Kind, recourse.KindServerError)
 	advice := recourse.RetryNever
 	if e.Retryable {
 		advice = recourse.RetrySameCall
@@ -99,36 +97,36 @@ func (Unsupported) CreateReturn(context.Context, NewReturn) (Return, error) {
 }
 
 // Orders is not supported.
-func (Unsupported) Orders(context.Context, OrderQuery) ([]Order, error) {
-	return nil, unsupported(getOrders)
+func (Unsupported) Orders(context.Context, OrderQuery) (Found[Order], error) {
+	return Found[Order]{}, unsupported(getOrders)
 }
 
 // Customers is not supported.
-func (Unsupported) Customers(context.Context, CustomerQuery) ([]Customer, error) {
-	return nil, unsupported(getCustomers)
+func (Unsupported) Customers(context.Context, CustomerQuery) (Found[Customer], error) {
+	return Found[Customer]{}, unsupported(getCustomers)
 }
 
 // Products is not supported.
-func (Unsupported) Products(context.Context, ProductQuery) ([]Product, error) {
-	return nil, unsupported(getProducts)
+func (Unsupported) Products(context.Context, ProductQuery) (Found[Product], error) {
+	return Found[Product]{}, unsupported(getProducts)
 }
 
 // ProductVariants is not supported.
-func (Unsupported) ProductVariants(context.Context, VariantQuery) ([]Variant, error) {
-	return nil, unsupported(getProductVariants)
+func (Unsupported) ProductVariants(context.Context, VariantQuery) (Found[Variant], error) {
+	return Found[Variant]{}, unsupported(getProductVariants)
 }
 
 // Inventory is not supported.
-func (Unsupported) Inventory(context.Context, InventoryQuery) ([]Stock, error) {
-	return nil, unsupported(getInventory)
+func (Unsupported) Inventory(context.Context, InventoryQuery) (Found[Stock], error) {
+	return Found[Stock]{}, unsupported(getInventory)
 }
 
 // Fulfillments is not supported.
-func (Unsupported) Fulfillments(context.Context, FulfillmentQuery) ([]Fulfillment, error) {
-	return nil, unsupported(getFulfillments)
+func (Unsupported) Fulfillments(context.Context, FulfillmentQuery) (Found[Fulfillment], error) {
+	return Found[Fulfillment]{}, unsupported(getFulfillments)
 }
 
 // Returns is not supported.
-func (Unsupported) Returns(context.Context, ReturnQuery) ([]Return, error) {
-	return nil, unsupported(getReturns)
+func (Unsupported) Returns(context.Context, ReturnQuery) (Found[Return], error) {
+	return Found[Return]{}, unsupported(getReturns)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
 )
@@ -39,9 +40,38 @@ func (c *checker) err() error {
 	return recourse.New(c.kind, strings.Join(messages, "; ")+".").WithViolations(c.violations...)
 }
 
+// The bounds of what may be given.
+const (
+	maxQuantity  = 1_000_000 // of a line item
+	maxLineItems = 100
+	maxID        = 100  // characters
+	maxText      = 1000 // characters of a note or a reason
+)
+
+// within notes a number that is out of bounds.
+func (c *checker) within(param string, n, least, most int) {
+	switch {
+	case n < least:
+		c.add(recourse.InvalidValue(param, fmt.Sprintf("at least %d", least), nil), "minimum")
+	case n > most:
+		c.add(recourse.InvalidValue(param, fmt.Sprintf("at most %d", most), nil), "maximum")
+	}
+}
+
+// text notes a text that is too short or too long, in characters.
+func (c *checker) text(param, text string, least, most int) {
+	switch n := utf8.RuneCountInString(text); {
+	case n < least:
+		c.add(recourse.InvalidValue(param, "a text that is not empty", nil), "minLength")
+	case n > most:
+		c.add(recourse.InvalidValue(param, fmt.Sprintf("a text of at most %d characters", most), nil), "maxLength")
+	}
+}
+
 func checkNewOrder(in createOrderArgs) error {
 	var c checker
 	// None of the values is told back: that is where people's data is.
+	c.text("order.externalId", in.Order.ExternalID, 1, maxID)
 	if a, err := mail.ParseAddress(in.Order.Customer.Email); err != nil || a.Address != in.Order.Customer.Email {
 		c.add(recourse.InvalidValue("order.customer.email", "an email address", nil), "format")
 	}
@@ -50,30 +80,42 @@ func checkNewOrder(in createOrderArgs) error {
 	} else {
 		c.address("order.shippingAddress", in.Order.ShippingAddress)
 	}
-	if len(in.Order.LineItems) == 0 {
-		c.add(recourse.InvalidValue("order.lineItems", "a list of at least one item", nil), "minItems")
-	}
 	c.lineItems("order.lineItems", in.Order.LineItems)
+	c.text("order.note", in.Order.Note, 0, maxText)
+	return c.err()
+}
+
+func checkCancel(in cancelArgs) error {
+	var c checker
+	c.text("reason", in.Reason, 0, maxText)
 	return c.err()
 }
 
 func checkUpdate(in updateArgs) error {
 	var c checker
+	if in.Updates == (OrderUpdate{}) {
+		c.add(recourse.InvalidValue("updates", "an object with a shippingAddress or a note", nil), "minProperties")
+	}
 	if a := in.Updates.ShippingAddress; a != nil {
 		c.address("updates.shippingAddress", a)
 	}
+	c.text("updates.note", in.Updates.Note, 0, maxText)
 	return c.err()
 }
 
 func checkFulfillment(in NewFulfillment) error {
 	var c checker
-	c.lineItems("lineItems", in.LineItems)
+	if in.LineItems != nil { // else all that is left
+		c.lineItems("lineItems", in.LineItems)
+	}
+	c.text("trackingNumber", in.TrackingNumber, 0, maxID)
 	return c.err()
 }
 
 func checkReturn(in createReturnArgs) error {
 	var c checker
 	c.lineItems("return.lineItems", in.Return.LineItems)
+	c.text("return.reason", in.Return.Reason, 0, maxText)
 	return c.err()
 }
 
@@ -85,9 +127,14 @@ func (c *checker) address(param string, a *Address) {
 }
 
 func (c *checker) lineItems(param string, items []LineItem) {
+	switch n := len(items); {
+	case n == 0:
+		c.add(recourse.InvalidValue(param, "a list of at least one item", nil), "minItems")
+	case n > maxLineItems:
+		c.add(recourse.InvalidValue(param, fmt.Sprintf("a list of at most %d items", maxLineItems), nil), "maxItems")
+		return // they need not be gone through
+	}
 	for i, item := range items {
-		if item.Quantity < 1 {
-			c.add(recourse.InvalidValue(fmt.Sprintf("%s.%d.quantity", param, i), "at least 1", nil), "minimum")
-		}
+		c.within(fmt.Sprintf("%s.%d.quantity", param, i), item.Quantity, 1, maxQuantity)
 	}
 }

@@ -12,19 +12,23 @@
 //
 // Whatever the adapter:
 //
-//	-32602  an argument that does not fit the schema: an order without customer.email
-//	2001    quantity 0 in a line item
+//	-32602  an argument that does not fit the schema: an order without customer.email,
+//	        a number that no int64 holds
+//	2001    quantity 0 or more than 1,000,000; no line items, or more than 100; updates
+//	        {}; pageSize 0 or more than 100; a text that is too long
 //	2002    an order without shippingAddress
-//	2003    customer.email without an @
+//	2003    customer.email without an @; createdAtMin "yesterday"; country "us"
+//	3001    more calls than Options.PerMinute
 //	5001    a tool that the adapter does not support: every one of Unsupported
 //
 // Of Memory, the adapter that is used unless Options say otherwise, by the state of
-// its orders:
+// the shop:
 //
 //	4001    ORDER_NOT_FOUND: orderId "SO-404"; INVALID_ORDER_STATE: cancel "SO-1002",
 //	        which is shipped; SKU_NOT_FOUND: sku "X"; INSUFFICIENT_INVENTORY: more than
-//	        10,000 of a sku; QUANTITY_EXCEEDS_ORDER: fulfill or return more than was
-//	        ordered; SHOP_FULL: the 1,001st order
+//	        is left of a sku; EXTERNAL_ID_REUSED: an externalId of another order;
+//	        QUANTITY_EXCEEDS_ORDER: fulfill more than is left of the order, or return
+//	        more than was shipped; SHOP_FULL: the 1,001st order
 //
 // and by a word in what is free to choose (externalId, reason, note, trackingNumber) or
 // in the first of the identifiers that are looked for:
@@ -57,6 +61,8 @@ type Options struct {
 	Adapter Adapter
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
+	// PerMinute is how many calls there may be in a minute; 0 means 600.
+	PerMinute int64
 	// Timeout is how long a call may take; 0 means 10 s.
 	Timeout time.Duration
 }
@@ -75,6 +81,7 @@ func New(o Options) (*System, error) {
 		o.Adapter = NewMemory()
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.PerMinute = cmp.Or(o.PerMinute, 600)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	c, ok := contract.Builtin().Get("commerce")
 	if !ok {
@@ -83,7 +90,9 @@ func New(o Options) (*System, error) {
 	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, nil)}
 	addTools(s.server, o.Adapter)
 	log := mcptool.WithLogger(o.Logger)
-	mcptool.Use(s.server, c, log, mcptool.WithDeadline(o.Timeout))
+	// One allowance for all callers, kept by Use on every transport.
+	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
+	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
 	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
 	return s, nil
 }

@@ -3,7 +3,6 @@ package commerce_test
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/retry"
 	"github.com/recoursehq/recourse/systems/commerce"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
@@ -54,6 +53,9 @@ type failure struct {
 		Suggestion    string `json:"suggestion"`
 		OriginalError string `json:"originalError"`
 		Context       struct {
+			Name       string  `json:"name"`
+			Category   string  `json:"category"`
+			RequestID  string  `json:"requestId"`
 			RetryAfter float64 `json:"retryAfter"`
 			Violations []struct {
 				Field string `json:"field"`
@@ -64,14 +66,38 @@ type failure struct {
 
 // newOrder returns the arguments of create-sales-order.
 func newOrder(externalID, email, quantity string) string {
+	return orderOf(externalID, email, `{"sku":"MUG-BLUE","quantity":`+quantity+`}`)
+}
+
+func orderOf(externalID, email, items string) string {
 	return `{"order":{"externalId":"` + externalID + `","customer":{"email":"` + email + `"},` +
 		`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},` +
-		`"lineItems":[{"sku":"MUG-BLUE","quantity":` + quantity + `}]}}`
+		`"lineItems":[` + items + `]}}`
+}
+
+// wires are the ways to a system: the direct ones, and those through a gateway that
+// believes nothing that it says of itself.
+func wires() []systemtest.Wire {
+	return append(systemtest.Wires(), systemtest.Fronted("contract: commerce", "trust_annotations: false")...)
 }
 
 // Every failure of a tool that the package documents, on every wire.
 func TestFailures(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "commerce/domain-failure-in-result", "commerce/domain-failure-in-text", "commerce/domain-failure-is-error",
+		"commerce/field-code", "commerce/field-message", "commerce/field-retryable", "commerce/field-details-suggestion",
+		"commerce/field-details-context", "commerce/context-name", "commerce/context-request-id", "commerce/category-by-table",
+		"commerce/code-2001", "commerce/code-2002", "commerce/code-2003", "commerce/code-3001", "commerce/code-3002", "commerce/code-4001",
+		"commerce/code-4002", "commerce/adapter-retryable", "commerce/original-error", "commerce/order-not-found", "commerce/invalid-order-state",
+		"commerce/specific-codes", "commerce/no-arguments", "commerce/no-personal-data", "commerce/field-details-reason")
+	categories := map[int]string{
+		2001: "Validation", 2002: "Validation", 2003: "Validation", 3001: "System", 3002: "System", 4001: "Adapter", 4002: "System",
+	}
+
+	kinds := map[int]recourse.Kind{ // what clients that know the page make of them; 4001 is the adapter's
+		2001: recourse.KindInvalidValue, 2002: recourse.KindMissingParam, 2003: recourse.KindInvalidValue,
+		3001: recourse.KindRateLimited, 3002: recourse.KindTimeout, 4002: recourse.KindUnavailable,
+	}
 
 	const good = "ada@example.com"
 	tests := []struct {
@@ -90,7 +116,7 @@ func TestFailures(t *testing.T) {
 		{"a shipped order", "cancel-order", `{"orderId":"SO-1002"}`, 4001, "INVALID_ORDER_STATE", false},
 		{"a shipped order is not changed", "update-order", `{"id":"SO-1002","updates":{"note":"x"}}`, 4001, "INVALID_ORDER_STATE", false},
 		{"more than was ordered", "fulfill-order", `{"orderId":"SO-1001","lineItems":[{"sku":"MUG-RED","quantity":9}]}`, 4001, "QUANTITY_EXCEEDS_ORDER", false},
-		{"not shipped yet", "create-return", `{"return":{"orderId":"SO-1001","lineItems":[]}}`, 4001, "INVALID_ORDER_STATE", false},
+		{"not shipped yet", "create-return", `{"return":{"orderId":"SO-1001","lineItems":[{"sku":"MUG-RED","quantity":1}]}}`, 4001, "INVALID_ORDER_STATE", false},
 		{"too many requests", "create-sales-order", newOrder("fault-busy", good, "1"), 3001, "", true},
 		{"no answer", "get-orders", `{"ids":["fault-timeout"]}`, 3002, "", true},
 		{"the adapter fails", "get-orders", `{"ids":["fault-adapter"]}`, 4001, "BACKEND_BUG", false},
@@ -98,12 +124,15 @@ func TestFailures(t *testing.T) {
 		{"down", "get-inventory", `{"skus":["fault-down"]}`, 4002, "", true},
 		{"down, before a write", "cancel-order", `{"orderId":"SO-1001","reason":"fault-down"}`, 4002, "", true},
 	}
-	s := newSystem(t, commerce.Options{Timeout: patience})
-	for _, wire := range systemtest.Wires() {
+	s := newSystem(t, commerce.Options{Timeout: patience, PerMinute: 10_000})
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, s)
 			for _, test := range tests {
+				if isTold := test.code == 3001 || test.name == "down, before a write"; isTold && strings.HasPrefix(wire.Name, "gateway") {
+					test.retryable = false // that nothing was written, the gateway is told and does not know
+				}
 				r := client.Call(t, test.tool, test.arguments)
 				var text, member failure
 				r.Object(t, 0, &text)
@@ -120,7 +149,17 @@ func TestFailures(t *testing.T) {
 				if text.Code != test.code || text.Details.OriginalError != test.original || text.Retryable != test.retryable {
 					t.Errorf("%s: %+v", test.name, text)
 				}
-				if strings.Contains(string(r.Result), "Mill Lane") {
+				if want, listed := kinds[text.Code]; listed {
+					if e := r.Read(t, rules(t)); e == nil || e.Kind != want {
+						t.Errorf("%s: read as %v, want %s", test.name, e, want)
+					}
+				}
+				about := text.Details.Context
+				if about.Category != categories[text.Code] || about.Name == "" || about.RequestID == "" || text.Message == "" ||
+					text.Details.Suggestion == "" || text.Details.Reason == "" {
+					t.Errorf("%s: something is missing: %+v", test.name, text)
+				}
+				if strings.Contains(string(r.Result), "Mill Lane") || strings.Contains(string(r.Result), good) {
 					t.Errorf("%s: an argument is told back: %s", test.name, r.Result)
 				}
 			}
@@ -131,13 +170,27 @@ func TestFailures(t *testing.T) {
 // Arguments that do not fit the schema never come to the adapter.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	for _, wire := range systemtest.Wires() {
+	promises.Covers(t, "commerce/protocol-failure", "commerce/protocol-failure-message", "commerce/protocol-failure-field",
+		"commerce/protocol-failure-error", "commerce/rpc-invalid-params")
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, newSystem(t, commerce.Options{}))
 			r := client.Call(t, "create-sales-order", `{"order":{"externalId":"web-9","customer":{"name":"Ada"},"lineItems":[]}}`)
 			if r.Error == nil || r.Error.Code != -32602 || r.Error.Message != "Invalid params: order.customer.email is required" {
 				t.Fatalf("%+v, %s", r.Error, r.Result)
+			}
+			var data struct {
+				Field string  `json:"field"`
+				Error failure `json:"error"`
+			}
+			if err := json.Unmarshal(r.Error.Data, &data); err != nil || data.Field != "order.customer.email" || data.Error.Code != 2002 ||
+				data.Error.Details.Field != data.Field {
+				t.Errorf("%v: %s", err, r.Error.Data)
+			}
+			r.Error.Data = nil // which not every client shows
+			if e := r.Read(t, rules(t)); rules(t).Retryable(e, &contract.Call{Method: "tools/call", At: contract.AtArguments}) {
+				t.Errorf("by the table, %+v is to be repeated", e)
 			}
 			if orders := list[commerce.Order](t, client, "get-orders", `{"externalIds":["web-9"]}`); len(orders) != 0 {
 				t.Errorf("the order was created: %+v", orders)
@@ -146,9 +199,42 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// The reason of arguments that break the schema is the rule that they break, where they break it as a whole, too.
+func TestReasonIsTheRule(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, newSystem(t, commerce.Options{}))
+			for arguments, want := range map[string][2]string{
+				`[]`:            {"", "type"},
+				`"SO-1001"`:     {"", "type"},
+				`{"orderId":5}`: {"orderId", "type"},
+				`{}`:            {"orderId", "required"},
+			} {
+				r := client.Call(t, "cancel-order", arguments)
+				if r.Error == nil {
+					t.Errorf("%s: %s", arguments, r.Result)
+					continue
+				}
+				var data struct {
+					Error failure `json:"error"`
+				}
+				if err := json.Unmarshal(r.Error.Data, &data); err != nil {
+					t.Fatalf("%s: %v: %s", arguments, err, r.Error.Data)
+				}
+				if got := [2]string{data.Error.Details.Field, data.Error.Details.Reason}; r.Error.Code != -32602 || got != want {
+					t.Errorf("%s: %d, field and reason %q, want %q: %s", arguments, r.Error.Code, got, want, r.Error.Data)
+				}
+			}
+		})
+	}
+}
+
 // Of several mistakes that the tool finds the first is told, and all are listed.
 func TestAllViolations(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "commerce/first-violation", "commerce/all-violations", "commerce/field-details-field")
 	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
 	var f failure
 	client.Call(t, "create-sales-order",
@@ -238,7 +324,7 @@ type shelf struct{ commerce.Unsupported }
 // the adapter does not support is 5001.
 func TestAdapters(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "commerce/adapters")
+	promises.Covers(t, "commerce/adapters", "commerce/code-5001", "commerce/success")
 
 	memory := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
 	if orders := list[commerce.Order](t, memory, "get-orders", `{"ids":["SO-1001"]}`); len(orders) != 1 || orders[0].Customer.Email != "ada@example.com" {
@@ -251,8 +337,8 @@ func TestAdapters(t *testing.T) {
 
 	bare := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.OldEra)
 	arguments := map[string]string{
-		"create-sales-order": newOrder("a", "ada@example.com", "1"), "cancel-order": `{"orderId":"a"}`, "update-order": `{"id":"a","updates":{}}`,
-		"fulfill-order": `{"orderId":"a"}`, "create-return": `{"return":{"orderId":"a","lineItems":[]}}`,
+		"create-sales-order": newOrder("a", "ada@example.com", "1"), "cancel-order": `{"orderId":"a"}`, "update-order": `{"id":"a","updates":{"note":"b"}}`,
+		"fulfill-order": `{"orderId":"a"}`, "create-return": `{"return":{"orderId":"a","lineItems":[{"sku":"a","quantity":1}]}}`,
 	}
 	for _, tool := range bare.Tools(t) {
 		if arguments[tool] == "" {
@@ -285,16 +371,18 @@ func TestFullShop(t *testing.T) {
 // A write that is not answered in time says how to find out; the call it names tells.
 func TestUnansweredWrite(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "commerce/effect-unknown", "commerce/effect-unknown-reason", "commerce/effect-unknown-verify")
 	for _, test := range []struct{ tool, arguments, settle, want string }{
 		{"create-sales-order", newOrder("fault-timeout-1", "ada@example.com", "1"), `get-orders(externalIds=["fault-timeout-1"])`, "SO-1003"},
 		{"cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, `get-orders(ids=["SO-1001"])`, "cancelled"},
 		{"fulfill-order", `{"orderId":"SO-1001","trackingNumber":"fault-timeout"}`, `get-fulfillments(orderIds=["SO-1001"])`, "F-2002"},
 		{"update-order", `{"id":"SO-1001","updates":{"note":"fault-timeout"}}`, `get-orders(ids=["SO-1001"])`, "fault-timeout"},
-		{"create-return", `{"return":{"orderId":"SO-1002","lineItems":[],"reason":"fault-timeout"}}`, `get-returns(orderIds=["SO-1002"])`, "R-3001"},
+		{"create-return", `{"return":{"orderId":"SO-1002","lineItems":[{"sku":"TOWEL-1","quantity":1}],"reason":"fault-timeout"}}`, `get-returns(orderIds=["SO-1002"])`, "R-3001"},
 	} {
 		t.Run(test.tool, func(t *testing.T) {
 			t.Parallel()
-			client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.NewEra)
+			wire := wires()[len(test.tool)%len(wires())] // any will do
+			client := wire.Client(t, newSystem(t, commerce.Options{Timeout: patience}))
 			r := client.Call(t, test.tool, test.arguments)
 			var f failure
 			r.Object(t, 0, &f)
@@ -310,61 +398,6 @@ func TestUnansweredWrite(t *testing.T) {
 				t.Errorf("%s does not tell: %s", verify, text)
 			}
 		})
-	}
-}
-
-// A client that knows nothing but the page repeats what is retryable, with waits that
-// grow and a random part, and nothing else.
-func TestClientRepeats(t *testing.T) {
-	t.Parallel()
-	promises.Covers(t, "commerce/retry-backoff", "commerce/retry-not")
-
-	const random = 0.5
-	backoff := []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 4500 * time.Millisecond}
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.OldEra)
-	for _, test := range []struct {
-		name            string
-		tool, arguments string
-		nature          retry.Nature
-		waits           []time.Duration
-		isDone          bool
-	}{
-		{"a success", "get-orders", `{}`, retry.Reads, nil, true},
-		{"an outage that ends", "get-orders", `{"ids":["fault-once"]}`, retry.Reads, backoff[:1], true},
-		{"an outage", "get-orders", `{"ids":["fault-down"]}`, retry.Reads, backoff, false},
-		{"an adapter that says so", "get-orders", `{"ids":["fault-locked"]}`, retry.Reads, backoff, false},
-		{"an adapter that does not", "get-orders", `{"ids":["fault-adapter"]}`, retry.Reads, nil, false},
-		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, retry.Writes, nil, false},
-		{"a mistake in the arguments", "create-sales-order", newOrder("a", "ada", "1"), retry.Writes, nil, false},
-		{"arguments that do not fit", "create-sales-order", `{}`, retry.Writes, nil, false},
-		{"a write that may have been done", "cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, retry.Writes, nil, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			calls := 0
-			last, waits := systemtest.Follow(t, rules(t), test.nature, random, func() systemtest.Reply {
-				calls++
-				return client.Call(t, test.tool, test.arguments)
-			})
-			if diff := cmp.Diff(test.waits, waits); diff != "" || calls != len(test.waits)+1 {
-				t.Errorf("%d calls, and waits (-want +got):\n%s", calls, diff)
-			}
-			if isDone := last.Error == nil && !last.Tool(t).IsError; isDone != test.isDone {
-				t.Errorf("in the end: %s %+v", last.Result, last.Error)
-			}
-		})
-	}
-}
-
-// The wait of a limit is the first one, and grows.
-func TestClientWaitsForLimit(t *testing.T) {
-	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
-	_, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
-		return client.Call(t, "get-orders", `{"ids":["fault-busy"]}`)
-	})
-	if !slices.Equal(waits, []time.Duration{12 * time.Second, 24 * time.Second, 48 * time.Second}) {
-		t.Error(waits)
 	}
 }
 
@@ -395,5 +428,38 @@ func TestSDKClient(t *testing.T) {
 		if !strings.Contains(text, call.want) || isError != call.isError {
 			t.Errorf("%s %s: isError %t, %s", call.tool, call.arguments, isError, text)
 		}
+	}
+}
+
+// What is wrong with the params themselves is said without them, and without the names of
+// Go's types: the arguments stand in them.
+func TestParamsAreNotEchoed(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/no-arguments", "commerce/rpc-invalid-params")
+
+	const card = "4111 1111 1111 1111"
+	const arguments = `"arguments":{"card":"` + card + `"}`
+	for _, wire := range systemtest.Wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, newSystem(t, commerce.Options{}))
+			for _, bad := range []struct{ method, params, want string }{
+				{"tools/call", `{"name":5,` + arguments + `}`, "name cannot be a number"},
+				{"tools/call", `{"name":null,"requestState":{},` + arguments + `}`, "requestState cannot be an object"},
+				{"tools/call", `{"name":"get-orders","inputResponses":"` + card + `"}`, ""},
+				{"prompts/get", `{"name":["` + card + `"]}`, "name cannot be an array"},
+				{"resources/read", `{"uri":{"card":"` + card + `"}}`, "uri cannot be an object"},
+				{"completion/complete", `{"ref":"` + card + `"}`, ""},
+			} {
+				r := client(t, bad.method, bad.params)
+				if r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, bad.want) {
+					t.Errorf("%s %s: %s %+v", bad.method, bad.params, r.Result, r.Error)
+					continue
+				}
+				if all := string(r.Body) + r.Error.Message + string(r.Error.Data); strings.Contains(all, card) || strings.Contains(all, "mcp.") {
+					t.Errorf("%s %s: the params are told back: %s", bad.method, bad.params, all)
+				}
+			}
+		})
 	}
 }

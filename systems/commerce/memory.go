@@ -3,6 +3,8 @@ package commerce
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,6 +27,7 @@ type Memory struct {
 
 	mu           sync.Mutex
 	orders       []Order
+	asked        map[string]NewOrder // by externalId: the order as it was created
 	fulfillments []Fulfillment
 	returns      []Return
 	stock        []Stock
@@ -35,15 +38,45 @@ var _ Adapter = (*Memory)(nil)
 // NewMemory returns a shop with an open order, SO-1001, and one that is shipped,
 // SO-1002.
 func NewMemory() *Memory {
-	m := &Memory{stock: slices.Clone(stock)}
+	m := &Memory{stock: slices.Clone(stock), asked: map[string]NewOrder{}}
 	for i, o := range orders {
 		o.ID = fmt.Sprintf("SO-%d", 1001+i)
-		m.orders = append(m.orders, o)
+		m.orders, m.asked[o.ExternalID] = append(m.orders, o), o.NewOrder
 	}
+	shipped := m.orders[1]
 	m.fulfillments = []Fulfillment{{
-		ID: "F-2001", NewFulfillment: NewFulfillment{OrderID: "SO-1002", LineItems: m.orders[1].LineItems, TrackingNumber: "1Z999"},
+		ID: "F-2001", CreatedAt: shipped.UpdatedAt,
+		NewFulfillment: NewFulfillment{OrderID: shipped.ID, LineItems: shipped.LineItems, TrackingNumber: "1Z999"},
 	}}
 	return m
+}
+
+// now returns the time in the precision that is shown.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// The words by which the shop refuses what is asked of it.
+var (
+	errNoOrder = &AdapterError{Code: "ORDER_NOT_FOUND", Message: "There is no such order.", Kind: recourse.KindNotFound}
+	errNoSKU   = &AdapterError{Code: "SKU_NOT_FOUND", Message: "There is no such sku.", Kind: recourse.KindNotFound}
+	errNoStock = &AdapterError{
+		Code: "INSUFFICIENT_INVENTORY", Kind: recourse.KindInvalidState,
+		Message: "There is not enough in stock: get-inventory tells how much.",
+	}
+	errTooMuch = &AdapterError{
+		Code: "QUANTITY_EXCEEDS_ORDER", Message: "That is more than is left of the order.", Kind: recourse.KindInvalidState,
+	}
+	errReused = &AdapterError{
+		Code: "EXTERNAL_ID_REUSED", Kind: recourse.KindConflict,
+		Message: "There is another order with that externalId: its content differs.",
+	}
+	errFull = &AdapterError{Code: "SHOP_FULL", Message: "The shop takes no more of them.", Kind: recourse.KindLimitReached}
+)
+
+// wrongState says that an order's state does not allow the call.
+func wrongState(o *Order, message string) error {
+	return &AdapterError{
+		Code: "INVALID_ORDER_STATE", Message: "The order is " + o.Status + ": " + message, Kind: recourse.KindInvalidState,
+	}
 }
 
 // fault returns the failure that word asks for, or nil.
@@ -86,59 +119,90 @@ func change[T any](ctx context.Context, m *Memory, word string, write func() (T,
 // timeout is the fault of an answer that does not come.
 const timeout = "timeout"
 
-// CreateSalesOrder creates an order. One of an externalId that is there already is
-// returned as it is, so that a repetition does no harm.
+// CreateSalesOrder creates an order and takes its goods out of stock. The order of an
+// externalId that is there already is returned as it is, so that a repetition does no
+// harm; another order is refused.
 func (m *Memory) CreateSalesOrder(ctx context.Context, n NewOrder) (Order, error) {
 	return change(ctx, m, n.ExternalID, func() (Order, error) {
-		if i := slices.IndexFunc(m.orders, func(o Order) bool { return o.ExternalID == n.ExternalID }); i >= 0 {
+		if before, ok := m.asked[n.ExternalID]; ok {
+			if !reflect.DeepEqual(before, n) {
+				return Order{}, errReused
+			}
+			i := slices.IndexFunc(m.orders, func(o Order) bool { return o.ExternalID == n.ExternalID })
 			return m.orders[i], nil
 		}
 		if len(m.orders) >= maxOrders {
-			return Order{}, &AdapterError{Code: "SHOP_FULL", Message: "The shop takes no more orders."}
+			return Order{}, errFull
 		}
-		for _, item := range n.LineItems {
-			i := slices.IndexFunc(m.stock, func(s Stock) bool { return s.SKU == item.SKU })
-			switch {
-			case i < 0:
-				return Order{}, &AdapterError{Code: "SKU_NOT_FOUND", Message: "There is no such sku."}
-			case m.stock[i].Available < item.Quantity:
-				return Order{}, &AdapterError{Code: "INSUFFICIENT_INVENTORY", Message: "There is not enough in stock."}
-			}
+		if err := m.inStock(n.LineItems); err != nil {
+			return Order{}, err
 		}
-		o := Order{NewOrder: n, ID: fmt.Sprintf("SO-%d", 1001+len(m.orders)), Status: StatusOpen}
-		m.orders = append(m.orders, o)
+		m.move(n.LineItems, -1)
+		at := now()
+		o := Order{
+			NewOrder: n, ID: fmt.Sprintf("SO-%d", 1001+len(m.orders)), Status: StatusOpen, CreatedAt: at, UpdatedAt: at,
+		}
+		m.orders, m.asked[n.ExternalID] = append(m.orders, o), n
 		return o, nil
 	})
 }
 
-// open returns an order that can still be changed.
+// inStock returns an error unless there is enough of everything.
+func (m *Memory) inStock(items []LineItem) error {
+	for sku, quantity := range bySKU(items) {
+		i := slices.IndexFunc(m.stock, func(s Stock) bool { return s.SKU == sku })
+		if i < 0 {
+			return errNoSKU
+		}
+		if m.stock[i].Available < quantity {
+			return errNoStock
+		}
+	}
+	return nil
+}
+
+// move puts items into stock, or takes them out.
+func (m *Memory) move(items []LineItem, sign int) {
+	for i := range m.stock {
+		m.stock[i].Available += sign * bySKU(items)[m.stock[i].SKU]
+	}
+}
+
+// bySKU adds up the quantities of items.
+func bySKU(items []LineItem) map[string]int {
+	sums := map[string]int{}
+	for _, item := range items {
+		sums[item.SKU] += item.Quantity
+	}
+	return sums
+}
+
+// open returns an order of which nothing is shipped yet.
 func (m *Memory) open(id string) (*Order, error) {
 	o, err := m.order(id)
-	if err != nil {
-		return nil, err
+	if err == nil && o.Status != StatusOpen {
+		err = wrongState(o, "it can no longer be changed.")
 	}
-	if o.Status != StatusOpen {
-		return nil, &AdapterError{Code: InvalidOrderState, Message: "The order is " + o.Status + ", and no longer open."}
-	}
-	return o, nil
+	return o, err
 }
 
 func (m *Memory) order(id string) (*Order, error) {
 	i := slices.IndexFunc(m.orders, func(o Order) bool { return o.ID == id })
 	if i < 0 {
-		return nil, &AdapterError{Code: OrderNotFound, Message: "There is no such order."}
+		return nil, errNoOrder
 	}
 	return &m.orders[i], nil
 }
 
-// CancelOrder cancels an open order.
+// CancelOrder cancels an open order and puts its goods back into stock.
 func (m *Memory) CancelOrder(ctx context.Context, orderID, reason string) (Order, error) {
 	return change(ctx, m, reason, func() (Order, error) {
 		o, err := m.open(orderID)
 		if err != nil {
 			return Order{}, err
 		}
-		o.Status, o.Reason = StatusCancelled, reason
+		m.move(o.LineItems, 1)
+		o.Status, o.Reason, o.UpdatedAt = StatusCancelled, reason, now()
 		return *o, nil
 	})
 }
@@ -156,60 +220,101 @@ func (m *Memory) UpdateOrder(ctx context.Context, id string, u OrderUpdate) (Ord
 		if u.Note != "" {
 			o.Note = u.Note
 		}
+		o.UpdatedAt = now()
 		return *o, nil
 	})
 }
 
-// FulfillOrder ships an open order.
+// FulfillOrder ships an order, or a part of what is left of it.
 func (m *Memory) FulfillOrder(ctx context.Context, n NewFulfillment) (Fulfillment, error) {
 	return change(ctx, m, n.TrackingNumber, func() (Fulfillment, error) {
-		o, err := m.open(n.OrderID)
+		o, err := m.order(n.OrderID)
 		if err != nil {
 			return Fulfillment{}, err
 		}
+		if o.Status != StatusOpen && o.Status != StatusPartial {
+			return Fulfillment{}, wrongState(o, "there is nothing left to ship.")
+		}
+		left := less(bySKU(o.LineItems), m.shipped(o.ID))
 		if n.LineItems == nil {
-			n.LineItems = o.LineItems
+			n.LineItems = itemsOf(left)
 		}
-		if err := within(n.LineItems, o); err != nil {
-			return Fulfillment{}, err
+		if left = less(left, bySKU(n.LineItems)); left == nil {
+			return Fulfillment{}, errTooMuch
 		}
-		o.Status = StatusFulfilled
-		f := Fulfillment{NewFulfillment: n, ID: fmt.Sprintf("F-%d", 2001+len(m.fulfillments))}
+		o.Status, o.UpdatedAt = StatusPartial, now()
+		if len(itemsOf(left)) == 0 {
+			o.Status = StatusFulfilled
+		}
+		f := Fulfillment{NewFulfillment: n, ID: fmt.Sprintf("F-%d", 2001+len(m.fulfillments)), CreatedAt: o.UpdatedAt}
 		m.fulfillments = append(m.fulfillments, f)
 		return f, nil
 	})
 }
 
-// CreateReturn announces goods of an order that was shipped.
+// CreateReturn announces goods of an order that were shipped and are not announced yet.
 func (m *Memory) CreateReturn(ctx context.Context, n NewReturn) (Return, error) {
 	return change(ctx, m, n.Reason, func() (Return, error) {
 		o, err := m.order(n.OrderID)
 		if err != nil {
 			return Return{}, err
 		}
-		if o.Status != StatusFulfilled {
-			return Return{}, &AdapterError{Code: InvalidOrderState, Message: "The order is " + o.Status + ", and was not shipped."}
+		if o.Status != StatusFulfilled && o.Status != StatusPartial {
+			return Return{}, wrongState(o, "nothing of it was shipped.")
 		}
 		if len(m.returns) >= maxOrders {
-			return Return{}, &AdapterError{Code: "SHOP_FULL", Message: "The shop takes no more returns."}
+			return Return{}, errFull
 		}
-		if err := within(n.LineItems, o); err != nil {
-			return Return{}, err
+		if less(less(m.shipped(o.ID), m.returned(o.ID)), bySKU(n.LineItems)) == nil {
+			return Return{}, errTooMuch
 		}
-		r := Return{NewReturn: n, ID: fmt.Sprintf("R-%d", 3001+len(m.returns))}
+		r := Return{NewReturn: n, ID: fmt.Sprintf("R-%d", 3001+len(m.returns)), CreatedAt: now()}
 		m.returns = append(m.returns, r)
 		return r, nil
 	})
 }
 
-// within returns an error unless items are among those of o.
-func within(items []LineItem, o *Order) error {
-	for _, item := range items {
-		if !slices.ContainsFunc(o.LineItems, func(ordered LineItem) bool {
-			return ordered.SKU == item.SKU && ordered.Quantity >= item.Quantity
-		}) {
-			return &AdapterError{Code: "QUANTITY_EXCEEDS_ORDER", Message: "That is more than was ordered."}
+// shipped adds up what was shipped of an order.
+func (m *Memory) shipped(id string) map[string]int {
+	var items []LineItem
+	for _, f := range m.fulfillments {
+		if f.OrderID == id {
+			items = append(items, f.LineItems...)
 		}
 	}
-	return nil
+	return bySKU(items)
+}
+
+// returned adds up what is announced to come back of an order.
+func (m *Memory) returned(id string) map[string]int {
+	var items []LineItem
+	for _, r := range m.returns {
+		if r.OrderID == id {
+			items = append(items, r.LineItems...)
+		}
+	}
+	return bySKU(items)
+}
+
+// less returns what is left of quantities when others are taken away; nil where those
+// are more.
+func less(from, take map[string]int) map[string]int {
+	left := maps.Clone(from)
+	for sku, quantity := range take {
+		if left[sku] -= quantity; left[sku] < 0 {
+			return nil
+		}
+	}
+	return left
+}
+
+// itemsOf lists the quantities that are not zero.
+func itemsOf(quantities map[string]int) []LineItem {
+	var items []LineItem
+	for _, sku := range slices.Sorted(maps.Keys(quantities)) {
+		if quantities[sku] > 0 {
+			items = append(items, LineItem{SKU: sku, Quantity: quantities[sku]})
+		}
+	}
+	return items
 }

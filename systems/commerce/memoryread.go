@@ -3,12 +3,15 @@ package commerce
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
 // What is for sale, and who has bought.
 var (
+	january  = time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC)
+	february = time.Date(2026, 2, 3, 16, 0, 0, 0, time.UTC)
 	products = []Product{{ID: "P-1", Title: "Mug"}, {ID: "P-2", Title: "Tea towel"}}
 	variants = []Variant{
 		{SKU: "MUG-BLUE", ProductID: "P-1", Title: "Blue", Cents: 1200},
@@ -25,11 +28,11 @@ var (
 		{ID: "C-2", Person: Person{Email: "ben@example.com", Name: "Ben"}},
 	}
 	orders = []Order{
-		{Status: StatusOpen, NewOrder: NewOrder{
+		{Status: StatusOpen, CreatedAt: january, UpdatedAt: january, NewOrder: NewOrder{
 			ExternalID: "web-1", Customer: customers[0].Person, LineItems: []LineItem{{SKU: "MUG-RED", Quantity: 2}},
 			ShippingAddress: &Address{Line1: "1 Mill Lane", City: "Salem", PostalCode: "97301", Country: "US"},
 		}},
-		{Status: StatusFulfilled, NewOrder: NewOrder{
+		{Status: StatusFulfilled, CreatedAt: january, UpdatedAt: february, NewOrder: NewOrder{
 			ExternalID: "web-2", Customer: customers[1].Person, LineItems: []LineItem{{SKU: "TOWEL-1", Quantity: 3}},
 			ShippingAddress: &Address{Line1: "9 High Street", City: "Bend", PostalCode: "97701", Country: "US"},
 		}},
@@ -39,61 +42,66 @@ var (
 // in reports whether a list lets value pass: an empty one does.
 func in(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 
-// find returns the items that pass, and fails as ids ask for.
-func find[T any](ctx context.Context, m *Memory, items *[]T, passes func(T) bool, ids ...string) ([]T, error) {
+// find returns the page of the items that pass, and fails as ids ask for.
+func find[T any](ctx context.Context, m *Memory, p Page, items *[]T, passes func(T) bool, ids ...string) (Found[T], error) {
 	if len(ids) > 0 {
 		if err := m.fault(ids[0]); err != nil {
-			return nil, err
+			return Found[T]{}, err
 		}
 		if loopback.Fault(ids[0]) == timeout {
 			<-ctx.Done()
-			return nil, ctx.Err()
+			return Found[T]{}, ctx.Err()
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := []T{}
+	all := []T{}
 	for _, item := range *items {
 		if passes(item) {
-			found = append(found, item)
+			all = append(all, item)
 		}
 	}
-	return found, nil
+	from := min(p.Skip, len(all))
+	return Found[T]{Items: all[from:min(from+p.size(), len(all))], Total: len(all)}, nil
 }
 
 // Orders finds orders.
-func (m *Memory) Orders(ctx context.Context, q OrderQuery) ([]Order, error) {
-	return find(ctx, m, &m.orders, func(o Order) bool {
-		return in(q.IDs, o.ID) && in(q.ExternalIDs, o.ExternalID) && in(q.Statuses, o.Status)
+func (m *Memory) Orders(ctx context.Context, q OrderQuery) (Found[Order], error) {
+	return find(ctx, m, q.Page, &m.orders, func(o Order) bool {
+		return in(q.IDs, o.ID) && in(q.ExternalIDs, o.ExternalID) && in(q.Statuses, o.Status) && q.holds(o.CreatedAt, o.UpdatedAt)
 	}, q.IDs...)
 }
 
 // Customers finds customers.
-func (m *Memory) Customers(ctx context.Context, q CustomerQuery) ([]Customer, error) {
-	return find(ctx, m, &customers, func(c Customer) bool { return in(q.IDs, c.ID) && in(q.Emails, c.Email) }, q.IDs...)
+func (m *Memory) Customers(ctx context.Context, q CustomerQuery) (Found[Customer], error) {
+	return find(ctx, m, q.Page, &customers, func(c Customer) bool { return in(q.IDs, c.ID) && in(q.Emails, c.Email) }, q.IDs...)
 }
 
 // Products finds products.
-func (m *Memory) Products(ctx context.Context, q ProductQuery) ([]Product, error) {
-	return find(ctx, m, &products, func(p Product) bool { return in(q.IDs, p.ID) }, q.IDs...)
+func (m *Memory) Products(ctx context.Context, q ProductQuery) (Found[Product], error) {
+	return find(ctx, m, q.Page, &products, func(p Product) bool { return in(q.IDs, p.ID) }, q.IDs...)
 }
 
 // ProductVariants finds variants.
-func (m *Memory) ProductVariants(ctx context.Context, q VariantQuery) ([]Variant, error) {
-	return find(ctx, m, &variants, func(v Variant) bool { return in(q.SKUs, v.SKU) && in(q.ProductIDs, v.ProductID) }, q.SKUs...)
+func (m *Memory) ProductVariants(ctx context.Context, q VariantQuery) (Found[Variant], error) {
+	return find(ctx, m, q.Page, &variants, func(v Variant) bool { return in(q.SKUs, v.SKU) && in(q.ProductIDs, v.ProductID) }, q.SKUs...)
 }
 
 // Inventory finds stock.
-func (m *Memory) Inventory(ctx context.Context, q InventoryQuery) ([]Stock, error) {
-	return find(ctx, m, &m.stock, func(s Stock) bool { return in(q.SKUs, s.SKU) && in(q.LocationIDs, s.Location) }, q.SKUs...)
+func (m *Memory) Inventory(ctx context.Context, q InventoryQuery) (Found[Stock], error) {
+	return find(ctx, m, q.Page, &m.stock, func(s Stock) bool { return in(q.SKUs, s.SKU) && in(q.LocationIDs, s.Location) }, q.SKUs...)
 }
 
 // Fulfillments finds fulfillments.
-func (m *Memory) Fulfillments(ctx context.Context, q FulfillmentQuery) ([]Fulfillment, error) {
-	return find(ctx, m, &m.fulfillments, func(f Fulfillment) bool { return in(q.IDs, f.ID) && in(q.OrderIDs, f.OrderID) }, q.IDs...)
+func (m *Memory) Fulfillments(ctx context.Context, q FulfillmentQuery) (Found[Fulfillment], error) {
+	return find(ctx, m, q.Page, &m.fulfillments, func(f Fulfillment) bool {
+		return in(q.IDs, f.ID) && in(q.OrderIDs, f.OrderID) && q.holds(f.CreatedAt, f.CreatedAt)
+	}, q.IDs...)
 }
 
 // Returns finds returns.
-func (m *Memory) Returns(ctx context.Context, q ReturnQuery) ([]Return, error) {
-	return find(ctx, m, &m.returns, func(r Return) bool { return in(q.IDs, r.ID) && in(q.OrderIDs, r.OrderID) }, q.IDs...)
+func (m *Memory) Returns(ctx context.Context, q ReturnQuery) (Found[Return], error) {
+	return find(ctx, m, q.Page, &m.returns, func(r Return) bool {
+		return in(q.IDs, r.ID) && in(q.OrderIDs, r.OrderID) && q.holds(r.CreatedAt, r.CreatedAt)
+	}, q.IDs...)
 }

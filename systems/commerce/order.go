@@ -1,5 +1,7 @@
 package commerce
 
+import "time"
+
 // NewOrder is an order to be created.
 type NewOrder struct {
 	ExternalID      string     `json:"externalId"                jsonschema:"the order's id in the shop"`
@@ -32,6 +34,7 @@ type LineItem struct {
 // The states of an order.
 const (
 	StatusOpen      = "open"
+	StatusPartial   = "partially_fulfilled"
 	StatusFulfilled = "fulfilled"
 	StatusCancelled = "cancelled"
 )
@@ -40,9 +43,11 @@ const (
 type Order struct {
 	NewOrder
 
-	ID     string `json:"id"`
-	Status string `json:"status"           jsonschema:"open, fulfilled or cancelled"`
-	Reason string `json:"reason,omitempty" jsonschema:"why it was cancelled"`
+	ID        string    `json:"id"`
+	Status    string    `json:"status"           jsonschema:"open, partially_fulfilled, fulfilled or cancelled"`
+	Reason    string    `json:"reason,omitempty" jsonschema:"why it was cancelled"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // OrderUpdate is what is to be changed about an order; what is empty stays.
@@ -54,7 +59,7 @@ type OrderUpdate struct {
 // NewFulfillment is goods that leave the warehouse.
 type NewFulfillment struct {
 	OrderID        string     `json:"orderId"`
-	LineItems      []LineItem `json:"lineItems,omitempty"      jsonschema:"all of the order's unless said otherwise"`
+	LineItems      []LineItem `json:"lineItems,omitempty"      jsonschema:"all that is left of the order unless said otherwise"`
 	TrackingNumber string     `json:"trackingNumber,omitempty"`
 }
 
@@ -62,7 +67,8 @@ type NewFulfillment struct {
 type Fulfillment struct {
 	NewFulfillment
 
-	ID string `json:"id"`
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // NewReturn is goods that come back.
@@ -76,7 +82,8 @@ type NewReturn struct {
 type Return struct {
 	NewReturn
 
-	ID string `json:"id"`
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // Customer is who has ordered before.
@@ -107,40 +114,71 @@ type Stock struct {
 	Available int    `json:"available"`
 }
 
+// A Page is the part of what is found that a query asks for.
+type Page struct {
+	PageSize *int `json:"pageSize,omitempty" jsonschema:"how many to return, from 1 to 100; 10 unless said otherwise"`
+	Skip     int  `json:"skip,omitempty"     jsonschema:"how many to leave out at the beginning"`
+}
+
+// A Period is the time in which something was created or changed, the ends included.
+type Period struct {
+	CreatedAtMin string `json:"createdAtMin,omitempty" jsonschema:"RFC 3339, such as 2026-02-01T00:00:00Z"`
+	CreatedAtMax string `json:"createdAtMax,omitempty" jsonschema:"RFC 3339"`
+	UpdatedAtMin string `json:"updatedAtMin,omitempty" jsonschema:"RFC 3339"`
+	UpdatedAtMax string `json:"updatedAtMax,omitempty" jsonschema:"RFC 3339"`
+}
+
 // The queries: every list that is given restricts what is found.
 type (
 	// OrderQuery finds orders.
 	OrderQuery struct {
+		Page
+		Period
+
 		IDs         []string `json:"ids,omitempty"`
 		ExternalIDs []string `json:"externalIds,omitempty"`
 		Statuses    []string `json:"statuses,omitempty"`
 	}
 	// CustomerQuery finds customers.
 	CustomerQuery struct {
+		Page
+
 		IDs    []string `json:"ids,omitempty"`
 		Emails []string `json:"emails,omitempty"`
 	}
 	// ProductQuery finds products.
 	ProductQuery struct {
+		Page
+
 		IDs []string `json:"ids,omitempty"`
 	}
 	// VariantQuery finds variants.
 	VariantQuery struct {
+		Page
+
 		SKUs       []string `json:"skus,omitempty"`
 		ProductIDs []string `json:"productIds,omitempty"`
 	}
 	// InventoryQuery finds stock.
 	InventoryQuery struct {
+		Page
+
 		SKUs        []string `json:"skus,omitempty"`
 		LocationIDs []string `json:"locationIds,omitempty"`
 	}
 	// FulfillmentQuery finds fulfillments.
 	FulfillmentQuery struct {
+		Page
+		Period
+
 		IDs      []string `json:"ids,omitempty"`
 		OrderIDs []string `json:"orderIds,omitempty"`
 	}
 	// ReturnQuery finds returns.
 	ReturnQuery struct {
+		Page
+		Period
+
 		IDs      []string `json:"ids,omitempty"`
 		OrderIDs []string `json:"orderIds,omitempty"`
 	}

@@ -61,7 +61,9 @@ type (
 	}
 	listResult[T any] struct {
 		Success bool `json:"success"`
-		Count   int  `json:"count"`
+		Count   int  `json:"count"   jsonschema:"how many items there are here"`
+		Total   int  `json:"total"   jsonschema:"how many there are on all pages"`
+		HasMore bool `json:"hasMore" jsonschema:"there are items behind these"`
 		Items   []T  `json:"items"`
 	}
 )
@@ -72,7 +74,7 @@ func addTools(server *mcp.Server, a Adapter) {
 			o, err := a.CreateSalesOrder(ctx, in.Order)
 			return orderResult{Success: true, Order: o}, err
 		})
-	write(server, cancelOrder, "Cancels an open order.", nil,
+	write(server, cancelOrder, "Cancels an open order.", checkCancel,
 		func(ctx context.Context, in cancelArgs) (orderResult, error) {
 			o, err := a.CancelOrder(ctx, in.OrderID, in.Reason)
 			return orderResult{Success: true, Order: o}, err
@@ -82,7 +84,7 @@ func addTools(server *mcp.Server, a Adapter) {
 			o, err := a.UpdateOrder(ctx, in.ID, in.Updates)
 			return orderResult{Success: true, Order: o}, err
 		})
-	write(server, fulfillOrder, "Ships an open order.", checkFulfillment,
+	write(server, fulfillOrder, "Ships an order, or a part of it.", checkFulfillment,
 		func(ctx context.Context, in NewFulfillment) (fulfillmentResult, error) {
 			f, err := a.FulfillOrder(ctx, in)
 			return fulfillmentResult{Success: true, Fulfillment: f}, err
@@ -102,18 +104,15 @@ func addTools(server *mcp.Server, a Adapter) {
 	read(server, getReturns, "Finds returns of orders.", a.Returns)
 }
 
-// write adds a tool that writes. check, which may be nil, finds what no schema can
-// say.
+// write adds a tool that writes. check finds what no schema can say.
 func write[In, Out any](
 	server *mcp.Server, name, description string, check func(In) error, do func(context.Context, In) (Out, error),
 ) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{}}
 	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var nothing Out
-		if check != nil {
-			if err := check(in); err != nil {
-				return nil, nothing, err
-			}
+		if err := check(in); err != nil {
+			return nil, nothing, err
 		}
 		out, err := do(ctx, in)
 		return nil, out, failure(err)
@@ -121,11 +120,17 @@ func write[In, Out any](
 }
 
 // read adds a tool that finds things.
-func read[Query, T any](server *mcp.Server, name, description string, find func(context.Context, Query) ([]T, error)) {
+func read[Query query, T any](server *mcp.Server, name, description string, find func(context.Context, Query) (Found[T], error)) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, q Query) (*mcp.CallToolResult, listResult[T], error) {
-		items, err := find(ctx, q)
-		return nil, listResult[T]{Success: true, Count: len(items), Items: items}, failure(err)
+		if err := checkQuery(q); err != nil {
+			return nil, listResult[T]{}, err
+		}
+		found, err := find(ctx, q)
+		return nil, listResult[T]{
+			Success: true, Count: len(found.Items), Total: found.Total, Items: found.Items,
+			HasMore: q.page().Skip+len(found.Items) < found.Total,
+		}, failure(err)
 	})
 }
 

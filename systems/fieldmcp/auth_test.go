@@ -317,6 +317,93 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// A connection changes while the system runs, and calls follow: by what the farmer does
+// in the dashboard, and in the account at the provider.
+func TestConnectionsChange(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/code-token-expired", "fieldmcp/code-token-revoked", "fieldmcp/code-missing-scope", "fieldmcp/code-provider-not-connected",
+		"fieldmcp/hint-token-expired", "fieldmcp/hint-token-revoked", "fieldmcp/hint-missing-scope", "fieldmcp/hint-provider-not-connected",
+		"fieldmcp/field-missing-scopes", "fieldmcp/provider-scopes", "fieldmcp/upstream-401", "fieldmcp/upstream-invalid-grant",
+		"fieldmcp/upstream-insufficient-scope", "fieldmcp/field-provider", "fieldmcp/decision-auth")
+
+	s := newSystem(t, fieldmcp.Options{Quotas: plenty})
+	url := systemtest.Serve(t, s)
+	client := systemtest.Connect(t, url, testkit.NewEra, s.Entrance().Header)
+	change := func(action string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(url, "/mcp")+"/dashboard/"+action, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = s.Entrance().Header.Clone()
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: HTTP %d %s", action, resp.StatusCode, body)
+		}
+	}
+	for _, step := range []struct {
+		action string
+		code   string
+		hint   string
+		scopes []string
+	}{
+		{"narrow?scopes=ag1", "MISSING_SCOPE", "The farmer needs to re-authorize with the required scopes, see missingScopes.", []string{"ag2"}},
+		{"connect", "", "", nil},
+		{"lapse", "TOKEN_EXPIRED", "This is the provider's token, not yours. The farmer needs to re-authorize John Deere in the dashboard.", nil},
+		{"connect", "", "", nil},
+		{"revoke", "TOKEN_REVOKED", "The farmer needs to re-connect John Deere in the dashboard.", nil},
+		{"connect?scopes=ag1,ag3", "MISSING_SCOPE", "The farmer needs to re-authorize with the required scopes, see missingScopes.", []string{"ag2"}},
+		{"disconnect", "PROVIDER_NOT_CONNECTED", "The farmer needs to connect John Deere in the dashboard first.", nil},
+		{"connect", "", "", nil},
+	} {
+		change(step.action)
+		if step.code == "" {
+			succeed(t, client, "deere_get_operation", `{"operationId":"OP-1"}`)
+			continue
+		}
+		f := fail(t, client, "deere_get_operation", `{"operationId":"OP-1"}`)
+		if diff := cmp.Diff(step.scopes, f.MissingScopes); diff != "" || f.Code != step.code || f.SuggestedAction != step.hint || f.Retryable || f.Provider != "John Deere" {
+			t.Errorf("%s: %+v, scopes (-want +got):\n%s", step.action, f, diff)
+		}
+	}
+	for _, action := range []string{"elsewhere", "narrow?scopes=ag9"} {
+		resp, err := http.Post(strings.TrimSuffix(url, "/mcp")+"/dashboard/"+action, "", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s without a key: HTTP %d", action, resp.StatusCode)
+		}
+	}
+	if err := s.Revoke("nobody"); err == nil {
+		t.Error("what nobody has granted is revoked")
+	}
+}
+
+// An access that is used lasts, since each refresh token is used once and followed by
+// another; one that is not used for 90 days has run out.
+func TestAccessLasts(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/token-90-days", "fieldmcp/refresh-rotation")
+
+	now := newClock()
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: plenty}), testkit.OldEra)
+	const day = 24 * time.Hour
+	for _, pass := range []time.Duration{0, 89 * day, 89 * day, 90*day - time.Second} {
+		now.pass(pass)
+		succeed(t, client, "deere_get_organization", `{"orgId":"ORG-1"}`)
+	}
+	now.pass(90 * day)
+	if f := fail(t, client, "deere_get_organization", `{"orgId":"ORG-1"}`); f.Code != "TOKEN_EXPIRED" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // The organisation is that of the credentials, whatever a client says.
 func TestOrganisationOfCredentials(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// batch asks for each of ids. When all fail, the first failure is that of the call;
-// when some do, what was found is told with what was not.
+// batch asks for each of ids. When some fail, what was found is told with what was not;
+// when all do, the call fails as the first of them, and tells each one's own failure.
 func batch[T any](ids []string, ask func(id string) (T, error)) (success, error) {
 	var items []T
 	var succeeded []recourse.Succeeded
@@ -33,8 +33,13 @@ func batch[T any](ids []string, ask func(id string) (T, error)) (success, error)
 	switch {
 	case len(failed) == 0:
 		return complete(items), nil
-	case len(succeeded) == 0:
+	case len(failed) == 1 && len(succeeded) == 0:
 		return success{}, failed[0].Error
+	case len(succeeded) == 0:
+		return success{}, failed[0].Error.With(func(e *recourse.Error) {
+			e.Message = fmt.Sprintf("All %d items failed, the first one so: %s", len(failed), e.Sentence())
+			e.Failed = failed
+		})
 	default:
 		return success{}, recourse.Partial(succeeded, failed)
 	}
@@ -44,11 +49,21 @@ func (s *System) fields(ctx context.Context, caller string, in fieldsArgs) (succ
 	return batch(in.FieldIDs, func(id string) (measuredField, error) { return s.field(ctx, caller, id) })
 }
 
+// compare is as good as the worst of its fields.
 func (s *System) compare(ctx context.Context, caller string, in yieldsArgs) (success, error) {
-	return batch(in.FieldIDs, func(id string) (yield, error) {
-		y, _, err := s.yield(ctx, caller, id, in.Season)
+	var missing []recourse.MissingData
+	all, err := batch(in.FieldIDs, func(id string) (yield, error) {
+		y, lacks, err := s.yield(ctx, caller, id, in.Season)
+		for _, m := range lacks {
+			m.What = id + ": " + m.What
+			missing = append(missing, m)
+		}
 		return y, err
 	})
+	if err != nil {
+		return success{}, err
+	}
+	return lacking(all.Data, missing), nil
 }
 
 // A yield is what was harvested on a field in a season.
@@ -65,10 +80,7 @@ func (s *System) analyze(ctx context.Context, caller string, in yieldArgs) (succ
 	if err != nil {
 		return success{}, err
 	}
-	if len(missing) == 0 {
-		return complete(y), nil
-	}
-	return success{Data: y, DataQuality: "PARTIAL", MissingData: missing}, nil
+	return lacking(y, missing), nil
 }
 
 // yield computes the yield of a field, and says what would have made it better.
@@ -88,6 +100,7 @@ func (s *System) yield(ctx context.Context, caller, id string, season int) (yiel
 	}
 	y := yield{FieldID: id, Season: season}
 	var seeded, harvested string
+	var applied bool
 	var tonnes float64
 	for _, o := range done {
 		switch o.Type {
@@ -96,17 +109,30 @@ func (s *System) yield(ctx context.Context, caller, id string, season int) (yiel
 		case "harvest":
 			harvested, y.Crop = o.Date, o.Crop
 			tonnes += o.Tonnes
+		case "application":
+			applied = true
 		}
 	}
 	var missing []recourse.MissingData
 	if seeded == "" {
 		missing = append(missing, recourse.MissingData{
-			What: "seeding", Impact: "degraded", Message: "The days of growth are not known: record the seeding.",
+			What: "seeding", Impact: impactDegraded, Message: "The days of growth are not known: record the seeding.",
 		})
 	}
-	if harvested == "" {
+	if !applied {
 		missing = append(missing, recourse.MissingData{
-			What: "harvest", Impact: "required", Message: "There is no yield without a harvest: upload the harvest of the season.",
+			What: "application", Impact: impactOptional, Message: "Nothing is known of what was applied; the yield is the same without.",
+		})
+	}
+	switch {
+	case harvested == "":
+		missing = append(missing, recourse.MissingData{
+			What: "harvest", Impact: impactRequired, Message: "There is no yield without a harvest: upload the harvest of the season.",
+		})
+		return yield{}, nil, recourse.InsufficientData(missing...)
+	case tonnes == 0:
+		missing = append(missing, recourse.MissingData{
+			What: "tonnes", Impact: impactRequired, Message: "There is no yield without a weight: upload that of the harvest.",
 		})
 		return yield{}, nil, recourse.InsufficientData(missing...)
 	}

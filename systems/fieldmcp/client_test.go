@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
@@ -35,7 +36,9 @@ func follow(t *testing.T, client systemtest.Client, random float64, tool, argume
 // times at most; what is not is not, whatever its category.
 func TestClientDecides(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "fieldmcp/decision-retryable", "fieldmcp/decision-not-retryable", "fieldmcp/decision-three-retries", "fieldmcp/retry-attempts")
+	promises.Covers(t, "fieldmcp/decision-retryable", "fieldmcp/decision-not-retryable", "fieldmcp/decision-three-retries", "fieldmcp/retry-attempts",
+		"fieldmcp/decision-validation", "fieldmcp/decision-resource", "fieldmcp/decision-data-quality", "fieldmcp/decision-partial",
+		"fieldmcp/decision-internal")
 
 	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second, Quotas: plenty}), testkit.OldEra)
 	for _, test := range []struct {
@@ -117,12 +120,15 @@ func TestClientWaitsForTheQuota(t *testing.T) {
 	last, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
 		r := client.Call(t, "deere_get_organization", anything)
 		if e := r.Read(t, rules(t)); e != nil {
+			if !rules(t).Retryable(e, &contract.Call{Method: "tools/call", HTTP: true}) {
+				t.Errorf("by the table, %+v is not to be repeated", e)
+			}
 			waited += e.After
 			now.pass(e.After)
 		}
 		return r
 	})
-	if diff := cmp.Diff([]time.Duration{12 * time.Second}, waits); diff != "" || last.Status != 200 || waited != 12*time.Second {
+	if diff := cmp.Diff([]time.Duration{time.Minute}, waits); diff != "" || last.Status != 200 || waited != time.Minute {
 		t.Errorf("HTTP %d, waits (-want +got):\n%s", last.Status, diff)
 	}
 }
@@ -155,7 +161,10 @@ func TestServerRepeats(t *testing.T) {
 		{"fault-limited", "RATE_LIMIT_PROVIDER", 3, time.Second},
 		{"fault-brief", "", 2, 200 * time.Millisecond},
 		{"fault-502", "PROVIDER_UNAVAILABLE", 3, 200 * time.Millisecond},
-		{"fault-429", "RATE_LIMIT_PROVIDER", 1, 0},
+		{"fault-429", "RATE_LIMIT_PROVIDER", 2, 12 * time.Second}, // 24 s would be too long
+		{"fault-503", "PROVIDER_UNAVAILABLE", 2, 12 * time.Second},
+		{"fault-busy", "RATE_LIMIT_PROVIDER", 3, time.Second},
+		{"fault-408", "PROVIDER_TIMEOUT", 3, 200 * time.Millisecond},
 		{"fault-400", "PROVIDER_ERROR", 1, 0},
 	} {
 		t.Run(test.fieldID, func(t *testing.T) {
@@ -174,9 +183,15 @@ func TestServerRepeats(t *testing.T) {
 			if requests := s.Asked("/fields/" + test.fieldID); code != test.code || requests != test.requests || len(waits.list) != requests-1 {
 				t.Errorf("%q after %d requests, with waits of %v", code, requests, waits.list)
 			}
+			least := test.wait
 			for _, wait := range waits.list {
-				if wait < test.wait {
-					t.Errorf("it waits %s", wait)
+				// Each wait is twice as long as the one before, unless the provider says how long it
+				// is, and up to a fifth longer at random.
+				if wait < least || wait > least+least/5 {
+					t.Errorf("it waits %s, want %s to %s", wait, least, least+least/5)
+				}
+				if test.wait < time.Second || test.fieldID == "fault-busy" {
+					least *= 2
 				}
 			}
 		})

@@ -33,6 +33,9 @@ type deere struct {
 	now     func() time.Time
 	sleep   func(context.Context, time.Duration) error
 
+	patience time.Duration
+
+	mu          sync.Mutex
 	connections map[string]*connection // by organisation
 }
 
@@ -50,29 +53,42 @@ var patient = retry.Policy{Attempts: 3, Start: 200 * time.Millisecond, Factor: 2
 
 func newDeere(base string, o Options) *deere {
 	d := &deere{
-		base: base, timeout: o.Timeout, now: o.Now, sleep: o.sleep,
+		base: base, timeout: o.Timeout, patience: o.Patience, now: o.Now, sleep: o.sleep,
 		http:        &http.Client{Transport: mcptool.Transport(&http.Transport{}, providerName, mcptool.WithMediaType("application/json"))},
 		connections: map[string]*connection{},
 	}
-	for _, organisation := range organisations {
-		if token, ok := refreshTokens[organisation]; ok {
-			d.connections[organisation] = &connection{refreshToken: token}
-		}
-	}
 	return d
+}
+
+// connect keeps what an organisation has granted.
+func (d *deere) connect(organisation, refreshToken string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.connections[organisation] = &connection{refreshToken: refreshToken}
+}
+
+func (d *deere) disconnect(organisation string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.connections, organisation)
+}
+
+func (d *deere) connection(organisation string) (*connection, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c, ok := d.connections[organisation]
+	return c, ok
 }
 
 // get reads a resource of the provider into out, on behalf of an organisation. What
 // does not exist is said to be the thing of that type and id; "" leaves that to the
 // provider's answer.
 func (d *deere) get(ctx context.Context, organisation, path, resourceType, id string, out any) error {
-	c, ok := d.connections[organisation]
+	c, ok := d.connection(organisation)
 	if !ok {
 		return recourse.NotConnected(providerName)
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	for attempt := 1; ; attempt++ {
+	for attempt, waited := 1, time.Duration(0); ; attempt++ {
 		err := d.try(ctx, c, path, out)
 		if err == nil {
 			return nil
@@ -81,9 +97,11 @@ func (d *deere) get(ctx context.Context, organisation, path, resourceType, id st
 		if e.Kind == recourse.KindNotFound && resourceType != "" {
 			return recourse.NotFound(resourceType, id).WithUpstream(e.Upstream).CausedBy(err)
 		}
-		deadline, _ := ctx.Deadline()
-		again := patient.Decide(e, retry.Reads, attempt, time.Until(deadline))
-		if !again.Repeat || d.sleep(ctx, again.Wait) != nil {
+		if e.Kind == recourse.KindTimeout && e.Upstream.Status == 0 { // it has had its time
+			return e
+		}
+		again := patient.Decide(e, retry.Reads, attempt, d.patience-waited)
+		if waited += again.Wait; !again.Repeat || d.sleep(ctx, again.Wait) != nil {
 			return e
 		}
 	}
@@ -92,6 +110,8 @@ func (d *deere) get(ctx context.Context, organisation, path, resourceType, id st
 // try asks once. A token that is refused is refreshed and tried again: the farmer may
 // have changed something in the provider's own account.
 func (d *deere) try(ctx context.Context, c *connection, path string, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
 	token, err := d.token(ctx, c, "")
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@
 //
 // The provider is an HTTP API in the same process. Its access tokens last 30 minutes,
 // and are refreshed when less than 5 remain. What it answers with 429 or 5xx is
-// asked again while the time allows it, before the failure surfaces.
+// asked again, after the wait that it asks for, until Options.Patience is used up or
+// three requests have failed; then the failure surfaces.
 //
 // # How to make it fail
 //
@@ -21,16 +22,21 @@
 //	new        PROVIDER_NOT_CONNECTED
 //	suspended  HTTP 403
 //
+// These connections change while the system runs: by [System.Connect] and its brothers,
+// or by POST /dashboard/ connect, disconnect, lapse, revoke or narrow?scopes=ag1 with the
+// organisation's key. One that is not used for 90 days lapses by itself.
+//
 // No key, or another, is HTTP 401; after 25 failures of an address within 900 s, 429.
 //
 // By identifier:
 //
 //	orgId ORG-9, fieldId FLD-999, equipmentId EQ-99   ORG_NOT_FOUND, FIELD_NOT_FOUND, EQUIPMENT_NOT_FOUND
-//	fieldId FLD-104 of deere_get_boundary             BOUNDARY_NOT_FOUND
+//	fieldId FLD-104 or boundaryId BND-9 of deere_get_boundary   BOUNDARY_NOT_FOUND
 //	farmId FRM-9, operationId OP-999                  RESOURCE_NOT_FOUND
 //	fault-502, fault-503, fault-drop                  PROVIDER_UNAVAILABLE; fault-503 with a wait of 12 s
 //	fault-408, fault-504, fault-slow                  PROVIDER_TIMEOUT
 //	fault-429                                         RATE_LIMIT_PROVIDER, with a wait of 12 s
+//	fault-busy                                        the same, and the provider does not say for how long
 //	fault-limited                                     the same, with 1 s: it is repeated twice first
 //	fault-brief                                       503 once: the caller hears nothing of it
 //	fault-outage                                      503 at first; well when the call is made again
@@ -41,8 +47,8 @@
 // By arguments: MISSING_REQUIRED_PARAM, INVALID_PARAM_TYPE and INVALID_PARAM_VALUE (more
 // than 10 fields in a batch) of any tool; MUTUALLY_EXCLUSIVE_PARAMS of
 // deere_search_operations with season and startDate; NO_DATA_FOR_PERIOD of the
-// same in 1999; INSUFFICIENT_DATA of deere_analyze_yield for FLD-104, while FLD-103
-// is analyzed with what there is. PARTIAL_SUCCESS is a batch with one of these
+// same in 1999; INSUFFICIENT_DATA of deere_analyze_yield for FLD-104 in 2025, while FLD-103
+// is analyzed with what there is; OP-12 is a success of INSUFFICIENT quality. PARTIAL_SUCCESS is a batch with one of these
 // identifiers among good ones.
 //
 // By the number of calls: HTTP 429, or RATE_LIMIT_ORG on stdio, from the 101st call in a

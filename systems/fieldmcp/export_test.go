@@ -2,8 +2,16 @@ package fieldmcp
 
 import (
 	"context"
+	"net/http"
 	"time"
+
+	"github.com/recoursehq/recourse/mcptool"
 )
+
+// ReachBy has s ask its provider by another way than the network.
+func (s *System) ReachBy(way http.RoundTripper) {
+	s.deere.http.Transport = mcptool.Transport(way, providerName)
+}
 
 // WithSleep returns o with another way to wait between requests to the provider.
 func WithSleep(o Options, sleep func(context.Context, time.Duration) error) Options {

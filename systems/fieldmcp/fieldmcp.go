@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,21 +22,36 @@ import (
 type Options struct {
 	// Identity says whose tokens are accepted beside API keys; nil means nobody's.
 	Identity *Identity
-	// Organisation is who calls on stdio, where there are no credentials; "" means
-	// willow.
+	// Organisation is who calls on stdio, where there are no credentials, and whose key
+	// is that of Entrance; "" means willow.
 	Organisation string
 	// Quotas are what an organisation may use up; nil means 100 calls a minute and
 	// 17,000 a calendar month.
 	Quotas []mcptool.Policy
-	// Timeout is how long the provider may take, all repetitions together; 0 means
-	// 5 s.
+	// Proxies are the networks of proxies that tell the client's address, see
+	// [mcptool.WithTrustedProxies]; nil: there are none.
+	Proxies []netip.Prefix
+	// Timeout is how long the provider may take for one answer; 0 means 5 s.
 	Timeout time.Duration
+	// Patience is how long a call may wait altogether until the provider is asked
+	// again, before a failure surfaces; 0 means 20 s.
+	Patience time.Duration
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
 	// Now is asked for the time of day; nil means time.Now.
 	Now func() time.Time
 
 	sleep func(context.Context, time.Duration) error // between repetitions
+}
+
+// Quotas returns those of an organisation: calls a minute and calls a calendar month, 0 for
+// what they are in production.
+func Quotas(minute, month int64) []mcptool.Policy {
+	const inMinute, inMonth = 100, 17_000
+	return []mcptool.Policy{
+		{Name: "minute", Limit: cmp.Or(minute, inMinute), Window: time.Minute},
+		{Name: "month", Limit: cmp.Or(month, inMonth)},
+	}
 }
 
 // System is the server with its provider. Get one with New.
@@ -62,6 +78,7 @@ const deadline = 30 * time.Second
 func New(o Options) (*System, error) {
 	o.Organisation = cmp.Or(o.Organisation, "willow")
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.Patience = cmp.Or(o.Patience, 20*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
@@ -70,7 +87,7 @@ func New(o Options) (*System, error) {
 		o.sleep = sleep
 	}
 	if o.Quotas == nil {
-		o.Quotas = []mcptool.Policy{{Name: "minute", Limit: 100, Window: time.Minute}, {Name: "month", Limit: 17_000}}
+		o.Quotas = Quotas(0, 0)
 	}
 	c, ok := contract.Builtin().Get("fieldmcp")
 	if !ok {
@@ -85,6 +102,9 @@ func New(o Options) (*System, error) {
 		return nil, fmt.Errorf("fieldmcp: %w", err)
 	}
 	s.deere = newDeere(s.backend.URL, o)
+	if err := s.connectAll(); err != nil {
+		return nil, errors.Join(fmt.Errorf("fieldmcp: %w", err), s.Close())
+	}
 	s.server = mcp.NewServer(&mcp.Implementation{Name: "fieldmcp", Title: "FieldMCP", Version: "1.0.0"}, nil)
 	s.addTools()
 	// The guard charges the organisation; without one, on stdio, Use does.
@@ -93,14 +113,27 @@ func New(o Options) (*System, error) {
 	}
 	guarding := []mcptool.GuardOption{
 		mcptool.WithAuthenticator(s.auth), mcptool.WithCallerHeader(headerOrganisation), mcptool.WithLockout(25, 900*time.Second),
+		mcptool.WithTrustedProxies(o.Proxies...),
 	}
 	using := []mcptool.Option{mcptool.WithDeadline(deadline)}
 	for _, option := range shared {
 		guarding, using = append(guarding, option), append(using, option)
 	}
 	mcptool.Use(s.server, c, using...)
-	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, guarding...)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /dashboard/{action}", s.dashboard)
+	mux.Handle("/", mcptool.Guard(systems.MCPHandler(s.server), c, guarding...))
+	s.handler = mux
 	return s, nil
+}
+
+// connectAll makes the connections that the organisations begin with; new has none.
+func (s *System) connectAll() error {
+	for _, organisation := range organisations {
+		s.Connect(organisation)
+	}
+	s.Disconnect("new")
+	return errors.Join(s.Lapse("lapsed"), s.Revoke("revoked"), s.Narrow("narrow", "ag1"))
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -120,9 +153,9 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: the API key of willow.
+// Entrance returns what a client of Handler has to bring: an API key.
 func (s *System) Entrance() systems.Entrance {
-	return systems.Entrance{Path: "/mcp", Header: http.Header{"Authorization": {"Bearer " + APIKey("willow")}}}
+	return systems.Entrance{Path: "/mcp", Header: http.Header{"Authorization": {"Bearer " + APIKey(s.self)}}}
 }
 
 // Close ends the provider.

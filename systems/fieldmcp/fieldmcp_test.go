@@ -11,15 +11,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 )
 
-func TestMain(m *testing.M) { testkit.Goroutines(m) }
+func TestMain(m *testing.M) {
+	systemtest.Main(m, func() (systems.System, error) { return fieldmcp.New(fieldmcp.Options{}) })
+}
 
 // A clock stands still until a test moves it.
 type clock struct {
@@ -110,7 +114,26 @@ func fail(t *testing.T, client systemtest.Client, tool, arguments string) failur
 	if !f.Error || !r.Tool(t).IsError || f.Message == "" || f.SuggestedAction == "" {
 		t.Errorf("%s %s: %s", tool, arguments, r.Result)
 	}
+	if want, listed := kinds[f.Code]; listed {
+		if e := r.Read(t, rules(t)); e == nil || e.Kind != want {
+			t.Errorf("%s %s: %s is read as %v, want %s", tool, arguments, f.Code, e, want)
+		}
+	}
 	return f
+}
+
+// kinds are what clients that know the page make of its codes.
+var kinds = map[string]recourse.Kind{
+	"MISSING_REQUIRED_PARAM": recourse.KindMissingParam, "INVALID_PARAM_TYPE": recourse.KindInvalidType,
+	"MUTUALLY_EXCLUSIVE_PARAMS": recourse.KindConflictingParams, "INVALID_PARAM_VALUE": recourse.KindInvalidValue,
+	"TOKEN_REVOKED": recourse.KindTokenRevoked, "TOKEN_EXPIRED": recourse.KindTokenExpired,
+	"MISSING_SCOPE": recourse.KindMissingScope, "PROVIDER_NOT_CONNECTED": recourse.KindNotConnected,
+	"RATE_LIMIT_PROVIDER": recourse.KindRateLimited, "RATE_LIMIT_ORG": recourse.KindRateLimited,
+	"FIELD_NOT_FOUND": recourse.KindNotFound, "ORG_NOT_FOUND": recourse.KindNotFound, "EQUIPMENT_NOT_FOUND": recourse.KindNotFound,
+	"BOUNDARY_NOT_FOUND": recourse.KindNotFound, "RESOURCE_NOT_FOUND": recourse.KindNotFound,
+	"PROVIDER_UNAVAILABLE": recourse.KindUnavailable, "PROVIDER_TIMEOUT": recourse.KindTimeout,
+	"INSUFFICIENT_DATA": recourse.KindInsufficientData, "NO_DATA_FOR_PERIOD": recourse.KindNoData,
+	"PARTIAL_SUCCESS": recourse.KindPartial, "INTERNAL_ERROR": recourse.KindInternal,
 }
 
 // Every failure of a tool that the package documents, by arguments, on every wire.
@@ -141,6 +164,8 @@ func TestFailures(t *testing.T) {
 		{"deere_get_field", `{"fieldId":"fault-slow"}`, "PROVIDER_TIMEOUT", true, 0},
 		{"deere_get_field", `{"fieldId":"fault-429"}`, "RATE_LIMIT_PROVIDER", true, 12},
 		{"deere_get_field", `{"fieldId":"fault-limited"}`, "RATE_LIMIT_PROVIDER", true, 1},
+		{"deere_get_field", `{"fieldId":"fault-busy"}`, "RATE_LIMIT_PROVIDER", true, 2},
+		{"deere_list_resources", `{"resourceType":"fields","cursor":"x"}`, "INVALID_PARAM_VALUE", false, 0},
 		{"deere_list_resources", `{"resourceType":"fields","orgId":"fault-500"}`, "PROVIDER_ERROR", true, 0},
 		{"deere_get_farm", `{"farmId":"fault-501"}`, "PROVIDER_ERROR", true, 0},
 		{"deere_get_farm", `{"farmId":"fault-400"}`, "PROVIDER_ERROR", false, 0},
@@ -174,7 +199,11 @@ func TestProviderNotFound(t *testing.T) {
 		{"deere_get_organization", `{"orgId":"ORG-9"}`, "ORG_NOT_FOUND", "organization", "ORG-9"},
 		{"deere_list_resources", `{"resourceType":"equipment","orgId":"ORG-9"}`, "ORG_NOT_FOUND", "organization", "ORG-9"},
 		{"deere_get_equipment", `{"equipmentId":"EQ-99"}`, "EQUIPMENT_NOT_FOUND", "equipment", "EQ-99"},
-		{"deere_get_boundary", `{"fieldId":"FLD-104"}`, "BOUNDARY_NOT_FOUND", "boundary", "FLD-104"},
+		{"deere_get_boundary", `{"fieldId":"FLD-104"}`, "BOUNDARY_NOT_FOUND", "boundary", ""},
+		{"deere_get_boundary", `{"fieldId":"FLD-104","boundaryId":"BND-9"}`, "BOUNDARY_NOT_FOUND", "boundary", "BND-9"},
+		{"deere_get_boundary", `{"fieldId":"FLD-104","boundaryId":"BND-101"}`, "BOUNDARY_NOT_FOUND", "boundary", "BND-101"},
+		{"deere_list_resources", `{"resourceType":"organizations","orgId":"ORG-9"}`, "ORG_NOT_FOUND", "organization", "ORG-9"},
+		{"deere_search_operations", `{"orgId":"ORG-9"}`, "ORG_NOT_FOUND", "organization", "ORG-9"},
 		{"deere_get_farm", `{"farmId":"FRM-9"}`, "RESOURCE_NOT_FOUND", "farm", "FRM-9"},
 		{"deere_get_operation", `{"operationId":"OP-999"}`, "RESOURCE_NOT_FOUND", "operation", "OP-999"},
 	} {
@@ -182,7 +211,11 @@ func TestProviderNotFound(t *testing.T) {
 		if f.Code != test.code || f.ResourceType != test.resource || f.ResourceID != test.id || f.Retryable {
 			t.Errorf("%s %s: %+v", test.tool, test.arguments, f)
 		}
-		if status := client.Call(t, test.tool, test.arguments).Record(t).Upstream.Status; status != 404 {
+		if f.Code == "BOUNDARY_NOT_FOUND" && !strings.Contains(f.Message, "Its orgId is ORG-1.") {
+			t.Errorf("what the recovery needs is not told: %+v", f)
+		}
+		status := client.Call(t, test.tool, test.arguments).Record(t).Upstream.Status
+		if others := strings.Contains(test.arguments, "BND-101"); (status == 404) == others { // that boundary is another field's
 			t.Errorf("%s %s: the provider's status is %d", test.tool, test.arguments, status)
 		}
 	}
@@ -200,6 +233,10 @@ func TestBatch(t *testing.T) {
 	if len(f.Failed) != 2 || f.Failed[0].Code != "FIELD_NOT_FOUND" || f.Failed[0].Retryable || f.Failed[1].Code != "PROVIDER_UNAVAILABLE" || !f.Failed[1].Retryable {
 		t.Errorf("failed: %+v", f.Failed)
 	}
+	f = fail(t, client, "deere_get_fields", `{"fieldIds":["FLD-999","fault-502"]}`)
+	if f.Code != "FIELD_NOT_FOUND" || len(f.Succeeded) != 0 || len(f.Failed) != 2 || f.Failed[0].Code != "FIELD_NOT_FOUND" || f.Failed[1].Code != "PROVIDER_UNAVAILABLE" || !f.Failed[1].Retryable {
+		t.Errorf("none of them: %+v", f)
+	}
 	f = fail(t, client, "deere_compare_yields", `{"fieldIds":["FLD-101","FLD-104"],"season":2025}`)
 	if len(f.Succeeded) != 1 || len(f.Failed) != 1 || f.Failed[0].Code != "INSUFFICIENT_DATA" {
 		t.Errorf("%+v", f)
@@ -212,6 +249,7 @@ type success struct {
 	Data        json.RawMessage `json:"data"`
 	DataQuality string          `json:"dataQuality"`
 	MissingData []missing       `json:"missingData"`
+	NextCursor  string          `json:"nextCursor"`
 }
 
 func succeed(t *testing.T, client systemtest.Client, tool, arguments string) success {
@@ -256,12 +294,79 @@ func TestTools(t *testing.T) {
 		}
 	}
 	partial := succeed(t, client, "deere_analyze_yield", `{"fieldId":"FLD-103","season":2025}`)
-	if diff := cmp.Diff([]missing{{"seeding", "degraded"}}, partial.MissingData); diff != "" || partial.DataQuality != "PARTIAL" {
+	if diff := cmp.Diff([]missing{{"seeding", "degraded"}, {"application", "optional"}}, partial.MissingData); diff != "" || partial.DataQuality != "PARTIAL" {
 		t.Errorf("%s, missing (-want +got):\n%s", partial.DataQuality, diff)
 	}
 	lacking := fail(t, client, "deere_analyze_yield", `{"fieldId":"FLD-104","season":2025}`)
-	if diff := cmp.Diff([]missing{{"harvest", "required"}}, lacking.MissingData); diff != "" {
+	if diff := cmp.Diff([]missing{{"application", "optional"}, {"harvest", "required"}}, lacking.MissingData); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+// A comparison is as good as the worst of its fields, and what can be told without what
+// is required is told as insufficient.
+func TestDataQuality(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/success-data-quality", "fieldmcp/success-insufficient", "fieldmcp/missing-data-impact", "fieldmcp/missing-data-optional")
+
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.OldEra)
+	for _, test := range []struct {
+		tool, arguments, quality string
+		missing                  []missing
+	}{
+		{"deere_compare_yields", `{"fieldIds":["FLD-101","FLD-102"],"season":2025}`, "COMPLETE", []missing{}},
+		{
+			"deere_compare_yields", `{"fieldIds":["FLD-101","FLD-103"],"season":2025}`, "PARTIAL",
+			[]missing{{"FLD-103: seeding", "degraded"}, {"FLD-103: application", "optional"}},
+		},
+		{"deere_analyze_yield", `{"fieldId":"FLD-101","season":2024}`, "COMPLETE", []missing{{"application", "optional"}}},
+		{"deere_get_operation", `{"operationId":"OP-12"}`, "INSUFFICIENT", []missing{{"tonnes", "required"}}},
+		{"deere_get_operation", `{"operationId":"OP-5"}`, "COMPLETE", []missing{}},
+	} {
+		s := succeed(t, client, test.tool, test.arguments)
+		if diff := cmp.Diff(test.missing, s.MissingData); diff != "" || s.DataQuality != test.quality {
+			t.Errorf("%s %s: %s, missing (-want +got):\n%s", test.tool, test.arguments, s.DataQuality, diff)
+		}
+	}
+	f := fail(t, client, "deere_analyze_yield", `{"fieldId":"FLD-102","season":2024}`)
+	if last := f.MissingData[len(f.MissingData)-1]; f.Code != "INSUFFICIENT_DATA" || last != (missing{"tonnes", "required"}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A list comes in pages.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.NewEra)
+	for _, call := range []struct{ tool, arguments string }{
+		{"deere_list_resources", `"resourceType":"fields"`}, {"deere_search_operations", `"orgId":"ORG-1"`},
+	} {
+		type item struct {
+			ID string `json:"id"`
+		}
+		var all, paged []item
+		if err := json.Unmarshal(succeed(t, client, call.tool, "{"+call.arguments+"}").Data, &all); err != nil {
+			t.Fatal(err)
+		}
+		for cursor := ""; len(paged) < 100; {
+			s := succeed(t, client, call.tool, `{`+call.arguments+`,"limit":2`+cursor+`}`)
+			var page []item
+			if err := json.Unmarshal(s.Data, &page); err != nil || len(page) == 0 || len(page) > 2 {
+				t.Fatalf("%v: a page of %d: %s", err, len(page), s.Data)
+			}
+			paged = append(paged, page...)
+			if s.NextCursor == "" {
+				break
+			}
+			cursor = `,"cursor":"` + s.NextCursor + `"`
+		}
+		if diff := cmp.Diff(all, paged); diff != "" || len(all) < 5 {
+			t.Errorf("%s (-all +paged):\n%s", call.tool, diff)
+		}
+		f := fail(t, client, call.tool, `{`+call.arguments+`,"cursor":"99"}`)
+		if f.Code != "INVALID_PARAM_VALUE" || f.Param != "cursor" {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 
@@ -275,6 +380,7 @@ func TestListResources(t *testing.T) {
 		ids       []string
 	}{
 		{`{"resourceType":"organizations"}`, []string{"ORG-1", "ORG-2"}},
+		{`{"resourceType":"organizations","orgId":"ORG-2"}`, []string{"ORG-2"}},
 		{`{"resourceType":"fields"}`, []string{"FLD-101", "FLD-102", "FLD-103", "FLD-104", "FLD-201"}},
 		{`{"resourceType":"fields","orgId":"ORG-2"}`, []string{"FLD-201"}},
 		{`{"resourceType":"equipment","orgId":"ORG-1"}`, []string{"EQ-1", "EQ-2"}},

@@ -1,11 +1,9 @@
 package fieldmcp
 
 import (
-	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -73,19 +71,6 @@ type operation struct {
 	Tonnes  float64 `json:"tonnes,omitempty"` // of a harvest
 }
 
-const (
-	// tokenLife is how long an access token lasts.
-	tokenLife = 30 * time.Minute
-	// goodRefreshToken is that of accounts whose connection works.
-	goodRefreshToken = "rt-willow"
-)
-
-// refreshTokens are what organisations were given when they connected their accounts;
-// new never has.
-var refreshTokens = map[string]string{
-	"willow": goodRefreshToken, "lapsed": "rt-lapsed", "revoked": "rt-revoked", "narrow": "rt-narrow",
-}
-
 // provider is John Deere: an OAuth token endpoint (RFC 6749, section 6) and an API.
 type provider struct {
 	now func() time.Time
@@ -100,19 +85,14 @@ type provider struct {
 		Operations    []operation    `json:"operations"`
 	}
 
-	mu     sync.Mutex
-	tokens map[string]grant
-	asked  map[string]int // requests by path
-}
-
-// A grant is what an access token is good for.
-type grant struct {
-	scopes  []string
-	expires time.Time
+	mu       sync.Mutex
+	accounts map[string]*account // by organisation
+	tokens   map[string]grant
+	asked    map[string]int // requests by path
 }
 
 func newProvider(now func() time.Time) (*provider, error) {
-	p := &provider{now: now, tokens: map[string]grant{}, asked: map[string]int{}}
+	p := &provider{now: now, accounts: map[string]*account{}, tokens: map[string]grant{}, asked: map[string]int{}}
 	if err := json.Unmarshal(farms, &p.data); err != nil {
 		return nil, fmt.Errorf("farms.json: %w", err)
 	}
@@ -133,6 +113,7 @@ func newProvider(now func() time.Time) (*provider, error) {
 	p.mux.HandleFunc("GET /farms/{id}", one(p, "ag1", &d.Farms, func(f farm) string { return f.ID }))
 	p.mux.HandleFunc("GET /fields/{id}", one(p, "ag1", &d.Fields, func(f field) string { return f.ID }))
 	p.mux.HandleFunc("GET /fields/{id}/boundary", one(p, "ag1", &d.Boundaries, func(b boundary) string { return b.FieldID }))
+	p.mux.HandleFunc("GET /boundaries/{id}", one(p, "ag1", &d.Boundaries, func(b boundary) string { return b.ID }))
 	p.mux.HandleFunc("GET /equipment/{id}", one(p, "ag3", &d.Equipment, func(e equipment) string { return e.ID }))
 	p.mux.HandleFunc("GET /operations/{id}", one(p, "ag2", &d.Operations, func(o operation) string { return o.ID }))
 	return p, nil
@@ -145,6 +126,9 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch fault := loopback.Fault(target); fault {
 	case "limited":
 		w.Header().Set("Retry-After", "1")
+		loopback.Refuse(w, http.StatusTooManyRequests, "slow_down")
+		return
+	case "busy": // it does not say for how long
 		loopback.Refuse(w, http.StatusTooManyRequests, "slow_down")
 		return
 	case "brief":
@@ -180,49 +164,6 @@ func (p *provider) count(path string) int {
 	}
 	p.asked[path]++
 	return p.asked[path]
-}
-
-// token grants an access token for a refresh token.
-func (p *provider) token(w http.ResponseWriter, r *http.Request) {
-	granted := scopes
-	switch r.PostFormValue("refresh_token") {
-	case goodRefreshToken:
-	case refreshTokens["narrow"]:
-		granted = "ag1"
-	case refreshTokens["lapsed"]:
-		loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
-		return
-	default:
-		loopback.Refuse(w, http.StatusBadRequest, "invalid_grant")
-		return
-	}
-	token := "at-" + rand.Text()
-	p.mu.Lock()
-	maps.DeleteFunc(p.tokens, func(_ string, g grant) bool { return !p.now().Before(g.expires) })
-	p.tokens[token] = grant{scopes: strings.Fields(granted), expires: p.now().Add(tokenLife)}
-	p.mu.Unlock()
-	loopback.Answer(w, http.StatusOK, map[string]any{
-		"access_token": token, "token_type": "Bearer", "expires_in": int(tokenLife / time.Second), "scope": granted,
-	})
-}
-
-// admits reports whether the request has an access token for a scope; where it has
-// not, it is answered (RFC 6750, section 3).
-func (p *provider) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
-	p.mu.Lock()
-	g, ok := p.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-	p.mu.Unlock()
-	switch {
-	case !ok || !p.now().Before(g.expires):
-		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-		loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
-		return false
-	case !slices.Contains(g.scopes, scope):
-		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
-		loopback.Refuse(w, http.StatusForbidden, "insufficient_scope")
-		return false
-	}
-	return true
 }
 
 // known answers for an organization that does not exist.

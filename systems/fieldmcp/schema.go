@@ -8,7 +8,9 @@ var (
 		"type": "object", "additionalProperties": false, "required": ["resourceType"],
 		"properties": {
 			"resourceType": {"type": "string", "enum": ["fields", "organizations", "equipment", "boundaries"]},
-			"orgId": {"type": "string", "description": "all organizations unless said otherwise"}
+			"orgId": {"type": "string", "description": "all organizations unless said otherwise"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "how many at most; 50 unless said otherwise"},
+			"cursor": {"type": "string", "minLength": 1, "description": "the nextCursor of the page before"}
 		}
 	}`)
 	searchSchema = json.RawMessage(`{
@@ -19,7 +21,9 @@ var (
 			"operationType": {"type": "string", "enum": ["seeding", "application", "harvest"]},
 			"season": {"type": "integer", "minimum": 1900, "maximum": 2100, "description": "a year, in place of the dates"},
 			"startDate": {"type": "string", "format": "date"},
-			"endDate": {"type": "string", "format": "date"}
+			"endDate": {"type": "string", "format": "date"},
+			"limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "how many at most; 50 unless said otherwise"},
+			"cursor": {"type": "string", "minLength": 1, "description": "the nextCursor of the page before"}
 		},
 		"allOf": [{"not": {"required": ["season", "startDate"]}}, {"not": {"required": ["season", "endDate"]}}]
 	}`)

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 )
 
 // The tools.
@@ -27,11 +29,15 @@ const (
 )
 
 type listArgs struct {
+	pageArgs
+
 	ResourceType string `json:"resourceType"`
 	OrgID        string `json:"orgId"`
 }
 
 type searchArgs struct {
+	pageArgs
+
 	FieldID       string `json:"fieldId"`
 	OrgID         string `json:"orgId"`
 	OperationType string `json:"operationType"`
@@ -50,6 +56,11 @@ type farmArgs struct {
 
 type fieldArgs struct {
 	FieldID string `json:"fieldId"`
+}
+
+type boundaryArgs struct {
+	FieldID    string `json:"fieldId"`
+	BoundaryID string `json:"boundaryId,omitempty" jsonschema:"the field's own unless said otherwise"`
 }
 
 type equipmentArgs struct {
@@ -80,10 +91,31 @@ type success struct {
 	Data        any                    `json:"data"`
 	DataQuality string                 `json:"dataQuality"` // COMPLETE, PARTIAL or INSUFFICIENT
 	MissingData []recourse.MissingData `json:"missingData"`
+	NextCursor  string                 `json:"nextCursor,omitempty"` // of a list that goes on
 }
 
-func complete(data any) success {
-	return success{Data: data, DataQuality: "COMPLETE", MissingData: []recourse.MissingData{}}
+func complete(data any) success { return lacking(data, nil) }
+
+// The impacts of missing data.
+const (
+	impactRequired = "required"
+	impactDegraded = "degraded"
+	impactOptional = "optional"
+)
+
+// lacking returns a success that is as good as the worst of what is missing allows.
+func lacking(data any, missing []recourse.MissingData) success {
+	is := func(impact string) bool {
+		return slices.ContainsFunc(missing, func(m recourse.MissingData) bool { return m.Impact == impact })
+	}
+	quality := "COMPLETE"
+	switch {
+	case is(impactRequired):
+		quality = "INSUFFICIENT"
+	case is(impactDegraded):
+		quality = "PARTIAL"
+	}
+	return success{Data: data, DataQuality: quality, MissingData: append([]recourse.MissingData{}, missing...)}
 }
 
 func (s *System) addTools() {
@@ -108,17 +140,40 @@ func (s *System) addTools() {
 		func(ctx context.Context, caller string, in equipmentArgs) (success, error) {
 			return lookUp[equipment](ctx, s, caller, "/equipment/"+url.PathEscape(in.EquipmentID), "equipment", in.EquipmentID)
 		})
-	add(s, &mcp.Tool{Name: getOperation, Description: "Returns an operation."},
-		func(ctx context.Context, caller string, in operationArgs) (success, error) {
-			return lookUp[operation](ctx, s, caller, "/operations/"+url.PathEscape(in.OperationID), "operation", in.OperationID)
-		})
+	add(s, &mcp.Tool{Name: getOperation, Description: "Returns an operation."}, s.operation)
 	add(s, &mcp.Tool{Name: analyzeYield, Description: "Computes the yield of a field.", InputSchema: yieldSchema}, s.analyze)
 	add(s, &mcp.Tool{Name: compareYields, Description: "Computes the yields of up to 5 fields.", InputSchema: compareSchema}, s.compare)
 }
 
+const fieldNotFound = "FIELD_NOT_FOUND"
+
+// commonErrors are the codes that every tool can fail with, and ownErrors those of single
+// tools. They are told in tools/list, for the tools' pages.
+var (
+	commonErrors = []string{
+		"MISSING_REQUIRED_PARAM", "INVALID_PARAM_TYPE", "INVALID_PARAM_VALUE",
+		"TOKEN_EXPIRED", "TOKEN_REVOKED", "MISSING_SCOPE", "PROVIDER_NOT_CONNECTED", "429", "RATE_LIMIT_ORG", "RATE_LIMIT_PROVIDER",
+		"PROVIDER_UNAVAILABLE", "PROVIDER_TIMEOUT", "PROVIDER_ERROR", "INTERNAL_ERROR",
+	}
+	ownErrors = map[string][]string{
+		listResources:    {"ORG_NOT_FOUND"},
+		searchOperations: {"MUTUALLY_EXCLUSIVE_PARAMS", fieldNotFound, "ORG_NOT_FOUND", "NO_DATA_FOR_PERIOD"},
+		getOrganization:  {"ORG_NOT_FOUND"},
+		getFarm:          {"RESOURCE_NOT_FOUND"},
+		getField:         {fieldNotFound},
+		getFields:        {fieldNotFound, "PARTIAL_SUCCESS"},
+		getBoundary:      {fieldNotFound, "BOUNDARY_NOT_FOUND"},
+		getEquipment:     {"EQUIPMENT_NOT_FOUND"},
+		getOperation:     {"RESOURCE_NOT_FOUND"},
+		analyzeYield:     {fieldNotFound, "INSUFFICIENT_DATA", "NO_DATA_FOR_PERIOD"},
+		compareYields:    {fieldNotFound, "INSUFFICIENT_DATA", "NO_DATA_FOR_PERIOD", "PARTIAL_SUCCESS"},
+	}
+)
+
 // add adds a tool that reads on behalf of the caller.
 func add[In any](s *System, tool *mcp.Tool, do func(ctx context.Context, caller string, in In) (success, error)) {
 	tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	tool.Meta = mcp.Meta{contract.ErrorsKey: slices.Concat(ownErrors[tool.Name], commonErrors)}
 	mcp.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		out, err := do(ctx, s.caller(req), in)
 		if err != nil {
@@ -136,36 +191,45 @@ func lookUp[T any](ctx context.Context, s *System, caller, path, resourceType, i
 }
 
 func (s *System) list(ctx context.Context, caller string, in listArgs) (success, error) {
-	if in.ResourceType == "organizations" {
-		return lookUp[[]organization](ctx, s, caller, "/organizations", "", "")
-	}
-	organizations := []organization{{ID: in.OrgID}}
-	if in.OrgID == "" {
-		organizations = nil
-		if err := s.deere.get(ctx, caller, "/organizations", "", "", &organizations); err != nil {
-			return success{}, err
-		}
+	organizations, err := s.organizations(ctx, caller, in.OrgID)
+	if err != nil {
+		return success{}, err
 	}
 	switch in.ResourceType {
+	case "organizations":
+		return pageOf(organizations, in.pageArgs)
 	case "fields":
-		return listOf(ctx, s, caller, organizations, in.ResourceType, field.measure)
+		return listOf(ctx, s, caller, organizations, in, field.measure)
 	case "equipment":
-		return listOf(ctx, s, caller, organizations, in.ResourceType, asItIs[equipment])
+		return listOf(ctx, s, caller, organizations, in, asItIs[equipment])
 	default:
-		return listOf(ctx, s, caller, organizations, in.ResourceType, asItIs[boundary])
+		return listOf(ctx, s, caller, organizations, in, asItIs[boundary])
 	}
+}
+
+// organizations returns the organization of that id, or all of them.
+func (s *System) organizations(ctx context.Context, caller, id string) ([]organization, error) {
+	if id == "" {
+		var all []organization
+		err := s.deere.get(ctx, caller, "/organizations", "", "", &all)
+		return all, err
+	}
+	var one organization
+	err := s.deere.get(ctx, caller, "/organizations/"+url.PathEscape(id), "organization", id, &one)
+	return []organization{one}, err
 }
 
 func asItIs[T any](item T) (T, error) { return item, nil }
 
 // listOf returns the things of some organizations, each converted.
 func listOf[T, Out any](
-	ctx context.Context, s *System, caller string, organizations []organization, things string, convert func(T) (Out, error),
+	ctx context.Context, s *System, caller string, organizations []organization, in listArgs, convert func(T) (Out, error),
 ) (success, error) {
 	all := []Out{}
 	for _, o := range organizations {
 		var items []T
-		if err := s.deere.get(ctx, caller, "/organizations/"+url.PathEscape(o.ID)+"/"+things, "organization", o.ID, &items); err != nil {
+		path := "/organizations/" + url.PathEscape(o.ID) + "/" + in.ResourceType
+		if err := s.deere.get(ctx, caller, path, "organization", o.ID, &items); err != nil {
 			return success{}, err
 		}
 		for _, item := range items {
@@ -176,12 +240,17 @@ func listOf[T, Out any](
 			all = append(all, out)
 		}
 	}
-	return complete(all), nil
+	return pageOf(all, in.pageArgs)
 }
 
 func (s *System) search(ctx context.Context, caller string, in searchArgs) (success, error) {
 	if in.FieldID != "" {
 		if _, err := s.field(ctx, caller, in.FieldID); err != nil {
+			return success{}, err
+		}
+	}
+	if in.OrgID != "" {
+		if _, err := s.organizations(ctx, caller, in.OrgID); err != nil {
 			return success{}, err
 		}
 	}
@@ -195,7 +264,7 @@ func (s *System) search(ctx context.Context, caller string, in searchArgs) (succ
 	if len(found) == 0 {
 		return success{}, recourse.NoData("There are no operations in that period.")
 	}
-	return complete(found), nil
+	return pageOf(found, in.pageArgs)
 }
 
 func seasonOf(year int) (start, end string) {
@@ -243,9 +312,47 @@ func (f field) measure() (measuredField, error) {
 	return m, nil
 }
 
-func (s *System) boundary(ctx context.Context, caller string, in fieldArgs) (success, error) {
-	if _, err := s.field(ctx, caller, in.FieldID); err != nil {
+func (s *System) boundary(ctx context.Context, caller string, in boundaryArgs) (success, error) {
+	f, err := s.field(ctx, caller, in.FieldID)
+	if err != nil {
 		return success{}, err
 	}
-	return lookUp[boundary](ctx, s, caller, "/fields/"+url.PathEscape(in.FieldID)+"/boundary", "boundary", in.FieldID)
+	path, id := "/fields/"+url.PathEscape(in.FieldID)+"/boundary", ""
+	if in.BoundaryID != "" {
+		path, id = "/boundaries/"+url.PathEscape(in.BoundaryID), in.BoundaryID
+	}
+	var b boundary
+	err = s.deere.get(ctx, caller, path, "boundary", id, &b)
+	switch {
+	case err == nil && b.FieldID != in.FieldID:
+		err = recourse.NotFound("boundary", id)
+	case err == nil:
+		return complete(b), nil
+	}
+	e := recourse.From(err)
+	if e.Kind != recourse.KindNotFound {
+		return success{}, e
+	}
+	// What the recovery needs: where the boundaries of the field are listed.
+	if id == "" {
+		return success{}, e.WithMessage("The field %s has no boundary. Its orgId is %s.", f.ID, f.OrgID)
+	}
+	return success{}, e.WithMessage("The field %s has no boundary %s. Its orgId is %s.", f.ID, id, f.OrgID)
+}
+
+// operation returns an operation. A harvest that was not weighed is not enough to compute
+// anything from.
+func (s *System) operation(ctx context.Context, caller string, in operationArgs) (success, error) {
+	var o operation
+	err := s.deere.get(ctx, caller, "/operations/"+url.PathEscape(in.OperationID), "operation", in.OperationID, &o)
+	if err != nil {
+		return success{}, err
+	}
+	var missing []recourse.MissingData
+	if o.Type == "harvest" && o.Tonnes == 0 {
+		missing = append(missing, recourse.MissingData{
+			What: "tonnes", Impact: impactRequired, Message: "There is no yield without a weight: upload that of the harvest.",
+		})
+	}
+	return lacking(o, missing), nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -15,6 +16,16 @@ import (
 
 // apiKey is what the backend knows its clients by.
 const apiKey = "pk_local_library"
+
+// What is searched by, in the API and in the tools.
+const (
+	paramQuery      = "q"
+	paramCategory   = "category"
+	paramDifficulty = "difficulty"
+)
+
+// codeLimit is the backend's word for a limit that is out of bounds.
+const codeLimit = "invalid_limit"
 
 // maxLimit is the most hits that a search returns.
 const maxLimit = 100
@@ -60,6 +71,8 @@ func newBackend() (*backend, error) {
 	}
 	b.mux.HandleFunc("GET /api/patterns", b.search)
 	b.mux.HandleFunc("GET /api/patterns/{id}", b.get)
+	b.mux.HandleFunc("GET /api/skills", b.searchSkills)
+	b.mux.HandleFunc("GET /api/skills/{slug}", b.getSkill)
 	b.mux.HandleFunc("GET /api/rules", b.listRules)
 	b.mux.HandleFunc("POST /api/analyses", b.analyze)
 	return b, nil
@@ -93,26 +106,61 @@ func (b *backend) fails(w http.ResponseWriter, r *http.Request, text string) boo
 
 func (b *backend) search(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if b.fails(w, r, query.Get("q")+" "+query.Get("category")) {
+	if b.fails(w, r, query.Get(paramQuery)+" "+query.Get(paramCategory)) {
 		return
 	}
-	found := []pattern{}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || limit < 1 || limit > maxLimit {
+		loopback.Refuse(w, http.StatusBadRequest, codeLimit)
+		return
+	}
+	found := hits{Categories: map[string]int{}, Patterns: []pattern{}}
 	for _, p := range b.patterns {
-		if matches(p, query.Get("q")) && oneOf(query.Get("category"), p.Category) && oneOf(query.Get("difficulty"), p.Difficulty) {
-			found = append(found, p)
+		if matches(p.ID+" "+p.Name+" "+p.Summary, query.Get(paramQuery)) &&
+			oneOf(query.Get(paramCategory), p.Category) && oneOf(query.Get(paramDifficulty), p.Difficulty) {
+			found.Total++
+			found.Categories[p.Category]++
+			if len(found.Patterns) < limit {
+				found.Patterns = append(found.Patterns, p)
+			}
 		}
 	}
 	loopback.Answer(w, http.StatusOK, found)
 }
 
+func (b *backend) searchSkills(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if b.fails(w, r, query.Get(paramQuery)) {
+		return
+	}
+	found := slices.DeleteFunc(slices.Clone(skills), func(k skill) bool {
+		q := query.Get(paramQuery)
+		return q != "" && !matches(k.Title+" "+k.Guide, q) || !oneOf(query.Get(paramCategory), k.Category)
+	})
+	loopback.Answer(w, http.StatusOK, found)
+}
+
+func (b *backend) getSkill(w http.ResponseWriter, r *http.Request) {
+	slug := r.PathValue("slug")
+	if b.fails(w, r, slug) {
+		return
+	}
+	i := slices.IndexFunc(skills, func(k skill) bool { return k.Slug == slug })
+	if i < 0 {
+		loopback.Refuse(w, http.StatusNotFound, "skill_not_found")
+		return
+	}
+	loopback.Answer(w, http.StatusOK, skills[i])
+}
+
 // oneOf reports whether a filter lets value pass: an empty one does.
 func oneOf(filter, value string) bool { return filter == "" || strings.EqualFold(filter, value) }
 
-// matches reports whether a word of q stands in the pattern's texts. Words that begin
-// alike count, for the sake of typing mistakes.
-func matches(p pattern, q string) bool {
+// matches reports whether a word of q stands in text. Words that begin alike count, for
+// the sake of typing mistakes.
+func matches(text, q string) bool {
 	const alike = 4
-	words := strings.Fields(strings.ToLower(p.ID + " " + p.Name + " " + p.Summary))
+	words := strings.Fields(strings.ToLower(text))
 	return slices.ContainsFunc(strings.Fields(strings.ToLower(q)), func(term string) bool {
 		return slices.ContainsFunc(words, func(word string) bool {
 			return strings.Contains(word, term) || len(term) > alike && strings.HasPrefix(word, term[:alike])
@@ -134,7 +182,7 @@ func (b *backend) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (b *backend) listRules(w http.ResponseWriter, r *http.Request) {
-	category := r.URL.Query().Get("category")
+	category := r.URL.Query().Get(paramCategory)
 	if b.fails(w, r, category) {
 		return
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/mcptool"
@@ -17,20 +19,44 @@ const provider = "The pattern library"
 // client asks the backend. Its errors are records, made by the transport.
 type client struct {
 	base string
+	key  string
 	http *http.Client
 }
 
-func newClient(base string) *client {
+func newClient(base, key string) *client {
 	transport := mcptool.Transport(&http.Transport{}, provider,
 		mcptool.WithMediaType("application/json"), mcptool.WithFailure("/error"))
-	return &client{base: base, http: &http.Client{Transport: transport}}
+	return &client{base: base, key: key, http: &http.Client{Transport: transport}}
 }
 
-func (c *client) search(ctx context.Context, q, category, difficulty string) ([]pattern, error) {
-	var found []pattern
-	query := url.Values{"q": {q}, "category": {category}, "difficulty": {difficulty}}
-	err := c.do(ctx, http.MethodGet, "/api/patterns?"+query.Encode(), nil, &found)
+// hits are what a search has found.
+type hits struct {
+	Total      int            `json:"total"`
+	Categories map[string]int `json:"categories"` // how many of each
+	Patterns   []pattern      `json:"patterns"`   // up to the limit
+}
+
+func (c *client) search(ctx context.Context, q, category, difficulty string, limit int) (found hits, err error) {
+	query := url.Values{paramQuery: {q}, paramCategory: {category}, paramDifficulty: {difficulty}, "limit": {strconv.Itoa(limit)}}
+	err = c.do(ctx, http.MethodGet, "/api/patterns?"+query.Encode(), nil, &found)
+	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Upstream.Code == codeLimit {
+		err = e.WithMessage("limit must be between 1 and %d", maxLimit)
+	}
 	return found, err
+}
+
+func (c *client) skills(ctx context.Context, q, category string) (found []skill, err error) {
+	query := url.Values{paramQuery: {q}, paramCategory: {category}}
+	err = c.do(ctx, http.MethodGet, "/api/skills?"+query.Encode(), nil, &found)
+	return found, err
+}
+
+func (c *client) skill(ctx context.Context, slug string) (k skill, err error) {
+	err = c.do(ctx, http.MethodGet, "/api/skills/"+url.PathEscape(slug), nil, &k)
+	if errors.Is(err, recourse.KindNotFound) {
+		err = recourse.From(err).WithMessage("%s has no skill of that slug.", provider)
+	}
+	return k, err
 }
 
 func (c *client) pattern(ctx context.Context, id string) (pattern, error) {
@@ -41,7 +67,7 @@ func (c *client) pattern(ctx context.Context, id string) (pattern, error) {
 
 func (c *client) rules(ctx context.Context, category string) ([]rule, error) {
 	var rules []rule
-	query := url.Values{"category": {category}}
+	query := url.Values{paramCategory: {category}}
 	err := c.do(ctx, http.MethodGet, "/api/rules?"+query.Encode(), nil, &rules)
 	return rules, err
 }
@@ -64,7 +90,7 @@ func (c *client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err
 	}
-	req.Header.Set("X-Api-Key", apiKey)
+	req.Header.Set("X-Api-Key", c.key)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {

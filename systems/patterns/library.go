@@ -34,3 +34,27 @@ var analysisRules = []rule{
 		sign: regexp.MustCompile(`(\.\w+\(\)){4,}`),
 	},
 }
+
+// A skill is a guide to working with patterns.
+type skill struct {
+	Slug     string `json:"slug"`
+	Title    string `json:"title"`
+	Category string `json:"category"`
+	Guide    string `json:"guide"`
+}
+
+// skills are the guides of the library.
+var skills = []skill{
+	{
+		Slug: "add-undo", Title: "Add undo", Category: "behavioral",
+		Guide: "1. Make each change a command.\n2. Let it keep a memento of what it changes.\n3. Undo in the opposite order.",
+	},
+	{
+		Slug: "replace-type-switch", Title: "Replace a type switch", Category: "behavioral",
+		Guide: "1. Name what the cases have in common.\n2. Give each type a strategy.\n3. Call it in place of the switch.",
+	},
+	{
+		Slug: "survive-outages", Title: "Survive the outages of others", Category: "architectural",
+		Guide: "1. Bound each call.\n2. Put a circuit breaker before it.\n3. Say what still works.",
+	},
+}

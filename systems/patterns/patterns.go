@@ -4,33 +4,38 @@
 // # Tools
 //
 // search_patterns and get_pattern answer in Markdown, as JSON, or both, as their
-// argument format says; list_analysis_rules, analyze_code and review_code always in
-// Markdown. All of them only read.
+// argument format says; list_analysis_rules, analyze_code, review_code, list_skills and
+// get_skill always in Markdown. All of them only read, and give programs what they found
+// in structuredContent, too.
 //
 // # How to make it fail
 //
-// What a call brings (q, id, category, code) is passed on to the backend, which fails
-// when the word fault-WHAT stands in it:
+//	SERVER_ERROR              fault-500, fault-501; fault-html: a web page in place of
+//	                          JSON; fault-once: all is well the next time
+//	NETWORK_ERROR             fault-drop: the connection breaks; fault-slow: no answer
+//	                          within Options.Timeout
+//	CLIENT_ERROR              limit 1000: the library refuses it with status 400; category
+//	                          "gardening", and any other argument that does not fit the
+//	                          schema; a tool that is not there; more calls than
+//	                          Options.PerMinute, with status 429; fault-400, fault-408,
+//	                          and fault-429 with a wait of 12 s
+//	NOT_FOUND                 slug "add-redo"; rules of the category "taste"; fault-404
+//	AUTHENTICATION_ERROR      another Options.LibraryKey; fault-403
+//	UNKNOWN_ERROR             fault-odd: status 200, and a failure in the body
+//	HTTP 401                  Options.Key, and a client without it
 //
-//	fault-drop                NETWORK_ERROR: the connection breaks
-//	fault-slow                NETWORK_ERROR: no answer within Options.Timeout
-//	fault-500, fault-501      SERVER_ERROR, as any status of the 500s
-//	fault-html                SERVER_ERROR: a web page in place of JSON
-//	fault-400, fault-408      CLIENT_ERROR, as any other status of the 400s
-//	fault-429                 CLIENT_ERROR, with a wait of 12 s
-//	fault-401, fault-403      AUTHENTICATION_ERROR
-//	fault-404                 NOT_FOUND, but of get_pattern a question
-//	fault-odd                 UNKNOWN_ERROR: status 200, and a failure in the body
-//	fault-once                SERVER_ERROR, and all is well the next time
+// A word fault-WHAT is asked for in what a call passes on to the library: q, id, slug,
+// the category of rules, code.
 //
-// Wrong arguments and unknown tools are CLIENT_ERROR, and so is a call beyond
-// Options.PerMinute. Questions, which are no failures, are the answer to an empty q,
-// to more than 20 hits without category and difficulty (q "object"), to an empty id,
-// and to an id that does not exist (singelton).
+// Questions, which are no failures, are the answer to an empty q, to more than 20 hits
+// without category and difficulty (q "object"), to an empty id, and to an id that does
+// not exist (singelton).
 package patterns
 
 import (
 	"cmp"
+	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +44,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
@@ -51,6 +57,10 @@ type Options struct {
 	Logger *slog.Logger
 	// PerMinute is how many calls there may be in a minute; 0 means 120.
 	PerMinute int64
+	// Key is what clients have to bring as a bearer token over HTTP; "" means nothing.
+	Key string
+	// LibraryKey is what the server shows the library; "" means the key that is accepted.
+	LibraryKey string
 	// Timeout is how long the backend may take; 0 means 10 s.
 	Timeout time.Duration
 }
@@ -61,6 +71,7 @@ type System struct {
 	handler http.Handler
 	backend *loopback.Server
 	api     *client
+	key     string
 }
 
 var _ systems.System = (*System)(nil)
@@ -69,6 +80,7 @@ var _ systems.System = (*System)(nil)
 func New(o Options) (*System, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.PerMinute = cmp.Or(o.PerMinute, 120)
+	o.LibraryKey = cmp.Or(o.LibraryKey, apiKey)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	c, ok := contract.Builtin().Get("patterns")
 	if !ok {
@@ -85,7 +97,7 @@ func New(o Options) (*System, error) {
 	s := &System{
 		backend: backend,
 		server:  mcp.NewServer(&mcp.Implementation{Name: "patterns", Title: "Design patterns", Version: "1.0.0"}, nil),
-		api:     newClient(backend.URL),
+		api:     newClient(backend.URL, o.LibraryKey),
 	}
 	s.addTools()
 	// One allowance for all callers, kept by Use on every transport: what is refused
@@ -93,7 +105,11 @@ func New(o Options) (*System, error) {
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "minute", Limit: o.PerMinute, Window: time.Minute})
 	log := mcptool.WithLogger(o.Logger)
 	mcptool.Use(s.server, c, log, mcptool.WithLimiter(limiter), mcptool.WithDeadline(o.Timeout))
-	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
+	guards := []mcptool.GuardOption{log}
+	if s.key = o.Key; s.key != "" {
+		guards = append(guards, mcptool.WithAuthenticator(bearer(s.key)))
+	}
+	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, guards...)
 	return s, nil
 }
 
@@ -103,8 +119,25 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: nothing.
-func (s *System) Entrance() systems.Entrance { return systems.Entrance{Path: "/mcp"} }
+// Entrance returns what a client of Handler has to bring: nothing, or the key.
+func (s *System) Entrance() systems.Entrance {
+	e := systems.Entrance{Path: "/mcp"}
+	if s.key != "" {
+		e.Header = http.Header{"Authorization": {"Bearer " + s.key}}
+	}
+	return e
+}
+
+// bearer is the token that clients have to bring.
+type bearer string
+
+// Authenticate compares the token of a client with it.
+func (b bearer) Authenticate(_ context.Context, header http.Header) (string, error) {
+	if subtle.ConstantTimeCompare([]byte(header.Get("Authorization")), []byte("Bearer "+string(b))) != 1 {
+		return "", recourse.Unauthenticated()
+	}
+	return "client", nil
+}
 
 // Close ends the backend.
 func (s *System) Close() error {

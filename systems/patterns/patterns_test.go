@@ -69,15 +69,20 @@ func TestFailures(t *testing.T) {
 		{"get_pattern", `{"id":"fault-slow","format":"json"}`, "NETWORK_ERROR", "Network error: ", 0, true},
 		{"get_pattern", `{"id":"fault-500","format":"json"}`, "SERVER_ERROR", "Internal server error: ", 500, true},
 		{"get_pattern", `{"id":"fault-501","format":"json"}`, "SERVER_ERROR", "Internal server error: ", 501, true},
-		{"search_patterns", `{"q":"fault-html","format":"json"}`, "SERVER_ERROR", "Internal server error: ", 200, true},
+		{"search_patterns", `{"q":"fault-html","format":"json"}`, "SERVER_ERROR", "Internal server error: ", 0, true},
 		{"search_patterns", `{"q":"fault-400","format":"json"}`, "CLIENT_ERROR", "Invalid request: ", 400, false},
 		{"search_patterns", `{"q":"fault-408","format":"json"}`, "CLIENT_ERROR", "Invalid request: ", 408, false},
 		{"search_patterns", `{"q":"fault-429","format":"json"}`, "CLIENT_ERROR", "Invalid request: ", 429, false},
 		{"search_patterns", `{"q":"fault-401","format":"json"}`, "AUTHENTICATION_ERROR", "Authentication required: ", 401, false},
 		{"search_patterns", `{"q":"fault-403","format":"json"}`, "AUTHENTICATION_ERROR", "Authentication required: ", 403, false},
 		{"search_patterns", `{"q":"fault-404","format":"json"}`, "NOT_FOUND", "Resource not found: ", 404, false},
-		{"search_patterns", `{"q":"fault-odd","format":"json"}`, "UNKNOWN_ERROR", "Unknown error occurred", 200, false},
-		{"search_patterns", `{"q":"undo","limit":1000,"format":"json"}`, "CLIENT_ERROR", "Invalid request: limit must be between 1 and 100.", 0, false},
+		{"search_patterns", `{"q":"fault-odd","format":"json"}`, "UNKNOWN_ERROR", "Unknown error occurred: The pattern library answered that it failed.", 0, false},
+		{"search_patterns", `{"q":"undo","limit":1000,"format":"json"}`, "CLIENT_ERROR", "Invalid request: limit must be between 1 and 100", 400, false},
+		{"search_patterns", `{"q":"undo","limit":101,"format":"json"}`, "CLIENT_ERROR", "Invalid request: limit must be between 1 and 100", 400, false},
+		{"search_patterns", `{"q":"undo","limit":0,"format":"json"}`, "CLIENT_ERROR", "Invalid request: limit must be between 1 and 100", 400, false},
+		{"search_patterns", `{"q":"undo","limit":-1,"format":"json"}`, "CLIENT_ERROR", "Invalid request: limit must be between 1 and 100", 400, false},
+		{"search_patterns", `{"q":"undo","category":"gardening","format":"json"}`, "CLIENT_ERROR", "Invalid request: category must be one of ", 0, false},
+		{"search_patterns", `{"q":"undo","difficulty":"","format":"json"}`, "CLIENT_ERROR", "Invalid request: difficulty must be one of ", 0, false},
 		{"search_patterns", `{"q":"undo","limit":"many","format":"json"}`, "CLIENT_ERROR", "Invalid request: limit must be", 0, false},
 	}
 	for _, wire := range systemtest.Wires() {
@@ -104,6 +109,21 @@ func TestFailures(t *testing.T) {
 				t.Errorf("a category that does not exist: %s", text)
 			}
 		})
+	}
+}
+
+// What clients that know the page make of sentences in Markdown, which name neither code
+// nor status.
+func TestKindsOfSentences(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.OldEra)
+	for fault, want := range map[string]recourse.Kind{
+		"401": recourse.KindUnauthenticated, "404": recourse.KindNotFound, "400": recourse.KindClientError, "500": recourse.KindServerError,
+		"drop": recourse.KindTimeout, "odd": recourse.KindUnknown,
+	} {
+		if e := client.Call(t, "search_patterns", `{"q":"fault-`+fault+`"}`).Read(t, rules(t)); e == nil || e.Kind != want {
+			t.Errorf("%s: read as %v, want %s", fault, e, want)
+		}
 	}
 }
 
@@ -271,7 +291,7 @@ func TestClientRepeats(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.NewEra)
-	want := []string{"analyze_code", "get_pattern", "list_analysis_rules", "review_code", "search_patterns"}
+	want := []string{"analyze_code", "get_pattern", "get_skill", "list_analysis_rules", "list_skills", "review_code", "search_patterns"}
 	if diff := cmp.Diff(want, client.Tools(t)); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}

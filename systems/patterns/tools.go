@@ -19,6 +19,17 @@ const (
 	listAnalysisRules = "list_analysis_rules"
 	analyzeCode       = "analyze_code"
 	reviewCode        = "review_code"
+	listSkills        = "list_skills"
+	getSkill          = "get_skill"
+)
+
+// memberKind says of a value what it is.
+const memberKind = "kind"
+
+// The formats that ask for a block of JSON.
+const (
+	formatJSON = "json"
+	formatBoth = "both"
 )
 
 const (
@@ -29,34 +40,51 @@ const (
 )
 
 type searchArgs struct {
-	Query      string `json:"q,omitempty"          jsonschema:"words to look for, such as undo"`
-	Category   string `json:"category,omitempty"   jsonschema:"creational, structural, behavioral, concurrency or architectural"`
-	Difficulty string `json:"difficulty,omitempty" jsonschema:"beginner, intermediate or advanced"`
-	Limit      int    `json:"limit,omitempty"      jsonschema:"most hits to return, from 1 to 100; 20 unless said otherwise"`
-	Format     string `json:"format,omitempty"     jsonschema:"markdown (the default), json or both"`
+	Query      string `json:"q"`
+	Category   string `json:"category"`
+	Difficulty string `json:"difficulty"`
+	Limit      *int   `json:"limit"`
+	Format     any    `json:"format"`
 }
 
 type getArgs struct {
-	ID     string `json:"id,omitempty"     jsonschema:"the pattern's id, such as observer"`
-	Format string `json:"format,omitempty" jsonschema:"markdown (the default), json or both"`
+	ID     string `json:"id"`
+	Format any    `json:"format"`
 }
 
 type rulesArgs struct {
-	Category string `json:"category,omitempty" jsonschema:"size, coupling or state"`
+	Category string `json:"category"`
+}
+
+type skillsArgs struct {
+	Query    string `json:"q"`
+	Category string `json:"category"`
+}
+
+type skillArgs struct {
+	Slug string `json:"slug"`
 }
 
 type codeArgs struct {
-	Code     string `json:"code"               jsonschema:"the source text"`
-	Language string `json:"language,omitempty" jsonschema:"such as go"`
+	Code     string `json:"code"`
+	Language string `json:"language,omitempty"`
 }
 
 func (s *System) addTools() {
-	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mcp.AddTool(s.server, &mcp.Tool{Name: searchPatterns, Description: "Searches design patterns.", Annotations: reads}, s.search)
-	mcp.AddTool(s.server, &mcp.Tool{Name: getPattern, Description: "Returns a design pattern.", Annotations: reads}, s.get)
-	mcp.AddTool(s.server, &mcp.Tool{Name: listAnalysisRules, Description: "Lists what code is analyzed for.", Annotations: reads}, s.rules)
-	mcp.AddTool(s.server, &mcp.Tool{Name: analyzeCode, Description: "Finds problems of design in code.", Annotations: reads}, s.analyze)
-	mcp.AddTool(s.server, &mcp.Tool{Name: reviewCode, Description: "Recommends patterns for code.", Annotations: reads}, s.review)
+	add(s, searchPatterns, "Searches design patterns.", searchSchema, s.search)
+	add(s, getPattern, "Returns a design pattern.", getSchema, s.get)
+	add(s, listAnalysisRules, "Lists what code is analyzed for.", rulesSchema, s.rules)
+	add(s, analyzeCode, "Finds problems of design in code.", codeSchema, s.analyze)
+	add(s, reviewCode, "Recommends patterns for code.", codeSchema, s.review)
+	add(s, listSkills, "Lists guides to working with patterns.", skillsSchema, s.skills)
+	add(s, getSkill, "Returns a guide.", skillSchema, s.skill)
+}
+
+// add adds a tool, which only reads.
+func add[In any](s *System, name, description string, inputSchema json.RawMessage, h mcp.ToolHandlerFor[In, any]) {
+	mcp.AddTool(s.server, &mcp.Tool{
+		Name: name, Description: description, InputSchema: inputSchema, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
+	}, h)
 }
 
 func (s *System) search(ctx context.Context, _ *mcp.CallToolRequest, in searchArgs) (*mcp.CallToolResult, any, error) {
@@ -66,46 +94,37 @@ func (s *System) search(ctx context.Context, _ *mcp.CallToolRequest, in searchAr
 			Suggestions: map[string][]string{"q": {"undo", "plugin", "notification"}},
 		}
 	}
-	if in.Limit < 0 || in.Limit > maxLimit {
-		return nil, nil, recourse.InvalidValue("limit", "a number from 1 to 100", in.Limit).
-			WithMessage("limit must be between 1 and %d.", maxLimit)
+	limit := tooMany
+	if in.Limit != nil {
+		limit = *in.Limit
 	}
-	found, err := s.api.search(ctx, in.Query, in.Category, in.Difficulty)
+	found, err := s.api.search(ctx, in.Query, in.Category, in.Difficulty, limit)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(found) > tooMany && in.Category == "" && in.Difficulty == "" {
+	if found.Total > tooMany && in.Category == "" && in.Difficulty == "" {
 		return nil, nil, narrow(found)
 	}
-	most := in.Limit
-	if most == 0 {
-		most = tooMany
-	}
-	shown := found[:min(most, len(found))]
 	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "%d of %d patterns for “%s”\n", len(shown), len(found), in.Query) // a Builder takes all
-	for _, p := range shown {
+	_, _ = fmt.Fprintf(&text, "%d of %d patterns for “%s”\n", len(found.Patterns), found.Total, in.Query) // a Builder takes all
+	for _, p := range found.Patterns {
 		_, _ = fmt.Fprintf(&text, "\n- **%s** (`%s`, %s, %s): %s", p.Name, p.ID, p.Category, p.Difficulty, p.Summary)
 	}
-	return formatted(in.Format, text.String(), map[string]any{"kind": "patterns:v1", "total": len(found), "patterns": shown})
+	return formatted(in.Format, text.String(), map[string]any{memberKind: "patterns:v1", "total": found.Total, "patterns": found.Patterns})
 }
 
 // narrow asks which part of many hits is meant.
-func narrow(found []pattern) *recourse.NeedsInput {
-	count := map[string]int{}
-	for _, p := range found {
-		count[p.Category]++
-	}
+func narrow(found hits) *recourse.NeedsInput {
 	q := &recourse.NeedsInput{
-		Message: fmt.Sprintf("%d patterns match. Which category or difficulty is meant?", len(found)),
-		Reason:  "too_many_results", Fields: []string{"category", "difficulty"},
-		Suggestions: map[string][]string{"difficulty": difficulties},
+		Message: fmt.Sprintf("%d patterns match. Which category or difficulty is meant?", found.Total),
+		Reason:  "too_many_results", Fields: []string{paramCategory, paramDifficulty},
+		Suggestions: map[string][]string{paramDifficulty: difficulties},
 	}
 	for _, category := range categories {
-		if n := count[category]; n > 0 {
-			q.Suggestions["category"] = append(q.Suggestions["category"], category)
+		if n := found.Categories[category]; n > 0 {
+			q.Suggestions[paramCategory] = append(q.Suggestions[paramCategory], category)
 			q.Options = append(q.Options, recourse.Option{
-				Label: fmt.Sprintf("%s (%d)", category, n), Value: category, Field: "category",
+				Label: fmt.Sprintf("%s (%d)", category, n), Value: category, Field: paramCategory,
 			})
 		}
 	}
@@ -126,7 +145,7 @@ func (s *System) get(ctx context.Context, _ *mcp.CallToolRequest, in getArgs) (*
 		return nil, nil, err
 	}
 	text := fmt.Sprintf("# %s\n\n%s\n\n- category: %s\n- difficulty: %s", p.Name, p.Summary, p.Category, p.Difficulty)
-	return formatted(in.Format, text, map[string]any{"kind": "pattern:v1", "pattern": p})
+	return formatted(in.Format, text, map[string]any{memberKind: "pattern:v1", "pattern": p})
 }
 
 // suggest asks which pattern is meant by an id that does not exist, and names those
@@ -136,11 +155,11 @@ func (s *System) suggest(ctx context.Context, id string) *recourse.NeedsInput {
 	q := &recourse.NeedsInput{
 		Message: fmt.Sprintf("There is no pattern %q. Which one is meant?", id), Reason: "not_found", Fields: []string{"id"},
 	}
-	found, err := s.api.search(ctx, strings.ReplaceAll(id, "-", " "), "", "")
+	found, err := s.api.search(ctx, strings.ReplaceAll(id, "-", " "), "", "", maxSuggestions)
 	if err != nil {
 		return q
 	}
-	for _, p := range found[:min(maxSuggestions, len(found))] {
+	for _, p := range found.Patterns {
 		if q.Suggestions == nil {
 			q.Suggestions = map[string][]string{}
 		}
@@ -160,7 +179,7 @@ func (s *System) rules(ctx context.Context, _ *mcp.CallToolRequest, in rulesArgs
 	for _, r := range rules {
 		_, _ = fmt.Fprintf(&text, "\n- `%s` (%s): %s", r.ID, r.Category, r.Summary) // a Builder takes all
 	}
-	return formatted("", text.String(), nil)
+	return formatted(nil, text.String(), map[string]any{memberKind: "rules:v1", "rules": rules})
 }
 
 func (s *System) analyze(ctx context.Context, _ *mcp.CallToolRequest, in codeArgs) (*mcp.CallToolResult, any, error) {
@@ -169,14 +188,14 @@ func (s *System) analyze(ctx context.Context, _ *mcp.CallToolRequest, in codeArg
 		return nil, nil, err
 	}
 	if len(findings) == 0 {
-		return formatted("", "Nothing was found.", nil)
+		return formatted(nil, "Nothing was found.", findingsOf(findings))
 	}
 	var text strings.Builder
 	text.WriteString("Found:\n")
 	for _, f := range findings {
 		_, _ = fmt.Fprintf(&text, "\n- line %d, `%s`: %s", f.Line, f.Rule, f.Summary) // a Builder takes all
 	}
-	return formatted("", text.String(), nil)
+	return formatted(nil, text.String(), findingsOf(findings))
 }
 
 func (s *System) review(ctx context.Context, _ *mcp.CallToolRequest, in codeArgs) (*mcp.CallToolResult, any, error) {
@@ -185,28 +204,54 @@ func (s *System) review(ctx context.Context, _ *mcp.CallToolRequest, in codeArgs
 		return nil, nil, err
 	}
 	if len(findings) == 0 {
-		return formatted("", "The design is sound as far as the rules go.", nil)
+		return formatted(nil, "The design is sound as far as the rules go.", findingsOf(findings))
 	}
 	var text strings.Builder
 	text.WriteString("Recommended:\n")
 	for _, f := range findings {
 		_, _ = fmt.Fprintf(&text, "\n- line %d: consider `%s`, since %s", f.Line, f.Pattern, f.Summary) // a Builder takes all
 	}
-	return formatted("", text.String(), nil)
+	return formatted(nil, text.String(), findingsOf(findings))
+}
+
+func findingsOf(findings []finding) map[string]any {
+	return map[string]any{memberKind: "findings:v1", "findings": findings}
+}
+
+func (s *System) skills(ctx context.Context, _ *mcp.CallToolRequest, in skillsArgs) (*mcp.CallToolResult, any, error) {
+	found, err := s.api.skills(ctx, in.Query, in.Category)
+	if err != nil {
+		return nil, nil, err
+	}
+	var text strings.Builder
+	_, _ = fmt.Fprintf(&text, "%d skills\n", len(found)) // a Builder takes all
+	for _, k := range found {
+		_, _ = fmt.Fprintf(&text, "\n- **%s** (`%s`, %s)", k.Title, k.Slug, k.Category)
+	}
+	return formatted(nil, text.String(), map[string]any{memberKind: "skills:v1", "skills": found})
+}
+
+func (s *System) skill(ctx context.Context, _ *mcp.CallToolRequest, in skillArgs) (*mcp.CallToolResult, any, error) {
+	k, err := s.api.skill(ctx, in.Slug)
+	if err != nil {
+		return nil, nil, err
+	}
+	return formatted(nil, fmt.Sprintf("# %s\n\n%s", k.Title, k.Guide), map[string]any{memberKind: "skill:v1", "skill": k})
 }
 
 // formatted returns a success in the asked format: the text, the value as a block of
-// JSON, or both. An unknown format means the text.
-func formatted(format, text string, value any) (*mcp.CallToolResult, any, error) {
-	result := &mcp.CallToolResult{}
-	if format != "json" {
+// JSON, or both. What is no format means the text. The value is there for programs in
+// any case.
+func formatted(format any, text string, value any) (*mcp.CallToolResult, any, error) {
+	block, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return nil, nil, err
+	}
+	result := &mcp.CallToolResult{StructuredContent: json.RawMessage(block)}
+	if format != formatJSON {
 		result.Content = append(result.Content, &mcp.TextContent{Text: text})
 	}
-	if format == "json" || format == "both" {
-		block, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			return nil, nil, err
-		}
+	if format == formatJSON || format == formatBoth {
 		result.Content = append(result.Content, &mcp.TextContent{Text: string(block)})
 	}
 	return result, nil, nil

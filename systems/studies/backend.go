@@ -21,53 +21,77 @@ const (
 	planTeam      = "team"
 )
 
-// owner is whose token the MCP server has.
-const owner = "dana@example.com"
+// tokens are those that the service accepts, with whose they are.
+var tokens = map[string]string{Token: "dana@example.com", OtherToken: "rui@example.org"}
 
 // backend is the service: an HTTP API of its own, which knows ids and no aliases.
 type backend struct {
 	mux http.ServeMux
 
 	mu         sync.Mutex
+	caller     string // whose token the request has that is being answered
 	lastID     int
 	workspaces []*workspace
 	studies    []*study
 	people     []*person
 	asks       []*ask
 	endpoints  []*endpoint
+	chatbots   []*chatbot
+	uploads    []*upload
 }
 
 func newBackend() *backend {
 	b := &backend{}
 	b.fill()
 	for pattern, handle := range map[string]func(r *http.Request) (any, error){
-		"GET /workspaces":               b.listWorkspaces,
-		"POST /workspaces":              b.createWorkspace,
-		"GET /workspaces/{id}":          b.getWorkspace,
-		"DELETE /workspaces/{id}":       b.deleteWorkspace,
-		"GET /studies":                  b.listStudies,
-		"POST /studies":                 b.createStudy,
-		"GET /studies/{id}":             b.getStudy,
-		"DELETE /studies/{id}":          b.deleteStudy,
-		"POST /studies/{id}/iterations": b.createIteration,
-		"POST /studies/{id}/runs":       b.createRun,
-		"POST /studies/{id}/analyses":   b.createAnalysis,
-		"POST /iterations/{id}/people":  b.attachPerson,
-		"GET /participants/{id}":        b.getParticipant,
-		"GET /people":                   b.listPeople,
-		"POST /people":                  b.createPerson,
-		"GET /people/{id}":              b.getPerson,
-		"DELETE /people/{id}":           b.deletePerson,
-		"GET /asks":                     b.listAsks,
-		"POST /asks":                    b.createAsk,
-		"GET /asks/{id}":                b.getAsk,
-		"POST /chatbots":                b.createChatbot,
-		"POST /endpoints":               b.createEndpoint,
-		"DELETE /endpoints/{id}":        b.deleteEndpoint,
+		"GET /workspaces":                b.listWorkspaces,
+		"POST /workspaces":               b.createWorkspace,
+		"GET /workspaces/{id}":           b.getWorkspace,
+		"DELETE /workspaces/{id}":        b.deleteWorkspace,
+		"GET /studies":                   b.listStudies,
+		"POST /studies":                  b.createStudy,
+		"GET /studies/{id}":              b.getStudy,
+		"DELETE /studies/{id}":           b.deleteStudy,
+		"POST /studies/{id}/iterations":  b.createIteration,
+		"POST /studies/{id}/runs":        b.createRun,
+		"POST /studies/{id}/analyses":    b.createAnalysis,
+		"POST /iterations/{id}/people":   b.attachPerson,
+		"GET /participants/{id}":         b.getParticipant,
+		"GET /people":                    b.listPeople,
+		"POST /people":                   b.createPerson,
+		"GET /people/{id}":               b.getPerson,
+		"DELETE /people/{id}":            b.deletePerson,
+		"GET /asks":                      b.listAsks,
+		"POST /asks":                     b.createAsk,
+		"GET /asks/{id}":                 b.getAsk,
+		"PATCH /workspaces/{id}":         b.updateWorkspace,
+		"GET /workspaces/{id}/brand":     b.getBrand,
+		"PUT /workspaces/{id}/brand":     b.setBrand,
+		"GET /workspaces/{id}/logins":    b.listLogins,
+		"PUT /workspaces/{id}/logins":    b.setLogin,
+		"DELETE /workspaces/{id}/logins": b.deleteLogin,
+		"PATCH /studies/{id}":            b.updateStudy,
+		"POST /studies/{id}/benchmark":   b.cloneStudy,
+		"PATCH /iterations/{id}":         b.updateIteration,
+		"POST /participants/{id}/turns":  b.extendParticipant,
+		"PATCH /people/{id}":             b.updatePerson,
+		"POST /people/generated":         b.generatePeople,
+		"POST /asks/{id}/rounds":         b.askAgain,
+		"DELETE /asks/{id}":              b.deleteAsk,
+		"GET /chatbots":                  b.listChatbots,
+		"GET /chatbots/{id}":             b.getChatbot,
+		"DELETE /chatbots/{id}":          b.deleteChatbot,
+		"GET /uploads":                   b.listUploads,
+		"POST /uploads":                  b.createUpload,
+		"GET /me":                        b.getMe,
+		"POST /chatbots":                 b.createChatbot,
+		"POST /endpoints":                b.createEndpoint,
+		"DELETE /endpoints/{id}":         b.deleteEndpoint,
 	} {
 		b.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			b.mu.Lock()
 			defer b.mu.Unlock() // what is answered with is shared
+			b.caller = tokens[bearer(r.Header)]
 			value, err := handle(r)
 			answer(w, value, err)
 		})
@@ -77,17 +101,27 @@ func newBackend() *backend {
 
 // ServeHTTP checks the token and serves the API.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); {
+	token := bearer(r.Header)
+	switch _, known := tokens[token]; {
 	case strings.HasPrefix(token, "staging_"):
 		answer(w, nil, refuse(http.StatusUnauthorized, "signing_key_mismatch", "The token was signed with the key of another environment."))
 		return
-	case token != Token:
+	case !known:
 		answer(w, nil, refuse(http.StatusUnauthorized, "", "Invalid or expired token."))
 		return
 	}
 	if !b.fails(w, r) {
 		b.mux.ServeHTTP(w, r)
 	}
+}
+
+// bearer returns the token that a request brings, or "".
+func bearer(header http.Header) string {
+	token, ok := strings.CutPrefix(header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // refusal is an answer of the service that is a failure.
@@ -159,7 +193,7 @@ func (b *backend) workspace(id string) (*workspace, error) {
 	if !ok {
 		return nil, notFound("workspace")
 	}
-	if w.owner != owner {
+	if w.owner != b.caller {
 		return nil, refuse(http.StatusForbidden, "forbidden", "The workspace belongs to somebody else.")
 	}
 	return w, nil
@@ -196,7 +230,7 @@ func (b *backend) iteration(id string) (*iteration, error) {
 // ofWorkspace returns the things of the workspace that a request names, or of all
 // that are the owner's.
 func ofWorkspace[T any](b *backend, r *http.Request, things []*T, workspaceOf func(*T) string) (any, error) {
-	id := r.URL.Query().Get("workspace_id")
+	id := r.URL.Query().Get(paramWorkspace)
 	if id != "" {
 		if _, err := b.workspace(id); err != nil {
 			return nil, err

@@ -30,7 +30,33 @@ func (b *backend) createChatbot(r *http.Request) (any, error) {
 		}
 		return nil, no
 	}
-	return &chatbot{Type: "chatbot", ID: b.newID(), WorkspaceID: in.WorkspaceID, URL: in.URL}, nil
+	c := &chatbot{Type: "chatbot", ID: b.newID(), WorkspaceID: in.WorkspaceID, URL: in.URL}
+	b.chatbots = append(b.chatbots, c)
+	return c, nil
+}
+
+func (b *backend) chatbot(id string) (*chatbot, error) {
+	c, ok := find(b.chatbots, id, func(c *chatbot) string { return c.ID })
+	if !ok {
+		return nil, notFound("chatbot")
+	}
+	_, err := b.workspace(c.WorkspaceID)
+	return c, err
+}
+
+func (b *backend) listChatbots(r *http.Request) (any, error) {
+	return ofWorkspace(b, r, b.chatbots, func(c *chatbot) string { return c.WorkspaceID })
+}
+
+func (b *backend) getChatbot(r *http.Request) (any, error) { return b.chatbot(r.PathValue("id")) }
+
+func (b *backend) deleteChatbot(r *http.Request) (any, error) {
+	c, err := b.chatbot(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	b.chatbots = slices.DeleteFunc(b.chatbots, func(other *chatbot) bool { return other == c })
+	return deleted{true}, nil
 }
 
 // createEndpoint registers a tunnel. Ports that belong to the system are none of the

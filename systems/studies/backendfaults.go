@@ -52,6 +52,8 @@ func (b *backend) fails(w http.ResponseWriter, r *http.Request) bool {
 	case "drop", "slow":
 		b.mux.ServeHTTP(nowhere{}, r)
 		return loopback.Fail(w, r, fault)
+	case "html":
+		return loopback.Fail(w, r, fault)
 	case "garbled":
 		loopback.Answer(w, http.StatusOK, []string{"an object was expected"})
 		return true

@@ -1,6 +1,8 @@
 package studies
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 )
@@ -8,39 +10,6 @@ import (
 // deleted is the answer to a DELETE.
 type deleted struct {
 	Deleted bool `json:"deleted"`
-}
-
-func (b *backend) listWorkspaces(*http.Request) (any, error) {
-	found := list[*workspace]{Items: []*workspace{}}
-	for _, w := range b.workspaces {
-		if w.owner == owner {
-			found.Items = append(found.Items, w)
-		}
-	}
-	return found, nil
-}
-
-func (b *backend) createWorkspace(r *http.Request) (any, error) {
-	in, err := read[workspace](r)
-	if err != nil {
-		return nil, err
-	}
-	owned := slices.DeleteFunc(slices.Clone(b.workspaces), func(w *workspace) bool { return w.owner != owner })
-	if len(owned) >= maxWorkspaces {
-		return nil, full("workspaces", maxWorkspaces)
-	}
-	return b.addWorkspace(owner, in.Name, planFree, 10, 0), nil
-}
-
-func (b *backend) getWorkspace(r *http.Request) (any, error) { return b.workspace(r.PathValue("id")) }
-
-func (b *backend) deleteWorkspace(r *http.Request) (any, error) {
-	w, err := b.workspace(r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	b.workspaces = slices.DeleteFunc(b.workspaces, func(other *workspace) bool { return other == w })
-	return deleted{true}, nil
 }
 
 func (b *backend) listPeople(r *http.Request) (any, error) {
@@ -56,14 +25,8 @@ func (b *backend) createPerson(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 0
-	for _, p := range b.people {
-		if p.WorkspaceID == w.ID {
-			n++
-		}
-	}
-	if w.Plan == planFree && n >= maxPeople {
-		return nil, full("people a workspace", maxPeople)
+	if err := b.roomForPeople(w, 1); err != nil {
+		return nil, err
 	}
 	return b.addPerson(w, in.Name, in.Country, in.Age), nil
 }
@@ -76,7 +39,68 @@ func (b *backend) deletePerson(r *http.Request) (any, error) {
 		return nil, err
 	}
 	b.people = slices.DeleteFunc(b.people, func(other *person) bool { return other == p })
+	for _, s := range b.studies {
+		for _, i := range s.Iterations {
+			i.PersonIDs = slices.DeleteFunc(i.PersonIDs, func(id string) bool { return id == p.ID })
+		}
+	}
 	return deleted{true}, nil
+}
+
+func (b *backend) updatePerson(r *http.Request) (any, error) {
+	in, err := read[person](r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.person(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	p.Name, p.Country = cmp.Or(in.Name, p.Name), cmp.Or(in.Country, p.Country)
+	if in.Age != nil {
+		p.Age = in.Age
+	}
+	return p, nil
+}
+
+// generatePeople makes people up.
+func (b *backend) generatePeople(r *http.Request) (any, error) {
+	in, err := read[struct {
+		WorkspaceID string `json:"workspace_id"`
+		Brief       string `json:"brief"`
+		Country     string `json:"country"`
+		Count       int    `json:"count"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := b.workspace(in.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
+	made := list[*person]{Items: []*person{}}
+	if err := b.roomForPeople(w, in.Count); err != nil {
+		return nil, err
+	}
+	for range in.Count {
+		p := b.addPerson(w, "", in.Country, nil)
+		p.Name = fmt.Sprintf("%s (%d)", in.Brief, len(b.people))
+		made.Items = append(made.Items, p)
+	}
+	return made, nil
+}
+
+// roomForPeople refuses n more people where a free plan does not hold them.
+func (b *backend) roomForPeople(w *workspace, n int) error {
+	for _, p := range b.people {
+		if p.WorkspaceID == w.ID {
+			n++
+		}
+	}
+	if w.Plan == planFree && n > maxPeople {
+		return full("people a workspace", maxPeople)
+	}
+	return nil
 }
 
 func (b *backend) attachPerson(r *http.Request) (any, error) {
@@ -97,45 +121,4 @@ func (b *backend) attachPerson(r *http.Request) (any, error) {
 	}
 	i.PersonIDs = append(i.PersonIDs, p.ID)
 	return i, nil
-}
-
-func (b *backend) listAsks(r *http.Request) (any, error) {
-	return ofWorkspace(b, r, b.asks, func(a *ask) string { return a.WorkspaceID })
-}
-
-func (b *backend) createAsk(r *http.Request) (any, error) {
-	in, err := read[ask](r)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := b.workspace(in.WorkspaceID); err != nil {
-		return nil, err
-	}
-	a := &ask{Type: "ask", ID: b.newID(), WorkspaceID: in.WorkspaceID, Question: in.Question, PersonIDs: in.PersonIDs}
-	for _, id := range in.PersonIDs {
-		p, err := b.person(id)
-		if err != nil {
-			return nil, err
-		}
-		a.Answers = append(a.Answers, p.answer(in.Question))
-	}
-	b.asks = append(b.asks, a)
-	return a, nil
-}
-
-func (b *backend) getAsk(r *http.Request) (any, error) {
-	a, ok := find(b.asks, r.PathValue("id"), func(a *ask) string { return a.ID })
-	if !ok {
-		return nil, notFound("ask")
-	}
-	_, err := b.workspace(a.WorkspaceID)
-	return a, err
-}
-
-// answer returns what a person says.
-func (p *person) answer(question string) string {
-	if p.declines {
-		return ""
-	}
-	return p.Name + " from " + p.Country + ": as for “" + question + "”, it depends on the price."
 }

@@ -1,12 +1,12 @@
 package studies
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/recoursehq/recourse/systems/internal/loopback"
+	"unicode/utf8"
 )
 
 func (b *backend) listStudies(r *http.Request) (any, error) {
@@ -18,7 +18,6 @@ func (b *backend) listStudies(r *http.Request) (any, error) {
 }
 
 func (b *backend) createStudy(r *http.Request) (any, error) {
-	const maxTitle = 120
 	in, err := read[study](r)
 	if err != nil {
 		return nil, err
@@ -27,12 +26,29 @@ func (b *backend) createStudy(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Title) > maxTitle {
-		return nil, &refusal{
-			status: http.StatusUnprocessableEntity, Message: "title is too long.",
-			Suggestions: []string{fmt.Sprintf("Shorten title; %d characters fit", maxTitle), "Put the rest into question"},
-		}
+	if err := checkTitle(in.Title); err != nil {
+		return nil, err
 	}
+	if err := b.roomForStudy(w); err != nil {
+		return nil, err
+	}
+	return b.addStudy(w, in.Title, in.Question), nil
+}
+
+// checkTitle refuses a title that is too long.
+func checkTitle(title string) error {
+	const most = 120
+	if utf8.RuneCountInString(title) <= most {
+		return nil
+	}
+	return &refusal{
+		status: http.StatusUnprocessableEntity, Message: "title is too long.",
+		Suggestions: []string{fmt.Sprintf("Shorten title; %d characters fit", most), "Put the rest into question"},
+	}
+}
+
+// roomForStudy refuses one more study where a free plan does not hold it.
+func (b *backend) roomForStudy(w *workspace) error {
 	n := 0
 	for _, s := range b.studies {
 		if s.WorkspaceID == w.ID {
@@ -40,9 +56,49 @@ func (b *backend) createStudy(r *http.Request) (any, error) {
 		}
 	}
 	if w.Plan == planFree && n >= maxStudies {
-		return nil, full("studies a workspace", maxStudies)
+		return full("studies a workspace", maxStudies)
 	}
-	return b.addStudy(w, in.Title, in.Question), nil
+	return nil
+}
+
+func (b *backend) updateStudy(r *http.Request) (any, error) {
+	in, err := read[study](r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.study(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTitle(in.Title); err != nil {
+		return nil, err
+	}
+	s.Title, s.Question = cmp.Or(in.Title, s.Title), cmp.Or(in.Question, s.Question)
+	return s.lean(), nil
+}
+
+// cloneStudy makes a draft with the content of a study, to compare the two.
+func (b *backend) cloneStudy(r *http.Request) (any, error) {
+	in, err := read[study](r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.study(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	w, err := b.workspace(s.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.roomForStudy(w); err != nil {
+		return nil, err
+	}
+	draft := b.addStudy(w, cmp.Or(in.Title, s.Title), s.Question)
+	for _, i := range s.Iterations {
+		b.addIteration(draft, i.Stimulus, i.MediaURL).PersonIDs = slices.Clone(i.PersonIDs)
+	}
+	return draft, nil
 }
 
 // getStudy returns a study. Whoever looks at its progress moves the work on by a step.
@@ -58,18 +114,45 @@ func (b *backend) getStudy(r *http.Request) (any, error) {
 	if !s.stuck {
 		b.advance(s)
 	}
+	head := map[string]any{"type": s.Type, "id": s.ID}
 	switch r.URL.Query().Get("view") {
 	case "full":
 		return s, nil
 	case "insights":
-		return struct {
-			Type     string    `json:"type"`
-			ID       string    `json:"id"`
-			Insights *insights `json:"insights"`
-		}{s.Type, s.ID, s.Insights}, nil
+		head["insights"] = s.Insights
+	case "summary":
+		head["title"], head["question"], head["runtime_status"] = s.Title, s.Question, s.RuntimeStatus
+		head["participant_count"], head["answered"] = s.ParticipantCount, s.answered()
+	case "per_participant":
+		head["participants"] = append([]participant{}, s.Participants...)
+	case "transcripts":
+		head["transcripts"] = s.transcripts()
 	default:
 		return s.lean(), nil
 	}
+	return head, nil
+}
+
+// transcripts returns what was said, one for each participant who has answered.
+func (s *study) transcripts() []any {
+	said := []any{}
+	for _, p := range s.Participants {
+		if p.Response != "" {
+			said = append(said, map[string]any{"participant_id": p.ID, "question": s.Question, "answer": p.Response})
+		}
+	}
+	return said
+}
+
+// answered returns how many participants have answered.
+func (s *study) answered() int {
+	n := 0
+	for _, p := range s.Participants {
+		if p.Status == statusCompleted {
+			n++
+		}
+	}
+	return n
 }
 
 // lean returns a copy that says how the study is getting on.
@@ -77,46 +160,6 @@ func (s *study) lean() *study {
 	lean := *s
 	lean.Iterations, lean.Participants, lean.Insights, lean.Question = nil, nil, nil, ""
 	return &lean
-}
-
-// advance lets the next participant of a run answer, or an analysis come to its end.
-func (b *backend) advance(s *study) {
-	w, err := b.workspace(s.WorkspaceID)
-	if err != nil {
-		return
-	}
-	if i := slices.IndexFunc(s.Participants, func(p participant) bool { return p.Status == statusQueued }); i >= 0 {
-		s.Participants[i].Status = statusFailed
-		if p, err := b.person(s.Participants[i].PersonID); err == nil && !p.declines {
-			s.Participants[i].Status, s.Participants[i].Response = statusCompleted, p.answer(s.Question)
-			w.Credits.spend()
-		}
-		s.RuntimeStatus = statusRunning
-		return
-	}
-	if s.RuntimeStatus == statusRunning || s.RuntimeStatus == statusQueued {
-		s.RuntimeStatus = statusCompleted
-	}
-	switch {
-	case s.Insights == nil:
-	case s.Insights.Status == statusQueued:
-		s.Insights.Status = statusRunning
-	case s.Insights.Status == statusRunning:
-		*s.Insights = s.analyze()
-	}
-}
-
-func (s *study) analyze() insights {
-	answers := 0
-	for _, p := range s.Participants {
-		if p.Status == statusCompleted {
-			answers++
-		}
-	}
-	if answers == 0 {
-		return insights{Status: statusFailed, Reason: "no participant has answered yet"}
-	}
-	return insights{Status: statusCompleted, Summary: fmt.Sprintf("Of %d participants, all name the price.", answers)}
 }
 
 func (b *backend) deleteStudy(r *http.Request) (any, error) {
@@ -143,6 +186,25 @@ func (b *backend) createIteration(r *http.Request) (any, error) {
 	return b.addIteration(s, in.Stimulus, in.MediaURL), nil
 }
 
+func (b *backend) updateIteration(r *http.Request) (any, error) {
+	in, err := read[iteration](r)
+	if err != nil {
+		return nil, err
+	}
+	i, err := b.iteration(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if i.StudyID != in.StudyID {
+		return nil, notFound("iteration")
+	}
+	if err := checkMedia(in.MediaURL); err != nil {
+		return nil, err
+	}
+	i.Stimulus, i.MediaURL = cmp.Or(in.Stimulus, i.Stimulus), cmp.Or(in.MediaURL, i.MediaURL)
+	return i, nil
+}
+
 // checkMedia refuses media that no person could take in.
 func checkMedia(url string) error {
 	var code, message string
@@ -161,95 +223,4 @@ func checkMedia(url string) error {
 		status: http.StatusUnprocessableEntity, Code: "media_rejected", Message: message, Suggestions: []string{"Read the envelope"},
 		Envelope: map[string]any{"error_kind": code, "suggestions": suggestions, "source_url": url, "modality": "video"},
 	}
-}
-
-// runRequest is the body that starts a run.
-type runRequest struct {
-	IterationID  string   `json:"iteration_id"`
-	PersonIDs    []string `json:"person_ids"`
-	Country      string   `json:"country"`
-	Count        int      `json:"count"`
-	Instructions string   `json:"instructions"`
-}
-
-func (b *backend) createRun(r *http.Request) (any, error) {
-	in, err := read[runRequest](r)
-	if err != nil {
-		return nil, err
-	}
-	s, err := b.study(r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	w, err := b.workspace(s.WorkspaceID)
-	if err != nil {
-		return nil, err
-	}
-	panel := in.PersonIDs
-	if len(panel) == 0 {
-		panel = b.audience(w.ID, in.Country, in.Count)
-	}
-	if len(panel) == 0 {
-		return nil, refuse(http.StatusUnprocessableEntity, "empty_audience", "No person of the workspace is in %s.", in.Country)
-	}
-	if left := w.Credits.TotalAvailable; len(panel) > left {
-		return nil, refuse(http.StatusPaymentRequired, "", "The run needs %d credits, and %d are left.", len(panel), left)
-	}
-	for _, id := range panel {
-		s.Participants = append(s.Participants, participant{
-			Type: "participant", ID: b.newID(), IterationID: in.IterationID, PersonID: id, Status: statusQueued,
-		})
-	}
-	s.ParticipantCount, s.RuntimeStatus = len(s.Participants), statusQueued
-	s.meet(in.Instructions)
-	return s, nil
-}
-
-// meet notes what the reads of the study's progress are to meet.
-func (s *study) meet(text string) {
-	const faults = 2
-	fault := loopback.Fault(text)
-	s.stuck = fault == "stuck"
-	if later, ok := strings.CutPrefix(fault, "later"); ok {
-		s.fault, s.left = later, faults
-	}
-}
-
-// audience returns the people of a country, at most count of them.
-func (b *backend) audience(workspaceID, country string, count int) []string {
-	var panel []string
-	for _, p := range b.people {
-		if p.WorkspaceID == workspaceID && (country == "" || p.Country == country) && len(panel) < count {
-			panel = append(panel, p.ID)
-		}
-	}
-	return panel
-}
-
-func (b *backend) createAnalysis(r *http.Request) (any, error) {
-	in, err := read[struct {
-		Focus string `json:"focus"`
-	}](r)
-	if err != nil {
-		return nil, err
-	}
-	s, err := b.study(r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	s.Insights = &insights{Status: statusQueued}
-	s.meet(in.Focus)
-	return s.Insights, nil
-}
-
-func (b *backend) getParticipant(r *http.Request) (any, error) {
-	for _, s := range b.studies {
-		for _, p := range s.Participants {
-			if p.ID == r.PathValue("id") {
-				_, err := b.study(s.ID)
-				return p, err
-			}
-		}
-	}
-	return nil, notFound("participant")
 }

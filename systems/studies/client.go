@@ -30,11 +30,13 @@ type client struct {
 	aliases *aliases
 }
 
-func newClient(base string, o Options, c *contract.Contract, a *aliases) *client {
-	transport := mcptool.Transport(&http.Transport{}, provider,
-		mcptool.WithUpstream(c), mcptool.WithMediaType("application/json"))
+func newClient(base string, o Options, c *contract.Contract, a *aliases, t http.RoundTripper) *client {
+	transport := mcptool.Transport(t, provider, mcptool.WithUpstream(c), mcptool.WithMediaType("application/json"))
 	return &client{base: base, token: o.Token, timeout: o.Timeout, http: &http.Client{Transport: transport}, aliases: a}
 }
+
+// tokenKey is where a context holds the token of who calls a hosted server.
+type tokenKey struct{}
 
 // do makes a request about things of a type, and returns the answer with aliases in
 // place of ids.
@@ -51,7 +53,11 @@ func (c *client) do(ctx context.Context, method, path, typ string, in any) (obje
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	token, hosted := ctx.Value(tokenKey{}).(string)
+	if !hosted {
+		token = c.token
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {

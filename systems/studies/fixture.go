@@ -2,18 +2,18 @@ package studies
 
 // fill begins with what the package's documentation says.
 func (b *backend) fill() {
-	acme := b.addWorkspace(owner, "Acme", planTeam, 40, 100)
-	solo := b.addWorkspace(owner, "Solo", planFree, 1, 0)
-	rival := b.addWorkspace("somebody@example.org", "Rival", planTeam, 10, 0)
+	acme := b.addWorkspace(tokens[Token], "Acme", planTeam, 40, 100)
+	solo := b.addWorkspace(tokens[Token], "Solo", planFree, 1, 0)
+	rival := b.addWorkspace(tokens[OtherToken], "Rival", planTeam, 10, 0)
 
 	breakfast := b.addStudy(acme, "Breakfast", "What do you have for breakfast, and why?")
 	for _, p := range []struct {
 		name, country string
 		age           int
 	}{{"Ana", "PT", 34}, {"Bruno", "PT", 51}, {"Chloé", "FR", 27}, {"Dmitri", "DE", 45}, {"Elif", "DE", 38}} {
-		b.addPerson(acme, p.name, p.country, p.age)
+		b.addPerson(acme, p.name, p.country, &p.age)
 	}
-	b.addPerson(acme, "Frank", "US", 62).declines = true
+	b.addPerson(acme, "Frank", "US", nil).declines = true
 
 	first := b.addIteration(breakfast, "A picture of oat porridge", "")
 	for _, p := range b.people {
@@ -24,14 +24,16 @@ func (b *backend) fill() {
 	for _, title := range []string{"Names", "Prices", "Colors"} {
 		b.addStudy(solo, title, "Which do you prefer?")
 	}
+	var names []string
 	for _, name := range []string{"Gus", "Hanna", "Ines", "Jo", "Kim"} {
-		b.addPerson(solo, name, "AT", 0)
+		names = append(names, b.addPerson(solo, name, "AT", nil).ID)
 	}
 	b.addStudy(rival, "Lunch", "What do you have for lunch?")
 	b.asks = append(b.asks, &ask{
 		Type: "ask", ID: b.newID(), WorkspaceID: acme.ID, Question: "Tea or coffee?",
-		PersonIDs: []string{b.people[0].ID}, Answers: []string{b.people[0].answer("Tea or coffee?")},
+		PersonIDs: []string{b.people[0].ID}, Answers: []string{b.people[0].answer("Tea or coffee?")}, Status: statusCompleted,
 	})
+	b.addIteration(b.studies[1], "A list of names", "").PersonIDs = names
 }
 
 func (b *backend) addWorkspace(owner, name, plan string, period, purchased int) *workspace {
@@ -54,7 +56,7 @@ func (b *backend) addIteration(s *study, stimulus, mediaURL string) *iteration {
 	return i
 }
 
-func (b *backend) addPerson(w *workspace, name, country string, age int) *person {
+func (b *backend) addPerson(w *workspace, name, country string, age *int) *person {
 	p := &person{Type: "person", ID: b.newID(), WorkspaceID: w.ID, Name: name, Country: country, Age: age}
 	b.people = append(b.people, p)
 	return p

@@ -9,7 +9,16 @@ type workspace struct {
 	Plan    string  `json:"plan"`
 	Credits credits `json:"credits"`
 
-	owner string
+	owner  string
+	brand  brand
+	logins []login
+}
+
+// brand is how a workspace presents itself.
+type brand struct {
+	WorkspaceID string `json:"workspace_id"`
+	Name        string `json:"name"`
+	Voice       string `json:"voice,omitempty"`
 }
 
 // credits are what participants that are completed cost: one each.
@@ -20,14 +29,18 @@ type credits struct {
 	TotalAvailable   int    `json:"total_available"`
 }
 
-// spend takes a credit, of the period first.
-func (c *credits) spend() {
-	if c.PeriodBalance > 0 {
+// spend takes a credit, of the period first, and reports whether there was one.
+func (c *credits) spend() bool {
+	switch {
+	case c.PeriodBalance > 0:
 		c.PeriodBalance--
-	} else {
+	case c.PurchasedBalance > 0:
 		c.PurchasedBalance--
+	default:
+		return false
 	}
 	c.TotalAvailable--
+	return true
 }
 
 type study struct {
@@ -64,6 +77,7 @@ type participant struct {
 	PersonID    string `json:"person_id"`
 	Status      string `json:"status"`
 	Response    string `json:"response,omitempty"`
+	FollowUp    string `json:"follow_up,omitempty"`
 }
 
 // insights are what an analysis has come to.
@@ -79,18 +93,9 @@ type person struct {
 	WorkspaceID string `json:"workspace_id"`
 	Name        string `json:"name"`
 	Country     string `json:"country"`
-	Age         int    `json:"age,omitempty"`
+	Age         *int   `json:"age,omitempty"`
 
 	declines bool // to answer anything
-}
-
-type ask struct {
-	Type        string   `json:"type"`
-	ID          string   `json:"id"`
-	WorkspaceID string   `json:"workspace_id"`
-	Question    string   `json:"question"`
-	PersonIDs   []string `json:"person_ids"`
-	Answers     []string `json:"answers"`
 }
 
 // chatbot is the configuration by which the service talks to a chatbot.

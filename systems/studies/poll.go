@@ -2,6 +2,9 @@ package studies
 
 import (
 	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -18,22 +21,91 @@ const (
 // waiting is how a call waits for work that takes long.
 type waiting struct {
 	Wait    bool `json:"wait,omitempty"    jsonschema:"wait until the work has ended; false unless said otherwise"`
-	Timeout int  `json:"timeout,omitempty" jsonschema:"how long to wait, in seconds, from 1 to 600; 60 unless said otherwise"`
+	Timeout *int `json:"timeout,omitempty" jsonschema:"how long to wait, in seconds, from 1 to 600; 60 unless said otherwise"`
 }
 
 func (w waiting) check() error {
-	if w.Timeout < 0 || w.Timeout > maxBudget {
-		return recourse.InvalidValue("timeout", "a number of seconds from 1 to 600", w.Timeout).
+	if w.Timeout != nil && (*w.Timeout < 1 || *w.Timeout > maxBudget) {
+		return recourse.InvalidValue("timeout", "a number of seconds from 1 to 600", *w.Timeout).
 			WithMessage("timeout must be between 1 and %d seconds.", maxBudget)
 	}
 	return nil
 }
 
 func (w waiting) budget() time.Duration {
-	if w.Timeout == 0 {
+	if w.Timeout == nil {
 		return defaultBudget * time.Second
 	}
-	return time.Duration(w.Timeout) * time.Second
+	return time.Duration(*w.Timeout) * time.Second
+}
+
+// A job is work that a call has begun and that takes long.
+type job struct {
+	tool    string
+	begun   string // what the call has done, a sentence
+	pending object // what there is to say before anybody has looked
+	verify  recourse.Verify
+	look    func(context.Context) (answer object, ended bool, err error)
+}
+
+// follow answers for a job that has been begun: at once with the call that asks again,
+// or when it has ended, where the caller waits.
+func (s *System) follow(ctx context.Context, w waiting, j job) (object, error) {
+	next := j.verify.Tool + "(" + pythonArgs(j.verify.Args) + ")"
+	if !w.Wait {
+		return then(j.pending, next), nil
+	}
+	answer, ended, err := s.poll(ctx, j.tool, w, j.look)
+	switch {
+	case err != nil:
+		return nil, j.landed(err)
+	case !ended && answer == nil:
+		return then(j.pending, next), nil
+	case !ended:
+		return then(answer, next), nil
+	}
+	return answer, nil
+}
+
+// landed says of a failure to look at a job that the job was begun all the same.
+func (j job) landed(err error) error {
+	e := recourse.From(err)
+	if e.Kind == recourse.KindJobFailed { // it is the job's own
+		return err
+	}
+	return e.With(func(e *recourse.Error) {
+		e.Message = j.begun + " Looking at how it gets on failed: " + e.Sentence()
+		e.Effect, e.Verify, e.Retry, e.Hints = recourse.EffectApplied, &j.verify, recourse.RetryNever, nil
+	})
+}
+
+// pythonArgs spells arguments as the service's documentation does.
+func pythonArgs(args []recourse.Arg) string {
+	list := make([]string, len(args))
+	for i, a := range args {
+		value := string(a.Value)
+		if value == "true" {
+			value = "True"
+		}
+		list[i] = a.Name + "=" + value
+	}
+	return strings.Join(list, ", ")
+}
+
+// verifyBy is a call that tells what became of another.
+func verifyBy(tool, lookAt string, args ...recourse.Arg) recourse.Verify {
+	return recourse.Verify{Tool: tool, LookAt: lookAt, Args: args}
+}
+
+// is makes an argument of a word, such as an id.
+func is(name, word string) recourse.Arg {
+	return recourse.Arg{Name: name, Value: json.RawMessage(strconv.Quote(word))}
+}
+
+// then adds the call that asks again.
+func then(out object, next string) object {
+	out["next_action"] = next
+	return out
 }
 
 // poll asks until the answer says that the work has ended, or the budget is spent;

@@ -4,7 +4,7 @@ import "github.com/recoursehq/recourse/systems"
 
 // Scenes returns calls to try, which work in any order.
 func (s *System) Scenes() []systems.Scene {
-	return []systems.Scene{
+	scenes := []systems.Scene{
 		{Title: "A run, not waited for: next_action polls.", Tool: runDispatch, Arguments: `{"study_id":"s-1","country":"FR"}`},
 		{Title: "An alias of the wrong kind.", Tool: studyGet, Arguments: `{"study_id":"w-1"}`},
 		{Title: "The plan is full.", Tool: studyCreate, Arguments: `{"workspace_id":"w-2","title":"One more"}`},
@@ -24,5 +24,10 @@ func (s *System) Scenes() []systems.Scene {
 			Title: "A chatbot that does not answer: no error, so that the agent goes on.", Tool: chatbotSetup,
 			Arguments: `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`,
 		},
+		{Title: "Whether there is a tunnel to this machine.", Tool: connectStatus, Arguments: `{}`},
 	}
+	if s.options.Tunnel != cloudflared { // that one would make a tunnel
+		scenes = append(scenes, systems.Scene{Title: "A tunnel to this machine.", Tool: connectStart, Arguments: `{"port":3000}`})
+	}
+	return scenes
 }

@@ -1,44 +1,66 @@
 package studies
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/internal/loopback"
 )
 
-// Token is what the service accepts. One that begins with staging_ was signed with
-// the key of another environment, and any other has expired.
-const Token = "prod_dana"
+// The tokens that the service accepts, of two of its users. One that begins with
+// staging_ was signed with the key of another environment, and any other has expired.
+const (
+	Token      = "prod_dana"
+	OtherToken = "prod_rui"
+)
 
 // Options change a System. The zero value is a good one.
 type Options struct {
 	// Logger gets a line for each failure, with its cause; nil means slog.Default.
 	Logger *slog.Logger
 	// Token is what the MCP server shows the service; "" means the one that is accepted.
+	// A hosted server shows what its clients bring.
 	Token string
 	// Timeout is how long the service may take to answer a request; 0 means 20 s.
 	Timeout time.Duration
 	// PollEvery is how often a call that waits asks; 0 means 1 s.
 	PollEvery time.Duration
 	// Hosted says that the MCP server does not run on its user's machine, so that there
-	// can be no tunnel to it.
+	// can be no tunnel to it, and that it has many users: each brings a token.
 	Hosted bool
 	// Tunnel is the program that makes tunnels, a name that is looked up on PATH, or a
 	// path; "" means cloudflared.
 	Tunnel string
 	// TunnelTimeout is how long it may take to come up; 0 means 20 s.
 	TunnelTimeout time.Duration
+}
+
+// cloudflared is the program that makes tunnels.
+const cloudflared = "cloudflared"
+
+func (o Options) withDefaults() Options {
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Token = cmp.Or(o.Token, Token)
+	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
+	o.PollEvery = cmp.Or(o.PollEvery, time.Second)
+	o.Tunnel = cmp.Or(o.Tunnel, cloudflared)
+	o.TunnelTimeout = cmp.Or(o.TunnelTimeout, 20*time.Second)
+	return o
 }
 
 // System is the server with the service behind it. Get one with New.
@@ -61,12 +83,7 @@ func New(o Options) (*System, error) {
 	if !ok {
 		return nil, errors.New("there is no contract studies")
 	}
-	o.Logger = cmp.Or(o.Logger, slog.Default())
-	o.Token = cmp.Or(o.Token, Token)
-	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)
-	o.PollEvery = cmp.Or(o.PollEvery, time.Second)
-	o.Tunnel = cmp.Or(o.Tunnel, "cloudflared")
-	o.TunnelTimeout = cmp.Or(o.TunnelTimeout, 20*time.Second)
+	o = o.withDefaults()
 	service := newBackend()
 	backend, err := loopback.Serve(service)
 	if err != nil {
@@ -76,14 +93,18 @@ func New(o Options) (*System, error) {
 		options: o, contract: c, backend: backend,
 		server: mcp.NewServer(&mcp.Implementation{Name: "studies", Title: "Simulated studies", Version: "1.0.0"}, nil),
 	}
-	s.api = newClient(backend.URL, o, c, &s.aliases)
+	s.api = newClient(backend.URL, o, c, &s.aliases, &http.Transport{})
 	for _, id := range service.ids() {
 		s.aliases.of(id.typ, id.id)
 	}
 	s.addTools()
 	log := mcptool.WithLogger(o.Logger)
 	mcptool.Use(s.server, c, log)
-	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, log)
+	guarding := []mcptool.GuardOption{log}
+	if o.Hosted {
+		guarding = append(guarding, mcptool.WithAuthenticator(bringsToken{}))
+	}
+	s.handler = mcptool.Guard(systems.MCPHandler(s.server), c, guarding...)
 	return s, nil
 }
 
@@ -93,8 +114,29 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: nothing.
-func (s *System) Entrance() systems.Entrance { return systems.Entrance{Path: "/mcp"} }
+// Entrance returns what a client of Handler has to bring: nothing, or the token of a
+// user where the server is hosted.
+func (s *System) Entrance() systems.Entrance {
+	at := systems.Entrance{Path: "/mcp"}
+	if s.options.Hosted {
+		at.Header = http.Header{"Authorization": {"Bearer " + s.options.Token}}
+	}
+	return at
+}
+
+// bringsToken lets in who brings a token. The service says whether it is valid, so
+// that its reason reaches who calls.
+type bringsToken struct{}
+
+var _ mcptool.Authenticator = bringsToken{}
+
+// Authenticate returns an error where there is no token.
+func (bringsToken) Authenticate(_ context.Context, header http.Header) (string, error) {
+	if bearer(header) == "" {
+		return "", recourse.Unauthenticated().WithMessage("A token is required: Authorization: Bearer TOKEN.")
+	}
+	return "", nil
+}
 
 // Close ends the tunnel, if there is one, and the service.
 func (s *System) Close() error {
@@ -105,11 +147,36 @@ func (s *System) Close() error {
 
 // add adds a tool whose handler returns an object.
 func add[In any](s *System, tool *mcp.Tool, handler func(ctx context.Context, in In) (object, error)) {
-	mcp.AddTool(s.server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s.server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if err := refuseEmpty(req.Params.Arguments); err != nil {
+			return nil, nil, err
+		}
+		if s.options.Hosted {
+			token := ""
+			if req.Extra != nil {
+				token = bearer(req.Extra.Header)
+			}
+			ctx = context.WithValue(ctx, tokenKey{}, token)
+		}
 		out, err := handler(ctx, in)
 		if err != nil {
 			return nil, nil, err
 		}
 		return nil, out, nil
 	})
+}
+
+// refuseEmpty is the pre-flight check that what is given is something: an id that is
+// "" is no id that was left out, and [] is not everybody.
+func refuseEmpty(arguments json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &members); err != nil {
+		return nil //nolint:nilerr // there are none
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if v := bytes.Join(bytes.Fields(members[name]), nil); string(v) == `""` || string(v) == `[]` {
+			return recourse.InvalidValue(name, "something", nil).WithMessage("%s is empty: leave it out, or give something.", name)
+		}
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,7 +120,7 @@ func TestCodes(t *testing.T) {
 		},
 		{
 			name: "nobody", tool: "run_dispatch", arguments: `{"study_id":"s-1","country":"JP"}`,
-			want: "[empty_audience] No person of the workspace is in JP. Suggestions: " +
+			want: "[empty_audience] Nobody who takes part in the iteration is in JP. Suggestions: " +
 				"Broaden the filters, sample a different country, or pass explicit person_ids=[...]",
 			promises: []string{"studies/code-empty-audience", "studies/empty-audience-advice", "studies/final-empty-audience"},
 		},
@@ -142,7 +141,7 @@ func TestCodes(t *testing.T) {
 		},
 		{
 			name: "no credits", tool: "run_dispatch", arguments: `{"study_id":"s-2","count":5}`,
-			want:     "[insufficient_credits] The run needs 5 credits, and 1 are left." + credits,
+			want:     "[insufficient_credits] 5 credits are needed, and 1 are left." + credits,
 			promises: []string{"studies/status-402", "studies/code-insufficient-credits", "studies/credits-call", "studies/credits-advice", "studies/final-insufficient-credits", "studies/usage-limit-is-not-credits"},
 		},
 		{
@@ -170,6 +169,12 @@ func TestCodes(t *testing.T) {
 		{
 			name: "an answer that makes no sense", tool: "study_get", arguments: id("003"), retryable: true,
 			want:     "[server_error] An internal error occurred. Suggestions: Back off and retry",
+			promises: []string{"studies/server-error-internal"},
+		},
+		{
+			name: "a page of some proxy", tool: "brand_set", arguments: `{"workspace_id":"w-1","name":"fault-html"}`, retryable: true,
+			want: "[server_error] The backend gave an answer that cannot be understood. Suggestions: The write may have landed. " +
+				"Before calling again run brand_get(workspace_id=\"w-1\") and check what has changed",
 			promises: []string{"studies/server-error-internal"},
 		},
 		{
@@ -203,8 +208,15 @@ func TestCodes(t *testing.T) {
 			promises: []string{"studies/code-analysis-failed", "studies/analysis-failed-reason", "studies/analysis-failed-from-analyze", "studies/final-analysis-failed"},
 		},
 	}
+	kinds := map[string]recourse.Kind{ // what clients that know the page make of the codes
+		"auth_failed": recourse.KindUnauthenticated, "forbidden": recourse.KindPermissionDenied, "not_found": recourse.KindNotFound,
+		"empty_audience": recourse.KindNoMatch, "validation_error": recourse.KindInvalidValue, "usage_limit_reached": recourse.KindLimitReached,
+		"insufficient_credits": recourse.KindQuotaExhausted, "rate_limited": recourse.KindRateLimited, "timeout": recourse.KindTimeout,
+		"server_error": recourse.KindServerError, "network_error": recourse.KindUnreachable, "analysis_failed": recourse.KindJobFailed,
+		"client_error": recourse.KindClientError,
+	}
 	s := newSystem(t, studies.Options{})
-	for _, wire := range systemtest.Wires() {
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, s)
@@ -221,6 +233,11 @@ func TestCodes(t *testing.T) {
 					}
 				} else if code, repeat := retryable(t, r); code != word || repeat != tt.retryable {
 					t.Errorf("%s: read as %s, retryable %t; want %s, %t", tt.name, code, repeat, word, tt.retryable)
+				}
+				if want, listed := kinds[word]; listed {
+					if e := r.Read(t, rules(t)); e == nil || e.Kind != want {
+						t.Errorf("%s: read as %v, want %s", tt.name, e, want)
+					}
 				}
 			}
 		})
@@ -302,7 +319,7 @@ func TestPreFlight(t *testing.T) {
 		{name: "two other ids", tool: "person_get", arguments: `{"person_id":"tp-1","workspace_id":"w-1"}`, want: "person_id and workspace_id cannot be used together", promises: []string{"studies/get-one-id"}},
 		{name: "three ids", tool: "study_get", arguments: `{"study_id":"s-1","workspace_id":"w-1","participant_id":"t-1"}`, want: "study_id and workspace_id and participant_id cannot be used together"},
 		{name: "two views", tool: "study_get", arguments: `{"study_id":"s-1","view":"full","lean":true}`, want: "view and lean cannot be used together.", promises: []string{"studies/validation-exclusive"}},
-		{name: "an unknown view", tool: "study_get", arguments: `{"study_id":"s-1","view":"all"}`, want: "view must be full or insights."},
+		{name: "an unknown view", tool: "study_get", arguments: `{"study_id":"s-1","view":"all"}`, want: "view must be one of summary, full,"},
 		{
 			name: "people and a filter", tool: "run_dispatch", arguments: `{"study_id":"s-1","person_ids":["tp-1"],"count":3}`, want: "person_ids and count cannot be used together",
 			promises: []string{"studies/validation-exclusive", "studies/pre-flight-flags"},
@@ -320,7 +337,7 @@ func TestPreFlight(t *testing.T) {
 		{name: "an age", tool: "person_create", arguments: `{"workspace_id":"w-1","name":"x","country":"PT","age":1000}`, want: "age must be between 0 and 120."},
 	}
 	s := newSystem(t, studies.Options{Token: "old"})
-	for _, wire := range systemtest.Wires() {
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, s)
@@ -420,7 +437,7 @@ func TestClientRepeats(t *testing.T) {
 // What the demo shows can be called.
 func TestScenes(t *testing.T) {
 	t.Parallel()
-	for _, wire := range systemtest.Wires() {
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, studies.Options{})
@@ -432,7 +449,7 @@ func TestScenes(t *testing.T) {
 			}
 			want := []string{
 				"", "validation_error", "usage_limit_reached", "network_error", "",
-				"", "validation_error", "empty_audience", "insufficient_credits", "no_audio_track", "analysis_failed", "smoke_test_failed",
+				"", "validation_error", "empty_audience", "insufficient_credits", "no_audio_track", "analysis_failed", "smoke_test_failed", "",
 			}
 			if diff := cmp.Diff(want, codes); diff != "" {
 				t.Errorf("codes (-want +got):\n%s", diff)
@@ -441,14 +458,7 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-func TestTools(t *testing.T) {
-	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
-	want := []string{
-		"ask_create", "ask_get", "chatbot_setup", "connect_start", "connect_status", "connect_stop", "iteration_create", "person_attach", "person_create",
-		"person_delete", "person_get", "run_dispatch", "study_analyze", "study_create", "study_delete", "study_get", "workspace_create", "workspace_delete", "workspace_get",
-	}
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(client.Tools(t)))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+// wires are the ways to the system: those that lead there, and those through a gateway that keeps the same contract.
+func wires() []systemtest.Wire {
+	return append(systemtest.Wires(), systemtest.Fronted("contract: studies", "reads: studies", "trusted: true", "forward: [authorization]")...)
 }

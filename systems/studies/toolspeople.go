@@ -7,30 +7,6 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-type workspaceID struct {
-	WorkspaceID string `json:"workspace_id" jsonschema:"such as w-1"`
-}
-
-type getWorkspaceArgs struct {
-	WorkspaceID string `json:"workspace_id,omitempty" jsonschema:"such as w-1; without it all workspaces are listed"`
-}
-
-func (s *System) getWorkspace(ctx context.Context, in getWorkspaceArgs) (object, error) {
-	return s.fetch(ctx, "workspace", "/workspaces", in.WorkspaceID, "")
-}
-
-type createWorkspaceArgs struct {
-	Name string `json:"name"`
-}
-
-func (s *System) createWorkspace(ctx context.Context, in createWorkspaceArgs) (object, error) {
-	return s.api.do(ctx, http.MethodPost, "/workspaces", "workspace", in)
-}
-
-func (s *System) deleteWorkspace(ctx context.Context, in workspaceID) (object, error) {
-	return s.one(ctx, http.MethodDelete, "workspace", "/workspaces", in.WorkspaceID)
-}
-
 type getPersonArgs struct {
 	PersonID    string `json:"person_id,omitempty"    jsonschema:"such as tp-1"`
 	WorkspaceID string `json:"workspace_id,omitempty" jsonschema:"lists the people of a workspace"`
@@ -44,18 +20,65 @@ type createPersonArgs struct {
 	WorkspaceID string `json:"workspace_id"`
 	Name        string `json:"name"`
 	Country     string `json:"country"       jsonschema:"two letters, such as PT"`
-	Age         int    `json:"age,omitempty"`
+	Age         *int   `json:"age,omitempty"`
+}
+
+func checkAge(age *int) error {
+	const most = 120
+	if age != nil && (*age < 0 || *age > most) {
+		return recourse.InvalidValue("age", "a number from 0 to 120", *age).WithMessage("age must be between 0 and %d.", most)
+	}
+	return nil
 }
 
 func (s *System) createPerson(ctx context.Context, in createPersonArgs) (_ object, err error) {
-	const maxAge = 120
-	if in.Age < 0 || in.Age > maxAge {
-		return nil, recourse.InvalidValue("age", "a number from 0 to 120", in.Age).WithMessage("age must be between 0 and %d.", maxAge)
+	if err := checkAge(in.Age); err != nil {
+		return nil, err
 	}
-	if in.WorkspaceID, err = s.aliases.resolve("workspace_id", "workspace", in.WorkspaceID); err != nil {
+	if in.WorkspaceID, err = s.aliases.resolve(paramWorkspace, "workspace", in.WorkspaceID); err != nil {
 		return nil, err
 	}
 	return s.api.do(ctx, http.MethodPost, "/people", "person", in)
+}
+
+type generateArgs struct {
+	WorkspaceID string `json:"workspace_id"`
+	Brief       string `json:"brief"           jsonschema:"who they are to be, such as parents of small children"`
+	Country     string `json:"country"         jsonschema:"two letters, such as PT"`
+	Count       *int   `json:"count,omitempty" jsonschema:"how many, at most 20; 5 unless said otherwise"`
+}
+
+func (s *System) generatePeople(ctx context.Context, in generateArgs) (object, error) {
+	if err := checkCount(in.Count); err != nil {
+		return nil, err
+	}
+	workspace, err := s.aliases.resolve(paramWorkspace, "workspace", in.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
+	return s.api.do(ctx, http.MethodPost, "/people/generated", "person",
+		object{paramWorkspace: workspace, "brief": in.Brief, "country": in.Country, "count": countOf(in.Count)})
+}
+
+type updatePersonArgs struct {
+	PersonID string `json:"person_id"`
+	Name     string `json:"name,omitempty"`
+	Country  string `json:"country,omitempty"`
+	Age      *int   `json:"age,omitempty"`
+}
+
+func (s *System) updatePerson(ctx context.Context, in updatePersonArgs) (object, error) {
+	if in.Name == "" && in.Country == "" && in.Age == nil {
+		return nil, recourse.Missing("name").WithMessage("name, country or age is required.")
+	}
+	if err := checkAge(in.Age); err != nil {
+		return nil, err
+	}
+	id, err := s.aliases.resolve("person_id", "person", in.PersonID)
+	if err != nil {
+		return nil, err
+	}
+	return s.api.do(ctx, http.MethodPatch, "/people/"+id, "person", object{"name": in.Name, "country": in.Country, "age": in.Age})
 }
 
 type personID struct {
@@ -87,31 +110,6 @@ func (s *System) attachPerson(ctx context.Context, in attachPersonArgs) (object,
 	return object{"ok": true, "iteration_id": s.aliases.of("iteration", iteration), "person_id": s.aliases.of("person", person)}, nil
 }
 
-type getAskArgs struct {
-	AskID       string `json:"ask_id,omitempty"       jsonschema:"such as a-1"`
-	WorkspaceID string `json:"workspace_id,omitempty" jsonschema:"lists the asks of a workspace"`
-}
-
-func (s *System) getAsk(ctx context.Context, in getAskArgs) (object, error) {
-	return s.fetch(ctx, "ask", "/asks", in.AskID, in.WorkspaceID)
-}
-
-type createAskArgs struct {
-	WorkspaceID string   `json:"workspace_id"`
-	Question    string   `json:"question"`
-	PersonIDs   []string `json:"person_ids"   jsonschema:"who is asked, at most 20"`
-}
-
-func (s *System) createAsk(ctx context.Context, in createAskArgs) (_ object, err error) {
-	if in.WorkspaceID, err = s.aliases.resolve("workspace_id", "workspace", in.WorkspaceID); err != nil {
-		return nil, err
-	}
-	if in.PersonIDs, err = s.panel(in.PersonIDs); err != nil {
-		return nil, err
-	}
-	return s.api.do(ctx, http.MethodPost, "/asks", "ask", in)
-}
-
 // maxParticipants is how many people can be asked at once.
 const maxParticipants = 20
 
@@ -132,21 +130,20 @@ func (s *System) panel(people []string) ([]string, error) {
 	return ids, nil
 }
 
-type chatbotArgs struct {
-	WorkspaceID string `json:"workspace_id"`
-	URL         string `json:"url"          jsonschema:"the address that takes the chatbot's messages"`
+// usualCount is how many people there are where nobody says how many.
+const usualCount = 5
+
+func checkCount(count *int) error {
+	if count != nil && (*count < 1 || *count > maxParticipants) {
+		return recourse.InvalidValue("count", "a number from 1 to 20", *count).
+			WithMessage("count must be between 1 and %d.", maxParticipants)
+	}
+	return nil
 }
 
-// setUpChatbot returns its failures: a chatbot that cannot be set up is no reason to
-// end an agent's loop.
-func (s *System) setUpChatbot(ctx context.Context, in chatbotArgs) (_ object, err error) {
-	if in.WorkspaceID, err = s.aliases.resolve("workspace_id", "workspace", in.WorkspaceID); err != nil {
-		return nil, err
+func countOf(count *int) int {
+	if count == nil {
+		return usualCount
 	}
-	out, err := s.api.do(ctx, http.MethodPost, "/chatbots", "chatbot", in)
-	if err != nil {
-		return nil, err
-	}
-	out["ok"] = true
-	return out, nil
+	return *count
 }

@@ -68,7 +68,7 @@ func (s *System) startTunnel(ctx context.Context, in startArgs) (object, error) 
 }
 
 func (s *System) tunnelStatus(context.Context, struct{}) (object, error) {
-	if err := s.checkLocal("connect_status"); err != nil {
+	if err := s.checkLocal(connectStatus); err != nil {
 		return nil, err
 	}
 	s.tunnel.mu.Lock()

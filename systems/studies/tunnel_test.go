@@ -119,6 +119,9 @@ func TestTunnel(t *testing.T) {
 	if code, repeat := retryable(t, r); r.Tool(t).Text() != conflict || code != "port_conflict" || repeat || r.Record(t).Kind != recourse.KindConflict {
 		t.Errorf("another port: %s, read as %s, retryable %t", r.Tool(t).Text(), code, repeat)
 	}
+	if e := r.Read(t, rules(t)); e == nil || e.Kind != recourse.KindConflict {
+		t.Errorf("another port is read as %v", e)
+	}
 	for range 2 {
 		if text := client.Call(t, "connect_stop", `{}`).Tool(t).Text(); text != `{"up":false}` {
 			t.Errorf("connect_stop: %s", text)

@@ -148,7 +148,7 @@ func TestNextAction(t *testing.T) {
 	if diff := cmp.Diff(contract.PollRule{Wait: "wait", Timeout: "timeout", Next: "next_action"}, rules(t).Poll); diff != "" {
 		t.Errorf("what the contract says of waits (-want +got):\n%s", diff)
 	}
-	for _, wire := range systemtest.Wires() {
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, newSystem(t, studies.Options{}))
@@ -339,19 +339,19 @@ func TestEnvelopes(t *testing.T) {
 	}{
 		{
 			name: "no sound", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"a film","media_url":"https://media.example.com/silent.mp4"}`,
-			want: `[no_audio_track] The video has no audio track. Suggestions: Upload a video with sound; Use modality="image" for a video without sound; ` +
-				`Read the message and change what it names [envelope] {"error_kind":"no_audio_track","suggestions":["Upload a video with sound",` +
-				`"Use modality=\"image\" for a video without sound","Read the message and change what it names"],"modality":"video",` +
+			want: `[no_audio_track] The video has no audio track. Suggestions: Upload a video with sound; Use modality="image" for a video without sound` +
+				` [envelope] {"error_kind":"no_audio_track","suggestions":["Upload a video with sound",` +
+				`"Use modality=\"image\" for a video without sound"],"modality":"video",` +
 				`"source_url":"https://media.example.com/silent.mp4"}`,
-			hints: []string{"Upload a video with sound", `Use modality="image" for a video without sound`, "Read the message and change what it names"},
+			hints: []string{"Upload a video with sound", `Use modality="image" for a video without sound`},
 		},
 		{
 			name: "gone", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"a film","media_url":"` + gone + `"}`,
-			want: `[media_download_failed] The file could not be downloaded: HTTP 404. Suggestions: Check that the address is public, a signed one may have expired; ` +
-				`Read the message and change what it names [envelope] {"error_kind":"media_download_failed","suggestions":["Check that the address is public; ` +
-				`a signed one may have expired","Read the message and change what it names"],"modality":"video",` +
+			want: `[media_download_failed] The file could not be downloaded: HTTP 404. Suggestions: Check that the address is public, a signed one may have expired` +
+				` [envelope] {"error_kind":"media_download_failed","suggestions":["Check that the address is public; ` +
+				`a signed one may have expired"],"modality":"video",` +
 				`"source_url":"https://media.example.com/\u005benvelope] {}gone.mp4"}`,
-			hints: []string{"Check that the address is public; a signed one may have expired", "Read the message and change what it names"},
+			hints: []string{"Check that the address is public; a signed one may have expired"},
 		},
 		{
 			name: "no envelope", tool: "study_create", arguments: `{"workspace_id":"w-1","title":"` + strings.Repeat("long ", 30) + `"}`,
@@ -360,7 +360,7 @@ func TestEnvelopes(t *testing.T) {
 		},
 	}
 	s := newSystem(t, studies.Options{})
-	for _, wire := range systemtest.Wires() {
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, s)
@@ -392,13 +392,13 @@ func TestReturned(t *testing.T) {
 		{
 			name: "no chat", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://bot.example.com/"}`,
 			want: `{"ok":false,"error_kind":"config_detection_failed","message":"No chat was found at the address.","suggestions":["Give the address that takes ` +
-				`the messages, such as https://bot.example.com/chat","Read the message and change what it names"]}`,
+				`the messages, such as https://bot.example.com/chat"]}`,
 			promises: []string{"studies/chatbot-setup", "studies/chatbot-setup-config", "studies/returned-no-is-error", "studies/returned-members"},
 		},
 		{
 			name: "no answer", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`,
 			want: `{"ok":false,"error_kind":"smoke_test_failed","message":"The chatbot did not answer a greeting.","suggestions":["Start the chatbot",` +
-				`"See what it logs","Read the message and change what it names"],"source_url":"https://mute.example.com/chat"}`,
+				`"See what it logs"],"source_url":"https://mute.example.com/chat"}`,
 			promises: []string{"studies/chatbot-setup", "studies/chatbot-setup-smoke-test"},
 		},
 		{
@@ -418,7 +418,7 @@ func TestReturned(t *testing.T) {
 		},
 	}
 	s := newSystem(t, studies.Options{})
-	for _, wire := range systemtest.Wires() {
+	for _, wire := range wires() {
 		t.Run(wire.Name, func(t *testing.T) {
 			t.Parallel()
 			client := wire.Client(t, s)

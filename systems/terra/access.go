@@ -34,6 +34,8 @@ const (
 	foreignUser = "8f7c2a10-5f1e-4f43-9d0c-000000000005"
 	brokenUser  = "8f7c2a10-5f1e-4f43-9d0c-000000000006"
 	silentUser  = "8f7c2a10-5f1e-4f43-9d0c-000000000007"
+	brokerUser  = "8f7c2a10-5f1e-4f43-9d0c-000000000008"
+	busyUser    = "8f7c2a10-5f1e-4f43-9d0c-00000000000a"
 )
 
 // DemoClient returns the client that may read Ada's data.
@@ -80,6 +82,8 @@ func knownUsers() directory {
 		foreignUser: {developer: "someone-else", region: regionEU},
 		brokenUser:  {developer: DevID, damaged: true},
 		silentUser:  {developer: DevID, region: regionSilent},
+		brokerUser:  {developer: DevID, region: regionBroker},
+		busyUser:    {developer: DevID, region: regionBusy},
 	}
 }
 

@@ -2,8 +2,6 @@ package terra
 
 import (
 	"encoding/json"
-	"strings"
-	"time"
 
 	"github.com/recoursehq/recourse"
 )
@@ -190,19 +188,4 @@ func (c *condition) accepts(order int) bool {
 	default: // EQ, or one of an IN
 		return order == 0
 	}
-}
-
-// layouts are the forms of ISO 8601 that are read; a time without a zone is UTC.
-var layouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly,
-	"20060102T150405Z0700", "20060102T150405", "20060102", // the basic forms
-}
-
-func parseTimestamp(text string) (time.Time, bool) {
-	for _, layout := range layouts {
-		if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
-			return t.UTC(), true
-		}
-	}
-	return time.Time{}, false
 }

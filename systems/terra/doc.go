@@ -19,7 +19,10 @@
 //	8f7c2a10-5f1e-4f43-9d0c-000000000004  a proxy on the way loses Provider-User-Id: a tool error
 //	8f7c2a10-5f1e-4f43-9d0c-000000000005  another developer's user: 404, invalid user id
 //	8f7c2a10-5f1e-4f43-9d0c-000000000006  the directory of users cannot be read: 500, something went wrong
-//	8f7c2a10-5f1e-4f43-9d0c-000000000007  his region's MCP server never answers: a tool error
+//	8f7c2a10-5f1e-4f43-9d0c-000000000007  his region's MCP server never answers: a tool error; of
+//	                                      what is no call of a tool, 502, empty
+//	8f7c2a10-5f1e-4f43-9d0c-000000000008  what stands before his region's MCP server answers 502: 502, empty
+//	8f7c2a10-5f1e-4f43-9d0c-00000000000a  her region's MCP server answers 503: 502, empty
 //	alice                                 no UUID: 404, invalid user id
 //
 // Other credentials, or none, are 401, and no user in the path is 404. The queries

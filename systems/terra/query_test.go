@@ -29,8 +29,9 @@ func TestQueryFails(t *testing.T) {
 		name, arguments, want string
 		promises              []string
 	}{
-		{name: "nothing", arguments: `{}`, want: noFields, promises: []string{"terra/detail-fields-or-select", "terra/tool-no-retry"}},
+		{name: "nothing", arguments: `{}`, want: noFields, promises: []string{"terra/detail-fields-or-select", "terra/tool-no-retry", "terra/tool-is-error", "terra/tool-surfaced"}},
 		{name: "no fields", arguments: `{"fields":[]}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
+		{name: "nothing, as null", arguments: `{"fields":null,"select":null,"where":null}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
 		{name: "no fields and no select", arguments: `{"fields":[],"select":[]}`, want: noFields, promises: []string{"terra/detail-empty-fields"}},
 		{
 			name: "both", arguments: `{"fields":["awakenings"],"select":[{"function":"sum","field":"awakenings"}]}`,
@@ -69,6 +70,10 @@ func TestQueryFails(t *testing.T) {
 		{name: "two conditions in one", arguments: where(`{"and":[{}],"not":{}}`), want: "A condition is one of and, or, not and a comparison."},
 		{name: "half a comparison", arguments: where(`{"field":"awakenings","operator":"EQ"}`), want: "A comparison needs field, operator and value."},
 		{name: "a text for a number", arguments: where(`{"field":"awakenings","operator":"EQ","value":"2"}`), want: "awakenings is compared with a number."},
+		{
+			name: "a field that is not there", arguments: `{"fields":["steps"]}`, promises: []string{"terra/everything-else"},
+			want: `There is no field "steps" here. The fields are start_time, end_time, duration_asleep_seconds, duration_deep_seconds, duration_rem_seconds, awakenings, avg_hr_bpm, device.`,
+		},
 		{name: "an average of timestamps", arguments: `{"select":[{"function":"avg","field":"start_time"}]}`, want: "avg takes a field of numbers, and start_time is a timestamp."},
 		{
 			name: "an operator", arguments: where(`{"field":"awakenings","operator":"LIKE","value":2}`),
@@ -100,6 +105,7 @@ func TestQuery(t *testing.T) {
 		name, arguments, want string
 		promises              []string
 	}{
+		{name: "null for what is not asked for", arguments: `{"fields":["awakenings"],"select":null,"where":null}`, want: `[2,4,1,5,2,3]`},
 		{name: "fields", arguments: `{"fields":["avg_hr_bpm","awakenings"],"where":{"field":"awakenings","operator":"EQ","value":3}}`, want: `[{"avg_hr_bpm":null,"awakenings":3}]`},
 		{
 			name: "select", arguments: `{"select":[{"function":"count","field":"avg_hr_bpm"},{"function":"sum","field":"awakenings"},{"function":"avg","field":"avg_hr_bpm"},` +

@@ -21,6 +21,8 @@ const (
 	regionDown   = "us-east"    // its MCP server ends every connection
 	regionLegacy = "eu-central" // a proxy on the way loses the user
 	regionSilent = "sa-east"    // its MCP server never answers
+	regionBroker = "us-west"    // what stands before its MCP server answers 502
+	regionBusy   = "ap-east"    // its MCP server answers 503
 )
 
 // regions passes requests on to the MCP server of their user's region.
@@ -44,6 +46,8 @@ func newRegions(endpoint http.Handler, users directory, timeout time.Duration, l
 		regionLegacy: withoutUser(endpoint),
 		regionDown:   failing("drop"),
 		regionSilent: failing("slow"),
+		regionBroker: failing("502"),
+		regionBusy:   failing("503"),
 	} {
 		backend, err := loopback.Serve(handler)
 		if err != nil {

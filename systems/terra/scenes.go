@@ -47,5 +47,7 @@ func (s *System) Scenes() []systems.Scene {
 		at("The directory of users cannot be read.", brokenUser, good),
 		at("No MCP server is configured for the user's region.", lostUser, good),
 		at("The MCP server of the user's region never answers.", silentUser, good),
+		at("What stands before the MCP server of the user's region answers 502.", brokerUser, good),
+		at("The MCP server of the user's region answers 503.", busyUser, good),
 	}
 }

@@ -98,6 +98,9 @@ func TestScenes(t *testing.T) {
 		"The MCP server of the user's region is down.":       "upstream-down",
 		"The MCP server of the user's region never answers.": "unanswered",
 		"A proxy on the way loses the user.":                 "no-user-header",
+
+		"What stands before the MCP server of the user's region answers 502.": "upstream-down",
+		"The MCP server of the user's region answers 503.":                    "upstream-down",
 	}
 	s := newSystem(t, terra.Options{})
 	hasty := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
@@ -130,6 +133,10 @@ func TestScenes(t *testing.T) {
 				}
 				if got.Code != code {
 					t.Errorf("code %q, want %q: HTTP %d, %s", got.Code, code, answer.Status, answer.Body)
+				}
+				again := code == "upstream-down" || code == "unanswered" // reads are repeated for what passes
+				if code != "" && c.Retryable(got, &contract.Call{Method: "tools/call", Tool: scene.Tool, HTTP: true}) != again {
+					t.Errorf("by the table, %s is to be repeated: %t", code, !again)
 				}
 			})
 		}
@@ -200,6 +207,17 @@ func TestSession(t *testing.T) {
 			body:     problem("internal server error", "something went wrong"),
 			promises: []string{"terra/http-something-went-wrong"},
 		},
+		{name: "more than a user", header: good, path: user("1") + "/", status: 404, body: problem(notFound, "invalid user id")},
+		{name: "a path below that of a user", header: good, path: user("1") + "/tools", status: 404, body: problem(notFound, "invalid user id")},
+		{
+			name: "no credentials, and a path below that of a user", header: http.Header{}, path: user("1") + "/tools", status: 401,
+			body: problem(unauthorized, "dev-id or x-api-key headers are missing"), promises: []string{"terra/order-credentials-first"},
+		},
+		{name: "a user in capitals", header: good, path: strings.ToUpper(user("1")), status: 404, body: problem(notFound, "invalid user id")},
+		{name: "more digits than a user has", header: good, path: user("1") + "1", status: 404, body: problem(notFound, "invalid user id")},
+		{name: "something before a user", header: good, path: "/x" + user("1")[1:], status: 404, body: problem(notFound, "invalid user id")},
+		{name: "a region whose server answers 502", header: good, path: user("8"), status: 502, promises: []string{"terra/http-upstream-down-status"}},
+		{name: "a region whose server answers 503", header: good, path: user("a"), status: 502, promises: []string{"terra/http-upstream-down-status"}},
 		{name: "a region that is not configured", header: good, path: user("3"), status: 500, promises: []string{"terra/http-misconfigured", "terra/empty-body"}},
 		{name: "a region that is down", header: good, path: user("2"), status: 502, promises: []string{"terra/http-upstream-down", "terra/http-upstream-down-reset", "terra/empty-body"}},
 	}
@@ -264,7 +282,7 @@ func TestForwarded(t *testing.T) {
 // lacks is no fault of the query.
 func TestServerSide(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "terra/server-side-500", "terra/server-side-502", "terra/detail-no-user-header")
+	promises.Covers(t, "terra/server-side-500", "terra/server-side-502", "terra/detail-no-user-header", "terra/context-is-server-side", "terra/tool-context-server")
 
 	tests := []struct {
 		user, text string
@@ -306,6 +324,30 @@ func TestServerSide(t *testing.T) {
 	}
 }
 
+// Clients are not told whether there is a user whom they may not read. The operator sees
+// what was wrong with the id.
+func TestUserIsAUUID(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "terra/http-user-malformed")
+
+	short := terra.Ada[:len(terra.Ada)-1]
+	for user, malformed := range map[string]bool{short: true, short + "12": true, strings.ReplaceAll(terra.Ada, "-", ""): true, short + "9": false} {
+		var log bytes.Buffer
+		s := newSystem(t, terra.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		srv := httptest.NewServer(s.Handler())
+		client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, terra.Ada)+user, testkit.NewEra)
+		client.Header = s.Entrance().Header
+		answer, err := client.Call(t.Context(), "get_sleep_data", `{}`)
+		srv.Close() // the log is complete then
+		if err != nil || answer.Status != http.StatusNotFound {
+			t.Fatalf("%s: %v, HTTP %d", user, err, answer.Status)
+		}
+		if got := strings.Contains(log.String(), "no UUID"); got != malformed {
+			t.Errorf("%s: %s", user, &log)
+		}
+	}
+}
+
 // Where no HTTP answer can be given, the same failures are their sentences.
 func TestStdio(t *testing.T) {
 	t.Parallel()
@@ -327,6 +369,7 @@ func TestStdio(t *testing.T) {
 		},
 		{"Ada", `{"data":[{"awakenings":2},{"awakenings":4},{"awakenings":1},{"awakenings":5},{"awakenings":2},{"awakenings":3}]}`, terra.DemoClient(), ""},
 	}
+	c, _ := contract.Builtin().Get("terra")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -337,6 +380,9 @@ func TestStdio(t *testing.T) {
 			}
 			if tt.origin != "" && r.Record(t).Origin != tt.origin {
 				t.Errorf("origin %s, want %s", r.Record(t).Origin, tt.origin)
+			}
+			if e := r.Read(t, c); e != nil && c.Retryable(e, &contract.Call{Method: "tools/call"}) {
+				t.Errorf("by the table, %v is to be repeated", e)
 			}
 		})
 	}

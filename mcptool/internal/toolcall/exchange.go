@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -38,7 +39,7 @@ type Handler func(ctx context.Context) (result any, err error)
 // its place.
 func (s *Server) Do(ctx context.Context, call *Call, handler Handler) (result any, answer *contract.Answer) {
 	x := &exchange{s: s, call: call, rule: s.ruleOf(call.Tool), start: time.Now()}
-	x.requestID = wire.RequestID(call.Header.Get(wire.HeaderRequestID))
+	x.requestID = wire.RequestID(cmp.Or(call.Header.Get(wire.HeaderRequestID), call.RequestID))
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	if e := x.admit(ctx); e != nil {
 		return nil, x.fail(ctx, e)
@@ -75,11 +76,11 @@ func (x *exchange) admit(ctx context.Context) error {
 			return x.unknown()
 		}
 	}
-	if x.tool != nil && len(x.tool.check(x.call.Arguments)) > 0 {
+	if x.tool != nil && len(x.tool.check(ctx, x.call.Arguments)) > 0 {
 		if x.refresh(ctx); x.tool == nil {
 			return x.unknown()
 		}
-		if violations := x.tool.check(x.call.Arguments); len(violations) > 0 {
+		if violations := x.tool.check(ctx, x.call.Arguments); len(violations) > 0 {
 			return args.Error(x.call.Tool, violations)
 		}
 	}
@@ -118,7 +119,7 @@ func (x *exchange) nature() retry.Nature {
 			return retry.Idempotent
 		}
 		return retry.Writes
-	case x.rule.contract.ReadOnly, x.tool != nil && x.tool.ReadOnly:
+	case x.rule.contract.Reads(x.call.Tool), x.tool != nil && x.tool.ReadOnly:
 		return retry.Reads
 	case x.tool != nil && x.tool.Idempotent:
 		return retry.Idempotent

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -52,8 +53,11 @@ var errGone = errors.New("the handler has ended its goroutine")
 // codeURLElicitation asks the client for something and is no failure.
 const codeURLElicitation = -32042
 
-// masker hides credentials in what was not written as a record.
-var masker = redact.New(redact.Secrets)
+// credentials hides credentials in what was not written as a record.
+var credentials = redact.New(redact.Secrets)
+
+// masker hides credentials, and what the contract keeps out of failures.
+func (x *exchange) masker() *redact.Masker { return credentials.With(x.rule.contract.Mask...) }
 
 // fail writes a failure in the form of the contract and logs it.
 func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
@@ -107,8 +111,29 @@ func (x *exchange) read(err error) failure {
 	e := recourse.From(err)
 	if e.Kind == recourse.KindTimeout && e.Provider == "" && x.expired() {
 		e = e.WithMessage("The tool did not finish within %s.", recourse.Wait(x.rule.deadline))
+	} else if x.rule.texts != nil && *x.rule.texts {
+		if text := x.told(err); text != "" {
+			e = e.WithMessage("%s", text)
+		}
 	}
 	return failure{e: e}
+}
+
+// maxText bounds the text of an error that clients are told.
+const maxText = 4 << 10
+
+// told returns the text of an error as clients may be told it: masked, then cut.
+func (x *exchange) told(err error) string {
+	const most = 4 * maxText // to be masked: half of a secret looks like none
+	text := err.Error()
+	if len(text) > most {
+		text = text[:most]
+	}
+	text = redact.New(redact.All, string(x.call.Arguments)).With(x.rule.contract.Mask...).String(text)
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + " [cut]"
+	}
+	return strings.TrimSpace(text)
 }
 
 // reader reads failures in whatever form they come. What a server says of itself is
@@ -118,7 +143,7 @@ func (x *exchange) reader() *contract.Reader {
 }
 
 func (x *exchange) readResult(r *ResultError) failure {
-	original := json.Value(masker.JSON(r.Result))
+	original := json.Value(x.masker().JSON(r.Result))
 	reading, ok := x.reader().Result(original)
 	switch {
 	case !ok:
@@ -171,7 +196,7 @@ func without(object json.Value, name string) json.Value {
 // for its model passes as it is: it is about the message itself, about another
 // method than a call, about a call that goes on, or asks for something.
 func (x *exchange) readRPC(r *RPCError) failure {
-	raw := json.Value(masker.JSON(r.Raw))
+	raw := json.Value(x.masker().JSON(r.Raw))
 	e := x.reader().RPC(raw).Error()
 	if e == nil {
 		e = recourse.Internal()
@@ -192,8 +217,12 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	}}
 }
 
-// settle completes a failure by what is known of the call.
+// settle completes a failure by what is known of the call. Where the contract keeps
+// something out of failures, the author's own records are masked, too.
 func (x *exchange) settle(e *recourse.Error) *recourse.Error {
+	if len(x.rule.contract.Mask) > 0 {
+		e = x.masker().Error(e).CausedBy(e.Cause())
+	}
 	return e.With(func(c *recourse.Error) {
 		c.Effect = x.effect(e)
 		switch {
@@ -209,7 +238,7 @@ func (x *exchange) settle(e *recourse.Error) *recourse.Error {
 			c.RequestID = x.requestID
 		}
 		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.verify != nil {
-			c.Verify = x.rule.verify.of(x.call.Arguments)
+			c.Verify = x.rule.verify.of(x.call.Arguments, x.shows)
 		}
 	})
 }
@@ -232,7 +261,7 @@ func (x *exchange) effect(e *recourse.Error) recourse.Effect {
 func (x *exchange) contractCall() *contract.Call {
 	call := &contract.Call{
 		Method: x.call.Method, Tool: x.call.Tool, Arguments: x.call.Arguments,
-		ResultType: x.call.ResultType, At: contract.AtTool, Now: x.s.now,
+		ResultType: x.call.ResultType, At: contract.AtTool, Now: x.s.now, Shows: x.shows,
 	}
 	if !x.ran {
 		call.At = contract.AtArguments
@@ -245,4 +274,10 @@ func (x *exchange) contractCall() *contract.Call {
 		call.HasTool = func(name string) bool { return list.tools[name] != nil }
 	}
 	return call
+}
+
+// shows reports whether a value of the call's arguments may stand in a call that is
+// advised: it is nothing that is masked.
+func (x *exchange) shows(value json.Value) bool {
+	return x.masker().String(string(value)) == string(value)
 }

@@ -31,6 +31,7 @@ type rule struct {
 	nature   *retry.Nature
 	deadline time.Duration
 	verify   *Verify
+	texts    *bool // whether the texts of errors are told
 }
 
 type serverOption func(s *Server)
@@ -78,6 +79,11 @@ func WithDeadline(d time.Duration) SharedOption {
 	return sharedOption(func(r *rule) { r.deadline = d })
 }
 
+// WithErrorTexts returns the option that clients are told the texts of errors.
+func WithErrorTexts(told bool) SharedOption {
+	return sharedOption(func(r *rule) { r.texts = &told })
+}
+
 // NoDeadline says that a call takes as long as its handler takes.
 const NoDeadline time.Duration = -1
 
@@ -112,10 +118,10 @@ type Verify struct {
 }
 
 // of fills v in from the arguments of the call in question.
-func (v *Verify) of(arguments json.Value) *recourse.Verify {
+func (v *Verify) of(arguments json.Value, shows func(json.Value) bool) *recourse.Verify {
 	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
 	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
-		if value := contract.Argument(arguments, v.Args[name]); value != nil {
+		if value := contract.Argument(arguments, v.Args[name]); value != nil && shows(value) {
 			call.Args = call.Args.With(name, value)
 		}
 	}

@@ -44,6 +44,9 @@ func (s *Server) ruleOf(tool string) rule {
 	if r.deadline == 0 {
 		r.deadline = s.rule.deadline
 	}
+	if r.texts == nil {
+		r.texts = s.rule.texts
+	}
 	return r
 }
 
@@ -59,6 +62,9 @@ type Call struct {
 	Continues bool
 	// Header is that of the HTTP request; nil where there is none.
 	Header http.Header
+	// RequestID is what the request's _meta says under wire.MetaRequestID, for a program
+	// that gets no headers.
+	RequestID string
 	// ResultType says that results carry resultType (2026-07-28 and later).
 	ResultType bool
 	// ResultOnly says that the SDK answers a failed call by a tool result alone.

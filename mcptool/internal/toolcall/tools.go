@@ -44,7 +44,7 @@ func (s *Server) newTool(t Tool) *tool {
 		raw, err := t.InputSchema()
 		if err == nil {
 			_ = json.UnmarshalLenient(json.Lookup(raw, "/properties"), &in.properties) // a schema without any
-			in.schema, err = args.Compile(raw)
+			in.schema, err = args.Compile(raw, nil)
 		}
 		if err != nil {
 			in.schema = nil
@@ -56,7 +56,7 @@ func (s *Server) newTool(t Tool) *tool {
 }
 
 // check returns what is wrong with the arguments of a call.
-func (t *tool) check(arguments json.Value) []recourse.Violation {
+func (t *tool) check(ctx context.Context, arguments json.Value) []recourse.Violation {
 	in := t.input()
 	if in.schema == nil {
 		return nil
@@ -64,7 +64,7 @@ func (t *tool) check(arguments json.Value) []recourse.Violation {
 	if string(arguments) == "null" { // some SDKs write null for none
 		arguments = nil
 	}
-	return in.schema.Check(arguments)
+	return in.schema.CheckNative(ctx, arguments)
 }
 
 // A toolList is what a server offers. It does not change.

@@ -106,7 +106,7 @@ func (r Reply) Record(t *testing.T) *recourse.Error {
 // the record in _meta. It is nil for a success.
 func (r Reply) Read(t *testing.T, c *contract.Contract) *recourse.Error {
 	t.Helper()
-	reader := &contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
+	reader := &contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}
 	switch {
 	case r.Status >= http.StatusBadRequest:
 		return reader.HTTP(r.Status, r.Header, r.Body).Error()
@@ -161,8 +161,14 @@ func Wires() []Wire {
 // entrance asks for.
 func HTTP(t *testing.T, s systems.System, era testkit.Era) Client {
 	t.Helper()
-	client := testkit.NewClient(t, Serve(t, s), era)
-	client.Header = s.Entrance().Header
+	return Connect(t, Serve(t, s), era, s.Entrance().Header)
+}
+
+// Connect returns a client of the endpoint at url that sends these headers.
+func Connect(t *testing.T, url string, era testkit.Era, header http.Header) Client {
+	t.Helper()
+	client := testkit.NewClient(t, url, era)
+	client.Header = header
 	if _, err := client.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}

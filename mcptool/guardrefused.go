@@ -1,0 +1,206 @@
+package mcptool
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// withholds reports whether an answer of the handler behind the guard is to be written
+// anew: a failure that is no JSON, which no client can read; and a 400 for a version of the
+// protocol that nobody knows, which may say that something else is wrong.
+func (x *visit) withholds(status int, header http.Header) bool {
+	if status < http.StatusBadRequest || header.Get("Content-Type") == "" {
+		return false
+	}
+	return !isJSON(header) || status == http.StatusBadRequest && x.hasStrangeVersion()
+}
+
+func isJSON(header http.Header) bool {
+	media, _, _ := strings.Cut(header.Get("Content-Type"), ";")
+	return strings.HasSuffix(strings.TrimSpace(media), "json")
+}
+
+// hasStrangeVersion reports whether the request is of a version that there is not, as far
+// as is known here.
+func (x *visit) hasStrangeVersion() bool {
+	const overStdio = "2024-11-05" // for which clients ask over HTTP, too
+	version := x.r.Header.Get(wire.HeaderVersion)
+	_, known := wire.EraOf(version)
+	return version != "" && version != overStdio && !known
+}
+
+// isModern reports whether the request says that it is of MCP 2026-07-28 or later.
+func (x *visit) isModern() bool { return x.r.Header.Get(wire.HeaderVersion) >= wire.Version20260728 }
+
+// reword sends the answer that was withheld, if there is one, as the guard would have
+// refused the request. One without a body stays as it is.
+func (x *visit) reword() {
+	held := x.w.held
+	if held == nil {
+		return
+	}
+	x.w.held, x.w.withholds = nil, nil
+	h := x.w.Header()
+	text := bytes.TrimSpace(held.text)
+	if len(text) == 0 || isJSON(h) && isVersionError(text) {
+		x.w.WriteHeader(held.status)
+		_, _ = x.w.Write(held.text) // the client has gone
+		return
+	}
+	var no *refusal
+	if isJSON(h) {
+		no = x.wrongVersion(nil)
+	} else {
+		no = x.refusedAs(held.status, string(text))
+	}
+	for _, name := range []string{"Content-Type", "Content-Length", "Content-Encoding", "X-Content-Type-Options"} {
+		h.Del(name)
+	}
+	cause := fmt.Errorf("the handler behind the guard answered with HTTP status %d: %s", held.status, text)
+	no.err = recourse.From(no.err).CausedBy(cause)
+	x.refuse(no)
+}
+
+// isVersionError reports whether an answer says that a version is not spoken here.
+func isVersionError(text []byte) bool {
+	return string(json.Lookup(text, "/error/code")) == strconv.Itoa(wire.CodeUnsupportedVersion)
+}
+
+// refusedAs returns what the handler behind the guard has answered by a status and a text.
+// Where the request tells what is wrong, the text does not matter.
+func (x *visit) refusedAs(status int, text string) *refusal {
+	switch {
+	case status == http.StatusMethodNotAllowed:
+		return x.wrongMethod()
+	case status == http.StatusUnsupportedMediaType:
+		return invalid(status, "The message has to be sent as Content-Type application/json, without Content-Encoding.")
+	case status == http.StatusNotAcceptable, status == http.StatusBadRequest && !x.acceptsAnswers():
+		return invalid(http.StatusNotAcceptable,
+			"Accept has to name application/json and text/event-stream, for a GET the latter.")
+	case status == http.StatusRequestEntityTooLarge:
+		return &refusal{at: contract.AtSession, err: recourse.New(recourse.KindTooLarge, ""), status: status, plain: true}
+	case status == http.StatusUnauthorized:
+		return &refusal{at: contract.AtCredentialsInvalid, err: recourse.Unauthenticated()}
+	case status == http.StatusForbidden && reOrigin.MatchString(text):
+		return &refusal{at: contract.AtSession, err: recourse.New(recourse.KindRefusedOrigin, ""), status: status, plain: true}
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+		// It may have run the call, or is to be waited for.
+		return &refusal{at: contract.AtUpstream, err: x.said(status, text)}
+	}
+	e, fault := x.said(status, text), x.msg.Refused()
+	switch {
+	case e.Kind == recourse.KindUnknownSession, status == http.StatusNotFound && x.r.Header.Get(wire.HeaderSession) != "":
+		e = recourse.New(recourse.KindUnknownSession, "")
+		return &refusal{at: contract.AtSession, err: e, status: http.StatusNotFound}
+	case e.Kind == recourse.KindUnsupportedVersion:
+		return x.wrongVersion(e)
+	case e.Kind == recourse.KindUnknownMethod:
+		return x.wrongMessage(e)
+	case status == http.StatusNotFound && x.isModern() && fault != nil:
+		return x.wrongMessage(unreadable(fault))
+	case status == http.StatusNotFound:
+		return invalid(status, "There is no MCP server at this path.")
+	case status != http.StatusBadRequest:
+		return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
+	case x.hasStrangeVersion():
+		return x.wrongVersion(nil)
+	case fault != nil:
+		return x.wrongMessage(unreadable(fault))
+	}
+	return invalid(status, "The server did not take the message. Compare its headers and members with what MCP says of them.")
+}
+
+// reOrigin finds what the Go SDK and net/http say of requests from elsewhere.
+var reOrigin = regexp.MustCompile(`(?i)^(?:Forbidden: invalid Host header|cross-origin request)`)
+
+// said reads a status with a text.
+func (x *visit) said(status int, text string) *recourse.Error {
+	if status == http.StatusInternalServerError {
+		return recourse.Internal()
+	}
+	reader := contract.Reader{Contracts: []*contract.Contract{x.g.plain}, Provider: "The server", Trusted: true}
+	header := http.Header{"Content-Type": {"text/plain"}, "Retry-After": x.w.Header()["Retry-After"]}
+	return reader.HTTP(status, header, []byte(text)).Error()
+}
+
+// invalid returns the refusal of what is no request.
+func invalid(status int, message string) *refusal {
+	e := recourse.New(recourse.KindInvalidRequest, message)
+	return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
+}
+
+// wrongMethod returns the refusal of an HTTP method, with the header that has to be there
+// (RFC 9110, section 15.5.6).
+func (x *visit) wrongMethod() *refusal {
+	h := x.w.Header()
+	if h.Get("Allow") == "" {
+		h.Set("Allow", http.MethodPost)
+	}
+	return invalid(http.StatusMethodNotAllowed, "This MCP endpoint takes "+h.Get("Allow")+".")
+}
+
+// wrongMessage returns the refusal of a message for its method or its params: of a request
+// in a JSON-RPC error, which is an answer like any other, but for what MCP 2026-07-28 has an
+// HTTP status for.
+func (x *visit) wrongMessage(e *recourse.Error) *refusal {
+	status := http.StatusBadRequest
+	switch {
+	case x.msg.Kind != wire.Request, e.Kind == recourse.KindInvalidRequest:
+	case !x.isModern():
+		status = http.StatusOK
+	case e.Kind == recourse.KindUnknownMethod:
+		status = http.StatusNotFound
+	}
+	return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
+}
+
+// wrongVersion returns the refusal of a version of the protocol. e is what was said of it,
+// if anything.
+func (x *visit) wrongVersion(e *recourse.Error) *refusal {
+	no := &refusal{at: contract.AtSession, status: http.StatusBadRequest, plain: true, versions: wire.Versions()}
+	if e != nil {
+		_ = json.Unmarshal(json.Value(e.Details["supported"]), &no.versions) // else those that are known here
+	}
+	no.err = recourse.New(recourse.KindUnsupportedVersion, "").
+		WithMessage("This protocol version is not supported. The server speaks %s.", strings.Join(no.versions, ", "))
+	return no
+}
+
+// withVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 wants there of a
+// version that is not spoken.
+func withVersions(data json.Value, versions []string, asked http.Header) json.Value {
+	if len(versions) == 0 || len(data) < len("{}") {
+		return data
+	}
+	supported, err := json.Marshal(versions)
+	if err != nil {
+		return data
+	}
+	const most = 64
+	requested := asked.Get(wire.HeaderVersion)
+	requested = strings.ToValidUTF8(requested[:min(len(requested), most)], "")
+	extra := append(append([]byte(`{"supported":`), supported...), `,"requested":`...)
+	return append(append(json.AppendQuote(extra, requested), ','), data[1:]...)
+}
+
+// acceptsAnswers reports whether the client says that it accepts what answers of MCP are.
+func (x *visit) acceptsAnswers() bool {
+	accept := x.r.Header["Accept"]
+	switch x.r.Method {
+	case http.MethodPost:
+		return len(accept) > 0 && wire.Accepts(accept, wire.TypeJSON) && wire.Accepts(accept, wire.TypeEventStream)
+	case http.MethodGet:
+		return len(accept) > 0 && wire.Accepts(accept, wire.TypeEventStream)
+	default:
+		return true
+	}
+}

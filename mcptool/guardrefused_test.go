@@ -1,0 +1,280 @@
+package mcptool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// A way is how a server made with the Go SDK is served, and how it is spoken to.
+type way struct {
+	name      string
+	era       testkit.Era
+	stateless bool
+}
+
+var ways = []way{
+	{"old era", testkit.OldEra, true},
+	{"old era, sessions", testkit.OldEra, false},
+	{"new era", testkit.NewEra, true},
+}
+
+// A protocolFault is an HTTP request that the Go SDK answers with a text, or would.
+type protocolFault struct {
+	name   string
+	verb   string // default POST
+	body   string // default a request of method with params
+	method string // default tools/list
+	params string
+	header http.Header // added; nil values take away
+	bare   bool        // without params at all
+	only   []string    // ways; nil means all
+	status map[string]int
+	code   int
+	id     string
+}
+
+const anyWay = ""
+
+func protocolFaults() []protocolFault {
+	h := func(name string, values ...string) http.Header { return http.Header{name: values} }
+	is := func(status int) map[string]int { return map[string]int{anyWay: status} }
+	inEra := func(old, modern int) map[string]int { return map[string]int{anyWay: old, "new era": modern} }
+	sessions, legacy := []string{"old era, sessions"}, []string{"old era", "old era, sessions"}
+	faults := []protocolFault{
+		{name: "unknown method", method: "foo/bar", params: `{}`, status: inEra(200, 404), code: -32601, id: "7"},
+		{name: "unknown method without params", method: "foo/bar", bare: true, status: inEra(200, 404), code: -32601, id: "7"},
+		{name: "method of an extension", method: "tasks/get", params: `{"taskId":"x"}`, status: inEra(200, 404), code: -32601, id: "7"},
+		{name: "request without an id", body: `{"jsonrpc":"2.0","method":"tools/list"}`, status: is(400), code: -32600},
+		{name: "notification with an id", body: `{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, status: is(400), code: -32600, id: "7"},
+		{name: "unknown notification", body: `{"jsonrpc":"2.0","method":"foo/bar"}`, status: is(400), code: -32601},
+		{name: "no JSON", body: `{"jsonrpc":"2.0",`, status: is(400), code: -32700},
+		{name: "nothing", body: ` `, status: is(400), code: -32700},
+		{name: "no request", body: `{"jsonrpc":"2.0","id":7}`, status: is(400), code: -32600, id: "7"},
+		{name: "batch", body: `[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, status: is(400), code: -32600},
+		{name: "params of null", body: `{"jsonrpc":"2.0","id":7,"method":"ping","params":null}`, status: is(400), code: -32600, id: "7"},
+		{name: "text", header: h("Content-Type", "text/plain"), status: is(415), code: -32600, id: "7"},
+		{name: "no media type", header: h("Content-Type"), status: is(415), code: -32600, id: "7"},
+		{name: "accepts JSON only", header: h("Accept", "application/json"), status: is(406), code: -32600, id: "7"},
+		{name: "accepts nothing", header: h("Accept"), status: is(406), code: -32600, id: "7"},
+		{name: "old version", header: h("Mcp-Protocol-Version", "1999-01-01"), status: is(400), code: -32022, id: "7"},
+		{name: "future version", header: h("Mcp-Protocol-Version", "2999-01-01"), status: is(400), code: -32022, id: "7"},
+		{name: "hostile version", header: h("Mcp-Protocol-Version", `zz"\`), status: is(400), code: -32022, id: "7"},
+		{name: "stream to be resumed", header: h("Last-Event-Id", "5"), status: is(400), code: -32600, id: "7"},
+		{name: "another host", header: h("Host", "evil.example"), status: is(403), code: -32603, id: "7"},
+		{name: "PATCH", verb: http.MethodPatch, status: is(405), code: -32600},
+		{name: "PUT", verb: http.MethodPut, status: is(405), code: -32600},
+		{name: "GET without a session", verb: http.MethodGet, header: h("Mcp-Session-Id"), status: map[string]int{anyWay: 405, "old era, sessions": 400}, code: -32600},
+		{name: "GET of a page", verb: http.MethodGet, header: h("Accept", "text/html"), status: map[string]int{anyWay: 405, "old era, sessions": 406}, code: -32600},
+		{name: "DELETE without a session", verb: http.MethodDelete, header: h("Mcp-Session-Id"), status: map[string]int{anyWay: 405, "old era, sessions": 400}, code: -32600},
+		{name: "unknown session", header: h("Mcp-Session-Id", "x"), only: sessions, status: is(404)},
+		{name: "GET of an unknown session", verb: http.MethodGet, header: http.Header{"Mcp-Session-Id": {"x"}, "Accept": {"text/event-stream"}}, only: sessions, status: is(404)},
+		{name: "DELETE of an unknown session", verb: http.MethodDelete, header: h("Mcp-Session-Id", "x"), only: sessions, status: is(404)},
+	}
+	for _, method := range []string{
+		"tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete",
+		"logging/setLevel", "initialize", "subscriptions/listen",
+	} {
+		faults = append(faults, protocolFault{name: method + " without params", method: method, bare: true, status: inEra(200, 400), code: -32602, id: "7"})
+	}
+	for _, method := range []string{"tools/call", "tools/list", "prompts/get", "resources/read", "ping", "server/discover", "subscriptions/listen"} {
+		faults = append(faults, protocolFault{name: method + " with a list", method: method, params: `["hunter2pw"]`, only: legacy, status: is(200), code: -32602, id: "7"})
+	}
+	return faults
+}
+
+// Whatever the SDK says to a request that it does not take, clients get a JSON-RPC error
+// with the code that the protocol has for it, with the request's id and nothing beside.
+func TestGuardRewordsRefusals(t *testing.T) {
+	t.Parallel()
+
+	for _, c := range contract.Builtin().All() {
+		for _, way := range ways {
+			t.Run(c.Name+", "+way.name, func(t *testing.T) {
+				t.Parallel()
+				server := farm()
+				mcptool.Use(server, c, quiet)
+				sdk := testkit.OldEra
+				if way.stateless {
+					sdk = testkit.NewEra
+				}
+				path := strings.ReplaceAll(c.Session.Path, "{user_id}", "u-1")
+				client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, sdk), c, quiet))+path, way.era)
+				if _, err := client.Initialize(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for _, fault := range protocolFaults() {
+					if fault.only == nil || slices.Contains(fault.only, way.name) {
+						fault.check(t, client, way.name)
+					}
+				}
+			})
+		}
+	}
+}
+
+func (f protocolFault) check(t *testing.T, client *testkit.Client, way string) {
+	t.Helper()
+	body, header := client.Message("7", orDefault(f.method, "tools/list"), orDefault(f.params, "{}"))
+	switch {
+	case f.bare:
+		body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":%q}`, f.method)
+	case f.body != "":
+		body = []byte(f.body)
+	}
+	maps.Copy(header, f.header)
+	if f.verb != "" && f.verb != http.MethodPatch && f.verb != http.MethodPut {
+		body = nil
+	}
+	a, err := client.Send(t.Context(), orDefault(f.verb, http.MethodPost), strings.NewReader(string(body)), header)
+	if err != nil {
+		t.Fatalf("%s: %v", f.name, err)
+	}
+	status, ok := f.status[way]
+	if !ok {
+		status = f.status[anyWay]
+	}
+	media := "application/json"
+	if f.code == 0 { // clients know a lost session by the plain problem
+		media = "application/problem+json"
+	}
+	if a.Status != status || a.Header.Get("Content-Type") != media {
+		t.Errorf("%s: HTTP %d, %s: %s; want HTTP %d", f.name, a.Status, a.Header.Get("Content-Type"), a.Body, status)
+		return
+	}
+	if strings.Contains(string(a.Body), "hunter2pw") || strings.Contains(string(a.Body), "mcp.") {
+		t.Errorf("%s tells of arguments or Go types: %s", f.name, a.Body)
+	}
+	if (a.Status == http.StatusMethodNotAllowed) != (a.Header.Get("Allow") != "") {
+		t.Errorf("%s: Allow %q", f.name, a.Header.Get("Allow"))
+	}
+	if f.code == 0 {
+		return
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(a.Body, &members); err != nil {
+		t.Fatalf("%s: %v: %s", f.name, err, a.Body)
+	}
+	id := string(members["id"])
+	for _, name := range []string{"jsonrpc", "id", "error"} {
+		delete(members, name)
+	}
+	if id != f.id || len(members) > 0 || a.Message.Error == nil || a.Message.Error.Code != f.code {
+		t.Errorf("%s: %s, want code %d and id %s", f.name, a.Body, f.code, f.id)
+		return
+	}
+	e := new(recourse.Error)
+	err = json.Unmarshal(a.Message.Error.Data, e)
+	ours := strings.Contains(string(a.Message.Error.Data), `"v":1`) // else it is the SDK's
+	if !ours && way != "new era" && f.code != -32022 {
+		t.Errorf("%s: %s holds no record", f.name, a.Body)
+	}
+	if ours && (err != nil || e.Effect != recourse.EffectNone || e.RequestID != a.Header.Get("X-Request-Id") || e.Message != a.Message.Error.Message) {
+		t.Errorf("%s: the record is %s", f.name, a.Message.Error.Data)
+	}
+	if f.code == -32022 {
+		var data struct {
+			Supported []string `json:"supported"`
+			Requested string   `json:"requested"`
+		}
+		if err := json.Unmarshal(a.Message.Error.Data, &data); err != nil || !slices.Contains(data.Supported, "2025-11-25") || data.Requested != f.header.Get("Mcp-Protocol-Version") {
+			t.Errorf("%s: data %s", f.name, a.Message.Error.Data)
+		}
+	}
+}
+
+func orDefault(s, instead string) string {
+	if s == "" {
+		return instead
+	}
+	return s
+}
+
+// A session goes on after requests that were refused.
+func TestGuardRefusalsEndNoSession(t *testing.T) {
+	t.Parallel()
+
+	server := farm()
+	mcptool.Use(server, nil, quiet)
+	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.OldEra), nil, quiet)), testkit.OldEra)
+	if _, err := client.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range protocolFaults() {
+		if fault.only == nil {
+			fault.check(t, client, "old era, sessions")
+		}
+	}
+	if a, err := client.Call(t.Context(), "get_field", `{"field_id":"F-1"}`); err != nil || a.Message == nil || a.Message.Result == nil {
+		t.Errorf("a call afterwards: %v, %+v", err, a)
+	}
+}
+
+// What the handler behind a guard answers for itself: texts are written anew, and what a
+// client can read, or what holds nothing, stays as it is.
+func TestGuardRewords(t *testing.T) {
+	t.Parallel()
+
+	const (
+		call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"buy","arguments":{}}}`
+		own  = `{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no"}}`
+	)
+	tests := []struct {
+		name, body, version string
+		status              int
+		header              http.Header
+		text                string
+		want                int
+		has                 string
+	}{
+		{"its own JSON", ping, "", 400, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, own, 400, own},
+		{"a problem", ping, "", 409, http.Header{"Content-Type": {"application/problem+json"}}, `{"title":"x"}`, 409, `{"title":"x"}`},
+		{"nothing", ping, "", 502, nil, "", 502, ""},
+		{"nothing, with a type", ping, "", 500, http.Header{"Content-Type": {"text/html"}}, "", 500, ""},
+		{"a success in a text", ping, "", 200, http.Header{"Content-Type": {"text/plain"}}, "fine", 200, "fine"},
+		{"its own version error", ping, "2999-01-01", 400, http.Header{"Content-Type": {"application/json"}}, strings.ReplaceAll(own, "-32000", "-32022"), 400, `"code":-32022,"message":"no"}}`},
+		{"another path", ping, "", 404, nil, "404 page not found", 404, `"code":-32600`},
+		{"its own challenge", ping, "", 401, http.Header{"Www-Authenticate": {`Bearer scope="x"`}}, "no bearer token", 401, `"code":-32603`},
+		{"a page that is too long", ping, "", 400, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000000"}}, strings.Repeat("secret ", 1_000_000/7+1)[:1_000_000], 400, `"code":-32600`},
+		{"a page of gzip", ping, "", 403, http.Header{"Content-Type": {"text/html"}, "Content-Encoding": {"gzip"}}, "\x1f\x8b", 403, `"code":-32603`},
+		{"a call that may have run", call, "", 500, nil, "panic: secret", 200, `"effect":"unknown"`},
+		{"a call at a broken proxy", call, "", 502, nil, "<secret>", 200, `"effect":"unknown"`},
+		{"a call that has to wait", call, "", 429, http.Header{"Retry-After": {"12"}}, "slow down", 200, "[rate_limited]"},
+	}
+	for _, test := range tests {
+		next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			maps.Copy(w.Header(), test.header)
+			w.WriteHeader(test.status)
+			for chunk := range slices.Chunk([]byte(test.text), 1000) {
+				_, _ = w.Write(chunk)
+				_ = http.NewResponseController(w).Flush()
+			}
+		})
+		log := &journal{}
+		srv := testkit.Serve(t, mcptool.Guard(next, nil, mcptool.WithLogger(log.logger())))
+		var header []string
+		if test.version != "" {
+			header = []string{"Mcp-Protocol-Version", test.version}
+		}
+		got, h := post(t, srv, test.body, header...)
+		if got.Status != test.want || !strings.Contains(got.Body, test.has) || strings.Contains(got.Body, "secret") {
+			t.Errorf("%s: %+v, want HTTP %d, %s", test.name, got, test.want, test.has)
+		}
+		if said := test.header.Get("WWW-Authenticate"); said != "" && h.Get("WWW-Authenticate") != said {
+			t.Errorf("%s: the challenge is %q", test.name, h.Get("WWW-Authenticate"))
+		}
+		if reworded := got.Body != test.text; reworded && !strings.Contains(log.String(), "the handler behind the guard answered") {
+			t.Errorf("%s: the log does not tell what the handler said:\n%s", test.name, log)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package mcptool
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/recoursehq/recourse"
+)
+
+// A responseWriter knows whether the answer has begun, and what the call was charged, and
+// withholds answers that are to be written anew.
+type responseWriter struct {
+	http.ResponseWriter
+
+	started   bool
+	charge    Charge
+	withholds func(status int, header http.Header) bool // nil: none
+	held      *heldAnswer
+}
+
+// A heldAnswer is an answer that the client has not been sent.
+type heldAnswer struct {
+	status int
+	text   []byte // the beginning
+}
+
+// maxHeld bounds how much of the text of an answer is held.
+const maxHeld = 4 << 10
+
+// WriteHeader writes the head of the answer.
+func (w *responseWriter) WriteHeader(status int) {
+	if w.held != nil {
+		return
+	}
+	if !w.started && w.withholds != nil && w.withholds(status, w.Header()) {
+		w.held = &heldAnswer{status: status}
+		return
+	}
+	if !w.started && status >= http.StatusOK {
+		w.started = true
+		if w.charge != nil {
+			w.setRemaining()
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// setRemaining tells what is left of the allowance with the shortest window.
+func (w *responseWriter) setRemaining() {
+	quotas := w.charge.Quotas()
+	if len(quotas) == 0 {
+		return
+	}
+	shortest := slices.MinFunc(quotas, func(a, b recourse.Quota) int { return int(min(max(a.Window-b.Window, -1), 1)) })
+	w.Header().Set("X-RateLimit-Remaining", strconv.FormatInt(max(shortest.Remaining, 0), 10))
+}
+
+// Write writes a piece of the body.
+func (w *responseWriter) Write(p []byte) (int, error) {
+	if !w.started {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.held != nil {
+		w.held.text = append(w.held.text, p[:min(len(p), maxHeld-len(w.held.text))]...)
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p) //nolint:gosec // what is written is the handler's
+}
+
+// Flush sends what was written, for writers that stream.
+func (w *responseWriter) Flush() {
+	if !w.started {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.held != nil {
+		return
+	}
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // not every writer can
+}
+
+// Unwrap returns the writer beneath, for http.ResponseController.
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var _ http.Flusher = (*responseWriter)(nil)

@@ -1,0 +1,70 @@
+package commerce_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/systems/commerce"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+)
+
+// A client that knows nothing but the page repeats what is retryable, with waits that
+// grow and a random part, and nothing else.
+func TestClientRepeats(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "commerce/retry-backoff", "commerce/retry-not")
+
+	const random = 0.5
+	backoff := []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 4500 * time.Millisecond}
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.OldEra)
+	for _, test := range []struct {
+		name            string
+		tool, arguments string
+		nature          retry.Nature
+		waits           []time.Duration
+		isDone          bool
+	}{
+		{"a success", "get-orders", `{}`, retry.Reads, nil, true},
+		{"an outage that ends", "get-orders", `{"ids":["fault-once"]}`, retry.Reads, backoff[:1], true},
+		{"an outage", "get-orders", `{"ids":["fault-down"]}`, retry.Reads, backoff, false},
+		{"an adapter that says so", "get-orders", `{"ids":["fault-locked"]}`, retry.Reads, backoff, false},
+		{"an adapter that does not", "get-orders", `{"ids":["fault-adapter"]}`, retry.Reads, nil, false},
+		{"no such order", "cancel-order", `{"orderId":"SO-404"}`, retry.Writes, nil, false},
+		{"a mistake in the arguments", "create-sales-order", newOrder("a", "ada", "1"), retry.Writes, nil, false},
+		{"arguments that do not fit", "create-sales-order", `{}`, retry.Writes, nil, false},
+		{"a write that may have been done", "cancel-order", `{"orderId":"SO-1001","reason":"fault-timeout"}`, retry.Writes, nil, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			last, waits := systemtest.Follow(t, rules(t), test.nature, random, func() systemtest.Reply {
+				calls++
+				return client.Call(t, test.tool, test.arguments)
+			})
+			if diff := cmp.Diff(test.waits, waits); diff != "" || calls != len(test.waits)+1 {
+				t.Errorf("%d calls, and waits (-want +got):\n%s", calls, diff)
+			}
+			if isDone := last.Error == nil && !last.Tool(t).IsError; isDone != test.isDone {
+				t.Errorf("in the end: %s %+v", last.Result, last.Error)
+			}
+		})
+	}
+}
+
+// The wait of a limit is the first one, and grows.
+func TestClientWaitsForLimit(t *testing.T) {
+	t.Parallel()
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
+	_, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
+		return client.Call(t, "get-orders", `{"ids":["fault-busy"]}`)
+	})
+	if !slices.Equal(waits, []time.Duration{12 * time.Second, 24 * time.Second, 48 * time.Second}) {
+		t.Error(waits)
+	}
+}

@@ -1,0 +1,130 @@
+package fieldmcp_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/systems/fieldmcp"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+)
+
+// Over HTTP the limit of the organisation is HTTP 429, also where the system itself,
+// behind a gateway, speaks over stdio and knows of none. On stdio it is a tool error.
+func TestQuotaThroughGateway(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/http-429", "fieldmcp/rate-limit-is-http", "fieldmcp/rate-limit-org-not-over-http", "fieldmcp/retry-after-header",
+		"fieldmcp/rate-limit-remaining-header", "fieldmcp/http-429-prose")
+
+	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			client := systemtest.Through(t, era, nil, append(systemtest.Program(t), "contract: fieldmcp")...)
+			for range 100 {
+				succeed(t, client, "deere_get_organization", anything)
+			}
+			r := client.Call(t, "deere_get_organization", anything)
+			wait := r.Header.Get("Retry-After")
+			seconds, err := strconv.Atoi(wait)
+			if r.Status != http.StatusTooManyRequests || err != nil || seconds < 1 || seconds > 60 || r.Header.Get("X-RateLimit-Remaining") != "0" {
+				t.Fatalf("HTTP %d %v %s", r.Status, r.Header, r.Body)
+			}
+			var body struct {
+				Error      string `json:"error"`
+				ErrorCode  int    `json:"errorCode"`
+				RateLimits struct {
+					MinuteRemaining  *int `json:"minuteRemaining"`
+					MonthlyRemaining int  `json:"monthlyRemaining"`
+				} `json:"rateLimits"`
+			}
+			if err := json.Unmarshal(r.Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			said := body.ErrorCode == 429 && strings.HasPrefix(body.Error, "Rate limit exceeded. Try again in ")
+			if limits := body.RateLimits; !said || limits.MinuteRemaining == nil || *limits.MinuteRemaining != 0 || limits.MonthlyRemaining != 16_900 {
+				t.Errorf("%s", r.Body)
+			}
+		})
+	}
+}
+
+// Behind a gateway that tells who calls, one bad client does not lock out the others; it
+// does where nobody tells, or where what is told is not trusted.
+func TestLockoutBehindGateway(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/authentication-block")
+
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	for _, test := range []struct {
+		name    string
+		trusted []netip.Prefix
+		forward string
+		locked  bool // another client than the bad one
+	}{
+		{"told", loopback, "forward: [authorization, x-forwarded-for]", false},
+		{"not told", loopback, "forward: [authorization]", true},
+		{"not trusted", nil, "forward: [authorization, x-forwarded-for]", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, fieldmcp.Options{Proxies: test.trusted})
+			url := systemtest.Front(t, systemtest.Serve(t, s), "contract: fieldmcp", test.forward)
+			isLocked := func(address, key string) bool {
+				client := testkit.NewClient(t, url, testkit.NewEra)
+				client.Header = http.Header{"Authorization": {"Bearer " + key}, "X-Forwarded-For": {"192.0.2.9, " + address}}
+				a, err := client.Call(t.Context(), "deere_get_organization", anything)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.Contains(string(a.Body), "Too many authentications from this address have failed.")
+			}
+			for range 25 {
+				isLocked("203.0.113.1", "another")
+			}
+			if !isLocked("203.0.113.1", fieldmcp.APIKey("willow")) {
+				t.Error("the bad client is not locked out")
+			}
+			if got := isLocked("203.0.113.2", fieldmcp.APIKey("willow")); got != test.locked {
+				t.Errorf("another client is locked out: %t", got)
+			}
+		})
+	}
+}
+
+// A wrong key of the gateway's own is the operator's, and nothing to bother a farmer with.
+func TestGatewaysOwnKey(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/gateways-own-key")
+
+	s := newSystem(t, fieldmcp.Options{})
+	client := systemtest.Through(t, testkit.NewEra, nil, "contract: fieldmcp", "url: "+systemtest.Serve(t, s), `headers: {Authorization: "Bearer old"}`)
+	f := fail(t, client, "deere_get_organization", anything)
+	if f.Code != "INTERNAL_ERROR" || f.Retryable || strings.Contains(f.SuggestedAction, "farmer") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What a server says of its own limit is the 429, too: RATE_LIMIT_USER is the word of
+// older pages.
+func TestLimitThatAServerSays(t *testing.T) {
+	t.Parallel()
+	promises.Reads(t, "fieldmcp/reads-rate-limit-user", "fieldmcp/rate-limit-org-not-over-http")
+
+	for _, code := range []string{"RATE_LIMIT_ORG", "RATE_LIMIT_USER"} {
+		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+			srv := testkit.NewServer(t, testkit.WithForm(form))
+			srv.Always(testkit.GetField, testkit.ToolError("", `{"error":true,"code":"`+code+`","message":"Slow down.","retryable":true,"retryAfter":7}`))
+			client := systemtest.Through(t, testkit.NewEra, nil, "contract: fieldmcp", "url: "+srv.URL())
+			r := client.Call(t, testkit.GetField, `{"field_id":"F-1"}`)
+			const want = `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429}`
+			if r.Status != http.StatusTooManyRequests || string(r.Body) != want || r.Header.Get("Retry-After") != "7" {
+				t.Errorf("%s as %s: HTTP %d %s", code, form, r.Status, r.Body)
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package systemtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/systems"
+)
+
+// asProgram is the environment variable that makes a test binary the program of the
+// system that it tests.
+const asProgram = "RECOURSE_TEST_PROGRAM"
+
+// Main runs the tests of a system, or the system itself on stdin and stdout, for a
+// gateway that starts it.
+func Main(m *testing.M, start func() (systems.System, error)) {
+	if os.Getenv(asProgram) == "" {
+		testkit.Goroutines(m)
+		return
+	}
+	s, err := start()
+	if err == nil {
+		err = s.MCPServer().Run(context.Background(), mcptool.Stdio(io.NopCloser(os.Stdin), os.Stdout))
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Program is the entry of a gateway's configuration for the test binary as a program.
+func Program(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + asProgram + `: "1"}`}
+}
+
+// Endpoint is the entry for the endpoint of a system over HTTP, to which clients bring
+// their own credentials.
+func Endpoint(t *testing.T, s systems.System) []string {
+	t.Helper()
+	names := []string{}
+	for name := range s.Entrance().Header {
+		names = append(names, strings.ToLower(name))
+	}
+	slices.Sort(names)
+	return []string{"url: " + Serve(t, s), "forward: [" + strings.Join(names, ", ") + "]"}
+}
+
+// Gateway starts a gateway in front of one server, called system, until the test ends,
+// and returns its root. entry are the keys of the server's entry.
+func Gateway(t *testing.T, entry ...string) string {
+	t.Helper()
+	set := contract.Builtin()
+	yaml := "servers:\n  system:\n    " + strings.Join(entry, "\n    ") + "\n"
+	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(cfg, set, Quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return testkit.Serve(t, http.HandlerFunc(g.ServeHTTP))
+}
+
+// Through returns a client of a gateway that is in front of one server.
+func Through(t *testing.T, era testkit.Era, header http.Header, entry ...string) Client {
+	t.Helper()
+	return Connect(t, Gateway(t, entry...)+"/system/mcp", era, header)
+}

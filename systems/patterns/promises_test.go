@@ -1,0 +1,154 @@
+package patterns_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+	"github.com/recoursehq/recourse/systems/patterns"
+)
+
+// wires are the ways to a system: directly, and through a gateway that believes nothing that its tools say of themselves.
+func wires() []systemtest.Wire {
+	return append(systemtest.Wires(), systemtest.Fronted("contract: patterns", "trust_annotations: false")...)
+}
+
+// Every code, by what causes it in the library or on the way to it: the whole object, in every format, on every wire.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "patterns/code-client-error", "patterns/message-client-error", "patterns/code-server-error", "patterns/message-server-error",
+		"patterns/code-network-error", "patterns/message-network-error", "patterns/code-not-found", "patterns/message-not-found",
+		"patterns/code-authentication-error", "patterns/message-authentication-error", "patterns/code-unknown-error", "patterns/message-unknown-error",
+		"patterns/status-code", "patterns/status-code-omitted", "patterns/status-408", "patterns/status-429", "patterns/status-501",
+		"patterns/wait-in-message", "patterns/wait-in-meta", "patterns/not-found-elsewhere",
+		"patterns/field-kind", "patterns/field-code", "patterns/field-message", "patterns/field-retryable", "patterns/field-details",
+		"patterns/member-order", "patterns/is-error", "patterns/structured-content", "patterns/bad-arguments",
+		"patterns/format-markdown", "patterns/format-json", "patterns/format-both", "patterns/format-default",
+		"patterns/human-mime-type", "patterns/json-mime-type", "patterns/json-indent")
+	s := newSystem(t, patterns.Options{Timeout: 500 * time.Millisecond, PerMinute: 10_000})
+	const unlisted = 0
+	tests := []struct {
+		q, code, message string
+		status           int
+		retryable        bool
+		after            time.Duration
+	}{
+		{"fault-drop", "NETWORK_ERROR", "Network error: The pattern library ", unlisted, true, 0},
+		{"fault-slow", "NETWORK_ERROR", "Network error: The pattern library did not answer ", unlisted, true, 0},
+		{"fault-500", "SERVER_ERROR", "Internal server error: ", 500, true, 0},
+		{"fault-501", "SERVER_ERROR", "Internal server error: ", 501, true, 0},
+		{"fault-html", "SERVER_ERROR", "Internal server error: ", unlisted, true, 0},
+		{"fault-400", "CLIENT_ERROR", "Invalid request: ", 400, false, 0},
+		{"fault-408", "CLIENT_ERROR", "Invalid request: ", 408, false, 0},
+		{"fault-429", "CLIENT_ERROR", "Invalid request: The pattern library limits requests at the moment. Try again in 12 s.", 429, false, 12 * time.Second},
+		{"fault-401", "AUTHENTICATION_ERROR", "Authentication required: ", 401, false, 0},
+		{"fault-403", "AUTHENTICATION_ERROR", "Authentication required: ", 403, false, 0},
+		{"fault-404", "NOT_FOUND", "Resource not found: ", 404, false, 0},
+		{"fault-odd", "UNKNOWN_ERROR", "Unknown error occurred: ", unlisted, false, 0},
+		{"undo\",\"category\":\"gardening", "CLIENT_ERROR", "Invalid request: category must be one of ", unlisted, false, 0},
+	}
+	for _, wire := range wires() {
+		t.Run(wire.Name, func(t *testing.T) {
+			t.Parallel()
+			client := wire.Client(t, s)
+			for _, tt := range tests {
+				for format, media := range map[string][]string{
+					"": {"text/markdown"}, "markdown": {"text/markdown"}, "json": {"application/json"}, "both": {"text/markdown", "application/json"},
+				} {
+					if format != "json" && strings.HasSuffix(tt.q, "-slow") {
+						continue // half a second each
+					}
+					arguments := `{"q":"` + tt.q + `"}`
+					if format != "" {
+						arguments = `{"q":"` + tt.q + `","format":"` + format + `"}`
+					}
+					r := client.Call(t, "search_patterns", arguments)
+					var result struct {
+						Content []struct {
+							Text     string `json:"text"`
+							MimeType string `json:"mimeType"`
+						} `json:"content"`
+						StructuredContent json.RawMessage `json:"structuredContent"`
+						IsError           bool            `json:"isError"`
+					}
+					if err := json.Unmarshal(r.Result, &result); err != nil {
+						t.Fatalf("%s: %v: %s", arguments, err, r.Result)
+					}
+					var e toolError
+					if err := json.Unmarshal(result.StructuredContent, &e); err != nil {
+						t.Fatalf("%s: %v: %s", arguments, err, r.Result)
+					}
+					status, _ := e.Details["statusCode"].(float64)
+					if e.Kind != "toolError:v1" || e.Code != tt.code || e.Retryable != tt.retryable || int(status) != tt.status ||
+						!strings.HasPrefix(e.Message, tt.message) || !result.IsError {
+						t.Errorf("%s: %s", arguments, r.Result)
+					}
+					var medias []string
+					for _, block := range result.Content {
+						medias = append(medias, block.MimeType)
+						if block.MimeType == "text/markdown" && block.Text != e.Message {
+							t.Errorf("%s: the sentence is %q", arguments, block.Text)
+						}
+						if block.MimeType == "application/json" && block.Text != indented(t, result.StructuredContent) {
+							t.Errorf("%s: the block is %s", arguments, block.Text)
+						}
+					}
+					if diff := cmp.Diff(media, medias); diff != "" {
+						t.Errorf("%s: blocks (-want +got):\n%s", arguments, diff)
+					}
+					if order := members(t, result.StructuredContent); !slices.Equal(order, []string{"kind", "code", "message", "retryable", "details"}[:len(order)]) {
+						t.Errorf("%s: members %q", arguments, order)
+					}
+					if tt.status == 0 && e.Details["statusCode"] != nil {
+						t.Errorf("%s: a status that nobody gave: %s", arguments, result.StructuredContent)
+					}
+					if record := r.Record(t); record.After != tt.after || record.Effect != "" && record.Effect != "none" {
+						t.Errorf("%s: %v after %s, effect %s", arguments, record, record.After, record.Effect)
+					}
+				}
+			}
+		})
+	}
+}
+
+// indented puts an object on lines, two spaces for each step.
+func indented(t *testing.T, object json.RawMessage) string {
+	t.Helper()
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(object); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// members returns the names of an object's members, in their order.
+func members(t *testing.T, object json.RawMessage) []string {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(string(object)))
+	var names []string
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, fmt.Sprint(name))
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
+}
