@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // callCommand calls a tool from the command line.
@@ -66,13 +67,34 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		return fmt.Errorf("print the result: %w", err)
 	}
 	if c.JSON {
-		printf(env.Stdout, "%s\n", raw)
+		printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
 	}
 	if reading, failed := reader.Result(raw); failed {
+		if e := reading.Error(); e != nil && !c.JSON {
+			if err := printSucceeded(env.Stdout, e.Succeeded); err != nil {
+				return err
+			}
+		}
 		return &callError{reading.Failure}
+	}
+	if e := recordIn(result); e != nil { // of a tool that returns its failures
+		return &callError{e}
 	}
 	if !c.JSON {
 		return printResult(env.Stdout, result)
+	}
+	return nil
+}
+
+// recordIn returns the record of a failure in a result that does not say isError.
+func recordIn(result *mcp.CallToolResult) *recourse.Error {
+	record, ok := result.Meta[recourse.MetaKey]
+	if !ok {
+		return nil
+	}
+	e := new(recourse.Error)
+	if raw, err := json.Marshal(record); err == nil && e.UnmarshalJSON(raw) == nil {
+		return e
 	}
 	return nil
 }
@@ -104,14 +126,14 @@ func (c *callCommand) arguments() (map[string]any, error) {
 func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	for _, block := range result.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
-			printf(out, "%s\n", strings.TrimSuffix(text.Text, "\n"))
+			printf(out, "%s\n", visible.Escape(strings.TrimSuffix(text.Text, "\n")))
 			continue
 		}
 		raw, err := json.Marshal(block)
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		printf(out, "%s\n", raw)
+		printf(out, "%s\n", visible.EscapeJSON(raw))
 	}
 	if len(result.Content) > 0 || result.StructuredContent == nil {
 		return nil
@@ -120,7 +142,20 @@ func printResult(out io.Writer, result *mcp.CallToolResult) error {
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
-	printf(out, "%s\n", raw)
+	printf(out, "%s\n", visible.EscapeJSON(raw))
+	return nil
+}
+
+// printSucceeded prints what became of the items of a batch that succeeded, one a line:
+// it can be used although the call failed.
+func printSucceeded(out io.Writer, items []recourse.Succeeded) error {
+	for _, item := range items {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			return fmt.Errorf("print the items that succeeded: %w", err)
+		}
+		printf(out, "%s\n", visible.EscapeJSON(raw))
+	}
 	return nil
 }
 
@@ -150,20 +185,31 @@ type callError struct{ failure recourse.Failure }
 func (e *callError) Error() string { return e.failure.Error() }
 
 // print says what happened and what to do, and returns the exit code.
-func (e *callError) print(w io.Writer) (code int) {
+func (e *callError) print(w io.Writer) (exitCode int) {
 	failed, ok := e.failure.(*recourse.Error)
 	if !ok {
-		printf(w, "recourse: error: %s\n", strings.TrimSuffix(e.failure.Error(), "."))
+		printf(w, "recourse: error: %s\n", visible.Escape(strings.TrimSuffix(e.failure.Error(), ".")))
 		return ExitUsage
 	}
-	printf(w, "recourse: error: %s\n", strings.TrimSuffix(failed.Sentence(), "."))
+	code := ""
+	if failed.Code != "" {
+		code = " (" + failed.Code + ")"
+	}
+	printf(w, "recourse: error: %s%s\n", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
+	for _, item := range failed.Failed {
+		if item.Error != nil {
+			printf(w, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
+		}
+	}
 	for _, hint := range failed.Hints {
-		printf(w, "hint: %s\n", strings.TrimSuffix(hint, "."))
+		printf(w, "hint: %s\n", visible.Escape(strings.TrimSuffix(hint, ".")))
 	}
 	return exitCodeOf(failed)
 }
 
-// exitCodeOf says which sort of failure it was.
+// exitCodeOf says which sort of failure it was. What the server says of repeating goes
+// before the kind: one and the same kind passes by itself in one contract, and not in
+// another.
 func exitCodeOf(e *recourse.Error) int {
 	switch e.Kind.Class() {
 	case recourse.ClassProtocol, recourse.ClassInput:
@@ -173,9 +219,20 @@ func exitCodeOf(e *recourse.Error) int {
 	case recourse.ClassResource:
 		return ExitNotFound
 	default:
-		if e.Kind.Retry() == recourse.RetrySameCall {
+		refuses := e.Retry == recourse.RetryNever && e.Kind.Class() != recourse.ClassAllowance // a limit passes, whatever is said
+		if mayPass(e) || e.Kind.Retry() == recourse.RetrySameCall && !refuses {
 			return ExitTransient
 		}
 		return ExitFailure
 	}
+}
+
+// mayPass reports whether the contract in whose words e is says that the same call may
+// succeed later.
+func mayPass(e *recourse.Error) bool {
+	c, ok := contract.Builtin().Get(e.Contract)
+	if !ok {
+		return e.Retry == recourse.RetrySameCall
+	}
+	return c.Retryable(e.WithEffect(recourse.EffectNone), &contract.Call{})
 }

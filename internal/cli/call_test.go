@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
+	"github.com/recoursehq/recourse/systems/commerce"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/patterns"
 	"github.com/recoursehq/recourse/systems/studies"
@@ -99,6 +100,45 @@ func TestCallExitCodes(t *testing.T) {
 	}
 }
 
+// Whether a failure may pass by itself is for its contract to say; a server that is not
+// there may be there again, and a failure that a tool returns is one. The code is shown.
+func TestCallExitCodesOfContracts(t *testing.T) {
+	t.Parallel()
+	p, err := patterns.New(patterns.Options{Logger: quiet})
+	library := serveSystem(t, p, err)
+	c, err := commerce.New(commerce.Options{Logger: quiet})
+	shop := serveSystem(t, c, err)
+	s, err := studies.New(studies.Options{Logger: quiet, Hosted: true})
+	service := serveSystem(t, s, err)
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close()
+	for _, tt := range []struct {
+		name, url string
+		args      []string
+		code      int
+		stderr    string
+	}{
+		{"a server that is not there", dead.URL + "/mcp", []string{"get_pattern", "id=observer"}, cli.ExitTransient, "error: "},
+		{"a web page, of patterns", library, []string{"get_pattern", "id=fault-html", "format=json"}, cli.ExitTransient, "(SERVER_ERROR)"},
+		{"a limit, of patterns", library, []string{"get_pattern", "id=fault-429", "format=json"}, cli.ExitTransient, "(CLIENT_ERROR)"},
+		{"a guide that is not there", library, []string{"get_skill", "slug=x"}, cli.ExitNotFound, "(NOT_FOUND)"},
+		{"an adapter's failure", shop, []string{"get-orders", `ids=["fault-adapter"]`}, cli.ExitFailure, "(4001)"},
+		{"one that may pass", shop, []string{"get-orders", `ids=["fault-locked"]`}, cli.ExitTransient, "(4001)"},
+		{"a backend that is down", shop, []string{"get-orders", `ids=["fault-down"]`}, cli.ExitTransient, "(4002)"},
+		{"an order that is not there", shop, []string{"cancel-order", "orderId=SO-404"}, cli.ExitNotFound, "(4001)"},
+		{"a tool that returns its failures", service, []string{"chatbot_setup", "url=http://127.0.0.1:1/chat"}, 0, "recourse: error: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := callTool(t, tt.url, nil, tt.args...)
+			isFailure := tt.code != 0 && got.code == tt.code || tt.code == 0 && got.code != cli.ExitOK
+			if !isFailure || !strings.Contains(got.stderr, tt.stderr) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 // A failure that is the HTTP answer is read like any other.
 func TestCallReadsHTTPAnswers(t *testing.T) {
 	t.Parallel()
@@ -124,5 +164,39 @@ func TestCallThatIsAskedBack(t *testing.T) {
 	got := callTool(t, url, s.Entrance().Header, "search_patterns", "q=", "format=json", "--reads", "patterns")
 	if got.code != cli.ExitUsage || got.stdout != "" || !strings.HasPrefix(got.stderr, "recourse: error: ") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The items of a batch that succeeded are there, although the call failed; of each
+// other is said why.
+func TestCallOfPartialBatch(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/client-uses-succeeded", "fieldmcp/client-reports-failed")
+
+	s, err := fieldmcp.New(fieldmcp.Options{Logger: quiet})
+	got := callTool(t, serveSystem(t, s, err), s.Entrance().Header, "deere_get_fields", `{"fieldIds":["FLD-101","FLD-999","FLD-102"]}`)
+	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+	if got.code != cli.ExitFailure || len(lines) != 2 || !strings.Contains(lines[0], `"id":"FLD-101"`) || !strings.Contains(lines[1], `"River bottom"`) {
+		t.Errorf("exit code %d: %s", got.code, got.stdout)
+	}
+	if !strings.Contains(got.stderr, "FLD-999: FIELD_NOT_FOUND: ") {
+		t.Errorf("%s", got.stderr)
+	}
+}
+
+// With a server, a contract's page is one for each of its tools.
+func TestShowTools(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "fieldmcp/errors-of-tools")
+
+	s, err := fieldmcp.New(fieldmcp.Options{Logger: quiet})
+	url := serveSystem(t, s, err)
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(t.Context(), cli.Environment{
+		Args:  []string{"contract", "show", "fieldmcp", "--server", url, "--header", "Authorization: " + s.Entrance().Header.Get("Authorization")},
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+	})
+	if code != 0 || strings.Count(stdout.String(), "### Errors of `deere_") != 11 || !strings.Contains(stdout.String(), "| `fieldId` | string | yes |") {
+		t.Errorf("exit code %d %s: %s", code, stderr.String(), stdout.String())
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,21 +42,35 @@ func (*contractLs) Run(env *Environment) error {
 }
 
 type contractShow struct {
-	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
+	liveServer `embed:""`
+
+	Contract string `arg:"" help:"Name of a built-in contract, or a contract file. After --, a server's command."`
 }
 
-// Help shows an example.
+// Help shows examples.
 func (*contractShow) Help() string {
-	return `Example:
+	return `With a server, at a URL or as a command, prints a page for each of its tools instead: the parameters, and the errors ` +
+		`that the tool can emit.
 
-    recourse contract show fieldmcp`
+Example:
+
+    recourse contract show fieldmcp
+    recourse contract show fieldmcp --server http://127.0.0.1:8787/mcp --header 'Authorization: Bearer KEY'`
 }
 
-// Run prints the page.
-func (c *contractShow) Run(env *Environment) error {
+// Run prints the page, or those of the tools.
+func (c *contractShow) Run(ctx context.Context, env *Environment, command serverCommand) error {
 	found, err := findContract(c.Contract)
 	if err != nil {
 		return err
+	}
+	if c.Server != "" || len(command) > 0 {
+		tools, err := c.tools(ctx, env, command)
+		if err != nil {
+			return err
+		}
+		printf(env.Stdout, "%s", found.ToolPages(tools))
+		return nil
 	}
 	printf(env.Stdout, "%s", found.Page())
 	return nil

@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -78,32 +75,4 @@ func lintFile(set *contract.Set, path string, live bool, tools []contract.Tool) 
 	}
 	_, err = addContract(set, path, src, err)
 	return err
-}
-
-// toolsTimeout bounds how long a server may take to say what tools it has.
-const toolsTimeout = 30 * time.Second
-
-// tools asks the server for its tools.
-func (c *contractLint) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
-	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
-	defer cancel()
-	session, err := c.connect(ctx, env, command)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	var tools []contract.Tool
-	for tool, err := range session.Tools(ctx, nil) {
-		if err != nil {
-			return nil, fmt.Errorf("list the tools of the server: %w", err)
-		}
-		schema, err := json.Marshal(tool.InputSchema)
-		if err != nil {
-			return nil, fmt.Errorf("list the tools of the server: the inputSchema of %s: %w", tool.Name, err)
-		}
-		tools = append(tools, contract.Tool{
-			Name: tool.Name, InputSchema: schema, Writes: tool.Annotations != nil && !tool.Annotations.ReadOnlyHint,
-		})
-	}
-	return tools, nil
 }

@@ -14,10 +14,11 @@ import (
 
 // demoCommand shows what Recourse is for.
 type demoCommand struct {
-	Name   string `arg:"" optional:"" help:"A reference system (${systems}), or all."`
-	Listen string `placeholder:"ADDR" help:"Address to serve at; 127.0.0.1:8787 unless said otherwise."`
-	Once   bool   `help:"End after the calls instead of serving on."`
-	Stdio  bool   `help:"Run the reference system on standard input and output, without the calls."`
+	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), or all."`
+	Listen string   `placeholder:"ADDR" help:"Address to serve at; 127.0.0.1:8787 unless said otherwise."`
+	Once   bool     `help:"End after the calls instead of serving on."`
+	With   []string `placeholder:"SETTING" sep:"none" help:"Change the system: NAME or NAME=VALUE, listed below. May be given again."`
+	Stdio  bool     `help:"Run the reference system on standard input and output, without the calls."`
 }
 
 // all is the name that stands for everything there is to show.
@@ -31,7 +32,10 @@ func (*demoCommand) Help() string {
 
 Example:
 
-    recourse demo --once --listen 127.0.0.1:0`
+    recourse demo --once --listen 127.0.0.1:0
+
+Settings for --with:
+` + demo.SettingsHelp()
 }
 
 // Run shows the demo until ctx ends.
@@ -46,9 +50,19 @@ func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
 	case c.Stdio && (c.Once || c.Listen != ""):
 		return &usageError{errors.New("--stdio serves nothing over HTTP: --once and --listen have no meaning")}
 	}
+	var settings demo.Settings
+	if len(c.With) > 0 {
+		if !isSystem {
+			return &usageError{errors.New("--with changes one reference system: name it")}
+		}
+		var err error
+		if settings, err = demo.ParseSettings(c.Name, c.With); err != nil {
+			return &usageError{err}
+		}
+	}
 	level := new(slog.LevelVar)
 	show := &demo.Show{
-		Out: env.Stdout, Log: newLogger(env.Stderr, config.LogText, level), Level: level, Listen: c.Listen, Once: c.Once,
+		Out: env.Stdout, Log: newLogger(env.Stderr, config.LogText, level), Level: level, Listen: c.Listen, Once: c.Once, With: settings,
 	}
 	switch {
 	case c.Stdio:

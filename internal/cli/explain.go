@@ -16,16 +16,19 @@ import (
 
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
-	File   string `arg:"" help:"File with the answer; - reads standard input."`
-	Reads  string `placeholder:"CONTRACT" help:"Name or file of the contract that the server is known to keep; its weak signs count then."`
-	Writes bool   `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
-	Tool   string `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
+	File     string `arg:"" help:"File with the answer; - reads standard input."`
+	Contract string `placeholder:"NAME" help:"Also show the failure as this contract says it: its name or file."`
+	All      bool   `help:"Also show the failure as every built-in contract says it."`
+	Reads    string `placeholder:"CONTRACT" help:"Name or file of the contract that the server keeps; its weak signs count then."`
+	Writes   bool   `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
+	Tool     string `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
 }
 
 // Help shows an example.
 func (*explainCommand) Help() string {
 	return `Paste any answer of any MCP server: a JSON-RPC message, a result, an event stream, an HTTP response with its ` +
-		`headers, or the bare text of a tool's error. It says how the answer is read, and how each built-in contract would say it.
+		`headers, or the bare text of a tool's error. It says how the answer is read; with --contract or --all also how contracts ` +
+		`would say it.
 
 Example:
 
@@ -42,6 +45,10 @@ func (c *explainCommand) Run(env *Environment) error {
 		return err
 	}
 	set := contract.Builtin()
+	shown, err := c.contracts(set)
+	if err != nil {
+		return err
+	}
 	found, err := parseAnswer(text)
 	if err != nil {
 		return &usageError{&hintedError{err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"}}
@@ -71,10 +78,25 @@ func (c *explainCommand) Run(env *Environment) error {
 	e := reading.Error()
 	c.describe(env.Stdout, set, reading, nature)
 	e = e.WithEffect(retry.Effect(e, nature))
-	for _, as := range set.All() {
+	if len(shown) == 0 {
+		linef(env.Stdout, "more", "--contract NAME or --all shows how contracts say it")
+	}
+	for _, as := range shown {
 		printf(env.Stdout, "\nas %s says it, of a tool that %s:\n\n%s", as.Name, nature, form(as, e, c.Tool))
 	}
 	return nil
+}
+
+// contracts returns those in whose words the failure is shown.
+func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
+	switch {
+	case c.All:
+		return set.All(), nil
+	case c.Contract == "":
+		return nil, nil
+	}
+	as, err := findContract(c.Contract)
+	return []*contract.Contract{as}, err
 }
 
 func (c *explainCommand) read(env *Environment) ([]byte, error) {

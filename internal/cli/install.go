@@ -69,7 +69,7 @@ func (c *installCommand) Run(env *Environment) error {
 
 // undo puts the copy back.
 func (c *installCommand) undo(env *Environment) error {
-	before, err := os.ReadFile(hosts.Backup(c.File))
+	before, err := hosts.ReadBackup(c.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &hintedError{
 			fmt.Errorf("there is no copy of %s to put back", c.File),
@@ -77,7 +77,7 @@ func (c *installCommand) undo(env *Environment) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("read the copy of the hosts file: %w", err)
+		return err
 	}
 	now, err := os.ReadFile(c.File)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // liveServer names an MCP server that a command is a client of.
@@ -23,26 +25,42 @@ type liveServer struct {
 }
 
 // connect opens a session with the server.
-func (l *liveServer) connect(ctx context.Context, env *Environment, command serverCommand) (*mcp.ClientSession, error) {
-	transport, err := l.transport(ctx, env, command)
+func (l *liveServer) connect(ctx context.Context, env *Environment, command serverCommand) (*liveSession, error) {
+	stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
+	transport, err := l.transport(ctx, env, command, stderr)
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil).Connect(ctx, transport, nil)
 	if err != nil {
+		_ = stderr.Close() // what failed is said
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
-	return session, nil
+	return &liveSession{session, stderr}, nil
+}
+
+// A liveSession is a session with a server whose program may write to standard error.
+type liveSession struct {
+	*mcp.ClientSession
+
+	stderr io.Closer
+}
+
+// Close ends the session and the program, and hands on what the program wrote last.
+func (s *liveSession) Close() error {
+	err := s.ClientSession.Close()
+	return errors.Join(err, s.stderr.Close())
 }
 
 // transport returns the way to the server.
-func (l *liveServer) transport(ctx context.Context, env *Environment, command serverCommand) (mcp.Transport, error) {
+func (l *liveServer) transport(ctx context.Context, env *Environment, command serverCommand, stderr io.Writer) (mcp.Transport, error) {
 	switch {
 	case l.Server != "" && len(command) > 0:
 		return nil, errors.New("--server and a command name two servers: choose one")
 	case len(command) > 0:
 		program := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own command
-		program.Env, program.Stderr = env.Environ, env.Stderr
+		program.Env = env.Environ
+		program.Stderr = stderr
 		return &mcp.CommandTransport{Command: program}, nil
 	case l.Server == "":
 		return nil, errors.New("no server is named: give --server URL, or a command after --")
@@ -73,8 +91,15 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	maps.Copy(r.Header, t.headers)
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil || !refuses(resp.StatusCode) {
-		return resp, err //nolint:wrapcheck // what it says is said once
+	if err != nil {
+		e := recourse.From(err)
+		if e.Kind == recourse.KindInternal { // whatever it was, no answer came
+			e = recourse.Unreachable("The server").CausedBy(err)
+		}
+		return nil, e
+	}
+	if !refuses(resp.StatusCode) {
+		return resp, nil
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status

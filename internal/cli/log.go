@@ -20,6 +20,13 @@ func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.L
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
+// levelOf returns what package slog calls a level. The zero value is info.
+func levelOf(level config.LogLevel) slog.Level {
+	return map[config.LogLevel]slog.Level{
+		config.LogDebug: slog.LevelDebug, config.LogWarn: slog.LevelWarn, config.LogError: slog.LevelError,
+	}[level]
+}
+
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())

@@ -76,6 +76,9 @@ func (c *serveCommand) read(env *Environment) (*reading, error) {
 	if c.Log != "" {
 		r.config.Log = c.Log
 	}
+	if c.LogLevel != "" {
+		r.config.LogLevel = c.LogLevel
+	}
 	return r, nil
 }
 
@@ -122,6 +125,7 @@ type watcher struct {
 	env     *Environment
 	gateway *gateway.Gateway
 	log     *slog.Logger
+	level   *slog.LevelVar // of the log
 	running *config.Config // what cannot change stands here
 	files   fingerprints   // as they were read last
 	hangups chan os.Signal
@@ -129,9 +133,11 @@ type watcher struct {
 
 // newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does
 // not end the program; run has to be called.
-func newWatcher(c *serveCommand, env *Environment, g *gateway.Gateway, log *slog.Logger, r *reading) *watcher {
+func newWatcher(
+	c *serveCommand, env *Environment, g *gateway.Gateway, log *slog.Logger, level *slog.LevelVar, r *reading,
+) *watcher {
 	w := &watcher{
-		command: c, env: env, gateway: g, log: log,
+		command: c, env: env, gateway: g, log: log, level: level,
 		running: r.config, files: r.files, hangups: make(chan os.Signal, 1),
 	}
 	signal.Notify(w.hangups, syscall.SIGHUP) // never comes on Windows
@@ -182,6 +188,8 @@ func (w *watcher) reload(ctx context.Context) {
 		report(w.env.Stderr, err)
 		return
 	}
+	w.level.Set(levelOf(r.config.LogLevel))
+	limitMemory(w.env, r.config)
 	if len(restart) > 0 {
 		w.log.LogAttrs(ctx, slog.LevelWarn, "a restart is needed for some changes", slog.Any("keys", restart))
 	}

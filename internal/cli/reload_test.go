@@ -136,6 +136,13 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	_, at = stderr.await(t, at, "recourse: error: ")
 	works()
 
+	write("recourse.yaml", head+"    headers: {Authorization: \"Bearer n0rth-t0ken}\n", "127.0.0.1:0", srv.URL())
+	_, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	_, at = stderr.await(t, at, "recourse: error: ")
+	if strings.Contains(stderr.String(), "n0rth-t0ken") {
+		t.Errorf("a mistake of the syntax shows the line that it stands in: %s", stderr)
+	}
+
 	if err := os.Remove(filepath.Join(dir, "recourse.yaml")); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ type serveCommand struct {
 	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, without a configuration."`
 	Listen    string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
+	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
 }
 
 // Help shows an example.
@@ -45,6 +47,19 @@ const grace = 30 * time.Second
 // at 400 a call takes a sixth less time, for about 15 MB of memory.
 const garbagePercent = 400
 
+// limitMemory sets the limit that Go's garbage collector keeps to, unless the
+// environment does.
+func limitMemory(env *Environment, cfg *config.Config) {
+	if _, chosen := env.LookupEnv("GOMEMLIMIT"); chosen {
+		return
+	}
+	limit := int64(math.MaxInt64)
+	if cfg.MemoryLimit > 0 {
+		limit = int64(cfg.MemoryLimit)
+	}
+	debug.SetMemoryLimit(limit)
+}
+
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	r, err := c.read(env)
@@ -58,11 +73,14 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	cfg := r.config
-	log := newLogger(env.Stderr, cfg.Log, slog.LevelInfo)
+	level := new(slog.LevelVar)
+	level.Set(levelOf(cfg.LogLevel))
+	log := newLogger(env.Stderr, cfg.Log, level)
 	slog.SetDefault(log) // what net/http has to say of odd servers stands in the log, too
 	if _, chosen := env.LookupEnv("GOGC"); !chosen {
 		debug.SetGCPercent(garbagePercent)
 	}
+	limitMemory(env, cfg)
 	r.set.All() // are read now, so that no failure of a call has to wait for it
 	g, err := gateway.New(cfg, r.set, log)
 	if err != nil {
@@ -78,7 +96,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	w := newWatcher(c, env, g, log, r)
+	w := newWatcher(c, env, g, log, level, r)
 	watching.Go(func() { w.run(watch) })
 	defer watching.Wait()
 	defer stop()
@@ -87,11 +105,21 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", "http://"+ln.Addr().String()+s.Path),
 			slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
 	}
+	if !isLoopback(ln.Addr()) {
+		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
+			"listen on 127.0.0.1, or put a proxy that authenticates callers in front", slog.String("address", ln.Addr().String()))
+	}
 	if err := g.Serve(ctx, ln, grace); err != nil {
 		return err
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "ended: every call was answered")
 	return nil
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // noConfig returns the error about a configuration file that is not there.

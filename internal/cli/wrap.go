@@ -29,6 +29,7 @@ type wrapCommand struct {
 	HostsFile string           `placeholder:"FILE" help:"File in which a host lists its MCP servers: one of them is run."`
 	Server    string           `placeholder:"NAME" help:"Which server of the configuration or hosts file; needed where there are several."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
+	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
 	Command   []string         `arg:"" optional:"" passthrough:"" help:"Command and arguments of the server, after --."`
 }
 
@@ -54,7 +55,10 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 	if c.Log != "" {
 		cfg.Log = c.Log
 	}
-	log := newLogger(env.Stderr, cfg.Log, slog.LevelInfo)
+	if c.LogLevel != "" {
+		cfg.LogLevel = c.LogLevel
+	}
+	log := newLogger(env.Stderr, cfg.Log, levelOf(cfg.LogLevel))
 	slog.SetDefault(log) // nothing but messages may get to standard output
 	// A host that has gone is an error of a write, after which children are ended in good order.
 	gone := make(chan os.Signal, 1)
@@ -96,6 +100,7 @@ func (c *wrapCommand) configuration(set *contract.Set, env *Environment) (*confi
 		s.Title = c.Name
 	}
 	if len(s.Command) > 0 {
+		s.Local = true
 		s.Share = config.ShareClient // there is one client, and what the server asks is for it
 		s.Env = inherit(env.Environ, s.Env)
 	}

@@ -68,6 +68,8 @@ type Show struct {
 	Listen string
 	// Once says to stop after the calls.
 	Once bool
+	// With are the settings of the reference system.
+	With Settings
 }
 
 // quiet is a level that nothing is logged at.

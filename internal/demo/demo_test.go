@@ -34,7 +34,7 @@ func TestGateway(t *testing.T) {
 		"unknown tool", "Did you mean",
 		"Service Unavailable", "with     │ F-flaky: North field",
 		"Too", "wait 12 s, then make the same call again",
-		"s3cr3t", "[unknown] pq: could not connect to [connection string] [stack trace]",
+		"s3cr3t", "[unknown] pq: could not connect to [connection string]", "[stack trace]",
 		"unsupported content type", "[bad_response]",
 		"session not found", "with     │ F-forgotten: North field",
 		"context deadline exceeded", `order_get(reference="A-17"), and look at status`,

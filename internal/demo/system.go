@@ -28,9 +28,10 @@ import (
 
 // A reference is a reference system.
 type reference struct {
-	name  string
-	about string
-	start func(log *slog.Logger) (systems.System, error)
+	name     string
+	about    string
+	settings []setting
+	start    func(log *slog.Logger, with Settings) (systems.System, error)
 }
 
 const (
@@ -42,21 +43,88 @@ const (
 
 // references are the reference systems, by name.
 var references = []reference{
-	{"commerce", "an order server that works through an adapter", func(log *slog.Logger) (systems.System, error) {
-		return commerce.New(commerce.Options{Logger: log, Timeout: patient})
-	}},
-	{"fieldmcp", "a gateway in front of a provider of data on fields", func(log *slog.Logger) (systems.System, error) {
-		return fieldmcp.New(fieldmcp.Options{Logger: log, Timeout: patient})
-	}},
-	{"patterns", "a server of design patterns that asks back", func(log *slog.Logger) (systems.System, error) {
-		return patterns.New(patterns.Options{Logger: log, Timeout: patient})
-	}},
-	{"studies", "simulated studies of people, some of which take long", func(log *slog.Logger) (systems.System, error) {
-		return studies.New(studies.Options{Logger: log, Timeout: patient, PollEvery: pollEvery})
-	}},
-	{"terra", "the health data of an application's users, by queries", func(log *slog.Logger) (systems.System, error) {
-		return terra.New(terra.Options{Logger: log, Timeout: patient, Client: terra.DemoClient()})
-	}},
+	{
+		"commerce", "an order server that works through an adapter",
+		[]setting{
+			within,
+			{"limit", "N", "how many calls there may be in a minute; the next one is 3001"},
+			{"unsupported", "", "an adapter that supports no tool: every call is 5001"},
+		},
+		func(log *slog.Logger, with Settings) (systems.System, error) {
+			o := commerce.Options{Logger: log, Timeout: with.timeout(), PerMinute: with.number("limit")}
+			if with.has("unsupported") {
+				o.Adapter = commerce.Unsupported{}
+			}
+			return commerce.New(o)
+		},
+	},
+	{
+		"fieldmcp", "a gateway in front of a provider of data on fields",
+		[]setting{
+			within,
+			{"as", "ORGANISATION", "who calls: lapsed, revoked, narrow, new and suspended cannot do what willow can"},
+			{"minute", "N", "how many calls there may be in a minute; the next one is HTTP 429, on stdio RATE_LIMIT_ORG"},
+			{"month", "N", "how many calls there may be in a month"},
+		},
+		startFieldmcp,
+	},
+	{
+		"patterns", "a server of design patterns that asks back",
+		[]setting{
+			within,
+			{"limit", "N", "how many calls there may be in a minute; the next one is CLIENT_ERROR with status 429"},
+			{"library-key", "KEY", "what the server shows its library; another one than pk_local_library is refused"},
+			{"key", "KEY", "what clients have to bring as a bearer token; without it they get HTTP 401"},
+		},
+		func(log *slog.Logger, with Settings) (systems.System, error) {
+			return patterns.New(patterns.Options{
+				Logger: log, Timeout: with.timeout(), PerMinute: with.number("limit"), Key: with["key"], LibraryKey: with["library-key"],
+			})
+		},
+	},
+	{
+		"studies", "simulated studies of people, some of which take long",
+		[]setting{
+			within,
+			{"token", "TOKEN", "what the service is shown: one that begins with staging_ is of another environment, " +
+				"prod_rui is another user's, others have expired"},
+			{"hosted", "", "a server for many users: each brings a token, and there are no tunnels"},
+			{"tunnel", "PROGRAM", "what makes tunnels in place of cloudflared: " +
+				"one that is not there, or one that ends at once, such as false"},
+		},
+		func(log *slog.Logger, with Settings) (systems.System, error) {
+			return studies.New(studies.Options{
+				Logger: log, Timeout: with.timeout(), PollEvery: pollEvery, Token: with["token"],
+				Hosted: with.has("hosted"), Tunnel: with["tunnel"],
+			})
+		},
+	},
+	{
+		"terra", "the health data of an application's users, by queries",
+		[]setting{
+			within,
+			{"nobody", "", "on stdio nobody knows who calls: request context is unavailable"},
+			{"user", "ID", "whose data is read on stdio; over HTTP the path names the user"},
+			{"key", "KEY", "the API key of who calls on stdio; over HTTP a header has it"},
+		},
+		func(log *slog.Logger, with Settings) (systems.System, error) {
+			o := terra.Options{Logger: log, Timeout: with.timeout(), Client: terra.DemoClient()}
+			o.Client.User, o.Client.APIKey = cmp.Or(with["user"], o.Client.User), cmp.Or(with["key"], o.Client.APIKey)
+			if with.has("nobody") {
+				o.Client = nil
+			}
+			return terra.New(o)
+		},
+	},
+}
+
+// startFieldmcp starts fieldmcp. Nobody who watches waits for as long as a server may.
+func startFieldmcp(log *slog.Logger, with Settings) (systems.System, error) {
+	o := fieldmcp.Options{Logger: log, Timeout: with.timeout(), Patience: patient, Organisation: with["as"]}
+	if with.has("minute") || with.has("month") {
+		o.Quotas = fieldmcp.Quotas(with.number("minute"), with.number("month"))
+	}
+	return fieldmcp.New(o)
 }
 
 // Systems returns the names of the reference systems.
@@ -84,7 +152,7 @@ func (s *Show) Stdio(ctx context.Context, name string, in io.Reader, out io.Writ
 	if err != nil {
 		return err
 	}
-	system, err := r.start(s.Log)
+	system, err := r.start(s.Log, s.With)
 	if err != nil {
 		return err
 	}
@@ -123,7 +191,7 @@ func (s *Show) System(ctx context.Context, name string) error {
 // system shows a reference system by its first calls; 0 means all.
 func (s *Show) system(ctx context.Context, r reference, most int) (err error) {
 	s.Level.Set(quiet)
-	system, err := r.start(s.Log)
+	system, err := r.start(s.Log, s.With)
 	if err != nil {
 		return err
 	}

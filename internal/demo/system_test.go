@@ -137,3 +137,100 @@ func TestNoSuchSystem(t *testing.T) {
 		}
 	}
 }
+
+// A setting makes a system fail that would not.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ system, setting, want string }{
+		{"commerce", "unsupported", `"code":5001`},
+		{"commerce", "limit=1", `"code":3001`},
+		{"commerce", "timeout=100ms", `"code":3002`},
+		{"patterns", "limit=1", `"statusCode": 429`},
+		{"patterns", "library-key=wrong", "Authentication required: "},
+		{"patterns", "key=secret", "memento"}, // the calls bring it
+		{"fieldmcp", "as=lapsed", `"code":"TOKEN_EXPIRED"`},
+		{"fieldmcp", "as=revoked", `"code":"TOKEN_REVOKED"`},
+		{"fieldmcp", "as=narrow", `"code":"MISSING_SCOPE"`},
+		{"fieldmcp", "as=new", `"code":"PROVIDER_NOT_CONNECTED"`},
+		{"fieldmcp", "as=suspended", "HTTP 403"},
+		{"fieldmcp", "minute=2", "HTTP 429"},
+		{"fieldmcp", "month=2", `"monthlyRemaining":0`},
+		{"studies", "token=prod_old", "[auth_failed] Invalid or expired token."},
+		{"studies", "token=staging_dana", "[auth_failed] The token was signed with the key of another environment."},
+		{"studies", "token=prod_rui", "[forbidden] The workspace belongs to somebody else."},
+		{"studies", "hosted", "[validation_error] connect_status works on the user's own machine"},
+		{"studies", "tunnel=there-is-no-such-program", "[cloudflared_missing] there-is-no-such-program"},
+		{"studies", "tunnel=go", "[tunnel_startup_failed] The tunnel did not come up."},
+	} {
+		t.Run(tt.system+" "+tt.setting, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			s := show(&out)
+			var err error
+			if s.With, err = demo.ParseSettings(tt.system, []string{tt.setting}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.System(t.Context(), tt.system); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), tt.want) {
+				t.Errorf("no %q in:\n%s", tt.want, out.String())
+			}
+		})
+	}
+}
+
+// On stdio there is no request that says who calls: a setting does.
+func TestSettingsOnStdio(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"nobody": "request context is unavailable", "key=another": "unauthorized", "user=alice": "invalid user id",
+		"user=8f7c2a10-5f1e-4f43-9d0c-000000000006": "something went wrong",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			s := show(nil)
+			var err error
+			if s.With, err = demo.ParseSettings("terra", []string{setting}); err != nil {
+				t.Fatal(err)
+			}
+			const call = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_sleep_data","arguments":{"fields":["awakenings"]}}}
+`
+			server, client := io.Pipe()
+			answers, writer := io.Pipe()
+			ended := make(chan error, 1)
+			go func() {
+				ended <- s.Stdio(t.Context(), "terra", server, writer)
+				_ = writer.Close()
+			}()
+			go func() { _, _ = io.WriteString(client, call) }()
+			lines := bufio.NewScanner(answers)
+			lines.Scan()
+			if lines.Scan(); !strings.Contains(lines.Text(), want) {
+				t.Errorf("%s", lines.Text())
+			}
+			_ = client.Close()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What is no setting is refused with what there is.
+func TestSettingMistakes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"limits=1": "limit=N", "limit": "limit=N", "limit=0": "a number from 1", "limit=many": "a number", "unsupported=1": "write unsupported",
+		"timeout=0": "a duration", "timeout=soon": "a duration",
+	} {
+		if _, err := demo.ParseSettings("commerce", []string{text}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if help := demo.SettingsHelp(); !strings.Contains(help, "limit=N: ") || !strings.Contains(help, "terra") {
+		t.Error(help)
+	}
+}

@@ -3,6 +3,7 @@ package hosts
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ func Backup(path string) string { return path + backupSuffix }
 
 // Install writes text in place of the file at path and keeps a copy of what it was.
 // Whoever reads the file sees either all of the one or all of the other; its
-// permissions stay, and a link stays one. A copy that is there already is an error,
+// permissions and its owner stay, and a link stays one. A copy that is there already is an error,
 // [fs.ErrExist]: it may be all that is left of the original.
 func Install(path string, text []byte) error {
 	target, mode, err := resolve(path)
@@ -27,12 +28,16 @@ func Install(path string, text []byte) error {
 	if err != nil {
 		return fmt.Errorf("copy the hosts file: %w", err)
 	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return fmt.Errorf("copy the hosts file: %w", err)
+	}
 	backup, err := os.OpenFile(Backup(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return fmt.Errorf("copy the hosts file: %w", err)
 	}
 	_, err = backup.Write(before)
-	if err = errors.Join(err, backup.Sync(), backup.Close()); err == nil {
+	if err = errors.Join(err, keepOwner(backup, info), backup.Sync(), backup.Close()); err == nil {
 		err = replace(target, text, mode)
 	}
 	if err != nil {
@@ -42,12 +47,37 @@ func Install(path string, text []byte) error {
 	return nil
 }
 
+// ReadBackup returns what the copy of the file at path contains. A link in its place is
+// not the copy: whoever may write the folder could have it name any file.
+func ReadBackup(path string) ([]byte, error) {
+	info, err := os.Lstat(Backup(path))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file: it is not the copy that was kept", Backup(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the copy of the hosts file: %w", err)
+	}
+	file, err := os.Open(Backup(path))
+	if err != nil {
+		return nil, fmt.Errorf("read the copy of the hosts file: %w", err)
+	}
+	defer file.Close()
+	opened, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the copy of the hosts file: %w", err)
+	}
+	if !os.SameFile(info, opened) {
+		return nil, errors.New("read the copy of the hosts file: another file has just taken its place")
+	}
+	return io.ReadAll(file)
+}
+
 // Undo puts the copy back in place of the file at path, byte for byte, and removes
 // the copy. The error is [fs.ErrNotExist] when there is none.
 func Undo(path string) error {
-	before, err := os.ReadFile(Backup(path))
+	before, err := ReadBackup(path)
 	if err != nil {
-		return fmt.Errorf("read the copy of the hosts file: %w", err)
+		return err
 	}
 	target, mode, err := resolve(path)
 	if err != nil {
@@ -77,7 +107,11 @@ func replace(target string, text []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_, err = temporary.Write(text)
+	info, err := os.Stat(target)
+	if err == nil {
+		_, err = temporary.Write(text)
+		err = errors.Join(err, keepOwner(temporary, info))
+	}
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err == nil {
 		err = os.Chmod(temporary.Name(), mode)

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// toolsTimeout bounds how long a server may take to say what tools it has.
+const toolsTimeout = 30 * time.Second
+
+// tools asks the server for its tools.
+func (l *liveServer) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
+	defer cancel()
+	session, err := l.connect(ctx, env, command)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	var tools []contract.Tool
+	for tool, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, fmt.Errorf("list the tools of the server: %w", err)
+		}
+		schema, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("list the tools of the server: the inputSchema of %s: %w", tool.Name, err)
+		}
+		tools = append(tools, contract.Tool{
+			Name: tool.Name, InputSchema: schema, Writes: tool.Annotations != nil && !tool.Annotations.ReadOnlyHint,
+			Description: tool.Description, Errors: errorsOf(tool),
+		})
+	}
+	return tools, nil
+}
+
+// errorsOf returns the codes that a tool can fail with, as its server says; nil where it
+// does not.
+func errorsOf(tool *mcp.Tool) []string {
+	list, ok := tool.Meta[contract.ErrorsKey].([]any)
+	if !ok {
+		return nil
+	}
+	codes := []string{}
+	for _, item := range list {
+		if word, ok := item.(string); ok {
+			codes = append(codes, word)
+		}
+	}
+	return codes
+}

@@ -1,0 +1,110 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A setting is something about a reference system that can be had otherwise, so that
+// what is rare can be seen.
+type setting struct {
+	name  string
+	value string // what stands behind the equals sign, such as N; "" means nothing
+	about string
+}
+
+// String returns the setting as it is written.
+func (s setting) String() string {
+	if s.value == "" {
+		return s.name
+	}
+	return s.name + "=" + s.value
+}
+
+// within is a setting of every system: how long its backend may take.
+var within = setting{"timeout", "DURATION", "how long the backend may take, such as 500ms; 2s unless said otherwise"}
+
+// Settings are those that were asked for, by name.
+type Settings map[string]string
+
+// ParseSettings reads NAME or NAME=VALUE, as many as there are, for the reference system
+// of a name. The error says what there is to set.
+func ParseSettings(system string, texts []string) (Settings, error) {
+	r, err := find(system)
+	if err != nil {
+		return nil, err
+	}
+	settings := Settings{}
+	for _, text := range texts {
+		name, value, _ := strings.Cut(text, "=")
+		i := slices.IndexFunc(r.settings, func(s setting) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no setting %q: there are %s", system, name, strings.Join(r.settingNames(), ", "))
+		}
+		if s := r.settings[i]; (s.value == "") != (value == "") {
+			return nil, fmt.Errorf("%q is not how the setting is written: write %s", text, s)
+		} else if err := s.check(value); err != nil {
+			return nil, err
+		}
+		settings[name] = value
+	}
+	return settings, nil
+}
+
+// check refuses a value of another type.
+func (s setting) check(value string) error {
+	switch s.value {
+	case "N":
+		if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 1 {
+			return fmt.Errorf("%s=%s: write a number from 1", s.name, value)
+		}
+	case "DURATION":
+		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
+			return fmt.Errorf("%s=%s: write a duration such as 500ms", s.name, value)
+		}
+	}
+	return nil
+}
+
+func (r *reference) settingNames() []string {
+	names := make([]string, len(r.settings))
+	for i, s := range r.settings {
+		names[i] = s.String()
+	}
+	return names
+}
+
+// has reports whether a setting was asked for.
+func (s Settings) has(name string) bool {
+	_, ok := s[name]
+	return ok
+}
+
+// number returns the value of a setting that is a number; 0 where it was not asked for.
+func (s Settings) number(name string) int64 {
+	n, _ := strconv.ParseInt(s[name], 10, 32) // it was checked
+	return n
+}
+
+// timeout returns how long the backend may take.
+func (s Settings) timeout() time.Duration {
+	if d, err := time.ParseDuration(s[within.name]); err == nil {
+		return d
+	}
+	return patient
+}
+
+// SettingsHelp lists what there is to set, for the help of the command.
+func SettingsHelp() string {
+	var b strings.Builder
+	for _, r := range references {
+		fmt.Fprintf(&b, "\n    %s\n", r.name)
+		for _, s := range r.settings {
+			fmt.Fprintf(&b, "      %s: %s\n", s, s.about)
+		}
+	}
+	return b.String()
+}
