@@ -35,6 +35,9 @@ func TestConformanceDocs(t *testing.T) {
 	heading, _, _ := strings.Cut(strings.TrimPrefix(conformanceIntro, "\n"), "\n")
 	page, _, _ := strings.Cut(string(text), "\n"+heading)
 	want := page + conformancePage()
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,9 @@ func TestDocs(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/clients.md"
 	got := page(failures())
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)

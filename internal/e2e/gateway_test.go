@@ -38,7 +38,8 @@ const callTimeout = 10 * time.Second
 
 // A front is a gateway in front of one server, which people call "The farm".
 type front struct {
-	url string // of the server's endpoint at the gateway
+	url    string            // of the server's endpoint at the gateway
+	header map[string]string // that clients send
 
 	config  *config.Config
 	set     *contract.Set

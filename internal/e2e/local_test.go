@@ -48,8 +48,6 @@ func locals() []struct {
 	}
 }
 
-const trust = "trust_annotations: true"
-
 func filesystem(tb testing.TB, dir string) local {
 	tb.Helper()
 	for name, text := range map[string]string{"notes.txt": "grüß\n", "held.txt": testkit.HoldText} {
@@ -61,7 +59,6 @@ func filesystem(tb testing.TB, dir string) local {
 	const outside = "Access denied - path outside allowed directories: /etc/passwd not in "
 	return local{
 		NPMServer: testkit.NewNPMServer(tb, "filesystem", dir),
-		keys:      []string{trust},
 		works: []step{
 			{method: "tools/list", want: []string{`"read_text_file"`, `"write_file"`}},
 			{tool: "read_text_file", arguments: `{"path":` + at("notes.txt") + `}`, want: []string{"grüß"}},
@@ -75,7 +72,7 @@ func filesystem(tb testing.TB, dir string) local {
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
 			{
-				tool: "write_file", arguments: `{"path":"/etc/passwd","content":""}`, want: []string{outside + dir, "not known"},
+				tool: "write_file", arguments: `{"path":"/etc/passwd","content":""}`, want: []string{outside + dir, "The call may have taken effect. Check before calling again."},
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
 			},
 			{
@@ -103,7 +100,6 @@ func memory(tb testing.TB, _ string) local {
 	}
 	return local{
 		NPMServer: server,
-		keys:      []string{trust},
 		works: []step{
 			{method: "tools/list", want: []string{`"create_entities"`, `"read_graph"`}},
 			{tool: "create_entities", arguments: person("Ada"), want: []string{`"Ada"`}},
@@ -136,7 +132,6 @@ func sequentialThinking(tb testing.TB, _ string) local {
 	const think = `{"thought":"first","thoughtNumber":1,"totalThoughts":2,"nextThoughtNeeded":true`
 	return local{
 		NPMServer: testkit.NewNPMServer(tb, "sequential-thinking"),
-		keys:      []string{trust},
 		works: []step{
 			{method: "tools/list", want: []string{`"sequentialthinking"`}},
 			{tool: "sequentialthinking", arguments: think + `}`, want: []string{`"thoughtHistoryLength":1`}},
@@ -173,6 +168,7 @@ func everythingOnStdio(tb testing.TB, _ string) local {
 	tb.Helper()
 	return local{
 		NPMServer: testkit.NewNPMServer(tb, "everything", "stdio"),
+		keys:      []string{"trust_annotations: false"},
 		works: []step{
 			{tool: "get-sum", arguments: `{"a":1,"b":2}`, want: []string{"is 3"}},
 			{tool: "get-tiny-image", arguments: `{}`, want: []string{`"image/png"`}},
@@ -324,6 +320,16 @@ func overHTTP(ctx context.Context, t *testing.T, url string, era testkit.Era, st
 // overStdio does the same with a server that it starts.
 func overStdio(ctx context.Context, t *testing.T, command []string, environ map[string]string, steps []step) []string {
 	t.Helper()
+	var results []string
+	for _, m := range messagesOnStdio(ctx, t, command, environ, steps) {
+		results = append(results, string(m.Result))
+	}
+	return results
+}
+
+// messagesOnStdio returns the answer to each step of a server that it starts.
+func messagesOnStdio(ctx context.Context, t *testing.T, command []string, environ map[string]string, steps []step) []testkit.Message {
+	t.Helper()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env, cmd.Stderr = os.Environ(), t.Output()
 	for name, value := range environ {
@@ -345,7 +351,7 @@ func overStdio(ctx context.Context, t *testing.T, command []string, environ map[
 		_ = cmd.Wait()
 	}()
 	out := bufio.NewReader(stdout)
-	request := func(id int, method, params string) string {
+	request := func(id int, method, params string) testkit.Message {
 		if _, err := fmt.Fprintf(stdin, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +365,7 @@ func overStdio(ctx context.Context, t *testing.T, command []string, environ map[
 				t.Fatalf("%s: %v: %s", method, err, line)
 			}
 			if string(m.ID) == strconv.Itoa(id) && m.Method == "" {
-				return string(m.Result)
+				return m
 			}
 		}
 	}
@@ -367,12 +373,12 @@ func overStdio(ctx context.Context, t *testing.T, command []string, environ map[
 	if _, err := io.WriteString(stdin, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	var results []string
+	var messages []testkit.Message
 	for i, step := range steps {
 		method, params := step.request()
-		results = append(results, request(i+1, method, params))
+		messages = append(messages, request(i+1, method, params))
 	}
-	return results
+	return messages
 }
 
 // request returns the step as a method and its params.

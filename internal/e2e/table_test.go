@@ -103,7 +103,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, testkit.ToolError("", "The field is closed.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[unknown] The field is closed.\nDo not repeat the call unchanged.",
+				text: "[unknown] The field is closed.",
 				code: "INTERNAL_ERROR",
 			},
 		},
@@ -112,7 +112,7 @@ func failures() []failure {
 			begin: once(measure, testkit.ToolError("", "The sensor is off.")),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text:        "[unknown] The sensor is off.\nDo not repeat the call unchanged.",
+				text:        "[unknown] The sensor is off.",
 				code:        "INTERNAL_ERROR",
 				noStructure: true,
 			},
@@ -122,7 +122,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, testkit.RichToolError()),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text:      "[unknown] The field is closed.\nDo not repeat the call unchanged.",
+				text:      "[unknown] The field is closed.",
 				code:      "INTERNAL_ERROR",
 				structure: testkit.RichToolErrorStructure,
 			},
@@ -132,8 +132,7 @@ func failures() []failure {
 			begin: once(testkit.GetField, testkit.LeakyToolError()),
 			told: &told{
 				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[unknown] could not create the order: dial [connection string]: connect: connection refused [stack trace]\n" +
-					"Do not repeat the call unchanged.",
+				text: "[unknown] could not create the order: dial [connection string]: connect: connection refused\n  \n  [stack trace]",
 				code: "INTERNAL_ERROR",
 			},
 		},
@@ -143,7 +142,7 @@ func failures() []failure {
 			told: &told{
 				kind: recourse.KindInternal, origin: recourse.OriginServer, effect: recourse.EffectNone, after: 1500 * time.Millisecond,
 				text: "[internal] The provider is busy.\nSafe to repeat: wait 1.5 s, then make the same call again.",
-				code: "INTERNAL_ERROR", retryable: true, retryAfter: 2,
+				code: "INTERNAL_ERROR", retryAfter: 2, // which the page never lets be repeated, whatever a server says
 			},
 		},
 		{
@@ -245,10 +244,10 @@ func failures() []failure {
 			name:  "401 to the gateway's own credentials",
 			begin: once(testkit.GetField, testkit.Unauthorized()),
 			told: &told{
-				kind: recourse.KindUnauthenticated, origin: recourse.OriginGateway, effect: recourse.EffectNone,
-				text: "[unauthenticated] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
-					"Do not repeat the call before somebody has signed in.",
-				code: "TOKEN_EXPIRED",
+				kind: recourse.KindInternal, origin: recourse.OriginGateway, effect: recourse.EffectNone,
+				text: "[internal] The farm refused the gateway's own credentials. The operator of the gateway has to renew them.\n" +
+					"Do not repeat the call. Report request REQUEST.",
+				code: "INTERNAL_ERROR",
 			},
 		},
 		{

@@ -35,8 +35,10 @@ func missteps() []misstep {
 		{"twice", fine("first")},
 		{"wrong-id", fine("mine")},
 		{"float-id", fine("mine")},
-		{"large-broken", step{ // part of it has been passed on: there is no result any more
-			tool: "sleep", arguments: `{"n":2000000}`, code: "-32603", want: []string{"It is not known whether the call took effect."},
+		// Part of it has been passed on, so that there is no result any more; or its id was waited for, which never came.
+		{"large-broken", step{
+			tool: "sleep", arguments: `{"n":2000000}`, code: "-32603", want: []string{"It is not known whether the call took effect"},
+			kind: recourse.KindBadResponse,
 		}},
 		{"leak", step{
 			tool: testkit.GetField, arguments: field, want: []string{"[stack trace]"},

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// binaries are the compiled tests of packages, as the tree is. Whatever of them is embedded and a mutation changes, such as a
+// contract, has room behind it: the change is written into a copy, and nothing is compiled.
+type binaries struct {
+	root, dir string
+	roomy     map[string][]byte // what stands in them in place of a file
+	mu        sync.Mutex
+	built     map[string]func() (string, error) // by package
+}
+
+// embedded reports that a file is not compiled but stands in the program as it is.
+func embedded(file string) bool {
+	return path.Ext(file) != ".go"
+}
+
+// newBinaries makes room for what a list changes.
+func newBinaries(root, dir string, list []mutation) (*binaries, error) {
+	b := &binaries{root: root, dir: dir, roomy: map[string][]byte{}, built: map[string]func() (string, error){}}
+	for _, m := range list {
+		if !embedded(m.File) {
+			continue
+		}
+		if len(b.roomy[m.File]) == 0 {
+			src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
+			if err != nil {
+				return nil, err
+			}
+			b.roomy[m.File] = append(src, '\n')
+		}
+		b.roomy[m.File] = append(b.roomy[m.File], bytes.Repeat([]byte{'\n'}, max(len(m.Put)-len(m.Find), 0))...)
+	}
+	return b, nil
+}
+
+// of returns the binary of a package, which it compiles when it is asked for first.
+func (b *binaries) of(ctx context.Context, pkg string) (string, error) {
+	b.mu.Lock()
+	build, ok := b.built[pkg]
+	if !ok {
+		build = sync.OnceValues(func() (string, error) {
+			dir, err := os.MkdirTemp(b.dir, "built")
+			if err != nil {
+				return "", err
+			}
+			return compile(ctx, b.root, dir, pkg, b.roomy)
+		})
+		b.built[pkg] = build
+	}
+	b.mu.Unlock()
+	return build()
+}
+
+// with returns a binary of a package in which a file has other contents.
+func (b *binaries) with(ctx context.Context, dir, pkg, file string, contents []byte) (string, error) {
+	if !embedded(file) {
+		return compile(ctx, b.root, dir, pkg, map[string][]byte{file: contents})
+	}
+	plain, err := b.of(ctx, pkg)
+	if err != nil {
+		return "", err
+	}
+	program, err := os.ReadFile(plain)
+	if err != nil {
+		return "", err
+	}
+	was := b.roomy[file]
+	at := bytes.Index(program, was)
+	if at < 0 || bytes.Contains(program[at+1:], was) {
+		return "", fmt.Errorf("%s does not stand once in the tests of %s", file, pkg)
+	}
+	room := program[at:][:len(was)]
+	for i := range room {
+		room[i] = '\n'
+	}
+	copy(room, contents)
+	syscall.ForkLock.RLock() // else a program that starts meanwhile has the file open, and it cannot be run
+	defer syscall.ForkLock.RUnlock()
+	name := filepath.Join(dir, "changed.test")
+	return name, os.WriteFile(name, program, 0o700) //nolint:gosec // it is run
+}
+
+// compile compiles the tests of a package with other contents of files.
+func compile(ctx context.Context, root, dir, pkg string, files map[string][]byte) (string, error) {
+	replace := map[string]string{}
+	for file, contents := range files {
+		name := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
+		if err := os.WriteFile(name, contents, 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, filepath.FromSlash(file))] = name
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlayFile := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "compiled.test")
+	args := []string{"test", "-c", "-p=1", "-vet=off", "-ldflags=-s -w", "-overlay=" + overlayFile, "-o=" + name, pkg}
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // of the list that is committed
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &exit):
+		return "", fmt.Errorf("%s does not compile: %s", pkg, firstLines(out))
+	}
+	return name, err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// Every mutation of the list can still be made, and there are as many as there have to be.
+func TestListApplies(t *testing.T) {
+	t.Parallel()
+	list, err := read(root, "internal/mutants/list.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 150 {
+		t.Errorf("%d mutations, fewer than 150", len(list))
+	}
+	for _, m := range list {
+		if m.Run == "" {
+			continue
+		}
+		found := false
+		for _, p := range m.Test {
+			found = found || hasTest(t, filepath.Join(root, filepath.FromSlash(p)), m.Run)
+		}
+		if !found {
+			t.Errorf("%s: no test is called like %q", m.Name, m.Run)
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+func hasTest(t *testing.T, dir, run string) bool {
+	t.Helper()
+	top, _, _ := strings.Cut(run, "/")
+	wanted, err := regexp.Compile(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range testName.FindAllStringSubmatch(string(src), -1) {
+			if wanted.MatchString(name[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A text that is not found, or found twice, is a mistake, and so is one that changes nothing.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("one two, two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ find, put, want string }{{"one", "1", "1 two, two"}, {"two", "2", ""}, {"three", "3", ""}, {"one", "one", ""}} {
+		got, err := (&mutation{File: "a.go", Find: tt.find, Put: tt.put}).apply(dir)
+		if string(got) != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s -> %s: %q, %v; want %q", tt.find, tt.put, got, err, tt.want)
+		}
+	}
+}
+
+// What compares with files that `make golden` rewrites does not count as a killer: it heeds the variable.
+func TestGoldenFilesCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && (entry.Name() == ".tools" || entry.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "mutants") {
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if text := string(src); strings.Contains(text, "*update") && !strings.Contains(text, `os.Getenv("RECOURSE_GOLDEN")`) {
+			t.Errorf("%s rewrites golden files, and does not heed RECOURSE_GOLDEN", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
