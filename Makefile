@@ -11,7 +11,7 @@ GOLANGCI_LINT := .tools/bin/golangci-lint
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: ## Build the program into ./bin
@@ -21,16 +21,32 @@ build: ## Build the program into ./bin
 demo: ## Show the reference systems, and calls without and with Recourse, then keep serving
 	go run ./cmd/recourse demo all
 
-.PHONY: test
-test: ## Run all tests under the race detector
-	@tools/install-node.sh
-	@race=-race; \
-	if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC | cut -d ' ' -f 1)" >/dev/null; then \
-		echo "make test: WITHOUT THE RACE DETECTOR: it needs cgo and a C compiler" >&2; \
+# GO_TEST installs what the tests run against, and is then go test with the race detector where it can be had. The long
+# tests have none: it would make some of them ten times as long.
+define GO_TEST
+tools/install-node.sh || exit 1; \
+	race=$(RACE); \
+	if [ -n "$$race" ] && { [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC | cut -d ' ' -f 1)" >/dev/null; }; then \
+		echo "make: WITHOUT THE RACE DETECTOR: it needs cgo and a C compiler" >&2; \
 		if [ "$$CI" = true ]; then exit 1; fi; \
 		race=; \
 	fi; \
-	go test $$race -timeout $(TIMEOUT) ./...
+	go test $$race -timeout $(TIMEOUT)
+endef
+
+RACE := -race
+
+.PHONY: test
+test: ## Run the tests under the race detector
+	@$(GO_TEST) ./...
+
+.PHONY: test-long
+test-long: RACE :=
+test-long: ## Run the tests that take long, which test leaves out
+	@export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' ./...
+
+.PHONY: test-all
+test-all: test test-long ## Run both
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
@@ -63,6 +79,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (20s)
 .PHONY: bench
 bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
 	go run ./internal/bench -benchtime $(BENCHTIME)
+
+.PHONY: mutants
+mutants: ## Change the program in many places, one at a time, and report what no test notices
+	go run ./internal/mutants
 
 .PHONY: cross
 cross: ## Compile for linux, darwin and windows, on amd64 and arm64
