@@ -37,22 +37,18 @@ var layers = []layer{
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
-		packages: []string{"upstream", "limit", "breaker", "once", "store", "internal/config", "internal/hosts"},
+		packages: []string{"internal/config", "internal/hosts", "internal/upstream"},
 		up:       "it serves whoever makes a call and must not know who that is",
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},
 	{
-		packages: []string{"bridge"},
+		packages: []string{"internal/bridge"},
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},
 	{
-		packages: []string{"gateway", "mcptool", "recovery", "check", "inject"},
+		packages: []string{"internal/gateway", "mcptool", "recovery"},
 		up:       "it is embedded in other people's programs, without the pages and the commands",
 		beside:   "gateway, author, caller and checker meet on the wire, where each must hold alone",
-	},
-	{
-		packages: []string{"dashboard"},
-		up:       "the pages show what a gateway did, whichever program runs it",
 	},
 	{
 		packages: []string{"systems"},
@@ -266,13 +262,13 @@ func TestImportRulesFindFaults(t *testing.T) {
 		"upwards": {
 			rule: importsRunDownwards,
 			packages: []pkg{
-				{path: "contract", imports: []string{"fmt", module, module + "/gateway", module + "/internal/json"}},
+				{path: "contract", imports: []string{"fmt", module, module + "/internal/gateway", module + "/internal/json"}},
 				{path: ".", imports: []string{module + "/retry"}},
 				{path: "internal/json", imports: []string{module}},
-				{path: "internal/cli", imports: []string{module + "/cmd/recourse", module + "/gateway"}},
+				{path: "internal/cli", imports: []string{module + "/cmd/recourse", module + "/internal/gateway"}},
 			},
 			want: []string{
-				"contract imports gateway above it",
+				"contract imports internal/gateway above it",
 				". imports retry above it",
 				"internal/json imports . above it",
 				"internal/cli imports cmd/recourse above it",
@@ -309,11 +305,11 @@ func TestImportRulesFindFaults(t *testing.T) {
 				{path: "contract", testImports: []string{"github.com/go-json-experiment/json"}},
 				{path: "internal/config", imports: []string{"github.com/goccy/go-yaml/ast"}},
 				{path: "contract", testImports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-				{path: "gateway", imports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-				{path: "upstream", imports: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
+				{path: "internal/gateway", imports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+				{path: "internal/upstream", imports: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 				{path: "mcptool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
 				{path: "mcptool/mcpgotool", imports: []string{"github.com/mark3labs/mcp-go/server"}},
-				{path: "gateway", imports: []string{module + "/internal/testkit/fault"}},
+				{path: "internal/gateway", imports: []string{module + "/internal/testkit/fault"}},
 				{path: "retry", testImports: []string{module + "/internal/testkit"}},
 				{path: "internal/testkit/fault", imports: []string{module + "/internal/testkit"}},
 				{path: "internal/cli", imports: []string{module + "/internal/testkit"}},
@@ -321,10 +317,10 @@ func TestImportRulesFindFaults(t *testing.T) {
 			want: []string{
 				"contract imports github.com/go-json-experiment/json",
 				"internal/config imports github.com/goccy/go-yaml/ast",
-				"gateway imports github.com/santhosh-tekuri/jsonschema/v6",
-				"upstream imports github.com/modelcontextprotocol/go-sdk/mcp",
+				"internal/gateway imports github.com/santhosh-tekuri/jsonschema/v6",
+				"internal/upstream imports github.com/modelcontextprotocol/go-sdk/mcp",
 				"mcptool imports github.com/mark3labs/mcp-go/server",
-				"gateway imports " + module + "/internal/testkit/fault",
+				"internal/gateway imports " + module + "/internal/testkit/fault",
 			},
 		},
 	}

@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/gateway"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/hosts"
 )

@@ -1,0 +1,275 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+// A hanging server of the new era takes calls and answers none. It tells how many there
+// are, and why each has ended.
+type hanging struct {
+	newEra
+
+	ended chan error
+}
+
+// Send waits for the end of a call.
+func (h *hanging) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
+		return h.newEra.Send(ctx, method, header, body)
+	}
+	<-ctx.Done()
+	h.ended <- context.Cause(ctx)
+	return nil, h.Broken(ctx, ctx.Err())
+}
+
+func startHanging(tb testing.TB) (*hanging, *bridge.Bridge, http.Header) {
+	tb.Helper()
+	h := &hanging{newEra: newEra{tb: tb}, ended: make(chan error, 1000)}
+	b := bridge.New(h, bridge.Options{})
+	return h, b, openOn(tb, b)
+}
+
+// openOn opens a session of a client that can be asked for its roots.
+func openOn(tb testing.TB, b *bridge.Bridge) http.Header {
+	tb.Helper()
+	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}}`
+	resp, err := b.Send(tb.Context(), http.MethodPost, http.Header{"Content-Type": {wire.TypeJSON}}, []byte(hello))
+	if err != nil || resp.Header.Get(wire.HeaderSession) == "" {
+		tb.Fatalf("initialize: %v %+v", err, resp)
+	}
+	return http.Header{
+		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20251125}, wire.HeaderSession: resp.Header[wire.HeaderSession],
+	}
+}
+
+func callOf(id int) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t"}}`, id)
+}
+
+// A call whose client goes away goes on for a minute, and so do 256 of them; one that its
+// client cancels, or that has taken too long, ends at once.
+func TestCallsWithoutAClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, b, header := startHanging(t)
+		defer b.Close()
+		begun := time.Now()
+		const most = 256
+		ctx, leave := context.WithCancel(t.Context())
+		for i := range most + 1 {
+			go func() {
+				if _, err := b.Send(ctx, http.MethodPost, header, callOf(i)); err == nil {
+					t.Error("an answer to somebody who has gone")
+				}
+			}()
+		}
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		if got := len(h.ended); got != 1 {
+			t.Fatalf("%d calls have ended with their client, want the one that is too many", got)
+		}
+		for range most + 1 {
+			if err := <-h.ended; err == nil {
+				t.Error("a call ended for no reason")
+			}
+		}
+		if got := time.Since(begun); got != time.Minute {
+			t.Errorf("the others ended after %v", got)
+		}
+
+		tooLong := errors.New("too long")
+		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, tooLong)
+		defer stop()
+		if _, err := b.Send(ctx, http.MethodPost, header, callOf(1)); err == nil || !errors.Is(<-h.ended, tooLong) || time.Since(begun) != time.Minute+time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		go func() {
+			cancelled := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0}}`)
+			time.Sleep(time.Second)
+			if resp, err := b.Send(t.Context(), http.MethodPost, header, cancelled); err != nil || resp.StatusCode != http.StatusAccepted {
+				t.Errorf("%v %+v", err, resp)
+			}
+		}()
+		_, err := b.Send(t.Context(), http.MethodPost, header, callOf(1))
+		if err == nil || !errors.Is(<-h.ended, recourse.KindCancelled) || time.Since(begun) != time.Minute+2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// Closing a bridge ends its calls, also those of nobody, and its streams.
+func TestCloseEndsCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, b, header := startHanging(t)
+		ctx, leave := context.WithCancel(t.Context())
+		for i := range 2 {
+			go func() { _, _ = b.Send(ctx, http.MethodPost, header, callOf(i)) }()
+		}
+		stream, err := b.Send(t.Context(), http.MethodGet, header, nil)
+		if err != nil || stream.StatusCode != http.StatusOK {
+			t.Fatalf("%v %+v", err, stream)
+		}
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		b.Close()
+		if got := len(h.ended); got != 2 {
+			t.Errorf("%d calls have ended", got)
+		}
+		if rest, err := io.ReadAll(stream.Body); err != nil || len(rest) > 0 {
+			t.Errorf("%v %q", err, rest)
+		}
+		if resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1)); err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Errorf("a call after the end: %v %+v", err, resp)
+		}
+	})
+}
+
+// The questions that a client has not answered are bounded.
+func TestManyQuestions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 32 {
+			names = append(names, fmt.Sprintf(`"%d":{"method":"roots/list"}`, i))
+		}
+		n := &newEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeEventStream}}}
+		n.body = `data: {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{` + strings.Join(names, ",") + "}}}\n\n"
+		b := bridge.New(n, bridge.Options{})
+		defer b.Close()
+		header := openOn(t, b)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		for range 4 {
+			resp, err := b.Send(ctx, http.MethodPost, header, callOf(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = io.Copy(io.Discard, resp.Body) }()
+		}
+		synctest.Wait()
+		resp, err := b.Send(ctx, http.MethodPost, header, callOf(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.ReadAll(resp.Body)
+		if e := recourse.From(err); e.Kind != recourse.KindLimitReached || e.Origin != recourse.OriginGateway {
+			t.Errorf("one question too many: %v", err)
+		}
+	})
+}
+
+// Sessions come and go: one that is idle for a day is not known any more.
+func TestIdleSessions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &newEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
+		b := bridge.New(n, bridge.Options{})
+		defer b.Close()
+		idle, used := openOn(t, b), openOn(t, b)
+		for range 3 {
+			time.Sleep(12 * time.Hour)
+			if resp, err := b.Send(t.Context(), http.MethodPost, used, callOf(1)); err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("a session in use: %v %+v", err, resp)
+			}
+		}
+		openOn(t, b)
+		if resp, err := b.Send(t.Context(), http.MethodPost, idle, callOf(1)); err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Errorf("an idle session: %v %+v", err, resp)
+		}
+	})
+}
+
+// A client is answered in the version that it asks for, where that is one of the old era,
+// and else in the newest of them.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	b := bridge.New(&newEra{tb: t}, bridge.Options{})
+	defer b.Close()
+	for asked, want := range map[string]string{
+		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
+		"2026-07-28": "2025-11-25", "1999-01-01": "2025-11-25",
+	} {
+		hello := `{"jsonrpc":"2.0","id":"\u0061","method":"initialize","params":{"protocolVersion":"` + asked + `","capabilities":{}}}`
+		resp, err := b.Send(t.Context(), http.MethodPost, http.Header{"Content-Type": {wire.TypeJSON}}, []byte(hello))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.HasPrefix(string(text), `{"jsonrpc":"2.0","id":"\u0061","result":{"protocolVersion":"`+want+`"`) {
+			t.Errorf("%s: %v %s", asked, err, text)
+		}
+	}
+}
+
+// A streamed body begins and ends with a text, and is otherwise made of the letter x.
+type streamed struct{ newEra }
+
+const streamedSize = 50 << 20
+
+// Send answers calls with the body.
+func (s *streamed) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
+		return s.newEra.Send(ctx, method, header, body)
+	}
+	resp := reply(http.StatusOK, s.header.Get("Content-Type"), "")
+	prefix, suffix := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`, `"}],"resultType":"complete"},"id":1}`
+	if s.header.Get("Content-Type") == wire.TypeEventStream {
+		prefix, suffix = "data: "+prefix, suffix+"\n\n"
+	}
+	resp.ContentLength = -1
+	resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(prefix), io.LimitReader(letters{}, streamedSize), strings.NewReader(suffix)))
+	return resp, nil
+}
+
+type letters struct{}
+
+// Read implements io.Reader.
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// An answer of 50 MB flows through, and what it takes of memory does not depend on it.
+func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
+		s := &streamed{newEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
+		b := bridge.New(s, bridge.Options{})
+		header := openOn(t, b)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		resp, err := b.Send(t.Context(), http.MethodPost, header, callOf(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 32<<10))
+		runtime.ReadMemStats(&after)
+		if err != nil || n < streamedSize {
+			t.Errorf("%s: %d bytes, %v", contentType, n, err)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 4<<20 {
+			t.Errorf("%s: %d bytes were allocated", contentType, grown)
+		}
+		b.Close()
+	}
+}

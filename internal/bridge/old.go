@@ -1,0 +1,223 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// oldServer sends requests of the new era to a server of the old one, in sessions of
+// its own: one for each caller and for what its client says that it is capable of.
+type oldServer struct {
+	b      *Bridge
+	seal   *seal
+	lastID atomic.Int64 // of a request to the server
+
+	mu       sync.Mutex
+	closed   bool
+	sessions *recent[sessionKey, *oldSession]
+	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
+	held     map[int64]*oldCall
+	heldBy   map[caller]int
+	lastHold int64
+}
+
+func newOldServer(b *Bridge) *oldServer {
+	return &oldServer{
+		b: b, seal: newSeal(), sessions: newRecent[sessionKey, *oldSession](maxSessions, maxSessionBytes, sessionIdle),
+		held: map[int64]*oldCall{}, heldBy: map[caller]int{},
+	}
+}
+
+// send sends a message of the new era. It returns errOtherEra when the server opens
+// no session.
+func (o *oldServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	m := new(wire.Message)
+	malformed := wire.Parse(body, m) != nil || method != http.MethodPost || m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{'
+	switch {
+	case malformed:
+		return respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest, "the message cannot be read", nil)), nil
+	case m.Kind != wire.Request: // it would be about nothing that the server knows of
+		return accepted(), nil
+	case m.Method == wire.MethodDiscover:
+		return o.discover(ctx, header, m)
+	case m.Method == wire.MethodListen:
+		return o.listen(ctx, header, m)
+	case !bridgeable(m.Method):
+		return nil, recourse.New(recourse.KindUnknownMethod, "").
+			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", o.b.Name(), m.Method).
+			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+	}
+	if state := stateOf(m); state != "" {
+		return o.resume(ctx, header, m, state)
+	}
+	return o.request(ctx, header, m)
+}
+
+// bridgeable reports whether a request of that method goes to a server of the old
+// era. The others would change the session for everybody in it, have no counterpart,
+// or are no requests of the new era.
+func bridgeable(method string) bool {
+	switch method {
+	case wire.MethodInitialize, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe:
+		return false
+	default:
+		return !strings.HasPrefix(method, "tasks/")
+	}
+}
+
+// request makes a request in the session of its caller, and makes it again, once, in
+// a new one when the server does not know the session any more: then it has done nothing.
+func (o *oldServer) request(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	s := o.enter(header, m.ClientCapabilities)
+	defer o.leave(s)
+	var lost *opened
+	for {
+		at, err := s.ready(ctx, lost)
+		if err != nil {
+			return refusedOpening(err)
+		}
+		s.setLevel(ctx, at, wire.LogLevelOf(m.LogLevel))
+		resp, err := s.newCall(at, header, m).turn(ctx, m).begin()
+		if err != nil || !s.lostBy(ctx, at, resp) {
+			return resp, err
+		}
+		_ = resp.Body.Close()
+		if lost != nil { // it may say so of every session; that it has done nothing is known here alone
+			return nil, recourse.ClientError(o.b.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
+		}
+		lost = at
+	}
+}
+
+// lostBy reports whether an answer is the server's word that it does not know the
+// session. The answer stays as it is. A 404 is; words that sound like it are a reason to
+// ask, since a server may say them of a call that it has carried out.
+func (s *oldSession) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
+	switch {
+	case at.id == "":
+		return false
+	case resp.StatusCode == http.StatusNotFound:
+		return true
+	case resp.StatusCode != http.StatusBadRequest:
+		return false
+	}
+	text, err := keep(resp)
+	if err != nil {
+		return false
+	}
+	switch string(json.Lookup(text, "/error/code")) {
+	case "-32020", "-32022": // those of the new era
+		return true
+	case "-32000", "-32001": // the TypeScript SDK's words
+		return s.isGone(ctx, at)
+	default:
+		return false
+	}
+}
+
+// isGone asks the server whether it knows the session, by a request that does nothing.
+func (s *oldSession) isGone(ctx context.Context, at *opened) bool {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	id := s.o.newID()
+	ping := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id)
+	answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), ping, id, maxRefusal)
+	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
+}
+
+// refusedOpening returns what a caller is told when no session could be opened.
+func refusedOpening(err error) (*http.Response, error) {
+	denied, ok := errors.AsType[*denial](err)
+	if !ok {
+		return nil, err
+	}
+	resp := respond(denied.answer.Status, denied.answer.Body)
+	resp.Header = denied.answer.Header.Clone()
+	return resp, nil
+}
+
+// A denial is the answer of a server that has refused the caller's credentials.
+type denial struct{ answer *upstream.Answer }
+
+// Error says so.
+func (*denial) Error() string { return "the server has refused the credentials" }
+
+// oldMeta returns a request's _meta without what belongs to the new era, and with
+// another progress token where it has one: the server has many callers in a session.
+func oldMeta(meta json.Value, token []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(meta))
+	out := []byte{'{'}
+	_, err := d.ReadToken()
+	for err == nil && d.PeekKind() == '"' {
+		name, _ := d.ReadValue() // what was parsed as a message can be read
+		var key string
+		_ = json.Unmarshal(name, &key)
+		name = bytes.Clone(name)
+		var value json.Value
+		if value, err = d.ReadValue(); err != nil {
+			break
+		}
+		switch key {
+		case wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, wire.MetaLogLevel:
+			continue
+		case wire.MetaProgressToken:
+			value = token
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+// drain reads what is left of an answer that nobody wants, so that its connection can
+// be used again.
+func drain(resp *http.Response) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxRefusal)) // it is not wanted
+	_ = resp.Body.Close()
+}
+
+// close ends the calls that are held and the sessions.
+func (o *oldServer) close() {
+	o.mu.Lock()
+	o.closed = true
+	if o.sweeping != nil {
+		o.sweeping.Stop()
+	}
+	held := make([]*oldCall, 0, len(o.held))
+	for _, c := range o.held {
+		held = append(held, c)
+	}
+	sessions := o.sessions.all()
+	o.mu.Unlock()
+	var ends sync.WaitGroup
+	for _, c := range held {
+		ends.Go(func() {
+			if c.end(errClosed) {
+				c.cancelAtServer(o.b.life)
+			}
+		})
+	}
+	ends.Wait()
+	for _, s := range sessions {
+		ends.Go(func() { s.end(o.b.life) })
+	}
+	ends.Wait()
+}
+
+var errClosed = errors.New("the bridge is closed")

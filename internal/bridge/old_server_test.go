@@ -1,0 +1,277 @@
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// An oldEra is a server of the old era: it opens sessions, and does with other requests
+// what call says. It is also a transport to itself.
+type oldEra struct {
+	tb           testing.TB
+	capabilities string
+	call         func(c *serverCall)
+
+	mu       sync.Mutex
+	modern   bool  // it is one of the new era
+	broken   error // of the way to it
+	sessions map[string]bool
+	opened   int
+	seen     []string                     // what it was sent, in its order
+	waiting  map[string]chan wire.Message // for answers to its questions
+	streams  []*io.PipeWriter             // that were asked for with GET; nil: it gives none
+	silent   bool                         // it gives no streams
+}
+
+func newOldEra(tb testing.TB, call func(c *serverCall)) *oldEra {
+	tb.Helper()
+	return &oldEra{
+		tb: tb, capabilities: `{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}`, call: call,
+		sessions: map[string]bool{}, waiting: map[string]chan wire.Message{},
+	}
+}
+
+// A serverCall is a request that an oldEra answers with an event stream.
+type serverCall struct {
+	*oldEra
+
+	ctx context.Context
+	m   *wire.Message
+	out io.Writer
+}
+
+func (c *serverCall) say(text string) { fmt.Fprintf(c.out, "data: %s\n\n", text) }
+
+func (c *serverCall) answer(result string) {
+	c.say(string(wire.AppendResult(nil, c.m.ID, []byte(result))))
+}
+
+// ask asks the client something, on the way that say takes, and returns its answer.
+func (c *serverCall) ask(method string, say func(string)) wire.Message {
+	c.mu.Lock()
+	id := fmt.Sprintf(`"q%d"`, len(c.waiting))
+	answer := make(chan wire.Message, 1)
+	c.waiting[id] = answer
+	c.mu.Unlock()
+	say(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"message":"?"}}`)
+	select {
+	case m := <-answer:
+		return m
+	case <-c.ctx.Done():
+		return wire.Message{}
+	}
+}
+
+// broadcast says something on the streams that were asked for with GET.
+func (o *oldEra) broadcast(text string) {
+	o.mu.Lock()
+	streams := o.streams
+	o.mu.Unlock()
+	for _, w := range streams {
+		fmt.Fprintf(w, "data: %s\n\n", text)
+	}
+}
+
+// cut ends the streams.
+func (o *oldEra) cut() {
+	o.mu.Lock()
+	streams := o.streams
+	o.streams = nil
+	o.mu.Unlock()
+	for _, w := range streams {
+		_ = w.Close()
+	}
+}
+
+// note remembers what the server was sent.
+func (o *oldEra) note(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen = append(o.seen, what)
+}
+
+// count returns how many times the server was sent something that begins so.
+func (o *oldEra) count(what string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for _, s := range o.seen {
+		if strings.HasPrefix(s, what) {
+			n++
+		}
+	}
+	return n
+}
+
+// Send implements [bridge.Transport].
+func (o *oldEra) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	o.mu.Lock()
+	modern, broken := o.modern, o.broken
+	known := o.sessions[header.Get(wire.HeaderSession)]
+	o.mu.Unlock()
+	var m wire.Message
+	if method == http.MethodPost {
+		if err := wire.Parse(body, &m); err != nil {
+			o.tb.Errorf("the server was sent %q: %v", body, err)
+		}
+		o.note(strings.TrimSpace(m.Method + " " + m.RequestID.String()))
+	} else {
+		o.note(method)
+	}
+	switch {
+	case broken != nil:
+		return nil, o.Broken(ctx, broken)
+	case modern:
+		return o.answerModern(&m, header), nil
+	case header.Get(wire.HeaderVersion) == wire.Version20260728:
+		return reply(http.StatusBadRequest, wire.TypeJSON, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"unsupported"}}`), nil
+	case m.Method == wire.MethodInitialize:
+		return o.initialize(&m), nil
+	case !known:
+		return reply(http.StatusNotFound, "text/plain", "session not found"), nil
+	case method == http.MethodGet:
+		return o.stream(ctx), nil
+	case method == http.MethodDelete:
+		return reply(http.StatusNoContent, "", ""), nil
+	case m.Kind == wire.Response:
+		o.mu.Lock()
+		answer := o.waiting[m.ID.String()]
+		o.mu.Unlock()
+		if answer != nil { // it is one to a question that was asked by c.ask
+			answer <- m
+		}
+		fallthrough
+	case m.Kind != wire.Request:
+		return reply(http.StatusAccepted, "", ""), nil
+	}
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
+	c := &serverCall{oldEra: o, ctx: ctx, m: &m, out: w}
+	go func() {
+		o.call(c)
+		_ = w.Close()
+	}()
+	resp := reply(http.StatusOK, wire.TypeEventStream, "")
+	resp.Body = r
+	return resp, nil
+}
+
+func (o *oldEra) answerModern(m *wire.Message, header http.Header) *http.Response {
+	if header.Get(wire.HeaderVersion) != wire.Version20260728 {
+		return reply(http.StatusBadRequest, wire.TypeJSON, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"version","data":{"supported":["2026-07-28"]}}}`)
+	}
+	return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"]}`))))
+}
+
+func (o *oldEra) initialize(m *wire.Message) *http.Response {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.opened++
+	id := fmt.Sprintf("session-%d", o.opened)
+	o.sessions[id] = true
+	resp := reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID,
+		[]byte(`{"protocolVersion":"2025-11-25","capabilities":`+o.capabilities+`,"serverInfo":{"name":"s","version":"1"}}`))))
+	resp.Header[wire.HeaderSession] = []string{id}
+	return resp
+}
+
+func (o *oldEra) stream(ctx context.Context) *http.Response {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.silent {
+		return reply(http.StatusMethodNotAllowed, "", "")
+	}
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
+	o.streams = append(o.streams, w)
+	resp := reply(http.StatusOK, wire.TypeEventStream, "")
+	resp.Body = r
+	return resp
+}
+
+// Ask implements [bridge.Transport].
+func (o *oldEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
+	return upstream.Ask(ctx, o, header, body, id, limit)
+}
+
+// Broken implements [bridge.Transport].
+func (o *oldEra) Broken(ctx context.Context, err error) *recourse.Error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return recourse.From(err)
+}
+
+// Name implements [bridge.Transport].
+func (o *oldEra) Name() string { return "The farm" }
+
+// Close implements [bridge.Transport].
+func (o *oldEra) Close() {}
+
+var _ bridge.Transport = (*oldEra)(nil)
+
+// newEraRequest returns a request of the new era, with the headers that belong to it.
+func newEraRequest(method, name, params, meta string) (http.Header, []byte) {
+	header := http.Header{
+		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20260728}, wire.HeaderMethod: {method}, wire.HeaderName: {name},
+		"Authorization": {"Bearer mine"}, // by which a bridge tells callers apart when it is told so
+	}
+	return header, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mine","method":%q,"params":{"name":%q,%s"_meta":{%s`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}}}`,
+		method, name, params, meta)
+}
+
+// told is what a client of the new era is answered with.
+type told struct {
+	ID     json.RawMessage `json:"id"`
+	Result struct {
+		ResultType   string `json:"resultType"`
+		RequestState string `json:"requestState"`
+		Is           any    `json:"is"`
+	} `json:"result"`
+	Error json.RawMessage `json:"error"`
+}
+
+// send sends a request and reads its answer: the message, and what came before it.
+func send(tb testing.TB, b *bridge.Bridge, header http.Header, body []byte) (answer told, before []string, err error) {
+	tb.Helper()
+	resp, err := b.Send(tb.Context(), http.MethodPost, header, body)
+	if err != nil {
+		return answer, nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer, nil, err
+	}
+	messages := [][]byte{text}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), wire.TypeEventStream) {
+		messages = nil
+		events := wire.NewEventReader(bytes.NewReader(text), 0)
+		for event, err := events.Next(); err == nil; event, err = events.Next() {
+			messages = append(messages, bytes.Clone(event.Data))
+		}
+	}
+	for _, message := range messages {
+		if !bytes.Contains(message, []byte(`"id"`)) {
+			before = append(before, string(message))
+			continue
+		}
+		if err := json.Unmarshal(message, &answer); err != nil || string(answer.ID) != `"mine"` {
+			tb.Errorf("HTTP %d, no answer: %q", resp.StatusCode, message)
+		}
+	}
+	return answer, before, nil
+}

@@ -1,0 +1,487 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// asking is a server whose tools ask, on the stream of the call, for an elicitation.
+func asking(c *serverCall) {
+	answer := c.ask("elicitation/create", c.say)
+	c.answer(`{"is":` + string(append([]byte{}, first(answer.Result, answer.Error)...)) + `}`)
+}
+
+func first(texts ...[]byte) []byte {
+	for _, text := range texts {
+		if text != nil {
+			return text
+		}
+	}
+	return []byte("null")
+}
+
+// held begins a call that is held because of a question, and returns its state.
+func held(tb testing.TB, b *bridge.Bridge, tool string) string {
+	tb.Helper()
+	header, body := newEraRequest("tools/call", tool, "", "")
+	answer, _, err := send(tb, b, header, body)
+	if err != nil || answer.Result.ResultType != "input_required" {
+		tb.Fatalf("%v %+v", err, answer)
+	}
+	return answer.Result.RequestState
+}
+
+// resume brings the answer to a question.
+func resume(tb testing.TB, b *bridge.Bridge, tool, state string) (told, error) {
+	tb.Helper()
+	header, body := newEraRequest("tools/call", tool, fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":{"action":"accept"}},`, state), "")
+	answer, _, err := send(tb, b, header, body)
+	return answer, err
+}
+
+// A call waits ten minutes for its client; then it is cancelled at the server, and its
+// state names nothing any more.
+func TestHeldCallExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, asking)
+		b := bridge.New(o, bridge.Options{})
+		defer b.Close()
+		state := held(t, b, "t")
+		time.Sleep(10*time.Minute - time.Second)
+		synctest.Wait()
+		if n := o.count("notifications/cancelled"); n != 0 {
+			t.Error("it was cancelled too soon")
+		}
+		if answer, err := resume(t, b, "t", state); err != nil || answer.Result.ResultType != "complete" {
+			t.Errorf("just in time: %v %+v", err, answer)
+		}
+		state = held(t, b, "t")
+		time.Sleep(10*time.Minute + time.Second)
+		synctest.Wait()
+		if n := o.count("notifications/cancelled"); n != 1 {
+			t.Errorf("cancelled %d times", n)
+		}
+		if _, err := resume(t, b, "t", state); !errors.Is(err, recourse.KindInvalidState) {
+			t.Errorf("too late: %v", err)
+		}
+	})
+}
+
+// Of one caller ten calls can wait, at a server a hundred. The next question is refused,
+// and its call goes on.
+func TestTooManyHeldCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, asking)
+		b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
+		defer b.Close()
+		call := func(caller string) told {
+			header, body := newEraRequest("tools/call", "t", "", "")
+			header.Set("Authorization", caller)
+			answer, _, err := send(t, b, header, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return answer
+		}
+		for caller := range 10 {
+			for range 10 {
+				if answer := call(strconv.Itoa(caller)); answer.Result.ResultType != "input_required" {
+					t.Fatalf("%+v", answer)
+				}
+			}
+		}
+		for _, caller := range []string{"0", "somebody"} {
+			if answer := call(caller); answer.Result.ResultType != "complete" || !strings.Contains(fmt.Sprint(answer.Result.Is), "too many questions") {
+				t.Errorf("caller %s: %+v", caller, answer)
+			}
+		}
+	})
+}
+
+// A tool may ask more than once, and each time in a turn of its own.
+func TestQuestionsInARow(t *testing.T) {
+	t.Parallel()
+	o := newOldEra(t, func(c *serverCall) {
+		c.ask("elicitation/create", c.say)
+		c.ask("roots/list", c.say)
+		if answer := c.ask("sampling/createMessage", c.say); answer.Error == nil {
+			c.tb.Errorf("the client has not declared sampling, and answered %s", answer.Result)
+		}
+		c.ask("ping", c.say)
+		c.answer(`{}`)
+	})
+	b := bridge.New(o, bridge.Options{})
+	defer b.Close()
+	state := held(t, b, "t")
+	answer, err := resume(t, b, "t", state)
+	if err != nil || answer.Result.ResultType != "input_required" || answer.Result.RequestState == state {
+		t.Fatalf("the second question: %v %+v", err, answer)
+	}
+	if answer, err = resume(t, b, "t", answer.Result.RequestState); err != nil || answer.Result.ResultType != "complete" {
+		t.Errorf("%v %+v", err, answer)
+	}
+}
+
+// A question on the session's stream is about the only call under way; when there are
+// more, it is about none that could be told.
+func TestQuestionOnTheStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, nil)
+		o.call = func(c *serverCall) {
+			if c.m.Name == "wait" {
+				time.Sleep(time.Minute)
+				c.answer(`{}`)
+				return
+			}
+			answer := c.ask("elicitation/create", o.broadcast)
+			c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
+		}
+		b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
+		defer b.Close()
+		state := held(t, b, "t")
+		if answer, err := resume(t, b, "t", state); err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "accept") {
+			t.Errorf("%v %+v", err, answer)
+		}
+		var other sync.WaitGroup
+		other.Go(func() {
+			header, body := newEraRequest("tools/call", "wait", "", "")
+			if answer, _, err := send(t, b, header, body); err != nil || answer.Result.ResultType != "complete" {
+				t.Errorf("%v %+v", err, answer)
+			}
+		})
+		synctest.Wait()
+		header, body := newEraRequest("tools/call", "t", "", "")
+		answer, _, err := send(t, b, header, body)
+		if err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "cannot be told") {
+			t.Errorf("%v %+v", err, answer)
+		}
+		other.Wait()
+	})
+}
+
+// While a call waits for its client, others of the same caller are in another session, so
+// that what is asked there is theirs.
+func TestHeldCallHasItsSessionForItself(t *testing.T) {
+	t.Parallel()
+	o := newOldEra(t, asking)
+	b := bridge.New(o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
+	defer b.Close()
+	states := []string{held(t, b, "t"), held(t, b, "t"), held(t, b, "t")}
+	for _, state := range states {
+		if answer, err := resume(t, b, "t", state); err != nil || answer.Result.ResultType != "complete" {
+			t.Errorf("%v %+v", err, answer)
+		}
+	}
+	if o.opened != 3 {
+		t.Errorf("%d sessions were opened", o.opened)
+	}
+}
+
+// The end of a bridge is told to the server: the calls that are held, and the sessions.
+func TestCloseEndsHeldCalls(t *testing.T) {
+	t.Parallel()
+	o := newOldEra(t, asking)
+	b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
+	held(t, b, "t")
+	held(t, b, "t")
+	b.Close()
+	if cancelled, deleted := o.count("notifications/cancelled"), o.count(http.MethodDelete); cancelled != 2 || deleted != 2 {
+		t.Errorf("%d calls were cancelled and %d sessions ended", cancelled, deleted)
+	}
+}
+
+// However many callers come first, the server is asked once what it speaks; while it is
+// away, no more often than there are requests, and none of them is said to have been sent.
+func TestEraIsFoundOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+		b := bridge.New(o, bridge.Options{})
+		defer b.Close()
+		header, body := newEraRequest("tools/call", "t", "", "")
+		o.broken = errors.New("away")
+		for range 5 {
+			if _, _, err := send(t, b, header.Clone(), body); recourse.From(err).Effect != recourse.EffectNone {
+				t.Errorf("%v has effect %s", err, recourse.From(err).Effect)
+			}
+		}
+		if len(o.seen) != 5 {
+			t.Errorf("five requests cost %q", o.seen)
+		}
+		o.broken, o.seen = nil, nil
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				if answer, _, err := send(t, b, header.Clone(), body); err != nil || answer.Result.ResultType != "complete" {
+					t.Errorf("%v %+v", err, answer)
+				}
+			})
+		}
+		calls.Wait()
+		if asked, opened := o.count("server/discover"), o.count("initialize"); asked != 1 || opened != 1 {
+			t.Errorf("asked %d times, and opened %d sessions", asked, opened)
+		}
+	})
+}
+
+// A server that comes back as one of the other era works on. A request is not sent twice for
+// it, unless it only reads or was refused in the words of the protocol: then the next one
+// goes the right way.
+func TestServerChangesItsEra(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"tools/call", "prompts/get"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			testServerChangesItsEra(t, method)
+		})
+	}
+}
+
+func testServerChangesItsEra(t *testing.T, method string) {
+	t.Helper()
+	o := newOldEra(t, func(c *serverCall) { c.answer(`{"is":"old"}`) })
+	b := bridge.New(o, bridge.Options{})
+	defer b.Close()
+	for _, modern := range []bool{false, true, false, true} {
+		o.mu.Lock()
+		o.modern = modern
+		clear(o.sessions)
+		o.mu.Unlock()
+		header, body := newEraRequest(method, "t", "", "")
+		if method == "tools/call" {
+			before := o.count(method)
+			resp, err := b.Send(t.Context(), http.MethodPost, header.Clone(), body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if sent := o.count(method) - before; sent > 2 || sent > 1 && !modern { // a modern server's refusal has a code
+				t.Errorf("new era %t: sent %d times", modern, sent)
+			}
+		}
+		answer, _, err := send(t, b, header, body)
+		if err != nil || (answer.Result.Is == "old") == modern || answer.Result.ResultType != "complete" {
+			t.Errorf("new era %t: %v %+v", modern, err, answer)
+		}
+	}
+}
+
+// Of what the server logs a request gets what it has asked for, and the server is told
+// the most verbose level that any has.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	o := newOldEra(t, func(c *serverCall) {
+		if c.m.Method == "logging/setLevel" {
+			c.answer(`{}`)
+			return
+		}
+		for _, level := range []string{"debug", "info", "error"} {
+			c.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"` + level + `","data":1}}`)
+		}
+		c.answer(`{}`)
+	})
+	b := bridge.New(o, bridge.Options{})
+	defer b.Close()
+	for _, tt := range []struct {
+		level      string
+		heard, set int
+	}{{"", 0, 0}, {"info", 2, 1}, {"error", 1, 1}, {"debug", 3, 2}, {"info", 2, 2}, {"loud", 0, 2}} {
+		header, body := newEraRequest("tools/call", "t", "", `"io.modelcontextprotocol/logLevel":"`+tt.level+`",`)
+		_, before, err := send(t, b, header, body)
+		if set := o.count("logging/setLevel"); err != nil || len(before) != tt.heard || set != tt.set {
+			t.Errorf("%q: %v, heard %q, set %d times", tt.level, err, before, set)
+		}
+	}
+}
+
+// A server may end the stream of a call and expect its client to come back to it.
+func TestStreamThatGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, nil)
+		o.call = func(c *serverCall) {
+			fmt.Fprintf(c.out, "id: 7\nretry: 3000\ndata:\n\n")
+			id := c.m.ID.Clone()
+			time.AfterFunc(4*time.Second, func() {
+				o.broadcast(string(wire.AppendResult(nil, id, []byte(`{"is":"late"}`))))
+				o.cut()
+			})
+		}
+		b := bridge.New(o, bridge.Options{Silent: true})
+		defer b.Close()
+		begun := time.Now()
+		header, body := newEraRequest("tools/call", "t", "", "")
+		answer, _, err := send(t, b, header, body)
+		if err != nil || answer.Result.Is != "late" || time.Since(begun) != 4*time.Second {
+			t.Errorf("%v %+v after %v", err, answer, time.Since(begun))
+		}
+	})
+}
+
+// A subscription hears what its client wants to hear, under its own id, and goes on in
+// the next session.
+func TestSubscription(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+		b := bridge.New(o, bridge.Options{})
+		defer b.Close()
+		header, body := newEraRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,`+
+			`"resourceSubscriptions":["test://a"]},`, "")
+		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := wire.NewEventReader(resp.Body, 0)
+		heard := func(want string) {
+			t.Helper()
+			event, err := events.Next()
+			if err != nil {
+				t.Fatalf("%s: %v", want, err)
+			}
+			const mine = `"_meta":{"io.modelcontextprotocol/subscriptionId":"mine"}`
+			if text := string(event.Data); !strings.Contains(text, want) || !strings.Contains(text, mine) {
+				t.Errorf("heard %s, want %s", text, want)
+			}
+		}
+		const changed, updated = `"notifications/tools/list_changed"`, `"notifications/resources/updated"`
+		heard(`"notifications":{"resourceSubscriptions":["test://a"],"toolsListChanged":true}`)
+		o.broadcast(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
+		o.broadcast(`{"jsonrpc":"2.0","method":` + updated + `,"params":{"uri":"test://b"}}`)
+		o.broadcast(`{"jsonrpc":"2.0","method":` + changed + `}`)
+		heard(changed)
+		o.broadcast(`{"jsonrpc":"2.0","method":` + updated + `,"params":{"uri":"test://a"}}`)
+		heard(updated)
+
+		o.cut() // whatever happens until the stream is there again is missed
+		heard(changed)
+		heard(updated)
+		synctest.Wait()
+		o.mu.Lock()
+		clear(o.sessions)
+		o.mu.Unlock()
+		o.cut()
+		heard(changed)
+		heard(updated)
+		synctest.Wait()
+		o.broadcast(`{"jsonrpc":"2.0","method":` + changed + `}`)
+		heard(changed)
+		if n := o.count("resources/subscribe"); n != 2 {
+			t.Errorf("subscribed %d times, want once in each session", n)
+		}
+		_ = resp.Body.Close()
+		synctest.Wait()
+		if n := o.count("resources/unsubscribe"); n != 1 {
+			t.Errorf("unsubscribed %d times", n)
+		}
+	})
+}
+
+// A subscription in a session that the server has lost is one in the next.
+func TestSubscriptionInALostSession(t *testing.T) {
+	t.Parallel()
+	o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+	b := bridge.New(o, bridge.Options{Silent: true})
+	defer b.Close()
+	header, body := newEraRequest("tools/call", "t", "", "")
+	if _, _, err := send(t, b, header, body); err != nil {
+		t.Fatal(err)
+	}
+	o.mu.Lock()
+	clear(o.sessions)
+	o.mu.Unlock()
+	header, body = newEraRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
+	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	event, err := wire.NewEventReader(resp.Body, 0).Next()
+	if err != nil || !strings.Contains(string(event.Data), `"toolsListChanged":true`) {
+		t.Errorf("%v %+v", err, event)
+	}
+}
+
+// A server without a stream has nothing to tell, and its clients know.
+func TestSubscriptionToASilentServer(t *testing.T) {
+	t.Parallel()
+	o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+	o.silent = true
+	b := bridge.New(o, bridge.Options{})
+	defer b.Close()
+	header, body := newEraRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
+	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+// Sessions that nobody uses are ended.
+func TestIdleSessionsOfOldServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+		b := bridge.New(o, bridge.Options{})
+		defer b.Close()
+		header, body := newEraRequest("tools/call", "t", "", "")
+		if _, _, err := send(t, b, header, body); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := o.count(http.MethodDelete); n != 1 {
+			t.Errorf("%d sessions were ended", n)
+		}
+	})
+}
+
+// A client that goes away is told to the server, whether it waits for the head of the
+// answer or for its body.
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldEra(t, func(c *serverCall) {
+			if c.m.Name == "begun" {
+				c.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + c.m.ID.String() + `,"progress":1}}`)
+			}
+			<-c.ctx.Done()
+		})
+		b := bridge.New(o, bridge.Options{})
+		defer b.Close()
+		for i, tool := range []string{"waiting", "begun"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			header, body := newEraRequest("tools/call", tool, "", `"progressToken":5,`)
+			resp, err := b.Send(ctx, http.MethodPost, header, body)
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+			}
+			cancel()
+			synctest.Wait()
+			if n := o.count("notifications/cancelled"); err == nil || n != i+1 {
+				t.Errorf("%s: %v, cancelled %d times", tool, err, n)
+			}
+		}
+	})
+}

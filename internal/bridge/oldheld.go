@@ -1,0 +1,166 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+const (
+	// maxHeld and maxHeldByCaller bound the calls that wait for an answer of their
+	// client, at a server and of one caller. Those who may be anybody share the first.
+	maxHeld         = 100
+	maxHeldByCaller = 10
+	// holdTimeout is how long a call waits.
+	holdTimeout = 10 * time.Minute
+)
+
+// keepCall holds a call until its client comes back with the answer to a question, and
+// returns the state that names it. It reports false when too many are held already.
+func (o *oldServer) keepCall(c *oldCall, q *question) (state string, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if of := c.s.key.of; len(o.held) >= maxHeld || o.heldBy[of] >= maxHeldByCaller && !of.isAnonymous() {
+		return "", false
+	}
+	o.lastHold++
+	c.hold, c.question = o.lastHold, q
+	o.hold(c)
+	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold)) //nolint:gosec // it counts from 1
+	return o.seal.close(name, purposeOf(c.s.key.of, c.method, c.name)), true
+}
+
+// hold makes c known under its number. o.mu is held.
+func (o *oldServer) hold(c *oldCall) {
+	o.held[c.hold] = c
+	o.heldBy[c.s.key.of]++
+	c.s.held++
+	number := c.hold
+	c.expires = time.AfterFunc(holdTimeout, func() {
+		if c := o.takeCall(number); c != nil {
+			c.giveUp(errExpired)
+		}
+	})
+}
+
+var errExpired = errors.New("the client has not answered the question in time")
+
+// takeCall returns the call that is held under that number, and holds it no more; nil
+// when there is none.
+func (o *oldServer) takeCall(number int64) *oldCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.held[number]
+	if c == nil {
+		return nil
+	}
+	c.expires.Stop()
+	delete(o.held, number)
+	if o.heldBy[c.s.key.of]--; o.heldBy[c.s.key.of] == 0 {
+		delete(o.heldBy, c.s.key.of)
+	}
+	c.s.held--
+	return c
+}
+
+// isHeld reports whether the call waits for its client.
+func (o *oldServer) isHeld(c *oldCall) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.held[c.hold] == c
+}
+
+// purposeOf says what a state is for: the caller and the call.
+func purposeOf(of caller, method, name string) []byte {
+	sum := sha256.New()
+	_, _ = sum.Write(of[:]) // never fails
+	_, _ = sum.Write([]byte(method + "\x00" + name))
+	return sum.Sum(nil)
+}
+
+// stateOf returns the requestState of a request that may have one.
+func stateOf(m *wire.Message) string {
+	var state string
+	if wire.Named(m.Method) {
+		_ = json.Unmarshal(json.Lookup(m.Params, "/requestState"), &state) // no string is no state of ours
+	}
+	return state
+}
+
+// resume takes the client's answer to the server, and goes on with the call.
+func (o *oldServer) resume(ctx context.Context, header http.Header, m *wire.Message, state string) (*http.Response, error) {
+	name, err := o.seal.open(state, purposeOf(o.b.callerOf(header), m.Method, m.Name))
+	if err != nil {
+		return o.stranger(ctx, header, m, err)
+	}
+	c := o.takeCall(int64(binary.BigEndian.Uint64(name))) //nolint:gosec // it was one before
+	if c == nil {
+		return nil, o.notHeld(nil)
+	}
+	t := c.turn(ctx, m)
+	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
+	if answer.Kind() != '{' { // it is asked once more
+		if text := t.ask(c.question); text != nil {
+			return respond(http.StatusOK, text), nil
+		}
+		return t.begin()
+	}
+	if err := c.answer(answer); err != nil {
+		if e := recourse.From(err); e.Effect == recourse.EffectNone && t.stop() { // it can be brought again
+			o.mu.Lock()
+			o.hold(c)
+			o.mu.Unlock()
+			return nil, e
+		}
+		c.giveUp(err)
+		return nil, err
+	}
+	return t.begin()
+}
+
+// stranger answers a request with a state that is not the bridge's, or not for this
+// request. It may be that of a server which has turned out to speak the new era.
+func (o *oldServer) stranger(ctx context.Context, header http.Header, m *wire.Message, why error) (*http.Response, error) {
+	s := o.enter(header, m.ClientCapabilities)
+	defer o.leave(s)
+	if _, err := s.ready(ctx, nil); err != nil {
+		return refusedOpening(err)
+	}
+	return nil, o.notHeld(why)
+}
+
+// notHeld is the failure of a state that names no call. What has become of the call, if
+// there was one, is not known: it may have been answered with the same state before.
+func (o *oldServer) notHeld(cause error) *recourse.Error {
+	return recourse.New(recourse.KindInvalidState, "").
+		WithMessage("The call that this answers is not waiting any more. Call again from the start.").
+		WithOrigin(recourse.OriginGateway).WithProvider(o.b.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
+}
+
+// answer brings the answer to the question to the server.
+func (c *oldCall) answer(result json.Value) error {
+	o := c.s.o
+	resp, err := o.b.next.Send(c.ctx, http.MethodPost, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode < http.StatusMultipleChoices:
+		drain(resp)
+		return nil
+	case c.s.lostBy(c.ctx, c.at, resp):
+		drain(resp)
+		return o.notHeld(errors.New("the server has lost the session"))
+	}
+	text, _ := keep(resp) // a broken body says no more than the status
+	_ = resp.Body.Close()
+	return failedAnswer(o.b.Name(), &upstream.Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}).
+		WithEffect(recourse.EffectUnknown)
+}

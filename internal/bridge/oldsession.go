@@ -1,0 +1,346 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+const (
+	// maxSessions bounds the sessions at a server of the old era; the one idle longest
+	// goes first. sessionIdle is how long one without any request is kept.
+	maxSessions = 1000
+	sessionIdle = 30 * time.Minute
+	// openTimeout bounds the opening of a session, maxInitialize the answer.
+	openTimeout   = 15 * time.Second
+	maxInitialize = 256 << 10
+	// tellTimeout bounds the sending of a message that has no answer.
+	tellTimeout = 5 * time.Second
+)
+
+// A sessionKey says whose a session is.
+type sessionKey struct {
+	of       caller
+	declared [sha256.Size]byte // sum of the capabilities
+	spare    int               // counts the sessions beside those in which a call is held
+}
+
+// An oldSession is one that the bridge has at a server of the old era, for as long as
+// it is used. When the server loses it, it is opened again.
+type oldSession struct {
+	o        *oldServer
+	key      sessionKey
+	declared json.Value  // capabilities
+	asks     bool        // the server may ask something
+	header   http.Header // the caller's credentials
+
+	users, held int // callers in it, and calls that are held; guarded by oldServer.mu
+	weight      int // bytes of the server's answer to initialize; guarded as well
+
+	mu      sync.Mutex
+	at      *opened  // nil: not open
+	opening *opening // nil: nobody does
+	calls   map[string]*oldCall
+	ended   bool
+	heard   *stream // nil: there is none
+
+	listeners listeners
+
+	leveling chan struct{} // holds a token while nobody sets the level
+	level    wire.LogLevel // that was set; guarded by leveling
+	levelAt  *opened       // where
+}
+
+// opened is a session as the server has opened it.
+type opened struct {
+	id      string     // empty: the server needs none
+	version string     // of the protocol
+	hello   json.Value // the answer to initialize
+}
+
+// An opening is under way, or has failed.
+type opening struct {
+	done chan struct{}
+	at   *opened
+	err  error
+}
+
+// enter returns the session for the sender of a request, and keeps it open until leave
+// is called. One in which a call waits for its client is left alone, so that
+// it can be told which call the server's next question is about; those who may be
+// anybody are asked only where the server says that itself.
+func (o *oldServer) enter(header http.Header, capabilities json.Value) *oldSession {
+	of := o.b.callerOf(header)
+	declared, asks := o.declare(of, capabilities)
+	key := sessionKey{of: of, declared: sha256.Sum256(declared)}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		s, ok := o.sessions.get(key)
+		if !ok {
+			s = o.add(key, declared, asks, header)
+		}
+		if s.held == 0 || key.spare >= maxHeldByCaller || of.isAnonymous() {
+			s.users++
+			return s
+		}
+		key.spare++
+	}
+}
+
+// add makes a session, which is opened when it is needed. o.mu is held.
+func (o *oldServer) add(key sessionKey, declared json.Value, asks bool, header http.Header) *oldSession {
+	s := &oldSession{
+		o: o, key: key, declared: declared, asks: asks, header: http.Header{},
+		calls: map[string]*oldCall{}, leveling: make(chan struct{}, 1),
+	}
+	s.leveling <- struct{}{}
+	for _, name := range o.b.options.Forward {
+		if values, ok := header[name]; ok {
+			s.header[name] = values
+		}
+	}
+	for _, old := range o.sessions.trim(1, (*oldSession).busy) {
+		o.b.background(old.end)
+	}
+	o.sessions.put(key, s, sizeOf(s.header))
+	if o.sweeping == nil && !o.closed {
+		o.sweeping = time.AfterFunc(sessionIdle, o.sweep)
+	}
+	return s
+}
+
+func (s *oldSession) busy() bool { return s.users > 0 }
+
+// leave ends a use of the session.
+func (o *oldServer) leave(s *oldSession) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.users--
+	o.sessions.get(s.key) // it has been used until now
+}
+
+// stay adds a use to those of the session.
+func (o *oldServer) stay(s *oldSession) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.users++
+}
+
+// sweep ends the sessions that have been idle for too long.
+func (o *oldServer) sweep() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.sessions.trim(0, (*oldSession).busy) {
+		o.b.background(s.end)
+	}
+	if o.sweeping = nil; o.sessions.len() > 0 && !o.closed {
+		o.sweeping = time.AfterFunc(sessionIdle/2, o.sweep)
+	}
+}
+
+// declare returns the capabilities that are declared for a client of the new era, and
+// whether the server may ask something because of them. A program does not say which
+// request a question is about, so that it is told of none where that may be anybody's.
+func (o *oldServer) declare(of caller, capabilities json.Value) (declared json.Value, asks bool) {
+	var from, to map[string]json.Value
+	if o.b.options.Silent || o.b.options.Program && of.isAnonymous() || json.Unmarshal(capabilities, &from) != nil {
+		return json.Value("{}"), false
+	}
+	to = map[string]json.Value{}
+	for name, members := range askable {
+		if from[name].Kind() != '{' {
+			continue
+		}
+		declared := []string{}
+		for _, member := range members {
+			if json.Lookup(from[name], "/"+json.Pointer(member)).Kind() == '{' {
+				declared = append(declared, `"`+member+`":{}`)
+			}
+		}
+		to[name] = json.Value("{" + strings.Join(declared, ",") + "}")
+	}
+	declared, err := json.Marshal(to)
+	if err != nil {
+		return json.Value("{}"), false
+	}
+	return declared, len(to) > 0
+}
+
+// askable are the capabilities of clients that let a server ask something, with the
+// members that both eras have: few enough for no client to have many sessions.
+var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"context", "tools"}, "roots": nil}
+
+// ready returns the open session, and opens it where it is not, or where it is the one
+// that the server has lost. However many callers find that out, it is done once. The
+// error is a [*denial], errOtherEra, or states recourse.EffectNone.
+func (s *oldSession) ready(ctx context.Context, lost *opened) (*opened, error) {
+	s.mu.Lock()
+	if s.at != nil && s.at != lost {
+		defer s.mu.Unlock()
+		return s.at, nil
+	}
+	s.at = nil
+	if s.opening == nil {
+		op := &opening{done: make(chan struct{})}
+		s.opening = op
+		s.o.b.background(func(ctx context.Context) { s.open(ctx, op) }) // for all callers: it outlives this one
+	}
+	op := s.opening
+	s.mu.Unlock()
+	select {
+	case <-op.done:
+		return op.at, op.err
+	case <-ctx.Done():
+		return nil, s.o.b.unsent(ctx)
+	}
+}
+
+// open opens the session at the server.
+func (s *oldSession) open(ctx context.Context, op *opening) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.b.patience(openTimeout))
+	defer cancel()
+	op.at, op.err = s.initialize(ctx)
+	if op.err == nil {
+		s.o.b.eras.only(wire.Old)
+		s.hearFrom(ctx, op.at)
+	}
+	s.mu.Lock()
+	s.at, s.opening = op.at, nil
+	s.mu.Unlock()
+	if op.err == nil {
+		s.o.weigh(s, len(op.at.hello)+len(op.at.id))
+	}
+	close(op.done)
+}
+
+// weigh notes what is kept of the server's answer for a session, once.
+func (o *oldServer) weigh(s *oldSession, bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sessions.grow(s.key, bytes-s.weight)
+	s.weight = bytes
+}
+
+// sizeOf returns about how many bytes a header takes.
+func sizeOf(header http.Header) (size int) {
+	for name, values := range header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	return size
+}
+
+// initialize sends initialize and what follows it.
+func (s *oldSession) initialize(ctx context.Context) (*opened, error) {
+	b := s.o.b
+	id := s.o.newID()
+	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"initialize","params":`+
+		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}}`, id, wire.Version20251125, s.declared, clientInfo)
+	answer, err := b.next.Ask(ctx, s.headerAt(nil), text, id, maxInitialize)
+	switch {
+	case err != nil && recourse.From(err).Kind == recourse.KindBadResponse:
+		return nil, errOtherEra
+	case err != nil:
+		return nil, recourse.From(err).WithEffect(recourse.EffectNone)
+	case answer.Status == http.StatusUnauthorized, answer.Status == http.StatusForbidden:
+		return nil, &denial{answer: answer}
+	case isAway(answer.Status):
+		return nil, failedAnswer(b.Name(), answer).WithEffect(recourse.EffectNone)
+	}
+	at := &opened{id: answer.Header.Get(wire.HeaderSession), hello: answer.Result}
+	if json.Unmarshal(json.Lookup(answer.Result, "/protocolVersion"), &at.version) != nil {
+		return nil, errOtherEra
+	}
+	if era, ok := wire.EraOf(at.version); !ok || era != wire.Old {
+		return nil, errOtherEra
+	}
+	if err := s.tell(ctx, at, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
+		return nil, recourse.From(err).WithEffect(recourse.EffectNone)
+	}
+	return at, nil
+}
+
+// failedAnswer is the failure of which a server tells by its HTTP status.
+func failedAnswer(name string, answer *upstream.Answer) *recourse.Error {
+	resp := respond(answer.Status, answer.Body)
+	defer resp.Body.Close()
+	resp.Header = answer.Header
+	return recourse.FromHTTP(name, resp).WithOrigin(recourse.OriginServer)
+}
+
+// headerAt returns the headers of a message of the bridge itself in the session.
+func (s *oldSession) headerAt(at *opened) http.Header {
+	h := s.header.Clone()
+	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
+	h["Content-Type"] = []string{wire.TypeJSON}
+	at.name(h)
+	return h
+}
+
+// name puts what names the session into the headers of a message.
+func (at *opened) name(h http.Header) {
+	if at == nil {
+		return
+	}
+	h[wire.HeaderVersion] = []string{at.version}
+	if at.id != "" {
+		h[wire.HeaderSession] = []string{at.id}
+	}
+}
+
+// tell sends a notification or a response.
+func (s *oldSession) tell(ctx context.Context, at *opened, text []byte) error {
+	resp, err := s.o.b.next.Send(ctx, http.MethodPost, s.headerAt(at), text)
+	if err != nil {
+		return err
+	}
+	drain(resp)
+	return nil
+}
+
+// reply answers a request of the server's, as something that nobody waits for.
+func (s *oldSession) reply(at *opened, text []byte) {
+	s.o.b.background(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+		defer cancel()
+		_ = s.tell(ctx, at, text) // the server finds out by itself that nothing has come
+	})
+}
+
+// end ends the session, here and at the server.
+func (s *oldSession) end(ctx context.Context) {
+	s.mu.Lock()
+	at := s.at
+	s.at, s.ended = nil, true
+	s.silence()
+	s.mu.Unlock()
+	s.listeners.each(func(l *listener) { l.end(io.EOF) })
+	if at == nil || at.id == "" || s.o.b.options.Program {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	h := s.headerAt(at)
+	delete(h, "Content-Type")
+	if resp, err := s.o.b.next.Send(ctx, http.MethodDelete, h, nil); err == nil { // else it ends when it is idle
+		drain(resp)
+	}
+}
+
+// endTimeout bounds what is said to a server when all is over.
+const endTimeout = 2 * time.Second
+
+// newID returns the id of a request to the server.
+func (o *oldServer) newID() wire.ID { return wire.IntID(o.lastID.Add(1)) }

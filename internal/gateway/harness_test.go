@@ -1,0 +1,259 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// TestMain lets more tests run at once than there are processors: they wait more
+// than they work.
+func TestMain(m *testing.M) {
+	if os.Getenv(testkit.ChildVariable) != "" {
+		serveAuthor(os.Args[1:])
+		os.Exit(testkit.Child(os.Args[1:]))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	testkit.Goroutines(m)
+}
+
+// deadline is that of calls in tests which wait for it and say so with untilDeadline, slack
+// what an answer may take beyond it. Others give their calls the time of a slow machine.
+const (
+	deadline      = time.Second
+	untilDeadline = "timeout: 1s"
+	longTimeout   = "timeout: 20s"
+	slack         = 250 * time.Millisecond
+)
+
+// patience returns what an answer may take beyond its deadline: slack, and as long as this
+// process has waited for a processor since patience was called.
+func patience(tb testing.TB) func() time.Duration {
+	tb.Helper()
+	const tick = 5 * time.Millisecond
+	var stalled atomic.Int64
+	done := make(chan struct{})
+	var meter sync.WaitGroup
+	meter.Go(func() {
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-ticker.C:
+				now := time.Now()
+				stalled.Add(int64(max(now.Sub(last)-2*tick, 0)))
+				last = now
+			case <-done:
+				return
+			}
+		}
+	})
+	tb.Cleanup(func() {
+		close(done)
+		meter.Wait()
+	})
+	return func() time.Duration { return slack + time.Duration(stalled.Load()) }
+}
+
+// A front is a gateway in front of one server, which is called farm.
+type front struct {
+	url string // of the server's endpoint at the gateway
+	log *logBuffer
+}
+
+// entry are the keys of the server's entry, one a line; timeout has a default.
+func start(tb testing.TB, serverURL string, entry ...string) *front {
+	tb.Helper()
+	lines := slices.Clone(entry)
+	if serverURL != "" {
+		lines = append(lines, "url: "+serverURL)
+	}
+	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
+		lines = append(lines, longTimeout)
+	}
+	return startConfig(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+}
+
+// startChildren is start for a server that is a program.
+func startChildren(tb testing.TB, program *testkit.Program, entry ...string) *front {
+	tb.Helper()
+	return start(tb, "", append(command(tb, program), entry...)...)
+}
+
+// command are the keys of an entry for a program.
+func command(tb testing.TB, program *testkit.Program, args ...string) []string {
+	tb.Helper()
+	line, err := json.Marshal(program.Command(args...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	env := []string{"env:"}
+	for name, value := range program.Environ() {
+		env = append(env, fmt.Sprintf("  %s: %q", name, value))
+	}
+	return append([]string{"command: " + string(line)}, env...)
+}
+
+func startConfig(tb testing.TB, yaml string) *front {
+	tb.Helper()
+	g, log := newGateway(tb, yaml)
+	return &front{log: log, url: testkit.Serve(tb, g) + "/farm/mcp"}
+}
+
+// newGateway returns a gateway that is closed when the test ends, and its log.
+func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
+	tb.Helper()
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	log := &logBuffer{}
+	g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(g.Close)
+	return g, log
+}
+
+// client returns a client of the gateway; of the old era with an open session.
+func (f *front) client(tb testing.TB, era testkit.Era) *testkit.Client {
+	tb.Helper()
+	c := testkit.NewClient(tb, f.url, era)
+	if era == testkit.OldEra {
+		initialize(tb, c)
+	}
+	return c
+}
+
+func initialize(tb testing.TB, c *testkit.Client) {
+	tb.Helper()
+	if a, err := c.Initialize(context.Background()); err != nil || a.Status != http.StatusOK {
+		tb.Fatalf("initialize: %v %+v", err, a)
+	}
+}
+
+// logBuffer collects log lines.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// A logLine is what the gateway logs of a failure.
+type logLine struct {
+	Level     string `json:"level"`
+	Msg       string `json:"msg"`
+	RequestID string `json:"request_id"`
+	Server    string `json:"server"`
+	Tool      string `json:"tool"`
+	Kind      string `json:"kind"`
+	Code      string `json:"code"`
+	Origin    string `json:"origin"`
+	Effect    string `json:"effect"`
+	Attempts  int    `json:"attempts"`
+	Wait      string `json:"wait"`
+	Note      string `json:"note"`
+	Cause     string `json:"cause"`
+	Before    string `json:"before"`
+	After     string `json:"after"`
+	Peer      string `json:"peer"`
+	Path      string `json:"path"`
+
+	NotRepeated string `json:"not_repeated"`
+}
+
+func (b *logBuffer) lines(tb testing.TB) []logLine {
+	tb.Helper()
+	var lines []logLine
+	for text := range strings.Lines(b.String()) {
+		var l logLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			tb.Fatalf("log line %q: %v", text, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// failures are the lines about failures.
+func (b *logBuffer) failures(tb testing.TB) []logLine {
+	tb.Helper()
+	var failures []logLine
+	for _, l := range b.lines(tb) {
+		if l.Msg == "failure" || l.Msg == "observed" {
+			failures = append(failures, l)
+		}
+	}
+	return failures
+}
+
+// recordOf returns the record that an answer carries, in _meta of a result or in the
+// data of a JSON-RPC error.
+func recordOf(tb testing.TB, a *testkit.Answer) *recourse.Error {
+	tb.Helper()
+	if a.Message == nil {
+		tb.Fatalf("no message in HTTP %d %s", a.Status, a.Body)
+	}
+	var raw json.RawMessage
+	if a.Message.Error != nil {
+		raw = a.Message.Error.Data
+	} else {
+		result, err := a.ToolResult()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		raw = result.Meta[recourse.MetaKey]
+	}
+	e := new(recourse.Error)
+	if err := json.Unmarshal(raw, e); err != nil {
+		tb.Fatalf("no record in %s: %v", a.Body, err)
+	}
+	return e
+}
+
+// eras are the eras, for subtests.
+var eras = []testkit.Era{testkit.OldEra, testkit.NewEra}
+
+// await waits until the lines about failures are as cond wants them.
+func (f *front) await(tb testing.TB, cond func(lines []logLine) bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !cond(f.log.failures(tb)); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("the log is %s", f.log)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Requests that hold all the memory that they may leave room for small ones; another large one is refused, has done nothing, and
+// can be repeated when they are over.
+func TestBytesInFlight(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			g, log := newGateway(t, "max_request: 1MiB\nmax_in_flight: 1MiB\nservers: {farm: {url: '"+srv.URL()+"', timeout: 20s}}\n")
+			f := &front{log: log, url: testkit.Serve(t, g) + "/farm/mcp"}
+			c := f.client(t, era)
+			large := `{"message":"` + strings.Repeat("m", 900<<10) + `"}`
+			srv.Next(testkit.Echo, testkit.Hang())
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = c.Call(ctx, testkit.Echo, large) // it is broken off
+			}()
+			if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.Echo) == 1 }); err != nil {
+				t.Fatal(err)
+			}
+
+			a, err := c.Call(t.Context(), testkit.Echo, large)
+			if err != nil || a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" {
+				t.Fatalf("%v %+v", err, a)
+			}
+			e := recordOf(t, a)
+			if e.Kind != recourse.KindRateLimited || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.After != time.Second {
+				t.Errorf("%+v", e)
+			}
+			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+				t.Errorf("a small one: %v %+v", err, a)
+			}
+
+			cancel()
+			<-done
+			for deadline := time.Now().Add(5 * time.Second); gateway.InFlight(g) > 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d bytes are still held", gateway.InFlight(g))
+				}
+			}
+			if a, err := c.Call(t.Context(), testkit.Echo, large); err != nil || !succeeded(a) {
+				t.Errorf("afterwards: %v", err)
+			}
+			if n := srv.Executions(testkit.Echo); n != 3 { // not the one that was refused
+				t.Errorf("%d calls came through", n)
+			}
+		})
+	}
+}

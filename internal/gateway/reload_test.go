@@ -1,0 +1,327 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// parse returns a configuration that may name the built-in contracts, and those whose
+// text is given.
+func parse(tb testing.TB, yaml string, contracts ...string) (*config.Config, *contract.Set) {
+	tb.Helper()
+	set := contract.Builtin()
+	for _, text := range contracts {
+		if _, err := set.Load("own.yaml", []byte(text)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cfg, set
+}
+
+func reload(tb testing.TB, g *gateway.Gateway, yaml string, contracts ...string) {
+	tb.Helper()
+	if err := g.Reload(parse(tb, yaml, contracts...)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// No call fails and none is done twice, however often the configuration changes under
+// it: not at all, in how answers are treated, or in how the server is reached.
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	entry := "servers: {farm: {url: '" + srv.URL() + "', timeout: %ds, title: '%s'}, %s: {url: '" + srv.URL() + "'}}\n"
+	g, _ := newGateway(t, fmt.Sprintf(entry, 10, "Farm", "other"))
+	url := testkit.Serve(t, g) + "/farm/mcp"
+	const callers = 4
+	var clients sync.WaitGroup
+	var done atomic.Bool
+	var references [callers][]string
+	for i := range callers {
+		client := (&front{url: url}).client(t, eras[i%len(eras)])
+		clients.Go(func() {
+			for n := 0; !done.Load(); n++ {
+				reference := fmt.Sprintf("R-%d-%d", i, n)
+				references[i] = append(references[i], reference)
+				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"`+reference+`","amount":1}`)
+				if err != nil || !succeeded(a) {
+					t.Errorf("%s: %v %+v", reference, err, a)
+					return
+				}
+			}
+		})
+	}
+	for n := range 20 {
+		before := srv.Executions(testkit.OrderCreate)
+		if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.OrderCreate) >= before+callers || t.Failed() }); err != nil {
+			t.Fatal(err)
+		}
+		reload(t, g, fmt.Sprintf(entry, 10+n/2%2, []string{"Farm", "Barn"}[n/4%2], []string{"other", "another"}[n/3%2]))
+	}
+	done.Store(true)
+	clients.Wait()
+	for i := range references {
+		for _, reference := range references[i] {
+			if n := srv.Orders(reference); n != 1 {
+				t.Errorf("%s was created %d times", reference, n)
+			}
+		}
+	}
+}
+
+// A call under way ends as if nothing had happened, whatever becomes of its server; and
+// the next one is the new configuration's.
+func TestReloadDuringACall(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		for _, tt := range []struct {
+			name, entry string
+			status      int // of the next call
+		}{
+			{"kept", "farm: {url: '%s', timeout: 10s}", http.StatusOK},
+			{"changed", "farm: {url: '%s', timeout: 20s, headers: {X-Key: other}}", http.StatusOK},
+			{"elsewhere", "farm: {url: 'http://127.0.0.1:1/mcp', path: /moved/mcp}, new: {url: '%s', path: /farm/mcp}", 0},
+			{"removed", "barn: {url: '%s'}", http.StatusNotFound},
+		} {
+			t.Run(era.String()+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
+				client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, era)
+				calls := make(chan *testkit.Answer, 1)
+				go func() { calls <- progressing(t, client, 4, 50) }()
+				if err := srv.Await(t.Context(), func() bool { return srv.Executions(testkit.Progress) == 1 }); err != nil {
+					t.Fatal(err)
+				}
+				reload(t, g, "servers: {"+fmt.Sprintf(tt.entry, srv.URL())+"}\n")
+				next, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+				want := tt.status
+				if want == 0 { // another server, which knows nothing of the session
+					want = map[testkit.Era]int{testkit.OldEra: http.StatusNotFound, testkit.NewEra: http.StatusOK}[era]
+				}
+				if err != nil || next.Status != want {
+					t.Errorf("the next call: %v, HTTP %d instead of %d: %s", err, next.Status, want, next.Body)
+				}
+				if a := <-calls; !succeeded(a) || len(a.Events) != 5 || srv.Executions(testkit.Progress) != 1 {
+					t.Errorf("the call under way, run %d times: %s", srv.Executions(testkit.Progress), a.Body)
+				}
+			})
+		}
+	}
+}
+
+// Sessions survive as long as it is the same server that they are at.
+func TestReloadKeepsSessions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, more string
+		status     int
+		stream     bool // survives, too
+	}{
+		{"unchanged", "", http.StatusOK, true},
+		{"treated in another way", ", timeout: 5s, contract: fieldmcp, tools: {echo: {read_only: true}}", http.StatusOK, true},
+		{"reached in another way", ", title: Barn, headers: {X-Key: k}", http.StatusOK, false},
+		{"other clients' sessions", ", forward: [Authorization]", http.StatusNotFound, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+			stream, err := client.Listen(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
+				t.Fatal(err)
+			}
+			reload(t, g, "# one line further down\nservers: {farm: {url: '"+srv.URL()+"'"+tt.more+"}}\n")
+			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil || a.Status != tt.status {
+				t.Errorf("%v, HTTP %d instead of %d: %s", err, a.Status, tt.status, a.Body)
+			}
+			if n := srv.Messages("initialize"); n != 1 {
+				t.Errorf("%d sessions were opened", n)
+			}
+			if tt.stream && srv.Streams() != 1 {
+				t.Error("the stream has ended")
+			}
+			if !tt.stream {
+				if _, err := stream.Next(); !errors.Is(err, io.EOF) {
+					t.Errorf("the stream ends with %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A stream on which a server speaks of its own accord lasts as long as calls of its
+// server do, since they may need it; but it keeps no server.
+func TestReloadEndsStreamsAfterCalls(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	stream, err := client.Listen(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	calls := make(chan *testkit.Answer, 1)
+	go func() { calls <- progressing(t, client, 4, 50) }()
+	running := func() bool { return srv.Executions(testkit.Progress) == 1 && srv.Streams() == 1 }
+	if err := srv.Await(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, g, "servers: {barn: {url: '"+srv.URL()+"'}}\n")
+	if srv.InFlight() > 1 && srv.Streams() != 1 {
+		t.Error("the stream has ended before the call")
+	}
+	if a := <-calls; !succeeded(a) {
+		t.Errorf("the call under way: %s", a.Body)
+	}
+	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream ends with %v", err)
+	}
+	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 0 }); err != nil {
+		t.Error(err)
+	}
+}
+
+const ownContract = "{form: 1, name: own, extends: recourse, title: %s, codes: [{code: SOLD_OUT, kind: conflict, hint: Look again.}]}\n"
+
+// The log says what a reload has done.
+func TestReloadIsLogged(t *testing.T) {
+	t.Parallel()
+	const before = `
+servers:
+  same: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: true, verify: {call: b, with: {x: [1, {y: z}]}}}}}
+  timing: {url: 'http://127.0.0.1:1/mcp'}
+  tools: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: true}}}
+  gone: {url: 'http://127.0.0.1:1/mcp'}
+`
+	const after = `
+max_request: 1MiB
+servers:
+  new: {url: 'http://127.0.0.1:1/mcp'}
+  tools: {url: 'http://127.0.0.1:1/mcp', tools: {a: {read_only: false}}}
+  timing: {url: 'http://127.0.0.1:1/mcp', timeout: 1s}
+  same:
+    tools: {a: {read_only: true, verify: {call: b, with: {x: [1, {y: z}]}}}}
+    url: 'http://127.0.0.1:1/mcp'
+`
+	const one = "servers: {one: {url: 'http://127.0.0.1:1/mcp', contract: own}}\n"
+	text := func(title string) []string { return []string{fmt.Sprintf(ownContract, title)} }
+	type parts struct {
+		Msg     string   `json:"msg"`
+		Added   []string `json:"added"`
+		Removed []string `json:"removed"`
+		Changed []string `json:"changed"`
+		Kept    []string `json:"kept"`
+	}
+	for _, tt := range []struct {
+		name          string
+		before, after string
+		texts         [2][]string // of contracts
+		want          parts
+	}{
+		{
+			"servers", before, after,
+			[2][]string{},
+			parts{Added: []string{"new"}, Removed: []string{"gone"}, Changed: []string{"tools", "timing"}, Kept: []string{"same"}},
+		},
+		{"the same contract", one, one, [2][]string{text("A"), text("A")}, parts{Kept: []string{"one"}}},
+		{"another contract", one, one, [2][]string{text("A"), text("B")}, parts{Changed: []string{"one"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			log := &logBuffer{}
+			cfg, set := parse(t, tt.before, tt.texts[0]...)
+			g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(g.Close)
+			reload(t, g, tt.after, tt.texts[1]...)
+			var got parts
+			if err := json.Unmarshal([]byte(log.String()), &got); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Msg = "reloaded"
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// After an error everything is as it was.
+func TestReloadRefused(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, log := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
+	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
+	client := f.client(t, testkit.OldEra)
+	cfg, _ := parse(t, "servers: {barn: {url: '"+srv.URL()+"'}, farm: {url: '"+srv.URL()+"', contract: own}}\n",
+		fmt.Sprintf(ownContract, "Own"))
+	if err := g.Reload(cfg, contract.Builtin()); err == nil || !strings.Contains(err.Error(), "server farm: there is no contract own") {
+		t.Errorf("reload: %v", err)
+	}
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Errorf("%v %+v", err, a)
+	}
+	g.Close()
+	if err := g.Reload(parse(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")); err == nil {
+		t.Error("a gateway that is closed was loaded again")
+	}
+	if strings.Contains(log.String(), "reloaded") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
+// What holds for the whole gateway changes with the next request.
+func TestReloadOfTheWholeGateway(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	entry := "servers: {farm: {url: '" + srv.URL() + "'}}\n"
+	g, _ := newGateway(t, entry)
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	call := func() int {
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"`+strings.Repeat("m", 2000)+`"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Status
+	}
+	if status := call(); status != http.StatusOK {
+		t.Errorf("before: HTTP %d", status)
+	}
+	reload(t, g, "max_request: 1KiB\n"+entry)
+	if status := call(); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("with a limit: HTTP %d", status)
+	}
+	reload(t, g, entry)
+	if status := call(); status != http.StatusOK {
+		t.Errorf("afterwards: HTTP %d", status)
+	}
+}

@@ -1,0 +1,69 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A session keeps nothing of how the request was traced that has opened it, and little of anything else.
+func TestSessionsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', forward: [x-tenant]}}\n")
+	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
+	open := func(header http.Header) *testkit.Client {
+		c := testkit.NewClient(t, f.url, testkit.OldEra)
+		c.Header = header
+		initialize(t, c)
+		return c
+	}
+	kept := func(header http.Header) int {
+		_, before := gateway.SessionBytes(g, "/farm/mcp")
+		open(header)
+		_, after := gateway.SessionBytes(g, "/farm/mcp")
+		return after - before
+	}
+	long := []string{strings.Repeat("k=v,", 15_000)}
+	plain := kept(nil)
+	for _, name := range []string{"Baggage", "Tracestate", "Traceparent", "Last-Event-Id", "Mcp-Param-X", "X-Request-Id"} {
+		if n := kept(http.Header{name: long}); n > plain+100 {
+			t.Errorf("%s: %d bytes are kept, and %d without it", name, n, plain)
+		}
+	}
+	if n := kept(http.Header{"X-Tenant": {"a"}}); n < plain+len("X-Tenanta") {
+		t.Errorf("what goes on is not kept: %d bytes, and %d without it", n, plain)
+	}
+	if n := kept(http.Header{"X-Tenant": long}); n > plain {
+		t.Errorf("%d bytes are kept of a long header", n)
+	}
+}
+
+// A session that was opened with the credentials of its client is opened again with them, and with no more.
+func TestSessionIsReopenedWithoutTracing(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := start(t, srv.URL(), "forward: [x-tenant]")
+	c := testkit.NewClient(t, f.url, testkit.OldEra)
+	c.Header = http.Header{"X-Tenant": {"a"}, "Baggage": {"k=v"}, "Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+	initialize(t, c)
+	srv.ForgetSessions()
+	a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil || !succeeded(a) {
+		t.Fatalf("%v %+v", err, a)
+	}
+	opened := srv.RequestsFor("initialize")
+	if len(opened) != 2 {
+		t.Fatalf("%d times initialized", len(opened))
+	}
+	first, again := opened[0].Header, opened[1].Header
+	if first.Get("Baggage") == "" || again.Get("Baggage") != "" || again.Get("Traceparent") != "" {
+		t.Errorf("%v, and then %v", first, again)
+	}
+	if again.Get("X-Tenant") != "a" || again.Get("X-Request-Id") == first.Get("X-Request-Id") {
+		t.Errorf("%v, and then %v", first, again)
+	}
+}

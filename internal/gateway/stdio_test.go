@@ -1,0 +1,493 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+const farm = "/farm/mcp"
+
+// A host speaks to a gateway over stdio.
+type host struct {
+	tb    testing.TB
+	in    *io.PipeWriter
+	lines chan string
+	done  chan error
+}
+
+// startHost serves a host until the test ends.
+func startHost(tb testing.TB, g *gateway.Gateway) *host {
+	tb.Helper()
+	fromHost, in := io.Pipe()
+	out, toHost := io.Pipe()
+	h := &host{tb: tb, in: in, lines: make(chan string, 100), done: make(chan error, 1)}
+	go func() {
+		err := g.ServeStdio(context.Background(), farm, fromHost, toHost)
+		_ = toHost.Close()
+		h.done <- err
+	}()
+	go func() {
+		defer close(h.lines)
+		reader := bufio.NewReader(out)
+		for {
+			text, err := reader.ReadString('\n')
+			if err != nil {
+				return
+			}
+			h.lines <- text
+		}
+	}()
+	tb.Cleanup(func() { h.close() })
+	return h
+}
+
+// close ends the host's side, and returns what ServeStdio returned.
+func (h *host) close() error {
+	_ = h.in.Close()
+	err, ok := <-h.done
+	if ok {
+		close(h.done)
+	}
+	return err
+}
+
+func (h *host) send(lines ...string) {
+	h.tb.Helper()
+	for _, text := range lines {
+		if _, err := io.WriteString(h.in, text+"\n"); err != nil {
+			h.tb.Fatal(err)
+		}
+	}
+}
+
+// A said is a message to the host.
+type said struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result *struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	} `json:"result"`
+	Error *struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
+}
+
+// next returns the next message.
+func (h *host) next() said {
+	h.tb.Helper()
+	select {
+	case text, ok := <-h.lines:
+		if !ok {
+			h.tb.Fatal("the output has ended")
+		}
+		var m said
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			h.tb.Fatalf("a line that is no message: %q", text)
+		}
+		return m
+	case <-time.After(20 * time.Second):
+		h.tb.Fatal("the gateway says nothing")
+	}
+	return said{}
+}
+
+// outcome puts an answer into a few words.
+func (m *said) outcome() string {
+	id := string(m.ID)
+	switch {
+	case m.Method != "":
+		return "method " + m.Method
+	case m.Error != nil:
+		return fmt.Sprintf("%s error %d", id, m.Error.Code)
+	case m.Result != nil && m.Result.IsError:
+		return id + " failed"
+	case m.Result != nil && len(m.Result.Content) > 0:
+		return id + " " + m.Result.Content[0].Text
+	default:
+		return id + " result"
+	}
+}
+
+const (
+	hello = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"host","version":"1"}}}`
+	ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+)
+
+func echo(id, message string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":{"message":%q}}}`, id, message)
+}
+
+// initialize opens a session.
+func (h *host) initialize() {
+	h.tb.Helper()
+	h.send(hello, ready)
+	m := h.next()
+	if got := m.outcome(); got != `"init" result` {
+		h.tb.Fatal(got)
+	}
+}
+
+func farmGateway(tb testing.TB, srv *testkit.Server, top ...string) (*gateway.Gateway, *logBuffer) {
+	tb.Helper()
+	yaml := strings.Join(top, "\n") + "\nservers:\n  farm:\n    url: " + srv.URL() + "\n    timeout: 10s\n"
+	return newGateway(tb, yaml)
+}
+
+func TestStdioAnswersEveryLine(t *testing.T) {
+	t.Parallel()
+	large := `{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo","arguments":{"message":"` +
+		strings.Repeat("x", 300<<10) + `"}}}`
+	tests := map[string]struct{ line, want string }{
+		"a call":             {echo("7", "hi"), "7 hi"},
+		"an id that is text": {echo(`"a b"`, "hi"), `"a b" hi`},
+		"windows line end":   {echo("7", "hi") + "\r", "7 hi"},
+		"malformed":          {`{"jsonrpc":"2.0","id":1,`, " error -32700"},
+		"no JSON at all":     {"Hello, server!", " error -32700"},
+		"a batch":            {"[" + echo("7", "hi") + "]", " error -32600"},
+		"a name twice":       {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, " error -32600"},
+		"too large":          {large, "8 error -32600"},
+		"large beyond use":   {strings.Repeat("x", 1<<20), " error -32600"},
+		"unknown tool":       {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 error -32602"},
+		"new era": {
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"message":"new"},"_meta":{` +
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			"7 new",
+		},
+		"unknown version": {
+			`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}}`,
+			"7 error -32022",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, _ := farmGateway(t, testkit.NewServer(t), "max_request: 256KiB")
+			h := startHost(t, g)
+			h.initialize()
+			h.send("", "  ", test.line)
+			m := h.next()
+			if got := m.outcome(); got != test.want {
+				t.Errorf("got %q, want %q (%+v)", got, test.want, m.Error)
+			}
+			h.send(echo("9", "still there"))
+			if m = h.next(); m.outcome() != "9 still there" {
+				t.Errorf("the session is over: %s", m.outcome())
+			}
+			if err := h.close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Calls that are under way when the host closes its end are answered, however much
+// is sent at once; half a line at the end counts.
+func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	g, _ := farmGateway(t, testkit.NewServer(t))
+	var in bytes.Buffer
+	fmt.Fprintln(&in, hello)
+	fmt.Fprintln(&in, ready)
+	want := map[string]bool{`"init" result`: true}
+	for i := range 50 {
+		end := "\n"
+		if i == 49 {
+			end = ""
+		}
+		fmt.Fprint(&in, echo(strconv.Itoa(i), "m"+strconv.Itoa(i)), end)
+		want[fmt.Sprintf("%d m%d", i, i)] = true
+	}
+	var out bytes.Buffer
+	if err := g.ServeStdio(t.Context(), farm, &in, &out); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for text := range strings.Lines(out.String()) {
+		var m said
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatalf("a line that is no message: %q", text)
+		}
+		got[m.outcome()] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+}
+
+// A session that the server has lost is none of the host's concern.
+func TestStdioSurvivesALostSession(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := farmGateway(t, srv)
+	h := startHost(t, g)
+	h.initialize()
+	for id := range 3 {
+		srv.ForgetSessions()
+		h.send(echo(strconv.Itoa(id), "here"))
+		if m := h.next(); m.outcome() != fmt.Sprintf("%d here", id) {
+			t.Fatal(m.outcome())
+		}
+	}
+}
+
+// Neither is one that the gateway itself has lost.
+func TestStdioOpensItsSessionAgain(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := farmGateway(t, srv)
+	h := startHost(t, g)
+	h.initialize()
+	if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	gateway.ForgetSessions(g, farm)
+	h.send(echo("1", "a"), echo("2", "b"))
+	got := map[string]bool{}
+	for range 2 {
+		m := h.next()
+		got[m.outcome()] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"1 a": true, "2 b": true}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	if n := srv.Messages("initialize"); n != 2 {
+		t.Errorf("%d sessions were opened, want 2", n)
+	}
+}
+
+// What the server says of its own accord reaches the host, also after its stream has
+// ended.
+func TestStdioPassesOnWhatTheServerSays(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := farmGateway(t, srv)
+	h := startHost(t, g)
+	h.initialize()
+	for range 2 {
+		if err := srv.Await(t.Context(), func() bool { return srv.Streams() == 1 }); err != nil {
+			t.Fatal(err)
+		}
+		srv.Notify(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		if m := h.next(); m.Method != "notifications/tools/list_changed" {
+			t.Fatal(m.outcome())
+		}
+		if err := srv.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A host has no headers: those that mirror arguments are set for it.
+func TestStdioMirrorsArguments(t *testing.T) {
+	t.Parallel()
+	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
+		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
+	srv := testkit.NewServer(t, testkit.WithTools(tool), testkit.WithEra(testkit.NewEra))
+	g, _ := farmGateway(t, srv)
+	h := startHost(t, g)
+	for arguments, want := range map[string][]string{`{"region":"münchen"}`: {"=?base64?bcO8bmNoZW4=?="}, `{}`: nil} {
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":` + arguments +
+			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		if answer := h.next(); answer.outcome() != "1 ok" {
+			t.Errorf("%s: %s", arguments, answer.outcome())
+		}
+		calls := srv.Calls("query")
+		if got := calls[len(calls)-1].Header["Mcp-Param-Region"]; !slices.Equal(got, want) {
+			t.Errorf("%s came with %q, want %q", arguments, got, want)
+		}
+	}
+}
+
+// A call that is cancelled gets no answer, and the server hears of it, in either era.
+func TestStdioCancels(t *testing.T) {
+	t.Parallel()
+	const meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	for name, extra := range map[string]string{"old": "", "new": meta} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			g, _ := farmGateway(t, srv)
+			h := startHost(t, g)
+			if extra == "" {
+				h.initialize()
+			}
+			h.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"progress","arguments":{"count":1000,"gapMs":100}` +
+				extra + `}}`)
+			if err := srv.Await(t.Context(), func() bool { return srv.Attempts("progress") == 1 }); err != nil {
+				t.Fatal(err)
+			}
+			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+			if err := srv.Await(t.Context(), func() bool { return srv.InFlight() == 0 || srv.Messages("notifications/cancelled") > 0 }); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.close(); err != nil {
+				t.Fatal(err)
+			}
+			for text := range h.lines {
+				if strings.Contains(text, `"id":5`) {
+					t.Errorf("the cancelled call was answered: %s", text)
+				}
+			}
+		})
+	}
+}
+
+// The end of ctx is the end, even while nothing comes in and a call is under way.
+func TestStdioEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := farmGateway(t, srv)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, host := io.Pipe()
+	defer host.Close()
+	done := make(chan error, 1)
+	go func() { done <- g.ServeStdio(ctx, farm, in, io.Discard) }()
+	if _, err := io.WriteString(host, hello+"\n"+ready+"\n"+
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"progress","arguments":{"count":1000,"gapMs":100}}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Await(t.Context(), func() bool { return srv.Attempts("progress") == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A host that reads no more is gone.
+func TestStdioEndsWhenItsOutputIsBroken(t *testing.T) {
+	t.Parallel()
+	g, _ := farmGateway(t, testkit.NewServer(t))
+	in, host := io.Pipe()
+	defer host.Close()
+	done := make(chan error, 1)
+	go func() { done <- g.ServeStdio(t.Context(), farm, in, brokenPipe{}) }()
+	if _, err := io.WriteString(host, hello+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got %v, want the error of the output", err)
+	}
+}
+
+func TestStdioNeedsAServer(t *testing.T) {
+	t.Parallel()
+	g, _ := farmGateway(t, testkit.NewServer(t))
+	if err := g.ServeStdio(t.Context(), "/nope", strings.NewReader(""), io.Discard); err == nil {
+		t.Error("no error")
+	}
+}
+
+// A large answer that the server has spread over lines is one line.
+func TestStdioWritesALargeAnswerAsOneLine(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{10 << 10, 6 << 20} {
+		srv := testkit.NewServer(t)
+		g, _ := farmGateway(t, srv, "max_request: 10MiB")
+		h := startHost(t, g)
+		h.initialize()
+		want := strings.Repeat("a", size)
+		h.send(echo("1", want))
+		if m := h.next(); m.outcome() != "1 "+want {
+			t.Errorf("the answer of %d bytes did not arrive: %.300s", size, m.outcome())
+		}
+	}
+}
+
+// However much a host asks at once, what is too much is refused, in a form that says so.
+func TestStdioBoundsItsCalls(t *testing.T) {
+	t.Parallel()
+	const most = 256
+	release := make(chan struct{})
+	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m said
+		switch err := json.NewDecoder(r.Body).Decode(&m); {
+		case err != nil || m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		case m.Method == "tools/call":
+			<-release
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo"}],"content":[]}}`, m.ID)
+	}))
+	g, _ := newGateway(t, "servers:\n  farm:\n    url: "+url+"/mcp\n")
+	h := startHost(t, g)
+	h.initialize()
+	for id := range most + 1 {
+		h.send(echo(strconv.Itoa(id), "m"))
+	}
+	refused := h.next()
+	close(release)
+	if string(refused.ID) != strconv.Itoa(most) || refused.Error == nil {
+		t.Fatalf("got %s", refused.outcome())
+	}
+	var e recourse.Error
+	if err := json.Unmarshal(refused.Error.Data, &e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Message != refused.Error.Message {
+		t.Errorf("the record is %s", refused.Error.Data)
+	}
+	for range most {
+		if m := h.next(); m.Result == nil {
+			t.Errorf("got %s", m.outcome())
+		}
+	}
+}
+
+// Whatever the server does, each call has one answer, and each line is a message.
+func TestStdioAnswersWhateverTheServerDoes(t *testing.T) {
+	t.Parallel()
+	for _, fault := range testkit.Faults() {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")
+			h := startHost(t, g)
+			h.initialize()
+			srv.Next(testkit.OrderCreate, fault)
+			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"order_create","arguments":{"reference":"A","amount":1}}}`)
+			m := h.next()
+			for m.Method != "" {
+				m = h.next()
+			}
+			if string(m.ID) != "1" || m.Result == nil && m.Error == nil {
+				t.Errorf("got %s", m.outcome())
+			}
+			h.send(echo("2", "still there"))
+			if m = h.next(); m.outcome() != "2 still there" {
+				t.Errorf("the session is over: %s", m.outcome())
+			}
+		})
+	}
+}

@@ -1,0 +1,249 @@
+package upstream_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// A server is a Stdio whose child is the program of this package.
+type server struct {
+	*upstream.Stdio
+
+	tb      testing.TB
+	log     *logBuffer
+	session string
+	token   string // its credentials, if it has any
+}
+
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String returns everything that was logged.
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// noLinger spares a program that was built with the race detector a second at its end.
+const noLinger = "GORACE=atexit_sleep_ms=0"
+
+// command is the program of this package with those arguments.
+func command(args ...string) upstream.Command {
+	return upstream.Command{Path: os.Args[0], Args: args, Env: []string{testkit.ChildVariable + "=1", noLinger}}
+}
+
+// serve returns the server that c starts. When the test ends, nothing of it may be left.
+func serve(tb testing.TB, c upstream.Command) *server {
+	tb.Helper()
+	log := &logBuffer{}
+	s, err := upstream.NewStdio("farm", c, slog.New(slog.NewJSONHandler(log, nil)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		s.Close()
+		for _, pid := range pids(log) {
+			if testkit.GroupAlive(pid) {
+				tb.Errorf("process group %d is left over", pid)
+			}
+		}
+		if tb.Failed() {
+			tb.Logf("log:\n%.8000s", log)
+		}
+	})
+	return &server{Stdio: s, tb: tb, log: log}
+}
+
+// pids returns those of the processes that were started.
+func pids(log *logBuffer) []int {
+	var pids []int
+	for line := range strings.Lines(log.String()) {
+		var entry struct {
+			Msg string `json:"msg"`
+			PID int    `json:"pid"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "process started" {
+			pids = append(pids, entry.PID)
+		}
+	}
+	return pids
+}
+
+// stderrOf returns the lines that children have written to stderr.
+func stderrOf(log *logBuffer) []string {
+	var lines []string
+	for text := range strings.Lines(log.String()) {
+		var entry struct {
+			Msg  string `json:"msg"`
+			Line string `json:"line"`
+		}
+		if json.Unmarshal([]byte(text), &entry) == nil && entry.Msg == "stderr" {
+			lines = append(lines, entry.Line)
+		}
+	}
+	return lines
+}
+
+// in returns the server for a session of its own.
+func (s *server) in(session string) *server {
+	c := *s
+	c.session = session
+	return &c
+}
+
+func (s *server) header() http.Header {
+	h := http.Header{}
+	if s.token != "" {
+		h.Set("Authorization", "Bearer "+s.token)
+	}
+	if s.session != "" {
+		h.Set(wire.HeaderSession, s.session)
+	}
+	return h
+}
+
+// post sends a message within a bound that no test comes near.
+func (s *server) post(body string) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	s.tb.Cleanup(cancel)
+	return s.Send(ctx, http.MethodPost, s.header(), []byte(body))
+}
+
+// open initializes a session.
+func (s *server) open(version string) (*server, string) {
+	s.tb.Helper()
+	resp, err := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":%q,"capabilities":{"roots":{}}}}`, version))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	text := content(s.tb, resp)
+	id := resp.Header.Get(wire.HeaderSession)
+	if id == "" {
+		s.tb.Fatalf("initialize gave no session: %d %s", resp.StatusCode, text)
+	}
+	x := s.in(id)
+	resp, err = x.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if err != nil || resp.StatusCode != http.StatusAccepted {
+		s.tb.Fatalf("initialized: %v, %v", resp, err)
+	}
+	return x, text
+}
+
+// listen opens the stream of the session. next returns what is said on it.
+func (s *server) listen() (body io.Closer, next func() string) {
+	s.tb.Helper()
+	resp, err := s.Send(context.Background(), http.MethodGet, s.header(), nil)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.tb.Fatal(resp, err)
+	}
+	s.tb.Cleanup(func() { _ = resp.Body.Close() })
+	events := wire.NewEventReader(resp.Body, 4<<20)
+	return resp.Body, func() string {
+		event, err := events.Next()
+		if err != nil {
+			return err.Error()
+		}
+		return string(event.Data)
+	}
+}
+
+func content(tb testing.TB, resp *http.Response) string {
+	tb.Helper()
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// toolCall is a call with id 1 of a tool of the program.
+func toolCall(tool string, n int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"n":%d}}}`, tool, n)
+}
+
+// progressing is toolCall with a progress token.
+func progressing(tool string, n int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"n":%d},"_meta":{"progressToken":"p"}}}`, tool, n)
+}
+
+// call returns the text that a tool answers with.
+func (s *server) call(tool string, n int) (string, error) {
+	resp, err := s.post(toolCall(tool, n))
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		ID     json.RawMessage `json:"id"`
+		Result struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || string(answer.ID) != "1" || len(answer.Result.Content) == 0 {
+		return "", fmt.Errorf("HTTP %d, %.300s: %w", resp.StatusCode, body, err)
+	}
+	return answer.Result.Content[0].Text, nil
+}
+
+// mustCall is call where the answer is certain.
+func (s *server) mustCall(tool string, n int) string {
+	s.tb.Helper()
+	text, err := s.call(tool, n)
+	if err != nil {
+		s.tb.Fatalf("%s: %v", tool, err)
+	}
+	return text
+}
+
+// record returns what is told of a failure.
+func record(tb testing.TB, err error) string {
+	tb.Helper()
+	e, ok := errors.AsType[*recourse.Error](err)
+	if !ok {
+		tb.Fatalf("%v (%T) is no record", err, err)
+	}
+	return fmt.Sprintf("%s origin=%s effect=%s: %s", e.Kind, e.Origin, e.Effect, e.Message)
+}
+
+// eventually waits until ok.
+func eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatalf("never: %s", what)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package upstream_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// A message is written together with its header: each write costs both sides a call of the system.
+func TestMessageIsSentAtOnce(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	defer srv.Close()
+	h, err := upstream.NewHTTP("farm", srv.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var writes atomic.Int64
+	h.OnWrite(func() { writes.Add(1) })
+	message := []byte(toolCall("echo", 0) + strings.Repeat(" ", 8<<10))
+	for range 3 {
+		resp, err := h.Send(t.Context(), http.MethodPost, http.Header{}, message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if n := writes.Load(); n != 3 {
+		t.Errorf("3 messages take %d writes", n)
+	}
+}

@@ -1,0 +1,386 @@
+package upstream_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// modern is a request of the new era with id 1; more goes into its params, meta into
+// their _meta.
+func modern(method, more, meta string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientCapabilities":{}}}}`, method, more, meta)
+}
+
+// modernCall is a call of a tool in the new era.
+func modernCall(tool, meta string) string {
+	return modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":{"n":2},`, tool), meta)
+}
+
+// as returns the server for a client with credentials of its own.
+func (s *server) as(token string) *client { return &client{server: s, token: token} }
+
+type client struct {
+	*server
+
+	token string
+}
+
+func (c *client) send(ctx context.Context, body string) (*http.Response, error) {
+	return c.Send(ctx, http.MethodPost, http.Header{"Authorization": {"Bearer " + c.token}}, []byte(body))
+}
+
+// say sends a message and returns the answer, and its status.
+func (c *client) say(body string) (int, string) {
+	c.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	resp, err := c.send(ctx, body)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	return resp.StatusCode, content(c.tb, resp)
+}
+
+// subscribe opens a subscription. next returns what is said on it.
+func (c *client) subscribe(ctx context.Context, id string) (resp *http.Response, next func() string) {
+	c.tb.Helper()
+	body := strings.Replace(modern(wire.MethodListen, `"notifications":{"toolsListChanged":true},`, ""), `"id":1`, `"id":`+id, 1)
+	resp, err := c.send(ctx, body)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	c.tb.Cleanup(func() { _ = resp.Body.Close() })
+	events := wire.NewEventReader(resp.Body, 0)
+	return resp, func() string {
+		event, err := events.Next()
+		if err != nil {
+			return err.Error()
+		}
+		return string(event.Data)
+	}
+}
+
+var shares = map[string]upstream.Share{"all": upstream.ShareAll, "client": upstream.ShareClient}
+
+// serveModern returns a server whose child knows no initialize.
+func serveModern(tb testing.TB, share upstream.Share) *client {
+	tb.Helper()
+	c := command("modern")
+	c.Share = share
+	return serve(tb, c).as("a")
+}
+
+// A child that refuses initialize and answers server/discover is a server of the new
+// era over Streamable HTTP.
+func TestChildOfTheNewEra(t *testing.T) {
+	t.Parallel()
+	type answer struct {
+		Status int
+		Text   string
+	}
+	for name, share := range shares {
+		t.Run("share "+name, func(t *testing.T) {
+			t.Parallel()
+			c := serveModern(t, share)
+			if era := c.Era(); era != 0 {
+				t.Errorf("the era is %s before there is a child", era)
+			}
+			const complete = `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"testkit","version":"1.0.0"}},`
+			for _, test := range []struct {
+				body string
+				want answer
+			}{
+				{modern("server/discover", "", ""), answer{200, `{"jsonrpc":"2.0","id":1,"result":` + complete +
+					`"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}}`}},
+				{modernCall("id", `"progressToken":"p",`), answer{200, ""}},
+				{modernCall("count", `"progressToken":"p",`), answer{200, `event: message
+data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":0}}
+
+event: message
+data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}
+
+event: message
+data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text","text":"done"}]}}
+
+`}},
+				{modern("nothing", "", ""), answer{200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown method"}}`}},
+				{modern("initialize", `"protocolVersion":"2025-11-25",`, ""), answer{200, `{"jsonrpc":"2.0","id":1,"error":` +
+					`{"code":-32601,"message":"unknown method: this server speaks 2026-07-28"}}`}},
+				{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, answer{400, `{"jsonrpc":"2.0","id":1,"error":` +
+					`{"code":-32022,"message":"the server knows no initialize and speaks 2026-07-28 only","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}`}},
+				{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, answer{202, ""}},
+				{`{"jsonrpc":"2.0","method":"notifications/custom"}`, answer{202, ""}},
+			} {
+				status, text := c.say(test.body)
+				if test.want.Text == "" {
+					test.want.Text = text
+				}
+				if diff := cmp.Diff(test.want, answer{status, text}); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", test.body, diff)
+				}
+			}
+			if era := c.Era(); era != wire.New {
+				t.Errorf("the era is %s", era)
+			}
+			for _, method := range []string{http.MethodGet, http.MethodDelete} {
+				resp, err := c.Send(t.Context(), method, http.Header{}, nil)
+				if err != nil || resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
+					t.Errorf("%s: %v, %v", method, resp, err)
+				}
+			}
+			if n := len(pids(c.log)); n != 1 {
+				t.Errorf("%d processes were started", n)
+			}
+		})
+	}
+}
+
+// The first one that is asked for is a session of the old era. A child may refuse it, or
+// answer with its own version.
+func TestInitializeOfANewEraChild(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]upstream.Command{
+		"refused": command("modern"), "refused, share client": own("modern"),
+		"taken": command("modern", "version=2026-07-28"), "taken, share client": own("modern", "version=2026-07-28"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t, command).as("a")
+			if status, text := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`); status != 400 || !strings.Contains(text, "-32022") {
+				t.Errorf("got %d %s", status, text)
+			}
+			if era := c.Era(); era != wire.New {
+				t.Errorf("the era is %s", era)
+			}
+			if status, text := c.say(modernCall("echo", "")); status != 200 || !strings.Contains(text, `"complete"`) {
+				t.Errorf("got %d %s", status, text)
+			}
+			if n := len(pids(c.log)); n != 1 {
+				t.Errorf("%d processes were started, want the one that was asked", n)
+			}
+		})
+	}
+}
+
+// Subscriptions lie side by side on the child's stdout, and each is its client's.
+func TestSubscriptionsOfAChild(t *testing.T) {
+	t.Parallel()
+	for name, share := range shares {
+		t.Run("share "+name, func(t *testing.T) {
+			t.Parallel()
+			c := serveModern(t, share)
+			const acknowledged = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":` +
+				`{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`
+			const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`
+			ids := []string{`"a"`, `7`}
+			says := make([]func() string, len(ids))
+			expect := func(want string) {
+				t.Helper()
+				for i, id := range ids {
+					if diff := cmp.Diff(strings.ReplaceAll(want, "%s", id), says[i]()); diff != "" {
+						t.Errorf("subscription %s (-want +got):\n%s", id, diff)
+					}
+				}
+			}
+			for i, id := range ids {
+				_, says[i] = c.subscribe(t.Context(), id)
+			}
+			expect(acknowledged)
+			c.say(modernCall("announce", ""))
+			expect(changed)
+			ctx, cancel := context.WithCancel(t.Context())
+			resp, says3 := c.subscribe(ctx, `"c"`)
+			says3()
+			_ = resp.Body.Close() // which is all that a client does about it
+			cancel()
+			c.say(modernCall("announce", ""))
+			expect(changed)
+			if got := says3(); strings.Contains(got, "list_changed") {
+				t.Errorf("a subscription that is closed says %s", got)
+			}
+			c.say(modernCall("unlisten", ""))
+			if got, want := says[0](), `{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}`; got != want {
+				t.Errorf("the end is %s, want %s", got, want)
+			}
+			for _, next := range says {
+				if got := next(); got != "EOF" {
+					t.Errorf("after the end: %s", got)
+				}
+			}
+			if status, text := c.say(modernCall("cancelled", "")); status != 200 || strings.Count(text, `"text":"`) != 1 || strings.Contains(text, `"text":""`) {
+				t.Errorf("the child was told of %d %s", status, text)
+			}
+		})
+	}
+}
+
+// What a child logs goes to those who have asked for it.
+func TestLogOfANewEraChild(t *testing.T) {
+	t.Parallel()
+	c := serveModern(t, upstream.ShareClient)
+	for level, want := range map[string]int{`"io.modelcontextprotocol/logLevel":"info",`: 1, `"io.modelcontextprotocol/logLevel":"error",`: 0, "": 0} {
+		_, text := c.say(modernCall("log", level))
+		if got := strings.Count(text, "notifications/message"); got != want {
+			t.Errorf("with %s the answer holds %d messages: %s", level, got, text)
+		}
+	}
+}
+
+// A child that makes requests in the new era gets no answer, which would be no message
+// for it.
+func TestNewEraChildThatAsks(t *testing.T) {
+	t.Parallel()
+	c := serveModern(t, upstream.ShareAll)
+	c.say(modernCall("echo", "")) // it is started
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := c.send(ctx, modern("tools/call", `"name":"question","arguments":{"text":"roots/list"},`, ""))
+	if got, want := record(t, err), "timeout origin=gateway effect=: farm did not answer in time."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if !strings.Contains(c.log.String(), "makes no requests") {
+		t.Error("it is not logged")
+	}
+	if _, text := c.say(modernCall("cancelled", "")); strings.Contains(text, `"text":""`) {
+		t.Errorf("the child was not told of the cancellation: %s", text)
+	}
+}
+
+func pidOf(t *testing.T, c *client, header http.Header) string {
+	t.Helper()
+	resp, err := c.Send(t.Context(), http.MethodPost, header, []byte(modernCall("pid", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content(t, resp)
+}
+
+// In the new era, which has no sessions, each credential has its child.
+func TestEachClientHasItsChild(t *testing.T) {
+	t.Parallel()
+	c := serveModern(t, upstream.ShareClient)
+	clients := []http.Header{
+		{},
+		{"Authorization": {"Bearer a"}},
+		{"Authorization": {"Bearer b"}},
+	}
+	pid := map[string]int{}
+	for range 2 {
+		for _, header := range clients {
+			pid[pidOf(t, c, header.Clone())]++
+		}
+	}
+	if len(pid) != len(clients) {
+		t.Errorf("%d clients have the processes %v", len(clients), pid)
+	}
+	if strings.Contains(c.log.String(), "Bearer") {
+		t.Error("credentials are in the log")
+	}
+}
+
+func TestClientsOfTheNewEraAreBounded(t *testing.T) {
+	t.Parallel()
+	c := serveModern(t, upstream.ShareClient)
+	c.SetMost(2)
+	a, b, d := c.as("a"), c.as("b"), c.as("d")
+	_, nextA := a.subscribe(t.Context(), `"s"`)
+	nextA()
+	b.say(modernCall("echo", ""))
+	d.say(modernCall("echo", "")) // in place of b's, which is idle
+	eventually(t, "it is ended", func() bool { return !testkit.GroupAlive(pids(c.log)[1]) })
+	_, nextD := d.subscribe(t.Context(), `"s"`)
+	nextD()
+	_, err := b.send(t.Context(), modernCall("echo", ""))
+	if got, want := record(t, err), "unavailable origin=gateway effect=none: All 2 processes of farm are in use."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestIdleClientOfTheNewEra(t *testing.T) {
+	t.Parallel()
+	command := command("modern")
+	command.Share, command.Idle = upstream.ShareClient, 100*time.Millisecond
+	c := serve(t, command).as("a")
+	b := c.as("b")
+	_, next := b.subscribe(t.Context(), `"s"`)
+	next()
+	_, first := c.say(modernCall("pid", ""))
+	eventually(t, "it ends", func() bool { return strings.Contains(c.log.String(), "process stopped") })
+	if _, again := c.say(modernCall("pid", "")); again == first {
+		t.Error("the same process answers")
+	}
+	b.say(modernCall("announce", ""))
+	if got := next(); !strings.Contains(got, "list_changed") {
+		t.Errorf("the one that is in use says %s", got)
+	}
+}
+
+// Requests of the new era to a child of the old one, without anybody who translates.
+func TestNewEraRequestsToAnOldChild(t *testing.T) {
+	t.Parallel()
+	c := serve(t, own()).as("a")
+	for range 2 {
+		if status, text := c.say(modern("server/discover", "", "")); status != 200 || !strings.Contains(text, "-32601") {
+			t.Errorf("discover: %d %s", status, text)
+		}
+	}
+	if status, _ := c.say(modernCall("echo", "")); status != http.StatusBadRequest {
+		t.Errorf("a call: %d", status)
+	}
+	if era := c.Era(); era != wire.Old {
+		t.Errorf("the era is %s", era)
+	}
+	if n := len(pids(c.log)); n != 1 {
+		t.Errorf("%d processes were started to find that out", n)
+	}
+	x, _ := c.open(wire.Version20251125)
+	x.mustCall("echo", 0)
+}
+
+// A child of both eras has been asked for a session, and so it is of the old one: in the new it would say on no request's
+// behalf what belongs to a subscription.
+func TestDiscoverOfAChildOfBothEras(t *testing.T) {
+	t.Parallel()
+	for name, share := range shares {
+		t.Run("share "+name, func(t *testing.T) {
+			t.Parallel()
+			cmd := command("both")
+			cmd.Share = share
+			c := serve(t, cmd).as("a")
+			for range 2 {
+				if status, text := c.say(modern("server/discover", "", "")); status != 200 || !strings.Contains(text, "-32601") {
+					t.Errorf("got %d %s", status, text)
+				}
+			}
+			if era := c.Era(); era != wire.Old {
+				t.Errorf("the era is %s", era)
+			}
+		})
+	}
+}
+
+// A child of the new era that has hung is ended as any other.
+func TestHungChildOfTheNewEra(t *testing.T) {
+	t.Parallel()
+	c := serveModern(t, upstream.ShareAll)
+	c.SetSilence(50 * time.Millisecond)
+	_, first := c.say(modernCall("pid", ""))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _ = c.send(ctx, modernCall("deaf", ""))
+	eventually(t, "it is ended", func() bool { return strings.Contains(c.log.String(), "stopped answering") })
+	if _, again := c.say(modernCall("pid", "")); again == first {
+		t.Error("the same process answers")
+	}
+}

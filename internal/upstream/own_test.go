@@ -1,0 +1,170 @@
+package upstream_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+func own(args ...string) upstream.Command {
+	c := command(args...)
+	c.Share = upstream.ShareClient
+	return c
+}
+
+func TestEachSessionHasItsChild(t *testing.T) {
+	t.Parallel()
+	s := serve(t, own())
+	x, hello := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	want := `{"jsonrpc":"2.0","id":"open","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},` +
+		`"serverInfo":{"name":"testkit","version":"1.0.0"},"instructions":"{\"roots\":{}}"}}`
+	if diff := cmp.Diff(want, hello); diff != "" {
+		t.Errorf("initialize (-want +got):\n%s", diff)
+	}
+	if x.mustCall("pid", 0) == y.mustCall("pid", 0) {
+		t.Error("two sessions have one process")
+	}
+	for status, session := range map[int]string{http.StatusNotFound: "unknown", http.StatusBadRequest: ""} {
+		resp, err := s.in(session).post(toolCall("echo", 0))
+		if err != nil || resp.StatusCode != status {
+			t.Errorf("session %q: %v, %v, want %d", session, resp, err, status)
+		}
+	}
+	resp, err := x.Send(t.Context(), http.MethodDelete, x.header(), nil)
+	if err != nil || resp.StatusCode != http.StatusNoContent {
+		t.Errorf("DELETE: %v, %v", resp, err)
+	}
+	eventually(t, "its process ends", func() bool { return !testkit.GroupAlive(pids(s.log)[0]) })
+	if resp, err = x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("after DELETE: %v, %v", resp, err)
+	}
+	y.mustCall("echo", 0)
+}
+
+// What a child asks reaches its client: on the answer that the client waits for,
+// where nobody waits on its stream, and where there is no stream as soon as there is
+// one.
+func TestQuestionsReachTheirClient(t *testing.T) {
+	t.Parallel()
+	s := serve(t, own("ask-early"))
+	x, _ := s.open(wire.Version20251125)
+	_, next := x.listen()
+	if got, want := next(), `{"jsonrpc":"2.0","id":"early","method":"roots/list"}`; got != want {
+		t.Errorf("the stream says %s, want %s", got, want)
+	}
+	x.mustPost(`{"jsonrpc":"2.0","id":"early","result":{"roots":[]}}`)
+	x.mustCall("echo", 0) // by then it has been read
+	resp, err := x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"question","arguments":{"text":"sampling/createMessage"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	events := wire.NewEventReader(resp.Body, 0)
+	question, err := events.Next()
+	if err != nil || string(question.Data) != `{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage"}` {
+		t.Fatal(question, err)
+	}
+	x.mustPost(`{"jsonrpc":"2.0","id":"q1","result":{"model":"m"}}`)
+	answer, err := events.Next()
+	if err != nil || !strings.Contains(string(answer.Data), `"id":1,"result"`) {
+		t.Fatal(answer, err)
+	}
+	x.mustCall("log", 0)
+	if got := next(); !strings.Contains(got, "hello") {
+		t.Errorf("the stream says %s", got)
+	}
+}
+
+// mustPost sends a message that is taken without an answer.
+func (s *server) mustPost(body string) {
+	s.tb.Helper()
+	if resp, err := s.post(body); err != nil || resp.StatusCode != http.StatusAccepted {
+		s.tb.Fatal(resp, err)
+	}
+}
+
+func TestQuestionThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := serve(t, own())
+	x, _ := s.open(wire.Version20251125)
+	if text := x.mustCall("large-question", 2<<20); !strings.Contains(text, "-32600") {
+		t.Errorf("the child is told %s", text)
+	}
+}
+
+// The 404 is the word that nothing was done, so that the session can be made anew.
+func TestSessionEndsWithItsChild(t *testing.T) {
+	t.Parallel()
+	s := serve(t, own())
+	x, _ := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	_, next := x.listen()
+	_, err := x.call("exit", 0)
+	if got, want := record(t, err), "unreachable origin=gateway effect=: farm's process ended (exit status 1)."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	resp, err := x.post(toolCall("echo", 0))
+	if err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("after the crash: %v, %v", resp, err)
+	}
+	if got := next(); got != "EOF" {
+		t.Errorf("the stream says %s", got)
+	}
+	began := time.Now()
+	again, _ := s.open(wire.Version20251125)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the new session took %s", took)
+	}
+	again.mustCall("echo", 0)
+	y.mustCall("echo", 0)
+}
+
+func TestIdleSessionEnds(t *testing.T) {
+	t.Parallel()
+	c := own()
+	c.Idle = 100 * time.Millisecond
+	s := serve(t, c)
+	x, _ := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	y.listen()
+	eventually(t, "it ends", func() bool { return !testkit.GroupAlive(pids(s.log)[0]) })
+	if resp, err := x.post(toolCall("echo", 0)); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("after it was idle: %v, %v", resp, err)
+	}
+	y.mustCall("echo", 0) // whose client listens
+}
+
+func TestProcessesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, own())
+	s.SetMost(2)
+	x, _ := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	x.mustCall("echo", 0)
+	z, _ := s.open(wire.Version20251125) // in place of y, which is idle longest
+	for status, session := range map[int]*server{http.StatusOK: x, http.StatusNotFound: y} {
+		resp, err := session.post(toolCall("echo", 0))
+		if err != nil || resp.StatusCode != status {
+			t.Errorf("got %v, %v, want %d", resp, err, status)
+		}
+	}
+	for _, session := range []*server{x, z} {
+		resp, err := session.post(progressing("progress-forever", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = resp.Body.Close() })
+	}
+	_, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	if got, want := record(t, err), "unavailable origin=gateway effect=none: All 2 processes of farm are in use."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,403 @@
+package upstream_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+func TestChildIsAnsweredForAsAServerOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	tests := map[string]struct {
+		body, want, media string
+		status            int
+	}{
+		"a string id": {
+			body:   `{"jsonrpc":"2.0","id":"a\u002d1","method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}`,
+			status: 200, media: wire.TypeJSON,
+			want: `{"jsonrpc":"2.0","id":"a\u002d1","result":{"content":[{"type":"text","text":"hi"}]}}`,
+		},
+		"on many lines": {
+			body:   "{\r\n \"jsonrpc\":\"2.0\",\n \"id\":7,\n \"method\":\"tools/call\",\n\"params\":{\"name\":\"echo\",\"arguments\":{\"message\":\"hi\"}}\n}\n",
+			status: 200, media: wire.TypeJSON,
+			want: `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hi"}]}}`,
+		},
+		"an id beyond the integers of a float": {
+			body:   `{"jsonrpc":"2.0","id":9007199254740993,"method":"nothing"}`,
+			status: 200, media: wire.TypeJSON,
+			want: `{"jsonrpc":"2.0","id":9007199254740993,"error":{"code":-32601,"message":"unknown method"}}`,
+		},
+		"progress in front of the answer": {
+			body:   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"n":2},"_meta":{"progressToken":"p-1"}}}`,
+			status: 200, media: wire.TypeEventStream,
+			want: `event: message
+data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p-1","progress":0}}
+
+event: message
+data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p-1","progress":1}}
+
+event: message
+data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}
+
+`,
+		},
+		"a notification":         {body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`, status: 202},
+		"a response":             {body: `{"jsonrpc":"2.0","id":5,"result":{}}`, status: 202},
+		"an unknown one":         {body: `{"jsonrpc":"2.0","method":"notifications/custom"}`, status: 202},
+		"no JSON":                {body: `{`, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON: end of the text before the end of its value at byte 1"}}`},
+		"an id that is not one":  {body: `{"jsonrpc":"2.0","id":null,"method":"ping"}`, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32600,"message":"the id is null; it must be a string or an integer, at byte 22"}}`},
+		"a request with no body": {body: ``, status: 400, media: wire.TypeJSON, want: `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON: no JSON text at byte 0"}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp, err := s.post(test.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			type answer struct {
+				Status      int
+				Media, Text string
+			}
+			got := answer{resp.StatusCode, resp.Header.Get("Content-Type"), content(t, resp)}
+			if diff := cmp.Diff(answer{test.status, test.media, test.want}, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The child sees integers that nobody else has, whatever the clients call their
+// requests.
+func TestIDsTowardsTheChildAreOurs(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	seen := map[string]bool{}
+	for range 3 {
+		resp, err := s.post(`{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"id","_meta":{"progressToken":"same"}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := content(t, resp)
+		if !strings.Contains(text, `"id":"same"`) || strings.Count(text, "same") != 1 {
+			t.Errorf("the answer is %s", text)
+		}
+		seen[text] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("three requests had %d ids: %v", len(seen), seen)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	answer, err := s.Ask(t.Context(), http.Header{}, []byte(toolCall("echo", 0)), wire.ID("1"), 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"content":[{"type":"text","text":""}]}`, string(answer.Result)); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	_, err = s.Ask(t.Context(), http.Header{}, []byte(toolCall("large", 1<<11)), wire.ID("1"), 1<<10)
+	if got, want := record(t, err), "bad_response origin=server effect=: farm gave an answer that cannot be understood."; got != want {
+		t.Errorf("an answer over the limit: %s, want %s", got, want)
+	}
+}
+
+// One answer that takes long keeps no other waiting.
+func TestCallsShareAChild(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	slow := make(chan error, 1)
+	s.mustCall("echo", 0) // the child has been started
+	go func() {
+		_, err := s.call("sleep", 500)
+		slow <- err
+	}()
+	s.mustCall("echo", 0)
+	select {
+	case err := <-slow:
+		t.Errorf("the slow call was first: %v", err)
+	default:
+	}
+	if err := <-slow; err != nil {
+		t.Error(err)
+	}
+	if n := len(pids(s.log)); n != 1 {
+		t.Errorf("%d processes were started", n)
+	}
+}
+
+func TestCallWhoseContextEndsIsCancelled(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	s.mustCall("echo", 0)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := s.Send(ctx, http.MethodPost, http.Header{}, []byte(toolCall("never", 0)))
+	if got, want := record(t, err), "timeout origin=gateway effect=: farm did not answer in time."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
+}
+
+func TestCallWhoseBodyIsClosedIsCancelled(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	resp, err := s.post(progressing("progress-forever", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(resp.Body)
+		read <- err
+	}()
+	_ = resp.Body.Close()
+	if err := <-read; err == nil {
+		t.Error("the answer has ended as if it were whole")
+	}
+	eventually(t, "the child is told", func() bool { return len(strings.Fields(s.mustCall("cancelled", 0))) == 1 })
+}
+
+func TestCallThatItsClientCancels(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, _ := s.open(wire.Version20251125)
+	y, _ := s.open(wire.Version20251125)
+	resp, err := x.post(strings.Replace(progressing("progress-forever", 0), `"id":1`, `"id":"mine"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mine"}}`
+	for _, stranger := range []*server{y, s} {
+		stranger.mustPost(cancel)
+		if text := x.mustCall("cancelled", 0); text != "" {
+			t.Errorf("somebody else has cancelled %s", text)
+		}
+	}
+	x.mustPost(cancel)
+	_, err = io.ReadAll(resp.Body)
+	if got, want := record(t, err), "cancelled origin=caller effect=: "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if n := len(strings.Fields(x.mustCall("cancelled", 0))); n != 1 {
+		t.Errorf("the child was told of %d cancellations, want 1", n)
+	}
+}
+
+func TestSessionsOfASharedChild(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	x, hello := s.open(wire.Version20250618)
+	want := `{"jsonrpc":"2.0","id":"open","result":{"capabilities":{"tools":{"listChanged":true}},"instructions":"{}",` +
+		`"protocolVersion":"2025-06-18","serverInfo":{"name":"testkit","version":"1.0.0"}}}`
+	if diff := cmp.Diff(want, hello); diff != "" {
+		t.Errorf("initialize (-want +got):\n%s", diff)
+	}
+	y, _ := s.open(wire.Version20251125)
+	_, xNext := x.listen()
+	ys, yNext := y.listen()
+	x.mustCall("announce", 0)
+	for _, next := range []func() string{xNext, yNext} {
+		if got, want := next(), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`; got != want {
+			t.Errorf("a stream says %s, want %s", got, want)
+		}
+	}
+	resp, err := x.Send(t.Context(), http.MethodDelete, x.header(), nil)
+	if err != nil || resp.StatusCode != http.StatusNoContent {
+		t.Errorf("DELETE: %v, %v", resp, err)
+	}
+	if got := xNext(); got != "EOF" {
+		t.Errorf("the stream of the session that has ended says %s", got)
+	}
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		resp, err := x.Send(t.Context(), method, x.header(), []byte(toolCall("echo", 0)))
+		if err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s in the session that has ended: %v, %v", method, resp, err)
+		}
+	}
+	y.mustCall("announce", 0)
+	if got := yNext(); !strings.Contains(got, "list_changed") {
+		t.Errorf("the other stream says %s", got)
+	}
+	_ = ys.Close()
+	if got := yNext(); got != "the answer was closed" {
+		t.Errorf("the stream that was closed says %s", got)
+	}
+	if n := len(pids(s.log)); n != 1 {
+		t.Errorf("%d processes were started", n)
+	}
+}
+
+// To a child that all share nothing was said of a client that could answer.
+func TestASharedChildMayNotAsk(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	for method, want := range map[string]string{
+		"roots/list": `{"code":-32601,"message":"no client capabilities were declared"}`,
+		"ping":       `{}`,
+	} {
+		resp, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"question","arguments":{"text":"` + method + `"}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := content(t, resp); !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("%s is answered with %s, want %s", method, text, want)
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ child, asked, want string }{
+		{"2025-11-25", "2025-11-25", "2025-11-25"},
+		{"2025-11-25", "2025-03-26", "2025-03-26"},
+		{"2025-11-25", "2024-11-05", "2024-11-05"},
+		{"2025-06-18", "2025-11-25", "2025-06-18"},
+		{"2025-06-18", "1999-01-01", "2025-06-18"},
+		{"2024-11-05", "2025-11-25", "2025-03-26"}, // which Streamable HTTP came with
+	}
+	for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {
+		for _, test := range tests {
+			if share == upstream.ShareClient && test.asked != "2025-11-25" {
+				continue // it is between the client and the child
+			}
+			c := command("version=" + test.child)
+			c.Share = share
+			s := serve(t, c)
+			_, hello := s.open(test.asked)
+			if want := `"protocolVersion":"` + test.want + `"`; !strings.Contains(hello, want) {
+				t.Errorf("share %d, child %s, client %s: got %s, want %s", share, test.child, test.asked, hello, want)
+			}
+			s.Close()
+		}
+	}
+}
+
+func TestIdleChildIsStoppedAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	c := command()
+	c.Idle = time.Second
+	s := serve(t, c)
+	x, _ := s.open(wire.Version20251125)
+	x.mustCall("sleep", 1500) // a call under way is use
+	first := x.mustCall("pid", 0)
+	eventually(t, "the child is stopped", func() bool { return strings.Contains(s.log.String(), "process stopped") })
+	if second := x.mustCall("pid", 0); second == first {
+		t.Error("the same process answers")
+	}
+	if strings.Contains(s.log.String(), "process ended") {
+		t.Error("the stop counts as a crash")
+	}
+}
+
+func TestEnvironmentOfTheChild(t *testing.T) {
+	t.Parallel()
+	c := command()
+	lookup := func(name string) (string, bool) {
+		value, ok := map[string]string{"PATH": "/bin", "HOME": "/home/ada", "SECRET": "x"}[name]
+		return value, ok
+	}
+	c.Env = upstream.Environ(lookup, map[string]string{testkit.ChildVariable: "1", "GORACE": "atexit_sleep_ms=0", "TOKEN": "t", "HOME": "/srv"})
+	s := serve(t, c)
+	want := noLinger + "\nHOME=/srv\nPATH=/bin\n" + testkit.ChildVariable + "=1\nTOKEN=t"
+	got, _, _ := strings.Cut(s.mustCall("environ", 0), "\nRECOURSE_PROCESS=") // by which it is found when it is to end
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
+
+func TestCommandThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	missing := "unavailable origin=gateway effect=none: farm could not be started: its program or working directory does not exist."
+	useless := "unavailable origin=gateway effect=none: farm could not be started: its program cannot be executed."
+	text := filepath.Join(folder, "text")
+	if err := os.WriteFile(text, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type test struct {
+		command upstream.Command
+		want    string
+	}
+	tests := map[string]test{
+		"no such name":      {upstream.Command{Path: "recourse-test-no-such-program"}, missing},
+		"no such file":      {upstream.Command{Path: filepath.Join(folder, "server")}, missing},
+		"no such folder":    {upstream.Command{Path: command().Path, Dir: filepath.Join(folder, "no")}, missing},
+		"relative to a dir": {upstream.Command{Path: "./server", Dir: folder}, missing},
+		"a file as folder":  {upstream.Command{Path: command().Path, Dir: text}, missing},
+	}
+	if runtime.GOOS != "windows" { // where only the name says what can be executed
+		tests["a folder"] = test{upstream.Command{Path: folder}, useless}
+		tests["no program"] = test{upstream.Command{Path: text}, useless}
+	}
+	for name, test := range tests {
+		for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {
+			test.command.Share = share
+			s := serve(t, test.command)
+			if log := s.log.String(); strings.Count(log, `"msg":"the program cannot be started","cause":"`) != 1 {
+				t.Errorf("%s: it is not said at the start: %s", name, log)
+			}
+			for range 5 { // each call says it at once
+				_, err := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+				if got := record(t, err); got != test.want {
+					t.Errorf("%s: a call says %s, want %s", name, got, test.want)
+				}
+				if got := recourse.From(err).RetryAdvice(); got != recourse.RetryNever {
+					t.Errorf("%s: a call advises %s", name, got)
+				}
+			}
+		}
+	}
+	if _, err := upstream.NewStdio("farm", upstream.Command{}, nil); err == nil {
+		t.Error("a command without a path is taken")
+	}
+	if s := serve(t, command()); s.log.String() != "" {
+		t.Errorf("before anything has been started: %s", s.log)
+	}
+}
+
+func TestNothingIsServedAfterClose(t *testing.T) {
+	t.Parallel()
+	s := serve(t, command())
+	under := make(chan error, 1)
+	s.mustCall("echo", 0)
+	go func() {
+		_, err := s.call("never", 0)
+		under <- err
+	}()
+	stream, err := s.Send(t.Context(), http.MethodGet, http.Header{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	time.Sleep(20 * time.Millisecond) // let the call get under way; both of its ends are truthful
+	s.Close()
+	if e := recourse.From(<-under); e.Kind != recourse.KindUnreachable && e.Kind != recourse.KindUnavailable {
+		t.Errorf("the call under way ends with %v", e)
+	}
+	if _, err := io.ReadAll(stream.Body); err != nil {
+		t.Errorf("the stream ends with %v", err)
+	}
+	_, err = s.call("echo", 0)
+	if got, want := record(t, err), "unavailable origin=gateway effect=none: farm is not served any more."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
