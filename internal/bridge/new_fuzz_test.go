@@ -12,8 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A newEra is a transport to a server of the new era, which says to initialize what such

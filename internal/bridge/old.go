@@ -14,8 +14,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // oldServer sends requests of the new era to a server of the old one, in sessions of

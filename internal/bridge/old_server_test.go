@@ -13,8 +13,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // An oldEra is a server of the old era: it opens sessions, and does with other requests

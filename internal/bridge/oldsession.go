@@ -12,8 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )

@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/hosts"
 )
 

@@ -11,9 +11,9 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
-	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // maxErrorBody bounds how much of an answer with a status of 400 or more is read.

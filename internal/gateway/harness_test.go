@@ -18,8 +18,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

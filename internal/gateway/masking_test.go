@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

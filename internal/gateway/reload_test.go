@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 

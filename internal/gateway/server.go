@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
-	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // A server is an MCP server behind the gateway: its entry of the configuration,

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Whatever a child does, the call is told the truth, and the next one is answered.
