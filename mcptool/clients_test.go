@@ -19,7 +19,7 @@ import (
 func TestClientBehindGuard(t *testing.T) {
 	t.Parallel()
 
-	for name, stateless := range map[string]bool{"old era": false, "new era": true} {
+	for name, stateless := range map[string]bool{"legacy era": false, "modern era": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := farm()

@@ -49,7 +49,7 @@ func TestContractsOnTheWire(t *testing.T) {
 					arguments := `{"kind":"` + string(kind) + `"}`
 					got := client.call(t, "fail", arguments)
 					want := c.Write(sample(kind), &contract.Call{
-						Method: "tools/call", Tool: "fail", Arguments: []byte(arguments), At: contract.AtTool, ResultType: w.newEra,
+						Method: "tools/call", Tool: "fail", Arguments: []byte(arguments), At: contract.AtTool, ResultType: w.modern,
 						HasTool: func(name string) bool { return name == "fail" },
 					})
 					if want.Code == -32601 { // which the SDK words itself

@@ -345,7 +345,7 @@ func TestGuardLimit(t *testing.T) {
 		"fieldmcp/rate-limit-remaining-header", "fieldmcp/three-waits-agree", "fieldmcp/month-used-up", "fieldmcp/refusals-not-charged",
 		"fieldmcp/success-rate-limit-header", "fieldmcp/success-request-id-header", "fieldmcp/rate-limit-is-http")
 
-	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			c := &clock{now: time.Date(2026, 7, 28, 12, 0, 48, 0, time.UTC)}
@@ -392,7 +392,7 @@ func TestGuardLimit(t *testing.T) {
 				remaining(a, "0")
 			}
 			client.Header.Set("Authorization", "Bearer b")
-			if era == testkit.NewEra {
+			if era == testkit.Modern {
 				remaining(call("get_field", good), "2") // another organisation
 			}
 			client.Header.Set("Authorization", "Bearer a")
@@ -439,8 +439,8 @@ func TestGuardLimitAsResult(t *testing.T) {
 	server := newServer()
 	mcp.AddTool(server, &mcp.Tool{Name: "t"}, fails(nil))
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "month"})
-	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.NewEra), nil, mcptool.WithLogger(nil), mcptool.WithClock(nil), mcptool.WithLimiter(limiter)))
-	r := dialHTTP(t, endpoint, testkit.NewEra).call(t, "t", `{"field_id":"F-1"}`)
+	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.Modern), nil, mcptool.WithLogger(nil), mcptool.WithClock(nil), mcptool.WithLimiter(limiter)))
+	r := dialHTTP(t, endpoint, testkit.Modern).call(t, "t", `{"field_id":"F-1"}`)
 	if e := r.record(t); e.Kind != recourse.KindQuotaExhausted || r.result(t).ResultType != "complete" {
 		t.Errorf("%s", r.Result)
 	}

@@ -23,9 +23,9 @@ type way struct {
 }
 
 var ways = []way{
-	{"old era", testkit.OldEra, true},
-	{"old era, sessions", testkit.OldEra, false},
-	{"new era", testkit.NewEra, true},
+	{"legacy era", testkit.Legacy, true},
+	{"legacy era, sessions", testkit.Legacy, false},
+	{"modern era", testkit.Modern, true},
 }
 
 // A protocolFault is an HTTP request that the Go SDK answers with a text, or would.
@@ -48,8 +48,8 @@ const anyWay = ""
 func protocolFaults() []protocolFault {
 	h := func(name string, values ...string) http.Header { return http.Header{name: values} }
 	is := func(status int) map[string]int { return map[string]int{anyWay: status} }
-	inEra := func(old, modern int) map[string]int { return map[string]int{anyWay: old, "new era": modern} }
-	sessions, legacy := []string{"old era, sessions"}, []string{"old era", "old era, sessions"}
+	inEra := func(legacy, modern int) map[string]int { return map[string]int{anyWay: legacy, "modern era": modern} }
+	sessions, legacy := []string{"legacy era, sessions"}, []string{"legacy era", "legacy era, sessions"}
 	faults := []protocolFault{
 		{name: "unknown method", method: "foo/bar", params: `{}`, status: inEra(200, 404), code: -32601, id: "7"},
 		{name: "unknown method without params", method: "foo/bar", bare: true, status: inEra(200, 404), code: -32601, id: "7"},
@@ -73,9 +73,9 @@ func protocolFaults() []protocolFault {
 		{name: "another host", header: h("Host", "evil.example"), status: is(403), code: -32603, id: "7"},
 		{name: "PATCH", verb: http.MethodPatch, status: is(405), code: -32600},
 		{name: "PUT", verb: http.MethodPut, status: is(405), code: -32600},
-		{name: "GET without a session", verb: http.MethodGet, header: h("Mcp-Session-Id"), status: map[string]int{anyWay: 405, "old era, sessions": 400}, code: -32600},
-		{name: "GET of a page", verb: http.MethodGet, header: h("Accept", "text/html"), status: map[string]int{anyWay: 405, "old era, sessions": 406}, code: -32600},
-		{name: "DELETE without a session", verb: http.MethodDelete, header: h("Mcp-Session-Id"), status: map[string]int{anyWay: 405, "old era, sessions": 400}, code: -32600},
+		{name: "GET without a session", verb: http.MethodGet, header: h("Mcp-Session-Id"), status: map[string]int{anyWay: 405, "legacy era, sessions": 400}, code: -32600},
+		{name: "GET of a page", verb: http.MethodGet, header: h("Accept", "text/html"), status: map[string]int{anyWay: 405, "legacy era, sessions": 406}, code: -32600},
+		{name: "DELETE without a session", verb: http.MethodDelete, header: h("Mcp-Session-Id"), status: map[string]int{anyWay: 405, "legacy era, sessions": 400}, code: -32600},
 		{name: "unknown session", header: h("Mcp-Session-Id", "x"), only: sessions, status: is(404)},
 		{name: "GET of an unknown session", verb: http.MethodGet, header: http.Header{"Mcp-Session-Id": {"x"}, "Accept": {"text/event-stream"}}, only: sessions, status: is(404)},
 		{name: "DELETE of an unknown session", verb: http.MethodDelete, header: h("Mcp-Session-Id", "x"), only: sessions, status: is(404)},
@@ -103,9 +103,9 @@ func TestGuardRewordsRefusals(t *testing.T) {
 				t.Parallel()
 				server := farm()
 				mcptool.Use(server, c, quiet)
-				sdk := testkit.OldEra
+				sdk := testkit.Legacy
 				if way.stateless {
-					sdk = testkit.NewEra
+					sdk = testkit.Modern
 				}
 				path := strings.ReplaceAll(c.Session.Path, "{user_id}", "u-1")
 				client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, sdk), c, quiet))+path, way.era)
@@ -175,7 +175,7 @@ func (f protocolFault) check(t *testing.T, client *testkit.Client, way string) {
 	e := new(recourse.Error)
 	err = json.Unmarshal(a.Message.Error.Data, e)
 	ours := strings.Contains(string(a.Message.Error.Data), `"v":1`) // else it is the SDK's
-	if !ours && way != "new era" && f.code != -32022 {
+	if !ours && way != "modern era" && f.code != -32022 {
 		t.Errorf("%s: %s holds no record", f.name, a.Body)
 	}
 	if ours && (err != nil || e.Effect != recourse.EffectNone || e.RequestID != a.Header.Get("X-Request-Id") || e.Message != a.Message.Error.Message) {
@@ -205,13 +205,13 @@ func TestGuardRefusalsEndNoSession(t *testing.T) {
 
 	server := farm()
 	mcptool.Use(server, nil, quiet)
-	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.OldEra), nil, quiet)), testkit.OldEra)
+	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.Legacy), nil, quiet)), testkit.Legacy)
 	if _, err := client.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, fault := range protocolFaults() {
 		if fault.only == nil {
-			fault.check(t, client, "old era, sessions")
+			fault.check(t, client, "legacy era, sessions")
 		}
 	}
 	if a, err := client.Call(t.Context(), "get_field", `{"field_id":"F-1"}`); err != nil || a.Message == nil || a.Message.Result == nil {

@@ -122,13 +122,13 @@ func (c caller) call(t *testing.T, tool, arguments string) reply {
 // wires are the ways to a server.
 var wires = []struct {
 	name   string
-	newEra bool
+	modern bool
 	dial   func(t *testing.T, server *mcp.Server) caller
 }{
-	{"stdio, old era", false, dialStdio},
-	{"stdio, new era", true, dialStdioNew},
-	{"http, old era", false, dialEra(testkit.OldEra)},
-	{"http, new era", true, dialEra(testkit.NewEra)},
+	{"stdio, legacy era", false, dialStdio},
+	{"stdio, modern era", true, dialStdioModern},
+	{"http, legacy era", false, dialEra(testkit.Legacy)},
+	{"http, modern era", true, dialEra(testkit.Modern)},
 }
 
 func dialEra(era testkit.Era) func(t *testing.T, server *mcp.Server) caller {
@@ -146,7 +146,7 @@ func serve(t *testing.T, server *mcp.Server, era testkit.Era) string {
 
 func handler(server *mcp.Server, era testkit.Era) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: era == testkit.NewEra, JSONResponse: true})
+		&mcp.StreamableHTTPOptions{Stateless: era == testkit.Modern, JSONResponse: true})
 }
 
 func listen(t *testing.T, server *mcp.Server, h http.Handler) string {
@@ -180,7 +180,7 @@ func dialHTTP(t *testing.T, url string, era testkit.Era) caller {
 	}
 }
 
-// dialStdio begins a session of the old era.
+// dialStdio begins a session of the legacy era.
 func dialStdio(t *testing.T, server *mcp.Server) caller {
 	t.Helper()
 	request, notify := dialPipe(t, server)
@@ -189,8 +189,8 @@ func dialStdio(t *testing.T, server *mcp.Server) caller {
 	return request
 }
 
-// dialStdioNew makes requests that stand alone.
-func dialStdioNew(t *testing.T, server *mcp.Server) caller {
+// dialStdioModern makes requests that stand alone.
+func dialStdioModern(t *testing.T, server *mcp.Server) caller {
 	t.Helper()
 	request, _ := dialPipe(t, server)
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +

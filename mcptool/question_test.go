@@ -82,7 +82,7 @@ func TestFormatAndQuestions(t *testing.T) {
 					t.Errorf("%s %s (-want +got):\n%s%s", test.tool, test.arguments, diff, r.Result)
 				}
 				isQuestion := test.kind == "needsInput:v1"
-				if result.Structured.Kind != test.kind || result.IsError == isQuestion || (result.ResultType == "complete") != w.newEra {
+				if result.Structured.Kind != test.kind || result.IsError == isQuestion || (result.ResultType == "complete") != w.modern {
 					t.Errorf("%s %s: %s", test.tool, test.arguments, r.Result)
 				}
 			}

@@ -13,12 +13,12 @@ import (
 )
 
 // write turns an answer of the contract's into what the SDK sends.
-func write(answer *contract.Answer, newEra bool) (mcp.Result, error) {
+func write(answer *contract.Answer, modern bool) (mcp.Result, error) {
 	if answer.Surface == contract.SurfaceRPC {
 		return nil, &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message, Data: stdjson.RawMessage(answer.Data)}
 	}
 	base := &mcp.CallToolResult{}
-	if newEra { // the one way to say so from here
+	if modern { // the one way to say so from here
 		if err := base.UnmarshalJSON([]byte(`{"content":[],"resultType":"complete"}`)); err != nil {
 			return nil, fmt.Errorf("a complete result: %w", err)
 		}

@@ -40,7 +40,7 @@ func TestErrorTexts(t *testing.T) {
 			t.Parallel()
 			server := farm()
 			mcptool.Use(server, nil, append(tt.options, mcptool.WithLogger((&journal{}).logger()))...)
-			answer := dialHTTP(t, serve(t, server, testkit.OldEra), testkit.OldEra).call(t, tt.tool, `{"field_id":"F-1"}`)
+			answer := dialHTTP(t, serve(t, server, testkit.Legacy), testkit.Legacy).call(t, tt.tool, `{"field_id":"F-1"}`)
 			text := answer.result(t).Text()
 			if !strings.Contains(text, tt.want) || strings.Contains(text, tt.never) {
 				t.Errorf("%q, want %q and not %q", text, tt.want, tt.never)
@@ -62,7 +62,7 @@ func TestOwnRecordIsMasked(t *testing.T) {
 			e.Hints = []string{"Ask jane.doe@shop.example."}
 		})))
 		mcptool.Use(server, builtin(t, name), mcptool.WithLogger((&journal{}).logger()))
-		answer := dialHTTP(t, serve(t, server, testkit.OldEra), testkit.OldEra).call(t, "get-orders", `{"field_id":"F-1"}`)
+		answer := dialHTTP(t, serve(t, server, testkit.Legacy), testkit.Legacy).call(t, "get-orders", `{"field_id":"F-1"}`)
 		raw, err := json.Marshal(answer)
 		if err != nil {
 			t.Fatal(err)

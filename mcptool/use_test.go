@@ -189,7 +189,7 @@ func TestFailures(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", test.tool, diff)
 				}
 				result := r.result(t)
-				if !result.IsError || (result.ResultType == "complete") != w.newEra {
+				if !result.IsError || (result.ResultType == "complete") != w.modern {
 					t.Errorf("%s: %s", test.tool, r.Result)
 				}
 				if test.text != "" && result.Text() != test.text {
@@ -342,7 +342,7 @@ func TestRequestID(t *testing.T) {
 		return nil, nil, recourse.Conflict("id " + mcptool.RequestID(ctx))
 	})
 	mcptool.Use(server, nil, mcptool.WithLogger(slog.New(slog.DiscardHandler)))
-	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		client := testkit.NewClient(t, serve(t, server, era), era)
 		if _, err := client.Initialize(t.Context()); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ type Scene struct {
 }
 
 // MCPHandler returns the handler of server for clients of both eras: without
-// sessions, so that one of the new era needs none and one of the old era is given
+// sessions, so that one of the modern era needs none and one of the legacy era is given
 // none.
 func MCPHandler(server *mcp.Server) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },

@@ -115,7 +115,7 @@ func TestHugeNumbers(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for name, system := range all(t) {
-		client := systemtest.HTTP(t, system, testkit.OldEra)
+		client := systemtest.HTTP(t, system, testkit.Legacy)
 		var list struct {
 			Tools []struct {
 				Name        string  `json:"name"`

@@ -41,7 +41,7 @@ const largeSize = 50 << 20
 // largePiece is what the text of the large result repeats.
 var largePiece = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 
-// An mcpServer is an MCP server of the old era with a tool, echo, that costs as little as net/http allows: what is
+// An mcpServer is an MCP server of the legacy era with a tool, echo, that costs as little as net/http allows: what is
 // measured is what stands in front of it. It knows no more JSON than the messages of this program and of the gateway,
 // whose members it finds by their names.
 type mcpServer struct {

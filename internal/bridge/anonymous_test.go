@@ -23,7 +23,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOldEra(t, nil)
+			o := newLegacyEra(t, nil)
 			o.call = func(c *serverCall) {
 				say := c.say
 				if tt.onStream {
@@ -34,7 +34,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 			}
 			b := bridge.New(o, tt.options)
 			defer b.Close()
-			header, body := newEraRequest("tools/call", "t", "", "")
+			header, body := modernRequest("tools/call", "t", "", "")
 			answer, _, err := send(t, b, header, body)
 			if err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), tt.want) {
 				t.Errorf("%v %+v", err, answer)
@@ -47,7 +47,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 // what a server asks on the stream of a call is certain.
 func TestHeldCallsOfCallersWithoutCredentials(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, asking)
+	o := newLegacyEra(t, asking)
 	b := bridge.New(o, bridge.Options{})
 	defer b.Close()
 	states := make([]string, 20)

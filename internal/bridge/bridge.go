@@ -47,8 +47,8 @@ type Bridge struct {
 	options Options
 	tells   eraTeller // nil: it does not
 	eras    eras
-	old     *oldServer
-	new     *newServer
+	legacy  *legacyServer
+	modern  *modernServer
 
 	life context.Context //nolint:containedctx // the life of the background work, not of a call
 	end  context.CancelFunc
@@ -64,7 +64,7 @@ func New(next Transport, options Options) *Bridge {
 	b := &Bridge{next: next, options: options}
 	b.life, b.end = context.WithCancel(context.Background())
 	b.tells, _ = next.(eraTeller)
-	b.old, b.new = newOldServer(b), newNewServer(b)
+	b.legacy, b.modern = newLegacyServer(b), newModernServer(b)
 	return b
 }
 
@@ -83,8 +83,8 @@ func (b *Bridge) Broken(ctx context.Context, err error) *recourse.Error {
 // Close ends the sessions that the bridge has opened, and the transport. Calls under
 // way are broken off.
 func (b *Bridge) Close() {
-	b.old.close()
-	b.new.close()
+	b.legacy.close()
+	b.modern.close()
 	b.end()
 	b.mu.Lock()
 	b.closed = true
@@ -119,10 +119,10 @@ func (b *Bridge) Ask(ctx context.Context, header http.Header, body []byte, id wi
 // states recourse.EffectNone when the request has not been sent.
 func (b *Bridge) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	b.ownEra()
-	if eraOf(header) == wire.New {
-		return b.sendNew(ctx, method, header, body)
+	if eraOf(header) == wire.Modern {
+		return b.sendModern(ctx, method, header, body)
 	}
-	return b.sendOld(ctx, method, header, body)
+	return b.sendLegacy(ctx, method, header, body)
 }
 
 // An eraTeller is a transport that knows by itself which one era its server speaks; 0:
@@ -142,25 +142,25 @@ func (b *Bridge) ownEra() {
 // eraOf returns the era of a client's request.
 func eraOf(header http.Header) wire.Era {
 	if version := header[wire.HeaderVersion]; len(version) == 1 && version[0] == wire.Version20260728 {
-		return wire.New
+		return wire.Modern
 	}
-	return wire.Old
+	return wire.Legacy
 }
 
 // errOtherEra says that the server does not take requests of the era in which a
 // direction of the bridge would send one. The client's has not been sent.
 var errOtherEra = errors.New("the server does not speak this era")
 
-// sendNew sends a request of the new era.
-func (b *Bridge) sendNew(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	if b.eras.of(wire.New) == no {
-		resp, err := b.old.send(ctx, method, header.Clone(), body)
+// sendModern sends a request of the modern era.
+func (b *Bridge) sendModern(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	if b.eras.of(wire.Modern) == no {
+		resp, err := b.legacy.send(ctx, method, header.Clone(), body)
 		if !errors.Is(err, errOtherEra) {
 			return resp, err
 		}
 		b.eras.forget()
 	}
-	asked := b.eras.of(wire.New) == unknown && isRequest(header)
+	asked := b.eras.of(wire.Modern) == unknown && isRequest(header)
 	if asked {
 		if resp, err := b.cross(ctx, method, header, body); resp != nil || err != nil {
 			return resp, err
@@ -171,7 +171,7 @@ func (b *Bridge) sendNew(ctx context.Context, method string, header http.Header,
 		return resp, err
 	}
 	text, err := keep(resp)
-	if err != nil || !soundsOld(resp.StatusCode, header, text) {
+	if err != nil || !soundsLegacy(resp.StatusCode, header, text) {
 		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
 	}
 	b.eras.forget()
@@ -198,7 +198,7 @@ func maySendAgain(method string, text []byte) bool {
 	return err == nil && recourse.RefusedCode(code)
 }
 
-// cross finds out whether the server speaks the new era, and sends the request over
+// cross finds out whether the server speaks the modern era, and sends the request over
 // the bridge where it does not. It returns neither an answer nor an error when the
 // request is to be sent as it is.
 func (b *Bridge) cross(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
@@ -206,7 +206,7 @@ func (b *Bridge) cross(ctx context.Context, method string, header http.Header, b
 	if err != nil || speaks != no {
 		return nil, err
 	}
-	resp, err := b.old.send(ctx, method, header.Clone(), body)
+	resp, err := b.legacy.send(ctx, method, header.Clone(), body)
 	if errors.Is(err, errOtherEra) {
 		b.eras.forget()
 		return nil, nil //nolint:nilnil // it speaks neither: what it says of the request is the truth about it
@@ -214,16 +214,16 @@ func (b *Bridge) cross(ctx context.Context, method string, header http.Header, b
 	return resp, err
 }
 
-// isRequest reports whether the message of the new era with that header is a request.
+// isRequest reports whether the message of the modern era with that header is a request.
 func isRequest(header http.Header) bool {
 	method := header.Get(wire.HeaderMethod)
 	return method != "" && !strings.HasPrefix(method, "notifications/")
 }
 
-// sendOld sends a message of the old era.
-func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	if b.eras.of(wire.Old) == no || b.new.owns(header) {
-		resp, err := b.new.send(ctx, method, header.Clone(), body)
+// sendLegacy sends a message of the legacy era.
+func (b *Bridge) sendLegacy(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	if b.eras.of(wire.Legacy) == no || b.modern.owns(header) {
+		resp, err := b.modern.send(ctx, method, header.Clone(), body)
 		if !errors.Is(err, errOtherEra) {
 			return resp, err
 		}
@@ -233,14 +233,14 @@ func (b *Bridge) sendOld(ctx context.Context, method string, header http.Header,
 	if err != nil || method != http.MethodPost {
 		return resp, err
 	}
-	if !b.new.alone(ctx, header, b.new.refused(header, body, resp)) {
+	if !b.modern.alone(ctx, header, b.modern.refused(header, body, resp)) {
 		return resp, nil // what the server itself says of the message says more
 	}
-	b.eras.only(wire.New)
+	b.eras.only(wire.Modern)
 	if text, err := keep(resp); err != nil || !maySendAgain(methodOf(body), text) {
 		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
 	}
-	bridged, err := b.new.send(ctx, method, header.Clone(), body)
+	bridged, err := b.modern.send(ctx, method, header.Clone(), body)
 	if errors.Is(err, errOtherEra) {
 		b.eras.forget()
 		return resp, nil
@@ -256,7 +256,7 @@ func refuses(resp *http.Response) bool {
 }
 
 // maxRefusal bounds how much of a refusal is looked into: as much as of any answer.
-const maxRefusal = newWindow
+const maxRefusal = modernWindow
 
 // keep returns the beginning of an answer, which stays in its body.
 func keep(resp *http.Response) ([]byte, error) {

@@ -3,22 +3,22 @@
 // answer of the era that the request was in. Nothing is done, and nothing is looked
 // into, where both are of the same era.
 //
-// Old is 2025-11-25 and before: initialize, then a session, in which either side may
-// ask the other. New is 2026-07-28: each request stands alone, and what a server
+// Legacy is 2025-11-25 and before: initialize, then a session, in which either side may
+// ask the other. Modern is 2026-07-28: each request stands alone, and what a server
 // asks is the result of a request that is made again with the answer.
 //
 // # Which era
 //
 // A client's era is that of the MCP-Protocol-Version header. A server's is found out
-// and remembered ([eras]): by server/discover for a client of the new era, by the
-// client's own initialize for one of the old. No call is sent in an era that the
+// and remembered ([eras]): by server/discover for a client of the modern era, by the
+// client's own initialize for one of the legacy. No call is sent in an era that the
 // server is known not to speak. A refusal that sounds like the other era makes the
 // bridge find out anew.
 //
 // # How an answer is made
 //
-// A direction is a file: old.go sends requests of the new era to a server of the old
-// one, new.go the reverse. Each has a method send with the signature of
+// A direction is a file: legacy.go sends requests of the modern era to a server of the legacy
+// one, modern.go the reverse. Each has a method send with the signature of
 // [Transport.Send], which returns an answer in the client's era: with the client's
 // own id, as JSON or as an event stream, whichever the server chose. Answers of any
 // size flow through a [rewriter] or a [wire.Pruner], in constant memory: it replaces

@@ -27,7 +27,7 @@ const (
 // request, without a lock.
 type eras struct{ v atomic.Uint32 }
 
-func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Old)) }
+func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Legacy)) }
 
 // of returns what is known of an era.
 func (e *eras) of(era wire.Era) verdict { return verdict(e.v.Load() >> shift(era) & 0xf) }
@@ -46,10 +46,10 @@ func (e *eras) set(era wire.Era, v verdict) {
 // only notes that the server speaks one era and not the other; 0: nothing is known.
 func (e *eras) only(era wire.Era) {
 	switch era {
-	case wire.Old:
-		e.v.Store(uint32(yes)<<shift(wire.Old) | uint32(no)<<shift(wire.New))
-	case wire.New:
-		e.v.Store(uint32(no)<<shift(wire.Old) | uint32(yes)<<shift(wire.New))
+	case wire.Legacy:
+		e.v.Store(uint32(yes)<<shift(wire.Legacy) | uint32(no)<<shift(wire.Modern))
+	case wire.Modern:
+		e.v.Store(uint32(no)<<shift(wire.Legacy) | uint32(yes)<<shift(wire.Modern))
 	default:
 		e.v.Store(0)
 	}
@@ -59,7 +59,7 @@ func (e *eras) only(era wire.Era) {
 func (e *eras) forget() { e.v.Store(0) }
 
 // A discovery is a server/discover that was sent to find out whether the server
-// speaks the new era. Whoever wants to know meanwhile waits for it.
+// speaks the modern era. Whoever wants to know meanwhile waits for it.
 type discovery struct {
 	done   chan struct{}
 	speaks verdict
@@ -69,13 +69,13 @@ type discovery struct {
 
 const (
 	// discoverTimeout is how long a server may take to answer server/discover. One that
-	// says nothing to what it does not know is of the old era.
+	// says nothing to what it does not know is of the legacy era.
 	discoverTimeout = 5 * time.Second
 	// maxDiscover bounds the answer.
 	maxDiscover = 1 << 20
 )
 
-// discover finds out whether the server speaks the new era, and notes it. It is asked
+// discover finds out whether the server speaks the modern era, and notes it. It is asked
 // with the credentials in header, which is left as it is. The verdict unknown is that of
 // a server which is not in order, or refuses the credentials. The error is that of the
 // transport and states recourse.EffectNone, since whatever was to be sent has not been.
@@ -134,10 +134,10 @@ func (b *Bridge) askServer(ctx context.Context, q *discovery, header http.Header
 	case isAway(answer.Status):
 	case bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
 		q.speaks = yes
-		b.eras.set(wire.New, yes)
+		b.eras.set(wire.Modern, yes)
 	default:
 		q.speaks = no
-		b.eras.set(wire.New, no)
+		b.eras.set(wire.Modern, no)
 	}
 }
 
@@ -189,9 +189,9 @@ func withoutEra(h http.Header) {
 	}
 }
 
-// soundsOld reports whether a refusal is what a server of the old era may say to a
-// request of the new one: that it knows neither the version nor the session.
-func soundsOld(status int, header http.Header, body []byte) bool {
+// soundsLegacy reports whether a refusal is what a server of the legacy era may say to a
+// request of the modern one: that it knows neither the version nor the session.
+func soundsLegacy(status int, header http.Header, body []byte) bool {
 	switch code := string(json.Lookup(body, "/error/code")); {
 	case code == "-32022":
 		return !bytes.Contains(json.Lookup(body, "/error/data/supported"), []byte(wire.Version20260728))
@@ -199,7 +199,7 @@ func soundsOld(status int, header http.Header, body []byte) bool {
 		return header.Get(wire.HeaderMethod) == wire.MethodDiscover
 	case status == http.StatusMethodNotAllowed:
 		return false
-	default: // what the SDKs of the old era answer, or no JSON-RPC error at all
+	default: // what the SDKs of the legacy era answer, or no JSON-RPC error at all
 		return code == "" || code == "-32000" || code == "-32001" || code == "-32600"
 	}
 }

@@ -86,7 +86,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	defer end()
 	url, at := stderr.await(t, 0, `"url":"`)
 	url, _, _ = strings.Cut(url, `"`)
-	client := testkit.NewClient(t, url, testkit.OldEra)
+	client := testkit.NewClient(t, url, testkit.Legacy)
 	if _, err := client.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 		t.Errorf("a server is added: %s, want %s", rest, want)
 	}
 	works()
-	barn := testkit.NewClient(t, strings.Replace(url, "/farm/", "/barn/", 1), testkit.NewEra)
+	barn := testkit.NewClient(t, strings.Replace(url, "/farm/", "/barn/", 1), testkit.Modern)
 	if a, err := barn.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || a.Message == nil || a.Message.Result == nil {
 		t.Errorf("the new server: %v %+v", err, a)
 	}

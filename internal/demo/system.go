@@ -248,7 +248,7 @@ func perform(ctx context.Context, w io.Writer, base string, entrance systems.Ent
 	return nil
 }
 
-// visit makes a call as a client of the new era does, and returns what it sees of the
+// visit makes a call as a client of the modern era does, and returns what it sees of the
 // answer: of HTTP what is out of the ordinary, of a result its texts.
 func visit(ctx context.Context, client *http.Client, base string, at systems.Entrance, scene systems.Scene) (string, error) {
 	const request = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{` +

@@ -10,7 +10,7 @@ import (
 )
 
 // The reference server as a program of the gateway's: what it asks and logs reaches the client where each has its own, which
-// in the new era is by its credentials; where all share one, it asks and logs nothing, and everything else works as well.
+// in the modern era is by its credentials; where all share one, it asks and logs nothing, and everything else works as well.
 func TestEverythingOnStdio(t *testing.T) {
 	t.Parallel()
 	command, err := json.Marshal(testkit.NewNPMServer(t, "everything", "stdio").Command)
@@ -19,7 +19,7 @@ func TestEverythingOnStdio(t *testing.T) {
 	}
 	for _, share := range []string{"all", "client"} {
 		everything := server{
-			name: "server-everything on stdio", era: testkit.OldEra,
+			name: "server-everything on stdio", era: testkit.Legacy,
 			front: func(tb testing.TB) *front {
 				tb.Helper()
 				f := start(tb, "", "command: "+string(command), "share: "+share)

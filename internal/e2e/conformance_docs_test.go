@@ -53,7 +53,7 @@ func TestConformanceDocs(t *testing.T) {
 func conformancePage() string {
 	var page strings.Builder
 	page.WriteString(conformanceIntro)
-	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		scenarios, ways := make(map[string][]string), make(map[string][]string) // by reason
 		for _, way := range conformanceWays(era) {
 			for _, check := range slices.Sorted(maps.Keys(way.differs)) {

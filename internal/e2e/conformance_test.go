@@ -23,22 +23,22 @@ type way struct {
 
 // conformanceWays are the ways of clients of an era.
 func conformanceWays(era testkit.Era) []way {
-	if era == testkit.NewEra {
-		return newEraWays()
+	if era == testkit.Modern {
+		return modernWays()
 	}
-	return oldEraWays()
+	return legacyWays()
 }
 
 // Reasons for a check to differ in several ways.
 const (
-	plainAnswer = "nothing comes before the answer, and so it is JSON"
-	noResuming  = "what is said has no id to resume from"
-	noQuestions = "no client can be asked what may concern another"
-	noLogs      = "what a program logs for one of its clients is not shown to another"
-	oldQuestion = "the server's tool asks as the old era does, which it cannot in the new"
+	plainAnswer    = "nothing comes before the answer, and so it is JSON"
+	noResuming     = "what is said has no id to resume from"
+	noQuestions    = "no client can be asked what may concern another"
+	noLogs         = "what a program logs for one of its clients is not shown to another"
+	legacyQuestion = "the server's tool asks as the legacy era does, which it cannot in the modern"
 )
 
-func oldEraWays() []way {
+func legacyWays() []way {
 	streams := together(
 		because(plainAnswer, "server-sse-multiple-streams: server-sse-streams-functional"),
 		because(noResuming, "server-sse-polling: server-sse-priming-event server-sse-retry-field"),
@@ -54,39 +54,39 @@ func oldEraWays() []way {
 		"tools-call-sampling: tools-call-sampling",
 	}
 	return []way{
-		{name: "a server of the same era", front: served(testkit.OldEra)},
+		{name: "a server of the same era", front: served(testkit.Legacy)},
 		{name: "a program for each client", front: asProgram("client"), differs: streams},
 		{name: "a program for all clients", front: asProgram("all"), differs: together(streams, because(noQuestions, questions...),
 			because(noLogs, "logging-set-level: logging-set-level", "tools-call-with-logging: tools-call-with-logging"))},
 		{
-			name: "a server of the new era", front: servedInNewEra,
-			differs: together(because(oldQuestion, questions...), because(noResuming, "server-sse-polling: server-sse-retry-field")),
+			name: "a server of the modern era", front: servedInNewEra,
+			differs: together(because(legacyQuestion, questions...), because(noResuming, "server-sse-polling: server-sse-retry-field")),
 		},
 		{
-			name: "a program of the new era", front: asNewEraProgram("all"),
-			differs: together(streams, because(oldQuestion, questions...),
+			name: "a program of the modern era", front: asNewEraProgram("all"),
+			differs: together(streams, because(legacyQuestion, questions...),
 				because(noLogs, "tools-call-with-logging: tools-call-with-logging")),
 		},
 	}
 }
 
-func newEraWays() []way {
+func modernWays() []way {
 	streams := because(plainAnswer, "server-sse-multiple-streams: server-sse-streams-functional")
 	bridged := together(
-		because("a question of the old era has no name", "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete"+
+		because("a question of the legacy era has no name", "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete"+
 			" sep-2322-elicitation-complete"),
-		because("questions of the old era come one by one", "input-required-result-multiple-input-requests:"+
+		because("questions of the legacy era come one by one", "input-required-result-multiple-input-requests:"+
 			" sep-2322-multiple-inputs-incomplete sep-2322-multiple-inputs-complete"),
 		because("a state that is not known is a tool result: the model can call again from the start",
 			"input-required-result-tampered-state: sep-2322-reject-tampered-state"),
-		because("in the old era the Go SDK lets a tool ask once", "input-required-result-multi-round: sep-2322-multi-round-r2 sep-2322-multi-round-r3"),
+		because("in the legacy era the Go SDK lets a tool ask once", "input-required-result-multi-round: sep-2322-multi-round-r2 sep-2322-multi-round-r3"),
 	)
 	return []way{
-		{name: "a server of the same era", front: served(testkit.NewEra)},
+		{name: "a server of the same era", front: served(testkit.Modern)},
 		{name: "a program for all clients", front: asNewEraProgram("all"), differs: streams},
 		{name: "a program for each client", front: asNewEraProgram("client"), differs: streams},
-		{name: "a server of the old era", front: served(testkit.OldEra), differs: bridged},
-		{name: "a program of the old era", front: withCredentials(asProgram("client")), differs: together(bridged, streams)},
+		{name: "a server of the legacy era", front: served(testkit.Legacy), differs: bridged},
+		{name: "a program of the legacy era", front: withCredentials(asProgram("client")), differs: together(bridged, streams)},
 	}
 }
 
@@ -98,10 +98,10 @@ func served(era testkit.Era) func(*testing.T, *testkit.Conformance) *front {
 	}
 }
 
-// servedInNewEra starts a gateway in front of the server over HTTP, which speaks the new era alone.
+// servedInNewEra starts a gateway in front of the server over HTTP, which speaks the modern era alone.
 func servedInNewEra(t *testing.T, suite *testkit.Conformance) *front {
 	t.Helper()
-	return start(t, testkit.Serve(t, testkit.NewEraOnly(proxyTo(t, suite.Serve(t, testkit.NewEra))))+"/mcp")
+	return start(t, testkit.Serve(t, testkit.ModernOnly(proxyTo(t, suite.Serve(t, testkit.Modern))))+"/mcp")
 }
 
 // asProgram starts a gateway in front of the server as a program, which is asked for a session.
@@ -112,7 +112,7 @@ func asProgram(share string) func(*testing.T, *testkit.Conformance) *front {
 	}
 }
 
-// withCredentials has the suite send some: in the new era nobody else is asked what a program asks.
+// withCredentials has the suite send some: in the modern era nobody else is asked what a program asks.
 func withCredentials(begin func(*testing.T, *testkit.Conformance) *front) func(*testing.T, *testkit.Conformance) *front {
 	return func(t *testing.T, suite *testkit.Conformance) *front {
 		t.Helper()
@@ -125,7 +125,7 @@ func withCredentials(begin func(*testing.T, *testkit.Conformance) *front) func(*
 	}
 }
 
-// asNewEraProgram does the same with a program that speaks the new era alone.
+// asNewEraProgram does the same with a program that speaks the modern era alone.
 func asNewEraProgram(share string) func(*testing.T, *testkit.Conformance) *front {
 	return func(t *testing.T, suite *testkit.Conformance) *front {
 		t.Helper()
@@ -134,7 +134,7 @@ func asNewEraProgram(share string) func(*testing.T, *testkit.Conformance) *front
 			t.Fatal(err)
 		}
 		return start(t, "", "command: "+flow(t, append([]string{exe}, suite.Command()...)), "share: "+share,
-			"env: "+flow(t, map[string]string{testkit.NewEraVariable: "1"}))
+			"env: "+flow(t, map[string]string{testkit.ModernVariable: "1"}))
 	}
 }
 
@@ -167,8 +167,8 @@ func TestConformance(t *testing.T) {
 		era    testkit.Era
 		passed int // checks at the server itself, at least: whether the suite has run as a whole
 	}{
-		{testkit.OldEra, 82},
-		{testkit.NewEra, 165},
+		{testkit.Legacy, 82},
+		{testkit.Modern, 165},
 	} {
 		t.Run(test.era.Version(), func(t *testing.T) {
 			t.Parallel()

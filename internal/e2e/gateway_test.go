@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(testkit.ChildVariable) != "":
 		os.Exit(testkit.Child(os.Args[1:]))
-	case os.Getenv(testkit.NewEraVariable) != "":
-		os.Exit(testkit.NewEraProgram(os.Args[1:]))
+	case os.Getenv(testkit.ModernVariable) != "":
+		os.Exit(testkit.ModernProgram(os.Args[1:]))
 	case os.Getenv(recourseVariable) != "":
 		os.Exit(cli.Main())
 	}

@@ -84,7 +84,7 @@ func proxyTo(t *testing.T, target string) http.Handler {
 
 func goSDKHandler(t *testing.T) http.Handler {
 	t.Helper()
-	handler, closeSessions := testkit.GoSDKHandler(testkit.OldEra)
+	handler, closeSessions := testkit.GoSDKHandler(testkit.Legacy)
 	t.Cleanup(closeSessions)
 	return handler
 }
@@ -178,7 +178,7 @@ func toolsChange(ctx context.Context, t *testing.T, p program) {
 func TestRefusedNotification(t *testing.T) {
 	t.Parallel()
 	const cancelled = "notifications/cancelled"
-	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed} {
 			t.Run(fmt.Sprintf("%s/%d", era, status), func(t *testing.T) {
 				t.Parallel()
@@ -225,7 +225,7 @@ func negotiate(t *testing.T, servers ...server) {
 		},
 		"TypeScript client 2.4": func(t *testing.T) negotiator {
 			t.Helper()
-			return newNodeProgram(t, testkit.TSv2, testkit.TSConnect{Era: testkit.NewEra, Negotiate: true})
+			return newNodeProgram(t, testkit.TSv2, testkit.TSConnect{Era: testkit.Modern, Negotiate: true})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func negotiate(t *testing.T, servers ...server) {
 				if err := p.connect(ctx, server.front(t).url, nil); err != nil {
 					t.Fatalf("%s: %v", server.name, err)
 				}
-				if got, want := p.negotiated(), testkit.NewEra.Version(); got != want {
+				if got, want := p.negotiated(), testkit.Modern.Version(); got != want {
 					t.Errorf("%s: negotiated %s, want %s", server.name, got, want)
 				}
 				echo(ctx, t, p)

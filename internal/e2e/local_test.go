@@ -262,7 +262,7 @@ func use(t *testing.T, p program, l local, connect func(context.Context, local) 
 	take(ctx, t, p, l.works[0])
 }
 
-// ofNewEra is what the new era adds to a result.
+// ofNewEra is what the modern era adds to a result.
 var ofNewEra = regexp.MustCompile(`(,"(resultType|ttlMs|cacheScope)":("complete"|"private"|0))+}$`)
 
 // What such a server answers comes through byte for byte.
@@ -283,16 +283,16 @@ func TestLocalServersByteForByte(t *testing.T) {
 				t.Errorf("wrapped (-direct +through):\n%s", diff)
 			}
 			server = l.open(t, dir)
-			if diff := cmp.Diff(want, overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.OldEra, server.works)); diff != "" {
+			if diff := cmp.Diff(want, overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Legacy, server.works)); diff != "" {
 				t.Errorf("served (-direct +through):\n%s", diff)
 			}
 			server = l.open(t, dir)
-			got := overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.NewEra, server.works)
-			for i := range got { // what the new era wants stands at the end
+			got := overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Modern, server.works)
+			for i := range got { // what the modern era wants stands at the end
 				got[i] = ofNewEra.ReplaceAllString(got[i], "}")
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("served in the new era (-direct +through):\n%s", diff)
+				t.Errorf("served in the modern era (-direct +through):\n%s", diff)
 			}
 		})
 	}

@@ -30,13 +30,13 @@ func (ada) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.Create
 	}, nil
 }
 
-// A client that is built with mcp-go and speaks the old era reaches a server of the new one, and is asked what that
+// A client that is built with mcp-go and speaks the legacy era reaches a server of the modern one, and is asked what that
 // wants to know.
 func TestMCPGoClientOfNewServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := mcpgo.NewStreamableHttpClient(start(t, testkit.GoSDKNewEraServer(t)).url,
+	c, err := mcpgo.NewStreamableHttpClient(start(t, testkit.GoSDKModernServer(t)).url,
 		transport.WithContinuousListening()) //nolint:staticcheck // deprecated, and in use
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (p *nodeProgram) request(ctx context.Context, method, params string) (json.
 }
 
 func (p *nodeProgram) subscribe(ctx context.Context, uri string) error {
-	if p.opts.Era == testkit.OldEra {
+	if p.opts.Era == testkit.Legacy {
 		if uri == "" {
 			return nil
 		}

@@ -59,11 +59,11 @@ const (
 // clients are all clients that are tested.
 func clients() []client {
 	return []client{
-		{goOld, testkit.OldEra, ""},
-		{goNew, testkit.NewEra, ""},
-		{tsOne, testkit.OldEra, testkit.TSv1},
-		{tsOld, testkit.OldEra, testkit.TSv2},
-		{tsNew, testkit.NewEra, testkit.TSv2},
+		{goOld, testkit.Legacy, ""},
+		{goNew, testkit.Modern, ""},
+		{tsOne, testkit.Legacy, testkit.TSv1},
+		{tsOld, testkit.Legacy, testkit.TSv2},
+		{tsNew, testkit.Modern, testkit.TSv2},
 	}
 }
 

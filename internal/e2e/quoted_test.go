@@ -100,7 +100,7 @@ func overTheirWords(said []quote) func(context.Context, *testing.T, string, bool
 		if through { // as they are run: programs, whose annotations are believed
 			url = start(t, url, "trust_annotations: true", "redact: secrets").url
 		}
-		c := testkit.NewClient(t, url, testkit.OldEra)
+		c := testkit.NewClient(t, url, testkit.Legacy)
 		if _, err := c.Initialize(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -37,23 +37,23 @@ type server struct {
 	steps []step
 }
 
-const oldEraOnly = "2025-11-25"
+const legacyVersion = "2025-11-25"
 
 // servers are those that are made of Go.
 func servers() []server {
-	const old, newer = testkit.OldEra, testkit.NewEra
+	const legacy, modern = testkit.Legacy, testkit.Modern
 	return []server{
-		{"Go SDK, with sessions", old, at(goSDK(old)), realSteps(recourse.KindUnknown)},
-		{"Go SDK, stateless", newer, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
-		{"Go SDK, stateless, client of the old era", old, at(goSDK(newer)), realSteps(recourse.KindUnknown)},
-		{"mcp-go", newer, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"mcp-go, client of the old era", old, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
-		{"Go SDK, new era only, client of the old era", old, at(testkit.GoSDKNewEraServer), newEraSteps()},
-		{"testkit, new era only, client of the old era", old, at(newOnly), testkitSteps()},
-		{"Go SDK, with sessions, client of the new era", newer, at(testkit.GoSDKOldEraServer), oldEraSteps()},
-		{"testkit, old era only, client of the new era", newer, at(oldOnly), testkitSteps()},
-		{"testkit", newer, at(streaming), testkitSteps()},
-		{"testkit, client of the old era", old, at(streaming), testkitSteps()},
+		{"Go SDK, with sessions", legacy, at(goSDK(legacy)), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless", modern, at(goSDK(modern)), realSteps(recourse.KindUnknown)},
+		{"Go SDK, stateless, client of the legacy era", legacy, at(goSDK(modern)), realSteps(recourse.KindUnknown)},
+		{"mcp-go", modern, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"mcp-go, client of the legacy era", legacy, at(mcpgotest.NewServer), realSteps(recourse.KindInternal)},
+		{"Go SDK, modern era only, client of the legacy era", legacy, at(testkit.GoSDKModernServer), modernSteps()},
+		{"testkit, modern era only, client of the legacy era", legacy, at(modernOnly), testkitSteps()},
+		{"Go SDK, with sessions, client of the modern era", modern, at(testkit.GoSDKLegacyServer), legacySteps()},
+		{"testkit, legacy era only, client of the modern era", modern, at(legacyOnly), testkitSteps()},
+		{"testkit", modern, at(streaming), testkitSteps()},
+		{"testkit, client of the legacy era", legacy, at(streaming), testkitSteps()},
 	}
 }
 
@@ -70,14 +70,14 @@ func streaming(tb testing.TB) string {
 	return testkit.NewServer(tb, testkit.WithForm(testkit.SSE)).URL()
 }
 
-func newOnly(tb testing.TB) string {
+func modernOnly(tb testing.TB) string {
 	tb.Helper()
-	return testkit.NewServer(tb, testkit.WithEra(testkit.NewEra)).URL()
+	return testkit.NewServer(tb, testkit.WithEra(testkit.Modern)).URL()
 }
 
-func oldOnly(tb testing.TB) string {
+func legacyOnly(tb testing.TB) string {
 	tb.Helper()
-	return testkit.NewServer(tb, testkit.WithEra(testkit.OldEra), testkit.WithForm(testkit.SSE)).URL()
+	return testkit.NewServer(tb, testkit.WithEra(testkit.Legacy), testkit.WithForm(testkit.SSE)).URL()
 }
 
 func goSDK(era testkit.Era) func(testing.TB) string {
@@ -92,7 +92,7 @@ func goSDK(era testkit.Era) func(testing.TB) string {
 func realSteps(raised recourse.Kind) []step {
 	return []step{
 		{method: "tools/list", want: []string{`"name":"order"`, `"outputSchema"`}},
-		{method: "ping", era: oldEraOnly},
+		{method: "ping", era: legacyVersion},
 		{tool: testkit.RealEcho, arguments: `{"message":"grüß \" 1.0"}`, want: []string{`"structuredContent":{"message":"grüß \" 1.0"}`}},
 		{tool: testkit.RealAdd, arguments: `{"a":1,"b":2}`, want: []string{`"structuredContent":{"sum":3}`}},
 		{tool: testkit.RealSlow, arguments: `{"ms":1}`, want: []string{`"done"`}},
@@ -105,13 +105,13 @@ func realSteps(raised recourse.Kind) []step {
 	}
 }
 
-// oldEraSteps are what clients of the new era have to get across the bridge.
-func oldEraSteps() []step {
+// legacySteps are what clients of the modern era have to get across the bridge.
+func legacySteps() []step {
 	return append(acrossTheBridge(realSteps(recourse.KindUnknown)), step{tool: testkit.RealConsult, arguments: `{}`, want: []string{"Ada sampled"}})
 }
 
-// newEraSteps are what clients of the old era have to get across the bridge.
-func newEraSteps() []step {
+// modernSteps are what clients of the legacy era have to get across the bridge.
+func modernSteps() []step {
 	return append(realSteps(recourse.KindUnknown), []step{
 		{tool: testkit.RealAsk, arguments: `{}`, want: []string{"Ada sampled"}},
 		{method: "logging/setLevel", params: `{"level":"info"}`},
@@ -159,7 +159,7 @@ func everythingSteps() []step {
 	}
 }
 
-// acrossTheBridge are the steps that a client of the new era can take with a server of the old one: neither does it ask
+// acrossTheBridge are the steps that a client of the modern era can take with a server of the legacy one: neither does it ask
 // for logs but with a call, nor is there a ping.
 func acrossTheBridge(steps []step) []step {
 	var bridged []step
@@ -189,7 +189,7 @@ func testkitSteps() []step {
 
 // forClient returns the server with what the client can do there.
 func (s server) forClient(c client) server {
-	if c.era == testkit.NewEra && s.era == testkit.OldEra {
+	if c.era == testkit.Modern && s.era == testkit.Legacy {
 		s.steps = acrossTheBridge(s.steps)
 	}
 	return s
@@ -218,7 +218,7 @@ func tour(t *testing.T, c client) {
 		}
 	}
 	t.Run("the tools change", func(t *testing.T) { toolsChange(ctx, t, p) })
-	if c.era == testkit.NewEra { // it has no sessions, and no stream unless it asks for one
+	if c.era == testkit.Modern { // it has no sessions, and no stream unless it asks for one
 		return
 	}
 	t.Run("Go SDK restarted", func(t *testing.T) { restart(ctx, t, p, goSDKHandler(t), goSDKHandler(t)) })
@@ -231,7 +231,7 @@ func TestEverything(t *testing.T) {
 	t.Parallel()
 	url, next := testkit.Everything(t), testkit.Everything(t)
 	everything := server{
-		"server-everything", testkit.OldEra, at(func(testing.TB) string { return url }), everythingSteps(),
+		"server-everything", testkit.Legacy, at(func(testing.TB) string { return url }), everythingSteps(),
 	}
 	for _, client := range clients() {
 		t.Run(client.name, func(t *testing.T) {

@@ -55,14 +55,14 @@ func missteps() []misstep {
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	for _, client := range clients() {
-		for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+		for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 			t.Run(client.name+" and a program of the "+era.String(), func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				server := testkit.NewProgram(t)
 				var args []string
-				if era == testkit.NewEra {
+				if era == testkit.Modern {
 					args = append(args, "modern")
 				}
 				command, environ := wrapped(t, append(gatewayKeys(),

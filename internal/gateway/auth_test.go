@@ -33,7 +33,7 @@ func TestRefusalOfTheClientsCredentials(t *testing.T) {
 				srv := testkit.NewServer(t)
 				direct, through := both(t, srv, era, "forward: [authorization]", "tools: {get_field: {read_only: true}}")
 				through.Header = http.Header{"Authorization": {"Bearer client-token"}}
-				if era == testkit.OldEra {
+				if era == testkit.Legacy {
 					initialize(t, through)
 				}
 				srv.Always(testkit.EveryMessage, c.fault)
@@ -126,7 +126,7 @@ func TestOwnCredentialsInEveryContract(t *testing.T) {
 					f := start(t, srv.URL(), "title: The farm", "contract: "+name, "path: /farm/mcp", `headers: {Authorization: "Bearer old"}`)
 					client := testkit.NewClient(t, f.url, era)
 					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}}
-					if era == testkit.OldEra {
+					if era == testkit.Legacy {
 						initialize(t, client)
 					}
 					srv.Always(testkit.EveryMessage, testkit.Unauthorized())
@@ -163,7 +163,7 @@ func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "forward: [authorization]", `headers: {X-Static: "1"}`)
-	client := testkit.NewClient(t, f.url, testkit.NewEra)
+	client := testkit.NewClient(t, f.url, testkit.Modern)
 	client.Header = http.Header{"Authorization": {"Bearer client"}, "X-Static": {"2"}, "X-Unlisted": {"3"}}
 	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
 		t.Fatalf("%v %+v", err, a)

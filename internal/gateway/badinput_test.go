@@ -66,7 +66,7 @@ const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 func TestBadMessages(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	for name, c := range map[string]struct {
 		body string
 		code int
@@ -187,7 +187,7 @@ func TestBadRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := testkit.NewClient(t, f.url, testkit.OldEra)
+			client := testkit.NewClient(t, f.url, testkit.Legacy)
 			a, err := client.Send(t.Context(), c.method, strings.NewReader(c.body), c.header)
 			if err != nil {
 				t.Fatal(err)
@@ -221,13 +221,13 @@ func TestBadRequests(t *testing.T) {
 		{"Accept": nil},
 		h("Content-Type", "Application/JSON; charset=utf-8"),
 	} {
-		client := testkit.NewClient(t, f.url, testkit.OldEra)
+		client := testkit.NewClient(t, f.url, testkit.Legacy)
 		a, err := client.Send(t.Context(), http.MethodPost, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`), good)
 		if err != nil || a.Status != http.StatusOK {
 			t.Errorf("%v: %v %+v", good, err, a)
 		}
 	}
-	client := testkit.NewClient(t, f.url+"/more", testkit.OldEra)
+	client := testkit.NewClient(t, f.url+"/more", testkit.Legacy)
 	a, err := client.Post(t.Context(), []byte(ping), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestBadRequests(t *testing.T) {
 func TestTooLargeWithID(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := startConfig(t, "max_request: 1KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n").client(t, testkit.OldEra)
+	client := startConfig(t, "max_request: 1KiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n").client(t, testkit.Legacy)
 	filler := strings.Repeat("a", 2000)
 	for body, id := range map[string]string{
 		`{"jsonrpc":"2.0","id":"x-1","method":"x","params":{"a":"` + filler + `"}}`: `"x-1"`,
@@ -260,7 +260,7 @@ func TestPreflight(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := startConfig(t, "origins: [https://app.example.com]\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	client := testkit.NewClient(t, f.url, testkit.Legacy)
 	origin := http.Header{"Origin": {"https://app.example.com"}}
 	a, err := client.Send(t.Context(), http.MethodOptions, nil, http.Header{
 		"Origin": origin["Origin"], "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"content-type, mcp-session-id"},
@@ -330,7 +330,7 @@ func TestBadInputMemory(t *testing.T) { //nolint:paralleltest // memory is that 
 		t.Run(c.name, func(t *testing.T) {
 			runtime.GC()
 			body := &flood{pattern: c.pattern, left: c.size}
-			client := testkit.NewClient(t, f.url, testkit.OldEra)
+			client := testkit.NewClient(t, f.url, testkit.Legacy)
 			peak := peakHeap(func() {
 				a, err := sendSized(t.Context(), client, body, c.size, c.chunked)
 				if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// bridged returns a server of the old era, and a client of the new one in front of it.
+// bridged returns a server of the legacy era, and a client of the modern one in front of it.
 func bridged(t *testing.T, entry ...string) (*testkit.Server, *front, *testkit.Client) {
 	t.Helper()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	f := start(t, srv.URL(), entry...)
-	client := f.client(t, testkit.NewEra)
+	client := f.client(t, testkit.Modern)
 	return srv, f, client
 }
 
@@ -80,7 +80,7 @@ func TestBridgedQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, calls := begin(t)
-			client := newEraClient(t, f, "a") // a program asks nobody else
+			client := modernClient(t, f, "a") // a program asks nobody else
 			for i, answer := range []string{ada, `{"action":"decline"}`, `{"action":"cancel"}`} {
 				q := asked(t, post(t, client, `"q"`, "tools/call", `{"name":"ask","arguments":{}}`))
 				for _, request := range q.InputRequests {
@@ -105,7 +105,7 @@ func TestBridgedStates(t *testing.T) {
 	t.Parallel()
 	_, f, client := bridged(t, "timeout: 5s", "forward: [Authorization]")
 	client.Header = http.Header{"Authorization": {"Bearer a"}}
-	other := f.client(t, testkit.NewEra)
+	other := f.client(t, testkit.Modern)
 	other.Header = http.Header{"Authorization": {"Bearer b"}}
 	_, g, elsewhere := bridged(t, "timeout: 5s")
 	_ = g
@@ -159,7 +159,7 @@ func TestBridgedQuestionNobodyCanAnswer(t *testing.T) {
 	}
 }
 
-// What a server of the old era says of itself, in the words of the new.
+// What a server of the legacy era says of itself, in the words of the modern one.
 func TestBridgedDiscover(t *testing.T) {
 	t.Parallel()
 	_, _, client := bridged(t)
@@ -172,17 +172,17 @@ func TestBridgedDiscover(t *testing.T) {
 	}
 }
 
-// Results get what the new era wants of them, and are otherwise as they were.
+// Results get what the modern era wants of them, and are otherwise as they were.
 func TestBridgedResults(t *testing.T) {
 	t.Parallel()
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 		t.Run(form.String(), func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra), testkit.WithForm(form))
+			srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy), testkit.WithForm(form))
 			f := start(t, srv.URL())
-			direct := testkit.NewClient(t, srv.URL(), testkit.OldEra)
+			direct := testkit.NewClient(t, srv.URL(), testkit.Legacy)
 			initialize(t, direct)
-			client := f.client(t, testkit.NewEra)
+			client := f.client(t, testkit.Modern)
 			for _, tt := range []struct{ method, params, added string }{
 				{"tools/call", `{"name":"get_field","arguments":{"field_id":"F-1"}}`, `,"resultType":"complete"}`},
 				{"tools/list", `{}`, `,"resultType":"complete"}`}, // it says for how long it can be kept
@@ -235,7 +235,7 @@ func TestBridgedProgress(t *testing.T) {
 	_, f, _ := bridged(t, "timeout: 10s")
 	var calls sync.WaitGroup
 	for i := range 8 {
-		client := f.client(t, testkit.NewEra)
+		client := f.client(t, testkit.Modern)
 		calls.Go(func() {
 			token := "null"
 			if i%2 == 0 {
@@ -293,7 +293,7 @@ func TestBridgedLostSession(t *testing.T) {
 	before := srv.Messages("initialize")
 	var calls sync.WaitGroup
 	for i := range 16 {
-		other := f.client(t, testkit.NewEra)
+		other := f.client(t, testkit.Modern)
 		calls.Go(func() {
 			a, err := other.Call(t.Context(), testkit.OrderCreate, fmt.Sprintf(`{"reference":"A-%d","amount":1}`, i))
 			if err != nil || !succeeded(a) {
@@ -316,7 +316,7 @@ func TestBridgedLostSession(t *testing.T) {
 func TestBridgedQuestionWithoutParams(t *testing.T) {
 	t.Parallel()
 	f := startChildren(t, testkit.NewProgram(t), "share: client")
-	client := newEraClient(t, f, "a")
+	client := modernClient(t, f, "a")
 	client.Capabilities = `{"roots":{}}`
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"question","arguments":{"text":"roots/list"}}`))
 	for _, request := range q.InputRequests {
@@ -354,10 +354,10 @@ func TestBridgedCredentials(t *testing.T) {
 // their calls are cancelled, and the client is told.
 func TestBridgedReload(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	entry := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', mode: %s}}\n"
 	g, _ := newGateway(t, fmt.Sprintf(entry, "Farm", "enforce"))
-	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.NewEra)
+	client := testkit.NewClient(t, testkit.Serve(t, g)+"/farm/mcp", testkit.Modern)
 	q := asked(t, post(t, client, "1", "tools/call", `{"name":"ask","arguments":{}}`))
 	reload(t, g, fmt.Sprintf(entry, "Barn", "enforce"))
 	eventually(t, "the call is cancelled", func() bool { return srv.Messages("notifications/cancelled") == 1 })

@@ -157,7 +157,7 @@ func (x *exchange) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
 	}
 	switch {
 	case status == http.StatusBadRequest && (!x.isCall() || why.Kind != recourse.KindInvalidRequest):
-	case status == http.StatusNotFound && x.era == wire.New && why.Kind == recourse.KindUnknownMethod:
+	case status == http.StatusNotFound && x.era == wire.Modern && why.Kind == recourse.KindUnknownMethod:
 	default:
 		return e
 	}

@@ -36,7 +36,7 @@ func TestArgumentsOfOneCallerDoNotUnmaskForAnother(t *testing.T) {
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":false}}`)
 	}))
 	f := start(t, server, "redact: all")
-	c := testkit.DialClient(f.url, testkit.OldEra)
+	c := testkit.DialClient(f.url, testkit.Legacy)
 	defer c.Close()
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	a, err := c.Post(context.Background(), []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`), h)
@@ -72,7 +72,7 @@ func TestToolListsAreThoseOfTheSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := begin()
-			clients := []*testkit.Client{f.client(t, testkit.OldEra), f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)}
+			clients := []*testkit.Client{f.client(t, testkit.Legacy), f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)}
 			tools := make([]string, len(clients))
 			for i, c := range clients {
 				a, err := c.ListTools(t.Context())
@@ -101,7 +101,7 @@ func TestToolListsAreThoseOfTheSession(t *testing.T) {
 	}
 }
 
-// listsBySession is a server of the old era in each session of which there is one tool of
+// listsBySession is a server of the legacy era in each session of which there is one tool of
 // its own.
 type listsBySession struct{ sessions atomic.Int64 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// newEraClient returns a client of the new era with credentials of its own.
-func newEraClient(t *testing.T, f *front, token string) *testkit.Client {
+// modernClient returns a client of the modern era with credentials of its own.
+func modernClient(t *testing.T, f *front, token string) *testkit.Client {
 	t.Helper()
-	client := testkit.NewClient(t, f.url, testkit.NewEra)
+	client := testkit.NewClient(t, f.url, testkit.Modern)
 	client.Header = http.Header{"Authorization": {"Bearer " + token}}
 	return client
 }
@@ -49,7 +49,7 @@ func TestErasOfAProgram(t *testing.T) {
 					}
 					a = post(t, client, "2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, testkit.GetField, readField))
 					result, err := a.ToolResult()
-					if err != nil || (result.ResultType == "complete") != (era == testkit.NewEra) {
+					if err != nil || (result.ResultType == "complete") != (era == testkit.Modern) {
 						t.Errorf("tools/call of a client of the %s: %v in %s", era, err, a.Body)
 					}
 				}
@@ -71,7 +71,7 @@ func TestProcessesOfNewEraClients(t *testing.T) {
 			for i := range 12 {
 				token := fmt.Sprintf("t%d", i%3)
 				calls.Go(func() {
-					pid := pidOf(t, newEraClient(t, f, token))
+					pid := pidOf(t, modernClient(t, f, token))
 					mu.Lock()
 					defer mu.Unlock()
 					if other := pids[token]; other != "" && other != pid {
@@ -102,7 +102,7 @@ func TestIdleProcessesOfNewEraClients(t *testing.T) {
 		t.Run("program of the "+era.String(), func(t *testing.T) {
 			t.Parallel()
 			f := start(t, "", append(childCommand(t, testkit.NewProgram(t), era), "share: client", "idle: 200ms", "timeout: 10s")...)
-			client := newEraClient(t, f, "a")
+			client := modernClient(t, f, "a")
 			first := pidOf(t, client)
 			eventually(t, "it is stopped", func() bool {
 				return strings.Contains(f.log.String(), `"process stopped","server":"farm","pid":`+first)
@@ -122,7 +122,7 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 			t.Run(of.String()+"/share "+share, func(t *testing.T) {
 				t.Parallel()
 				f := start(t, "", append(childCommand(t, testkit.NewProgram(t), of), "share: "+share, "timeout: 10s")...)
-				client := f.client(t, testkit.OldEra)
+				client := f.client(t, testkit.Legacy)
 				for _, token := range []string{"a", "b", "b", "a"} {
 					client.Header = http.Header{"Authorization": {"Bearer " + token}}
 					if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
@@ -134,14 +134,14 @@ func TestCredentialsThatChangeWithinASession(t *testing.T) {
 	}
 }
 
-// A host of the old era does not notice that its program is of the new one.
+// A host of the legacy era does not notice that its program is of the modern one.
 func TestHostOfTheOldEraWithAProgramOfTheNew(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			program := testkit.NewProgram(t)
-			g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.NewEra),
+			g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(childCommand(t, program, testkit.Modern),
 				"share: "+share, "timeout: 20s", orders), "\n    ")+"\n")
 			h := startHost(t, g)
 			h.initialize()

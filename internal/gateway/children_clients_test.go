@@ -35,7 +35,7 @@ func TestCallersDuringACrash(t *testing.T) {
 			clients := make([]*testkit.Client, callers)
 			var opening sync.WaitGroup
 			for i := range clients {
-				clients[i] = testkit.NewClient(t, f.url, testkit.OldEra)
+				clients[i] = testkit.NewClient(t, f.url, testkit.Legacy)
 				opening.Go(func() {
 					if _, err := clients[i].Initialize(context.Background()); err != nil {
 						t.Error(err)
@@ -113,7 +113,7 @@ func TestProgressOfAChild(t *testing.T) {
 			f := startChildren(t, testkit.NewProgram(t), "share: "+share, "timeout: 10s")
 			var calls sync.WaitGroup
 			for count := 1; count <= 8; count++ {
-				client := f.client(t, testkit.OldEra)
+				client := f.client(t, testkit.Legacy)
 				calls.Go(func() {
 					a, err := client.Post(sameID(client, testkit.Progress, fmt.Sprintf(`{"count":%d,"gapMs":10}`, count)))
 					if err != nil {
@@ -147,7 +147,7 @@ func TestNotificationsOfAChild(t *testing.T) {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			f := startChildren(t, testkit.NewProgram(t), "share: "+share, "timeout: 10s")
-			clients := []*testkit.Client{f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)}
+			clients := []*testkit.Client{f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)}
 			streams := make([]*testkit.Stream, len(clients))
 			for i, client := range clients {
 				var err error
@@ -192,7 +192,7 @@ func TestQuestionsOfAChild(t *testing.T) {
 	f := startChildren(t, testkit.NewProgram(t), "share: client", "timeout: 10s")
 	var calls sync.WaitGroup
 	for i := range 4 {
-		client := f.client(t, testkit.OldEra)
+		client := f.client(t, testkit.Legacy)
 		calls.Go(func() {
 			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
 			if err != nil {
@@ -216,7 +216,7 @@ func TestQuestionsOfAChild(t *testing.T) {
 	calls.Wait()
 
 	f = startChildren(t, testkit.NewProgram(t), "share: all")
-	a, err := f.client(t, testkit.OldEra).Call(t.Context(), testkit.Ask, `{}`)
+	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Ask, `{}`)
 	if err != nil || !strings.Contains(string(a.Body), "no client capabilities were declared") {
 		t.Errorf("of a shared child: %v %+v", err, a)
 	}
@@ -229,7 +229,7 @@ func TestDeleteEndsTheSessionOfAChild(t *testing.T) {
 			t.Parallel()
 			program := testkit.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "timeout: 10s")
-			client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 			if a, err := client.Delete(t.Context()); err != nil || a.Status != http.StatusNoContent {
 				t.Errorf("DELETE: %v %+v", err, a)
 			}
@@ -255,7 +255,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			t.Parallel()
 			program := testkit.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "idle: 2s", "timeout: 10s", orders)
-			client := f.client(t, testkit.OldEra)
+			client := f.client(t, testkit.Legacy)
 			eventually(t, "the child is stopped", func() bool { return strings.Contains(f.log.String(), "process stopped") })
 			checkUnnoticed(t, client, program)
 			if strings.Contains(f.log.String(), "process ended") {
@@ -266,7 +266,7 @@ func TestChildrenBetweenCalls(t *testing.T) {
 			t.Parallel()
 			program := testkit.NewProgram(t)
 			f := startChildren(t, program, "share: "+share, "timeout: 10s", orders)
-			client := f.client(t, testkit.OldEra)
+			client := f.client(t, testkit.Legacy)
 			program.Next(testkit.GetField, "answer-and-exit")
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
 				t.Fatalf("%v %+v", err, a)
@@ -303,7 +303,7 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 			program := testkit.NewProgram(t)
 			entry := append(command(t, program), fmt.Sprintf("  FARM_TOKEN: %q", token), fmt.Sprintf("  DB_PASSWORD: %q", password), "  REGION: north")
 			f := start(t, "", append(entry, "redact: "+mode)...)
-			client := f.client(t, testkit.OldEra)
+			client := f.client(t, testkit.Legacy)
 			var said strings.Builder
 			for _, fault := range []string{"leak-environ", "leak-environ-and-exit"} {
 				program.Next(testkit.OrderCreate, fault)
@@ -337,10 +337,10 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 func TestLargeAnswersOfPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ client, child testkit.Era }{
-		{testkit.OldEra, testkit.OldEra},
-		{testkit.OldEra, testkit.NewEra},
-		{testkit.NewEra, testkit.OldEra},
-		{testkit.NewEra, testkit.NewEra},
+		{testkit.Legacy, testkit.Legacy},
+		{testkit.Legacy, testkit.Modern},
+		{testkit.Modern, testkit.Legacy},
+		{testkit.Modern, testkit.Modern},
 	} {
 		for _, fault := range []string{"large", "large-id-last"} {
 			t.Run(c.client.String()+" to "+c.child.String()+"/"+fault, func(t *testing.T) {

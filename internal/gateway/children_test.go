@@ -72,11 +72,11 @@ func TestChildFaults(t *testing.T) {
 	for _, want := range childOutcomes() {
 		for _, share := range shares {
 			for _, c := range []childCase{
-				{share, "recourse", testkit.OldEra, testkit.OldEra},
-				{share, "fieldmcp", testkit.OldEra, testkit.OldEra},
-				{share, "recourse", testkit.NewEra, testkit.NewEra},
-				{share, "recourse", testkit.NewEra, testkit.OldEra},
-				{share, "recourse", testkit.OldEra, testkit.NewEra},
+				{share, "recourse", testkit.Legacy, testkit.Legacy},
+				{share, "fieldmcp", testkit.Legacy, testkit.Legacy},
+				{share, "recourse", testkit.Modern, testkit.Modern},
+				{share, "recourse", testkit.Modern, testkit.Legacy},
+				{share, "recourse", testkit.Legacy, testkit.Modern},
 			} {
 				name := want.fault
 				if want.always {
@@ -110,7 +110,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		f := start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
 			"redact: all", "timeout: "+within.String(), orders)...)
 		client, other := f.client(t, c.client), f.client(t, c.client)
-		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // which makes it another client in the new era
+		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // which makes it another client in the modern era
 		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // the list of tools is known
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 // childCommand are the keys of an entry for a program that is a child of the era.
 func childCommand(tb testing.TB, program *testkit.Program, era testkit.Era) []string {
 	tb.Helper()
-	if era == testkit.NewEra {
+	if era == testkit.Modern {
 		return command(tb, program, "modern")
 	}
 	return command(tb, program)
@@ -183,7 +183,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 		t.Run("no such program, share "+share, func(t *testing.T) {
 			t.Parallel()
 			f := start(t, "", "command: [recourse-test-no-such-program]", "title: The farm", "share: "+share)
-			client := testkit.NewClient(t, f.url, testkit.OldEra)
+			client := testkit.NewClient(t, f.url, testkit.Legacy)
 			for range 3 {
 				checkUnstartable(t, client, "The farm could not be started: its program or working directory does not exist.")
 			}
@@ -193,7 +193,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 			program := testkit.NewProgram(t)
 			program.Die()
 			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 5s")
-			client := testkit.NewClient(t, f.url, testkit.OldEra)
+			client := testkit.NewClient(t, f.url, testkit.Legacy)
 			for range 2 {
 				checkUnstartable(t, client, "The farm could not be started: its process ended (exit status 3).")
 			}
@@ -213,7 +213,7 @@ func TestChildThatCannotBeStarted(t *testing.T) {
 			t.Parallel()
 			program := testkit.NewProgram(t)
 			f := startChildren(t, program, "title: The farm", "share: "+share, "timeout: 5s", orders)
-			client := f.client(t, testkit.OldEra)
+			client := f.client(t, testkit.Legacy)
 			program.Next(testkit.OrderCreate, "exit")
 			program.Die()
 			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)

@@ -91,7 +91,7 @@ func TestClientsThatNeverRead(t *testing.T) {
 			session := "none"
 			if test.fault.Name != "" {
 				srv.Always("x/large", test.fault)
-				c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.OldEra)
+				c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
 				session = c.Session
 				defer c.Close()
 			}
@@ -123,7 +123,7 @@ func TestDrainWithClientsThatNeverRead(t *testing.T) {
 	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 	gateway.SetPatience(g, time.Minute, 100*time.Millisecond)
 	s := serve(t, g, 10*time.Second)
-	c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.OldEra)
+	c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
 	for range 20 {
 		s.dial(t, raw(c.Session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`))
 	}

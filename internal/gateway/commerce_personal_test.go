@@ -29,7 +29,7 @@ func TestCommercePersonalData(t *testing.T) {
 			srv := testkit.NewServer(t)
 			srv.Always(testkit.OrderCreate, fault)
 			for _, mode := range []string{"off", "secrets", "all"} {
-				client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "redact: "+mode, commerceVerify).client(t, testkit.NewEra)
+				client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "redact: "+mode, commerceVerify).client(t, testkit.Modern)
 				a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"10.1.2.3:5432","amount":1,"note":"`+people+`"}`)
 				if err != nil {
 					t.Fatal(err)

@@ -192,7 +192,7 @@ func TestCommerce(t *testing.T) {
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t)
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: false", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: false", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -228,7 +228,7 @@ func TestCommerceRanges(t *testing.T) {
 	}
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	for _, tt := range tests {
 		promises.Reads(t, tt.readings...)
 		srv.Next(testkit.GetField, testkit.Result("", `{"error":{"code":`+tt.number+`,"message":"odd","retryable":false}}`))
@@ -257,7 +257,7 @@ func TestCommerceSuccess(t *testing.T) {
 		fails  bool
 	}{{known, declined, true}, {unknown, declined, false}, {known, done, false}} {
 		srv.Next(testkit.GetField, testkit.Result("", tt.result))
-		a, err := tt.front.client(t, testkit.OldEra).Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
+		a, err := tt.front.client(t, testkit.Legacy).Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestCommerceProtocol(t *testing.T) {
 		"commerce/rpc-internal-error", "commerce/no-secrets", "commerce/cause-logged")
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "contract: commerce", "reads: commerce", "timeout: 10s")
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	for body, code := range map[string]int{
 		`{"jsonrpc":"2.0",`:                                           -32700,
 		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                    -32600,

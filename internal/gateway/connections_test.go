@@ -32,7 +32,7 @@ func TestConnectionsAreKept(t *testing.T) {
 				_, _ = io.WriteString(w, message)
 				_ = http.NewResponseController(w).Flush()
 			})
-			client := start(t, url).client(t, testkit.NewEra)
+			client := start(t, url).client(t, testkit.Modern)
 			for range 10 {
 				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
 					t.Fatalf("%v %+v", err, a)
@@ -47,8 +47,8 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// That a client has gone is passed on, by the only means that there is: in the new era
-// that cancels the call, in the old the server goes on, as it would without a gateway.
+// That a client has gone is passed on, by the only means that there is: in the modern era
+// that cancels the call, in the legacy era the server goes on, as it would without a gateway.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -82,11 +82,11 @@ func TestClientGoes(t *testing.T) {
 	}
 }
 
-// A client of the old era cancels by a notification.
+// A client of the legacy era cancels by a notification.
 func TestCancelledNotification(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, testkit.Hang())
 	answers := make(chan *testkit.Answer, 1)
 	go func() {
@@ -109,8 +109,8 @@ func TestCancelledNotification(t *testing.T) {
 // Where there is no GET stream and no session to end.
 func TestMethodsThatAreNotServed(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
-	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
+	client := start(t, srv.URL()).client(t, testkit.Modern)
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
 		a, err := client.Send(t.Context(), method, nil, nil)
 		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {

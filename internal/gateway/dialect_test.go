@@ -111,7 +111,7 @@ func TestDialects(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tool, Definition: `{"name":"act","inputSchema":{"type":"object"}}`}))
 			srv.Always(tool, tt.fault)
 			entry := []string{"contract: " + tt.contract, "reads: " + tt.contract, "tools: {act: {read_only: " + strconv.FormatBool(tt.contract == "patterns" || tt.contract == "fieldmcp") + "}}"}
-			client := start(t, srv.URL(), entry...).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), entry...).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tool, `{"format":"json"}`)
 			if err != nil {
 				t.Fatal(err)

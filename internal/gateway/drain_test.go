@@ -21,7 +21,7 @@ func TestDrain(t *testing.T) {
 			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, era)
 			var stream *testkit.Stream
 			var err error
-			if era == testkit.OldEra {
+			if era == testkit.Legacy {
 				stream, err = client.Listen(t.Context(), "")
 			} else {
 				stream, err = client.Open(t.Context(), "subscriptions/listen", `{}`)
@@ -65,7 +65,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
 	srv.ForgetSessions()
 	srv.Always("initialize", testkit.Hang())
 	done := make(chan struct{})

@@ -34,7 +34,7 @@ type relay struct {
 // answer goes out as it comes: progress, logs, questions to the client. It returns
 // the failure of the transport.
 func (x *exchange) relay(resp *http.Response) *recourse.Error {
-	if x.msg.Method == wire.MethodListen { // the new era's stream without an end of its own
+	if x.msg.Method == wire.MethodListen { // the modern era's stream without an end of its own
 		x.passStream(resp)
 		return nil
 	}
@@ -251,7 +251,7 @@ func (l *relay) forwardPiece(event *wire.Event) {
 	l.forward(l.resp, strippedEvent(l.strip, event))
 }
 
-// ended deals with a stream that ends without an answer. A server of the old era may
+// ended deals with a stream that ends without an answer. A server of the legacy era may
 // close a stream on purpose: its client resumes it with a GET.
 func (l *relay) ended(err error) *recourse.Error {
 	clean := errors.Is(err, io.EOF)
@@ -265,7 +265,7 @@ func (l *relay) ended(err error) *recourse.Error {
 		e = l.bad(l.resp, errNoMessage).WithMessage("%s ended its answer without a result.", l.s.Title)
 	}
 	switch {
-	case l.resumable && l.era == wire.Old && l.wrong == nil && clean:
+	case l.resumable && l.era == wire.Legacy && l.wrong == nil && clean:
 		l.startEvents(l.resp)
 		return nil
 	case !l.s.observes():

@@ -120,7 +120,7 @@ func (x *exchange) upstreamHeader() http.Header {
 		}
 	}
 	switch {
-	case x.era != wire.New:
+	case x.era != wire.Modern:
 	case x.overStdio() && x.listed != nil:
 		wire.SetParamHeaders(h, x.msg.Arguments, x.listed.mirrors())
 	default:

@@ -125,15 +125,15 @@ func TestFaults(t *testing.T) { //nolint:paralleltest // large answers would dis
 			continue
 		}
 		for _, c := range []faultCase{
-			{testkit.OldEra, testkit.OldEra, "recourse"},
-			{testkit.OldEra, testkit.OldEra, "fieldmcp"},
-			{testkit.NewEra, testkit.NewEra, "recourse"},
-			{testkit.NewEra, testkit.NewEra, "fieldmcp"},
-			{testkit.NewEra, testkit.OldEra, "recourse"},
-			{testkit.OldEra, testkit.NewEra, "recourse"},
+			{testkit.Legacy, testkit.Legacy, "recourse"},
+			{testkit.Legacy, testkit.Legacy, "fieldmcp"},
+			{testkit.Modern, testkit.Modern, "recourse"},
+			{testkit.Modern, testkit.Modern, "fieldmcp"},
+			{testkit.Modern, testkit.Legacy, "recourse"},
+			{testkit.Legacy, testkit.Modern, "recourse"},
 		} {
 			large := strings.HasPrefix(fault.Name, "large")
-			if large && (c.contract != "recourse" || c.client == testkit.OldEra && c.server == testkit.OldEra) {
+			if large && (c.contract != "recourse" || c.client == testkit.Legacy && c.server == testkit.Legacy) {
 				continue // what is too large to look into has no form
 			}
 			t.Run(fault.Name+"/"+c.String(), func(t *testing.T) {
@@ -170,7 +170,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 	most := patience(t)
 	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
 		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
-	if fault.Name == "404" && c.server == testkit.OldEra {
+	if fault.Name == "404" && c.server == testkit.Legacy {
 		want.reads, want.writes, want.refused = 2, 2, true // it is about the session: once more in another
 	}
 	client, other := f.client(t, era), f.client(t, era)

@@ -234,7 +234,7 @@ func TestFieldmcp(t *testing.T) {
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, fieldTools())
 			srv.Always("search", tt.fault)
-			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), "search", tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +257,7 @@ func TestFieldmcpServerAndSuccess(t *testing.T) {
 	promises.Covers(t, "fieldmcp/server-down", "fieldmcp/success-untouched", "fieldmcp/success-is-no-error", "fieldmcp/success-request-id-header",
 		"fieldmcp/tools-read-only", "fieldmcp/no-structured-content-for-output-schema")
 	srv := testkit.NewServer(t, fieldTools())
-	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "title: The farm", "timeout: 10s").client(t, testkit.Legacy)
 	success := testkit.TextResult(`{"error":false,"data":{"ha":1.5},"dataQuality":"PARTIAL","missingData":[{"what":"soil","impact":"optional"}]}`)
 	srv.Next("search", testkit.ResetBeforeAnswer(), testkit.Result("", success)) // a call that only reads is repeated
 	a, err := client.Call(t.Context(), "search", `{"id":"f-1"}`)

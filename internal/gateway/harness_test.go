@@ -138,11 +138,11 @@ func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
 	return g, log
 }
 
-// client returns a client of the gateway; of the old era with an open session.
+// client returns a client of the gateway; of the legacy era with an open session.
 func (f *front) client(tb testing.TB, era testkit.Era) *testkit.Client {
 	tb.Helper()
 	c := testkit.NewClient(tb, f.url, era)
-	if era == testkit.OldEra {
+	if era == testkit.Legacy {
 		initialize(tb, c)
 	}
 	return c
@@ -246,7 +246,7 @@ func recordOf(tb testing.TB, a *testkit.Answer) *recourse.Error {
 }
 
 // eras are the eras, for subtests.
-var eras = []testkit.Era{testkit.OldEra, testkit.NewEra}
+var eras = []testkit.Era{testkit.Legacy, testkit.Modern}
 
 // await waits until the lines about failures are as cond wants them.
 func (f *front) await(tb testing.TB, cond func(lines []logLine) bool) {

@@ -221,7 +221,7 @@ func TestHostileServers(t *testing.T) {
 				timeout = longTimeout // it takes its time
 			}
 			f := start(t, serveRaw(t, c.write), "tools: {any: {read_only: false}}", timeout)
-			client := f.client(t, testkit.NewEra)
+			client := f.client(t, testkit.Modern)
 			client.Keep = 64 << 20
 			a, err := client.Call(t.Context(), "any", `{}`)
 			if slices.Contains(unfinished, c.name) {

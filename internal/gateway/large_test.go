@@ -121,7 +121,7 @@ func batchCells(sizes ...int) []batchCell {
 					for _, server := range eras {
 						for _, by := range []string{byAuthor, inText, inStructure, inData} {
 							for _, transport := range []string{overJSON, overSSE, overStdio} {
-								if by != byAuthor && transport == overStdio || transport == overStdio && server == testkit.NewEra {
+								if by != byAuthor && transport == overStdio || transport == overStdio && server == testkit.Modern {
 									continue // the Go SDK's server on stdio speaks what it is spoken to in
 								}
 								cells = append(cells, batchCell{from, to, n, by, transport, server, client})
@@ -147,7 +147,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 	case c.server == byAuthor:
 		server := authored(c.from)
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-			&mcp.StreamableHTTPOptions{Stateless: c.server2 == testkit.NewEra, JSONResponse: c.transport == overJSON})
+			&mcp.StreamableHTTPOptions{Stateless: c.server2 == testkit.Modern, JSONResponse: c.transport == overJSON})
 		t.Cleanup(func() {
 			for session := range server.Sessions() {
 				_ = session.Close()
@@ -240,7 +240,7 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	for _, transport := range []string{overJSON, overStdio} {
-		c := batchCell{"fieldmcp", "fieldmcp", 1000, byAuthor, transport, testkit.OldEra, testkit.OldEra}
+		c := batchCell{"fieldmcp", "fieldmcp", 1000, byAuthor, transport, testkit.Legacy, testkit.Legacy}
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.run(t)
@@ -324,7 +324,7 @@ func (c textCell) run(t *testing.T) {
 	for _, name := range own.Session.Credentials {
 		client.Header.Set(name, "one-1")
 	}
-	if c.in.era == testkit.OldEra {
+	if c.in.era == testkit.Legacy {
 		initialize(t, client)
 	}
 	a, err := client.Call(t.Context(), testkit.OrderCreate, orderedArguments)
@@ -409,7 +409,7 @@ func TestLargeFailuresTakeTurns(t *testing.T) {
 	cell := batchCell{from: "fieldmcp", n: 220, server: inText}
 	srv.Always(testkit.OrderCreate, cell.foreign(t))
 	f := start(t, srv.URL(), "contract: fieldmcp")
-	first := f.client(t, testkit.NewEra)
+	first := f.client(t, testkit.Modern)
 	var clients []*testkit.Client
 	for range 2 * 8 {
 		clients = append(clients, first.Clone(t))

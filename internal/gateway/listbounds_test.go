@@ -92,7 +92,7 @@ func TestListOfTooManyTools(t *testing.T) {
 	}
 	srv := testkit.NewServer(t, testkit.WithTools(tools...))
 	f := start(t, srv.URL())
-	c := f.client(t, testkit.OldEra)
+	c := f.client(t, testkit.Legacy)
 	for tool, refused := range map[string]bool{"tool_0": true, "tool_2499": false} {
 		a, err := c.Call(t.Context(), tool, `{}`)
 		if err != nil {

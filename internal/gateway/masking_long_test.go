@@ -18,7 +18,7 @@ func TestLongNotificationIsDropped(t *testing.T) {
 	url := serveRaw(t, text(head+note+last))
 	for mode, want := range map[string]bool{"all": false, "off": true} {
 		f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+url+"', redact: "+mode+"}}\n")
-		a, err := f.client(t, testkit.NewEra).Call(t.Context(), "any", `{}`)
+		a, err := f.client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestSecretArgumentsBySchema(t *testing.T) {
 	srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: "search", Definition: definition}))
 	srv.Always("search", testkit.ToolError("echo", "no field for opn-ses-me, nor for melone, in the north"))
 	f := start(t, srv.URL())
-	a, err := f.client(t, testkit.NewEra).Call(t.Context(), "search", `{"note":"north","door":"opn-ses-me","word":"melone"}`)
+	a, err := f.client(t, testkit.Modern).Call(t.Context(), "search", `{"note":"north","door":"opn-ses-me","word":"melone"}`)
 	if err != nil {
 		t.Fatal(err)
 	}

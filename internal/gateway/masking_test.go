@@ -31,7 +31,7 @@ func TestMaskOfAContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.NewEra)
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Modern)
 	srv.Always(testkit.OrderCreate, testkit.Result("said", `{"isError":true,"content":[{"type":"text",`+
 		`"text":"ada@example.com at 10.1.2.3:80 paid with 4111 1111 1111 1111"}],"structuredContent":{"customer":{"lastName":"Lovelace"}}}`))
 	a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"ada@example.com 10.1.2.3:80","amount":1}`)
@@ -166,7 +166,7 @@ func TestSurfaces(t *testing.T) {
 			full = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + full
 		}
 		f := start(t, serveRaw(t, text(full)), "headers: {X-Farm-Key: kn0wn-secret-7}", "timeout: 5s")
-		client := f.client(t, testkit.NewEra)
+		client := f.client(t, testkit.Modern)
 		a, err := client.Call(t.Context(), "any", `{"password":"h1dden-argument"}`)
 		if err != nil {
 			t.Errorf("%s: %v", s.name, err)

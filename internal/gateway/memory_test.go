@@ -95,7 +95,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 	return map[string]func(t *testing.T, srv *testkit.Server, p *process){
 		"tools with patterns": func(t *testing.T, _ *testkit.Server, p *process) {
 			t.Helper()
-			c := (&front{url: p.url}).client(t, testkit.OldEra)
+			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			values := make([]string, 800)
 			for i := range values {
 				values[i] = fmt.Sprintf(`"p%d":"a"`, i)
@@ -113,7 +113,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 		"arguments of many members": func(t *testing.T, srv *testkit.Server, p *process) {
 			t.Helper()
 			srv.Always("x/slow", testkit.Hang())
-			c := (&front{url: p.url}).client(t, testkit.OldEra)
+			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			var b bytes.Buffer
 			for i := range 240_000 {
 				fmt.Fprintf(&b, `"m%06d":1,`, i)
@@ -136,7 +136,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 		"clients that never read": func(t *testing.T, srv *testkit.Server, p *process) {
 			t.Helper()
 			srv.Always("x/large", testkit.Large(testkit.JSON, 8<<20, testkit.Whole))
-			c := (&front{url: p.url}).client(t, testkit.OldEra)
+			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			s := &served{addr: strings.Split(p.url, "/")[2]}
 			for range 400 {
 				s.dial(t, raw(c.Session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`))
@@ -151,7 +151,7 @@ func attacks() map[string]func(t *testing.T, srv *testkit.Server, p *process) {
 			var clients sync.WaitGroup
 			for range 8 {
 				clients.Go(func() {
-					c := testkit.NewClient(t, p.url, testkit.OldEra)
+					c := testkit.NewClient(t, p.url, testkit.Legacy)
 					c.Header = http.Header{"Baggage": {strings.Repeat("k=v,", 15_000)}}
 					for range 1000 {
 						c.Session = ""
@@ -184,7 +184,7 @@ func TestLongMemoryUnderAttack(t *testing.T) { //nolint:paralleltest // it measu
 			if peak > mostMemory {
 				t.Errorf("the peak is %d MiB", peak>>20)
 			}
-			c := (&front{url: p.url}).client(t, testkit.OldEra)
+			c := (&front{url: p.url}).client(t, testkit.Legacy)
 			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
 				t.Errorf("afterwards: %v %+v", err, a)
 			}

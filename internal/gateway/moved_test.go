@@ -21,9 +21,9 @@ func TestSessionsMove(t *testing.T) {
 	}
 	g, _ := newGateway(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
 	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-	c, resting := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+	c, resting := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 	for round, entry := range entries {
-		leaving := f.client(t, testkit.OldEra)
+		leaving := f.client(t, testkit.Legacy)
 		reload(t, g, "servers:\n  farm:\n    "+entry+"\n")
 		var calls sync.WaitGroup
 		for i := range 4 {
@@ -65,7 +65,7 @@ func TestStreamMoves(t *testing.T) {
 	t.Parallel()
 	first, second := testkit.NewServer(t), testkit.NewServer(t)
 	g, _ := newGateway(t, "servers: {farm: {url: '"+first.URL()+"'}}\n")
-	c := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	c := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
 	reload(t, g, "servers: {farm: {url: '"+second.URL()+"'}}\n")
 	stream, err := c.Listen(t.Context(), "")
 	if err != nil {

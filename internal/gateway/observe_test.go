@@ -42,7 +42,7 @@ func TestObserve(t *testing.T) {
 				through := f.client(t, era)
 				direct := through.Clone(t)
 				direct.URL = srv.URL()
-				if era == testkit.OldEra {
+				if era == testkit.Legacy {
 					initialize(t, direct)
 				}
 				srv.Always(testkit.GetField, fault)
@@ -108,7 +108,7 @@ func TestObservedArguments(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "mode: observe")
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	direct := client.Clone(t)
 	direct.URL = srv.URL()
 	initialize(t, direct)
@@ -135,7 +135,7 @@ func TestObserveWithoutAnswer(t *testing.T) {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true", untilDeadline).client(t, testkit.NewEra)
+			client := start(t, srv.URL(), "mode: observe", "trust_annotations: true", untilDeadline).client(t, testkit.Modern)
 			srv.Always(testkit.GetField, fault)
 			most := patience(t)
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`)

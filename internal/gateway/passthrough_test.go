@@ -20,7 +20,7 @@ func both(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (
 	t.Helper()
 	f := start(t, srv.URL(), entry...)
 	direct = testkit.NewClient(t, srv.URL(), era)
-	if era == testkit.OldEra {
+	if era == testkit.Legacy {
 		initialize(t, direct)
 	}
 	return direct, f.client(t, era)
@@ -47,10 +47,10 @@ func (s shape) String() string { return s.era.String() + "/" + s.form.String() }
 
 // shapes are all of them, for subtests.
 var shapes = []shape{
-	{testkit.OldEra, testkit.JSON},
-	{testkit.OldEra, testkit.SSE},
-	{testkit.NewEra, testkit.JSON},
-	{testkit.NewEra, testkit.SSE},
+	{testkit.Legacy, testkit.JSON},
+	{testkit.Legacy, testkit.SSE},
+	{testkit.Modern, testkit.JSON},
+	{testkit.Modern, testkit.SSE},
 }
 
 // A success reaches the client as the server has written it.
@@ -111,7 +111,7 @@ func TestIDsOfEverySpelling(t *testing.T) {
 	}
 }
 
-// answering serves a server of the new era that answers tools/call by f alone, and has
+// answering serves a server of the modern era that answers tools/call by f alone, and has
 // no list of tools.
 func answering(t *testing.T, f func(w http.ResponseWriter, r *http.Request, id string)) string {
 	t.Helper()
@@ -153,7 +153,7 @@ func TestIDsThatTheServerSpellsAnew(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, message)
 			})
-			client := start(t, url).client(t, testkit.NewEra)
+			client := start(t, url).client(t, testkit.Modern)
 			for id := range spellings {
 				a := post(t, client, id, "tools/call", `{"name":"any"}`)
 				if a.Message == nil || string(a.Message.ID) != id || string(a.Message.Result) != `{"content":[ ]}` {
@@ -224,7 +224,7 @@ func TestNotificationsComeAtOnce(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":"+id+",\"result\":{}}\n\n")
 	})
-	client := start(t, url, "timeout: 5s").client(t, testkit.NewEra)
+	client := start(t, url, "timeout: 5s").client(t, testkit.Modern)
 	stream, err := client.OpenCall(t.Context(), "any", `{}`)
 	if err != nil {
 		t.Fatal(err)
@@ -252,11 +252,11 @@ func TestNotificationsComeAtOnce(t *testing.T) {
 	}
 }
 
-// A server of the old era asks its client while it works, on the stream of the call.
+// A server of the legacy era asks its client while it works, on the stream of the call.
 func TestQuestionOfTheServer(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.Legacy)
 	stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
 	if err != nil {
 		t.Fatal(err)
@@ -281,11 +281,11 @@ func TestQuestionOfTheServer(t *testing.T) {
 	}
 }
 
-// A server of the new era answers that it needs input; the client calls again.
+// A server of the modern era answers that it needs input; the client calls again.
 func TestInputRequired(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	direct, through := both(t, srv, testkit.NewEra)
+	direct, through := both(t, srv, testkit.Modern)
 	for _, params := range []string{
 		`{"name":"ask","arguments":{}}`,
 		`{"name":"ask","arguments":{},"inputResponses":{"name":{"action":"accept","n":1.0}},"requestState":"asked"}`,
@@ -297,11 +297,11 @@ func TestInputRequired(t *testing.T) {
 	}
 }
 
-// The GET stream of an old-era session, and its resumption.
+// The GET stream of an legacy session, and its resumption.
 func TestGetStream(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil || stream.Status != http.StatusOK {
 		t.Fatalf("%v %+v", err, stream)
@@ -332,11 +332,11 @@ func TestGetStream(t *testing.T) {
 	}
 }
 
-// The new era's stream without an end of its own.
+// The modern era's stream without an end of its own.
 func TestSubscriptionsListen(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	client := start(t, srv.URL()).client(t, testkit.Modern)
 	stream, err := client.Open(t.Context(), "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +360,7 @@ func TestSubscriptionsListen(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), `headers: {X-Farm: "configured"}`).client(t, testkit.NewEra)
+	client := start(t, srv.URL(), `headers: {X-Farm: "configured"}`).client(t, testkit.Modern)
 	client.Header = http.Header{
 		"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Tracestate": {"a=1"}, "Baggage": {"k=v"},
 		"Mcp-Param-Region": {"eu"}, "X-Request-Id": {"mine-1"}, "Authorization": {"Bearer client"}, "Cookie": {"a=b"},
@@ -407,7 +407,7 @@ func TestHeaders(t *testing.T) {
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	client := start(t, srv.URL()).client(t, testkit.Modern)
 	for given, taken := range map[string]bool{
 		"abc-1_2.3:4":            true,
 		strings.Repeat("x", 128): true,
@@ -437,7 +437,7 @@ func TestRequestIDs(t *testing.T) {
 func TestOddErrorsOfOtherMethods(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	for _, odd := range []string{`"down"`, `{}`, `{"code":"x","message":"m"}`, `{"code":1}`, `{"code":1,"message":null}`, `[1]`} {
 		srv.Always("x/invented", testkit.Reply("odd", `"error":`+odd))
 		a := post(t, client, "1", "x/invented", `{}`)

@@ -19,7 +19,7 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 		"/user/ada/mcp": http.StatusOK, "/user/%2e%2e/mcp": http.StatusNotFound, "/user/%2e/mcp": http.StatusNotFound,
 		"/user/a%2f..%2fb/mcp": http.StatusNotFound, "/user/a..b/mcp": http.StatusOK, "/user%2fada%2fmcp": http.StatusNotFound,
 	} {
-		c := testkit.NewClient(t, url+path, testkit.OldEra)
+		c := testkit.NewClient(t, url+path, testkit.Legacy)
 		if a, err := c.Request(t.Context(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{}}`); err != nil || a.Status != status {
 			t.Errorf("%s: %v, HTTP %d", path, err, a.Status)
 		}

@@ -158,7 +158,7 @@ func TestPatterns(t *testing.T) {
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, patternTools())
 			srv.Always(searchPatterns, tt.fault)
-			client := start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -188,7 +188,7 @@ func TestPatternsFormats(t *testing.T) {
 	for _, tool := range []string{searchPatterns, analyzeCode} {
 		srv.Always(tool, testkit.Status(http.StatusInternalServerError, testkit.Plain))
 	}
-	client := start(t, srv.URL(), "contract: patterns", "timeout: 10s").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "contract: patterns", "timeout: 10s").client(t, testkit.Legacy)
 	for _, tt := range []struct{ tool, arguments, format, object string }{
 		{searchPatterns, `{"q":"x"}`, markdown, down},
 		{searchPatterns, `{"q":"x","format":"markdown"}`, markdown, down},
@@ -223,7 +223,7 @@ func TestPatternsOverNoise(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/stdout-noise")
 	program := testkit.NewProgram(t)
-	client := startChildren(t, program, "contract: patterns").client(t, testkit.OldEra)
+	client := startChildren(t, program, "contract: patterns").client(t, testkit.Legacy)
 	program.Next(testkit.GetField, "leak-environ") // tells stdout of it, line by line, and then answers
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"f-1"}`)
 	if err != nil {
@@ -270,7 +270,7 @@ func TestPatternsPublicServer(t *testing.T) {
 		for _, contract := range []string{"patterns", "recourse"} {
 			srv := testkit.NewServer(t, patternTools())
 			srv.Next(searchPatterns, testkit.Result("", inPatterns(t, "both", tt.object)))
-			client := start(t, srv.URL(), "contract: "+contract, "reads: patterns", "tools: {'*': {read_only: true}}").client(t, testkit.NewEra)
+			client := start(t, srv.URL(), "contract: "+contract, "reads: patterns", "tools: {'*': {read_only: true}}").client(t, testkit.Modern)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
 			if err != nil {
 				t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 func TestErrorsForTheProgram(t *testing.T) {
 	t.Parallel()
 	const body = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"test://x"}}}`
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	f := start(t, srv.URL())
-	client := f.client(t, testkit.NewEra)
+	client := f.client(t, testkit.Modern)
 	for _, fault := range []testkit.Fault{
 		testkit.StatusWith("400 with a JSON-RPC error", http.StatusBadRequest, "application/json", body),
 		testkit.RPCError("JSON-RPC error", -32602, "Resource not found", `{"uri":"test://x"}`),
@@ -43,12 +43,12 @@ func TestOwnOrigin(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL())
-	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	client := testkit.NewClient(t, f.url, testkit.Legacy)
 	client.Header = http.Header{"Origin": {strings.TrimSuffix(f.url, "/farm/mcp")}}
 	initialize(t, client)
 }
 
-// A server of the old era that says when to come back closes its stream on purpose.
+// A server of the legacy era that says when to come back closes its stream on purpose.
 func TestStreamThatIsClosedOnPurpose(t *testing.T) {
 	t.Parallel()
 	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -56,7 +56,7 @@ func TestStreamThatIsClosedOnPurpose(t *testing.T) {
 		_, _ = w.Write([]byte("retry: 10\n\n"))
 	}))
 	f := start(t, url+"/mcp")
-	a := post(t, testkit.NewClient(t, f.url, testkit.OldEra), "1", "x/invented", `{}`)
+	a := post(t, testkit.NewClient(t, f.url, testkit.Legacy), "1", "x/invented", `{}`)
 	if a.Status != http.StatusOK || string(a.Body) != "retry: 10\n\n" {
 		t.Errorf("HTTP %d %q", a.Status, a.Body)
 	}

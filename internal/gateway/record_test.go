@@ -69,7 +69,7 @@ func TestRedaction(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.WithTools(lookup))
 				f := start(t, srv.URL(), c.entry, "contract: "+contract, "tools: {lookup: {read_only: false}}")
 				srv.Always("lookup", c.fault)
-				a, err := f.client(t, testkit.NewEra).Call(t.Context(), "lookup", arguments)
+				a, err := f.client(t, testkit.Modern).Call(t.Context(), "lookup", arguments)
 				if err != nil || succeeded(a) {
 					t.Fatalf("%v %+v", err, a)
 				}
@@ -98,7 +98,7 @@ func TestRedaction(t *testing.T) {
 func TestRedactionOfOtherMethods(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	client := start(t, srv.URL()).client(t, testkit.Modern)
 	for _, fault := range []testkit.Fault{
 		testkit.RPCError("object", -32001, "down: "+dsn, `{"dsn":"`+dsn+`","n":1.0}`),
 		testkit.RPCError("text", -32001, "down: "+dsn, `"`+dsn+`"`),
@@ -126,7 +126,7 @@ func TestLogLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "title: The farm", "trust_annotations: true")
-	client := f.client(t, testkit.NewEra)
+	client := f.client(t, testkit.Modern)
 	client.Header = http.Header{"X-Request-Id": {"mine-1"}}
 	limited := testkit.StatusWith("429", http.StatusTooManyRequests, "text/plain", "over the limit of "+dsn).With("Retry-After", "30")
 	srv.Always(testkit.OrderCreate, limited)
@@ -168,7 +168,7 @@ func TestLoggedCause(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			f := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true")
-			client := f.client(t, testkit.NewEra)
+			client := f.client(t, testkit.Modern)
 			srv.Always(testkit.GetField, fault)
 			_, _ = exchange(t, client, `{"name":"get_field","arguments":{"field_id":"F-1"}}`) // broken off is an outcome, too
 			for _, l := range f.log.failures(t) {
@@ -198,7 +198,7 @@ func TestLoggedWords(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			f := start(t, srv.URL(), "trust_annotations: true")
-			client := f.client(t, testkit.NewEra)
+			client := f.client(t, testkit.Modern)
 			srv.Always(testkit.GetField, answer)
 			if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 				t.Fatal(err)
@@ -219,7 +219,7 @@ func TestObservedLine(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "mode: observe", "trust_annotations: true")
-	client := f.client(t, testkit.NewEra)
+	client := f.client(t, testkit.Modern)
 	srv.Always(testkit.GetField, testkit.ToolError("closed", "the store is closed"))
 	if _, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil {
 		t.Fatal(err)
@@ -242,9 +242,9 @@ func TestObservedLine(t *testing.T) {
 func TestQuietAndLoudLines(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"enforce", "observe"} {
-		srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+		srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 		f := start(t, srv.URL(), "mode: "+mode)
-		client := testkit.NewClient(t, f.url, testkit.NewEra)
+		client := testkit.NewClient(t, f.url, testkit.Modern)
 		if _, err := client.Request(t.Context(), "server/discover", `{}`); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestLinesPerFailure(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "trust_annotations: true", "timeout: 5s")
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
 	for range 3 {
 		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {

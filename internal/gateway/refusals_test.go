@@ -42,7 +42,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 
 	type fault struct {
 		name, method, params string
-		old, modern          int // HTTP status
+		legacy, modern       int // HTTP status
 		code                 int
 	}
 	const none = ""
@@ -76,7 +76,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						status := map[testkit.Era]int{testkit.OldEra: fault.old, testkit.NewEra: fault.modern}[era]
+						status := map[testkit.Era]int{testkit.Legacy: fault.legacy, testkit.Modern: fault.modern}[era]
 						if a.Status != status || a.Message == nil || string(a.Message.ID) != "7" || a.Message.Error == nil || a.Message.Error.Code != fault.code {
 							t.Errorf("%s, %s, %s: HTTP %d: %s; want HTTP %d, code %d", era, fault.method, fault.name, a.Status, a.Body, status, fault.code)
 						}
@@ -110,7 +110,7 @@ func TestRefusalsInOtherWords(t *testing.T) {
 	}{
 		{"foo/bar", `{}`, 400, "Bad Request", [2]recourse.Kind{method, method}},
 		{"foo/bar", `{}`, 400, "", [2]recourse.Kind{method, method}},
-		{"foo/bar", `{}`, 404, "<h1>no</h1>", [2]recourse.Kind{"", method}}, // in the old era, the session is lost
+		{"foo/bar", `{}`, 404, "<h1>no</h1>", [2]recourse.Kind{"", method}}, // in the legacy era, the session is lost
 		{"foo/bar", `{}`, 403, "no", [2]recourse.Kind{"permission_denied", "permission_denied"}},
 		{"foo/bar", `{}`, 500, "no", [2]recourse.Kind{"server_error", "server_error"}},
 		{"prompts/list", `{}`, 400, "no", [2]recourse.Kind{request, request}},
@@ -155,7 +155,7 @@ func TestMethodsThatAServerDoesNotTake(t *testing.T) {
 			continue
 		}
 		f := start(t, url)
-		client := f.client(t, testkit.OldEra)
+		client := f.client(t, testkit.Legacy)
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
 			a, err := client.Send(t.Context(), method, nil, http.Header{"Accept": {"text/event-stream"}})
 			if err != nil {

@@ -33,7 +33,7 @@ func TestReloadOfAChild(t *testing.T) {
 				}
 				g, _ := newGateway(t, configuration("farm"))
 				f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-				client := f.client(t, testkit.OldEra)
+				client := f.client(t, testkit.Legacy)
 				calls := make(chan *testkit.Answer, 1)
 				go func() {
 					a, err := client.Call(t.Context(), "sleep", `{"n":500,"text":"well slept"}`)
@@ -47,7 +47,7 @@ func TestReloadOfAChild(t *testing.T) {
 				if tt.server == "farm" {
 					next := client
 					if tt.processes > 1 { // it knows nothing of the session
-						next = f.client(t, testkit.OldEra)
+						next = f.client(t, testkit.Legacy)
 					}
 					if a, err := next.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
 						t.Errorf("the next call: %v %+v", err, a)

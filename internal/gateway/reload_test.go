@@ -116,7 +116,7 @@ func TestReloadDuringACall(t *testing.T) {
 				next, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 				want := tt.status
 				if want == 0 { // another server, which knows nothing of the session
-					want = map[testkit.Era]int{testkit.OldEra: http.StatusNotFound, testkit.NewEra: http.StatusOK}[era]
+					want = map[testkit.Era]int{testkit.Legacy: http.StatusNotFound, testkit.Modern: http.StatusOK}[era]
 				}
 				if err != nil || next.Status != want {
 					t.Errorf("the next call: %v, HTTP %d instead of %d: %s", err, next.Status, want, next.Body)
@@ -146,7 +146,7 @@ func TestReloadKeepsSessions(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
 			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
-			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
 			stream, err := client.Listen(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
@@ -181,7 +181,7 @@ func TestReloadEndsStreamsAfterCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
 	stream, err := client.Listen(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestReloadRefused(t *testing.T) {
 	srv := testkit.NewServer(t)
 	g, log := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"'}}\n")
 	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	cfg, _ := parse(t, "servers: {barn: {url: '"+srv.URL()+"'}, farm: {url: '"+srv.URL()+"', contract: own}}\n",
 		fmt.Sprintf(ownContract, "Own"))
 	if err := g.Reload(cfg, contract.Builtin()); err == nil || !strings.Contains(err.Error(), "server farm: there is no contract own") {
@@ -305,7 +305,7 @@ func TestReloadOfTheWholeGateway(t *testing.T) {
 	srv := testkit.NewServer(t)
 	entry := "servers: {farm: {url: '" + srv.URL() + "'}}\n"
 	g, _ := newGateway(t, entry)
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.OldEra)
+	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
 	call := func() int {
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"`+strings.Repeat("m", 2000)+`"}`)
 		if err != nil {

@@ -54,7 +54,7 @@ func TestOneRequestID(t *testing.T) {
 				t.Parallel()
 				f, logs := begin(t)
 				c := testkit.NewClient(t, f.url, era)
-				if era == testkit.OldEra {
+				if era == testkit.Legacy {
 					initialize(t, c)
 				}
 				for i, id := range []string{given, ""} {
@@ -89,7 +89,7 @@ func TestOneRequestID(t *testing.T) {
 	}
 }
 
-// servesOwnID is a server of the old era without sessions that fails under an id of its own.
+// servesOwnID is a server of the legacy era without sessions that fails under an id of its own.
 func servesOwnID(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
@@ -179,7 +179,7 @@ func TestOneRequestIDInEveryForm(t *testing.T) {
 	for _, trusted := range []string{"trusted: false", "trusted: true"} {
 		t.Run(trusted, func(t *testing.T) {
 			t.Parallel()
-			c := start(t, srv, trusted).client(t, testkit.OldEra)
+			c := start(t, srv, trusted).client(t, testkit.Legacy)
 			c.Header = http.Header{"X-Request-Id": {"the-gateways"}}
 			for i := range 2 * len(answers) {
 				for method, params := range map[string]string{

@@ -261,11 +261,11 @@ func sentence(clause string) string {
 	return strings.ToUpper(clause[:1]) + clause[1:] + "."
 }
 
-// findSession looks up the session that an old-era message names. It reports false
+// findSession looks up the session that an legacy message names. It reports false
 // when it has answered.
 func (x *exchange) findSession() bool {
 	id := x.r.Header.Get(wire.HeaderSession)
-	if x.era != wire.Old || id == "" || x.msg.Method == wire.MethodInitialize {
+	if x.era != wire.Legacy || id == "" || x.msg.Method == wire.MethodInitialize {
 		return true
 	}
 	if x.session = x.s.sessions.find(id, x.credentials()); x.session == nil {
@@ -275,10 +275,10 @@ func (x *exchange) findSession() bool {
 	return true
 }
 
-// listen opens the stream of an old-era session on which the server speaks of its
+// listen opens the stream of an legacy session on which the server speaks of its
 // own accord, or resumes one (Last-Event-ID).
 func (x *exchange) listen() {
-	x.era = wire.Old
+	x.era = wire.Legacy
 	if status, e := x.readBody(int64(x.table.config.MaxRequest)); e != nil { // there should be none
 		x.refuse(status, e)
 		return
@@ -292,9 +292,9 @@ func (x *exchange) listen() {
 	}
 }
 
-// endSession ends an old-era session, here and at the server.
+// endSession ends an legacy session, here and at the server.
 func (x *exchange) endSession() {
-	x.era = wire.Old
+	x.era = wire.Legacy
 	if status, e := x.readBody(int64(x.table.config.MaxRequest)); e != nil { // there should be none
 		x.refuse(status, e)
 		return

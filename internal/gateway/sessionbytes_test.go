@@ -16,7 +16,7 @@ func TestSessionsAreBoundedInBytes(t *testing.T) {
 	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', forward: [x-tenant]}}\n")
 	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
 	open := func(header http.Header) *testkit.Client {
-		c := testkit.NewClient(t, f.url, testkit.OldEra)
+		c := testkit.NewClient(t, f.url, testkit.Legacy)
 		c.Header = header
 		initialize(t, c)
 		return c
@@ -47,7 +47,7 @@ func TestSessionIsReopenedWithoutTracing(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "forward: [x-tenant]")
-	c := testkit.NewClient(t, f.url, testkit.OldEra)
+	c := testkit.NewClient(t, f.url, testkit.Legacy)
 	c.Header = http.Header{"X-Tenant": {"a"}, "Baggage": {"k=v"}, "Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
 	initialize(t, c)
 	srv.ForgetSessions()

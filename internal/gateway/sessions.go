@@ -56,7 +56,7 @@ func (x *exchange) credentials() credentials {
 	return credentials(sum.Sum(nil))
 }
 
-// A session is an old-era session of a client. Its id is the gateway's own and
+// A session is an legacy session of a client. Its id is the gateway's own and
 // stays the same when the session at the server is lost and made anew.
 type session struct {
 	id       string

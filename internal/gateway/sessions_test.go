@@ -38,7 +38,7 @@ func wantUnknownSession(t *testing.T, a *testkit.Answer) {
 func TestUnknownSession(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	known := client.Session
 	if _, err := client.Delete(t.Context()); err != nil || srv.Sessions() != 0 {
 		t.Fatalf("the session was not ended: %v", err)
@@ -70,7 +70,7 @@ func TestUnknownSessionInEveryContract(t *testing.T) {
 	srv := testkit.NewServer(t)
 	for _, contract := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"} {
 		url := strings.TrimSuffix(start(t, srv.URL(), "contract: "+contract).url, "/")
-		client := testkit.NewClient(t, url, testkit.OldEra)
+		client := testkit.NewClient(t, url, testkit.Legacy)
 		client.Session = "nope"
 		client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // which terra asks for first
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -89,7 +89,7 @@ func TestSessionOfOtherCredentials(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	f := start(t, srv.URL(), "forward: [authorization]")
-	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	client := testkit.NewClient(t, f.url, testkit.Legacy)
 	client.Header = http.Header{"Authorization": {"Bearer alice"}}
 	initialize(t, client)
 	thief := client.Clone(t)
@@ -107,7 +107,7 @@ func TestSessionOfOtherCredentials(t *testing.T) {
 	}
 }
 
-// A forgetful server of the old era has one session at a time, and refuses all others in
+// A forgetful server of the legacy era has one session at a time, and refuses all others in
 // its own words.
 type forgetful struct {
 	refuse func(w http.ResponseWriter)
@@ -172,7 +172,7 @@ func TestLostSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := &forgetful{refuse: refuse}
-			client := start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").client(t, testkit.OldEra)
+			client := start(t, testkit.Serve(t, srv)+"/mcp", "timeout: 5s").client(t, testkit.Legacy)
 			if a, err := client.Call(t.Context(), "any", `{}`); err != nil || a.Message == nil || a.Message.Error == nil {
 				t.Fatalf("a tool that is in no list: %v %+v", err, a)
 			}
@@ -208,7 +208,7 @@ func TestLostSession(t *testing.T) {
 func TestRestartBetweenCalls(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "timeout: 5s").client(t, testkit.Legacy)
 	if err := srv.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestRestartDuringCall(t *testing.T) {
 
 func testRestartDuringCall(t *testing.T, era testkit.Era) {
 	t.Helper()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	client := start(t, srv.URL(), "timeout: 5s").client(t, era)
 	srv.Next(testkit.GetField, testkit.RestartDuring())
 	a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
@@ -261,7 +261,7 @@ func testRestartDuringCall(t *testing.T, era testkit.Era) {
 		t.Errorf("a tool that nothing is known of: %s %s", e.Kind, e.Effect)
 	}
 
-	srv = testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	srv = testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	client = start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, era)
 	srv.Next(testkit.GetField, testkit.RestartDuring())
 	if a, err = client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
@@ -310,7 +310,7 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 			if c.kind == recourse.KindTimeout {
 				timeout, within = untilDeadline, deadline
 			}
-			client := start(t, srv.URL(), timeout).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), timeout).client(t, testkit.Legacy)
 			srv.ForgetSessions()
 			srv.Always("initialize", c.fault)
 			most := patience(t)
@@ -340,7 +340,7 @@ func TestLostSessionCannotBeOpenedAgain(t *testing.T) {
 func TestLostSessionOfGetStream(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	srv.ForgetSessions()
 	stream, err := client.Listen(t.Context(), "17")
 	if err != nil || stream.Status != http.StatusOK {
@@ -363,7 +363,7 @@ func TestLostSessionOfGetStream(t *testing.T) {
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t, testkit.WithoutSessions())
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	if client.Session != "" {
 		t.Errorf("session %q", client.Session)
 	}
@@ -372,7 +372,7 @@ func TestNoSession(t *testing.T) {
 	}
 
 	srv = testkit.NewServer(t)
-	client = testkit.NewClient(t, start(t, srv.URL()).url, testkit.OldEra)
+	client = testkit.NewClient(t, start(t, srv.URL()).url, testkit.Legacy)
 	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 	if err != nil {
 		t.Fatal(err)

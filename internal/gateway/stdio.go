@@ -205,7 +205,7 @@ func (f *stdioFront) opened(a *stdioAnswer) {
 	if raw := json.Lookup(a.result, "/protocolVersion"); raw.Kind() == '"' {
 		_ = json.Unmarshal(raw, &version) // else it stays empty
 	}
-	if era, ok := wire.EraOf(version); !ok || era != wire.Old {
+	if era, ok := wire.EraOf(version); !ok || era != wire.Legacy {
 		version = ""
 	}
 	f.mu.Lock()
@@ -248,9 +248,9 @@ func (f *stdioFront) reopen(header http.Header) bool {
 
 // call starts a request.
 func (f *stdioFront) call(l wire.Line, m *wire.Message) {
-	c := &stdioCall{id: m.ID, era: wire.Old}
+	c := &stdioCall{id: m.ID, era: wire.Legacy}
 	if m.ProtocolVersion != "" {
-		c.era = wire.New
+		c.era = wire.Modern
 	}
 	f.mu.Lock()
 	full := len(f.calls) >= maxStdioCalls
@@ -290,8 +290,8 @@ func (f *stdioFront) done(c *stdioCall) {
 	delete(f.calls, c)
 }
 
-// cancel ends a call that the host wants no more. Of the old era the server is told;
-// of the new, where ending a call's stream cancels it, the stages see to that.
+// cancel ends a call that the host wants no more. Of the legacy era the server is told;
+// of the modern one, where ending a call's stream cancels it, the stages see to that.
 func (f *stdioFront) cancel(l wire.Line, m *wire.Message) {
 	var found *stdioCall
 	f.mu.Lock()
@@ -304,7 +304,7 @@ func (f *stdioFront) cancel(l wire.Line, m *wire.Message) {
 	if found != nil {
 		found.cancelled.Store(true)
 	}
-	if found == nil || found.era == wire.Old {
+	if found == nil || found.era == wire.Legacy {
 		f.send(f.life, f.newAnswer(nil), http.MethodPost, &l, f.header(m))
 	}
 	if found != nil {

@@ -172,7 +172,7 @@ func TestStdioAnswersEveryLine(t *testing.T) {
 		"too large":          {large, "8 error -32600"},
 		"large beyond use":   {strings.Repeat("x", 1<<20), " error -32600"},
 		"unknown tool":       {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"nope"}}`, "7 error -32602"},
-		"new era": {
+		"modern era": {
 			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"message":"new"},"_meta":{` +
 				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
 			"7 new",
@@ -306,7 +306,7 @@ func TestStdioMirrorsArguments(t *testing.T) {
 	t.Parallel()
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
 		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
-	srv := testkit.NewServer(t, testkit.WithTools(tool), testkit.WithEra(testkit.NewEra))
+	srv := testkit.NewServer(t, testkit.WithTools(tool), testkit.WithEra(testkit.Modern))
 	g, _ := farmGateway(t, srv)
 	h := startHost(t, g)
 	for arguments, want := range map[string][]string{`{"region":"münchen"}`: {"=?base64?bcO8bmNoZW4=?="}, `{}`: nil} {

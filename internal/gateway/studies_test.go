@@ -88,7 +88,7 @@ func TestStudiesWrites(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			srv := testkit.NewServer(t, studyTools())
 			srv.Always(tt.tool, tt.fault)
-			client := start(t, srv.URL(), "contract: studies", untilDeadline).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: studies", untilDeadline).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +113,7 @@ func TestStudiesArguments(t *testing.T) {
 	promises.Covers(t, "studies/code-validation-error", "studies/validation-range", "studies/validation-names-field", "studies/validation-advice",
 		"studies/pre-flight-before-backend", "studies/pre-flight-parameter")
 	srv := testkit.NewServer(t, studyTools())
-	client := start(t, srv.URL(), "contract: studies").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "contract: studies").client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "run_dispatch", `{"participants":21}`)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestStudiesPassesItsOwn(t *testing.T) {
 			promises.Reads(t, tt.readings...)
 			srv := testkit.NewServer(t, studyTools())
 			srv.Always(tt.tool, testkit.Result("", tt.result))
-			client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, `{}`)
 			if err != nil {
 				t.Fatal(err)
@@ -211,7 +211,7 @@ func TestStudiesReturns(t *testing.T) {
 	srv.Always("chatbot_setup", testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "60"))
 	const success = `{"content":[],"structuredContent":{"ok":true,"error_kind":null}}`
 	srv.Always("person_attach", testkit.Result("", success))
-	client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.OldEra)
+	client := start(t, srv.URL(), "contract: studies", "reads: studies").client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "chatbot_setup", `{}`)
 	if err != nil {
 		t.Fatal(err)

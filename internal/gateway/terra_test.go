@@ -100,7 +100,7 @@ func terra(tb testing.TB, top string, entry ...string) string {
 func ask(tb testing.TB, era testkit.Era, url string, header http.Header) (*http.Response, string) {
 	tb.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_sleep_data","arguments":{}}}`
-	if era == testkit.NewEra {
+	if era == testkit.Modern {
 		body = strings.Replace(body, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
 			`"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}`, 1)
 	}
@@ -111,7 +111,7 @@ func ask(tb testing.TB, era testkit.Era, url string, header http.Header) (*http.
 	req.Header = header.Clone()
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	if era == testkit.NewEra {
+	if era == testkit.Modern {
 		req.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 		req.Header.Set("Mcp-Method", "tools/call")
 		req.Header.Set("Mcp-Name", "get_sleep_data")
@@ -402,7 +402,7 @@ func TestTerraInstanceAndProtocol(t *testing.T) {
 	promises.Covers(t, "terra/problem-instance-public-url", "terra/protocol-faults-are-the-protocols")
 	srv := &healthServer{call: says("slept", false)}
 	root := terra(t, "public_url: https://api.example.com\n", "url: "+testkit.Serve(t, srv))
-	resp, body := ask(t, testkit.OldEra, root+terraPath+"/u-1?a=b", http.Header{})
+	resp, body := ask(t, testkit.Legacy, root+terraPath+"/u-1?a=b", http.Header{})
 	want := `{"type":"about:blank","title":"unauthorized","instance":"https://api.example.com` + terraPath + `/u-1?a=b",` +
 		`"detail":"dev-id or x-api-key headers are missing"}`
 	if resp.StatusCode != http.StatusUnauthorized || body != want {

@@ -33,7 +33,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 	t.Parallel()
 	most := patience(t)
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 600ms", "tools: {get_field: {timeout: 300ms}, 'order_*': {timeout: 900ms}}").client(t, testkit.NewEra)
+	client := start(t, srv.URL(), "timeout: 600ms", "tools: {get_field: {timeout: 300ms}, 'order_*': {timeout: 900ms}}").client(t, testkit.Modern)
 	srv.Always(testkit.EveryMessage, testkit.Hang())
 	srv.Always("tools/list", testkit.Fault{})
 	var wg sync.WaitGroup
@@ -58,7 +58,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 func progressing(t *testing.T, c *testkit.Client, count, gapMS int) *testkit.Answer {
 	t.Helper()
 	meta := `{"progressToken":"p"}`
-	if c.Era == testkit.NewEra {
+	if c.Era == testkit.Modern {
 		meta = `{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	}
 	return post(t, c, "1", "tools/call", fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":%s}`, count, gapMS, meta))
@@ -110,7 +110,7 @@ func TestChatterAndTimeouts(t *testing.T) {
 				}
 			})
 			most := patience(t)
-			a, err := start(t, url, "timeout: 500ms").client(t, testkit.NewEra).Call(t.Context(), "any", `{}`)
+			a, err := start(t, url, "timeout: 500ms").client(t, testkit.Modern).Call(t.Context(), "any", `{}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 	srv := testkit.NewServer(t)
 	t.Run("answered late", func(t *testing.T) {
 		t.Parallel()
-		client := start(t, srv.URL(), untilDeadline, "max_timeout: 20s").client(t, testkit.OldEra)
+		client := start(t, srv.URL(), untilDeadline, "max_timeout: 20s").client(t, testkit.Legacy)
 		stream, err := client.OpenCall(t.Context(), testkit.Ask, `{}`)
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func TestQuestionsAndTimeouts(t *testing.T) {
 	})
 	t.Run("never answered", func(t *testing.T) {
 		t.Parallel()
-		client := start(t, srv.URL(), untilDeadline, "max_timeout: 2s").client(t, testkit.OldEra)
+		client := start(t, srv.URL(), untilDeadline, "max_timeout: 2s").client(t, testkit.Legacy)
 		most := patience(t)
 		a, err := client.Call(t.Context(), testkit.Ask, `{}`)
 		if err != nil {
@@ -174,7 +174,7 @@ func TestSilenceAfterAQuestion(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 		}
 	}))
-	client := start(t, url+"/mcp", untilDeadline, "max_timeout: 1m").client(t, testkit.OldEra)
+	client := start(t, url+"/mcp", untilDeadline, "max_timeout: 1m").client(t, testkit.Legacy)
 	most := patience(t)
 	stream, err := client.OpenCall(t.Context(), "any", `{}`)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestOutage(t *testing.T) {
 			srv.Always(testkit.GetField, fault)
 			var wg sync.WaitGroup
 			for range 6 {
-				client := f.client(t, testkit.NewEra)
+				client := f.client(t, testkit.Modern)
 				wg.Go(func() {
 					for range calls / 6 {
 						if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || succeeded(a) {
@@ -233,7 +233,7 @@ func TestOutage(t *testing.T) {
 				t.Errorf("%d calls took %d attempts, want at most %d", calls, got, most)
 			}
 			srv.Behave()
-			if a, err := f.client(t, testkit.NewEra).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
+			if a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.GetField, `{"field_id":"F"}`); err != nil || !succeeded(a) {
 				t.Errorf("after the outage: %v %+v", err, a)
 			}
 		})
@@ -245,7 +245,7 @@ func TestServerIsDown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{testkit.RefusedURL(), testkit.UnresolvableURL()} {
 		for name, code := range map[string]string{"recourse": "unreachable", "fieldmcp": "PROVIDER_UNAVAILABLE"} {
-			client := start(t, url, "timeout: 20s", "title: The farm", "contract: "+name).client(t, testkit.NewEra)
+			client := start(t, url, "timeout: 20s", "title: The farm", "contract: "+name).client(t, testkit.Modern)
 			for tool, arguments := range map[string]string{
 				testkit.GetField: `{"field_id":"F-1"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`,
 			} {
@@ -297,7 +297,7 @@ func TestWaits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, testkit.NewEra)
+			client := start(t, srv.URL(), "timeout: 5s", "trust_annotations: true").client(t, testkit.Modern)
 			for range max(c.attempts-1, 1) {
 				srv.Next(c.tool, c.fault)
 			}

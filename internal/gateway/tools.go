@@ -306,7 +306,7 @@ func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor jso
 	header["Content-Type"] = []string{wire.TypeJSON}
 	delete(header, wire.HeaderName)
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
-	if x.era == wire.New {
+	if x.era == wire.Modern {
 		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
 		if len(params) > 1 {
 			params += ","

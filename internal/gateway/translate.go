@@ -189,14 +189,14 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 	switch {
 	case x.started:
 		return 0
-	case x.era != wire.New && kind == recourse.KindUnknownSession:
+	case x.era != wire.Modern && kind == recourse.KindUnknownSession:
 		return http.StatusNotFound
 	case kind == recourse.KindUnsupportedVersion: // of neither era
 		return http.StatusBadRequest
-	case x.era != wire.New:
+	case x.era != wire.Modern:
 		return 0
 	case x.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
-		// A JSON-RPC error in an answer with status 200 is how a server of the old era
+		// A JSON-RPC error in an answer with status 200 is how a server of the legacy era
 		// says that it does not know the method.
 		return http.StatusServiceUnavailable
 	}
@@ -214,7 +214,7 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 func (x *exchange) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := &contract.Call{
 		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments,
-		URL: x.url(), Status: status, HTTP: x.answersHTTP(), ResultType: x.era == wire.New, At: x.at(e), Shows: x.shows,
+		URL: x.url(), Status: status, HTTP: x.answersHTTP(), ResultType: x.era == wire.Modern, At: x.at(e), Shows: x.shows,
 	}
 	if x.listed != nil {
 		call.OutputSchema = x.listed.outputSchema

@@ -29,7 +29,7 @@ func TestEveryContractInEveryOther(t *testing.T) {
 			if to.Session.UserHeader != "" {
 				entry, user = append(entry, "path: /farm/mcp/{user_id}"), "/u-1"
 			}
-			client := testkit.NewClient(t, start(t, srv.URL(), entry...).url+user, testkit.OldEra)
+			client := testkit.NewClient(t, start(t, srv.URL(), entry...).url+user, testkit.Legacy)
 			client.Header = http.Header{}
 			for _, name := range to.Session.Credentials {
 				client.Header.Set(name, "one-1")

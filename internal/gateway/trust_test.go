@@ -38,7 +38,7 @@ func TestTrusted(t *testing.T) {
 		t.Run(fmt.Sprintf("%t/%s/%s", c.trusted, c.origin, c.effect), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), fmt.Sprintf("trusted: %t", c.trusted)).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), fmt.Sprintf("trusted: %t", c.trusted)).client(t, testkit.Legacy)
 			srv.Always(testkit.OrderCreate, testkit.Result("record", recordResult(c.origin, c.effect)))
 			a, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`)
 			if err != nil {
@@ -65,7 +65,7 @@ func TestWeakSigns(t *testing.T) {
 			if reads {
 				entry = append(entry, "reads: fieldmcp")
 			}
-			client := start(t, srv.URL(), entry...).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), entry...).client(t, testkit.Legacy)
 			srv.Always(testkit.GetField, testkit.Result("weak", result))
 			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"x"}`)
 			if err != nil || a.Message == nil {
@@ -114,7 +114,7 @@ func TestNatureOfTools(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), append(c.entry, "timeout: 5s")...).client(t, testkit.NewEra)
+			client := start(t, srv.URL(), append(c.entry, "timeout: 5s")...).client(t, testkit.Modern)
 			srv.Always(c.tool, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
 			arguments := map[string]string{testkit.GetField: `{"field_id":"F"}`, testkit.OrderCreate: `{"reference":"A","amount":1}`}[c.tool]
 			a, err := client.Call(t.Context(), c.tool, arguments)
@@ -133,7 +133,7 @@ func TestNatureOfTools(t *testing.T) {
 func TestEffectOfItems(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "reads: fieldmcp", "timeout: 5s", "tools: {get_field: {read_only: true}}").client(t, testkit.NewEra)
+	client := start(t, srv.URL(), "reads: fieldmcp", "timeout: 5s", "tools: {get_field: {read_only: true}}").client(t, testkit.Modern)
 	partial := testkit.ToolError("", `{"error":true,"code":"PARTIAL_SUCCESS","message":"1 of 2 items failed.","retryable":false,`+
 		`"succeeded":[{"id":"1","data":{}}],"failed":[{"id":"2","code":"PROVIDER_TIMEOUT","message":"It took too long.","retryable":true}]}`)
 	for tool, want := range map[string]recourse.Effect{testkit.OrderCreate: recourse.EffectUnknown, testkit.GetField: ""} {
@@ -159,7 +159,7 @@ func TestDecideWithin(t *testing.T) {
 			client := f.client(t, in.era)
 			direct := client.Clone(t)
 			direct.URL = srv.URL()
-			if in.era == testkit.OldEra {
+			if in.era == testkit.Legacy {
 				initialize(t, direct)
 			}
 			srv.Always(testkit.Echo, testkit.IsErrorLast())
@@ -196,7 +196,7 @@ func TestMaxResult(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t)
 				f := startConfig(t, "max_result: "+c.limit+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-				client := f.client(t, testkit.NewEra)
+				client := f.client(t, testkit.Modern)
 				client.Keep = 8 << 20
 				srv.Always(testkit.Echo, testkit.Large(form, c.size, testkit.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -227,7 +227,7 @@ func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // memory is th
 	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} { //nolint:paralleltest // as above
 		t.Run(form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.NewEra)
+			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.Modern)
 			srv.Always(testkit.Echo, testkit.Large(form, size, testkit.Whole))
 			runtime.GC()
 			peak := peakHeap(func() {

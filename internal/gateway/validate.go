@@ -31,7 +31,7 @@ func (x *exchange) validate() bool {
 }
 
 func (x *exchange) checkArguments() *recourse.Error {
-	if x.era == wire.New && !x.overStdio() {
+	if x.era == wire.Modern && !x.overStdio() {
 		if err := wire.CheckParamHeaders(x.r.Header, x.msg.Arguments, x.listed.mirrors()); err != nil {
 			return fromWire(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 		}

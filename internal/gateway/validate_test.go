@@ -94,7 +94,7 @@ func TestViolationsInFieldmcp(t *testing.T) {
 	tool := testkit.Tool{Name: "search", Definition: `{"name":"search","inputSchema":` + schema + `}`}
 	srv := testkit.NewServer(t, testkit.WithTools(tool))
 	f := start(t, srv.URL(), "contract: fieldmcp")
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	a, err := client.Call(t.Context(), "search", `{"limit":"ten","password":"hunter2-s3cr3t","pin":"p1n-s3cr3t","code":"c0de-s3cr3t"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestUnknownTool(t *testing.T) {
 			client := start(t, srv.URL()).client(t, era)
 			for name, near := range map[string]string{"get_feild": "get_field", "order-create": "order_create", "zzzzzzzz": "", "": ""} {
 				a, err := client.Call(t.Context(), name, `{}`)
-				if era == testkit.NewEra && name == "" {
+				if era == testkit.Modern && name == "" {
 					continue // a missing Mcp-Name is another failure
 				}
 				if err != nil || a.Status != http.StatusOK || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
@@ -166,7 +166,7 @@ func TestUncompilableSchema(t *testing.T) {
 			srv := testkit.NewServer(t, testkit.WithTools(tool))
 			f := start(t, srv.URL(), "forward: [authorization]")
 			for i := range 3 { // each of them has a list of its own
-				client := testkit.NewClient(t, f.url, testkit.NewEra)
+				client := testkit.NewClient(t, f.url, testkit.Modern)
 				client.Header = http.Header{"Authorization": {fmt.Sprintf("Bearer %d", i)}}
 				if a, err := client.Call(t.Context(), "odd", `{"any":1}`); err != nil || !succeeded(a) {
 					t.Fatalf("%v %s", err, a.Body)
@@ -180,7 +180,7 @@ func TestUncompilableSchema(t *testing.T) {
 	}
 }
 
-// A lister is a server of the new era whose tools are those of the moment and of the
+// A lister is a server of the modern era whose tools are those of the moment and of the
 // caller. Lists are cached as long as the gateway likes.
 type lister struct {
 	mu    sync.Mutex
@@ -282,7 +282,7 @@ func TestListsByCredentials(t *testing.T) {
 	}}
 	f := start(t, testkit.Serve(t, s)+"/mcp", "forward: [authorization]")
 	client := func(name string) *testkit.Client {
-		c := testkit.NewClient(t, f.url, testkit.NewEra)
+		c := testkit.NewClient(t, f.url, testkit.Modern)
 		c.Header = http.Header{"Authorization": {"Bearer " + name}}
 		return c
 	}
@@ -317,7 +317,7 @@ func TestListChanged(t *testing.T) {
 	t.Run("stream of a call", func(t *testing.T) {
 		t.Parallel()
 		s := &lister{tools: one(toolA), after: listChanged}
-		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.NewEra)
+		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.Modern)
 		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) || len(a.Events) != 2 {
 			t.Fatalf("%s", a.Body)
 		}
@@ -329,7 +329,7 @@ func TestListChanged(t *testing.T) {
 	t.Run("subscriptions/listen", func(t *testing.T) {
 		t.Parallel()
 		s := &lister{tools: one(toolA), tell: make(chan string)}
-		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.NewEra)
+		client := start(t, testkit.Serve(t, s)+"/mcp").client(t, testkit.Modern)
 		if a, err := client.Call(t.Context(), "a", `{"x":1}`); refused(t, a, err) {
 			t.Fatalf("%s", a.Body)
 		}
@@ -350,7 +350,7 @@ func TestListChanged(t *testing.T) {
 	t.Run("GET stream", func(t *testing.T) {
 		t.Parallel()
 		srv := testkit.NewServer(t)
-		client := start(t, srv.URL()).client(t, testkit.OldEra)
+		client := start(t, srv.URL()).client(t, testkit.Legacy)
 		stream, err := client.Listen(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -379,7 +379,7 @@ func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 		g, log := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
 		call := func(tool, arguments string) bool {
 			t.Helper()
-			c := testkit.DialClient("", testkit.NewEra)
+			c := testkit.DialClient("", testkit.Modern)
 			body, header := c.Message("1", "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`)
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp", strings.NewReader(string(body)))
 			r.Header = header
@@ -443,7 +443,7 @@ func TestListFails(t *testing.T) {
 			srv := testkit.NewServer(t)
 			srv.Always("tools/list", fault)
 			f := start(t, srv.URL(), "timeout: 4s")
-			client := f.client(t, testkit.NewEra)
+			client := f.client(t, testkit.Modern)
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
@@ -469,7 +469,7 @@ func TestMirroredArguments(t *testing.T) {
 	tool := testkit.Tool{Name: "query", Definition: `{"name":"query","inputSchema":{"type":"object","properties":{
 		"region":{"type":"string","x-mcp-header":"Region"}}}}`}
 	srv := testkit.NewServer(t, testkit.WithTools(tool))
-	client := start(t, srv.URL()).client(t, testkit.NewEra)
+	client := start(t, srv.URL()).client(t, testkit.Modern)
 	for _, c := range []struct {
 		arguments string
 		header    []string

@@ -47,7 +47,7 @@ func TestVerifyToolsRead(t *testing.T) {
 			t.Run(c.Name+"/"+tool, func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tool}))
-				client := start(t, srv.URL(), "contract: "+c.Name, "trust_annotations: false").client(t, testkit.OldEra)
+				client := start(t, srv.URL(), "contract: "+c.Name, "trust_annotations: false").client(t, testkit.Legacy)
 				srv.Next(tool, testkit.ResetBeforeAnswer())
 				if a, err := client.Call(t.Context(), tool, `{}`); err != nil || a.Message == nil || a.Message.Error != nil {
 					t.Fatalf("a broken connection: %v, %s", err, a.Body)

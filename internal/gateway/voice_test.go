@@ -53,11 +53,11 @@ func TestForeignAdvice(t *testing.T) {
 					if over == "http" {
 						srv := testkit.NewServer(t)
 						srv.Always(testkit.OrderCreate, testkit.Reply("", members))
-						client = start(t, srv.URL(), "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.NewEra)
+						client = start(t, srv.URL(), "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Modern)
 					} else {
 						program := testkit.NewProgram(t)
 						program.Always(testkit.OrderCreate, testkit.Answering(members, true))
-						client = startChildren(t, program, "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.OldEra)
+						client = startChildren(t, program, "contract: "+c.Name, "tools: {order_create: {read_only: false}}").client(t, testkit.Legacy)
 					}
 					a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 					if err != nil || a.Message == nil {
@@ -119,7 +119,7 @@ func TestForeignVerify(t *testing.T) {
 			srv := testkit.NewServer(t)
 			srv.Always(testkit.OrderCreate, testkit.Result("", `{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"`+recourse.MetaKey+
 				`":{"v":1,"kind":"timeout","message":"late","verify":`+c.verify+`}}}`))
-			client := start(t, srv.URL(), c.entry...).client(t, testkit.OldEra)
+			client := start(t, srv.URL(), c.entry...).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), testkit.OrderCreate, createOrder)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestForgedRecords(t *testing.T) {
 					}
 					srv := testkit.NewServer(t, testkit.WithForm(form))
 					srv.Always(testkit.Echo, testkit.Reply("", `"result":`+c.sent))
-					client := start(t, srv.URL(), "trusted: "+trusted).client(t, testkit.NewEra)
+					client := start(t, srv.URL(), "trusted: "+trusted).client(t, testkit.Modern)
 					a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
 					if err != nil || a.Message == nil || a.Status != http.StatusOK {
 						t.Fatalf("%v %+v", err, a)

@@ -30,7 +30,7 @@ func TestTextsBehindThoseOfSDKs(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "contract: "+c.Name, "reads: "+c.Name, "timeout: 30s", "tools: {get_field: {read_only: true}}").client(t, testkit.OldEra)
+			client := start(t, srv.URL(), "contract: "+c.Name, "reads: "+c.Name, "timeout: 30s", "tools: {get_field: {read_only: true}}").client(t, testkit.Legacy)
 			for _, e := range failures {
 				sent := c.Write(e, &contract.Call{Method: "tools/call", Tool: testkit.GetField})
 				var result testkit.ToolResult

@@ -16,10 +16,10 @@ import (
 
 // eraPairs are the pairs of a client and a server.
 var eraPairs = []struct{ client, server testkit.Era }{
-	{testkit.OldEra, testkit.OldEra},
-	{testkit.NewEra, testkit.NewEra},
-	{testkit.NewEra, testkit.OldEra},
-	{testkit.OldEra, testkit.NewEra},
+	{testkit.Legacy, testkit.Legacy},
+	{testkit.Modern, testkit.Modern},
+	{testkit.Modern, testkit.Legacy},
+	{testkit.Legacy, testkit.Modern},
 }
 
 func erasName(client, server testkit.Era) string { return client.String() + " to " + server.String() }
@@ -105,7 +105,7 @@ func TestKeyOfTheClientDoesNotRepeatWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			client := start(t, srv.URL(), "forward: ["+name+"]").client(t, testkit.NewEra)
+			client := start(t, srv.URL(), "forward: ["+name+"]").client(t, testkit.Modern)
 			client.Header = http.Header{name: {"k-1"}}
 			if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"none"}`); err != nil { // a connection is kept
 				t.Fatal(err)
@@ -130,8 +130,8 @@ func TestKeyOfTheClientDoesNotRepeatWrites(t *testing.T) {
 // A session that is lost again and again is made anew once a call.
 func TestOneRenewalACall(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	limited := testkit.Status(http.StatusTooManyRequests, testkit.Plain).With("Retry-After", "0.001")
 	srv.Next(testkit.OrderCreate, testkit.SessionLost(), limited, testkit.SessionLost(), testkit.SessionLost())
 	opened := srv.Messages("initialize")

@@ -26,12 +26,12 @@ const ChildVariable = "TESTKIT_CHILD"
 // lifetime is how long a process that does not want to end lives. It is longer than any test waits.
 const lifetime = time.Minute
 
-// Child is an MCP server on stdin and stdout that fails on request, of the old era unless it is told otherwise; it
+// Child is an MCP server on stdin and stdout that fails on request, of the legacy era unless it is told otherwise; it
 // returns the exit code. It has the tools of [Server], others that tell a test what the child sees, and faults, which befall a call that names one as its
 // tool, or whose tool its [Program] has one for. What it does at its start the arguments say:
 //
 //	dir=PATH        the folder of its Program
-//	modern          it is of the new era, and refuses initialize unless it has a version to answer
+//	modern          it is of the modern era, and refuses initialize unless it has a version to answer
 //	version=TEXT    the protocol version that it answers, whatever it is asked for
 //	die             it ends before it has read anything
 //	die-once        the first of its Program's processes does
@@ -98,7 +98,7 @@ type child struct {
 	cancelled []string                        // ids of calls
 	waiting   map[string]chan json.RawMessage // for what was asked, by id
 	asked     int
-	listening []json.RawMessage // ids of the open subscriptions of the new era
+	listening []json.RawMessage // ids of the open subscriptions of the modern era
 	told      []string          // what its clients are interested in
 }
 
@@ -208,7 +208,7 @@ func (c *child) capabilities() json.RawMessage {
 	return json.RawMessage(capabilities)
 }
 
-// hearInterest notes what a client of the old era wants to be told of. There is no resource "no:such".
+// hearInterest notes what a client of the legacy era wants to be told of. There is no resource "no:such".
 func (c *child) hearInterest(m message) {
 	var params struct {
 		URI   string `json:"uri"`

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// modern is the argument that makes a [Child] one of the new era.
+// modern is the argument that makes a [Child] one of the modern era.
 const modern = "modern"
 
-// handleModern deals with what only a server of the new era does, or does otherwise. It reports whether it has.
+// handleModern deals with what only a server of the modern era does, or does otherwise. It reports whether it has.
 func (c *child) handleModern(m message) bool {
 	var params struct {
 		Notifications json.RawMessage            `json:"notifications"`

@@ -151,10 +151,10 @@ func (c *Client) Clone(tb testing.TB) *Client {
 	return twin
 }
 
-// Initialize begins a session of the old era: initialize, then notifications/initialized. The answer is initialize's. In
-// the new era it asks server/discover.
+// Initialize begins a session of the legacy era: initialize, then notifications/initialized. The answer is initialize's. In
+// the modern era it asks server/discover.
 func (c *Client) Initialize(ctx context.Context) (*Answer, error) {
-	if c.Era == NewEra {
+	if c.Era == Modern {
 		return c.Request(ctx, methodDiscover, `{}`)
 	}
 	answer, err := c.Request(ctx, methodInitialize, `{"protocolVersion":`+quote(c.version())+`,"capabilities":`+
@@ -192,7 +192,7 @@ func callToolParams(tool, arguments string) string {
 	return `{"name":` + quote(tool) + `,"arguments":` + arguments + `}`
 }
 
-// Request sends a request with an id of its own; params is a JSON object, or empty. In the new era `_meta` and the
+// Request sends a request with an id of its own; params is a JSON object, or empty. In the modern era `_meta` and the
 // headers are added, unless the params have a `_meta` already.
 func (c *Client) Request(ctx context.Context, method, params string) (*Answer, error) {
 	body, header := c.message(c.nextID(), method, params)
@@ -216,7 +216,7 @@ func (c *Client) Respond(ctx context.Context, id json.RawMessage, result string)
 	return c.Post(ctx, []byte(envelope(id, `"result":`+result)), nil)
 }
 
-// Listen opens the GET stream of the old era; lastEventID may be empty.
+// Listen opens the GET stream of the legacy era; lastEventID may be empty.
 func (c *Client) Listen(ctx context.Context, lastEventID string) (*Stream, error) {
 	header := http.Header{"Accept": {typeSSE}}
 	if lastEventID != "" {
@@ -284,7 +284,7 @@ func (c *Client) do(ctx context.Context, method string, body io.Reader, header h
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", typeJSON)
 	}
-	if c.Era == NewEra || c.Session != "" {
+	if c.Era == Modern || c.Session != "" {
 		req.Header.Set(headerVersion, c.version())
 	}
 	if c.Session != "" {
@@ -330,7 +330,7 @@ func (c *Client) Message(id, method, params string) ([]byte, http.Header) {
 
 func (c *Client) message(id, method, params string) ([]byte, http.Header) {
 	header := make(http.Header)
-	if c.Era == NewEra {
+	if c.Era == Modern {
 		header.Set(headerMethod, method)
 		var name string
 		if json.Unmarshal(member([]byte(params), "name"), &name) == nil && name != "" {
@@ -351,7 +351,7 @@ func (c *Client) message(id, method, params string) ([]byte, http.Header) {
 	return []byte(msg + "}"), header
 }
 
-// withMeta adds what every request of the new era carries, unless the params have a `_meta` already.
+// withMeta adds what every request of the modern era carries, unless the params have a `_meta` already.
 func (c *Client) withMeta(params string) string {
 	if string(member([]byte(params), "_meta")) != "null" {
 		return params

@@ -69,8 +69,8 @@ func buildEverythingServer(tb testing.TB) string {
 // Command is the command line that starts the server on stdio.
 func (c *Conformance) Command() []string { return []string{c.server} }
 
-// Serve runs the server on a free loopback port until the test ends, and returns its endpoint's URL. In the old era it
-// has sessions; in the new it is stateless.
+// Serve runs the server on a free loopback port until the test ends, and returns its endpoint's URL. In the legacy era it
+// has sessions; in the modern era it is stateless.
 func (c *Conformance) Serve(tb testing.TB, era Era) string {
 	tb.Helper()
 	const startup = 30 * time.Second
@@ -81,7 +81,7 @@ func (c *Conformance) Serve(tb testing.TB, era Era) string {
 		tb.Fatal(err)
 	}
 	var output ending
-	cmd := exec.Command(c.server, "-http", addr, fmt.Sprintf("-stateless=%t", era == NewEra))
+	cmd := exec.Command(c.server, "-http", addr, fmt.Sprintf("-stateless=%t", era == Modern))
 	cmd.Stderr = &output
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {

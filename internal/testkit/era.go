@@ -4,10 +4,10 @@ package testkit
 type Era int
 
 const (
-	// OldEra is 2025-11-25 and before: initialize, then a session.
-	OldEra Era = iota
-	// NewEra is 2026-07-28: stateless, every request says who sends it.
-	NewEra
+	// Legacy is 2025-11-25 and before: initialize, then a session.
+	Legacy Era = iota
+	// Modern is 2026-07-28: stateless, every request says who sends it.
+	Modern
 )
 
 // Protocol versions, as they stand in headers and members.
@@ -20,18 +20,18 @@ const (
 
 // Version returns the newest protocol version of the era.
 func (e Era) Version() string {
-	if e == NewEra {
+	if e == Modern {
 		return version20260728
 	}
 	return version20251125
 }
 
-// String returns "old era" or "new era".
+// String returns "legacy era" or "modern era".
 func (e Era) String() string {
-	if e == NewEra {
-		return "new era"
+	if e == Modern {
+		return "modern era"
 	}
-	return "old era"
+	return "legacy era"
 }
 
 // HTTP headers of the Streamable HTTP transport.
@@ -43,7 +43,7 @@ const (
 	headerLastEventID = "Last-Event-ID"
 )
 
-// Members of `_meta` in the new era.
+// Members of `_meta` in the modern era.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaClientInfo   = "io.modelcontextprotocol/clientInfo"

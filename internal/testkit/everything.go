@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Everything starts the npm package @modelcontextprotocol/server-everything, a server of the old era built with the
+// Everything starts the npm package @modelcontextprotocol/server-everything, a server of the legacy era built with the
 // TypeScript SDK, on a free loopback port, and returns its endpoint's URL. The server ends with the test. See [Node] for
 // what happens where Node is missing.
 func Everything(tb testing.TB) string {

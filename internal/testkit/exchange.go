@@ -15,7 +15,7 @@ type exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	era     Era
-	session *session // of the old era; nil before initialize and in the new
+	session *session // of the legacy era; nil before initialize and in the modern
 
 	msg    message
 	id     json.RawMessage // the message's id, spelled as it came; nil for a notification
@@ -29,7 +29,7 @@ type exchange struct {
 func (s *Server) newExchange(w http.ResponseWriter, r *http.Request, msg message) *exchange {
 	e := &exchange{server: s, w: w, r: r, msg: msg, id: msg.ID, params: msg.Params}
 	if r.Header.Get(headerVersion) >= version20260728 {
-		e.era = NewEra
+		e.era = Modern
 	}
 	if msg.Method == methodCallTool {
 		_ = json.Unmarshal(msg.Params, &e.call) // what is not there stays empty
@@ -72,13 +72,13 @@ func (e *exchange) behave() {
 	case methodCallTool:
 		e.callTool()
 	case methodListen:
-		if e.era == NewEra {
+		if e.era == Modern {
 			e.server.serveListen(e)
 			return
 		}
 		e.unknown()
 	case methodPing:
-		if e.era == OldEra {
+		if e.era == Legacy {
 			e.answer("{}")
 			return
 		}
@@ -115,7 +115,7 @@ func Invented(params []byte) string {
 
 func (e *exchange) unknown() {
 	status := http.StatusOK
-	if e.era == NewEra {
+	if e.era == Modern {
 		status = http.StatusNotFound
 	}
 	e.refuse(status, codeMethodNotFound, "Method not found: "+e.msg.Method, "")
@@ -125,7 +125,7 @@ func (e *exchange) initialize() {
 	var params struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	if e.era == NewEra {
+	if e.era == Modern {
 		e.unknown()
 		return
 	}
@@ -147,7 +147,7 @@ func (e *exchange) initialize() {
 }
 
 func (e *exchange) discover() {
-	if e.era == OldEra {
+	if e.era == Legacy {
 		e.unknown()
 		return
 	}
@@ -166,15 +166,15 @@ const (
 	instructions = "A server that fails on request."
 )
 
-// result adds the members that the new era wants to a result, which is a JSON object, and keeps a `_meta` of its own.
+// result adds the members that the modern era wants to a result, which is a JSON object, and keeps a `_meta` of its own.
 func (e *exchange) result(result string) string {
-	if e.era == OldEra {
+	if e.era == Legacy {
 		return result
 	}
 	return completed(result)
 }
 
-// completed returns a result as one of the new era.
+// completed returns a result as one of the modern era.
 func completed(result string) string {
 	members := `{"resultType":"complete"`
 	if !strings.Contains(result, `"_meta"`) {

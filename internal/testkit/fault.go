@@ -60,7 +60,7 @@ func (f Fault) withHeader(set func(http.Header)) Fault {
 	return f
 }
 
-// Result answers with a result of the test's own: JSON, sent as it is. What the new era adds is left to the test.
+// Result answers with a result of the test's own: JSON, sent as it is. What the modern era adds is left to the test.
 func Result(name, result string) Fault {
 	return Fault{Name: name, Runs: true, happen: func(e *exchange) { e.answer(result) }}
 }
@@ -129,7 +129,7 @@ func idLast(result string, id json.RawMessage) string {
 }
 
 // SessionLost makes the server forget every session so far and refuse the message with 404, as it would all further
-// ones; a new initialize works. In the new era, which has no sessions, it is a plain 404.
+// ones; a new initialize works. In the modern era, which has no sessions, it is a plain 404.
 func SessionLost() Fault {
 	return Fault{Name: "404 session", happen: func(e *exchange) {
 		e.server.ForgetSessions()

@@ -69,7 +69,7 @@ func StatusWith(name string, code int, contentType, body string) Fault {
 	return Fault{Name: name, happen: func(e *exchange) { e.reply(code, contentType, body) }}
 }
 
-// RPCStatus answers with an HTTP status and a JSON-RPC error, as servers of the new era refuse what breaks the protocol;
+// RPCStatus answers with an HTTP status and a JSON-RPC error, as servers of the modern era refuse what breaks the protocol;
 // data is JSON, or empty.
 func RPCStatus(name string, status, code int, text, data string) Fault {
 	return Fault{Name: name, happen: func(e *exchange) { e.refuse(status, code, text, data) }}

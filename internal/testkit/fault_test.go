@@ -175,7 +175,7 @@ func TestEveryFaultShowsOnTheWire(t *testing.T) {
 				t.Fatal("nothing says how this fault shows")
 			}
 			srv := testkit.NewServer(t)
-			ctx, client := connected(t, srv, testkit.OldEra)
+			ctx, client := connected(t, srv, testkit.Legacy)
 			if endless := fault.Name == "hang" || strings.HasPrefix(fault.Name, "slow drip"); endless {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, 250*time.Millisecond)
@@ -196,7 +196,7 @@ func TestEveryFaultShowsOnTheWire(t *testing.T) {
 				t.Errorf("the tool ran: %v, want %v", got, want)
 			}
 
-			after, fresh := connected(t, srv, testkit.OldEra)
+			after, fresh := connected(t, srv, testkit.Legacy)
 			answer, err := fresh.Call(after, testkit.GetField, `{"field_id":"F-1"}`)
 			if err != nil || !good(answer) {
 				t.Errorf("the next call: %s, %v", describe(answer), err)
@@ -220,7 +220,7 @@ func describe(a *testkit.Answer) string {
 func TestFaultsOfOtherMessages(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	ctx, client := connected(t, srv, testkit.NewEra)
+	ctx, client := connected(t, srv, testkit.Modern)
 	srv.Next("tools/list", testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
 	srv.Always(testkit.EveryMessage, testkit.Status(http.StatusBadGateway, testkit.Plain))
 	for _, want := range []int{http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusBadGateway} {
@@ -236,11 +236,11 @@ func TestFaultsOfOtherMessages(t *testing.T) {
 
 func TestAddressesNobodyAnswersAt(t *testing.T) {
 	t.Parallel()
-	_, err := testkit.NewClient(t, testkit.RefusedURL(), testkit.NewEra).ListTools(t.Context())
+	_, err := testkit.NewClient(t, testkit.RefusedURL(), testkit.Modern).ListTools(t.Context())
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("RefusedURL: %v, want %v", err, syscall.ECONNREFUSED)
 	}
-	_, err = testkit.NewClient(t, testkit.UnresolvableURL(), testkit.NewEra).ListTools(t.Context())
+	_, err = testkit.NewClient(t, testkit.UnresolvableURL(), testkit.Modern).ListTools(t.Context())
 	var unknown *net.DNSError
 	if !errors.As(err, &unknown) || !unknown.IsNotFound {
 		t.Errorf("UnresolvableURL: %v, want a host that is not found", err)

@@ -22,8 +22,8 @@ const (
 	RealOrder    = "order"    // reference (at least one letter), amount (over 0), currency (EUR, USD)
 )
 
-// GoSDKServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the old era
-// it has sessions; in the new it is stateless, and a call ends when its client closes the response.
+// GoSDKServer serves a server built with the Go SDK until the test ends, and returns its endpoint's URL. In the legacy era
+// it has sessions; in the modern era it is stateless, and a call ends when its client closes the response.
 func GoSDKServer(tb testing.TB, era Era) string {
 	tb.Helper()
 	handler, closeSessions := GoSDKHandler(era)
@@ -33,7 +33,7 @@ func GoSDKServer(tb testing.TB, era Era) string {
 
 // GoSDKHandler returns the handler of [GoSDKServer], for programs, and what ends its sessions once it is served no more.
 func GoSDKHandler(era Era) (handler http.Handler, closeSessions func()) {
-	return serveGoSDK(newGoSDKServer(nil), era == NewEra)
+	return serveGoSDK(newGoSDKServer(nil), era == Modern)
 }
 
 // newGoSDKServer returns a server with the tools of [GoSDKServer].

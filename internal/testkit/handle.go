@@ -61,9 +61,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
 		e.post(malformed)
-	case r.Method == http.MethodGet && e.era == OldEra:
+	case r.Method == http.MethodGet && e.era == Legacy:
 		s.serveStream(w, r)
-	case r.Method == http.MethodDelete && e.era == OldEra && s.sessioned:
+	case r.Method == http.MethodDelete && e.era == Legacy && s.sessioned:
 		s.serveDelete(w, r)
 	default:
 		w.Header().Set("Allow", allowed(e.era))
@@ -72,7 +72,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func allowed(era Era) string {
-	if era == NewEra {
+	if era == Modern {
 		return http.MethodPost
 	}
 	return strings.Join([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, ", ")
@@ -119,13 +119,13 @@ func (e *exchange) post(malformed bool) {
 	e.behave()
 }
 
-// admit checks what binds a message to its era and, in the old era, to a session.
+// admit checks what binds a message to its era and, in the legacy era, to a session.
 func (e *exchange) admit() bool {
 	if !e.server.speaks(e.era) {
 		e.refuseVersion()
 		return false
 	}
-	if e.era == NewEra {
+	if e.era == Modern {
 		return e.admitNew()
 	}
 	switch version := e.r.Header.Get(headerVersion); version {
@@ -174,7 +174,7 @@ func (e *exchange) admitNew() bool {
 
 func (e *exchange) refuseVersion() {
 	supported := []string{version20251125, version20250618, version20250326}
-	if !e.server.speaks(OldEra) {
+	if !e.server.speaks(Legacy) {
 		supported = []string{version20260728}
 	}
 	data := object("supported", supported, "requested", e.r.Header.Get(headerVersion))

@@ -87,13 +87,13 @@ func (s *Server) Restarts() int {
 	return s.number(func() int { return s.ledger.restarts })
 }
 
-// Sessions returns how many sessions of the old era are alive.
+// Sessions returns how many sessions of the legacy era are alive.
 func (s *Server) Sessions() int {
 	return s.number(func() int { return len(s.sessions) })
 }
 
-// Streams returns how many streams for messages of the server's own accord are open: GET in the old era,
-// subscriptions/listen in the new.
+// Streams returns how many streams for messages of the server's own accord are open: GET in the legacy era,
+// subscriptions/listen in the modern.
 func (s *Server) Streams() int {
 	return s.number(func() int {
 		open := len(s.streams)

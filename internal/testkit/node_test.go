@@ -92,10 +92,10 @@ func TestTypeScriptClients(t *testing.T) {
 		// What the SDK throws on a JSON-RPC error, on a 503, on a timeout and on an unreachable server.
 		rpc, unavailable, timeout string
 	}{
-		{"v1, old era", testkit.TSv1, testkit.TSConnect{Era: testkit.OldEra}, "McpError", "StreamableHTTPError", "McpError"},
-		{"v2, old era", testkit.TSv2, testkit.TSConnect{Era: testkit.OldEra}, "ProtocolError", "SdkHttpError", "SdkError"},
-		{"v2, new era", testkit.TSv2, testkit.TSConnect{Era: testkit.NewEra}, "ProtocolError", "SdkHttpError", "SdkError"},
-		{"v2, negotiated", testkit.TSv2, testkit.TSConnect{Era: testkit.NewEra, Negotiate: true}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v1, legacy era", testkit.TSv1, testkit.TSConnect{Era: testkit.Legacy}, "McpError", "StreamableHTTPError", "McpError"},
+		{"v2, legacy era", testkit.TSv2, testkit.TSConnect{Era: testkit.Legacy}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v2, modern era", testkit.TSv2, testkit.TSConnect{Era: testkit.Modern}, "ProtocolError", "SdkHttpError", "SdkError"},
+		{"v2, negotiated", testkit.TSv2, testkit.TSConnect{Era: testkit.Modern, Negotiate: true}, "ProtocolError", "SdkHttpError", "SdkError"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestEverythingOverLoopback(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*within)
 	defer cancel()
-	client := testkit.NewClient(t, testkit.Everything(t), testkit.OldEra)
+	client := testkit.NewClient(t, testkit.Everything(t), testkit.Legacy)
 	if _, err := client.Initialize(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestNPMServerIsKilled(t *testing.T) {
 			srv := testkit.NewNPMServer(t, "memory")
 			graph := filepath.Join(t.TempDir(), "memory.jsonl")
 			srv.Environ["MEMORY_FILE_PATH"] = graph
-			ctx, client := tsConnected(t, sdk, testkit.TSConnect{Era: testkit.OldEra, Command: srv.Command, Environ: srv.Environ})
+			ctx, client := tsConnected(t, sdk, testkit.TSConnect{Era: testkit.Legacy, Command: srv.Command, Environ: srv.Environ})
 			killed := make(chan error, 1)
 			go func() { killed <- srv.Kill(ctx) }()
 			for _, name := range []string{"Ada", testkit.HoldText} {

@@ -13,7 +13,7 @@ import (
 )
 
 // An NPMServer is one of the reference servers as a program on stdio, which a test can end in the middle of a call. They are
-// servers of the old era built with the TypeScript SDK.
+// servers of the legacy era built with the TypeScript SDK.
 type NPMServer struct {
 	held string // the file that hold.mjs writes
 

@@ -61,7 +61,7 @@ type Option func(*Server)
 // WithForm sets how answers are sent when nothing forces an event stream; the default is [JSON].
 func WithForm(form Form) Option { return func(s *Server) { s.form = form } }
 
-// WithoutSessions makes the old era work without Mcp-Session-Id, which the protocol allows.
+// WithoutSessions makes the legacy era work without Mcp-Session-Id, which the protocol allows.
 func WithoutSessions() Option { return func(s *Server) { s.sessioned = false } }
 
 // WithEra makes the server refuse the other era; the default is both.
@@ -91,7 +91,7 @@ func NewServer(tb testing.TB, opts ...Option) *Server {
 func StartServer(opts ...Option) (*Server, error) {
 	s := &Server{
 		sessioned: true,
-		eras:      []Era{OldEra, NewEra},
+		eras:      []Era{Legacy, Modern},
 		addr:      "127.0.0.1:0",
 		changed:   make(chan struct{}),
 		ledger:    newLedger(),

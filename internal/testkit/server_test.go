@@ -19,7 +19,7 @@ import (
 // within bounds every wait of these tests; none comes near it unless something is wrong.
 const within = 20 * time.Second
 
-func eras() []testkit.Era { return []testkit.Era{testkit.OldEra, testkit.NewEra} }
+func eras() []testkit.Era { return []testkit.Era{testkit.Legacy, testkit.Modern} }
 
 // connected returns a client that has introduced itself.
 func connected(t *testing.T, srv *testkit.Server, era testkit.Era) (context.Context, *testkit.Client) {
@@ -121,10 +121,10 @@ func TestServerBehaves(t *testing.T) {
 func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	oldOnly := testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
-	ctx, oldClient := connected(t, srv, testkit.OldEra)
-	_, newClient := connected(t, srv, testkit.NewEra)
-	otherClient := newClient.Clone(t)
+	legacyOnly := testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
+	ctx, legacyClient := connected(t, srv, testkit.Legacy)
+	_, modernClient := connected(t, srv, testkit.Modern)
+	otherClient := modernClient.Clone(t)
 	otherClient.Version = "2027-01-01"
 	call := `{"name":"echo","arguments":{"message":"m"}}`
 
@@ -144,23 +144,23 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 		send func() (*testkit.Answer, error)
 		want want
 	}{
-		{"not JSON", func() (*testkit.Answer, error) { return oldClient.Post(ctx, []byte("{"), nil) }, want{400, -32700}},
-		{"content type", send(oldClient, http.Header{"Content-Type": {"text/plain"}}, "ping", ""), want{415, 0}},
-		{"accept", send(oldClient, http.Header{"Accept": {"application/json"}}, "ping", ""), want{406, 0}},
-		{"no session", send(oldClient, http.Header{"Mcp-Session-Id": {}}, "tools/list", ""), want{400, 0}},
-		{"unknown session", send(oldClient, http.Header{"Mcp-Session-Id": {"x"}}, "tools/list", ""), want{404, 0}},
-		{"unknown method, old era", send(oldClient, nil, "nobody/knows", ""), want{200, -32601}},
-		{"ping, old era", send(oldClient, nil, "ping", ""), want{200, 0}},
-		{"unknown method, new era", send(newClient, nil, "nobody/knows", ""), want{404, -32601}},
-		{"ping, new era", send(newClient, nil, "ping", ""), want{404, -32601}},
-		{"no Mcp-Method", send(newClient, http.Header{"Mcp-Method": {}}, "tools/call", call), want{400, -32020}},
-		{"wrong Mcp-Name", send(newClient, http.Header{"Mcp-Name": {"x"}}, "tools/call", call), want{400, -32020}},
-		{"no _meta", send(newClient, nil, "tools/list", `{"_meta":{}}`), want{400, -32602}},
-		{"other version", send(newClient, http.Header{"Mcp-Protocol-Version": {"2027-01-01"}}, "tools/list", ""), want{400, -32020}},
+		{"not JSON", func() (*testkit.Answer, error) { return legacyClient.Post(ctx, []byte("{"), nil) }, want{400, -32700}},
+		{"content type", send(legacyClient, http.Header{"Content-Type": {"text/plain"}}, "ping", ""), want{415, 0}},
+		{"accept", send(legacyClient, http.Header{"Accept": {"application/json"}}, "ping", ""), want{406, 0}},
+		{"no session", send(legacyClient, http.Header{"Mcp-Session-Id": {}}, "tools/list", ""), want{400, 0}},
+		{"unknown session", send(legacyClient, http.Header{"Mcp-Session-Id": {"x"}}, "tools/list", ""), want{404, 0}},
+		{"unknown method, legacy era", send(legacyClient, nil, "nobody/knows", ""), want{200, -32601}},
+		{"ping, legacy era", send(legacyClient, nil, "ping", ""), want{200, 0}},
+		{"unknown method, modern era", send(modernClient, nil, "nobody/knows", ""), want{404, -32601}},
+		{"ping, modern era", send(modernClient, nil, "ping", ""), want{404, -32601}},
+		{"no Mcp-Method", send(modernClient, http.Header{"Mcp-Method": {}}, "tools/call", call), want{400, -32020}},
+		{"wrong Mcp-Name", send(modernClient, http.Header{"Mcp-Name": {"x"}}, "tools/call", call), want{400, -32020}},
+		{"no _meta", send(modernClient, nil, "tools/list", `{"_meta":{}}`), want{400, -32602}},
+		{"other version", send(modernClient, http.Header{"Mcp-Protocol-Version": {"2027-01-01"}}, "tools/list", ""), want{400, -32020}},
 		{"unknown version", send(otherClient, nil, "tools/list", ""), want{400, -32022}},
-		{"GET, new era", func() (*testkit.Answer, error) { return newClient.Send(ctx, http.MethodGet, nil, nil) }, want{405, 0}},
+		{"GET, modern era", func() (*testkit.Answer, error) { return modernClient.Send(ctx, http.MethodGet, nil, nil) }, want{405, 0}},
 		{"the other era", func() (*testkit.Answer, error) {
-			return testkit.NewClient(t, oldOnly.URL(), testkit.NewEra).Initialize(ctx)
+			return testkit.NewClient(t, legacyOnly.URL(), testkit.Modern).Initialize(ctx)
 		}, want{400, -32022}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -180,10 +180,10 @@ func TestServerHoldsClientsToTheProtocol(t *testing.T) {
 	}
 }
 
-func TestAskInTheOldEraWaitsForTheClient(t *testing.T) {
+func TestAskInTheLegacyEraWaitsForTheClient(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	ctx, client := connected(t, srv, testkit.OldEra)
+	ctx, client := connected(t, srv, testkit.Legacy)
 	stream, err := client.OpenCall(ctx, testkit.Ask, "")
 	if err != nil {
 		t.Fatal(err)
@@ -212,10 +212,10 @@ func TestAskInTheOldEraWaitsForTheClient(t *testing.T) {
 	}
 }
 
-func TestAskInTheNewEraWantsASecondCall(t *testing.T) {
+func TestAskInTheModernEraWantsASecondCall(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	ctx, client := connected(t, srv, testkit.NewEra)
+	ctx, client := connected(t, srv, testkit.Modern)
 	answer, err := client.Call(ctx, testkit.Ask, "")
 	if res := result(t, answer, err); res.ResultType != "input_required" {
 		t.Fatalf("result %s", answer.Body)
@@ -253,14 +253,14 @@ func TestProgressIsReportedToWhoAskedForIt(t *testing.T) {
 func TestStreamsOfTheServersOwnAccord(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	ctx, oldClient := connected(t, srv, testkit.OldEra)
-	_, newClient := connected(t, srv, testkit.NewEra)
+	ctx, legacyClient := connected(t, srv, testkit.Legacy)
+	_, modernClient := connected(t, srv, testkit.Modern)
 
-	get, err := oldClient.Listen(ctx, "")
+	get, err := legacyClient.Listen(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen, err := newClient.Open(ctx, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
+	listen, err := modernClient.Open(ctx, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestStreamsOfTheServersOwnAccord(t *testing.T) {
 			}
 		}
 	}
-	list, err := oldClient.ListTools(ctx)
+	list, err := legacyClient.ListTools(ctx)
 	if err != nil || !strings.Contains(string(list.Body), `"fresh"`) {
 		t.Errorf("tools/list: %s, %v", list.Body, err)
 	}
@@ -290,7 +290,7 @@ func TestStreamsOfTheServersOwnAccord(t *testing.T) {
 	if err := srv.Await(ctx, func() bool { return srv.Streams() == 1 }); err != nil {
 		t.Fatal(err)
 	}
-	resumed, err := oldClient.Listen(ctx, "1")
+	resumed, err := legacyClient.Listen(ctx, "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestStreamsOfTheServersOwnAccord(t *testing.T) {
 func TestForgottenSessionsAreGoneAndNewOnesWork(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	ctx, client := connected(t, srv, testkit.OldEra)
+	ctx, client := connected(t, srv, testkit.Legacy)
 	srv.ForgetSessions()
 	if answer, err := client.ListTools(ctx); err != nil || answer.Status != http.StatusNotFound {
 		t.Fatalf("forgotten session: %+v, %v", answer, err)
@@ -323,7 +323,7 @@ func TestForgottenSessionsAreGoneAndNewOnesWork(t *testing.T) {
 func TestStopRefusesAndRestartComesBack(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	ctx, client := connected(t, srv, testkit.OldEra)
+	ctx, client := connected(t, srv, testkit.Legacy)
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestCancellationsAreCounted(t *testing.T) {
 		if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.GetField) == before+1 }); err != nil {
 			t.Fatalf("%d attempts: %v", attempts, err)
 		}
-		if era == testkit.OldEra {
+		if era == testkit.Legacy {
 			if _, err := client.Notify(ctx, "notifications/cancelled", `{"requestId":77}`); err != nil {
 				t.Error(err)
 			}
@@ -386,7 +386,7 @@ func TestToolsOfATest(t *testing.T) {
 		Definition: `{"name":"mine","inputSchema":{"type":"object"}}`,
 		Result:     func(arguments json.RawMessage) string { return testkit.ErrorResult(string(arguments)) },
 	}))
-	ctx, client := connected(t, srv, testkit.OldEra)
+	ctx, client := connected(t, srv, testkit.Legacy)
 	if client.Session != "" {
 		t.Errorf("session %q in a server without", client.Session)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A session is one client of the old era.
+// A session is one client of the legacy era.
 type session struct {
 	messages []string                           // sent on the GET stream so far; an event's id is its index plus one
 	readers  int                                // open GET streams
@@ -18,7 +18,7 @@ type session struct {
 	answers  map[string]chan json.RawMessage    // who waits for the client's response, by the id of the server's request
 }
 
-// A stream is an open subscriptions/listen request of the new era.
+// A stream is an open subscriptions/listen request of the modern era.
 type stream struct {
 	id       json.RawMessage // the request's
 	messages []string
@@ -76,7 +76,7 @@ func (s *Server) known(r *http.Request) (*session, int) {
 	return sess, http.StatusOK
 }
 
-// Notify sends a message on every stream that is open, or, in the old era, will be opened again with Last-Event-ID.
+// Notify sends a message on every stream that is open, or, in the legacy era, will be opened again with Last-Event-ID.
 // The message goes out as it is given.
 func (s *Server) Notify(message string) {
 	s.update(func() {

@@ -16,7 +16,7 @@ const (
 	OrderCreate = "order_create" // writes; takes reference and amount, and may take currency, note and items
 	OrderGet    = "order_get"    // reads; takes reference; says how many times the order was created
 	Echo        = "echo"         // reads; takes message and returns it
-	Ask         = "ask"          // asks the user: elicitation/create in the old era, input_required in the new
+	Ask         = "ask"          // asks the user: elicitation/create in the legacy era, input_required in the modern
 	Progress    = "progress"     // takes count (3) and gapMs (0), and reports progress that often
 )
 
@@ -184,7 +184,7 @@ func (e *exchange) getOrder() {
 const question = `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object",` +
 	`"properties":{"name":{"type":"string"}},"required":["name"]}}`
 
-// asks returns the result by which a tool of the new era asks, or, when the client has answered that, returns the answer
+// asks returns the result by which a tool of the modern era asks, or, when the client has answered that, returns the answer
 // as text.
 func (c *callParams) asks() string {
 	const key, state = "name", "asked"
@@ -197,7 +197,7 @@ func (c *callParams) asks() string {
 
 // ask puts a question to the client's user, and returns the client's answer as text.
 func (e *exchange) ask() {
-	if e.era == NewEra {
+	if e.era == Modern {
 		e.answer(e.call.asks())
 		return
 	}

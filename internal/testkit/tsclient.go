@@ -15,7 +15,7 @@ import (
 type TSSDK string
 
 const (
-	// TSv1 is @modelcontextprotocol/sdk, which knows the old era only.
+	// TSv1 is @modelcontextprotocol/sdk, which knows the legacy era only.
 	TSv1 TSSDK = "client-v1.mjs"
 	// TSv2 is @modelcontextprotocol/client, which knows both.
 	TSv2 TSSDK = "client-v2.mjs"
@@ -40,7 +40,7 @@ type TSConnect struct {
 	Era     Era
 	// Negotiate lets TSv2 find out the era itself instead of insisting on Era.
 	Negotiate bool
-	// Versions are the protocol versions that TSv2 offers in the old era; the default is the SDK's.
+	// Versions are the protocol versions that TSv2 offers in the legacy era; the default is the SDK's.
 	Versions []string
 	// Headers are sent with every request.
 	Headers map[string]string
@@ -78,12 +78,12 @@ func NodeClient(tb testing.TB, sdk TSSDK) *TSClient {
 // Connect connects the client. The result is {"protocolVersion", "server"}. Like those of the other commands, the error
 // is a [*TSError] where the SDK threw.
 func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage, error) {
-	era := "old"
+	era := "legacy"
 	switch {
 	case opts.Negotiate:
 		era = "auto"
-	case opts.Era == NewEra:
-		era = "new"
+	case opts.Era == Modern:
+		era = "modern"
 	}
 	return c.do(ctx, "connect", opts.Timeout, map[string]any{
 		"url": opts.URL, "start": opts.Command, "env": opts.Environ,
@@ -107,7 +107,7 @@ func (c *TSClient) Request(ctx context.Context, method, params string) (json.Raw
 	return c.do(ctx, "request", 0, map[string]any{"method": method, "params": optional(params)})
 }
 
-// Listen opens TSv2's stream for what the server says of its own accord in the new era. The filter is JSON, such as
+// Listen opens TSv2's stream for what the server says of its own accord in the modern era. The filter is JSON, such as
 // {"toolsListChanged":true}; the result is what the server grants of it.
 func (c *TSClient) Listen(ctx context.Context, filter string) (json.RawMessage, error) {
 	return c.do(ctx, "listen", 0, map[string]any{"filter": optional(filter)})

@@ -20,8 +20,8 @@ type call struct {
 	token    []byte  // the client's progress token as it is spelled; nil: none
 	session  string
 	opening  bool          // it is the child's initialize: nothing is told to its client before the answer
-	listens  bool          // it is a subscription of the new era, which lasts until one side ends it
-	level    wire.LogLevel // of what is logged that its client, one of the new era, wants to be told
+	listens  bool          // it is a subscription of the modern era, which lasts until one side ends it
+	level    wire.LogLevel // of what is logged that its client, one of the modern era, wants to be told
 
 	// Where the request stands in what is about to be written; guarded by child.mu.
 	batch      uint64

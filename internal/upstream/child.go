@@ -73,7 +73,7 @@ type child struct {
 	verdict error // why it was over; set before ended is closed
 
 	said   atomic.Int64 // counts the lines of stdout, or pieces of them
-	modern atomic.Bool  // it is of the new era
+	modern atomic.Bool  // it is of the modern era
 
 	mu        sync.Mutex
 	calls     map[int64]*call
@@ -92,7 +92,7 @@ type child struct {
 
 	// Guarded by Stdio.mu:
 	ready bool        // it has been opened
-	hello *initResult // with what, where all clients share it and it is of the old era
+	hello *initResult // with what, where all clients share it and it is of the legacy era
 	key   string      // of the client that has it, where that has no session
 	timer *time.Timer // ends it when it is idle
 }

@@ -21,7 +21,7 @@ const (
 	// so that it has nothing to ask a client for.
 	ShareAll Share = iota
 	// ShareClient is a child for each session, so that what it asks reaches the
-	// right client. In the new era, which has no sessions, it is one for each
+	// right client. In the modern era, which has no sessions, it is one for each
 	// credential.
 	ShareClient
 )
@@ -42,7 +42,7 @@ type Command struct {
 	// Idle is how long a child may go without a call before it is stopped. 0 means
 	// for ever with [ShareAll], where the next call starts another child, and half
 	// an hour with [ShareClient], where the session ends with its child. There a
-	// client that keeps its stream open is not idle; in the new era it is not
+	// client that keeps its stream open is not idle; in the modern era it is not
 	// anywhere.
 	Idle time.Duration
 	// Local says that whoever calls has started this process, too, and may be told what

@@ -77,7 +77,7 @@ func Receive(stdout io.Reader, n int) (bodies []io.ReadCloser) {
 	return receive(stdout, n, `"method":"x","params":{"_meta":{"progressToken":"t%d"}}`, false)
 }
 
-// ReceiveModern is Receive for a child of the new era, and subscriptions in place of
+// ReceiveModern is Receive for a child of the modern era, and subscriptions in place of
 // calls.
 func ReceiveModern(stdout io.Reader, n int) (bodies []io.ReadCloser) {
 	return receive(stdout, n, `"method":"subscriptions/listen","params":{"_meta":{"progressToken":"t%d","io.modelcontextprotocol/logLevel":"info"}}`, true)

@@ -29,7 +29,7 @@ var clientInfo = func() string {
 }()
 
 // open finds out the era of a child that is not a session's, and makes it ready for
-// requests. hello is empty in the new era.
+// requests. hello is empty in the modern era.
 func (c *child) open(ctx context.Context) (hello *initResult, err error) {
 	hello, err = c.initialize(ctx)
 	if errors.Is(err, errRefused) && c.discovers(ctx) {
@@ -94,7 +94,7 @@ func readInitResult(said message, id wire.ID) (*initResult, error) {
 	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {
 		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", answer.Result)
 	}
-	if era, _ := wire.EraOf(hello.version); era == wire.New {
+	if era, _ := wire.EraOf(hello.version); era == wire.Modern {
 		return nil, fmt.Errorf("%w: the answer states version %s, which has none", errRefused, hello.version)
 	}
 	return hello, nil
@@ -107,7 +107,7 @@ func readInitResult(said message, id wire.ID) (*initResult, error) {
 // out as one of 2025-03-26, which differs in the transport, and the transport is
 // ours.
 func negotiate(asked, childs string) string {
-	if era, ok := wire.EraOf(asked); (ok && era == wire.Old || asked == version20241105) && asked <= childs {
+	if era, ok := wire.EraOf(asked); (ok && era == wire.Legacy || asked == version20241105) && asked <= childs {
 		return asked
 	}
 	return overHTTP(childs)

@@ -17,7 +17,7 @@ import (
 var discover = `"method":"` + wire.MethodDiscover + `","params":{"_meta":{"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 +
 	`","` + wire.MetaClientInfo + `":` + clientInfo + `,"` + wire.MetaClientCapabilities + `":{}}}`
 
-// discovers reports whether a child that has refused initialize is of the new era,
+// discovers reports whether a child that has refused initialize is of the modern era,
 // and takes note of it.
 func (c *child) discovers(ctx context.Context) bool {
 	said, err := c.ask(ctx, `{"jsonrpc":"2.0","id":`+openID.String()+`,`+discover+`}`)
@@ -44,29 +44,29 @@ func (c *child) discovers(ctx context.Context) bool {
 // era returns the era of a child that is open.
 func (c *child) era() wire.Era {
 	if c.modern.Load() {
-		return wire.New
+		return wire.Modern
 	}
-	return wire.Old
+	return wire.Legacy
 }
 
-// isStateless reports whether a message is one of the new era, or may be that where
+// isStateless reports whether a message is one of the modern era, or may be that where
 // each client has its own child and none has shown which era it is of.
 func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	switch s.Era() {
-	case wire.New:
+	case wire.Modern:
 		return true
-	case wire.Old:
+	case wire.Legacy:
 		return false
 	default:
 		return s.command.Share == ShareClient && session == "" && m.ProtocolVersion != ""
 	}
 }
 
-// anonymous is the key of clients of the new era who send no credentials. Nothing tells
+// anonymous is the key of clients of the modern era who send no credentials. Nothing tells
 // them apart, so that they share a child as if all did.
 const anonymous = "anonymous"
 
-// clientKey returns what tells clients of the new era apart where each has its own
+// clientKey returns what tells clients of the modern era apart where each has its own
 // child: the credentials that they send. It is empty where all share one.
 func (s *Stdio) clientKey(header http.Header) string {
 	values := header["Authorization"]
@@ -83,8 +83,8 @@ func (s *Stdio) clientKey(header http.Header) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// postModern takes a message for a server of the new era. The error is errOtherEra
-// when the server turns out to be of the old era.
+// postModern takes a message for a server of the modern era. The error is errOtherEra
+// when the server turns out to be of the legacy era.
 func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key string) (*http.Response, error) {
 	isRequest := m.Kind == wire.Request
 	switch {
@@ -101,7 +101,7 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key st
 	}
 }
 
-// refuseInitialize returns the answer of a server of the new era to initialize (MCP
+// refuseInitialize returns the answer of a server of the modern era to initialize (MCP
 // 2026-07-28, basic/versioning).
 func refuseInitialize(m *wire.Message) *http.Response {
 	data := `{"supported":["` + wire.Version20260728 + `"],"requested":` + string(json.AppendQuote(nil, askedVersion(m.Params))) + `}`
@@ -109,12 +109,12 @@ func refuseInitialize(m *wire.Message) *http.Response {
 		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
 }
 
-// refuseDiscover returns the answer of a server of the old era to server/discover.
+// refuseDiscover returns the answer of a server of the legacy era to server/discover.
 func refuseDiscover(m *wire.Message) *http.Response {
 	return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil))
 }
 
-// notice deals with what a child of the new era says beside answers and progress
+// notice deals with what a child of the modern era says beside answers and progress
 // (MCP 2026-07-28, basic/transports/stdio, "Receiving Messages").
 func (r *receiver) notice(kind wire.Kind, text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
@@ -124,7 +124,7 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 	m := &r.message
 	switch {
 	case kind == wire.Request:
-		r.complain("a server of the new era makes no requests", text)
+		r.complain("a server of the modern era makes no requests", text)
 	case m.Method == wire.MethodCancelled:
 		if id, ok := number(m.RequestID); !ok || !r.child.endSubscription(id) {
 			r.complain("a cancellation is of no subscription", text)

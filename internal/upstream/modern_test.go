@@ -15,14 +15,14 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// modern is a request of the new era with id 1; more goes into its params, meta into
+// modern is a request of the modern era with id 1; more goes into its params, meta into
 // their _meta.
 func modern(method, more, meta string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
 		`"io.modelcontextprotocol/clientCapabilities":{}}}}`, method, more, meta)
 }
 
-// modernCall is a call of a tool in the new era.
+// modernCall is a call of a tool in the modern era.
 func modernCall(tool, meta string) string {
 	return modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":{"n":2},`, tool), meta)
 }
@@ -81,7 +81,7 @@ func serveModern(tb testing.TB, share upstream.Share) *client {
 	return serve(tb, c).as("a")
 }
 
-// A child that refuses initialize and answers server/discover is a server of the new
+// A child that refuses initialize and answers server/discover is a server of the modern
 // era over Streamable HTTP.
 func TestChildOfTheNewEra(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text"
 					t.Errorf("%s (-want +got):\n%s", test.body, diff)
 				}
 			}
-			if era := c.Era(); era != wire.New {
+			if era := c.Era(); era != wire.Modern {
 				t.Errorf("the era is %s", era)
 			}
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
@@ -146,7 +146,7 @@ data: {"jsonrpc":"2.0","id":1,"result":` + complete + `"content":[{"type":"text"
 	}
 }
 
-// The first one that is asked for is a session of the old era. A child may refuse it, or
+// The first one that is asked for is a session of the legacy era. A child may refuse it, or
 // answer with its own version.
 func TestInitializeOfANewEraChild(t *testing.T) {
 	t.Parallel()
@@ -160,7 +160,7 @@ func TestInitializeOfANewEraChild(t *testing.T) {
 			if status, text := c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`); status != 400 || !strings.Contains(text, "-32022") {
 				t.Errorf("got %d %s", status, text)
 			}
-			if era := c.Era(); era != wire.New {
+			if era := c.Era(); era != wire.Modern {
 				t.Errorf("the era is %s", era)
 			}
 			if status, text := c.say(modernCall("echo", "")); status != 200 || !strings.Contains(text, `"complete"`) {
@@ -237,7 +237,7 @@ func TestLogOfANewEraChild(t *testing.T) {
 	}
 }
 
-// A child that makes requests in the new era gets no answer, which would be no message
+// A child that makes requests in the modern era gets no answer, which would be no message
 // for it.
 func TestNewEraChildThatAsks(t *testing.T) {
 	t.Parallel()
@@ -266,7 +266,7 @@ func pidOf(t *testing.T, c *client, header http.Header) string {
 	return content(t, resp)
 }
 
-// In the new era, which has no sessions, each credential has its child.
+// In the modern era, which has no sessions, each credential has its child.
 func TestEachClientHasItsChild(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareClient)
@@ -326,7 +326,7 @@ func TestIdleClientOfTheNewEra(t *testing.T) {
 	}
 }
 
-// Requests of the new era to a child of the old one, without anybody who translates.
+// Requests of the modern era to a child of the legacy one, without anybody who translates.
 func TestNewEraRequestsToAnOldChild(t *testing.T) {
 	t.Parallel()
 	c := serve(t, own()).as("a")
@@ -338,7 +338,7 @@ func TestNewEraRequestsToAnOldChild(t *testing.T) {
 	if status, _ := c.say(modernCall("echo", "")); status != http.StatusBadRequest {
 		t.Errorf("a call: %d", status)
 	}
-	if era := c.Era(); era != wire.Old {
+	if era := c.Era(); era != wire.Legacy {
 		t.Errorf("the era is %s", era)
 	}
 	if n := len(pids(c.log)); n != 1 {
@@ -348,7 +348,7 @@ func TestNewEraRequestsToAnOldChild(t *testing.T) {
 	x.mustCall("echo", 0)
 }
 
-// A child of both eras has been asked for a session, and so it is of the old one: in the new it would say on no request's
+// A child of both eras has been asked for a session, and so it is of the legacy one: in the modern it would say on no request's
 // behalf what belongs to a subscription.
 func TestDiscoverOfAChildOfBothEras(t *testing.T) {
 	t.Parallel()
@@ -363,14 +363,14 @@ func TestDiscoverOfAChildOfBothEras(t *testing.T) {
 					t.Errorf("got %d %s", status, text)
 				}
 			}
-			if era := c.Era(); era != wire.Old {
+			if era := c.Era(); era != wire.Legacy {
 				t.Errorf("the era is %s", era)
 			}
 		})
 	}
 }
 
-// A child of the new era that has hung is ended as any other.
+// A child of the modern era that has hung is ended as any other.
 func TestHungChildOfTheNewEra(t *testing.T) {
 	t.Parallel()
 	c := serveModern(t, upstream.ShareAll)

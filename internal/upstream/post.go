@@ -31,7 +31,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 	x, refusal := s.find(id)
 	switch {
 	case refusal != nil && m.Method == wire.MethodDiscover && id == "":
-		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the old era
+		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the legacy era
 	case refusal != nil:
 		return refusal, nil
 	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method) && x == nil:
@@ -48,7 +48,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 }
 
 // A recipient is the child that a message is for: that of a session, or of a client
-// in the new era, or else the one that all clients share.
+// in the modern era, or else the one that all clients share.
 type recipient struct {
 	session *session // nil: the message belongs to none
 	key     string   // of the client
@@ -123,7 +123,7 @@ func (s *Stdio) requestShared(ctx context.Context, m *wire.Message, to recipient
 // request sends a request and returns the beginning of its answer.
 func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
-		if m.Method == wire.MethodDiscover && c.era() == wire.Old {
+		if m.Method == wire.MethodDiscover && c.era() == wire.Legacy {
 			return refuseDiscover(m), nil // even if it knows it: what it says goes to a session
 		}
 		session := ""

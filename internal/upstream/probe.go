@@ -6,7 +6,7 @@ import (
 )
 
 // probe asks a child that has left a call unanswered for a sign of life: by a ping
-// (MCP 2025-11-25, basic/utilities/ping), or by server/discover in the new era. One that says nothing at all for a while has
+// (MCP 2025-11-25, basic/utilities/ping), or by server/discover in the modern era. One that says nothing at all for a while has
 // hung, with everybody who waits for it, and is ended. c.mu is held.
 func (c *child) probe() {
 	if c.probing != nil {

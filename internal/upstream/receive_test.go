@@ -78,7 +78,7 @@ func FuzzStdout(f *testing.F) {
 	})
 }
 
-// Whatever a child of the new era says, what reaches a subscription is its own.
+// Whatever a child of the modern era says, what reaches a subscription is its own.
 func FuzzSubscriptions(f *testing.F) {
 	const about = `"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",` + about + "\n" +

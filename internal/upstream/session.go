@@ -23,7 +23,7 @@ const (
 	backlogBytes    = 1 << 20
 )
 
-// A session is one of the old era. It lasts as long as its child where it has one of
+// A session is one of the legacy era. It lasts as long as its child where it has one of
 // its own.
 type session struct {
 	s     *Stdio
@@ -167,7 +167,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 }
 
 // initializeOwn passes initialize on to the session's new child. One that is of the
-// new era becomes that of the client.
+// modern era becomes that of the client.
 func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
 	c := x.child
 	call, err := c.accept(ctx.Done(), m, x.id)
@@ -188,7 +188,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	if errors.Is(err, errRefused) && c.discovers(ctx) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.era = wire.New; !s.offer(c, key) {
+		if s.era = wire.Modern; !s.offer(c, key) {
 			c.stop(errStopped)
 		}
 		return refuseInitialize(m), nil
@@ -204,7 +204,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, alive := s.children[c]; alive && !s.closed {
-		c.ready, s.starts, s.era = true, starts{}, wire.Old
+		c.ready, s.starts, s.era = true, starts{}, wire.Legacy
 		s.add(x)
 		s.watchIdle(c)
 	}

@@ -16,7 +16,7 @@ import (
 // concerns everybody. Tasks and logs name no client, so that neither is offered.
 
 // methodsOfTasks begin the methods of tasks (MCP 2025-11-25, basic/utilities/tasks), and
-// extensionOfTasks names those of the new era among a client's extensions.
+// extensionOfTasks names those of the modern era among a client's extensions.
 const (
 	methodsOfTasks   = "tasks/"
 	extensionOfTasks = "io.modelcontextprotocol/tasks"

@@ -165,7 +165,7 @@ func textIn(tb testing.TB, answer string) string {
 	return m.Result.Content[0].Text
 }
 
-// Clients of the new era that send no credentials are nobody in particular: what is kept
+// Clients of the modern era that send no credentials are nobody in particular: what is kept
 // from those who share a child is kept from them.
 func TestAnonymousClientsShareAChild(t *testing.T) {
 	t.Parallel()

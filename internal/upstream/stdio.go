@@ -22,9 +22,9 @@ import (
 // Stdio is an MCP server that is a child process and speaks over its stdin and
 // stdout. To its caller it is one over Streamable HTTP of the child's era (MCP
 // 2025-11-25 and 2026-07-28, basic/transports): it answers with JSON or, when
-// something comes before the answer, with an event stream; in the old era it opens
+// something comes before the answer, with an event stream; in the legacy era it opens
 // sessions, and gives streams on which the child speaks of its own accord. A child
-// that takes initialize is of the old era, whatever else it can do; see [Stdio.Era].
+// that takes initialize is of the legacy era, whatever else it can do; see [Stdio.Era].
 //
 // A child is started for the first call, and again, with growing pauses, after it
 // has ended by itself. Calls under way are told of its end; calls that it has not
@@ -136,8 +136,8 @@ func (s *Stdio) Close() {
 }
 
 // Send gives the server a message and returns its answer, as Streamable HTTP would:
-// POST sends a message, and in the old era GET opens a stream and DELETE ends a
-// session. Two headers are looked at: Mcp-Session-Id, and in the new era with
+// POST sends a message, and in the legacy era GET opens a stream and DELETE ends a
+// session. Two headers are looked at: Mcp-Session-Id, and in the modern era with
 // [ShareClient] Authorization, by which clients are told apart. Closing the body is
 // left to the caller, may happen while it is read, and gives up a call whose answer
 // has not come. So does the end of ctx, which also ends the reading.
@@ -152,7 +152,7 @@ func (s *Stdio) Send(ctx context.Context, method string, header http.Header, bod
 	switch {
 	case method == http.MethodPost:
 		return s.post(ctx, header, body)
-	case s.Era() == wire.New:
+	case s.Era() == wire.Modern:
 		return refuseMethod("POST"), nil
 	case method == http.MethodGet:
 		return s.listen(ctx, id), nil
@@ -240,9 +240,9 @@ func (s *Stdio) shut() *recourse.Error {
 	return s.unavailable(s.name+" is not served any more.", errShut)
 }
 
-// errOtherEra says that the server is not of the new era, in which a client without
+// errOtherEra says that the server is not of the modern era, in which a client without
 // a session can have a child of its own.
-var errOtherEra = errors.New("the server is of the old era")
+var errOtherEra = errors.New("the server is of the legacy era")
 
 // running returns the child that a client has, or that all share where key is empty,
 // and waits for it to be started.
@@ -253,7 +253,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 		case s.closed:
 			s.mu.Unlock()
 			return nil, s.shut()
-		case key != "" && s.era == wire.Old:
+		case key != "" && s.era == wire.Legacy:
 			s.mu.Unlock()
 			return nil, errOtherEra
 		case s.ready[key] != nil:
@@ -312,7 +312,7 @@ func (s *Stdio) try(key string, a *attempt) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.era = c.era(); key != "" && s.era == wire.Old {
+	if s.era = c.era(); key != "" && s.era == wire.Legacy {
 		c.stop(errStopped) // it was told of no client, and can be nobody's
 		return
 	}
@@ -320,7 +320,7 @@ func (s *Stdio) try(key string, a *attempt) {
 	switch taken := s.offer(c, key); {
 	case !taken:
 		c.stop(errStopped)
-	case s.era == wire.Old:
+	case s.era == wire.Legacy:
 		s.resumeInterests(c)
 	}
 }

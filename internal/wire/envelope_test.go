@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 		want     wire.Message
 	}{
 		{
-			name: "a call of the new era",
+			name: "a call of the modern era",
 			in: `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get","arguments":{"a":1},` +
 				`"_meta":{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 				`"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
@@ -333,10 +333,10 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprintf("%v, %v, %v, %v; %v, %v, %v; %v, %v, %v; %v",
 		wire.Request, wire.Notification, wire.Response, wire.Invalid,
-		wire.Old, wire.New, wire.Era(0),
+		wire.Legacy, wire.Modern, wire.Era(0),
 		wire.Trailing, wire.NotObject, wire.Problem(0),
 		&wire.SyntaxError{Problem: wire.TooDeep, Offset: 3})
-	want := "request, notification, response, invalid; old, new, unknown; data after the end of the object, " +
+	want := "request, notification, response, invalid; legacy, modern, unknown; data after the end of the object, " +
 		"a value that is not an object, problem 0; more than 128 levels of nesting at byte 3"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -26,19 +26,19 @@ type Era uint8
 
 // The eras.
 const (
-	// Old is 2025-11-25 and before: initialize, then a session.
-	Old Era = iota + 1
-	// New is 2026-07-28: every request stands alone and says its version.
-	New
+	// Legacy is 2025-11-25 and before: initialize, then a session.
+	Legacy Era = iota + 1
+	// Modern is 2026-07-28: every request stands alone and says its version.
+	Modern
 )
 
-// String returns old or new.
+// String returns legacy or modern.
 func (e Era) String() string {
 	switch e {
-	case Old:
-		return "old"
-	case New:
-		return "new"
+	case Legacy:
+		return "legacy"
+	case Modern:
+		return "modern"
 	default:
 		return "unknown"
 	}
@@ -49,9 +49,9 @@ func (e Era) String() string {
 func EraOf(version string) (era Era, ok bool) {
 	switch version {
 	case Version20250326, Version20250618, Version20251125:
-		return Old, true
+		return Legacy, true
 	case Version20260728:
-		return New, true
+		return Modern, true
 	default:
 		return 0, false
 	}
@@ -70,10 +70,10 @@ const (
 // CheckHeaders returns the era of a client's message, after checking that its
 // headers are there and agree with its body (MCP 2026-07-28, Streamable HTTP,
 // "Request Metadata" and "Server Validation"; basic/index, "_meta"). A message that
-// states no version in either place is of the old era.
+// states no version in either place is of the legacy era.
 //
 // The error is an [*Error]: [CodeUnsupportedVersion] for a version that is not known,
-// [CodeInvalidParams] for a request of the new era without the required members of
+// [CodeInvalidParams] for a request of the modern era without the required members of
 // _meta, [CodeHeaderMismatch] for the rest. Each goes with HTTP status 400. Of
 // notifications the specification requires no headers: those that are there are
 // compared.
@@ -84,7 +84,7 @@ func CheckHeaders(h http.Header, m *Message) (Era, error) {
 	}
 	switch {
 	case version == "" && m.ProtocolVersion == "":
-		return Old, nil
+		return Legacy, nil
 	case version == "":
 		return 0, mismatch("the MCP-Protocol-Version header is missing, and _meta states version %q", clip(m.ProtocolVersion))
 	}
@@ -98,16 +98,16 @@ func CheckHeaders(h http.Header, m *Message) (Era, error) {
 	if m.ProtocolVersion != "" && m.ProtocolVersion != version {
 		return 0, mismatch("the MCP-Protocol-Version header says %q, and _meta says %q", version, clip(m.ProtocolVersion))
 	}
-	if era == Old {
-		return Old, nil
+	if era == Legacy {
+		return Legacy, nil
 	}
 	if err := checkMeta(m); err != nil {
 		return 0, err
 	}
-	return New, checkNames(h, m)
+	return Modern, checkNames(h, m)
 }
 
-// checkMeta checks that a request of the new era carries what it must.
+// checkMeta checks that a request of the modern era carries what it must.
 func checkMeta(m *Message) error {
 	const meta = "/params/_meta/io.modelcontextprotocol~1"
 	switch {
@@ -177,13 +177,13 @@ func ReadsOnly(method string) bool {
 	}
 }
 
-// Named reports whether requests of the method carry an Mcp-Name header in the new
+// Named reports whether requests of the method carry an Mcp-Name header in the modern
 // era.
 func Named(method string) bool {
 	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
 }
 
-// SetHeaders sets the headers with which a message of the new era is sent:
+// SetHeaders sets the headers with which a message of the modern era is sent:
 // MCP-Protocol-Version, Mcp-Method and, where it belongs, Mcp-Name.
 func SetHeaders(h http.Header, version string, m *Message) {
 	h[HeaderVersion] = []string{version}

@@ -42,14 +42,14 @@ func TestCheckHeaders(t *testing.T) {
 		code       int
 		message    string
 	}{
-		{"a call", call, modern("mcp-method", "tools/call", "MCP-NAME", "get"), wire.New, 0, ""},
-		{"a list", list, modern("Mcp-Method", "tools/list"), wire.New, 0, ""},
-		{"a resource", read, modern("Mcp-Method", "resources/read", "Mcp-Name", "file:///a"), wire.New, 0, ""},
-		{"an encoded name", unicod, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?SGVsbG8sIOS4lueVjA==?="), wire.New, 0, ""},
-		{"a plain name, encoded all the same", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?Z2V0?="), wire.New, 0, ""},
-		{"a notification without headers", note, modern(), wire.New, 0, ""},
-		{"nothing at all", old, headers(), wire.Old, 0, ""},
-		{"an old version", old, headers("MCP-Protocol-Version", "2025-06-18", "Mcp-Method", "ignored"), wire.Old, 0, ""},
+		{"a call", call, modern("mcp-method", "tools/call", "MCP-NAME", "get"), wire.Modern, 0, ""},
+		{"a list", list, modern("Mcp-Method", "tools/list"), wire.Modern, 0, ""},
+		{"a resource", read, modern("Mcp-Method", "resources/read", "Mcp-Name", "file:///a"), wire.Modern, 0, ""},
+		{"an encoded name", unicod, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?SGVsbG8sIOS4lueVjA==?="), wire.Modern, 0, ""},
+		{"a plain name, encoded all the same", call, modern("Mcp-Method", "tools/call", "Mcp-Name", "=?base64?Z2V0?="), wire.Modern, 0, ""},
+		{"a notification without headers", note, modern(), wire.Modern, 0, ""},
+		{"nothing at all", old, headers(), wire.Legacy, 0, ""},
+		{"an old version", old, headers("MCP-Protocol-Version", "2025-06-18", "Mcp-Method", "ignored"), wire.Legacy, 0, ""},
 
 		{"an unknown version", old, headers("MCP-Protocol-Version", "2099-01-01"), 0, wire.CodeUnsupportedVersion, `protocol version "2099-01-01" is not supported`},
 		{"a version that is only for stdio", old, headers("MCP-Protocol-Version", "2024-11-05"), 0, wire.CodeUnsupportedVersion, `protocol version "2024-11-05" is not supported`},
@@ -106,7 +106,7 @@ func TestSetHeadersPassTheCheck(t *testing.T) {
 		}
 		h := http.Header{}
 		wire.SetHeaders(h, wire.Version20260728, &m)
-		if era, err := wire.CheckHeaders(h, &m); err != nil || era != wire.New {
+		if era, err := wire.CheckHeaders(h, &m); err != nil || era != wire.Modern {
 			t.Errorf("%q: %v, %v; headers %v", name, era, err, h)
 		}
 	}
@@ -140,7 +140,7 @@ func TestEncodeHeader(t *testing.T) {
 func TestEraOf(t *testing.T) {
 	t.Parallel()
 	for _, v := range wire.Versions() {
-		if era, ok := wire.EraOf(v); !ok || (era == wire.New) != (v == wire.Version20260728) {
+		if era, ok := wire.EraOf(v); !ok || (era == wire.Modern) != (v == wire.Version20260728) {
 			t.Errorf("EraOf(%q) = %v, %t", v, era, ok)
 		}
 	}

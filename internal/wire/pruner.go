@@ -7,9 +7,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Pruner turns a server's answer of the new era into the one that a client of the
-// old era has asked for, as it passes in pieces of any size: the id becomes the
-// client's, and the members of the result that only the new era has are left out.
+// Pruner turns a server's answer of the modern era into the one that a client of the
+// legacy era has asked for, as it passes in pieces of any size: the id becomes the
+// client's, and the members of the result that only the modern era has are left out.
 // Everything else stays byte for byte as it was sent. It holds a few KiB at most.
 // After [Pruner.ResetRecord] it leaves out another member, and nothing else.
 //

@@ -117,7 +117,7 @@ func TestFailures(t *testing.T) {
 		{"deaf", good, recourse.KindTimeout, "The tool did not finish within 40 ms.", recourse.OriginServer, unknown},
 		{"get_field", `{"years":"many"}`, recourse.KindMissingParam, "field_id is required; years must be a number.", recourse.OriginCaller, none},
 	}
-	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			s := farm()
@@ -143,7 +143,7 @@ func TestFailures(t *testing.T) {
 				if diff := cmp.Diff([]any{test.kind, test.message, test.origin, test.effect, "abc-1"}, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.tool, diff)
 				}
-				if !result.IsError || (result.ResultType == "complete") != (era == testkit.NewEra) || strings.Contains(result.Text(), "s3cr3t") {
+				if !result.IsError || (result.ResultType == "complete") != (era == testkit.Modern) || strings.Contains(result.Text(), "s3cr3t") {
 					t.Errorf("%s: %+v", test.tool, result)
 				}
 			}
@@ -151,7 +151,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("success: %+v", result)
 			}
 			request := func(method, member, name string) (*testkit.Answer, error) {
-				if era == testkit.NewEra {
+				if era == testkit.Modern {
 					client.Header.Set("Mcp-Name", name)
 				}
 				return client.Request(t.Context(), method, fmt.Sprintf(`{%q:%q}`, member, name))
@@ -182,7 +182,7 @@ func TestContracts(t *testing.T) {
 				return nil, sample(recourse.Kind(r.GetString("kind", "")))
 			})
 			mcpgotool.Use(s, c, quiet, mcptool.WithTool("fail", mcptool.WithNature(retry.Writes)))
-			client := dial(t, s, testkit.OldEra)
+			client := dial(t, s, testkit.Legacy)
 			for _, kind := range recourse.Kinds() {
 				arguments := `{"kind":"` + string(kind) + `"}`
 				a, err := client.Call(t.Context(), "fail", arguments)

@@ -22,7 +22,7 @@ func TestClientRepeats(t *testing.T) {
 
 	const random = 0.5
 	backoff := []time.Duration{1500 * time.Millisecond, 2500 * time.Millisecond, 4500 * time.Millisecond}
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Timeout: patience}), testkit.Legacy)
 	for _, test := range []struct {
 		name            string
 		tool, arguments string
@@ -60,7 +60,7 @@ func TestClientRepeats(t *testing.T) {
 // The wait of a limit is the first one, and grows.
 func TestClientWaitsForLimit(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Modern)
 	_, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
 		return client.Call(t, "get-orders", `{"ids":["fault-busy"]}`)
 	})

@@ -235,7 +235,7 @@ func TestReasonIsTheRule(t *testing.T) {
 func TestAllViolations(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/first-violation", "commerce/all-violations", "commerce/field-details-field")
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Legacy)
 	var f failure
 	client.Call(t, "create-sales-order",
 		`{"order":{"externalId":"a","customer":{"email":"ada"},"lineItems":[{"sku":"MUG-RED","quantity":0}]}}`).Object(t, 0, &f)
@@ -275,7 +275,7 @@ func TestTools(t *testing.T) {
 			} `json:"annotations"`
 		} `json:"tools"`
 	}
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Modern)
 	if err := json.Unmarshal(client(t, "tools/list", `{}`).Result, &all); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestAdapters(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/adapters", "commerce/code-5001", "commerce/success")
 
-	memory := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
+	memory := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Legacy)
 	if orders := list[commerce.Order](t, memory, "get-orders", `{"ids":["SO-1001"]}`); len(orders) != 1 || orders[0].Customer.Email != "ada@example.com" {
 		t.Errorf("%+v", orders)
 	}
@@ -335,7 +335,7 @@ func TestAdapters(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	bare := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.OldEra)
+	bare := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.Legacy)
 	arguments := map[string]string{
 		"create-sales-order": newOrder("a", "ada@example.com", "1"), "cancel-order": `{"orderId":"a"}`, "update-order": `{"id":"a","updates":{"note":"b"}}`,
 		"fulfill-order": `{"orderId":"a"}`, "create-return": `{"return":{"orderId":"a","lineItems":[{"sku":"a","quantity":1}]}}`,

@@ -41,7 +41,7 @@ func TestStock(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/code-4001", "commerce/original-error")
 
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Legacy)
 	towels := func(id, quantities string) string {
 		var items []string
 		for q := range strings.SplitSeq(quantities, "+") {
@@ -85,7 +85,7 @@ func TestPartialFulfillment(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "commerce/invalid-order-state")
 
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Modern)
 	if f := refusal(t, client, "create-sales-order", orderOf("a", email, `{"sku":"MUG-RED","quantity":3},{"sku":"TOWEL-1","quantity":2}`)); f.Code != 0 {
 		t.Fatalf("%+v", f)
 	}
@@ -128,7 +128,7 @@ func TestPartialFulfillment(t *testing.T) {
 // What is found comes in pages, and may be restricted to a time.
 func TestPagesAndPeriods(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{}), testkit.Legacy)
 	for i := range 10 {
 		if f := refusal(t, client, "create-sales-order", newOrder(fmt.Sprintf("p-%d", i), email, "1")); f.Code != 0 {
 			t.Fatalf("%+v", f)
@@ -184,7 +184,7 @@ func TestBounds(t *testing.T) {
 	long := strings.Repeat("ä", 1001)
 	withAddress := func(country string) string { return strings.Replace(newOrder("a", email, "1"), `"US"`, country, 1) }
 	many := strings.Repeat(`{"sku":"MUG-RED","quantity":1},`, 100) + `{"sku":"MUG-RED","quantity":1}`
-	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.OldEra) // which would say 5001
+	client := systemtest.HTTP(t, newSystem(t, commerce.Options{Adapter: shelf{}}), testkit.Legacy) // which would say 5001
 	for _, test := range []struct {
 		tool, arguments string
 		code            int

@@ -31,7 +31,7 @@ import (
 // a client without the key can do.
 func knock(t *testing.T, url, authorization string) *testkit.Answer {
 	t.Helper()
-	client := testkit.NewClient(t, url, testkit.NewEra)
+	client := testkit.NewClient(t, url, testkit.Modern)
 	if authorization != "" {
 		client.Header = http.Header{"Authorization": {authorization}}
 	}
@@ -328,7 +328,7 @@ func TestConnectionsChange(t *testing.T) {
 
 	s := newSystem(t, fieldmcp.Options{Quotas: plenty})
 	url := systemtest.Serve(t, s)
-	client := systemtest.Connect(t, url, testkit.NewEra, s.Entrance().Header)
+	client := systemtest.Connect(t, url, testkit.Modern, s.Entrance().Header)
 	change := func(action string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(url, "/mcp")+"/dashboard/"+action, http.NoBody)
@@ -392,7 +392,7 @@ func TestAccessLasts(t *testing.T) {
 	promises.Covers(t, "fieldmcp/token-90-days", "fieldmcp/refresh-rotation")
 
 	now := newClock()
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: plenty}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: plenty}), testkit.Legacy)
 	const day = 24 * time.Hour
 	for _, pass := range []time.Duration{0, 89 * day, 89 * day, 90*day - time.Second} {
 		now.pass(pass)
@@ -407,7 +407,7 @@ func TestAccessLasts(t *testing.T) {
 // The organisation is that of the credentials, whatever a client says.
 func TestOrganisationOfCredentials(t *testing.T) {
 	t.Parallel()
-	client := testkit.NewClient(t, systemtest.Serve(t, newSystem(t, fieldmcp.Options{})), testkit.NewEra)
+	client := testkit.NewClient(t, systemtest.Serve(t, newSystem(t, fieldmcp.Options{})), testkit.Modern)
 	client.Header = http.Header{"Authorization": {"Bearer " + fieldmcp.APIKey("new")}, "Fieldmcp-Organisation": {"willow"}}
 	a, err := client.Call(t.Context(), "deere_get_organization", `{"orgId":"ORG-1"}`)
 	if err != nil {
@@ -425,7 +425,7 @@ func TestTokenRefresh(t *testing.T) {
 
 	now := newClock()
 	s := newSystem(t, fieldmcp.Options{Now: now.Now})
-	client := systemtest.HTTP(t, s, testkit.OldEra)
+	client := systemtest.HTTP(t, s, testkit.Legacy)
 	for _, step := range []struct {
 		name      string
 		pass      time.Duration

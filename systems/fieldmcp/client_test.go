@@ -40,7 +40,7 @@ func TestClientDecides(t *testing.T) {
 		"fieldmcp/decision-validation", "fieldmcp/decision-resource", "fieldmcp/decision-data-quality", "fieldmcp/decision-partial",
 		"fieldmcp/decision-internal")
 
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second, Quotas: plenty}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second, Quotas: plenty}), testkit.Legacy)
 	for _, test := range []struct {
 		name            string
 		tool, arguments string
@@ -83,7 +83,7 @@ func TestClientWaits(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/retry-waits", "fieldmcp/retry-jitter", "fieldmcp/retry-start", "fieldmcp/retry-after-respected")
 
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Timeout: 2 * time.Second}), testkit.Modern)
 	for _, test := range []struct {
 		name    string
 		fieldID string
@@ -114,7 +114,7 @@ func TestClientWaitsForTheQuota(t *testing.T) {
 	now := newClock()
 	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: []mcptool.Policy{
 		{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "month", Limit: 100},
-	}}), testkit.NewEra)
+	}}), testkit.Modern)
 	succeed(t, client, "deere_get_organization", anything)
 	var waited time.Duration
 	last, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {

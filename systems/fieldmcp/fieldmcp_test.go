@@ -192,7 +192,7 @@ func TestProviderNotFound(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/upstream-404")
 
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Modern)
 	for _, test := range []struct{ tool, arguments, code, resource, id string }{
 		{"deere_get_field", `{"fieldId":"FLD-999"}`, "FIELD_NOT_FOUND", "field", "FLD-999"},
 		{"deere_search_operations", `{"fieldId":"FLD-999"}`, "FIELD_NOT_FOUND", "field", "FLD-999"},
@@ -225,7 +225,7 @@ func TestProviderNotFound(t *testing.T) {
 // its own.
 func TestBatch(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Legacy)
 	f := fail(t, client, "deere_get_fields", `{"fieldIds":["FLD-101","FLD-999","fault-502","FLD-102"]}`)
 	if len(f.Succeeded) != 2 || f.Succeeded[0].ID != "FLD-101" || f.Succeeded[1].Data["name"] != "River bottom" {
 		t.Errorf("succeeded: %+v", f.Succeeded)
@@ -268,7 +268,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/tools")
 
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Modern)
 	want := []string{
 		"deere_analyze_yield", "deere_compare_yields", "deere_get_boundary", "deere_get_equipment", "deere_get_farm", "deere_get_field",
 		"deere_get_fields", "deere_get_operation", "deere_get_organization", "deere_list_resources", "deere_search_operations",
@@ -309,7 +309,7 @@ func TestDataQuality(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/success-data-quality", "fieldmcp/success-insufficient", "fieldmcp/missing-data-impact", "fieldmcp/missing-data-optional")
 
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Legacy)
 	for _, test := range []struct {
 		tool, arguments, quality string
 		missing                  []missing
@@ -337,7 +337,7 @@ func TestDataQuality(t *testing.T) {
 // A list comes in pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Modern)
 	for _, call := range []struct{ tool, arguments string }{
 		{"deere_list_resources", `"resourceType":"fields"`}, {"deere_search_operations", `"orgId":"ORG-1"`},
 	} {
@@ -374,7 +374,7 @@ func TestListResources(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "fieldmcp/list-resources")
 
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{}), testkit.Legacy)
 	for _, test := range []struct {
 		arguments string
 		ids       []string

@@ -21,7 +21,7 @@ func TestQuotaThroughGateway(t *testing.T) {
 	promises.Covers(t, "fieldmcp/http-429", "fieldmcp/rate-limit-is-http", "fieldmcp/rate-limit-org-not-over-http", "fieldmcp/retry-after-header",
 		"fieldmcp/rate-limit-remaining-header", "fieldmcp/http-429-prose")
 
-	for _, era := range []testkit.Era{testkit.OldEra, testkit.NewEra} {
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			client := systemtest.Through(t, era, nil, append(systemtest.Program(t), "contract: fieldmcp")...)
@@ -75,7 +75,7 @@ func TestLockoutBehindGateway(t *testing.T) {
 			s := newSystem(t, fieldmcp.Options{Proxies: test.trusted})
 			url := systemtest.Front(t, systemtest.Serve(t, s), "contract: fieldmcp", test.forward)
 			isLocked := func(address, key string) bool {
-				client := testkit.NewClient(t, url, testkit.NewEra)
+				client := testkit.NewClient(t, url, testkit.Modern)
 				client.Header = http.Header{"Authorization": {"Bearer " + key}, "X-Forwarded-For": {"192.0.2.9, " + address}}
 				a, err := client.Call(t.Context(), "deere_get_organization", anything)
 				if err != nil {
@@ -102,7 +102,7 @@ func TestGatewaysOwnKey(t *testing.T) {
 	promises.Covers(t, "fieldmcp/gateways-own-key")
 
 	s := newSystem(t, fieldmcp.Options{})
-	client := systemtest.Through(t, testkit.NewEra, nil, "contract: fieldmcp", "url: "+systemtest.Serve(t, s), `headers: {Authorization: "Bearer old"}`)
+	client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+systemtest.Serve(t, s), `headers: {Authorization: "Bearer old"}`)
 	f := fail(t, client, "deere_get_organization", anything)
 	if f.Code != "INTERNAL_ERROR" || f.Retryable || strings.Contains(f.SuggestedAction, "farmer") {
 		t.Errorf("%+v", f)
@@ -119,7 +119,7 @@ func TestLimitThatAServerSays(t *testing.T) {
 		for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
 			srv := testkit.NewServer(t, testkit.WithForm(form))
 			srv.Always(testkit.GetField, testkit.ToolError("", `{"error":true,"code":"`+code+`","message":"Slow down.","retryable":true,"retryAfter":7}`))
-			client := systemtest.Through(t, testkit.NewEra, nil, "contract: fieldmcp", "url: "+srv.URL())
+			client := systemtest.Through(t, testkit.Modern, nil, "contract: fieldmcp", "url: "+srv.URL())
 			r := client.Call(t, testkit.GetField, `{"field_id":"F-1"}`)
 			const want = `{"error":"Rate limit exceeded. Try again in 7 seconds.","errorCode":429}`
 			if r.Status != http.StatusTooManyRequests || string(r.Body) != want || r.Header.Get("Retry-After") != "7" {

@@ -35,7 +35,7 @@ func TestQuotas(t *testing.T) {
 
 	now := newClock()
 	s := newSystem(t, fieldmcp.Options{Now: now.Now})
-	client := systemtest.HTTP(t, s, testkit.NewEra)
+	client := systemtest.HTTP(t, s, testkit.Modern)
 	for i := range 100 {
 		r := client.Call(t, "deere_get_organization", anything)
 		if want := strconv.Itoa(99 - i); r.Status != 200 || r.Header.Get("X-RateLimit-Remaining") != want {
@@ -52,7 +52,7 @@ func TestQuotas(t *testing.T) {
 		l.RateLimits.MonthlyRemaining != 17_000-100 || l.RateLimits.MonthlyResetAt != endOfMonth {
 		t.Errorf("call 101: HTTP %d, Retry-After %s, %+v", r.Status, r.Header.Get("Retry-After"), l)
 	}
-	other := testkit.NewClient(t, systemtest.Serve(t, s), testkit.NewEra)
+	other := testkit.NewClient(t, systemtest.Serve(t, s), testkit.Modern)
 	other.Header = map[string][]string{"Authorization": {"Bearer " + fieldmcp.APIKey("narrow")}}
 	if a, err := other.Call(t.Context(), "deere_get_organization", anything); err != nil || a.Status != 200 {
 		t.Errorf("another organisation: %v, HTTP %d", err, a.Status)
@@ -69,7 +69,7 @@ func TestMonthUsedUp(t *testing.T) {
 	now := newClock()
 	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: []mcptool.Policy{
 		{Name: "minute", Limit: 100, Window: time.Minute}, {Name: "month", Limit: 2},
-	}}), testkit.OldEra)
+	}}), testkit.Legacy)
 	for range 2 {
 		if r := client.Call(t, "deere_get_organization", anything); r.Status != 200 {
 			t.Fatalf("HTTP %d", r.Status)

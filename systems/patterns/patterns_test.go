@@ -116,7 +116,7 @@ func TestFailures(t *testing.T) {
 // nor status.
 func TestKindsOfSentences(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
 	for fault, want := range map[string]recourse.Kind{
 		"401": recourse.KindUnauthenticated, "404": recourse.KindNotFound, "400": recourse.KindClientError, "500": recourse.KindServerError,
 		"drop": recourse.KindTimeout, "odd": recourse.KindUnknown,
@@ -132,7 +132,7 @@ func TestFailuresFollowTheFormatOfSuccesses(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/same-format-as-success")
 
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Modern)
 	for _, tool := range []struct{ name, success, failure string }{
 		{"search_patterns", `"q":"undo"`, `"q":"fault-500"`},
 		{"get_pattern", `"id":"observer"`, `"id":"fault-500"`},
@@ -262,7 +262,7 @@ func TestClientRepeats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/retry-true", "patterns/retry-false")
 
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
 	for _, test := range []struct {
 		id    string
 		waits []time.Duration
@@ -290,7 +290,7 @@ func TestClientRepeats(t *testing.T) {
 
 func TestTools(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Modern)
 	want := []string{"analyze_code", "get_pattern", "get_skill", "list_analysis_rules", "list_skills", "review_code", "search_patterns"}
 	if diff := cmp.Diff(want, client.Tools(t)); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)

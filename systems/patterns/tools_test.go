@@ -31,7 +31,7 @@ func TestAnyFormat(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/format-unknown", "patterns/format-other-tools", "patterns/format-tools")
 
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Modern)
 	markdown := func(tool, arguments, want string) {
 		result := client.Call(t, tool, arguments).Tool(t)
 		if result.IsError || len(result.Content) != 1 || json.Valid([]byte(result.Text())) || !strings.Contains(result.Text(), want) {
@@ -64,7 +64,7 @@ func TestAnyFormat(t *testing.T) {
 // Successes give programs what they found, in every format.
 func TestStructuredContent(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
 	for tool, call := range map[string]struct{ arguments, kind string }{
 		"search_patterns": {`{"q":"undo"}`, "patterns:v1"}, "get_pattern": {`{"id":"observer"}`, "pattern:v1"},
 		"list_analysis_rules": {`{}`, "rules:v1"}, "analyze_code": {`{"code":"var x int"}`, "findings:v1"},
@@ -102,7 +102,7 @@ func TestSkills(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/not-found-elsewhere", "patterns/code-not-found")
 
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Modern)
 	for arguments, want := range map[string]string{
 		`{}`: "3 skills", `{"q":"undo"}`: "1 skills", `{"category":"architectural"}`: "`survive-outages`", `{"q":"gardening"}`: "0 skills",
 	} {
@@ -131,7 +131,7 @@ func TestTooManyHits(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/question-too-many")
 
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
 	if text := client.Call(t, "search_patterns", `{"q":"it queue"}`).Tool(t).Text(); !strings.HasPrefix(text, "20 of 20 patterns ") {
 		t.Errorf("20 hits: %s", text)
 	}
@@ -154,7 +154,7 @@ func TestToolsRead(t *testing.T) {
 			} `json:"annotations"`
 		} `json:"tools"`
 	}
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Modern)
 	if err := json.Unmarshal(client(t, "tools/list", `{}`).Result, &all); err != nil || len(all.Tools) != 7 {
 		t.Fatalf("%v, %+v", err, all)
 	}
@@ -170,7 +170,7 @@ func TestDefaultLimit(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "patterns/gateway-429")
 
-	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, patterns.Options{}), testkit.Legacy)
 	const limit = 120
 	calls := 0
 	for ; calls <= 2*limit; calls++ { // a minute may end meanwhile
@@ -205,7 +205,7 @@ func TestKeys(t *testing.T) {
 
 	locked := newSystem(t, patterns.Options{Key: "pk_1"})
 	for _, authorization := range []string{"", "Bearer pk_2", "pk_1"} {
-		client := testkit.NewClient(t, systemtest.Serve(t, locked), testkit.NewEra)
+		client := testkit.NewClient(t, systemtest.Serve(t, locked), testkit.Modern)
 		client.Header = http.Header{}
 		if authorization != "" {
 			client.Header.Set("Authorization", authorization)
@@ -218,11 +218,11 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q: %d %v %s", authorization, a.Status, a.Header, a.Body)
 		}
 	}
-	if text := systemtest.HTTP(t, locked, testkit.OldEra).Call(t, "get_pattern", `{"id":"observer"}`).Tool(t).Text(); !strings.HasPrefix(text, "# Observer") {
+	if text := systemtest.HTTP(t, locked, testkit.Legacy).Call(t, "get_pattern", `{"id":"observer"}`).Tool(t).Text(); !strings.HasPrefix(text, "# Observer") {
 		t.Errorf("with the key: %s", text)
 	}
 
-	wrong := systemtest.HTTP(t, newSystem(t, patterns.Options{LibraryKey: "pk_old"}), testkit.OldEra)
+	wrong := systemtest.HTTP(t, newSystem(t, patterns.Options{LibraryKey: "pk_old"}), testkit.Legacy)
 	for tool, arguments := range map[string]string{"get_pattern": `{"id":"observer","format":"both"}`, "list_skills": `{}`} {
 		result := wrong.Call(t, tool, arguments).Tool(t)
 		var e toolError

@@ -59,7 +59,7 @@ func TestHosted(t *testing.T) {
 		{studies.Token, "connect_stop", `{}`, "[validation_error] connect_stop works on the user's own machine only"},
 	}
 	for way, url := range ways {
-		for era, name := range map[testkit.Era]string{testkit.OldEra: "old era", testkit.NewEra: "new era"} {
+		for era, name := range map[testkit.Era]string{testkit.Legacy: "legacy era", testkit.Modern: "modern era"} {
 			t.Run(way+", "+name, func(t *testing.T) {
 				t.Parallel()
 				for _, tt := range tests {
@@ -72,7 +72,7 @@ func TestHosted(t *testing.T) {
 					}
 				}
 				for _, header := range []string{"", "Basic cHJvZDpkYW5h", "Bearer", "Bearer "} {
-					client := bringing(t, url, "", testkit.NewEra)
+					client := bringing(t, url, "", testkit.Modern)
 					client.Header = http.Header{"Authorization": {header}}
 					a, err := client.Call(t.Context(), "me_get", `{}`)
 					if err != nil || a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" {
@@ -91,7 +91,7 @@ func TestHostedUsersAreApart(t *testing.T) {
 	var all sync.WaitGroup
 	for token, email := range map[string]string{studies.Token: "dana@example.com", studies.OtherToken: "rui@example.org"} {
 		for range 4 {
-			client := bringing(t, url, token, testkit.NewEra)
+			client := bringing(t, url, token, testkit.Modern)
 			all.Go(func() {
 				for range 25 {
 					a, err := client.Call(t.Context(), "me_get", `{}`)

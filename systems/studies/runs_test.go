@@ -29,7 +29,7 @@ func TestVerifyWorksInEveryState(t *testing.T) {
 	for _, state := range states {
 		t.Run(state.name, func(t *testing.T) {
 			t.Parallel()
-			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 			if state.tool != "" {
 				client.Call(t, state.tool, state.arguments)
 			}
@@ -144,7 +144,7 @@ func TestNothingIsNotAbsent(t *testing.T) {
 			}
 		})
 	}
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	if text := client.Call(t, "person_create", `{"workspace_id":"w-1","name":"Baby","country":"PT","age":0}`).Tool(t).Text(); !strings.Contains(text, `"age":0`) {
 		t.Errorf("an age of 0 is one: %s", text)
 	}
@@ -227,7 +227,7 @@ func TestCreditsAreReserved(t *testing.T) {
 // Each view of a study shows what it says.
 func TestViews(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Legacy)
 	work(t, client, "run_dispatch", `{"study_id":"s-1","person_ids":["tp-1","tp-6"],"wait":true}`)
 	work(t, client, "study_analyze", `{"study_id":"s-1","wait":true}`)
 	for view, want := range map[string][]string{
@@ -260,7 +260,7 @@ func TestViews(t *testing.T) {
 // A title has 120 characters, of whatever bytes.
 func TestTitleIsCountedInCharacters(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	for n, isError := range map[int]bool{120: false, 121: true} {
 		r := client.Call(t, "study_create", `{"workspace_id":"w-1","title":"`+strings.Repeat("é", n)+`"}`).Tool(t)
 		if r.IsError != isError {

@@ -263,7 +263,7 @@ func TestCodeIsStable(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/code-stable")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	texts := map[string]bool{}
 	for _, arguments := range []string{id("404"), `{"study_id":"5d2c9e1a-7b40-4f6e-9a31-ffffffffffff"}`, `{"participant_id":"5d2c9e1a-7b40-4f6e-9a31-ffffffffffff"}`} {
 		r := client.Call(t, "study_get", arguments)
@@ -360,7 +360,7 @@ func TestAliases(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/alias-prefixes", "studies/get-one-id")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{Tunnel: fakeTunnel(t)}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{Tunnel: fakeTunnel(t)}), testkit.Legacy)
 	told := ""
 	tell := func(tool, arguments string) string {
 		t.Helper()
@@ -409,7 +409,7 @@ func TestClientRepeats(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/write-not-blindly")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	for _, test := range []struct {
 		tool, arguments string
 		nature          retry.Nature

@@ -29,7 +29,7 @@ func TestTools(t *testing.T) {
 		"site_access_delete", "site_access_get", "site_access_set", "study_analyze", "study_benchmark", "study_create", "study_delete", "study_get",
 		"study_revise", "upload_create", "upload_status", "workspace_create", "workspace_delete", "workspace_get", "workspace_update",
 	}
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	if diff := cmp.Diff(want, slices.Sorted(slices.Values(client.Tools(t)))); diff != "" || len(want) != 42 {
 		t.Errorf("%d (-want +got):\n%s", len(want), diff)
 	}
@@ -101,7 +101,7 @@ func TestEveryTool(t *testing.T) {
 // A _get takes one id at most, whichever two are given.
 func TestGetsTakeOneID(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{Token: "old"}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{Token: "old"}), testkit.Modern)
 	for tool, ids := range map[string][]string{
 		"study_get":   {`"study_id":"s-1"`, `"workspace_id":"w-1"`, `"participant_id":"t-1"`},
 		"person_get":  {`"person_id":"tp-1"`, `"workspace_id":"w-1"`},
@@ -123,7 +123,7 @@ func TestGetsTakeOneID(t *testing.T) {
 // arguments. What attaches a person has none: no tool lists who is attached to an iteration by its id alone.
 func TestEveryWriteCanBeVerified(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	var list struct {
 		Tools []struct {
 			Name        string `json:"name"`
@@ -186,7 +186,7 @@ func TestDeletionsAreVerified(t *testing.T) {
 		t.Run(tt.tool, func(t *testing.T) {
 			t.Parallel()
 			const lost = "00000000-0000-4000-8000-000000000001"
-			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 			text := client.Call(t, tt.tool, fmt.Sprintf(`{%q:%q}`, tt.id, lost)).Tool(t).Text()
 			want := fmt.Sprintf("Before calling again run %s(%s=%q) and check whether it is still there", tt.verify, tt.id, lost)
 			if !strings.HasPrefix(text, "[network_error] ") || !strings.HasSuffix(text, want) {

@@ -189,7 +189,7 @@ func TestTunnelFails(t *testing.T) {
 			if tt.port == portMute {
 				o.TunnelTimeout = 100 * time.Millisecond
 			}
-			client := systemtest.HTTP(t, newSystem(t, o), testkit.NewEra)
+			client := systemtest.HTTP(t, newSystem(t, o), testkit.Modern)
 			r := connect(t, client, tt.port)
 			if text := r.Tool(t).Text(); text != "["+tt.code+"] "+tt.want {
 				t.Errorf("%s, want [%s] %s", text, tt.code, tt.want)
@@ -210,7 +210,7 @@ func TestTunnelHosted(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/connect-hosted", "studies/connect-verbs")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{Hosted: true, Tunnel: fakeTunnel(t)}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{Hosted: true, Tunnel: fakeTunnel(t)}), testkit.Legacy)
 	for tool, arguments := range map[string]string{"connect_start": `{"port":3000}`, "connect_status": `{}`, "connect_stop": `{}`} {
 		want := "[validation_error] " + tool + " works on the user's own machine only: run the MCP server there."
 		if text := client.Call(t, tool, arguments).Tool(t).Text(); !strings.HasPrefix(text, want) {

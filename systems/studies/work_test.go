@@ -83,7 +83,7 @@ func TestWrites(t *testing.T) {
 			t.Run(tt.name+"/"+f.fault, func(t *testing.T) {
 				t.Parallel()
 				promises.Covers(t, tt.promises...)
-				client := systemtest.HTTP(t, newSystem(t, studies.Options{Timeout: f.timeout}), testkit.NewEra)
+				client := systemtest.HTTP(t, newSystem(t, studies.Options{Timeout: f.timeout}), testkit.Modern)
 				text := client.Call(t, tt.tool, strings.ReplaceAll(tt.arguments, "FAULT", f.fault)).Tool(t).Text()
 				want := f.start + " Suggestions: The write may have landed. Before calling again run " + tt.verify
 				if diff := cmp.Diff(want, text); diff != "" {
@@ -204,7 +204,7 @@ func TestWait(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			promises.Covers(t, tt.promises...)
-			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 			if tt.tool == "study_analyze" { // which needs answers
 				work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true}`)
 			}
@@ -231,7 +231,7 @@ func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/wait-absorbs", "studies/next-action")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{PollEvery: 50 * time.Millisecond}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{PollEvery: 50 * time.Millisecond}), testkit.Modern)
 	start := time.Now()
 	p := work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true,"timeout":1,"instructions":"fault-stuck"}`)
 	if p.RuntimeStatus != "queued" || p.Next != `study_get(study_id="s-1", lean=True)` || time.Since(start) < time.Second {
@@ -246,7 +246,7 @@ func TestWaitIsBounded(t *testing.T) {
 // The service's own wait is kept, even where it is longer than the budget.
 func TestWaitKeepsWaits(t *testing.T) {
 	t.Parallel()
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	p := work(t, client, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true,"timeout":1,"instructions":"fault-later429"}`)
 	if p.RuntimeStatus != "queued" || p.Next == "" {
 		t.Errorf("%+v", p)
@@ -266,7 +266,7 @@ func TestCredits(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/credits-on-success-only", "studies/credits-members", "studies/not-found-no-responses")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.OldEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Legacy)
 	type balance struct {
 		Credits struct {
 			Period    *int   `json:"period_balance"`
@@ -301,7 +301,7 @@ func TestWorkspacesAreFull(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/usage-limit-workspace-delete", "studies/usage-limit-resource", "studies/usage-limit-advice")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	create := func() string { return client.Call(t, "workspace_create", `{"name":"Another"}`).Tool(t).Text() }
 	const full = "[usage_limit_reached] The free plan holds 4 workspaces, and all of them are taken. Suggestions: " +
 		"The plan is full of workspaces. Free a slot with workspace_delete, or upgrade the plan"
@@ -440,7 +440,7 @@ func TestReturned(t *testing.T) {
 			}
 		})
 	}
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.NewEra)
+	client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
 	if text := client.Call(t, "person_attach", `{"iteration_id":"i-1","person_id":"tp-5"}`).Tool(t).Text(); text != `{"iteration_id":"i-1","ok":true,"person_id":"tp-5"}` {
 		t.Error(text)
 	}

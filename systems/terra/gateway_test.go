@@ -52,11 +52,11 @@ func TestBeforeAnyTool(t *testing.T) {
 						t.Errorf("%s: %v, HTTP %d %q %s", what, err, a.Status, a.Header.Get("Content-Type"), a.Body)
 					}
 				}
-				if era == testkit.OldEra {
+				if era == testkit.Legacy {
 					a, err := client.Request(t.Context(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 					empty("initialize", a, err)
 				}
-				if name == "the system" || era == testkit.NewEra { // a gateway knows of no session then
+				if name == "the system" || era == testkit.Modern { // a gateway knows of no session then
 					a, err := client.ListTools(t.Context())
 					empty("tools/list", a, err)
 					a, err = client.Notify(t.Context(), "notifications/x", "")
@@ -148,10 +148,10 @@ func TestNoSuchHost(t *testing.T) {
 	}
 }
 
-// knock calls a tool in the new era.
+// knock calls a tool in the modern era.
 func knock(t *testing.T, url string, header http.Header) *testkit.Answer {
 	t.Helper()
-	client := testkit.NewClient(t, url, testkit.NewEra)
+	client := testkit.NewClient(t, url, testkit.Modern)
 	client.Header = header
 	a, err := client.Call(t.Context(), "get_sleep_data", `{"fields":["awakenings"]}`)
 	if err != nil {

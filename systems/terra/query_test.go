@@ -130,7 +130,7 @@ func TestQuery(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			promises.Covers(t, "terra/tool-arguments", "terra/tool-operators")
-			result, _ := ask(t, s, testkit.NewEra, "get_sleep_data", tt.arguments)
+			result, _ := ask(t, s, testkit.Modern, "get_sleep_data", tt.arguments)
 			var got struct {
 				Data []map[string]any `json:"data"`
 			}
@@ -168,7 +168,7 @@ func TestTools(t *testing.T) {
 	promises.Covers(t, "terra/tools", "terra/tool-arguments")
 
 	s := newSystem(t, terra.Options{})
-	reply := systemtest.HTTP(t, s, testkit.NewEra)(t, "tools/list", `{}`)
+	reply := systemtest.HTTP(t, s, testkit.Modern)(t, "tools/list", `{}`)
 	var list struct {
 		Tools []struct {
 			Name        string `json:"name"`
@@ -196,7 +196,7 @@ func TestTools(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, tool := range names {
-		result, _ := ask(t, s, testkit.OldEra, tool, `{"select":[{"function":"count","field":"`+firstField[tool]+`"}]}`)
+		result, _ := ask(t, s, testkit.Legacy, tool, `{"select":[{"function":"count","field":"`+firstField[tool]+`"}]}`)
 		if result.IsError || strings.Contains(result.Text(), ":0}") {
 			t.Errorf("%s: %s", tool, result.Text())
 		}

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-var eras = []testkit.Era{testkit.OldEra, testkit.NewEra}
+var eras = []testkit.Era{testkit.Legacy, testkit.Modern}
 
 // newSystem starts a system.
 func newSystem(tb testing.TB, options terra.Options) *terra.System {
@@ -267,7 +267,7 @@ func TestForwarded(t *testing.T) {
 	})
 	at := s.Entrance()
 	at.Header.Set("Provider-User-Id", "somebody-else")
-	answer := send(t, s, testkit.NewEra, at, "get_sleep_data", `{"fields":["awakenings"]}`)
+	answer := send(t, s, testkit.Modern, at, "get_sleep_data", `{"fields":["awakenings"]}`)
 	if result, _ := read(t, answer); result.IsError {
 		t.Error(result.Text())
 	}
@@ -300,7 +300,7 @@ func TestServerSide(t *testing.T) {
 			var log bytes.Buffer
 			s := newSystem(t, terra.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			srv := httptest.NewServer(s.Handler())
-			client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, "1")+tt.user, testkit.NewEra)
+			client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, "1")+tt.user, testkit.Modern)
 			client.Header = s.Entrance().Header
 			answer, err := client.Call(t.Context(), "get_sleep_data", `{"fields":["awakenings"]}`)
 			srv.Close() // the log is complete then
@@ -335,7 +335,7 @@ func TestUserIsAUUID(t *testing.T) {
 		var log bytes.Buffer
 		s := newSystem(t, terra.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		srv := httptest.NewServer(s.Handler())
-		client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, terra.Ada)+user, testkit.NewEra)
+		client := testkit.NewClient(t, srv.URL+strings.TrimSuffix(s.Entrance().Path, terra.Ada)+user, testkit.Modern)
 		client.Header = s.Entrance().Header
 		answer, err := client.Call(t.Context(), "get_sleep_data", `{}`)
 		srv.Close() // the log is complete then

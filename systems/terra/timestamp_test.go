@@ -22,7 +22,7 @@ func TestTimestamps(t *testing.T) {
 		arguments := `{"select":[{"function":"count","field":"start_time"}],"where":{"and":[` +
 			`{"field":"start_time","operator":"EQ","value":"` + night + `"},` +
 			`{"field":"start_time","operator":"` + operator + `","value":` + strconv.Quote(value) + `}]}}`
-		result, _ := ask(t, s, testkit.NewEra, "get_sleep_data", arguments)
+		result, _ := ask(t, s, testkit.Modern, "get_sleep_data", arguments)
 		return result.Text(), result.IsError
 	}
 	for _, value := range []string{

@@ -17,7 +17,7 @@ func TestServer(t *testing.T) {
 	const within = 20 * time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	client := testkit.NewClient(t, mcpgotest.NewServer(t), testkit.OldEra)
+	client := testkit.NewClient(t, mcpgotest.NewServer(t), testkit.Legacy)
 	if _, err := client.Initialize(ctx); err != nil {
 		t.Fatal(err)
 	}

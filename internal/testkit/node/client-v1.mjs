@@ -1,4 +1,4 @@
-// A client built with @modelcontextprotocol/sdk, which knows the old era only.
+// A client built with @modelcontextprotocol/sdk, which knows the legacy era only.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -6,8 +6,8 @@ import { CreateMessageRequestSchema, ElicitRequestSchema, ResultSchema } from '@
 import { elicit, run, sample } from './driver.mjs';
 
 await run(async ({ url, start, env, era, headers, timeout }, hooks) => {
-  if (era !== 'old') {
-    throw new Error('this SDK knows the old era only');
+  if (era !== 'legacy') {
+    throw new Error('this SDK knows the legacy era only');
   }
   const client = new Client(
     { name: 'testkit-v1', version: '1.0.0' },

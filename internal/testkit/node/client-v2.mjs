@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { elicit, run, sample } from './driver.mjs';
 
 const newest = '2026-07-28';
-const modes = { old: 'legacy', new: { pin: newest }, auto: 'auto' };
+const modes = { legacy: 'legacy', modern: { pin: newest }, auto: 'auto' };
 
 // anything is a schema that takes every result, for methods that the SDK does not know.
 const anything = { '~standard': { version: 1, vendor: 'testkit', validate: (value) => ({ value }) } };

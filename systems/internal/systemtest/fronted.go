@@ -11,7 +11,7 @@ import (
 // server's entry, such as "contract: studies".
 func Fronted(entry ...string) []Wire {
 	var wires []Wire
-	for name, era := range map[string]testkit.Era{"gateway, old era": testkit.OldEra, "gateway, new era": testkit.NewEra} {
+	for name, era := range map[string]testkit.Era{"gateway, legacy era": testkit.Legacy, "gateway, modern era": testkit.Modern} {
 		wires = append(wires, Wire{name, func(t *testing.T, s systems.System) Client {
 			t.Helper()
 			return Connect(t, Front(t, Serve(t, s), entry...), era, s.Entrance().Header)

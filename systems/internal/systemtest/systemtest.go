@@ -146,13 +146,13 @@ func Wires() []Wire {
 			t.Helper()
 			return Stdio(t, s.MCPServer())
 		}},
-		{"http, old era", func(t *testing.T, s systems.System) Client {
+		{"http, legacy era", func(t *testing.T, s systems.System) Client {
 			t.Helper()
-			return HTTP(t, s, testkit.OldEra)
+			return HTTP(t, s, testkit.Legacy)
 		}},
-		{"http, new era", func(t *testing.T, s systems.System) Client {
+		{"http, modern era", func(t *testing.T, s systems.System) Client {
 			t.Helper()
-			return HTTP(t, s, testkit.NewEra)
+			return HTTP(t, s, testkit.Modern)
 		}},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Whatever a client of the new era sends reaches the server as a message of the old one,
+// Whatever a client of the modern era sends reaches the server as a message of the legacy one,
 // or is answered without it.
 func FuzzRequestToOldServer(f *testing.F) {
 	for _, seed := range []string{
@@ -25,7 +25,7 @@ func FuzzRequestToOldServer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			o := newOldEra(t, func(c *serverCall) {
+			o := newLegacyEra(t, func(c *serverCall) {
 				if bytes.Contains(c.m.Meta, []byte("clientCapabilities\"")) && bytes.Contains(c.m.Meta, []byte(`"io.modelcontextprotocol/`)) {
 					t.Errorf("the server was sent %s", c.m.Raw)
 				}
@@ -48,7 +48,7 @@ func FuzzRequestToOldServer(f *testing.F) {
 	})
 }
 
-// Whatever a server of the old era says on the stream of a call, the client's request
+// Whatever a server of the legacy era says on the stream of a call, the client's request
 // comes to an end, and no answer but one to it looks like one.
 func FuzzAnswerOfOldServer(f *testing.F) {
 	for _, seed := range []string{
@@ -63,14 +63,14 @@ func FuzzAnswerOfOldServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			var sent wire.ID
-			o := newOldEra(t, func(c *serverCall) {
+			o := newLegacyEra(t, func(c *serverCall) {
 				sent = c.m.ID
 				_, _ = c.out.Write(text)
 			})
 			o.silent = true
 			b := bridge.New(o, bridge.Options{})
 			defer b.Close()
-			header, body := newEraRequest("tools/call", "t", "", "")
+			header, body := modernRequest("tools/call", "t", "", "")
 			resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 			if err != nil {
 				return

@@ -7,11 +7,11 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A host of the old era on stdio finds what a client over HTTP does: calls, questions,
+// A host of the legacy era on stdio finds what a client over HTTP does: calls, questions,
 // announcements.
 func TestHostOfNewServer(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	g, _ := farmGateway(t, srv)
 	h := startHost(t, g)
 	h.send(strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), ready)
@@ -54,14 +54,14 @@ func TestHostOfNewServer(t *testing.T) {
 	eventually(t, "nothing is left", func() bool { return srv.InFlight() == 0 })
 }
 
-// A program that speaks the new era only is found out as a server over HTTP is.
+// A program that speaks the modern era only is found out as a server over HTTP is.
 func TestProgramOfNewEra(t *testing.T) {
 	t.Parallel()
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
 			f := start(t, "", append(command(t, testkit.NewProgram(t), "modern"), "share: "+share, "timeout: 10s")...)
-			client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+			client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 			for range 2 {
 				for _, c := range []*testkit.Client{client, other} {
 					if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || strings.Contains(string(a.Body), "resultType") {

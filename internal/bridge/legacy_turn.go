@@ -14,7 +14,7 @@ import (
 // A turn is a request of the client about a call, and what it is answered with: the
 // call's result, or a question. It is the body of an answer that is an event stream.
 type turn struct {
-	c     *oldCall
+	c     *legacyCall
 	id    wire.ID
 	token []byte // of progress, as the client spelled it; nil: it does not want any
 	level wire.LogLevel
@@ -35,7 +35,7 @@ type turn struct {
 }
 
 // turn begins a turn of the client. When its ctx ends, so does the call.
-func (c *oldCall) turn(ctx context.Context, m *wire.Message) *turn {
+func (c *legacyCall) turn(ctx context.Context, m *wire.Message) *turn {
 	t := &turn{c: c, id: m.ID.Clone(), level: wire.LogLevelOf(m.LogLevel)}
 	if len(m.ProgressToken) > 0 {
 		t.token = bytes.Clone(m.ProgressToken)

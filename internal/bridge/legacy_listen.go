@@ -42,7 +42,7 @@ var changes = []struct {
 
 // A listener is a client's subscriptions/listen, and the body of its answer.
 type listener struct {
-	s    *oldSession
+	s    *legacySession
 	id   wire.ID
 	want map[string]bool // methods
 	uris []string
@@ -61,7 +61,7 @@ type listener struct {
 
 // listen answers subscriptions/listen with what the server says on the stream of the
 // session (MCP 2026-07-28, "Subscriptions").
-func (o *oldServer) listen(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *legacyServer) listen(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	at, err := s.ready(ctx, nil)
@@ -135,7 +135,7 @@ func isTrue(raw json.Value, pointer json.Pointer) bool {
 var errNotSubscribed = errors.New("the server has refused")
 
 // subscribe subscribes the session to a resource, or the opposite.
-func (s *oldSession) subscribe(ctx context.Context, at *opened, method, uri string) error {
+func (s *legacySession) subscribe(ctx context.Context, at *opened, method, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	id := s.o.newID()
@@ -207,7 +207,7 @@ func (ls *listeners) subscribed() (uris []string, ok bool) {
 
 // publish takes a notification to those who listen to it. It reports whether it is one
 // of a kind that can be listened to.
-func (s *oldSession) publish(method, text []byte) bool {
+func (s *legacySession) publish(method, text []byte) bool {
 	if string(method) == methodUpdated {
 		uri := param(text, "/uri")
 		s.listeners.each(func(l *listener) {
@@ -232,7 +232,7 @@ func (s *oldSession) publish(method, text []byte) bool {
 
 // missed tells those who listen that anything may have changed, after a time in which
 // the server was not heard.
-func (s *oldSession) missed() {
+func (s *legacySession) missed() {
 	s.listeners.each(func(l *listener) {
 		for method := range l.want {
 			l.put(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method))
@@ -316,7 +316,7 @@ func (l *listener) Close() error {
 var _ io.ReadCloser = (*listener)(nil)
 
 // unlisten forgets a listener, and unsubscribes from what nobody listens to any more.
-func (s *oldSession) unlisten(l *listener) {
+func (s *legacySession) unlisten(l *listener) {
 	l.closed.Do(func() {
 		unheard := s.listeners.remove(l)
 		s.o.b.background(func(ctx context.Context) {

@@ -18,32 +18,32 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// oldServer sends requests of the new era to a server of the old one, in sessions of
+// legacyServer sends requests of the modern era to a server of the legacy one, in sessions of
 // its own: one for each caller and for what its client says that it is capable of.
-type oldServer struct {
+type legacyServer struct {
 	b      *Bridge
 	seal   *seal
 	lastID atomic.Int64 // of a request to the server
 
 	mu       sync.Mutex
 	closed   bool
-	sessions *recent[sessionKey, *oldSession]
+	sessions *recent[sessionKey, *legacySession]
 	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
-	held     map[int64]*oldCall
+	held     map[int64]*legacyCall
 	heldBy   map[caller]int
 	lastHold int64
 }
 
-func newOldServer(b *Bridge) *oldServer {
-	return &oldServer{
-		b: b, seal: newSeal(), sessions: newRecent[sessionKey, *oldSession](maxSessions, maxSessionBytes, sessionIdle),
-		held: map[int64]*oldCall{}, heldBy: map[caller]int{},
+func newLegacyServer(b *Bridge) *legacyServer {
+	return &legacyServer{
+		b: b, seal: newSeal(), sessions: newRecent[sessionKey, *legacySession](maxSessions, maxSessionBytes, sessionIdle),
+		held: map[int64]*legacyCall{}, heldBy: map[caller]int{},
 	}
 }
 
-// send sends a message of the new era. It returns errOtherEra when the server opens
+// send sends a message of the modern era. It returns errOtherEra when the server opens
 // no session.
-func (o *oldServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (o *legacyServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	m := new(wire.Message)
 	malformed := wire.Parse(body, m) != nil || method != http.MethodPost || m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{'
 	switch {
@@ -66,9 +66,9 @@ func (o *oldServer) send(ctx context.Context, method string, header http.Header,
 	return o.request(ctx, header, m)
 }
 
-// bridgeable reports whether a request of that method goes to a server of the old
+// bridgeable reports whether a request of that method goes to a server of the legacy
 // era. The others would change the session for everybody in it, have no counterpart,
-// or are no requests of the new era.
+// or are no requests of the modern era.
 func bridgeable(method string) bool {
 	switch method {
 	case wire.MethodInitialize, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe:
@@ -80,7 +80,7 @@ func bridgeable(method string) bool {
 
 // request makes a request in the session of its caller, and makes it again, once, in
 // a new one when the server does not know the session any more: then it has done nothing.
-func (o *oldServer) request(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *legacyServer) request(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	var lost *opened
@@ -106,7 +106,7 @@ func (o *oldServer) request(ctx context.Context, header http.Header, m *wire.Mes
 // lostBy reports whether an answer is the server's word that it does not know the
 // session. The answer stays as it is. A 404 is; words that sound like it are a reason to
 // ask, since a server may say them of a call that it has carried out.
-func (s *oldSession) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
+func (s *legacySession) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
 	switch {
 	case at.id == "":
 		return false
@@ -120,7 +120,7 @@ func (s *oldSession) lostBy(ctx context.Context, at *opened, resp *http.Response
 		return false
 	}
 	switch string(json.Lookup(text, "/error/code")) {
-	case "-32020", "-32022": // those of the new era
+	case "-32020", "-32022": // those of the modern era
 		return true
 	case "-32000", "-32001": // the TypeScript SDK's words
 		return s.isGone(ctx, at)
@@ -130,7 +130,7 @@ func (s *oldSession) lostBy(ctx context.Context, at *opened, resp *http.Response
 }
 
 // isGone asks the server whether it knows the session, by a request that does nothing.
-func (s *oldSession) isGone(ctx context.Context, at *opened) bool {
+func (s *legacySession) isGone(ctx context.Context, at *opened) bool {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	id := s.o.newID()
@@ -156,9 +156,9 @@ type denial struct{ answer *upstream.Answer }
 // Error says so.
 func (*denial) Error() string { return "the server has refused the credentials" }
 
-// oldMeta returns a request's _meta without what belongs to the new era, and with
+// legacyMeta returns a request's _meta without what belongs to the modern era, and with
 // another progress token where it has one: the server has many callers in a session.
-func oldMeta(meta json.Value, token []byte) []byte {
+func legacyMeta(meta json.Value, token []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(meta))
 	out := []byte{'{'}
 	_, err := d.ReadToken()
@@ -193,13 +193,13 @@ func drain(resp *http.Response) {
 }
 
 // close ends the calls that are held and the sessions.
-func (o *oldServer) close() {
+func (o *legacyServer) close() {
 	o.mu.Lock()
 	o.closed = true
 	if o.sweeping != nil {
 		o.sweeping.Stop()
 	}
-	held := make([]*oldCall, 0, len(o.held))
+	held := make([]*legacyCall, 0, len(o.held))
 	for _, c := range o.held {
 		held = append(held, c)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// RealConsult is the tool that a server of [GoSDKOldEraServer] has beside those of [GoSDKServer]: it asks for a name and
+// RealConsult is the tool that a server of [GoSDKLegacyServer] has beside those of [GoSDKServer]: it asks for a name and
 // for a sample at the same time, and returns both.
 const RealConsult = "consult"
 
-// GoSDKOldEraServer is [GoSDKServer] with sessions, in which it asks.
-func GoSDKOldEraServer(tb testing.TB) string {
+// GoSDKLegacyServer is [GoSDKServer] with sessions, in which it asks.
+func GoSDKLegacyServer(tb testing.TB) string {
 	tb.Helper()
 	server := newGoSDKServer(nil)
 	mcp.AddTool(server, &mcp.Tool{Name: RealConsult}, consultTool)

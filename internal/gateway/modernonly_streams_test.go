@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// An announcer is a server of the new era that offers logging and subscriptions. It
+// An announcer is a server of the modern era that offers logging and subscriptions. It
 // agrees to all resources but those whose URI contains "secret".
 type announcer struct {
 	mu      sync.Mutex
@@ -159,13 +159,13 @@ func subscribe(tb testing.TB, client *testkit.Client, method, uri string) *testk
 	return a
 }
 
-// What a new server announces reaches the client on its GET stream, and what the client
+// What a modern server announces reaches the client on its GET stream, and what the client
 // subscribes to is asked for.
 func TestAnnouncementsOfNewServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	f := start(t, url, "timeout: 5s")
-	client := f.client(t, testkit.OldEra)
+	client := f.client(t, testkit.Legacy)
 	if a := subscribe(t, client, "resources/subscribe", "file:///a"); a.Message.Error != nil {
 		t.Fatalf("subscribing before there is a stream: %s", a.Body)
 	}
@@ -240,7 +240,7 @@ func TestStreamsThatNewServersDoNotHave(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	server.refuse = true
-	client := start(t, url).client(t, testkit.OldEra)
+	client := start(t, url).client(t, testkit.Legacy)
 	if a, err := client.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
 		t.Errorf("a server that has no subscriptions/listen: %v %+v", err, a)
 	}
@@ -256,7 +256,7 @@ func TestStreamsThatNewServersDoNotHave(t *testing.T) {
 		}
 	}
 	_, asking := startAsker(t, testkit.JSON, fine) // announces nothing
-	silent := start(t, asking).client(t, testkit.OldEra)
+	silent := start(t, asking).client(t, testkit.Legacy)
 	if a, err := silent.Send(t.Context(), http.MethodGet, nil, http.Header{"Accept": {"text/event-stream"}}); err != nil || a.Status != http.StatusMethodNotAllowed {
 		t.Errorf("a server that announces nothing: %v %+v", err, a)
 	}
@@ -267,7 +267,7 @@ func TestLogLevelOfNewServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
 	f := start(t, url)
-	client, other := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+	client, other := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 	for _, level := range []string{`"warning"`, `"debug"`} {
 		if a, err := client.Request(t.Context(), "logging/setLevel", `{"level":`+level+`}`); err != nil || a.Message == nil || a.Message.Error != nil {
 			t.Fatalf("%v %+v", err, a)
@@ -290,7 +290,7 @@ func TestLogLevelOfNewServer(t *testing.T) {
 func TestCapabilitiesOfNewServer(t *testing.T) {
 	t.Parallel()
 	_, url := startAnnouncer(t)
-	a, err := testkit.NewClient(t, start(t, url, "title: The farm").url, testkit.OldEra).Initialize(t.Context())
+	a, err := testkit.NewClient(t, start(t, url, "title: The farm").url, testkit.Legacy).Initialize(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,13 +302,13 @@ func TestCapabilitiesOfNewServer(t *testing.T) {
 }
 
 // Progress comes with the client's own token, and cancelling a call reaches the
-// server; closing its stream does not, since in the old era that cancels nothing.
+// server; closing its stream does not, since in the legacy era that cancels nothing.
 func TestCallsOfNewServerThatEnd(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T, count, gap int) (*testkit.Server, *testkit.Client, *testkit.Stream) {
 		t.Helper()
-		srv, f := newOnly(t, testkit.JSON, "timeout: 30s")
-		client := f.client(t, testkit.OldEra)
+		srv, f := modernOnly(t, testkit.JSON, "timeout: 30s")
+		client := f.client(t, testkit.Legacy)
 		stream, err := client.Open(context.Background(), "tools/call",
 			fmt.Sprintf(`{"name":"progress","arguments":{"count":%d,"gapMs":%d},"_meta":{"progressToken":"tok\u00e9n"}}`, count, gap))
 		if err != nil {
@@ -375,8 +375,8 @@ func TestLargeAnswersOfNewServer(t *testing.T) {
 		for _, size := range []int64{100 << 10, 300 << 10, 3 << 20} {
 			t.Run(fmt.Sprintf("%s, %d bytes", form, size), func(t *testing.T) {
 				t.Parallel()
-				srv, f := newOnly(t, form, "timeout: 10s")
-				client := f.client(t, testkit.OldEra)
+				srv, f := modernOnly(t, form, "timeout: 10s")
+				client := f.client(t, testkit.Legacy)
 				client.Keep = 8 << 20
 				srv.Next(testkit.Echo, testkit.Large(form, size, testkit.Whole))
 				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
@@ -407,7 +407,7 @@ func TestLargeAnswersOfNewServer(t *testing.T) {
 func TestManySubscriptionsAtNewServer(t *testing.T) {
 	t.Parallel()
 	server, url := startAnnouncer(t)
-	client := start(t, url, "timeout: 10s").client(t, testkit.OldEra)
+	client := start(t, url, "timeout: 10s").client(t, testkit.Legacy)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Goroutines(m) }
 
-// A hanging server of the new era takes calls and answers none. It tells how many there
+// A hanging server of the modern era takes calls and answers none. It tells how many there
 // are, and why each has ended.
 type hanging struct {
-	newEra
+	modernEra
 
 	ended chan error
 }
@@ -31,7 +31,7 @@ type hanging struct {
 // Send waits for the end of a call.
 func (h *hanging) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
-		return h.newEra.Send(ctx, method, header, body)
+		return h.modernEra.Send(ctx, method, header, body)
 	}
 	<-ctx.Done()
 	h.ended <- context.Cause(ctx)
@@ -40,7 +40,7 @@ func (h *hanging) Send(ctx context.Context, method string, header http.Header, b
 
 func startHanging(tb testing.TB) (*hanging, *bridge.Bridge, http.Header) {
 	tb.Helper()
-	h := &hanging{newEra: newEra{tb: tb}, ended: make(chan error, 1000)}
+	h := &hanging{modernEra: modernEra{tb: tb}, ended: make(chan error, 1000)}
 	b := bridge.New(h, bridge.Options{})
 	return h, b, openOn(tb, b)
 }
@@ -151,7 +151,7 @@ func TestManyQuestions(t *testing.T) {
 		for i := range 32 {
 			names = append(names, fmt.Sprintf(`"%d":{"method":"roots/list"}`, i))
 		}
-		n := &newEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeEventStream}}}
+		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeEventStream}}}
 		n.body = `data: {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{` + strings.Join(names, ",") + "}}}\n\n"
 		b := bridge.New(n, bridge.Options{})
 		defer b.Close()
@@ -181,7 +181,7 @@ func TestManyQuestions(t *testing.T) {
 func TestIdleSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := &newEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
+		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
 		b := bridge.New(n, bridge.Options{})
 		defer b.Close()
 		idle, used := openOn(t, b), openOn(t, b)
@@ -198,11 +198,11 @@ func TestIdleSessions(t *testing.T) {
 	})
 }
 
-// A client is answered in the version that it asks for, where that is one of the old era,
+// A client is answered in the version that it asks for, where that is one of the legacy era,
 // and else in the newest of them.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	b := bridge.New(&newEra{tb: t}, bridge.Options{})
+	b := bridge.New(&modernEra{tb: t}, bridge.Options{})
 	defer b.Close()
 	for asked, want := range map[string]string{
 		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
@@ -221,14 +221,14 @@ func TestVersions(t *testing.T) {
 }
 
 // A streamed body begins and ends with a text, and is otherwise made of the letter x.
-type streamed struct{ newEra }
+type streamed struct{ modernEra }
 
 const streamedSize = 50 << 20
 
 // Send answers calls with the body.
 func (s *streamed) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
-		return s.newEra.Send(ctx, method, header, body)
+		return s.modernEra.Send(ctx, method, header, body)
 	}
 	resp := reply(http.StatusOK, s.header.Get("Content-Type"), "")
 	prefix, suffix := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`, `"}],"resultType":"complete"},"id":1}`
@@ -253,7 +253,7 @@ func (letters) Read(p []byte) (int, error) {
 // An answer of 50 MB flows through, and what it takes of memory does not depend on it.
 func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
-		s := &streamed{newEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
+		s := &streamed{modernEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
 		b := bridge.New(s, bridge.Options{})
 		header := openOn(t, b)
 		var before, after runtime.MemStats

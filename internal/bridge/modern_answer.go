@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// newWindow is how much of an answer is held to find out whether it is a question.
-	newWindow = 256 << 10
-	// newDrain is how long a server may take to end its stream after its answer, so
+	// modernWindow is how much of an answer is held to find out whether it is a question.
+	modernWindow = 256 << 10
+	// modernDrain is how long a server may take to end its stream after its answer, so
 	// that the connection can be kept.
-	newDrain = time.Second
+	modernDrain = time.Second
 )
 
 // run makes the call, again as often as the server wants to have an answer first.
-func (c *newCall) run() {
+func (c *modernCall) run() {
 	resp, err := c.post()
 	for err == nil && resp != nil {
 		resp, err = c.take(resp)
@@ -45,7 +45,7 @@ func (c *newCall) run() {
 }
 
 // close ends the answer: as one that is broken off, where there is an error.
-func (c *newCall) close(err error) {
+func (c *modernCall) close(err error) {
 	if c.answer != nil {
 		_ = c.answer.CloseWithError(err) // never fails
 	}
@@ -53,7 +53,7 @@ func (c *newCall) close(err error) {
 
 // post sends the request. One in which the server misses headers, since it mirrors
 // other arguments into headers than the bridge knew of, is sent once more.
-func (c *newCall) post() (*http.Response, error) {
+func (c *modernCall) post() (*http.Response, error) {
 	resp, err := c.postOnce()
 	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
 		return resp, err
@@ -66,7 +66,7 @@ func (c *newCall) post() (*http.Response, error) {
 	return c.postOnce()
 }
 
-func (c *newCall) postOnce() (*http.Response, error) {
+func (c *modernCall) postOnce() (*http.Response, error) {
 	h := c.header.Clone()
 	wire.SetParamHeaders(h, c.arguments, c.n.mirrors.of(c.tool))
 	return c.n.b.next.Send(c.ctx, http.MethodPost, h, c.text)
@@ -74,7 +74,7 @@ func (c *newCall) postOnce() (*http.Response, error) {
 
 // take deals with an answer of the server. It returns the next one, where this one
 // was a question.
-func (c *newCall) take(resp *http.Response) (next *http.Response, err error) {
+func (c *modernCall) take(resp *http.Response) (next *http.Response, err error) {
 	defer resp.Body.Close()
 	c.scan.Reset()
 	c.pruner.Reset(c.id, c.clientID, cacheable(c.method))
@@ -106,7 +106,7 @@ func cacheable(method string) bool {
 }
 
 // broken is the failure of an answer that cannot be read.
-func (c *newCall) broken(err error) error { return c.n.b.next.Broken(c.ctx, err) }
+func (c *modernCall) broken(err error) error { return c.n.b.next.Broken(c.ctx, err) }
 
 // badResponse is the failure of an answer that breaks the protocol.
 func badResponse(name string, err error) *recourse.Error {
@@ -117,7 +117,7 @@ var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
 // single deals with an answer that is one JSON text: as a whole where it is small,
 // else as it passes.
-func (c *newCall) single(resp *http.Response) (*inputRequired, error) {
+func (c *modernCall) single(resp *http.Response) (*inputRequired, error) {
 	window, whole, err := readWindow(resp)
 	if err != nil {
 		return nil, c.broken(err)
@@ -148,14 +148,14 @@ func (c *newCall) single(resp *http.Response) (*inputRequired, error) {
 func readWindow(resp *http.Response) (window []byte, whole bool, err error) {
 	size := int64(4 << 10)
 	if resp.ContentLength > 0 {
-		size = min(resp.ContentLength, newWindow)
+		size = min(resp.ContentLength, modernWindow)
 	}
 	window = make([]byte, 0, size+1)
-	for len(window) < newWindow {
+	for len(window) < modernWindow {
 		if len(window) == cap(window) {
 			window = append(window, 0)[:len(window)]
 		}
-		n, err := resp.Body.Read(window[len(window):min(cap(window), newWindow)])
+		n, err := resp.Body.Read(window[len(window):min(cap(window), modernWindow)])
 		window = window[:len(window)+n]
 		switch {
 		case errors.Is(err, io.EOF):
@@ -169,12 +169,12 @@ func readWindow(resp *http.Response) (window []byte, whole bool, err error) {
 
 // isQuestion reports whether the answer to the request, as far as it is known, says
 // that it needs input.
-func (c *newCall) isQuestion(signs *wire.Signs) bool {
+func (c *modernCall) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
 }
 
 // whole gives the client an answer that is complete.
-func (c *newCall) whole(resp *http.Response, text []byte) {
+func (c *modernCall) whole(resp *http.Response, text []byte) {
 	if c.answer != nil {
 		c.write(wire.AppendEvent(nil, "", "message", text))
 		return
@@ -194,7 +194,7 @@ func answerHeader(from http.Header) http.Header {
 }
 
 // begin begins an answer that comes in pieces, as events or as one JSON text.
-func (c *newCall) begin(resp *http.Response, events bool) {
+func (c *modernCall) begin(resp *http.Response, events bool) {
 	if c.answer != nil {
 		return
 	}
@@ -213,14 +213,14 @@ func (c *newCall) begin(resp *http.Response, events bool) {
 
 // write gives the client a piece of the answer. Without a client the call still goes
 // on, unless it was its caller who has had enough.
-func (c *newCall) write(p []byte) {
+func (c *modernCall) write(p []byte) {
 	if _, err := c.answer.Write(p); err != nil && c.asker.Err() == nil {
 		c.end(context.Canceled)
 	}
 }
 
 // flow passes on an answer of which the first piece has been read and scanned.
-func (c *newCall) flow(resp *http.Response, first []byte) error {
+func (c *modernCall) flow(resp *http.Response, first []byte) error {
 	if c.isEvents {
 		c.write([]byte("event: message\ndata: "))
 	}
@@ -240,14 +240,14 @@ func (c *newCall) flow(resp *http.Response, first []byte) error {
 }
 
 // passPiece passes on a piece of a JSON text.
-func (c *newCall) passPiece(p []byte) {
+func (c *modernCall) passPiece(p []byte) {
 	c.out = c.pruner.Append(c.out[:0], p)
 	c.writeText()
 }
 
 // writeText writes what is in out: in an event without line ends, which JSON has
 // between tokens only.
-func (c *newCall) writeText() {
+func (c *modernCall) writeText() {
 	if c.isEvents {
 		for i, b := range c.out {
 			if b == '\n' || b == '\r' {
@@ -261,7 +261,7 @@ func (c *newCall) writeText() {
 }
 
 // flowed ends a text that has been passed on.
-func (c *newCall) flowed() error {
+func (c *modernCall) flowed() error {
 	if c.isQuestion(c.scan.Signs()) {
 		return badResponse(c.n.b.Name(), errLargeQuestion)
 	}
@@ -275,9 +275,9 @@ func (c *newCall) flowed() error {
 
 // relay deals with an answer that is an event stream: what comes before the answer
 // passes, without what would make the client come back for the rest of the stream.
-func (c *newCall) relay(resp *http.Response) (*inputRequired, error) {
+func (c *modernCall) relay(resp *http.Response) (*inputRequired, error) {
 	c.begin(resp, true)
-	reader := wire.NewEventReader(resp.Body, newWindow)
+	reader := wire.NewEventReader(resp.Body, modernWindow)
 	for {
 		event, err := reader.Next()
 		switch {
@@ -314,14 +314,14 @@ func (c *newCall) relay(resp *http.Response) (*inputRequired, error) {
 			}
 		case signs.Message() == wire.Notification:
 			c.write(wire.AppendEvent(nil, "", "message", event.Data))
-		default: // a request: no server of the new era has any
+		default: // a request: no server of the modern era has any
 		}
 	}
 }
 
 // relayLarge passes on an event that is larger than the window, of which this is the
 // first piece. It reports whether it was the answer.
-func (c *newCall) relayLarge(reader *wire.EventReader, event *wire.Event) (done bool, err error) {
+func (c *modernCall) relayLarge(reader *wire.EventReader, event *wire.Event) (done bool, err error) {
 	signs := c.scan.Signs()
 	isAnswer := signs.MethodAt.IsZero()
 	if isAnswer && c.isQuestion(signs) {
@@ -345,11 +345,11 @@ func (c *newCall) relayLarge(reader *wire.EventReader, event *wire.Event) (done 
 }
 
 // drain reads what a server still sends after its answer, which the client has.
-func (c *newCall) drain(resp *http.Response, reader *wire.EventReader) {
+func (c *modernCall) drain(resp *http.Response, reader *wire.EventReader) {
 	c.close(nil)
-	timer := time.AfterFunc(newDrain, func() { _ = resp.Body.Close() }) // nothing of it is wanted
+	timer := time.AfterFunc(modernDrain, func() { _ = resp.Body.Close() }) // nothing of it is wanted
 	defer timer.Stop()
-	for more := 0; more < newWindow; {
+	for more := 0; more < modernWindow; {
 		event, err := reader.Next()
 		if err != nil {
 			return
@@ -359,7 +359,7 @@ func (c *newCall) drain(resp *http.Response, reader *wire.EventReader) {
 }
 
 // refusal deals with an answer whose HTTP status is not 200.
-func (c *newCall) refusal(resp *http.Response) error {
+func (c *modernCall) refusal(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
 		return c.broken(err)
@@ -372,7 +372,7 @@ func (c *newCall) refusal(resp *http.Response) error {
 	case c.answer != nil:
 		resp.Body = io.NopCloser(bytes.NewReader(text))
 		return recourse.FromHTTP(c.n.b.Name(), resp).WithOrigin(recourse.OriginServer)
-	case refusesEra(resp.StatusCode) && soundsOld(resp.StatusCode, c.header, text) && c.otherEra(text):
+	case refusesEra(resp.StatusCode) && soundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
 		c.n.b.eras.forget()
 		if c.s != nil {
 			c.n.forget(c.s) // the client opens another, at the server itself
@@ -386,7 +386,7 @@ func (c *newCall) refusal(resp *http.Response) error {
 			return nil
 		}
 	}
-	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // which in the old era would be a session that is lost
+	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // which in the legacy era would be a session that is lost
 		return recourse.ClientError(c.n.b.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
 	}
@@ -397,9 +397,9 @@ func (c *newCall) refusal(resp *http.Response) error {
 	return nil
 }
 
-// otherEra reports whether a server that refuses a request in words of the old era
-// does not speak the new one any more.
-func (c *newCall) otherEra(text []byte) bool {
+// otherEra reports whether a server that refuses a request in words of the legacy era
+// does not speak the modern one any more.
+func (c *modernCall) otherEra(text []byte) bool {
 	if string(json.Lookup(text, "/error/code")) == "-32022" {
 		return true
 	}
@@ -412,10 +412,10 @@ func refusesEra(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusNotFound
 }
 
-// passRefusal returns a server's refusal as one of the old era gives it, which says by
-// a JSON-RPC error in an answer with status 200 what a server of the new era says with
+// passRefusal returns a server's refusal as one of the legacy era gives it, which says by
+// a JSON-RPC error in an answer with status 200 what a server of the modern era says with
 // status 400 or 404: there, the latter would be a session that is lost.
-func (n *newServer) passRefusal(status int, header http.Header, text []byte) *http.Response {
+func (n *modernServer) passRefusal(status int, header http.Header, text []byte) *http.Response {
 	if refusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK
 	}

@@ -25,7 +25,7 @@ const (
 
 // keepCall holds a call until its client comes back with the answer to a question, and
 // returns the state that names it. It reports false when too many are held already.
-func (o *oldServer) keepCall(c *oldCall, q *question) (state string, ok bool) {
+func (o *legacyServer) keepCall(c *legacyCall, q *question) (state string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if of := c.s.key.of; len(o.held) >= maxHeld || o.heldBy[of] >= maxHeldByCaller && !of.isAnonymous() {
@@ -39,7 +39,7 @@ func (o *oldServer) keepCall(c *oldCall, q *question) (state string, ok bool) {
 }
 
 // hold makes c known under its number. o.mu is held.
-func (o *oldServer) hold(c *oldCall) {
+func (o *legacyServer) hold(c *legacyCall) {
 	o.held[c.hold] = c
 	o.heldBy[c.s.key.of]++
 	c.s.held++
@@ -55,7 +55,7 @@ var errExpired = errors.New("the client has not answered the question in time")
 
 // takeCall returns the call that is held under that number, and holds it no more; nil
 // when there is none.
-func (o *oldServer) takeCall(number int64) *oldCall {
+func (o *legacyServer) takeCall(number int64) *legacyCall {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.held[number]
@@ -72,7 +72,7 @@ func (o *oldServer) takeCall(number int64) *oldCall {
 }
 
 // isHeld reports whether the call waits for its client.
-func (o *oldServer) isHeld(c *oldCall) bool {
+func (o *legacyServer) isHeld(c *legacyCall) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.held[c.hold] == c
@@ -96,7 +96,7 @@ func stateOf(m *wire.Message) string {
 }
 
 // resume takes the client's answer to the server, and goes on with the call.
-func (o *oldServer) resume(ctx context.Context, header http.Header, m *wire.Message, state string) (*http.Response, error) {
+func (o *legacyServer) resume(ctx context.Context, header http.Header, m *wire.Message, state string) (*http.Response, error) {
 	name, err := o.seal.open(state, purposeOf(o.b.callerOf(header), m.Method, m.Name))
 	if err != nil {
 		return o.stranger(ctx, header, m, err)
@@ -127,8 +127,8 @@ func (o *oldServer) resume(ctx context.Context, header http.Header, m *wire.Mess
 }
 
 // stranger answers a request with a state that is not the bridge's, or not for this
-// request. It may be that of a server which has turned out to speak the new era.
-func (o *oldServer) stranger(ctx context.Context, header http.Header, m *wire.Message, why error) (*http.Response, error) {
+// request. It may be that of a server which has turned out to speak the modern era.
+func (o *legacyServer) stranger(ctx context.Context, header http.Header, m *wire.Message, why error) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	if _, err := s.ready(ctx, nil); err != nil {
@@ -139,14 +139,14 @@ func (o *oldServer) stranger(ctx context.Context, header http.Header, m *wire.Me
 
 // notHeld is the failure of a state that names no call. What has become of the call, if
 // there was one, is not known: it may have been answered with the same state before.
-func (o *oldServer) notHeld(cause error) *recourse.Error {
+func (o *legacyServer) notHeld(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is not waiting any more. Call again from the start.").
 		WithOrigin(recourse.OriginGateway).WithProvider(o.b.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
 }
 
 // answer brings the answer to the question to the server.
-func (c *oldCall) answer(result json.Value) error {
+func (c *legacyCall) answer(result json.Value) error {
 	o := c.s.o
 	resp, err := o.b.next.Send(c.ctx, http.MethodPost, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
 	switch {

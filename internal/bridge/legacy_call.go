@@ -13,10 +13,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An oldCall is a request that the bridge has made at a server of the old era. It may
+// An legacyCall is a request that the bridge has made at a server of the legacy era. It may
 // take several turns of the client, since the server may ask something meanwhile.
-type oldCall struct {
-	s      *oldSession
+type legacyCall struct {
+	s      *legacySession
 	at     *opened
 	header http.Header
 	id     wire.ID // at the server, where it is the progress token as well
@@ -30,7 +30,7 @@ type oldCall struct {
 	last   chan said // the end of a call that nobody could be told of before
 	once   sync.Once
 
-	// While it is held, guarded by oldServer.mu:
+	// While it is held, guarded by legacyServer.mu:
 	hold     int64 // 0: it is not
 	expires  *time.Timer
 	question *question // that the client has been asked
@@ -48,14 +48,14 @@ type said struct {
 }
 
 // newCall makes a request in the session. Its first turn has to be taken.
-func (s *oldSession) newCall(at *opened, header http.Header, m *wire.Message) *oldCall {
-	c := &oldCall{
+func (s *legacySession) newCall(at *opened, header http.Header, m *wire.Message) *legacyCall {
+	c := &legacyCall{
 		s: s, at: at, header: header.Clone(), id: s.o.newID(), method: m.Method, name: m.Name,
 		said: make(chan said), last: make(chan said, 1),
 	}
 	withoutEra(c.header)
 	at.name(c.header)
-	c.body = wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: c.id}, wire.Edit{At: m.MetaAt, With: oldMeta(m.Meta, c.id)})
+	c.body = wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: c.id}, wire.Edit{At: m.MetaAt, With: legacyMeta(m.Meta, c.id)})
 	c.ctx, c.cancel = context.WithCancelCause(s.o.b.life)
 	s.o.stay(s)
 	s.mu.Lock()
@@ -66,7 +66,7 @@ func (s *oldSession) newCall(at *opened, header http.Header, m *wire.Message) *o
 }
 
 // run sends the request and listens to what the server says, up to its answer.
-func (c *oldCall) run() {
+func (c *legacyCall) run() {
 	resp, err := c.s.o.b.next.Send(c.ctx, http.MethodPost, c.header, c.body)
 	if err == nil {
 		resp.Body = &abandonable{resp.Body, c.ctx}
@@ -103,7 +103,7 @@ func (a *abandonable) Read(p []byte) (int, error) {
 
 // tell hands something to the client's turn, and waits for one where there is none. It
 // reports false when the call has ended.
-func (c *oldCall) tell(s said) bool {
+func (c *legacyCall) tell(s said) bool {
 	select {
 	case c.said <- s:
 		return true
@@ -114,7 +114,7 @@ func (c *oldCall) tell(s said) bool {
 
 // offer is tell for what is of no use later: the server's other messages do not wait for
 // a client that is slow.
-func (c *oldCall) offer(notice []byte) {
+func (c *legacyCall) offer(notice []byte) {
 	const patience = time.Second
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -126,7 +126,7 @@ func (c *oldCall) offer(notice []byte) {
 }
 
 // listen reads the event stream that the answer is the last part of.
-func (c *oldCall) listen(resp *http.Response) {
+func (c *legacyCall) listen(resp *http.Response) {
 	l := &hearing{events: wire.NewEventReader(resp.Body, 0)}
 	for {
 		event, err := l.next()
@@ -159,7 +159,7 @@ func (c *oldCall) listen(resp *http.Response) {
 // resume opens the event stream again where it has ended, if the server has told how:
 // it may end a stream on purpose (MCP 2025-11-25, basic/transports). It returns nil when
 // it has not, or does not give it.
-func (c *oldCall) resume(l *hearing, err error) *http.Response {
+func (c *legacyCall) resume(l *hearing, err error) *http.Response {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, max(l.retry, streamFirst)) {
 		return nil
 	}
@@ -196,7 +196,7 @@ func pause(ctx context.Context, wait time.Duration) bool {
 var nobody = wire.ID("null")
 
 // hear deals with what the server says before its answer.
-func (c *oldCall) hear(l *hearing) {
+func (c *legacyCall) hear(l *hearing) {
 	if l.kind == wire.Notification {
 		if !c.s.o.isHeld(c) { // else there is nobody to tell
 			c.tell(said{notice: bytes.Clone(l.text)})
@@ -298,7 +298,7 @@ func (l *hearing) collect(event *wire.Event) (*wire.Event, error) {
 
 // end forgets the call, which is answered, or of no interest any more. It reports
 // whether that is new.
-func (c *oldCall) end(cause error) (ended bool) {
+func (c *legacyCall) end(cause error) (ended bool) {
 	c.once.Do(func() {
 		ended = true
 		c.cancel(cause)
@@ -311,14 +311,14 @@ func (c *oldCall) end(cause error) (ended bool) {
 }
 
 // giveUp ends a call that is not answered, and tells the server.
-func (c *oldCall) giveUp(cause error) {
+func (c *legacyCall) giveUp(cause error) {
 	if c.end(cause) {
 		c.s.o.b.background(c.cancelAtServer)
 	}
 }
 
 // cancelAtServer tells the server that nobody waits for its answer.
-func (c *oldCall) cancelAtServer(ctx context.Context) {
+func (c *legacyCall) cancelAtServer(ctx context.Context) {
 	text := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), c.id...)
 	text = append(text, `,"reason":"the caller does not wait any longer"}}`...)
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)

@@ -32,7 +32,7 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-func (s *oldSession) newStream(at *opened) *stream {
+func (s *legacySession) newStream(at *opened) *stream {
 	st := &stream{at: at, tried: make(chan struct{})}
 	st.ctx, st.cancel = context.WithCancel(s.o.b.life)
 	return st
@@ -40,7 +40,7 @@ func (s *oldSession) newStream(at *opened) *stream {
 
 // hearFrom listens to the server in a session that has just been opened, if anybody
 // wants to hear it.
-func (s *oldSession) hearFrom(ctx context.Context, at *opened) {
+func (s *legacySession) hearFrom(ctx context.Context, at *opened) {
 	uris, subscribed := s.listeners.subscribed()
 	if s.asks && !s.o.b.options.Program || subscribed {
 		s.stream(ctx, at)
@@ -53,7 +53,7 @@ func (s *oldSession) hearFrom(ctx context.Context, at *opened) {
 
 // stream opens the stream of the session, unless it is open, and reports whether the
 // server has given it, or has lost the session.
-func (s *oldSession) stream(ctx context.Context, at *opened) (given, lost bool) {
+func (s *legacySession) stream(ctx context.Context, at *opened) (given, lost bool) {
 	s.mu.Lock()
 	st := s.heard
 	if (st == nil || st.at != at) && !s.ended {
@@ -80,7 +80,7 @@ func (s *oldSession) stream(ctx context.Context, at *opened) (given, lost bool) 
 }
 
 // keepHearing reads the stream, and opens it again when it ends.
-func (s *oldSession) keepHearing(st *stream) {
+func (s *legacySession) keepHearing(st *stream) {
 	ctx := st.ctx
 	defer st.cancel()
 	l := &hearing{}
@@ -124,7 +124,7 @@ func (st *stream) settle(given, lost bool) {
 }
 
 // openStream asks for the stream, from where it has ended.
-func (s *oldSession) openStream(ctx context.Context, at *opened, l *hearing) (*http.Response, error) {
+func (s *legacySession) openStream(ctx context.Context, at *opened, l *hearing) (*http.Response, error) {
 	h := s.headerAt(at)
 	delete(h, "Content-Type")
 	h["Accept"] = []string{wire.TypeEventStream}
@@ -135,7 +135,7 @@ func (s *oldSession) openStream(ctx context.Context, at *opened, l *hearing) (*h
 }
 
 // hearAll reads the stream to its end.
-func (s *oldSession) hearAll(st *stream, l *hearing, resp *http.Response) {
+func (s *legacySession) hearAll(st *stream, l *hearing, resp *http.Response) {
 	defer resp.Body.Close()
 	select {
 	case <-st.tried:
@@ -158,7 +158,7 @@ func (s *oldSession) hearAll(st *stream, l *hearing, resp *http.Response) {
 }
 
 // hear deals with a message on the session's stream.
-func (s *oldSession) hear(at *opened, l *hearing) {
+func (s *legacySession) hear(at *opened, l *hearing) {
 	switch {
 	case l.kind == wire.Request:
 		c := s.onlyOwn()
@@ -173,12 +173,12 @@ func (s *oldSession) hear(at *opened, l *hearing) {
 }
 
 // hearOfCall takes a notification about a call to it.
-func (s *oldSession) hearOfCall(text []byte) {
+func (s *legacySession) hearOfCall(text []byte) {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {
 		return
 	}
-	var c *oldCall
+	var c *legacyCall
 	switch m.Method {
 	case wire.MethodProgress:
 		s.mu.Lock()
@@ -193,7 +193,7 @@ func (s *oldSession) hearOfCall(text []byte) {
 }
 
 // silence ends the stream. s.mu is held.
-func (s *oldSession) silence() {
+func (s *legacySession) silence() {
 	if s.heard != nil {
 		s.heard.cancel()
 	}

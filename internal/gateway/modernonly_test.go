@@ -14,25 +14,25 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// newOnly is a server that speaks the new era only, and a gateway in front of it.
-func newOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Server, *front) {
+// modernOnly is a server that speaks the modern era only, and a gateway in front of it.
+func modernOnly(tb testing.TB, form testkit.Form, entry ...string) (*testkit.Server, *front) {
 	tb.Helper()
-	srv := testkit.NewServer(tb, testkit.WithEra(testkit.NewEra), testkit.WithForm(form))
+	srv := testkit.NewServer(tb, testkit.WithEra(testkit.Modern), testkit.WithForm(form))
 	return srv, start(tb, srv.URL(), entry...)
 }
 
 var answerForms = []testkit.Form{testkit.JSON, testkit.SSE}
 
-// A client of the old era finds a server of its own era, of the version that it asks
-// for, whose answers are those of the new one behind it.
+// A client of the legacy era finds a server of its own era, of the version that it asks
+// for, whose answers are those of the modern one behind it.
 func TestOldClientOfNewServer(t *testing.T) {
 	t.Parallel()
 	for _, form := range answerForms {
 		for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26"} {
 			t.Run(form.String()+"/"+version, func(t *testing.T) {
 				t.Parallel()
-				srv, f := newOnly(t, form)
-				client := testkit.NewClient(t, f.url, testkit.OldEra)
+				srv, f := modernOnly(t, form)
+				client := testkit.NewClient(t, f.url, testkit.Legacy)
 				client.Version = version
 				a, err := client.Initialize(t.Context())
 				if err != nil || a.Message == nil || client.Session == "" {
@@ -47,7 +47,7 @@ func TestOldClientOfNewServer(t *testing.T) {
 				if err != nil || list.Message == nil || strings.Contains(string(list.Body), "ttlMs") || strings.Contains(string(list.Body), "resultType") {
 					t.Errorf("tools/list: %v %s", err, list.Body)
 				}
-				direct := testkit.NewClient(t, srv.URL(), testkit.NewEra)
+				direct := testkit.NewClient(t, srv.URL(), testkit.Modern)
 				for tool, arguments := range map[string]string{
 					testkit.GetField: `{"field_id":"F-1"}`, testkit.OrderCreate: `{"reference":"A-17","amount":12.5}`,
 					testkit.Echo: `{"message":"\u00e9 \ud83d\ude00"}`,
@@ -73,12 +73,12 @@ func TestOldClientOfNewServer(t *testing.T) {
 	}
 }
 
-// What reaches the new server is of the new era: with its headers, its _meta and no
+// What reaches the modern server is of the modern era: with its headers, its _meta and no
 // session; whatever the client sends beside that passes.
 func TestRequestToNewServer(t *testing.T) {
 	t.Parallel()
-	srv, f := newOnly(t, testkit.JSON)
-	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	srv, f := modernOnly(t, testkit.JSON)
+	client := testkit.NewClient(t, f.url, testkit.Legacy)
 	client.Capabilities = `{"roots":{},"tasks":{"list":{}},"elicitation":{"form":{}}}`
 	initialize(t, client)
 	const introduction = `"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
@@ -116,11 +116,11 @@ func TestRequestToNewServer(t *testing.T) {
 	}
 }
 
-// The bridge answers for itself what the new era does not have.
+// The bridge answers for itself what the modern era does not have.
 func TestWhatNewServersDoNotHave(t *testing.T) {
 	t.Parallel()
-	srv, f := newOnly(t, testkit.JSON)
-	client := f.client(t, testkit.OldEra)
+	srv, f := modernOnly(t, testkit.JSON)
+	client := f.client(t, testkit.Legacy)
 	if a, err := client.Request(t.Context(), "ping", ""); err != nil || a.Message == nil || string(a.Message.Result) != "{}" {
 		t.Errorf("ping: %v %+v", err, a)
 	}
@@ -153,12 +153,12 @@ func TestWhatNewServersDoNotHave(t *testing.T) {
 // itself where the bridge does not know it any more.
 func TestSessionsOfNewServer(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	f := start(t, srv.URL(), "forward: [Authorization]")
-	client := testkit.NewClient(t, f.url, testkit.OldEra)
+	client := testkit.NewClient(t, f.url, testkit.Legacy)
 	client.Header = http.Header{"Authorization": {"Bearer a"}}
 	initialize(t, client)
-	thief := testkit.NewClient(t, f.url, testkit.OldEra)
+	thief := testkit.NewClient(t, f.url, testkit.Legacy)
 	thief.Session = client.Session
 	if a, err := thief.Call(t.Context(), testkit.GetField, readField); err != nil || a.Status != http.StatusNotFound {
 		t.Errorf("somebody else's session: %v %+v", err, a)
@@ -180,7 +180,7 @@ func TestSessionsOfNewServer(t *testing.T) {
 // goes on.
 func TestServerChangesItsEra(t *testing.T) {
 	t.Parallel()
-	neu, alt := testkit.NewServer(t, testkit.WithEra(testkit.NewEra)), testkit.NewServer(t, testkit.WithEra(testkit.OldEra))
+	neu, alt := testkit.NewServer(t, testkit.WithEra(testkit.Modern)), testkit.NewServer(t, testkit.WithEra(testkit.Legacy))
 	now := make(chan *testkit.Server, 1)
 	now <- neu
 	url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +202,7 @@ func TestServerChangesItsEra(t *testing.T) {
 		_, _ = io.Copy(w, resp.Body)
 	}))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	client := start(t, url+"/mcp", "timeout: 5s").client(t, testkit.OldEra)
+	client := start(t, url+"/mcp", "timeout: 5s").client(t, testkit.Legacy)
 	for i, srv := range []*testkit.Server{neu, alt, neu, alt} {
 		<-now
 		now <- srv
@@ -215,24 +215,24 @@ func TestServerChangesItsEra(t *testing.T) {
 // Messages that break the protocol are answered as ever.
 func TestBadInputToNewServer(t *testing.T) {
 	t.Parallel()
-	srv, f := newOnly(t, testkit.JSON)
-	client := f.client(t, testkit.OldEra)
+	srv, f := modernOnly(t, testkit.JSON)
+	client := f.client(t, testkit.Legacy)
 	a, err := client.Post(t.Context(), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}`), nil)
 	if err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 		t.Errorf("params that are a list: %v %+v", err, a)
 	}
 	for _, params := range []string{``, `{}`, `{"protocolVersion":7}`, `{"protocolVersion":"2025-11-25","capabilities":[]}`} {
-		other := testkit.NewClient(t, f.url, testkit.OldEra)
+		other := testkit.NewClient(t, f.url, testkit.Legacy)
 		if a, err := other.Request(t.Context(), "initialize", params); err != nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 			t.Errorf("initialize with %s: %v %+v", params, err, a)
 		}
 	}
-	long := testkit.NewClient(t, f.url, testkit.OldEra)
+	long := testkit.NewClient(t, f.url, testkit.Legacy)
 	long.Capabilities = `{"experimental":{"x":"` + strings.Repeat("x", 10_000) + `"}}`
 	if a, err := long.Initialize(t.Context()); err == nil || a == nil || a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 {
 		t.Errorf("a long introduction: %v %+v", err, a)
 	}
-	unsessioned := testkit.NewClient(t, f.url, testkit.OldEra)
+	unsessioned := testkit.NewClient(t, f.url, testkit.Legacy)
 	if a, err := unsessioned.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
 		t.Errorf("without a session: %v %+v", err, a)
 	}
@@ -252,8 +252,8 @@ func TestMirroredArgumentsToNewServer(t *testing.T) {
 	}
 	plain := tool(fmt.Sprintf(schema, "", "", ""))
 	mirroring := tool(fmt.Sprintf(schema, `,"x-mcp-header":"Region"`, `,"x-mcp-header":"Count"`, `,"x-mcp-header":"On"`))
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra), testkit.WithTools(mirroring))
-	client := start(t, srv.URL()).client(t, testkit.OldEra)
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern), testkit.WithTools(mirroring))
+	client := start(t, srv.URL()).client(t, testkit.Legacy)
 	for _, test := range []struct {
 		arguments string
 		want      [3]string
@@ -277,8 +277,8 @@ func TestMirroredArgumentsToNewServer(t *testing.T) {
 		}
 	}
 
-	later := testkit.NewServer(t, testkit.WithEra(testkit.NewEra), testkit.WithTools(plain))
-	client = start(t, later.URL()).client(t, testkit.OldEra)
+	later := testkit.NewServer(t, testkit.WithEra(testkit.Modern), testkit.WithTools(plain))
+	client = start(t, later.URL()).client(t, testkit.Legacy)
 	if _, err := client.Call(t.Context(), "mirror", `{"region":"a"}`); err != nil {
 		t.Fatal(err)
 	}
@@ -293,11 +293,11 @@ func TestMirroredArgumentsToNewServer(t *testing.T) {
 	}
 }
 
-// A failure of the protocol keeps its code and data, in an answer of the old era.
+// A failure of the protocol keeps its code and data, in an answer of the legacy era.
 func TestRefusalsOfNewServer(t *testing.T) {
 	t.Parallel()
-	srv, f := newOnly(t, testkit.JSON)
-	client := f.client(t, testkit.OldEra)
+	srv, f := modernOnly(t, testkit.JSON)
+	client := f.client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, testkit.RPCStatus("missing capability", http.StatusBadRequest, -32021, "needs sampling",
 		`{"requiredCapabilities":{"sampling":{}}}`))
 	a, err := client.Call(t.Context(), testkit.GetField, readField)
@@ -310,11 +310,11 @@ func TestRefusalsOfNewServer(t *testing.T) {
 // A session outlives a reload that reaches the server in another way.
 func TestReloadInFrontOfNewServer(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t, testkit.WithEra(testkit.NewEra))
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
 	yaml := "servers: {farm: {url: '" + srv.URL() + "', title: '%s', timeout: 10s}}\n"
 	g, _ := newGateway(t, fmt.Sprintf(yaml, "One"))
 	f := &front{url: testkit.Serve(t, g) + "/farm/mcp"}
-	calls, listens := f.client(t, testkit.OldEra), f.client(t, testkit.OldEra)
+	calls, listens := f.client(t, testkit.Legacy), f.client(t, testkit.Legacy)
 	for _, title := range []string{"Two", "Three"} {
 		reload(t, g, fmt.Sprintf(yaml, title))
 		stream, err := listens.Listen(t.Context(), "")
@@ -343,13 +343,13 @@ func TestServerOfBothErasIsNotBridged(t *testing.T) {
 			srv := testkit.NewServer(t)
 			f := start(t, srv.URL())
 			srv.Next("initialize", refusal)
-			if a, err := testkit.NewClient(t, f.url, testkit.OldEra).Initialize(t.Context()); err == nil {
+			if a, err := testkit.NewClient(t, f.url, testkit.Legacy).Initialize(t.Context()); err == nil {
 				t.Fatalf("initialize is not refused: %s", a.Body)
 			}
 			if got := srv.Sessions(); got != 0 {
 				t.Errorf("%d sessions are left of the bridge's own", got)
 			}
-			client := f.client(t, testkit.OldEra)
+			client := f.client(t, testkit.Legacy)
 			if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) || srv.Sessions() != 1 {
 				t.Errorf("%v %+v", err, a)
 			}

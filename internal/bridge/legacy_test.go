@@ -36,7 +36,7 @@ func first(texts ...[]byte) []byte {
 // held begins a call that is held because of a question, and returns its state.
 func held(tb testing.TB, b *bridge.Bridge, tool string) string {
 	tb.Helper()
-	header, body := newEraRequest("tools/call", tool, "", "")
+	header, body := modernRequest("tools/call", tool, "", "")
 	answer, _, err := send(tb, b, header, body)
 	if err != nil || answer.Result.ResultType != "input_required" {
 		tb.Fatalf("%v %+v", err, answer)
@@ -47,7 +47,7 @@ func held(tb testing.TB, b *bridge.Bridge, tool string) string {
 // resume brings the answer to a question.
 func resume(tb testing.TB, b *bridge.Bridge, tool, state string) (told, error) {
 	tb.Helper()
-	header, body := newEraRequest("tools/call", tool, fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":{"action":"accept"}},`, state), "")
+	header, body := modernRequest("tools/call", tool, fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":{"action":"accept"}},`, state), "")
 	answer, _, err := send(tb, b, header, body)
 	return answer, err
 }
@@ -57,7 +57,7 @@ func resume(tb testing.TB, b *bridge.Bridge, tool, state string) (told, error) {
 func TestHeldCallExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, asking)
+		o := newLegacyEra(t, asking)
 		b := bridge.New(o, bridge.Options{})
 		defer b.Close()
 		state := held(t, b, "t")
@@ -86,11 +86,11 @@ func TestHeldCallExpires(t *testing.T) {
 func TestTooManyHeldCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, asking)
+		o := newLegacyEra(t, asking)
 		b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
 		defer b.Close()
 		call := func(caller string) told {
-			header, body := newEraRequest("tools/call", "t", "", "")
+			header, body := modernRequest("tools/call", "t", "", "")
 			header.Set("Authorization", caller)
 			answer, _, err := send(t, b, header, body)
 			if err != nil {
@@ -116,7 +116,7 @@ func TestTooManyHeldCalls(t *testing.T) {
 // A tool may ask more than once, and each time in a turn of its own.
 func TestQuestionsInARow(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, func(c *serverCall) {
+	o := newLegacyEra(t, func(c *serverCall) {
 		c.ask("elicitation/create", c.say)
 		c.ask("roots/list", c.say)
 		if answer := c.ask("sampling/createMessage", c.say); answer.Error == nil {
@@ -142,7 +142,7 @@ func TestQuestionsInARow(t *testing.T) {
 func TestQuestionOnTheStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, nil)
+		o := newLegacyEra(t, nil)
 		o.call = func(c *serverCall) {
 			if c.m.Name == "wait" {
 				time.Sleep(time.Minute)
@@ -160,13 +160,13 @@ func TestQuestionOnTheStream(t *testing.T) {
 		}
 		var other sync.WaitGroup
 		other.Go(func() {
-			header, body := newEraRequest("tools/call", "wait", "", "")
+			header, body := modernRequest("tools/call", "wait", "", "")
 			if answer, _, err := send(t, b, header, body); err != nil || answer.Result.ResultType != "complete" {
 				t.Errorf("%v %+v", err, answer)
 			}
 		})
 		synctest.Wait()
-		header, body := newEraRequest("tools/call", "t", "", "")
+		header, body := modernRequest("tools/call", "t", "", "")
 		answer, _, err := send(t, b, header, body)
 		if err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "cannot be told") {
 			t.Errorf("%v %+v", err, answer)
@@ -179,7 +179,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 // that what is asked there is theirs.
 func TestHeldCallHasItsSessionForItself(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, asking)
+	o := newLegacyEra(t, asking)
 	b := bridge.New(o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
 	defer b.Close()
 	states := []string{held(t, b, "t"), held(t, b, "t"), held(t, b, "t")}
@@ -196,7 +196,7 @@ func TestHeldCallHasItsSessionForItself(t *testing.T) {
 // The end of a bridge is told to the server: the calls that are held, and the sessions.
 func TestCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, asking)
+	o := newLegacyEra(t, asking)
 	b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
 	held(t, b, "t")
 	held(t, b, "t")
@@ -211,10 +211,10 @@ func TestCloseEndsHeldCalls(t *testing.T) {
 func TestEraIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 		b := bridge.New(o, bridge.Options{})
 		defer b.Close()
-		header, body := newEraRequest("tools/call", "t", "", "")
+		header, body := modernRequest("tools/call", "t", "", "")
 		o.broken = errors.New("away")
 		for range 5 {
 			if _, _, err := send(t, b, header.Clone(), body); recourse.From(err).Effect != recourse.EffectNone {
@@ -255,7 +255,7 @@ func TestServerChangesItsEra(t *testing.T) {
 
 func testServerChangesItsEra(t *testing.T, method string) {
 	t.Helper()
-	o := newOldEra(t, func(c *serverCall) { c.answer(`{"is":"old"}`) })
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{"is":"old"}`) })
 	b := bridge.New(o, bridge.Options{})
 	defer b.Close()
 	for _, modern := range []bool{false, true, false, true} {
@@ -263,7 +263,7 @@ func testServerChangesItsEra(t *testing.T, method string) {
 		o.modern = modern
 		clear(o.sessions)
 		o.mu.Unlock()
-		header, body := newEraRequest(method, "t", "", "")
+		header, body := modernRequest(method, "t", "", "")
 		if method == "tools/call" {
 			before := o.count(method)
 			resp, err := b.Send(t.Context(), http.MethodPost, header.Clone(), body)
@@ -272,12 +272,12 @@ func testServerChangesItsEra(t *testing.T, method string) {
 			}
 			_ = resp.Body.Close()
 			if sent := o.count(method) - before; sent > 2 || sent > 1 && !modern { // a modern server's refusal has a code
-				t.Errorf("new era %t: sent %d times", modern, sent)
+				t.Errorf("modern era %t: sent %d times", modern, sent)
 			}
 		}
 		answer, _, err := send(t, b, header, body)
 		if err != nil || (answer.Result.Is == "old") == modern || answer.Result.ResultType != "complete" {
-			t.Errorf("new era %t: %v %+v", modern, err, answer)
+			t.Errorf("modern era %t: %v %+v", modern, err, answer)
 		}
 	}
 }
@@ -286,7 +286,7 @@ func testServerChangesItsEra(t *testing.T, method string) {
 // the most verbose level that any has.
 func TestLogs(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, func(c *serverCall) {
+	o := newLegacyEra(t, func(c *serverCall) {
 		if c.m.Method == "logging/setLevel" {
 			c.answer(`{}`)
 			return
@@ -302,7 +302,7 @@ func TestLogs(t *testing.T) {
 		level      string
 		heard, set int
 	}{{"", 0, 0}, {"info", 2, 1}, {"error", 1, 1}, {"debug", 3, 2}, {"info", 2, 2}, {"loud", 0, 2}} {
-		header, body := newEraRequest("tools/call", "t", "", `"io.modelcontextprotocol/logLevel":"`+tt.level+`",`)
+		header, body := modernRequest("tools/call", "t", "", `"io.modelcontextprotocol/logLevel":"`+tt.level+`",`)
 		_, before, err := send(t, b, header, body)
 		if set := o.count("logging/setLevel"); err != nil || len(before) != tt.heard || set != tt.set {
 			t.Errorf("%q: %v, heard %q, set %d times", tt.level, err, before, set)
@@ -314,7 +314,7 @@ func TestLogs(t *testing.T) {
 func TestStreamThatGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, nil)
+		o := newLegacyEra(t, nil)
 		o.call = func(c *serverCall) {
 			fmt.Fprintf(c.out, "id: 7\nretry: 3000\ndata:\n\n")
 			id := c.m.ID.Clone()
@@ -326,7 +326,7 @@ func TestStreamThatGoesOnElsewhere(t *testing.T) {
 		b := bridge.New(o, bridge.Options{Silent: true})
 		defer b.Close()
 		begun := time.Now()
-		header, body := newEraRequest("tools/call", "t", "", "")
+		header, body := modernRequest("tools/call", "t", "", "")
 		answer, _, err := send(t, b, header, body)
 		if err != nil || answer.Result.Is != "late" || time.Since(begun) != 4*time.Second {
 			t.Errorf("%v %+v after %v", err, answer, time.Since(begun))
@@ -339,10 +339,10 @@ func TestStreamThatGoesOnElsewhere(t *testing.T) {
 func TestSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 		b := bridge.New(o, bridge.Options{})
 		defer b.Close()
-		header, body := newEraRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,`+
+		header, body := modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,`+
 			`"resourceSubscriptions":["test://a"]},`, "")
 		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 		if err != nil {
@@ -396,17 +396,17 @@ func TestSubscription(t *testing.T) {
 // A subscription in a session that the server has lost is one in the next.
 func TestSubscriptionInALostSession(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 	b := bridge.New(o, bridge.Options{Silent: true})
 	defer b.Close()
-	header, body := newEraRequest("tools/call", "t", "", "")
+	header, body := modernRequest("tools/call", "t", "", "")
 	if _, _, err := send(t, b, header, body); err != nil {
 		t.Fatal(err)
 	}
 	o.mu.Lock()
 	clear(o.sessions)
 	o.mu.Unlock()
-	header, body = newEraRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
+	header, body = modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
 	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 	if err != nil {
 		t.Fatal(err)
@@ -421,11 +421,11 @@ func TestSubscriptionInALostSession(t *testing.T) {
 // A server without a stream has nothing to tell, and its clients know.
 func TestSubscriptionToASilentServer(t *testing.T) {
 	t.Parallel()
-	o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 	o.silent = true
 	b := bridge.New(o, bridge.Options{})
 	defer b.Close()
-	header, body := newEraRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
+	header, body := modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
 	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 	if err != nil {
 		t.Fatal(err)
@@ -441,10 +441,10 @@ func TestSubscriptionToASilentServer(t *testing.T) {
 func TestIdleSessionsOfOldServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, func(c *serverCall) { c.answer(`{}`) })
+		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 		b := bridge.New(o, bridge.Options{})
 		defer b.Close()
-		header, body := newEraRequest("tools/call", "t", "", "")
+		header, body := modernRequest("tools/call", "t", "", "")
 		if _, _, err := send(t, b, header, body); err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +461,7 @@ func TestIdleSessionsOfOldServer(t *testing.T) {
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOldEra(t, func(c *serverCall) {
+		o := newLegacyEra(t, func(c *serverCall) {
 			if c.m.Name == "begun" {
 				c.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + c.m.ID.String() + `,"progress":1}}`)
 			}
@@ -471,7 +471,7 @@ func TestClientGoesAway(t *testing.T) {
 		defer b.Close()
 		for i, tool := range []string{"waiting", "begun"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			header, body := newEraRequest("tools/call", tool, "", `"progressToken":5,`)
+			header, body := modernRequest("tools/call", tool, "", `"progressToken":5,`)
 			resp, err := b.Send(ctx, http.MethodPost, header, body)
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)

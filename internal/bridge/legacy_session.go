@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions at a server of the old era; the one idle longest
+	// maxSessions bounds the sessions at a server of the legacy era; the one idle longest
 	// goes first. sessionIdle is how long one without any request is kept.
 	maxSessions = 1000
 	sessionIdle = 30 * time.Minute
@@ -35,22 +35,22 @@ type sessionKey struct {
 	spare    int               // counts the sessions beside those in which a call is held
 }
 
-// An oldSession is one that the bridge has at a server of the old era, for as long as
+// An legacySession is one that the bridge has at a server of the legacy era, for as long as
 // it is used. When the server loses it, it is opened again.
-type oldSession struct {
-	o        *oldServer
+type legacySession struct {
+	o        *legacyServer
 	key      sessionKey
 	declared json.Value  // capabilities
 	asks     bool        // the server may ask something
 	header   http.Header // the caller's credentials
 
-	users, held int // callers in it, and calls that are held; guarded by oldServer.mu
+	users, held int // callers in it, and calls that are held; guarded by legacyServer.mu
 	weight      int // bytes of the server's answer to initialize; guarded as well
 
 	mu      sync.Mutex
 	at      *opened  // nil: not open
 	opening *opening // nil: nobody does
-	calls   map[string]*oldCall
+	calls   map[string]*legacyCall
 	ended   bool
 	heard   *stream // nil: there is none
 
@@ -79,7 +79,7 @@ type opening struct {
 // is called. One in which a call waits for its client is left alone, so that
 // it can be told which call the server's next question is about; those who may be
 // anybody are asked only where the server says that itself.
-func (o *oldServer) enter(header http.Header, capabilities json.Value) *oldSession {
+func (o *legacyServer) enter(header http.Header, capabilities json.Value) *legacySession {
 	of := o.b.callerOf(header)
 	declared, asks := o.declare(of, capabilities)
 	key := sessionKey{of: of, declared: sha256.Sum256(declared)}
@@ -99,10 +99,10 @@ func (o *oldServer) enter(header http.Header, capabilities json.Value) *oldSessi
 }
 
 // add makes a session, which is opened when it is needed. o.mu is held.
-func (o *oldServer) add(key sessionKey, declared json.Value, asks bool, header http.Header) *oldSession {
-	s := &oldSession{
+func (o *legacyServer) add(key sessionKey, declared json.Value, asks bool, header http.Header) *legacySession {
+	s := &legacySession{
 		o: o, key: key, declared: declared, asks: asks, header: http.Header{},
-		calls: map[string]*oldCall{}, leveling: make(chan struct{}, 1),
+		calls: map[string]*legacyCall{}, leveling: make(chan struct{}, 1),
 	}
 	s.leveling <- struct{}{}
 	for _, name := range o.b.options.Forward {
@@ -110,7 +110,7 @@ func (o *oldServer) add(key sessionKey, declared json.Value, asks bool, header h
 			s.header[name] = values
 		}
 	}
-	for _, old := range o.sessions.trim(1, (*oldSession).busy) {
+	for _, old := range o.sessions.trim(1, (*legacySession).busy) {
 		o.b.background(old.end)
 	}
 	o.sessions.put(key, s, sizeOf(s.header))
@@ -120,10 +120,10 @@ func (o *oldServer) add(key sessionKey, declared json.Value, asks bool, header h
 	return s
 }
 
-func (s *oldSession) busy() bool { return s.users > 0 }
+func (s *legacySession) busy() bool { return s.users > 0 }
 
 // leave ends a use of the session.
-func (o *oldServer) leave(s *oldSession) {
+func (o *legacyServer) leave(s *legacySession) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.users--
@@ -131,17 +131,17 @@ func (o *oldServer) leave(s *oldSession) {
 }
 
 // stay adds a use to those of the session.
-func (o *oldServer) stay(s *oldSession) {
+func (o *legacyServer) stay(s *legacySession) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.users++
 }
 
 // sweep ends the sessions that have been idle for too long.
-func (o *oldServer) sweep() {
+func (o *legacyServer) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, s := range o.sessions.trim(0, (*oldSession).busy) {
+	for _, s := range o.sessions.trim(0, (*legacySession).busy) {
 		o.b.background(s.end)
 	}
 	if o.sweeping = nil; o.sessions.len() > 0 && !o.closed {
@@ -149,10 +149,10 @@ func (o *oldServer) sweep() {
 	}
 }
 
-// declare returns the capabilities that are declared for a client of the new era, and
+// declare returns the capabilities that are declared for a client of the modern era, and
 // whether the server may ask something because of them. A program does not say which
 // request a question is about, so that it is told of none where that may be anybody's.
-func (o *oldServer) declare(of caller, capabilities json.Value) (declared json.Value, asks bool) {
+func (o *legacyServer) declare(of caller, capabilities json.Value) (declared json.Value, asks bool) {
 	var from, to map[string]json.Value
 	if o.b.options.Silent || o.b.options.Program && of.isAnonymous() || json.Unmarshal(capabilities, &from) != nil {
 		return json.Value("{}"), false
@@ -184,7 +184,7 @@ var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"
 // ready returns the open session, and opens it where it is not, or where it is the one
 // that the server has lost. However many callers find that out, it is done once. The
 // error is a [*denial], errOtherEra, or states recourse.EffectNone.
-func (s *oldSession) ready(ctx context.Context, lost *opened) (*opened, error) {
+func (s *legacySession) ready(ctx context.Context, lost *opened) (*opened, error) {
 	s.mu.Lock()
 	if s.at != nil && s.at != lost {
 		defer s.mu.Unlock()
@@ -207,12 +207,12 @@ func (s *oldSession) ready(ctx context.Context, lost *opened) (*opened, error) {
 }
 
 // open opens the session at the server.
-func (s *oldSession) open(ctx context.Context, op *opening) {
+func (s *legacySession) open(ctx context.Context, op *opening) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.b.patience(openTimeout))
 	defer cancel()
 	op.at, op.err = s.initialize(ctx)
 	if op.err == nil {
-		s.o.b.eras.only(wire.Old)
+		s.o.b.eras.only(wire.Legacy)
 		s.hearFrom(ctx, op.at)
 	}
 	s.mu.Lock()
@@ -225,7 +225,7 @@ func (s *oldSession) open(ctx context.Context, op *opening) {
 }
 
 // weigh notes what is kept of the server's answer for a session, once.
-func (o *oldServer) weigh(s *oldSession, bytes int) {
+func (o *legacyServer) weigh(s *legacySession, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sessions.grow(s.key, bytes-s.weight)
@@ -243,7 +243,7 @@ func sizeOf(header http.Header) (size int) {
 }
 
 // initialize sends initialize and what follows it.
-func (s *oldSession) initialize(ctx context.Context) (*opened, error) {
+func (s *legacySession) initialize(ctx context.Context) (*opened, error) {
 	b := s.o.b
 	id := s.o.newID()
 	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"initialize","params":`+
@@ -263,7 +263,7 @@ func (s *oldSession) initialize(ctx context.Context) (*opened, error) {
 	if json.Unmarshal(json.Lookup(answer.Result, "/protocolVersion"), &at.version) != nil {
 		return nil, errOtherEra
 	}
-	if era, ok := wire.EraOf(at.version); !ok || era != wire.Old {
+	if era, ok := wire.EraOf(at.version); !ok || era != wire.Legacy {
 		return nil, errOtherEra
 	}
 	if err := s.tell(ctx, at, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
@@ -281,7 +281,7 @@ func failedAnswer(name string, answer *upstream.Answer) *recourse.Error {
 }
 
 // headerAt returns the headers of a message of the bridge itself in the session.
-func (s *oldSession) headerAt(at *opened) http.Header {
+func (s *legacySession) headerAt(at *opened) http.Header {
 	h := s.header.Clone()
 	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
 	h["Content-Type"] = []string{wire.TypeJSON}
@@ -301,7 +301,7 @@ func (at *opened) name(h http.Header) {
 }
 
 // tell sends a notification or a response.
-func (s *oldSession) tell(ctx context.Context, at *opened, text []byte) error {
+func (s *legacySession) tell(ctx context.Context, at *opened, text []byte) error {
 	resp, err := s.o.b.next.Send(ctx, http.MethodPost, s.headerAt(at), text)
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (s *oldSession) tell(ctx context.Context, at *opened, text []byte) error {
 }
 
 // reply answers a request of the server's, as something that nobody waits for.
-func (s *oldSession) reply(at *opened, text []byte) {
+func (s *legacySession) reply(at *opened, text []byte) {
 	s.o.b.background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 		defer cancel()
@@ -320,7 +320,7 @@ func (s *oldSession) reply(at *opened, text []byte) {
 }
 
 // end ends the session, here and at the server.
-func (s *oldSession) end(ctx context.Context) {
+func (s *legacySession) end(ctx context.Context) {
 	s.mu.Lock()
 	at := s.at
 	s.at, s.ended = nil, true
@@ -343,4 +343,4 @@ func (s *oldSession) end(ctx context.Context) {
 const endTimeout = 2 * time.Second
 
 // newID returns the id of a request to the server.
-func (o *oldServer) newID() wire.ID { return wire.IntID(o.lastID.Add(1)) }
+func (o *legacyServer) newID() wire.ID { return wire.IntID(o.lastID.Add(1)) }

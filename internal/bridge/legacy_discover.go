@@ -12,7 +12,7 @@ import (
 const metaServerInfo = "io.modelcontextprotocol/serverInfo"
 
 // discover answers server/discover from what the server has answered to initialize.
-func (o *oldServer) discover(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *legacyServer) discover(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	at, err := s.ready(ctx, nil)
@@ -27,7 +27,7 @@ func (o *oldServer) discover(ctx context.Context, header http.Header, m *wire.Me
 }
 
 // discovered returns the result of server/discover (MCP 2026-07-28, "Discovery") for
-// that of initialize. Tasks are not offered: they are an extension in the new era.
+// that of initialize. Tasks are not offered: they are an extension in the modern era.
 func discovered(hello json.Value) (json.Value, error) {
 	var from struct {
 		Capabilities map[string]json.Value `json:"capabilities"`

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// newSessionIdle is how long a session without any request is kept, maxNewSessions
+	// modernSessionIdle is how long a session without any request is kept, maxModernSessions
 	// how many there are; the one idle longest goes first. A client whose session is
 	// gone initializes a new one.
-	newSessionIdle = 24 * time.Hour
-	maxNewSessions = 100_000
+	modernSessionIdle = 24 * time.Hour
+	maxModernSessions = 100_000
 	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it
 	// is kept with the session and goes with each request.
 	maxIntroduction = 8 << 10
@@ -25,9 +25,9 @@ const (
 	maxSessionBytes = 32 << 20
 )
 
-// A newSession is one that the bridge holds for a client of the old era: what the
+// A modernSession is one that the bridge holds for a client of the legacy era: what the
 // server, which has no sessions, does not know from one request to the next.
-type newSession struct {
+type modernSession struct {
 	id       string
 	of       caller
 	meta     []byte // members of each request's _meta, without braces
@@ -36,11 +36,11 @@ type newSession struct {
 
 	mu        sync.Mutex
 	ended     bool
-	level     string                      // of the logs that the client wants
-	calls     map[*newCall]struct{}       // under way
-	questions map[string]chan<- newAnswer // to the client, by the id of the request to it
-	watched   []string                    // URIs that the client has subscribed to
-	stream    *newStream                  // on which the client listens; nil: it does not
+	level     string                         // of the logs that the client wants
+	calls     map[*modernCall]struct{}       // under way
+	questions map[string]chan<- modernAnswer // to the client, by the id of the request to it
+	watched   []string                       // URIs that the client has subscribed to
+	stream    *modernStream                  // on which the client listens; nil: it does not
 }
 
 // declared is what the client can be asked.
@@ -64,7 +64,7 @@ type offered struct {
 
 // find returns the session of that id, or nil. A session belongs to the caller who
 // has opened it.
-func (n *newServer) find(id string, of caller) *newSession {
+func (n *modernServer) find(id string, of caller) *modernSession {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, ok := n.sessions.get(id)
@@ -75,7 +75,7 @@ func (n *newServer) find(id string, of caller) *newSession {
 }
 
 // forget ends a session that its client does not want any more.
-func (n *newServer) forget(s *newSession) {
+func (n *modernServer) forget(s *modernSession) {
 	n.mu.Lock()
 	n.sessions.remove(s.id)
 	n.mu.Unlock()
@@ -83,9 +83,9 @@ func (n *newServer) forget(s *newSession) {
 }
 
 // add makes a session known.
-func (n *newServer) add(s *newSession) {
+func (n *modernServer) add(s *modernSession) {
 	n.mu.Lock()
-	idle := n.sessions.trim(1, (*newSession).busy)
+	idle := n.sessions.trim(1, (*modernSession).busy)
 	n.sessions.put(s.id, s, 2*len(s.meta))
 	n.mu.Unlock()
 	for _, old := range idle {
@@ -93,14 +93,14 @@ func (n *newServer) add(s *newSession) {
 	}
 }
 
-func (s *newSession) busy() bool {
+func (s *modernSession) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls) > 0 || s.stream != nil
 }
 
 // end gives up the calls and the stream of the session.
-func (s *newSession) end() {
+func (s *modernSession) end() {
 	s.mu.Lock()
 	s.ended = true
 	calls, stream := s.calls, s.stream
@@ -116,12 +116,12 @@ func (s *newSession) end() {
 
 // open answers initialize from the server's answer to server/discover (MCP
 // 2025-11-25, basic/lifecycle; MCP 2026-07-28, server/discover).
-func (n *newServer) open(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *modernServer) open(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s, version, refusal := n.introduced(header, m)
 	if refusal != nil {
 		return refusal, nil
 	}
-	h := newHeader(header)
+	h := modernHeader(header)
 	h[wire.HeaderVersion] = []string{wire.Version20260728}
 	h[wire.HeaderMethod] = []string{wire.MethodDiscover}
 	text := append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...)
@@ -132,7 +132,7 @@ func (n *newServer) open(ctx context.Context, header http.Header, m *wire.Messag
 	case err != nil:
 		return nil, err
 	case answer.Status != http.StatusOK:
-		if refusesEra(answer.Status) && soundsOld(answer.Status, h, answer.Body) {
+		if refusesEra(answer.Status) && soundsLegacy(answer.Status, h, answer.Body) {
 			return nil, errOtherEra
 		}
 		return n.passRefusal(answer.Status, answer.Header, answer.Body), nil
@@ -157,7 +157,7 @@ func (n *newServer) open(ctx context.Context, header http.Header, m *wire.Messag
 // introduced returns a session for a client that introduces itself in initialize, and
 // the version that it is answered in: its own where that is known, also the oldest,
 // whose messages later ones contain.
-func (n *newServer) introduced(header http.Header, m *wire.Message) (s *newSession, version string, refusal *http.Response) {
+func (n *modernServer) introduced(header http.Header, m *wire.Message) (s *modernSession, version string, refusal *http.Response) {
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
 		Capabilities    map[string]json.Value `json:"capabilities"`
@@ -166,17 +166,17 @@ func (n *newServer) introduced(header http.Header, m *wire.Message) (s *newSessi
 	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil || params.ProtocolVersion == "" {
 		return nil, "", rpcError(m.ID, wire.CodeInvalidParams, "The params of initialize need protocolVersion and capabilities.")
 	}
-	if era, ok := wire.EraOf(params.ProtocolVersion); (!ok || era != wire.Old) && params.ProtocolVersion != version20241105 {
+	if era, ok := wire.EraOf(params.ProtocolVersion); (!ok || era != wire.Legacy) && params.ProtocolVersion != version20241105 {
 		params.ProtocolVersion = wire.Version20251125
 	}
-	delete(params.Capabilities, "tasks") // of a form that the new era does not have
+	delete(params.Capabilities, "tasks") // of a form that the modern era does not have
 	capabilities, err := json.Marshal(params.Capabilities)
 	if err != nil || len(capabilities)+len(params.ClientInfo) > maxIntroduction {
 		return nil, "", rpcError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
 	}
-	s = &newSession{
+	s = &modernSession{
 		id: newSessionID(), of: n.b.callerOf(header), meta: introduction(params.ClientInfo, capabilities),
-		calls: map[*newCall]struct{}{}, questions: map[string]chan<- newAnswer{},
+		calls: map[*modernCall]struct{}{}, questions: map[string]chan<- modernAnswer{},
 	}
 	_ = json.UnmarshalLenient(capabilities, &s.declared) // what cannot be read is not declared
 	return s, params.ProtocolVersion, nil
@@ -185,7 +185,7 @@ func (n *newServer) introduced(header http.Header, m *wire.Message) (s *newSessi
 // version20241105 is the oldest version. Streamable HTTP came with the next.
 const version20241105 = "2024-11-05"
 
-// introduction returns the members of _meta by which a client of the new era says
+// introduction returns the members of _meta by which a client of the modern era says
 // with each request who it is.
 func introduction(info, capabilities []byte) []byte {
 	if json.Value(info).Kind() != '{' {
@@ -201,7 +201,7 @@ var stranger = introduction(nil, []byte("{}"))
 
 // greet takes the server's answer to server/discover and returns the result of
 // initialize.
-func (s *newSession) greet(discovered json.Value, version, name string) (json.Value, error) {
+func (s *modernSession) greet(discovered json.Value, version, name string) (json.Value, error) {
 	var from struct {
 		Capabilities map[string]json.Value `json:"capabilities"`
 		Instructions json.Value            `json:"instructions"`
@@ -249,7 +249,7 @@ func offeredBy(capabilities map[string]json.Value) (o offered) {
 
 // setLevel remembers which logs the client wants: each of its requests says so from
 // now on.
-func (s *newSession) setLevel(m *wire.Message) *http.Response {
+func (s *modernSession) setLevel(m *wire.Message) *http.Response {
 	var level string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &level) // else it is none
 	switch {
@@ -265,7 +265,7 @@ func (s *newSession) setLevel(m *wire.Message) *http.Response {
 }
 
 // introduce returns the members of _meta for a request; s may be nil.
-func (s *newSession) introduce() []byte {
+func (s *modernSession) introduce() []byte {
 	if s == nil {
 		return stranger
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An oldEra is a server of the old era: it opens sessions, and does with other requests
+// An legacyEra is a server of the legacy era: it opens sessions, and does with other requests
 // what call says. It is also a transport to itself.
-type oldEra struct {
+type legacyEra struct {
 	tb           testing.TB
 	capabilities string
 	call         func(c *serverCall)
 
 	mu       sync.Mutex
-	modern   bool  // it is one of the new era
+	modern   bool  // it is one of the modern era
 	broken   error // of the way to it
 	sessions map[string]bool
 	opened   int
@@ -35,17 +35,17 @@ type oldEra struct {
 	silent   bool                         // it gives no streams
 }
 
-func newOldEra(tb testing.TB, call func(c *serverCall)) *oldEra {
+func newLegacyEra(tb testing.TB, call func(c *serverCall)) *legacyEra {
 	tb.Helper()
-	return &oldEra{
+	return &legacyEra{
 		tb: tb, capabilities: `{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}`, call: call,
 		sessions: map[string]bool{}, waiting: map[string]chan wire.Message{},
 	}
 }
 
-// A serverCall is a request that an oldEra answers with an event stream.
+// A serverCall is a request that an legacyEra answers with an event stream.
 type serverCall struct {
-	*oldEra
+	*legacyEra
 
 	ctx context.Context
 	m   *wire.Message
@@ -75,7 +75,7 @@ func (c *serverCall) ask(method string, say func(string)) wire.Message {
 }
 
 // broadcast says something on the streams that were asked for with GET.
-func (o *oldEra) broadcast(text string) {
+func (o *legacyEra) broadcast(text string) {
 	o.mu.Lock()
 	streams := o.streams
 	o.mu.Unlock()
@@ -85,7 +85,7 @@ func (o *oldEra) broadcast(text string) {
 }
 
 // cut ends the streams.
-func (o *oldEra) cut() {
+func (o *legacyEra) cut() {
 	o.mu.Lock()
 	streams := o.streams
 	o.streams = nil
@@ -96,14 +96,14 @@ func (o *oldEra) cut() {
 }
 
 // note remembers what the server was sent.
-func (o *oldEra) note(what string) {
+func (o *legacyEra) note(what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seen = append(o.seen, what)
 }
 
 // count returns how many times the server was sent something that begins so.
-func (o *oldEra) count(what string) int {
+func (o *legacyEra) count(what string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
@@ -116,7 +116,7 @@ func (o *oldEra) count(what string) int {
 }
 
 // Send implements [bridge.Transport].
-func (o *oldEra) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (o *legacyEra) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	o.mu.Lock()
 	modern, broken := o.modern, o.broken
 	known := o.sessions[header.Get(wire.HeaderSession)]
@@ -158,7 +158,7 @@ func (o *oldEra) Send(ctx context.Context, method string, header http.Header, bo
 	}
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
-	c := &serverCall{oldEra: o, ctx: ctx, m: &m, out: w}
+	c := &serverCall{legacyEra: o, ctx: ctx, m: &m, out: w}
 	go func() {
 		o.call(c)
 		_ = w.Close()
@@ -168,14 +168,14 @@ func (o *oldEra) Send(ctx context.Context, method string, header http.Header, bo
 	return resp, nil
 }
 
-func (o *oldEra) answerModern(m *wire.Message, header http.Header) *http.Response {
+func (o *legacyEra) answerModern(m *wire.Message, header http.Header) *http.Response {
 	if header.Get(wire.HeaderVersion) != wire.Version20260728 {
 		return reply(http.StatusBadRequest, wire.TypeJSON, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"version","data":{"supported":["2026-07-28"]}}}`)
 	}
 	return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"]}`))))
 }
 
-func (o *oldEra) initialize(m *wire.Message) *http.Response {
+func (o *legacyEra) initialize(m *wire.Message) *http.Response {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.opened++
@@ -187,7 +187,7 @@ func (o *oldEra) initialize(m *wire.Message) *http.Response {
 	return resp
 }
 
-func (o *oldEra) stream(ctx context.Context) *http.Response {
+func (o *legacyEra) stream(ctx context.Context) *http.Response {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.silent {
@@ -202,12 +202,12 @@ func (o *oldEra) stream(ctx context.Context) *http.Response {
 }
 
 // Ask implements [bridge.Transport].
-func (o *oldEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
+func (o *legacyEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
 	return upstream.Ask(ctx, o, header, body, id, limit)
 }
 
 // Broken implements [bridge.Transport].
-func (o *oldEra) Broken(ctx context.Context, err error) *recourse.Error {
+func (o *legacyEra) Broken(ctx context.Context, err error) *recourse.Error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -215,15 +215,15 @@ func (o *oldEra) Broken(ctx context.Context, err error) *recourse.Error {
 }
 
 // Name implements [bridge.Transport].
-func (o *oldEra) Name() string { return "The farm" }
+func (o *legacyEra) Name() string { return "The farm" }
 
 // Close implements [bridge.Transport].
-func (o *oldEra) Close() {}
+func (o *legacyEra) Close() {}
 
-var _ bridge.Transport = (*oldEra)(nil)
+var _ bridge.Transport = (*legacyEra)(nil)
 
-// newEraRequest returns a request of the new era, with the headers that belong to it.
-func newEraRequest(method, name, params, meta string) (http.Header, []byte) {
+// modernRequest returns a request of the modern era, with the headers that belong to it.
+func modernRequest(method, name, params, meta string) (http.Header, []byte) {
 	header := http.Header{
 		"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20260728}, wire.HeaderMethod: {method}, wire.HeaderName: {name},
 		"Authorization": {"Bearer mine"}, // by which a bridge tells callers apart when it is told so
@@ -233,7 +233,7 @@ func newEraRequest(method, name, params, meta string) (http.Header, []byte) {
 		method, name, params, meta)
 }
 
-// told is what a client of the new era is answered with.
+// told is what a client of the modern era is answered with.
 type told struct {
 	ID     json.RawMessage `json:"id"`
 	Result struct {

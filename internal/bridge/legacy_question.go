@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A question is a request of a server of the old era to the client of a call.
+// A question is a request of a server of the legacy era to the client of a call.
 type question struct {
 	id     wire.ID // at the server
 	method string
@@ -34,13 +34,13 @@ var (
 )
 
 // refuse answers a request of the server's with an error.
-func (s *oldSession) refuse(at *opened, id wire.ID, why refusal) {
+func (s *legacySession) refuse(at *opened, id wire.ID, why refusal) {
 	s.reply(at, wire.AppendError(nil, id, why.code, why.message, nil))
 }
 
 // asked deals with a request of the server's that is about a call; nil: it cannot be told
 // about which. It returns the question if the client of the call is to be asked.
-func (s *oldSession) asked(at *opened, c *oldCall, l *hearing) *question {
+func (s *legacySession) asked(at *opened, c *legacyCall, l *hearing) *question {
 	signs := l.scan.Signs()
 	method := string(signs.Method)
 	capability, known := asks[method]
@@ -78,7 +78,7 @@ func (q *question) ask(id wire.ID, state string) []byte {
 
 // onlyOwn is only in a session of a known caller. In that of callers who may be anybody it
 // is nil: what the server says may be about a call of another's that has just ended.
-func (s *oldSession) onlyOwn() *oldCall {
+func (s *legacySession) onlyOwn() *legacyCall {
 	if s.key.of.isAnonymous() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *oldSession) onlyOwn() *oldCall {
 }
 
 // only returns the one call of the session, or nil when there are more or none.
-func (s *oldSession) only() *oldCall {
+func (s *legacySession) only() *legacyCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.calls) != 1 {

@@ -14,26 +14,26 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// newServer is, to clients of the old era, a server of theirs by means of one of the
-// new era. It keeps the sessions, in which it asks the clients what the server asks,
+// modernServer is, to clients of the legacy era, a server of theirs by means of one of the
+// modern era. It keeps the sessions, in which it asks the clients what the server asks,
 // and tells them what the server announces.
-type newServer struct {
+type modernServer struct {
 	b       *Bridge
 	lastID  atomic.Int64 // of the bridge's own requests, and of its questions
 	mirrors mirrors
 
 	mu       sync.Mutex
 	closed   bool
-	sessions *recent[string, *newSession]
+	sessions *recent[string, *modernSession]
 	orphans  int // calls whose client has gone
 }
 
-func newNewServer(b *Bridge) *newServer {
-	return &newServer{b: b, sessions: newRecent[string, *newSession](maxNewSessions, maxSessionBytes, newSessionIdle)}
+func newModernServer(b *Bridge) *modernServer {
+	return &modernServer{b: b, sessions: newRecent[string, *modernSession](maxModernSessions, maxSessionBytes, modernSessionIdle)}
 }
 
 // close ends the sessions with their calls and streams.
-func (n *newServer) close() {
+func (n *modernServer) close() {
 	n.mu.Lock()
 	n.closed = true
 	sessions := n.sessions.all()
@@ -43,11 +43,11 @@ func (n *newServer) close() {
 	}
 }
 
-// send sends a message of the old era. It returns errOtherEra when the server does
-// not speak the new one.
-func (n *newServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+// send sends a message of the legacy era. It returns errOtherEra when the server does
+// not speak the modern one.
+func (n *modernServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	id := header.Get(wire.HeaderSession)
-	var s *newSession
+	var s *modernSession
 	if id != "" {
 		s = n.find(id, n.b.callerOf(header))
 	}
@@ -78,7 +78,7 @@ func (n *newServer) send(ctx context.Context, method string, header http.Header,
 }
 
 // post takes a message in a session; s is nil where the client has none.
-func (n *newServer) post(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *modernServer) post(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch m.Kind {
 	case wire.Request:
 		return n.request(ctx, s, header, m)
@@ -92,8 +92,8 @@ func (n *newServer) post(ctx context.Context, s *newSession, header http.Header,
 	}
 }
 
-// request answers a request, by itself where the new era has no such method.
-func (n *newServer) request(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+// request answers a request, by itself where the modern era has no such method.
+func (n *modernServer) request(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch {
 	case m.Method == methodPing:
 		return respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}"))), nil
@@ -113,7 +113,7 @@ func (n *newServer) request(ctx context.Context, s *newSession, header http.Head
 	}
 }
 
-// crosses reports whether the new era has the method, or may have it as an extension.
+// crosses reports whether the modern era has the method, or may have it as an extension.
 // What cannot stand in the header Mcp-Method is the name of none.
 func crosses(method string) bool {
 	switch method {
@@ -127,7 +127,7 @@ func crosses(method string) bool {
 
 // notification takes a client's notification. Those that belong to a session are the
 // bridge's own; others go to the server.
-func (n *newServer) notification(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *modernServer) notification(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch m.Method {
 	case "notifications/initialized", "notifications/roots/list_changed", wire.MethodProgress:
 		return accepted(), nil
@@ -140,7 +140,7 @@ func (n *newServer) notification(ctx context.Context, s *newSession, header http
 	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
 		return accepted(), nil // it is nothing that a server is told
 	}
-	h := newHeader(header)
+	h := modernHeader(header)
 	wire.SetHeaders(h, wire.Version20260728, m)
 	resp, err := n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
 	if err == nil && resp.StatusCode == http.StatusNotFound { // which would be a session that is lost
@@ -149,7 +149,7 @@ func (n *newServer) notification(ctx context.Context, s *newSession, header http
 	return resp, err
 }
 
-// A suspicion is that a server speaks the new era only.
+// A suspicion is that a server speaks the modern era only.
 type suspicion uint8
 
 const (
@@ -158,13 +158,13 @@ const (
 	avowed                // it says so
 )
 
-// refused returns whether the answer to a message of the old era is the refusal of a
-// server that speaks the new one only (MCP 2026-07-28, versioning, "Compatibility
-// Matrix"). It keeps the answer as it is, and notes that the server speaks the old
+// refused returns whether the answer to a message of the legacy era is the refusal of a
+// server that speaks the modern one only (MCP 2026-07-28, versioning, "Compatibility
+// Matrix"). It keeps the answer as it is, and notes that the server speaks the legacy
 // era when it opens a session; a server that does is suspected only when it refuses in
-// words of the new era.
-func (n *newServer) refused(header http.Header, body []byte, resp *http.Response) suspicion {
-	known := n.b.eras.of(wire.Old) == yes
+// words of the modern era.
+func (n *modernServer) refused(header http.Header, body []byte, resp *http.Response) suspicion {
+	known := n.b.eras.of(wire.Legacy) == yes
 	isRefusal := refuses(resp)
 	if known && !isRefusal {
 		return unsuspected
@@ -178,7 +178,7 @@ func (n *newServer) refused(header http.Header, body []byte, resp *http.Response
 		return unsuspected
 	}
 	if opening && json.Lookup(text, "/result/protocolVersion") != nil {
-		n.b.eras.set(wire.Old, yes)
+		n.b.eras.set(wire.Legacy, yes)
 		return unsuspected
 	}
 	switch code := string(json.Lookup(text, "/error/code")); {
@@ -193,13 +193,13 @@ func (n *newServer) refused(header http.Header, body []byte, resp *http.Response
 	}
 }
 
-// probe is an initialize that every server of the old era takes.
+// probe is an initialize that every server of the legacy era takes.
 var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
 	`","capabilities":{},"clientInfo":` + string(clientInfo) + `}}`)
 
-// alone reports whether a server under suspicion speaks the new era, and that only:
+// alone reports whether a server under suspicion speaks the modern era, and that only:
 // whatever it has refused, it takes no initialize at all.
-func (n *newServer) alone(ctx context.Context, header http.Header, is suspicion) bool {
+func (n *modernServer) alone(ctx context.Context, header http.Header, is suspicion) bool {
 	if is == unsuspected {
 		return false
 	}
@@ -209,7 +209,7 @@ func (n *newServer) alone(ctx context.Context, header http.Header, is suspicion)
 	if is == avowed {
 		return true
 	}
-	h := newHeader(header)
+	h := modernHeader(header)
 	answer, err := n.b.next.Ask(ctx, h.Clone(), probe, wire.ID(`"recourse-probe"`), maxDiscover)
 	switch {
 	case err != nil:
@@ -217,7 +217,7 @@ func (n *newServer) alone(ctx context.Context, header http.Header, is suspicion)
 	case answer.Result == nil:
 		return answer.Error != nil || refusesEra(answer.Status) || answer.Status == http.StatusMethodNotAllowed
 	}
-	n.b.eras.set(wire.Old, yes)
+	n.b.eras.set(wire.Legacy, yes)
 	if id := answer.Header.Get(wire.HeaderSession); id != "" {
 		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
 		if resp, err := n.b.next.Send(ctx, http.MethodDelete, h, nil); err == nil {
@@ -241,7 +241,7 @@ func methodOf(body []byte) string {
 	return m.Method
 }
 
-// Methods of the old era that have no counterpart.
+// Methods of the legacy era that have no counterpart.
 const (
 	methodPing        = "ping"
 	methodSetLevel    = "logging/setLevel"
@@ -284,7 +284,7 @@ func clip(s string) string {
 }
 
 // newID returns an id for a request of the bridge's own.
-func (n *newServer) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
+func (n *modernServer) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
 
 // sessionPrefix tells the sessions of a bridge from those of servers.
 const sessionPrefix = "bridged-"
@@ -294,6 +294,6 @@ func newSessionID() string { return sessionPrefix + rand.Text() }
 
 // owns reports whether a message belongs to a session of a bridge, be it one that is
 // not known any more.
-func (n *newServer) owns(header http.Header) bool {
+func (n *modernServer) owns(header http.Header) bool {
 	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)
 }

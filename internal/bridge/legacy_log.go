@@ -9,7 +9,7 @@ import (
 
 // setLevel has the server log as verbosely as any request in the session has asked
 // for. What a request has not asked for is left out again.
-func (s *oldSession) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
+func (s *legacySession) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
 	if level == 0 || s.o.b.options.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
 		return
 	}

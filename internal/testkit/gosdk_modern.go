@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What a [GoSDKNewEraServer] has beside the tools of the others.
+// What a [GoSDKModernServer] has beside the tools of the others.
 const (
 	RealAsk      = "ask"         // asks for a name, and then, in a second round, for a sample; returns both
 	RealLog      = "log"         // logs "logged" as a warning
@@ -18,9 +18,9 @@ const (
 	RealResource = "demo://note" // can be subscribed to
 )
 
-// GoSDKNewEraServer serves a server built with the Go SDK that speaks the new era only until the test ends, and returns
+// GoSDKModernServer serves a server built with the Go SDK that speaks the modern era only until the test ends, and returns
 // its endpoint's URL.
-func GoSDKNewEraServer(tb testing.TB) string {
+func GoSDKModernServer(tb testing.TB) string {
 	tb.Helper()
 	server := newGoSDKServer(&mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
@@ -39,7 +39,7 @@ func GoSDKNewEraServer(tb testing.TB) string {
 		})
 	handler, closeSessions := serveGoSDK(server, true)
 	tb.Cleanup(closeSessions) // after the listener is gone
-	return Serve(tb, NewEraOnly(handler)) + "/mcp"
+	return Serve(tb, ModernOnly(handler)) + "/mcp"
 }
 
 func askTool(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {

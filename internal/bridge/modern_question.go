@@ -39,8 +39,8 @@ type inputRequest struct {
 	Params json.Value `json:"params"`
 }
 
-// A newAnswer is what the client has answered to a question.
-type newAnswer struct {
+// A modernAnswer is what the client has answered to a question.
+type modernAnswer struct {
 	result json.Value
 	err    json.Value // in place of it
 }
@@ -68,7 +68,7 @@ func readInputRequired(result json.Value, name string) (*inputRequired, error) {
 
 // ask asks the client what the server has asked, and makes the call again with the
 // answers.
-func (c *newCall) ask(asked *inputRequired) (*http.Response, error) {
+func (c *modernCall) ask(asked *inputRequired) (*http.Response, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
 		return nil, badResponse(c.n.b.Name(), errManyRounds)
@@ -90,7 +90,7 @@ func (c *newCall) ask(asked *inputRequired) (*http.Response, error) {
 
 // answers returns the client's answers by the names that the server has given to its
 // questions.
-func (c *newCall) answers(asked *inputRequired) (map[string]json.Value, error) {
+func (c *modernCall) answers(asked *inputRequired) (map[string]json.Value, error) {
 	if len(asked.Requests) == 0 {
 		return nil, c.rest()
 	}
@@ -102,7 +102,7 @@ func (c *newCall) answers(asked *inputRequired) (map[string]json.Value, error) {
 	}
 	ids := make([]wire.ID, 0, len(names))
 	defer func() { c.s.unask(ids) }()
-	waiting := make(map[string]<-chan newAnswer, len(names))
+	waiting := make(map[string]<-chan modernAnswer, len(names))
 	for _, name := range names {
 		id, answer, err := c.s.question(c.n)
 		if err != nil {
@@ -134,7 +134,7 @@ func (c *newCall) answers(asked *inputRequired) (map[string]json.Value, error) {
 }
 
 // rest gives the server a time.
-func (c *newCall) rest() error {
+func (c *modernCall) rest() error {
 	timer := time.NewTimer(min(firstRest<<(c.rounds-1), longestRest))
 	defer timer.Stop()
 	select {
@@ -154,7 +154,7 @@ const (
 
 // mayAsk reports, as an error, that a question is none that the client has said it
 // can be asked.
-func (c *newCall) mayAsk(q inputRequest) error {
+func (c *modernCall) mayAsk(q inputRequest) error {
 	var can declared
 	if c.s != nil {
 		can = c.s.declared
@@ -188,9 +188,9 @@ func (c *newCall) mayAsk(q inputRequest) error {
 
 // question makes an id for a question to the session's client, and what its answer
 // comes on.
-func (s *newSession) question(n *newServer) (wire.ID, <-chan newAnswer, error) {
+func (s *modernSession) question(n *modernServer) (wire.ID, <-chan modernAnswer, error) {
 	id := wire.ID(`"ask-` + n.newID().String() + `"`)
-	answer := make(chan newAnswer, 1)
+	answer := make(chan modernAnswer, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.questions) >= maxPending {
@@ -202,7 +202,7 @@ func (s *newSession) question(n *newServer) (wire.ID, <-chan newAnswer, error) {
 }
 
 // unask forgets questions, also those that have been answered.
-func (s *newSession) unask(ids []wire.ID) {
+func (s *modernSession) unask(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -212,7 +212,7 @@ func (s *newSession) unask(ids []wire.ID) {
 
 // answer takes the client's answer to a question. One to something that nobody has
 // asked, or that nobody waits for any more, is passed over.
-func (s *newSession) answer(m *wire.Message) {
+func (s *modernSession) answer(m *wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, answer := range s.questions {
@@ -220,7 +220,7 @@ func (s *newSession) answer(m *wire.Message) {
 			continue
 		}
 		delete(s.questions, id)
-		answer <- newAnswer{result: slices.Clone(m.Result), err: slices.Clone(m.Error)} // it has room for one
+		answer <- modernAnswer{result: slices.Clone(m.Result), err: slices.Clone(m.Error)} // it has room for one
 		return
 	}
 }
@@ -228,7 +228,7 @@ func (s *newSession) answer(m *wire.Message) {
 // answerTo returns the answer to a question as the server takes it. What a person or a
 // client does not want to answer is a cancelled elicitation; the other questions have
 // no such answer, and end the call.
-func (c *newCall) answerTo(q inputRequest, a newAnswer) (json.Value, error) {
+func (c *modernCall) answerTo(q inputRequest, a modernAnswer) (json.Value, error) {
 	switch {
 	case a.result != nil:
 		return a.result, nil
@@ -241,7 +241,7 @@ func (c *newCall) answerTo(q inputRequest, a newAnswer) (json.Value, error) {
 	}
 }
 
-// appendRequest appends the request that puts a question to a client of the old era.
+// appendRequest appends the request that puts a question to a client of the legacy era.
 func appendRequest(dst []byte, id wire.ID, q inputRequest) []byte {
 	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
 	dst = append(dst, `,"method":`...)

@@ -10,9 +10,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// newHeader returns the headers of a request of the new era for the sender of from:
-// those that do not belong to the old.
-func newHeader(from http.Header) http.Header {
+// modernHeader returns the headers of a request of the modern era for the sender of from:
+// those that do not belong to the legacy.
+func modernHeader(from http.Header) http.Header {
 	h := from.Clone()
 	withoutEra(h)
 	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
@@ -22,7 +22,7 @@ func newHeader(from http.Header) http.Header {
 
 const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
-// renewed returns the text of a request of the old era as one of the new: with the
+// renewed returns the text of a request of the legacy era as one of the modern: with the
 // introduction in its _meta, and otherwise as it is. Its params, if there are any,
 // are an object.
 func renewed(m *wire.Message, introduction []byte) []byte {
@@ -52,7 +52,7 @@ func isEmptyObject(object []byte) bool {
 }
 
 // withIntroduction returns a client's _meta with the introduction in it. What the
-// client itself says under the names of the new era is not taken for it.
+// client itself says under the names of the modern era is not taken for it.
 func withIntroduction(meta json.Value, introduction []byte) []byte {
 	var members map[string]json.Value
 	_ = json.Unmarshal(meta, &members) // what is no object is none of the protocol's

@@ -14,23 +14,23 @@ import (
 
 const (
 	// orphanTime is how long a call may go on after its client has gone, and maxOrphans
-	// how many such calls there are. In the old era a client that disconnects has not
+	// how many such calls there are. In the legacy era a client that disconnects has not
 	// cancelled its call (MCP 2025-11-25, basic/transports).
 	orphanTime = time.Minute
 	maxOrphans = 256
 )
 
-// A newCall is a request of a client of the old era on its way. It runs beside its
+// A modernCall is a request of a client of the legacy era on its way. It runs beside its
 // caller, for whom it begins an answer, and outlives him where he goes without a word.
-type newCall struct {
-	n *newServer
-	s *newSession // nil: the client has none
+type modernCall struct {
+	n *modernServer
+	s *modernSession // nil: the client has none
 
 	// The request at the server.
 	ctx       context.Context //nolint:containedctx // the call is longer than that of Send
 	end       context.CancelCauseFunc
 	header    http.Header
-	text      []byte // in the new era
+	text      []byte // in the modern era
 	id        wire.ID
 	method    string
 	tool      string // of tools/call
@@ -43,7 +43,7 @@ type newCall struct {
 	begun    chan beginning  // room for one
 	answer   *io.PipeWriter  // nil while it has not begun, or is a whole text
 	isEvents bool            // it is an event stream
-	orphaned bool            // it has lost its client; guarded by newServer.mu, as over is
+	orphaned bool            // it has lost its client; guarded by modernServer.mu, as over is
 	over     bool
 	pruner   wire.Pruner
 	scan     wire.Scanner
@@ -57,9 +57,9 @@ type beginning struct {
 }
 
 // call sends a request and returns the beginning of its answer.
-func (n *newServer) call(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
-	c := &newCall{
-		n: n, s: s, header: newHeader(header), text: renewed(m, s.introduce()),
+func (n *modernServer) call(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
+	c := &modernCall{
+		n: n, s: s, header: modernHeader(header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
 	}
@@ -87,7 +87,7 @@ func (n *newServer) call(ctx context.Context, s *newSession, header http.Header,
 }
 
 // enter puts a call under way. It reports false when its session has ended.
-func (n *newServer) enter(c *newCall) bool {
+func (n *modernServer) enter(c *modernCall) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -100,7 +100,7 @@ func (n *newServer) enter(c *newCall) bool {
 	return true
 }
 
-func (s *newSession) enter(c *newCall) bool {
+func (s *modernSession) enter(c *modernCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -111,7 +111,7 @@ func (s *newSession) enter(c *newCall) bool {
 }
 
 // exit is called when nothing of a call is left to do.
-func (n *newServer) exit(c *newCall) {
+func (n *modernServer) exit(c *modernCall) {
 	c.end(context.Canceled)
 	if c.s != nil {
 		c.s.mu.Lock()
@@ -129,7 +129,7 @@ func (n *newServer) exit(c *newCall) {
 
 // leave is called when the caller does not wait any more. Where that is because his
 // client has gone, the call goes on for a while.
-func (c *newCall) leave() {
+func (c *modernCall) leave() {
 	cause := context.Cause(c.asker)
 	if !errors.Is(cause, context.Canceled) || !c.n.adopt(c) {
 		c.end(cause)
@@ -140,7 +140,7 @@ func (c *newCall) leave() {
 }
 
 // adopt notes that a call has lost its client. It reports false when it is to end.
-func (n *newServer) adopt(c *newCall) bool {
+func (n *modernServer) adopt(c *modernCall) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed || c.over || n.orphans >= maxOrphans {
@@ -154,10 +154,10 @@ func (n *newServer) adopt(c *newCall) bool {
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
 
 // cancel ends a call: at the server too, where closing the connection means that.
-func (c *newCall) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.b.Name())) }
+func (c *modernCall) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.b.Name())) }
 
 // cancel ends the calls that the client names in notifications/cancelled.
-func (s *newSession) cancel(id wire.ID) {
+func (s *modernSession) cancel(id wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.calls {

@@ -16,26 +16,26 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A newEra is a transport to a server of the new era, which says to initialize what such
+// A modernEra is a transport to a server of the modern era, which says to initialize what such
 // servers do, to server/discover who it is, and to anything else what it is told.
-type newEra struct {
+type modernEra struct {
 	tb     testing.TB
 	status int
 	header http.Header
 	body   string
 }
 
-// Send checks that the request is one of the new era, but for the client's own initialize.
-func (n *newEra) Send(_ context.Context, _ string, header http.Header, body []byte) (*http.Response, error) {
+// Send checks that the request is one of the modern era, but for the client's own initialize.
+func (n *modernEra) Send(_ context.Context, _ string, header http.Header, body []byte) (*http.Response, error) {
 	var m wire.Message
 	if err := wire.Parse(body, &m); err != nil {
 		n.tb.Errorf("what is no message reaches the server: %v: %q", err, body)
 	}
 	era, err := wire.CheckHeaders(header, &m)
 	switch {
-	case m.Method == wire.MethodInitialize && era == wire.Old:
+	case m.Method == wire.MethodInitialize && era == wire.Legacy:
 		return reply(http.StatusBadRequest, wire.TypeJSON, `{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"no"}}`), nil
-	case err != nil || era != wire.New || header.Get(wire.HeaderSession) != "":
+	case err != nil || era != wire.Modern || header.Get(wire.HeaderSession) != "":
 		n.tb.Errorf("%v: %s era, %v: %q", err, era, header, body)
 	case m.Method == wire.MethodDiscover:
 		return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID,
@@ -46,17 +46,17 @@ func (n *newEra) Send(_ context.Context, _ string, header http.Header, body []by
 	return resp, nil
 }
 
-func (n *newEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
+func (n *modernEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
 	return upstream.Ask(ctx, n, header, body, id, limit)
 }
 
-func (n *newEra) Broken(_ context.Context, err error) *recourse.Error {
+func (n *modernEra) Broken(_ context.Context, err error) *recourse.Error {
 	return recourse.Unreachable("The farm").CausedBy(err)
 }
 
-func (n *newEra) Name() string { return "The farm" }
+func (n *modernEra) Name() string { return "The farm" }
 
-func (n *newEra) Close() {}
+func (n *modernEra) Close() {}
 
 func reply(status int, contentType, body string) *http.Response {
 	return &http.Response{
@@ -65,8 +65,8 @@ func reply(status int, contentType, body string) *http.Response {
 	}
 }
 
-// Whatever a client of the old era sends that is a message reaches the server as one of
-// the new era, or is answered without it.
+// Whatever a client of the legacy era sends that is a message reaches the server as one of
+// the modern era, or is answered without it.
 func FuzzRequestToNewServer(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1]},"_meta":{"progressToken":1}}}`,
@@ -84,7 +84,7 @@ func FuzzRequestToNewServer(f *testing.F) {
 		if wire.Parse(body, &m) == nil && m.Method == wire.MethodInitialize {
 			return // it is what the server refuses
 		}
-		n := &newEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
+		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
 		b := bridge.New(n, bridge.Options{})
 		defer b.Close()
 		header := openOn(t, b)
@@ -98,7 +98,7 @@ func FuzzRequestToNewServer(f *testing.F) {
 	})
 }
 
-// Whatever a server of the new era answers ends, and nothing of what only that era has
+// Whatever a server of the modern era answers ends, and nothing of what only that era has
 // is left in what is an answer.
 func FuzzAnswerOfNewServer(f *testing.F) {
 	for _, text := range []string{
@@ -118,7 +118,7 @@ func FuzzAnswerOfNewServer(f *testing.F) {
 			return
 		}
 		synctest.Test(t, func(t *testing.T) { // questions without end take their time
-			n := &newEra{tb: t, status: status, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: text}
+			n := &modernEra{tb: t, status: status, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: text}
 			if events {
 				n.header["Content-Type"] = []string{wire.TypeEventStream}
 			}

@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// NewEraVariable is the environment variable that makes a test binary a [NewEraProgram]; see [ChildVariable].
-const NewEraVariable = "TESTKIT_NEW_ERA"
+// ModernVariable is the environment variable that makes a test binary a [ModernProgram]; see [ChildVariable].
+const ModernVariable = "TESTKIT_MODERN"
 
-// NewEraProgram starts a server on stdio of both eras with this command line and speaks for it, but as one of the new era
+// ModernProgram starts a server on stdio of both eras with this command line and speaks for it, but as one of the modern era
 // alone: it refuses initialize. It returns the exit code.
-func NewEraProgram(command []string) int {
+func ModernProgram(command []string) int {
 	cmd := exec.Command(command[0], command[1:]...)
 	out := &lockedWriter{w: os.Stdout}
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
@@ -34,7 +34,7 @@ func NewEraProgram(command []string) int {
 		if err != nil {
 			break
 		}
-		if refusal := refuseOldEra(line); refusal != nil {
+		if refusal := refuseLegacy(line); refusal != nil {
 			_, _ = out.Write(append(refusal, '\n')) // whoever started it may have gone
 			continue
 		}
@@ -45,8 +45,8 @@ func NewEraProgram(command []string) int {
 	return 0
 }
 
-// refuseOldEra returns the answer to a message that servers of the new era do not know; nil: they do.
-func refuseOldEra(body []byte) []byte {
+// refuseLegacy returns the answer to a message that servers of the modern era do not know; nil: they do.
+func refuseLegacy(body []byte) []byte {
 	var m message
 	if json.Unmarshal(body, &m) != nil || m.Method != methodInitialize {
 		return nil
@@ -54,9 +54,9 @@ func refuseOldEra(body []byte) []byte {
 	return []byte(envelope(m.ID, `"error":`+rpcError(codeMethodNotFound, "Method not found", "")))
 }
 
-// NewEraOnly returns a handler that makes a server of both eras over HTTP one of the new era alone: it refuses what names
+// ModernOnly returns a handler that makes a server of both eras over HTTP one of the modern era alone: it refuses what names
 // another version, and every request but POST.
-func NewEraOnly(both http.Handler) http.Handler {
+func ModernOnly(both http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodPost:

@@ -21,7 +21,7 @@ const (
 )
 
 // mirrors are the arguments that the tools' schemas mirror into headers, which a
-// client of the old era does not do. They are taken from the lists of tools that
+// client of the legacy era does not do. They are taken from the lists of tools that
 // pass, and asked for when the server misses a header.
 type mirrors struct {
 	mu     sync.Mutex
@@ -82,8 +82,8 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 
 // relearn asks the server for its tools, as the sender of header, and reports whether
 // the tool mirrors anything.
-func (n *newServer) relearn(ctx context.Context, header http.Header, introduction []byte, tool string) bool {
-	h := newHeader(header)
+func (n *modernServer) relearn(ctx context.Context, header http.Header, introduction []byte, tool string) bool {
+	h := modernHeader(header)
 	h[wire.HeaderVersion] = []string{wire.Version20260728}
 	h[wire.HeaderMethod] = []string{wire.MethodToolsList}
 	var cursor json.Value

@@ -16,7 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// A server of the new era that asks: each call gets the next of its rounds, and the
+// A server of the modern era that asks: each call gets the next of its rounds, and the
 // last one is repeated. The params of the calls are kept.
 type asker struct {
 	mu     sync.Mutex
@@ -104,7 +104,7 @@ func capable(tb testing.TB, url string, entry ...string) *testkit.Client {
 
 func capableOf(tb testing.TB, f *front) *testkit.Client {
 	tb.Helper()
-	client := testkit.NewClient(tb, f.url, testkit.OldEra)
+	client := testkit.NewClient(tb, f.url, testkit.Legacy)
 	client.Capabilities = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
 	initialize(tb, client)
 	return client
@@ -137,7 +137,7 @@ func respond(tb testing.TB, client *testkit.Client, id json.RawMessage, result s
 	}
 }
 
-// What a new server asks reaches the client as requests on the stream of its call,
+// What a modern server asks reaches the client as requests on the stream of its call,
 // round for round, and the client's answers reach the server.
 func TestQuestionsOfNewServer(t *testing.T) {
 	t.Parallel()
@@ -214,7 +214,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := testkit.NewClient(t, start(t, url(test.question), "title: The farm").url, testkit.OldEra)
+			client := testkit.NewClient(t, start(t, url(test.question), "title: The farm").url, testkit.Legacy)
 			client.Capabilities = test.capabilities
 			initialize(t, client)
 			a, err := client.Call(t.Context(), "t", `{}`)
@@ -230,7 +230,7 @@ func TestQuestionsThatClientsCannotAnswer(t *testing.T) {
 	}
 	t.Run("without a session", func(t *testing.T) {
 		t.Parallel()
-		client := testkit.NewClient(t, start(t, url(askName)).url, testkit.OldEra)
+		client := testkit.NewClient(t, start(t, url(askName)).url, testkit.Legacy)
 		a, err := client.Call(t.Context(), "t", `{}`)
 		for err == nil && a.Status == http.StatusBadRequest { // the first one finds out what the server is
 			a, err = client.Call(t.Context(), "t", `{}`)
@@ -423,8 +423,8 @@ func TestFailuresAfterQuestions(t *testing.T) {
 	} {
 		t.Run(test.fault.Name, func(t *testing.T) {
 			t.Parallel()
-			srv, f := newOnly(t, testkit.JSON, "timeout: 2s", "max_timeout: 3s")
-			client := f.client(t, testkit.OldEra)
+			srv, f := modernOnly(t, testkit.JSON, "timeout: 2s", "max_timeout: 3s")
+			client := f.client(t, testkit.Legacy)
 			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
 			if err != nil {
 				t.Fatal(err)

@@ -21,11 +21,11 @@ const (
 	maxURI     = 4 << 10
 )
 
-// A newStream is the stream on which a client of the old era hears what the server
+// A modernStream is the stream on which a client of the legacy era hears what the server
 // announces. Behind it stands a subscriptions/listen for all that the client wants to
 // hear; when that changes, another takes its place.
-type newStream struct {
-	s      *newSession
+type modernStream struct {
+	s      *modernSession
 	ctx    context.Context //nolint:containedctx // the life of the stream, not that of a call
 	end    context.CancelFunc
 	events *io.PipeWriter
@@ -36,7 +36,7 @@ type newStream struct {
 }
 
 // close ends the stream. A client opens it again.
-func (t *newStream) close() {
+func (t *modernStream) close() {
 	_ = t.events.Close() // never fails
 	t.end()
 }
@@ -60,7 +60,7 @@ type filter struct {
 
 // wants returns what the session's client wants to hear, and whether that is
 // anything.
-func (s *newSession) wants() (f filter, anything bool) {
+func (s *modernSession) wants() (f filter, anything bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f = filter{
@@ -72,14 +72,14 @@ func (s *newSession) wants() (f filter, anything bool) {
 
 // listen opens the stream of a session. A new one takes the place of the old. Nothing
 // is kept for a client that does not listen, so that there is nothing to resume.
-func (n *newServer) listen(ctx context.Context, s *newSession, header http.Header) (*http.Response, error) {
+func (n *modernServer) listen(ctx context.Context, s *modernSession, header http.Header) (*http.Response, error) {
 	f, anything := s.wants()
 	if !anything && !s.offered.Resources.Subscribe {
 		return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
 	}
 	body, events := io.Pipe()
 	life, end := context.WithCancel(ctx)
-	t := &newStream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
+	t := &modernStream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
 		l, refusal, err := n.subscribeTo(life, header, s.introduce(), f)
 		if err != nil || refusal != nil {
@@ -104,7 +104,7 @@ func (n *newServer) listen(ctx context.Context, s *newSession, header http.Heade
 }
 
 // put makes t the session's stream. It reports false when the session has ended.
-func (s *newSession) put(t *newStream) bool {
+func (s *modernSession) put(t *modernStream) bool {
 	s.mu.Lock()
 	before, ended := s.stream, s.ended
 	if !ended {
@@ -118,7 +118,7 @@ func (s *newSession) put(t *newStream) bool {
 }
 
 // leave takes the stream off when its client has gone.
-func (s *newSession) leave(t *newStream) {
+func (s *modernSession) leave(t *modernStream) {
 	t.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *newSession) leave(t *newStream) {
 // subscribeTo sends subscriptions/listen and waits for the server's agreement. It
 // returns nil where there is nothing to hear, and the answer to the client where the
 // server refuses.
-func (n *newServer) subscribeTo(
+func (n *modernServer) subscribeTo(
 	ctx context.Context, header http.Header, introduction []byte, f filter,
 ) (*listening, *http.Response, error) {
 	wants, err := json.Marshal(f)
@@ -138,7 +138,7 @@ func (n *newServer) subscribeTo(
 		return nil, nil, err
 	}
 	l := &listening{id: n.newID()}
-	h := newHeader(header)
+	h := modernHeader(header)
 	h[wire.HeaderVersion] = []string{wire.Version20260728}
 	h[wire.HeaderMethod] = []string{wire.MethodListen}
 	text := append(append([]byte(`{"jsonrpc":"2.0","id":`), l.id...), `,"method":"subscriptions/listen","params":{"notifications":`...)
@@ -165,18 +165,18 @@ var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
 // agreed reads the beginning of a stream: the server's agreement. It returns the
 // answer to the client where the server refuses.
-func (n *newServer) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
+func (n *modernServer) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
 	switch {
 	case l.resp.StatusCode != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, maxRefusal)) // a broken body says no more than the status
 		if json.Lookup(text, "/error").Kind() == '{' && refusesEra(l.resp.StatusCode) {
 			return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
 		}
-		return n.b.new.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
+		return n.b.modern.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
 	case !isEvents(l.resp):
 		return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
 	}
-	l.reader = wire.NewEventReader(l.resp.Body, newWindow)
+	l.reader = wire.NewEventReader(l.resp.Body, modernWindow)
 	for {
 		event, err := l.reader.Next()
 		switch {
@@ -204,7 +204,7 @@ func (n *newServer) agreed(ctx context.Context, l *listening) (refusal *http.Res
 }
 
 // hear lets the stream pass on what comes on l, which may be nil.
-func (n *newServer) hear(t *newStream, l *listening) {
+func (n *modernServer) hear(t *modernStream, l *listening) {
 	if l == nil {
 		return
 	}
@@ -219,7 +219,7 @@ func (n *newServer) hear(t *newStream, l *listening) {
 
 // hear passes on what the server announces, until it ends its stream, which ends the
 // client's, or another takes its place.
-func (t *newStream) hear(l *listening) {
+func (t *modernStream) hear(l *listening) {
 	defer l.close()
 	for {
 		event, err := l.reader.Next()
@@ -242,7 +242,7 @@ func (t *newStream) hear(l *listening) {
 	}
 }
 
-// announced returns a notification as a client of the old era knows it; nil for
+// announced returns a notification as a client of the legacy era knows it; nil for
 // anything else.
 func announced(text []byte) []byte {
 	var message struct {
@@ -272,7 +272,7 @@ func announced(text []byte) []byte {
 // subscribe answers resources/subscribe and resources/unsubscribe. Where the client
 // listens, what it wants to hear is asked for anew before it has its answer, so that
 // nothing is missed from then on.
-func (n *newServer) subscribe(ctx context.Context, s *newSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *modernServer) subscribe(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
 	var uri string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // else it is none
 	switch {
@@ -305,7 +305,7 @@ func (n *newServer) subscribe(ctx context.Context, s *newSession, header http.He
 }
 
 // watch adds a resource to those that the client has subscribed to, or takes it off.
-func (s *newSession) watch(uri string, add bool) (changed, full bool) {
+func (s *modernSession) watch(uri string, add bool) (changed, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := slices.Index(s.watched, uri)
@@ -323,7 +323,7 @@ func (s *newSession) watch(uri string, add bool) (changed, full bool) {
 }
 
 // watch does so to a session, and makes room for what it keeps.
-func (n *newServer) watch(s *newSession, uri string, add bool) (changed, full bool) {
+func (n *modernServer) watch(s *modernSession, uri string, add bool) (changed, full bool) {
 	if changed, full = s.watch(uri, add); !changed {
 		return changed, full
 	}
@@ -333,7 +333,7 @@ func (n *newServer) watch(s *newSession, uri string, add bool) (changed, full bo
 	}
 	n.mu.Lock()
 	n.sessions.grow(s.id, size)
-	idle := n.sessions.trim(0, (*newSession).busy)
+	idle := n.sessions.trim(0, (*modernSession).busy)
 	n.mu.Unlock()
 	for _, old := range idle {
 		old.end()
@@ -343,7 +343,7 @@ func (n *newServer) watch(s *newSession, uri string, add bool) (changed, full bo
 
 // relisten asks for all that the session's client wants to hear, in place of what was
 // asked for before. It reports whether the server does not agree to the resource.
-func (n *newServer) relisten(ctx context.Context, s *newSession, header http.Header, uri string) (refused bool, err error) {
+func (n *modernServer) relisten(ctx context.Context, s *modernSession, header http.Header, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
 	s.mu.Unlock()
@@ -383,7 +383,7 @@ func (n *newServer) relisten(ctx context.Context, s *newSession, header http.Hea
 
 // open sends a subscriptions/listen that lasts as long as the stream, for one who
 // waits until ctx ends.
-func (t *newStream) open(ctx context.Context, n *newServer, header http.Header, f filter) (*listening, *http.Response, error) {
+func (t *modernStream) open(ctx context.Context, n *modernServer, header http.Header, f filter) (*listening, *http.Response, error) {
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
 	l, refusal, err := n.subscribeTo(life, header, t.s.introduce(), f) //nolint:contextcheck // it lasts longer than ctx
