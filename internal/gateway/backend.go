@@ -41,7 +41,7 @@ func (g *Gateway) newBackend(entry *config.Server, userHeader string, old *serve
 	if old != nil && sameWay(old.Server, entry) && old.contract.Session.UserHeader == userHeader {
 		return old.backend, nil
 	}
-	bridged, direct, err := newTransport(entry, userHeader, g.log)
+	bridged, direct, err := g.newTransport(entry, userHeader)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -10,12 +11,14 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // Gateway serves the MCP servers of a configuration. It is an http.Handler and
 // safe for concurrent use. Make one with [New] and end it with [Gateway.Close].
 type Gateway struct {
 	log   *slog.Logger
+	reach Reach
 	table atomic.Pointer[table] // what is served now
 
 	// life ends when the gateway is closed; streams ends already when it drains.
@@ -38,11 +41,28 @@ type Gateway struct {
 
 var _ http.Handler = (*Gateway)(nil)
 
+// defaultPause is the default of [Reach.Pause].
+const defaultPause = 100 * time.Millisecond
+
+// A Reach is how a gateway reaches its servers. What is 0 takes its default, which
+// nothing but a test has a reason to change.
+type Reach struct {
+	Dial     upstream.Dial     // opens connections; the default is the operating system's
+	Patience upstream.Patience // with programs
+	Pause    time.Duration     // before a call is repeated the first time; 100 ms
+}
+
 // New returns the gateway for a configuration, whose contracts are in set, to which
 // nothing is added any more. Its failures are logged to log.
 func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
+	return NewReaching(Reach{}, cfg, set, log)
+}
+
+// NewReaching is [New] for a gateway that reaches its servers in its own way.
+func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
+	reach.Pause = cmp.Or(reach.Pause, defaultPause)
 	g := &Gateway{
-		log: log, writing: writeTimeout, ending: endTimeout, backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
+		log: log, reach: reach, writing: writeTimeout, ending: endTimeout, backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)

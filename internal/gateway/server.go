@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -47,8 +46,8 @@ type transport interface {
 
 // newTransport returns the way to an entry's server for clients of both eras, and the
 // part of it by which messages go on as they are. Closing the first closes both.
-func newTransport(entry *config.Server, userHeader string, log *slog.Logger) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
-	direct, err = newDirect(entry, log)
+func (g *Gateway) newTransport(entry *config.Server, userHeader string) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
+	direct, err = g.newDirect(entry)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,18 +61,18 @@ func newTransport(entry *config.Server, userHeader string, log *slog.Logger) (br
 	return bridge.New(direct, options), direct, nil
 }
 
-func newDirect(entry *config.Server, log *slog.Logger) (bridge.Transport, error) {
+func (g *Gateway) newDirect(entry *config.Server) (bridge.Transport, error) {
 	if entry.URL != "" {
-		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers)
+		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, g.reach.Dial)
 	}
 	command := upstream.Command{
 		Path: entry.Command[0], Args: entry.Command[1:], Env: environ(entry),
-		Dir: entry.Cwd, Idle: entry.Idle, Local: entry.Local,
+		Dir: entry.Cwd, Idle: entry.Idle, Local: entry.Local, Patience: g.reach.Patience,
 	}
 	if entry.Share == config.ShareClient {
 		command.Share = upstream.ShareClient
 	}
-	return upstream.NewStdio(entry.Title, command, log.With(slog.String("server", entry.Name)))
+	return upstream.NewStdio(entry.Title, command, g.log.With(slog.String("server", entry.Name)))
 }
 
 // environ returns the environment of the entry's program.
@@ -91,7 +90,7 @@ const attempts = 3
 // newServer returns the server of an entry; old is the one of that name before, or
 // nil, and is returned itself where nothing has changed.
 func newServer(g *Gateway, entry *config.Server, set *contract.Set, old *server) (*server, error) {
-	s := &server{Server: entry, policy: retry.Policy{Attempts: attempts, Start: 100 * time.Millisecond, Factor: 2, Jitter: 0.5}}
+	s := &server{Server: entry, policy: retry.Policy{Attempts: attempts, Start: g.reach.Pause, Factor: 2, Jitter: 0.5}}
 	var ok bool
 	if s.contract, ok = set.Get(entry.Contract); !ok {
 		return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Contract)

@@ -3,8 +3,7 @@ package upstream
 import "time"
 
 const (
-	firstDelay = 100 * time.Millisecond
-	lastDelay  = 10 * time.Second
+	lastDelay = 10 * time.Second
 	// health is how long a child has to live for the next to be started at once.
 	health = time.Minute
 	// hopeless is how many children in a row have to die at their start for calls
@@ -21,12 +20,12 @@ type starts struct {
 }
 
 // died notes the end of a child: when, how long it lived, and whether it had been
-// initialized.
-func (s *starts) died(now time.Time, lived time.Duration, ready bool, why error) {
+// initialized. The pauses begin with first.
+func (s *starts) died(first time.Duration, now time.Time, lived time.Duration, ready bool, why error) {
 	if ready && lived >= health {
 		s.delay = 0
 	}
-	s.delay = min(max(2*s.delay, firstDelay), lastDelay)
+	s.delay = min(max(2*s.delay, first), lastDelay)
 	s.next = now.Add(s.delay)
 	s.atStart, s.last = s.atStart+1, why
 	if ready {

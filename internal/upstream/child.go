@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,21 +16,34 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// patience is how long a child may take for what it should do at once.
-type patience struct {
-	start time.Duration // from its start to its answer to initialize
-	stall time.Duration // to read a piece of what is written to it
-	last  time.Duration // between the end of its output and its own, whichever comes first
-	leave time.Duration // to end by itself, and again after it was told to
-	// to say anything, after it has left a call unanswered
-	silence time.Duration
+// Patience is how long a child may take for what it should do at once. What is 0 takes
+// its default.
+type Patience struct {
+	Start time.Duration // from its start to its answer to initialize
+	Stall time.Duration // to read a piece of what is written to it
+	Last  time.Duration // between the end of its output and its own, whichever comes first
+	Leave time.Duration // to end by itself, and again after it was told to
+	// Silence is how long it may take to say anything, after it has left a call
+	// unanswered.
+	Silence time.Duration
+	// Restart is the first pause before the next child is started, after one has ended
+	// by itself. The pauses grow.
+	Restart time.Duration
 }
 
 // Hosts kill the wrapper two seconds after SIGTERM, and four after they have closed its
 // stdin. By then a child that ignores the end of its own has to have been told, too: it
 // would be left over.
-var defaultPatience = patience{
-	start: time.Minute, stall: 30 * time.Second, last: 250 * time.Millisecond, leave: 1500 * time.Millisecond, silence: time.Minute,
+var defaultPatience = Patience{
+	Start: time.Minute, Stall: 30 * time.Second, Last: 250 * time.Millisecond, Leave: 1500 * time.Millisecond, Silence: time.Minute, Restart: 100 * time.Millisecond,
+}
+
+func (p Patience) withDefaults() Patience {
+	return Patience{
+		Start: cmp.Or(p.Start, defaultPatience.Start), Stall: cmp.Or(p.Stall, defaultPatience.Stall),
+		Last: cmp.Or(p.Last, defaultPatience.Last), Leave: cmp.Or(p.Leave, defaultPatience.Leave),
+		Silence: cmp.Or(p.Silence, defaultPatience.Silence), Restart: cmp.Or(p.Restart, defaultPatience.Restart),
+	}
 }
 
 // A listener hears what a child says of its own accord. It does not wait for
@@ -45,7 +59,7 @@ type child struct {
 	name     string
 	log      *slog.Logger
 	mask     *redact.Masker
-	patience patience
+	patience Patience
 	home     listener
 	spools   *spoolRoom // of the server's answers
 	onEnd    func(c *child)
@@ -226,16 +240,16 @@ func (c *child) watch() error {
 	var why error
 	select {
 	case <-c.exited:
-		within(c.silent, c.patience.last) // what it has said last still counts
+		within(c.silent, c.patience.Last) // what it has said last still counts
 	case <-c.silent:
 		why = errOutputClosed
 	case <-c.stopping:
 		why = c.why
 	}
-	if errors.Is(why, errStopped) || why != nil && !within(c.exited, c.patience.last) {
+	if errors.Is(why, errStopped) || why != nil && !within(c.exited, c.patience.Last) {
 		return why
 	}
-	within(c.mute, c.patience.last) // its last words may say why
+	within(c.mute, c.patience.Last) // its last words may say why
 	return &exitError{c.state}
 }
 
@@ -282,26 +296,26 @@ func reason(why error) string {
 func (c *child) terminate() {
 	close(c.quit)
 	_ = c.stdin.SetWriteDeadline(time.Now()) // a write that is stuck ends; where that is not possible, with the process
-	if !within(c.exited, c.patience.leave) {
+	if !within(c.exited, c.patience.Leave) {
 		c.group.terminate()
-		if !within(c.exited, c.patience.leave) {
+		if !within(c.exited, c.patience.Leave) {
 			c.group.kill()
 			<-c.exited
 		}
 	}
 	if !c.group.leave(0) {
 		c.group.terminate()
-		if !c.group.leave(c.patience.leave) {
+		if !c.group.leave(c.patience.Leave) {
 			c.group.kill()
-			if !c.group.leave(c.patience.leave) {
+			if !c.group.leave(c.patience.Leave) {
 				c.log.Warn("processes are left that cannot be ended")
 			}
 		}
 	}
 	c.group.close()
 	// A process that has left the group may still hold the pipes.
-	_ = c.stdout.SetReadDeadline(time.Now().Add(c.patience.last))
-	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.last))
+	_ = c.stdout.SetReadDeadline(time.Now().Add(c.patience.Last))
+	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.Last))
 }
 
 // retire takes no more calls if none is under way, and reports whether that is so.

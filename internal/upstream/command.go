@@ -48,6 +48,9 @@ type Command struct {
 	// Local says that whoever calls has started this process, too, and may be told what
 	// the program wrote last before it died at its start. Others are told that it did.
 	Local bool
+	// Patience is how long its processes may take; the zero value is for programs of
+	// strangers.
+	Patience Patience
 }
 
 // find returns the absolute path of the program, after checking that there is one

@@ -17,7 +17,7 @@ import (
 // duration as it is.
 func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
 	for at, d := range map[*time.Duration]time.Duration{
-		&s.patience.start: start, &s.patience.stall: stall, &s.patience.leave: leave,
+		&s.patience.Start: start, &s.patience.Stall: stall, &s.patience.Leave: leave,
 	} {
 		if d > 0 {
 			*at = d
@@ -26,7 +26,7 @@ func (s *Stdio) SetPatience(start, stall, leave time.Duration) {
 }
 
 // SetSilence makes s ask for a sign of life within that time.
-func (s *Stdio) SetSilence(silence time.Duration) { s.patience.silence = silence }
+func (s *Stdio) SetSilence(silence time.Duration) { s.patience.Silence = silence }
 
 // SetMost bounds the children of s.
 func (s *Stdio) SetMost(n int) { s.most = n }
@@ -129,7 +129,7 @@ func Backoff(ready bool, lived ...time.Duration) (pauses []time.Duration, refuse
 	var s starts
 	for _, life := range lived {
 		now = now.Add(life)
-		s.died(now, life, ready, errStalled)
+		s.died(defaultPatience.Restart, now, life, ready, errStalled)
 		pauses = append(pauses, s.wait(now))
 		refused = append(refused, s.refuses(now) != nil)
 		now = now.Add(s.wait(now))

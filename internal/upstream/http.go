@@ -41,9 +41,13 @@ const (
 	maxHeader = 64 << 10
 )
 
+// A Dial opens a connection as [net.Dialer.DialContext] does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // NewHTTP returns the server at endpoint, which people call name. The headers go
-// with every message. Close it when it is not needed any more.
-func NewHTTP(name, endpoint string, headers map[string]string) (*HTTP, error) {
+// with every message. A nil dial is the operating system's. Close the server when it
+// is not needed any more.
+func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("url of server %s: %w", name, err)
@@ -52,10 +56,12 @@ func NewHTTP(name, endpoint string, headers map[string]string) (*HTTP, error) {
 	for key, value := range headers {
 		h.header.Set(key, value)
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
 	h.transport = &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           idleConnections,
 		MaxIdleConnsPerHost:    idleConnections,

@@ -112,7 +112,7 @@ func (c *child) write() {
 		c.mu.Unlock()
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), writeChunk)
-			stalled.Reset(c.patience.stall)
+			stalled.Reset(c.patience.Stall)
 			accepted, err := c.stdin.Write(rest[:n])
 			stalled.Stop()
 			if err != nil {

@@ -18,7 +18,7 @@ func (c *child) probe() {
 	}
 	c.order(sign) // anything that is said will do
 	said := c.said.Load()
-	c.probing = time.AfterFunc(c.patience.silence, func() {
+	c.probing = time.AfterFunc(c.patience.Silence, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.probing = nil

@@ -42,7 +42,7 @@ type Stdio struct {
 	command  Command
 	log      *slog.Logger
 	mask     *redact.Masker // of what goes to log
-	patience patience
+	patience Patience
 	most     int // children there may be
 
 	life context.Context //nolint:containedctx // the life of the children, not of a call
@@ -93,7 +93,7 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	secrets := func() []string { return redact.Environ(command.Env) }
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
-		interests: newInterests(), patience: defaultPatience, most: maxChildren,
+		interests: newInterests(), patience: command.Patience.withDefaults(), most: maxChildren,
 		ready: map[string]*child{}, attempts: map[string]*attempt{},
 		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]*session{},
 	}
@@ -302,7 +302,7 @@ func (s *Stdio) try(key string, a *attempt) {
 		a.err = err
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(s.life, s.patience.start, errMute)
+	ctx, cancel := context.WithTimeoutCause(s.life, s.patience.Start, errMute)
 	defer cancel()
 	hello, err := c.open(ctx)
 	if err != nil {
@@ -401,7 +401,7 @@ func (s *Stdio) childEnded(c *child) {
 	// The next child of a client is that client's, and waits for nobody's crash.
 	if counts := s.command.Share == ShareAll || !c.ready; counts && !errors.Is(c.verdict, errStopped) {
 		now := time.Now()
-		s.starts.died(now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, c.mask))
+		s.starts.died(s.patience.Restart, now, now.Sub(c.started), c.ready, c.last.cause(c.verdict, c.mask))
 	}
 }
 
