@@ -53,10 +53,10 @@ type Error struct {
 	Message  string // one sentence for the model or the person; empty means Kind.Sentence
 	Hints    []string
 
-	Retry  Retry         // empty: by Kind and Effect, see RetryAdvice
-	After  time.Duration // wait at least this long before a repetition; 0: not stated
-	Effect Effect
-	Verify *Verify // the call that settles an unknown Effect
+	Retry      Retry         // empty: by Kind and Effect, see RetryAdvice
+	RetryAfter time.Duration // wait at least this long before a repetition; 0: not stated
+	Effect     Effect
+	Verify     *Verify // the call that settles an unknown Effect
 
 	Violations    []Violation
 	Resource      Resource
@@ -195,13 +195,13 @@ func (e *Error) WithTruncated() *Error {
 	return e.With(func(c *Error) { c.truncated = true })
 }
 
-// Unknown returns the members of the JSON form that e was read from and that this
+// Extra returns the members of the JSON form that e was read from and that this
 // version does not know. They are written again; do not write into the map.
-func (e *Error) Unknown() map[string]json.RawMessage { return e.extra }
+func (e *Error) Extra() map[string]json.RawMessage { return e.extra }
 
-// WithUnknown returns a copy with those members in place of the ones that were
+// WithExtra returns a copy with those members in place of the ones that were
 // read. Members that this version knows are left out.
-func (e *Error) WithUnknown(members map[string]json.RawMessage) *Error {
+func (e *Error) WithExtra(members map[string]json.RawMessage) *Error {
 	return e.With(func(c *Error) { c.extra = unknownOf(members) })
 }
 
@@ -239,10 +239,10 @@ func (e *Error) WithRetry(retry Retry) *Error {
 	return e.With(func(c *Error) { c.Retry = retry })
 }
 
-// WithAfter returns a copy with wait as the least time before a repetition. A
+// WithRetryAfter returns a copy with wait as the least time before a repetition. A
 // negative wait counts as none.
-func (e *Error) WithAfter(wait time.Duration) *Error {
-	return e.With(func(c *Error) { c.After = max(wait, 0) })
+func (e *Error) WithRetryAfter(wait time.Duration) *Error {
+	return e.With(func(c *Error) { c.RetryAfter = max(wait, 0) })
 }
 
 // WithEffect returns a copy that states whether anything was changed.

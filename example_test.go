@@ -59,7 +59,7 @@ func ExampleFromHTTP() {
 	resp := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}}}
 
 	err := recourse.FromHTTP("John Deere", resp)
-	fmt.Println(err.Kind, err.After, err.Effect)
+	fmt.Println(err.Kind, err.RetryAfter, err.Effect)
 	// Output: rate_limited 7s none
 }
 
@@ -74,6 +74,6 @@ func ExampleMissing() {
 }
 
 func ExampleWait() {
-	fmt.Println(recourse.Wait(90*time.Second), "/", recourse.Wait(250*time.Millisecond))
+	fmt.Println(recourse.FormatWait(90*time.Second), "/", recourse.FormatWait(250*time.Millisecond))
 	// Output: 1 min 30 s / 250 ms
 }

@@ -420,8 +420,8 @@ func TestRetryAfter(t *testing.T) {
 			if got != test.want || ok != (test.want > 0) {
 				t.Errorf("%s: %v, %v, want %v", name, got, ok, test.want)
 			}
-			if e := recourse.FromHTTP("", answer(http.StatusTooManyRequests, header, "")); e.After != test.want {
-				t.Errorf("%s: After is %v, want %v", name, e.After, test.want)
+			if e := recourse.FromHTTP("", answer(http.StatusTooManyRequests, header, "")); e.RetryAfter != test.want {
+				t.Errorf("%s: After is %v, want %v", name, e.RetryAfter, test.want)
 			}
 		}
 	})
@@ -460,8 +460,8 @@ func TestReset(t *testing.T) {
 				header.Set(name, value)
 			}
 			e := recourse.FromHTTP("", answer(test.status, header, ""))
-			if e.Kind != test.kind || e.After.Round(time.Millisecond) != test.want {
-				t.Errorf("%s: %s after %v, want %s after %v", name, e.Kind, e.After, test.kind, test.want)
+			if e.Kind != test.kind || e.RetryAfter.Round(time.Millisecond) != test.want {
+				t.Errorf("%s: %s after %v, want %s after %v", name, e.Kind, e.RetryAfter, test.kind, test.want)
 			}
 		}
 	})
@@ -479,8 +479,8 @@ func FuzzFromHTTP(f *testing.F) {
 		if (e == nil) != (status < 400) {
 			t.Errorf("HTTP %d is %v", status, e)
 		}
-		if e != nil && (e.After < 0 || e.After > recourse.MaxWait) {
-			t.Errorf("Retry-After %q is %v", after, e.After)
+		if e != nil && (e.RetryAfter < 0 || e.RetryAfter > recourse.MaxWait) {
+			t.Errorf("Retry-After %q is %v", after, e.RetryAfter)
 		}
 	})
 }

@@ -45,9 +45,9 @@ func FromHTTP(provider string, resp *http.Response) *Error {
 	e.Origin = OriginProvider
 	e.Upstream = Upstream{Status: resp.StatusCode, Code: code, RequestID: resp.Header.Get("X-Request-Id")}
 	if wait, ok := RetryAfter(resp.Header, time.Now()); ok {
-		e.After = wait
+		e.RetryAfter = wait
 	} else if e.Kind == KindRateLimited {
-		e.After, _ = resetAfter(resp.Header, time.Now())
+		e.RetryAfter, _ = resetAfter(resp.Header, time.Now())
 	}
 	if e.Kind == KindMissingScope {
 		e.MissingScopes = challengeScopes(resp.Header)
@@ -71,32 +71,19 @@ func FromStatus(provider string, status int) *Error {
 func fromStatus(provider string, status int, code string) *Error {
 	e := statusKind(provider, status, code)
 	e.Provider = provider
-	if Refused(status) {
+	if refused(status) {
 		e.Effect = EffectNone
 	}
 	return e
 }
 
-// Refused reports whether an HTTP status says that the request was turned away
+// refused reports whether an HTTP status says that the request was turned away
 // before it was carried out.
-func Refused(status int) bool {
+func refused(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
 		http.StatusNotAcceptable, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 		http.StatusMisdirectedRequest, http.StatusTooManyRequests:
-		return true
-	default:
-		return false
-	}
-}
-
-// RefusedCode reports whether a JSON-RPC error code says that the request was turned
-// away before it was carried out: those of JSON-RPC 2.0 section 5.1 but the internal
-// error, and those of MCP 2026-07-28. Beside an HTTP status of 500 or more it says
-// nothing.
-func RefusedCode(code int) bool {
-	switch code {
-	case -32700, -32600, -32601, -32602, -32020, -32021, -32022:
 		return true
 	default:
 		return false

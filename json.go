@@ -168,7 +168,7 @@ var cuts = []func(*Error){
 	shorten(1, 64),
 	func(e *Error) { // what decides about a repetition is never cut
 		*e = Error{
-			Kind: e.Kind, Retry: e.RetryAdvice(), After: e.After, Effect: e.Effect, Origin: e.Origin, truncated: true,
+			Kind: e.Kind, Retry: e.RetryAdvice(), RetryAfter: e.RetryAfter, Effect: e.Effect, Origin: e.Origin, truncated: true,
 		}
 	},
 }
@@ -237,7 +237,7 @@ func (e *Error) encode(item func(*Error) ([]byte, error)) ([]byte, error) {
 	}
 	w := jsonError{
 		V: Version, Kind: kind, Code: e.Code, Contract: e.Contract, Message: e.Message, Hints: e.Hints,
-		Retry: e.RetryAdvice(), AfterMs: wholeMs(e.After), Effect: e.Effect, Verify: e.Verify,
+		Retry: e.RetryAdvice(), AfterMs: wholeMs(e.RetryAfter), Effect: e.Effect, Verify: e.Verify,
 		Violations: e.Violations, Provider: e.Provider, MissingScopes: e.MissingScopes,
 		Succeeded: e.Succeeded, Missing: e.Missing,
 		Origin: e.Origin, RequestID: e.RequestID, Details: e.Details, Truncated: e.truncated,
@@ -322,7 +322,7 @@ func (e *Error) decode(b []byte, depth int) error {
 	kind, _ := ParseKind(string(w.Kind))
 	*e = Error{
 		Kind: kind, Code: w.Code, Contract: w.Contract, Message: w.Message, Hints: w.Hints,
-		Retry: w.Retry, After: milliseconds(w.AfterMs), Effect: w.Effect, Verify: w.Verify,
+		Retry: w.Retry, RetryAfter: milliseconds(w.AfterMs), Effect: w.Effect, Verify: w.Verify,
 		Violations: w.Violations, Provider: w.Provider, MissingScopes: w.MissingScopes,
 		Succeeded: w.Succeeded, Missing: w.Missing,
 		Origin: w.Origin, RequestID: w.RequestID, Details: w.Details, truncated: w.Truncated,

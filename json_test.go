@@ -134,7 +134,7 @@ func TestEveryRecordFits(t *testing.T) {
 		if len(raw) > recourse.MaxJSON {
 			t.Fatalf("%d bytes", len(raw))
 		}
-		if got.Kind != e.Kind || got.Effect != e.Effect || got.After != e.After || got.RetryAdvice() != e.RetryAdvice() {
+		if got.Kind != e.Kind || got.Effect != e.Effect || got.RetryAfter != e.RetryAfter || got.RetryAdvice() != e.RetryAdvice() {
 			t.Fatalf("what decides about a repetition is lost: %+v became %s", e, raw)
 		}
 		if whole := len(got.Details) == len(e.Details) && got.Message == e.Message; !whole && !got.Truncated() {
@@ -305,18 +305,18 @@ func drawError(t *rapid.T, depth, length int) *recourse.Error {
 		return json.RawMessage(strings.ReplaceAll(string(b), `\u003c`, `<`))
 	}
 	e := &recourse.Error{
-		Kind:      rapid.SampledFrom(recourse.Kinds()).Draw(t, "kind"),
-		Code:      draw("code"),
-		Contract:  draw("contract"),
-		Message:   draw("message"),
-		Retry:     rapid.SampledFrom([]recourse.Retry{"", "never", "same_call", "after_auth"}).Draw(t, "retry"),
-		After:     time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "after")) * time.Millisecond,
-		Effect:    rapid.SampledFrom([]recourse.Effect{"", "none", "applied", "unknown"}).Draw(t, "effect"),
-		Origin:    rapid.SampledFrom([]recourse.Origin{"", "caller", "gateway", "server", "provider"}).Draw(t, "origin"),
-		Provider:  draw("provider"),
-		Resource:  recourse.Resource{Type: draw("type"), ID: draw("id")},
-		Upstream:  recourse.Upstream{Status: rapid.IntRange(0, 599).Draw(t, "status"), Code: draw("upstream"), RequestID: draw("upstream id")},
-		RequestID: draw("request id"),
+		Kind:       rapid.SampledFrom(recourse.Kinds()).Draw(t, "kind"),
+		Code:       draw("code"),
+		Contract:   draw("contract"),
+		Message:    draw("message"),
+		Retry:      rapid.SampledFrom([]recourse.Retry{"", "never", "same_call", "after_auth"}).Draw(t, "retry"),
+		RetryAfter: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "after")) * time.Millisecond,
+		Effect:     rapid.SampledFrom([]recourse.Effect{"", "none", "applied", "unknown"}).Draw(t, "effect"),
+		Origin:     rapid.SampledFrom([]recourse.Origin{"", "caller", "gateway", "server", "provider"}).Draw(t, "origin"),
+		Provider:   draw("provider"),
+		Resource:   recourse.Resource{Type: draw("type"), ID: draw("id")},
+		Upstream:   recourse.Upstream{Status: rapid.IntRange(0, 599).Draw(t, "status"), Code: draw("upstream"), RequestID: draw("upstream id")},
+		RequestID:  draw("request id"),
 	}
 	if rapid.Bool().Draw(t, "verify") {
 		e.Verify = &recourse.Verify{Tool: draw("tool"), Args: recourse.Args{}.With("a", draw("argument")), LookAt: draw("look")}

@@ -115,7 +115,7 @@ func InvalidState(message string) *Error { return New(KindInvalidState, message)
 
 // RateLimited says that there were too many calls, and how long to wait at
 // least; 0 where that is not known.
-func RateLimited(wait time.Duration) *Error { return New(KindRateLimited, "").WithAfter(wait) }
+func RateLimited(wait time.Duration) *Error { return New(KindRateLimited, "").WithRetryAfter(wait) }
 
 // QuotaExhausted says that what was granted of a named quota is used up.
 func QuotaExhausted(policy string) *Error {
@@ -145,7 +145,7 @@ func Unavailable(provider string) *Error {
 func Timeout(provider string, within time.Duration) *Error {
 	message := fmt.Sprintf("%s did not answer in time.", name(provider))
 	if within > 0 {
-		message = fmt.Sprintf("%s did not answer within %s.", name(provider), Wait(within))
+		message = fmt.Sprintf("%s did not answer within %s.", name(provider), FormatWait(within))
 	}
 	return New(KindTimeout, message).WithProvider(provider)
 }
@@ -207,9 +207,9 @@ func Cancelled() *Error { return New(KindCancelled, "") }
 // reason with CausedBy: it goes to the log alone.
 func Internal() *Error { return New(KindInternal, "") }
 
-// Wait spells a duration for a person: "12 s", "1.5 s", "250 ms", "3 min",
+// FormatWait spells a duration for a person: "12 s", "1.5 s", "250 ms", "3 min",
 // "1 min 30 s", "2 h", "2 d".
-func Wait(d time.Duration) string {
+func FormatWait(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"

@@ -22,7 +22,7 @@ func complete() *recourse.Error {
 		WithCode("fieldmcp", "PROVIDER_TIMEOUT").
 		WithHint("Look at the order first.").WithHint("Ask for a shorter period.").
 		WithRetry(recourse.RetryReRead).
-		WithAfter(30*time.Second).
+		WithRetryAfter(30*time.Second).
 		WithEffect(recourse.EffectUnknown).
 		WithVerify(recourse.Verify{
 			Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17").With("full", true), LookAt: "status",
@@ -188,7 +188,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 		"Hint":        func(e *recourse.Error) *recourse.Error { return e.WithHint("new") },
 		"Code":        func(e *recourse.Error) *recourse.Error { return e.WithCode("c", "C") },
 		"Retry":       func(e *recourse.Error) *recourse.Error { return e.WithRetry("never") },
-		"After":       func(e *recourse.Error) *recourse.Error { return e.WithAfter(-1) },
+		"RetryAfter":  func(e *recourse.Error) *recourse.Error { return e.WithRetryAfter(-1) },
 		"Effect":      func(e *recourse.Error) *recourse.Error { return e.WithEffect("none") },
 		"Verify":      func(e *recourse.Error) *recourse.Error { return e.WithVerify(recourse.Verify{Tool: "t"}) },
 		"Origin":      func(e *recourse.Error) *recourse.Error { return e.WithOrigin("caller") },
@@ -198,7 +198,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 		"Violations":  func(e *recourse.Error) *recourse.Error { return e.WithViolations() },
 		"RequestID":   func(e *recourse.Error) *recourse.Error { return e.WithRequestID("r") },
 		"Detail":      func(e *recourse.Error) *recourse.Error { return e.WithDetail("attempts", "new") },
-		"Unknown":     func(e *recourse.Error) *recourse.Error { return e.WithUnknown(nil) },
+		"Extra":       func(e *recourse.Error) *recourse.Error { return e.WithExtra(nil) },
 		"Args":        func(e *recourse.Error) *recourse.Error { e.Verify.Args.With("more", 1); return e },
 		"MarshalJSON": func(e *recourse.Error) *recourse.Error { _, _ = e.MarshalJSON(); return e },
 	}
@@ -239,7 +239,7 @@ func state(e *recourse.Error) string {
 			fmt.Fprintf(&b, "%s: %s %v\n", field.Name, text, err)
 		}
 	}
-	fmt.Fprintf(&b, "%v %v %v", c.Cause(), c.Unknown(), c.Truncated())
+	fmt.Fprintf(&b, "%v %v %v", c.Cause(), c.Extra(), c.Truncated())
 	return b.String()
 }
 
@@ -347,8 +347,8 @@ func TestWait(t *testing.T) {
 		48 * time.Hour: "2 d", 49 * time.Hour: "2 d 1 h",
 	}
 	for d, want := range tests {
-		if got := recourse.Wait(d); got != want {
-			t.Errorf("Wait(%d) = %q, want %q", d, got, want)
+		if got := recourse.FormatWait(d); got != want {
+			t.Errorf("FormatWait(%d) = %q, want %q", d, got, want)
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"unicode"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // Who knows what of a failed call: that it was not sent, or was refused, whoever sent it
@@ -22,7 +24,7 @@ import (
 // is trusted. That it is the caller's fault, or the provider's, any server may say, and
 // that something was done, or may have been: that makes no call safe to repeat.
 func (r *Reader) believe(e *recourse.Error) {
-	e.After = min(max(e.After, 0), recourse.MaxWait)
+	e.RetryAfter = min(max(e.RetryAfter, 0), recourse.MaxWait)
 	if !slices.Contains(retries, string(e.Retry)) {
 		e.Retry = ""
 	}
@@ -81,7 +83,7 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 			}
 		}
 	})
-	return e.WithUnknown(nil)
+	return e.WithExtra(nil)
 }
 
 // ServerSays stands before each piece of advice that comes from a server which is not
@@ -151,7 +153,7 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 	for _, arg := range v.Args {
 		text, isText := textValue(json.Value(arg.Value))
 		switch kind := json.Value(arg.Value).Kind(); {
-		case !isPlain(arg.Name), len(arg.Value) > maxArgument:
+		case !isPlain(arg.Name), len(arg.Value) > argument.MaxShown:
 			return nil
 		case isText && !isPlain(text), !isText && kind != '0' && kind != 't' && kind != 'f':
 			return nil
@@ -167,7 +169,7 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 // plainName returns what a server calls something, as it can stand in a sentence of
 // somebody else's; "" where it holds sentences itself.
 func plainName(name string) string {
-	if name = onOneLine(name); len(name) > maxArgument || strings.ContainsAny(name, "!?") || strings.Contains(name, ". ") {
+	if name = onOneLine(name); len(name) > argument.MaxShown || strings.ContainsAny(name, "!?") || strings.Contains(name, ". ") {
 		return ""
 	}
 	return name
@@ -175,7 +177,7 @@ func plainName(name string) string {
 
 // isPlain reports whether a text is a name or an identifier, and cannot be prose.
 func isPlain(text string) bool {
-	return text != "" && len(text) <= maxArgument && strings.IndexFunc(text, func(r rune) bool {
+	return text != "" && len(text) <= argument.MaxShown && strings.IndexFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/@#+*[]", r)
 	}) < 0
 }
@@ -184,5 +186,5 @@ func isPlain(text string) bool {
 // request was not carried out.
 func refusedCode(raw json.Value) bool {
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
-	return err == nil && recourse.RefusedCode(code)
+	return err == nil && rpccode.Refused(code)
 }

@@ -12,7 +12,7 @@ import (
 
 // kilobyte is a record of about 1 KB, as a failed call to a provider leaves it.
 func kilobyte() *recourse.Error {
-	return recourse.Unavailable("John Deere").WithAfter(12*time.Second).WithOrigin(recourse.OriginProvider).
+	return recourse.Unavailable("John Deere").WithRetryAfter(12*time.Second).WithOrigin(recourse.OriginProvider).
 		WithEffect(recourse.EffectNone).WithRequestID("req-0123456789abcdef").
 		WithUpstream(recourse.Upstream{Status: 503, Code: "maintenance", RequestID: "up-1"}).
 		WithResource("field", "f-4711").

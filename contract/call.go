@@ -3,6 +3,7 @@ package contract
 import (
 	"time"
 
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -55,8 +56,8 @@ type Call struct {
 	// tool counts as there.
 	HasTool func(name string) bool
 	// Shows tells whether a value of the arguments may be shown in a call that verifies
-	// the failed one, or in a hint; nil: every one that [Argument] returns. One that may
-	// not is left out, since what stands in its place would be another value.
+	// the failed one, or in a hint; nil: every one that is no secret by its name and
+	// has at most 128 bytes. One that may not is left out, since what stands in its place would be another value.
 	Shows func(value json.Value) bool
 	// Original is the result that the failure was read from, or nil. What it holds
 	// beyond the failure itself is kept, and the failure stays a result unless its code
@@ -80,7 +81,7 @@ func (call *Call) now() time.Time {
 
 // argument returns a value of the arguments that may be shown, or nil.
 func (call *Call) argument(pointer string) json.Value {
-	value := Argument(call.Arguments, pointer)
+	value := argument.Shown(call.Arguments, pointer)
 	if value == nil || call.Shows != nil && !call.Shows(value) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/rpccode"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -221,7 +222,7 @@ func (k *compiler) lint() {
 			k.mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
 				"no record reaches %s: earlier entries select all of its own", own.code)
 		}
-		if n, err := strconv.Atoi(own.code); err == nil && n >= -32768 && n <= -32000 && own.rpc == nil {
+		if n, err := strconv.Atoi(own.code); err == nil && rpccode.Reserved(n) && own.rpc == nil {
 			k.mistakef(at, "codes of your own lie outside -32768..-32000",
 				"%s is reserved by JSON-RPC and the entry has no `rpc`", own.code)
 		}

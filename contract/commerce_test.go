@@ -249,8 +249,8 @@ func TestCommerceReads(t *testing.T) {
 			if len(e.Violations) > 0 {
 				got.Param = e.Violations[0].Param
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" || e.After != tt.after {
-				t.Errorf("by %s, after %s (-want +got):\n%s", reading.Sign, e.After, diff)
+			if diff := cmp.Diff(tt.want, got); diff != "" || e.RetryAfter != tt.after {
+				t.Errorf("by %s, after %s (-want +got):\n%s", reading.Sign, e.RetryAfter, diff)
 			}
 		})
 	}

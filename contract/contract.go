@@ -329,8 +329,8 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 			bound.Violations[i].Got = nil
 		}
 	}
-	if bound.After == 0 {
-		bound.After = c.waitOf(s)
+	if bound.RetryAfter == 0 {
+		bound.RetryAfter = c.waitOf(s)
 	}
 	mode := s.entry.retry.mode
 	if bound.Retry == "" && (mode == stated || mode == never) && !s.unlisted() && bound.Kind.Retry() == recourse.RetrySameCall {

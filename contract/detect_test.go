@@ -26,7 +26,7 @@ type said struct {
 
 func told(e *recourse.Error) said {
 	s := said{
-		Kind: e.Kind, Origin: e.Origin, Effect: e.Effect, Retry: e.RetryAdvice(), After: e.After,
+		Kind: e.Kind, Origin: e.Origin, Effect: e.Effect, Retry: e.RetryAdvice(), After: e.RetryAfter,
 		Status: e.Upstream.Status, Code: e.Upstream.Code,
 	}
 	for _, v := range e.Violations {

@@ -192,7 +192,7 @@ func TestFieldMCPReadsWhatItWrites(t *testing.T) {
 	carried := func(e *recourse.Error) *recourse.Error {
 		kept := &recourse.Error{
 			Code: e.Code, Contract: e.Contract, Message: e.Message, Hints: e.Hints[:min(1, len(e.Hints))],
-			After: e.After, Resource: e.Resource, Provider: e.Provider, MissingScopes: e.MissingScopes,
+			RetryAfter: e.RetryAfter, Resource: e.Resource, Provider: e.Provider, MissingScopes: e.MissingScopes,
 			Succeeded: e.Succeeded, Missing: e.Missing, RequestID: e.RequestID,
 		}
 		for _, v := range e.Violations {
@@ -367,8 +367,8 @@ func TestFieldMCPOlderWord(t *testing.T) {
 		t.Fatal("not read")
 	}
 	e := reading.Error()
-	if e.Kind != recourse.KindRateLimited || e.After != 3*time.Second {
-		t.Errorf("read as %s, wait %s", e.Kind, e.After)
+	if e.Kind != recourse.KindRateLimited || e.RetryAfter != 3*time.Second {
+		t.Errorf("read as %s, wait %s", e.Kind, e.RetryAfter)
 	}
 	call := toolCall()
 	if got := toolError(t, c.Write(e, &call)); got.Code != "RATE_LIMIT_ORG" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // foreign are the members by which error objects of many makers say the same
@@ -99,11 +100,11 @@ func (f *foreign) apply(e *recourse.Error) *recourse.Error {
 		}
 		switch { // a wait is a minimum
 		case f.RetryAfterMs != nil:
-			c.After = max(c.After, wait(*f.RetryAfterMs/1000))
+			c.RetryAfter = max(c.RetryAfter, wait(*f.RetryAfterMs/1000))
 		case f.RetryAfter != nil:
-			c.After = max(c.After, wait(*f.RetryAfter))
+			c.RetryAfter = max(c.RetryAfter, wait(*f.RetryAfter))
 		case f.RetryAfterS != nil:
-			c.After = max(c.After, wait(*f.RetryAfterS))
+			c.RetryAfter = max(c.RetryAfter, wait(*f.RetryAfterS))
 		}
 		if c.RequestID == "" {
 			c.RequestID = f.RequestID
@@ -142,11 +143,11 @@ func fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bo
 // one that they use for everything, else from the code.
 func rpcKind(code, message string) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
-	kind, ok := rpcKinds[number]
+	kind, ok := rpccode.Kinds[number]
 	if err != nil {
 		kind, ok = "", false
 	}
-	if !ok || number == -32602 || number == -32603 {
+	if !ok || rpccode.Vague(number) {
 		if known, _, detected := detect(message); detected {
 			return known, false
 		}
@@ -160,15 +161,6 @@ func rpcKind(code, message string) (e *recourse.Error, plain bool) {
 		e.Effect = recourse.EffectNone // the server says that it did not carry it out
 	}
 	return e, true
-}
-
-// rpcKinds are the kinds of the JSON-RPC error codes: those of JSON-RPC 2.0 and of
-// MCP, present and past.
-var rpcKinds = map[int]recourse.Kind{
-	-32700: recourse.KindMalformed, -32600: recourse.KindInvalidRequest, -32601: recourse.KindUnknownMethod,
-	-32602: recourse.KindInvalidValue, -32603: recourse.KindInternal,
-	-32002: recourse.KindNotFound, // of a resource, before 2026-07-28
-	-32020: recourse.KindHeaderMismatch, -32021: recourse.KindMissingCapability, -32022: recourse.KindUnsupportedVersion,
 }
 
 // textValue returns the text of a JSON string.

@@ -99,7 +99,7 @@ func FuzzHTTP(f *testing.F) {
 		for _, weak := range []*contract.Contract{nil, contracts[len(contracts)-1]} {
 			r := contract.Reader{Contracts: contracts, Weak: weak}
 			e := r.HTTP(status, http.Header{"Content-Type": {media}, "Retry-After": {after}}, body).Error()
-			if e == nil || e.After < 0 || e.After > recourse.MaxWait {
+			if e == nil || e.RetryAfter < 0 || e.RetryAfter > recourse.MaxWait {
 				t.Fatalf("record %v", e)
 			}
 		}

@@ -27,15 +27,15 @@ type Tool struct {
 // parameter which has to be given, or that call a tool whose annotations do not say
 // that it only reads. An
 // inherited piece of advice is not looked at. The error, if any, is a
-// strictyaml.Errors with every mistake.
+// strictyaml.Errors with every mistake. Without src it reads the file of the built-in
+// contract of that name.
 func (s *Set) LintFor(name string, src []byte, tools []Tool) error {
-	_, err := s.read(name, src, newLiveTools(tools))
-	return err
-}
-
-// LintBuiltinFor is [Set.LintFor] for the file of a built-in contract.
-func LintBuiltinFor(name string, tools []Tool) error {
-	_, err := builtin.readBuiltin(name, newLiveTools(tools))
+	live := newLiveTools(tools)
+	if src == nil {
+		_, err := builtin.readBuiltin(name, live)
+		return err
+	}
+	_, err := s.read(name, src, live)
 	return err
 }
 

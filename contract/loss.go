@@ -196,11 +196,11 @@ func everything(kind recourse.Kind) *recourse.Error {
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
 	item := func(id string) recourse.Failed {
 		return recourse.Failed{ID: id, Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").
-			WithOrigin(recourse.OriginProvider).WithAfter(3 * time.Second)}
+			WithOrigin(recourse.OriginProvider).WithRetryAfter(3 * time.Second)}
 	}
 	e := recourse.New(kind, "A sentence about what happened.").
 		WithHint("What to do first.").WithHint("What to do then.").
-		WithAfter(12*time.Second).WithEffect(recourse.EffectNone).
+		WithRetryAfter(12*time.Second).WithEffect(recourse.EffectNone).
 		WithVerify(recourse.Verify{Tool: "item_get", Args: recourse.Args{}.With("id", "A-17"), LookAt: "state"}).
 		WithViolations(
 			recourse.Violation{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // Page returns the contract's reference page, in Markdown: what fails how, what it
@@ -384,7 +385,7 @@ func (p *page) exampleOf(en *entry) *recourse.Error {
 	case recourse.ClassInput:
 		e.Violations = all.Violations[:1]
 	case recourse.ClassAllowance:
-		e.Quotas, e.After = all.Quotas, all.After
+		e.Quotas, e.RetryAfter = all.Quotas, all.RetryAfter
 	case recourse.ClassResource:
 		e.Resource = all.Resource
 	default:
@@ -418,7 +419,7 @@ func (p *page) rpc() {
 	byCode := map[int][]recourse.Kind{}
 	var order []int
 	for _, kind := range recourse.Kinds() {
-		n := RPCCode(kind)
+		n := rpccode.Of(kind)
 		if byCode[n] == nil {
 			order = append(order, n)
 		}
@@ -477,7 +478,7 @@ func (p *page) waits() []string {
 func (p *page) waitMember() string {
 	switch {
 	case !p.c.writesObject():
-		return recourse.Wait(p.c.Retry.Start)
+		return recourse.FormatWait(p.c.Retry.Start)
 	case p.c.layout.shape == nil:
 		return "afterMs"
 	}
@@ -486,5 +487,5 @@ func (p *page) waitMember() string {
 			return m.name
 		}
 	}
-	return recourse.Wait(p.c.Retry.Start)
+	return recourse.FormatWait(p.c.Retry.Start)
 }

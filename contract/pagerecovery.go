@@ -73,7 +73,7 @@ func count(n int, what string) string {
 }
 
 func (p *page) waitNote() string {
-	start := recourse.Wait(p.c.Retry.Start)
+	start := recourse.FormatWait(p.c.Retry.Start)
 	stated := p.waitMember()
 	if stated == start {
 		return "A wait that the failure states is a minimum."
@@ -206,7 +206,7 @@ func (p *page) upstream() {
 	p.upstreamBody()
 	for _, en := range p.c.codes {
 		if en.wait > 0 {
-			p.linef("Where %s states no wait, it is %s.", code(en.code), recourse.Wait(en.wait))
+			p.linef("Where %s states no wait, it is %s.", code(en.code), recourse.FormatWait(en.wait))
 		}
 	}
 }

@@ -39,13 +39,13 @@ func TestPatternsCodes(t *testing.T) {
 		"408": {status(408), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + "408}}", recourse.KindTimeout},
 		"409": {status(409), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + "409}}", recourse.KindConflict},
 		"429": {
-			status(429).WithAfter(12 * time.Second),
+			status(429).WithRetryAfter(12 * time.Second),
 			`"CLIENT_ERROR","message":"Invalid request: It broke. Try again in 12 s.","retryable":false` + details + "429}}", recourse.KindRateLimited,
 		},
 		"500": {status(500), `"SERVER_ERROR","message":"Internal server error: It broke.","retryable":true` + details + "500}}", recourse.KindServerError},
 		"501": {status(501), `"SERVER_ERROR","message":"Internal server error: It broke.","retryable":true` + details + "501}}", recourse.KindNotImplemented},
 		"503": {
-			status(503).WithAfter(90 * time.Second),
+			status(503).WithRetryAfter(90 * time.Second),
 			`"SERVER_ERROR","message":"Internal server error: It broke. Try again in 90 s.","retryable":true` + details + "503}}", recourse.KindUnavailable,
 		},
 		"504": {status(504), `"SERVER_ERROR","message":"Internal server error: It broke.","retryable":true` + details + "504}}", recourse.KindTimeout},
@@ -82,8 +82,8 @@ func TestPatternsCodes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			e := readBack(t, c, withoutMeta(t, a))
-			if e.Kind != tt.kind || e.After != tt.from.After {
-				t.Errorf("read as %s after %s, want %s after %s", e.Kind, e.After, tt.kind, tt.from.After)
+			if e.Kind != tt.kind || e.RetryAfter != tt.from.RetryAfter {
+				t.Errorf("read as %s after %s, want %s after %s", e.Kind, e.RetryAfter, tt.kind, tt.from.RetryAfter)
 			}
 			if again := c.Write(e, &call); string(withoutMeta(t, again).Result) != string(withoutMeta(t, a).Result) {
 				t.Errorf("written again:\n%s", again.Result)
@@ -159,7 +159,7 @@ func TestPatternsReads(t *testing.T) {
 	t.Parallel()
 	c := builtin(t, "patterns")
 	call := asking("both")
-	whole := string(withoutMeta(t, c.Write(recourse.FromStatus("", 429).WithMessage("Slow down.").WithAfter(12*time.Second), &call)).Result)
+	whole := string(withoutMeta(t, c.Write(recourse.FromStatus("", 429).WithMessage("Slow down.").WithRetryAfter(12*time.Second), &call)).Result)
 	_, structured, _ := strings.Cut(whole, `"structuredContent":`)
 	object := strings.TrimSuffix(structured, `,"isError":true}`)
 	want := said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Retry: recourse.RetryNever, After: 12 * time.Second, Status: 429}

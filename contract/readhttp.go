@@ -15,7 +15,7 @@ import (
 // HTTP reads an HTTP answer with a status of 400 or more; one with another status
 // is a bad response.
 func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
-	refused := recourse.Refused(status)
+	refused := recourse.FromStatus("", status).Effect == recourse.EffectNone
 	if inner, ok := rpcError(body); ok && status < http.StatusInternalServerError {
 		refused = refused || refusedCode(inner)
 	}
@@ -131,7 +131,7 @@ func withHTTP(e, answer *recourse.Error) *recourse.Error {
 		if c.Upstream.RequestID == "" {
 			c.Upstream.RequestID = answer.Upstream.RequestID
 		}
-		c.After = max(c.After, answer.After) // each is a minimum
+		c.RetryAfter = max(c.RetryAfter, answer.RetryAfter) // each is a minimum
 		if c.Effect == "" {
 			c.Effect = answer.Effect
 		}

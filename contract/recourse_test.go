@@ -30,7 +30,7 @@ func TestDefaultContract(t *testing.T) {
 		{recourse.Conflict(""), "conflict", []string{"Read the present state, then decide again."}},
 		{recourse.RateLimited(0), "rate_limited", []string{"Safe to repeat: make the same call again, a few times at most."}},
 		{recourse.RateLimited(0).WithRetry(recourse.RetryReRead), "rate_limited", []string{"Read the present state before calling again."}},
-		{recourse.New(recourse.KindQuotaExhausted, "").WithAfter(time.Hour), "quota_exhausted", []string{"Do not repeat the call before 1 h have passed."}},
+		{recourse.New(recourse.KindQuotaExhausted, "").WithRetryAfter(time.Hour), "quota_exhausted", []string{"Do not repeat the call before 1 h have passed."}},
 		{recourse.Partial(nil, nil), "partial", []string{"Keep what succeeded. Repeat only the failed items that say so."}},
 		{recourse.Internal().With(func(e *recourse.Error) { e.RequestID = "req-1" }), "internal", []string{"Do not repeat the call. Report request req-1."}},
 		{

@@ -45,7 +45,7 @@ func full(kind recourse.Kind) *recourse.Error {
 		e = e.WithProvider("John Deere")
 		e.MissingScopes = []string{"ag1", "ag2"}
 	case recourse.ClassAllowance:
-		e = e.WithAfter(12 * time.Second)
+		e = e.WithRetryAfter(12 * time.Second)
 		e.Quotas = []recourse.Quota{{Policy: "minute", Remaining: 0}, {Policy: "month", Remaining: 4200, ResetAt: present().Add(72 * time.Hour)}}
 	case recourse.ClassUpstream:
 		e = e.WithProvider("John Deere").WithVerify(recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "status"})
@@ -126,7 +126,7 @@ func anyRecord() *rapid.Generator[*recourse.Error] {
 		e.Hints, e.MissingScopes = words.Draw(t, "hints"), words.Draw(t, "scopes")
 		e.Provider, e.RequestID = text.Draw(t, "provider"), text.Draw(t, "request")
 		e.Resource = recourse.Resource{Type: text.Draw(t, "type"), ID: text.Draw(t, "id")}
-		e.After = time.Duration(rapid.Int64Range(0, int64(recourse.MaxWait)).Draw(t, "after"))
+		e.RetryAfter = time.Duration(rapid.Int64Range(0, int64(recourse.MaxWait)).Draw(t, "after"))
 		e.Origin = rapid.SampledFrom([]recourse.Origin{"", recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider}).Draw(t, "origin")
 		e.Effect = rapid.SampledFrom([]recourse.Effect{"", recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown}).Draw(t, "effect")
 		e.Retry = rapid.SampledFrom([]recourse.Retry{"", recourse.RetrySameCall, recourse.RetryNever, recourse.RetryAfterFix}).Draw(t, "retry")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -67,6 +68,15 @@ func (s *Set) Get(name string) (*Contract, bool) {
 		return nil, false
 	}
 	return c(), true
+}
+
+// MustGet returns the contract of that name, for names that stand in the program: it panics where there is none.
+func (s *Set) MustGet(name string) *Contract {
+	c, ok := s.Get(name)
+	if !ok {
+		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, strings.Join(s.names, ", "))) //nolint:forbidigo // as its name says
+	}
+	return c
 }
 
 // Names returns the names, the built-in ones first, then in the order of loading.

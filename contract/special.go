@@ -79,14 +79,14 @@ var specials = map[string]special{
 	},
 	"after": {
 		doc: "the least wait, for a person", kind: typeString,
-		get: func(s *subject, _ string) (any, bool) { return recourse.Wait(s.e.After), s.e.After > 0 },
+		get: func(s *subject, _ string) (any, bool) { return recourse.FormatWait(s.e.RetryAfter), s.e.RetryAfter > 0 },
 	},
 	pathSeconds: {
 		doc: "the least wait in whole seconds, rounded up", kind: typeNumber,
-		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.After), s.e.After > 0 },
+		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.RetryAfter), s.e.RetryAfter > 0 },
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
 			f, err := strconv.ParseFloat(string(raw), 64)
-			e.After = wait(f)
+			e.RetryAfter = wait(f)
 			return err == nil
 		},
 	},
@@ -198,8 +198,8 @@ func quotaMember(s *subject, arg string) (any, bool) {
 		case quotaRemaining:
 			return q.Remaining, true
 		default:
-			if i == 0 && s.e.After > 0 && q.ResetAt.IsZero() { // the binding quota is reset when the wait is over
-				return s.call.now().Add(time.Duration(seconds(s.e.After)) * time.Second).UnixMilli(), true
+			if i == 0 && s.e.RetryAfter > 0 && q.ResetAt.IsZero() { // the binding quota is reset when the wait is over
+				return s.call.now().Add(time.Duration(seconds(s.e.RetryAfter)) * time.Second).UnixMilli(), true
 			}
 			return q.ResetAt.UnixMilli(), !q.ResetAt.IsZero()
 		}

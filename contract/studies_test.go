@@ -118,8 +118,8 @@ func TestStudiesBackend(t *testing.T) {
 	}
 	waits := backend(429, `{}`)
 	waits.Header.Set("Retry-After", "12")
-	if e := c.FromHTTP("the backend", waits); e.After != 12*time.Second {
-		t.Errorf("wait %s", e.After)
+	if e := c.FromHTTP("the backend", waits); e.RetryAfter != 12*time.Second {
+		t.Errorf("wait %s", e.RetryAfter)
 	}
 }
 

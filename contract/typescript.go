@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // typescriptFiles are the part of every generated module that is the same: the types
@@ -171,7 +172,7 @@ func (c *Contract) typescriptTables(b *strings.Builder) {
 		var facts memberList
 		facts.text("class", string(kind.Class()))
 		facts.text("retry", string(kind.Retry()))
-		facts.number("rpc", RPCCode(kind))
+		facts.number("rpc", rpccode.Of(kind))
 		facts.text("sentence", kind.Sentence())
 		kinds.object(string(kind), facts)
 	}
@@ -182,8 +183,8 @@ func (c *Contract) typescriptTables(b *strings.Builder) {
 		}
 		texts.text(strconv.Itoa(status), http.StatusText(status))
 	}
-	for _, code := range slices.Sorted(maps.Keys(rpcKinds)) {
-		rpc.text(strconv.Itoa(code), string(rpcKinds[code]))
+	for _, code := range slices.Sorted(maps.Keys(rpccode.Kinds)) {
+		rpc.text(strconv.Itoa(code), string(rpccode.Kinds[code]))
 	}
 	table := func(doc, declaration string, value json.Value, suffix string) {
 		fmt.Fprintf(b, "\n/** %s */\n%s = %s%s;\n", doc, declaration, typescriptValue(value, 0), suffix)

@@ -43,7 +43,7 @@ func (c *Contract) readUpstream(e *recourse.Error, members map[string]json.Value
 	d.e = e
 	c.upstream.read(members, d.base(), d)
 	e.Message = cut(e.Message)
-	e.After = max(e.After, said.After) // each is a minimum
+	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // each is a minimum
 	if len(e.Upstream.Code) > maxCode {
 		e.Upstream.Code = ""
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/secret"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -65,18 +64,4 @@ func (c *Contract) verifyFor(call *Call) *recourse.Verify {
 		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: rawMessage(value)})
 	}
 	return &v
-}
-
-// maxArgument bounds the values of a call's arguments that are shown, in bytes.
-const maxArgument = 128
-
-// Argument returns the value at a JSON Pointer into a call's arguments, to be shown
-// in the call that verifies it; nil where there is none, where it is a secret by its
-// name, or where it is longer than 128 bytes: a part of it would be another value.
-func Argument(arguments json.Value, pointer string) json.Value {
-	value := json.Lookup(arguments, json.Pointer(pointer))
-	if len(value) > maxArgument || secret.Name(json.Pointer(pointer).LastToken()) {
-		return nil
-	}
-	return value
 }

@@ -106,8 +106,8 @@ func complement(e, said *recourse.Error) {
 	if len(said.Details) > 0 {
 		e.Details = said.Details
 	}
-	if len(e.Unknown()) == 0 && len(said.Unknown()) > 0 {
-		*e = *e.WithUnknown(said.Unknown())
+	if len(e.Extra()) == 0 && len(said.Extra()) > 0 {
+		*e = *e.WithExtra(said.Extra())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // Surface says where a failure appears.
@@ -60,7 +61,7 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	case call.Method == methodToolsCall && call.Status == 0 && (call.Original != nil || c.asResult(e.Kind)):
 		answer.Result = s.result()
 	default:
-		answer.Surface, answer.Code, answer.Message = SurfaceRPC, RPCCode(e.Kind), s.message()
+		answer.Surface, answer.Code, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
 		answer.Data = s.data()
 	}
 	if answer.Surface == SurfaceRPC && call.Status != 0 {
@@ -89,34 +90,6 @@ const (
 	unknownToolRPC    = "rpc"
 	unknownToolResult = "result"
 )
-
-// RPCCode returns the JSON-RPC error code of a kind: those of JSON-RPC 2.0 section
-// 5.1 and of MCP 2026-07-28, and no others.
-func RPCCode(kind recourse.Kind) int {
-	switch kind {
-	case recourse.KindMalformed:
-		return -32700
-	case recourse.KindInvalidRequest:
-		return -32600
-	case recourse.KindUnknownMethod:
-		return -32601
-	case recourse.KindHeaderMismatch:
-		return -32020
-	case recourse.KindMissingCapability:
-		return -32021
-	case recourse.KindUnsupportedVersion:
-		return -32022
-	case recourse.KindTooLarge: // a body over the limit is no request
-		return -32600
-	case recourse.KindNotFound:
-		return -32602
-	default:
-		if kind.Class() == recourse.ClassInput {
-			return -32602
-		}
-		return -32603
-	}
-}
 
 // methodToolsCall is the JSON-RPC method of a tool call.
 const methodToolsCall = "tools/call"

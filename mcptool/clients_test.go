@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -156,7 +157,7 @@ func TestClientGoesAway(t *testing.T) {
 		ended <- ctx.Err()
 		return nil, nil, ctx.Err()
 	})
-	mcptool.Use(server, nil, mcptool.WithLogger(log.logger()), mcptool.WithDeadline(time.Minute))
+	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(time.Minute))
 	session := connect(t, server)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

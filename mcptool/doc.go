@@ -2,7 +2,7 @@
 // SDK a contract. Its author adopts one in three lines,
 //
 //	server := mcp.NewServer(implementation, nil)
-//	fieldmcp, _ := contract.Builtin().Get("fieldmcp")
+//	fieldmcp := contract.Builtin().MustGet("fieldmcp")
 //	mcptool.Use(server, fieldmcp)
 //
 // and returns ordinary Go errors from the handlers of tools:

@@ -73,7 +73,7 @@ func ExampleUse_fieldmcp() {
 	addTool(server, "deere_list_resources", nil)
 	addTool(server, "get_field", recourse.NotFound("field", "F-9").WithRequestID("req-1"))
 
-	fieldmcp, _ := contract.Builtin().Get("fieldmcp")
+	fieldmcp := contract.Builtin().MustGet("fieldmcp")
 	mcptool.Use(server, fieldmcp, silent)
 
 	fmt.Println(textOf(server, "get_field", `{}`))
@@ -87,7 +87,7 @@ func ExampleUse_commerce() {
 	addTool(server, "cancel-order", recourse.New(recourse.KindServerError, "The order is unknown to the warehouse.").
 		WithUpstream(recourse.Upstream{Code: "ORDER_NOT_FOUND"}).WithEffect(recourse.EffectNone).WithRetry(recourse.RetryNever).WithRequestID("req-1"))
 
-	commerce, _ := contract.Builtin().Get("commerce")
+	commerce := contract.Builtin().MustGet("commerce")
 	mcptool.Use(server, commerce, silent)
 
 	fmt.Println(textOf(server, "cancel-order", `{}`))
@@ -102,7 +102,7 @@ func ExampleUse_studies() {
 	addTool(server, "study_get", nil)
 	addTool(server, "study_create", recourse.Timeout("The backend", 20*time.Second))
 
-	studies, _ := contract.Builtin().Get("studies")
+	studies := contract.Builtin().MustGet("studies")
 	mcptool.Use(server, studies, silent)
 
 	fmt.Println(textOf(server, "study_create", `{"workspace_id":"w-1"}`))
@@ -119,7 +119,7 @@ func ExampleUse_patterns() {
 		Suggestions: map[string][]string{"id": {"singleton"}},
 	})
 
-	patterns, _ := contract.Builtin().Get("patterns")
+	patterns := contract.Builtin().MustGet("patterns")
 	mcptool.Use(server, patterns, silent)
 
 	fmt.Println(textOf(server, "get_pattern", `{}`))
@@ -134,7 +134,7 @@ func ExampleUse_terra() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "health", Version: "1.0.0"}, nil)
 	addTool(server, "get_sleep_data", recourse.Missing("fields", "select"))
 
-	terra, _ := contract.Builtin().Get("terra")
+	terra := contract.Builtin().MustGet("terra")
 	mcptool.Use(server, terra, silent)
 
 	fmt.Println(textOf(server, "get_sleep_data", `{}`))
@@ -148,7 +148,7 @@ func ExampleWithTool() {
 	addTool(server, "order_get", nil)
 	addTool(server, "order_create", errors.New("pq: connection reset by peer"))
 
-	mcptool.Use(server, nil, silent, mcptool.WithTool("order_create",
+	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), silent, mcptool.WithTool("order_create",
 		mcptool.WithDeadline(20*time.Second),
 		mcptool.WithVerify(mcptool.Verify{Tool: "order_get", Args: map[string]string{"reference": "/reference"}, LookAt: "status"})))
 
@@ -173,7 +173,7 @@ func ExampleTransport() {
 		_ = resp.Body.Close()
 	}
 	e := recourse.From(err)
-	fmt.Println(errors.Is(err, recourse.KindRateLimited), e.After, e.Effect, e.Message)
+	fmt.Println(errors.Is(err, recourse.KindRateLimited), e.RetryAfter, e.Effect, e.Message)
 	// Output:
 	// true 12s none John Deere limits requests at the moment.
 }
@@ -181,7 +181,7 @@ func ExampleTransport() {
 // An endpoint that lets in who has a key, a hundred calls a minute.
 func ExampleGuard() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "farm", Version: "1.0.0"}, nil)
-	fieldmcp, _ := contract.Builtin().Get("fieldmcp")
+	fieldmcp := contract.Builtin().MustGet("fieldmcp")
 	mcptool.Use(server, fieldmcp)
 
 	endpoint := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)

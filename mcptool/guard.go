@@ -105,7 +105,7 @@ const maxRequest = 4 << 20
 // not known and a path that leads nowhere (404), a message that is too large or
 // none (413, 400), a limit that is reached (429 or a tool result), a panic or a
 // check that failed (500). What c has no form for is a JSON-RPC error with the
-// request's id and the record of the default contract, which nil stands for.
+// request's id and the record of the default contract. Guard panics when c is nil.
 //
 // Where next itself answers a request with a status of 400 or more and no JSON, as the
 // handlers of SDKs do, the answer is written anew as such an error: an unknown method is
@@ -119,12 +119,8 @@ const maxRequest = 4 << 20
 // The checks come in the order of the places in package contract. What fails behind
 // it, such as the connection of a proxy, is written with [Fail].
 func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
-	plain, _ := contract.Builtin().Get(contract.Default)
-	if c == nil {
-		c = plain
-	}
 	g := &guard{
-		next: next, contract: c, plain: plain, log: slog.Default(), now: time.Now,
+		next: next, contract: toolcall.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,
 		challenge: "Bearer", maxRequest: maxRequest, path: newPathRule(c.Session.Path),
 	}
 	for _, o := range options {
@@ -248,7 +244,7 @@ func (x *visit) authenticate() *refusal {
 	address := g.addressOf(x.r)
 	if wait := g.lockout.wait(address, g.now()); wait > 0 {
 		e := recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
-			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.Wait(wait))
+			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait))
 		return &refusal{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
 	}
 	for _, name := range g.credentials() {

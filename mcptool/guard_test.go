@@ -427,8 +427,8 @@ func TestLimitOnStdio(t *testing.T) {
 		t.Errorf("the one call: %s", r.Result)
 	}
 	e := client.call(t, "get_field", `{"field_id":"F-1"}`).record(t)
-	if e.Code != "RATE_LIMIT_ORG" || e.Origin != recourse.OriginGateway || e.After <= 0 {
-		t.Errorf("%v (%s), origin %s, after %v", e, e.Code, e.Origin, e.After)
+	if e.Code != "RATE_LIMIT_ORG" || e.Origin != recourse.OriginGateway || e.RetryAfter <= 0 {
+		t.Errorf("%v (%s), origin %s, after %v", e, e.Code, e.Origin, e.RetryAfter)
 	}
 }
 
@@ -439,7 +439,7 @@ func TestGuardLimitAsResult(t *testing.T) {
 	server := newServer()
 	mcp.AddTool(server, &mcp.Tool{Name: "t"}, fails(nil))
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "month"})
-	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.Modern), nil, mcptool.WithLogger(nil), mcptool.WithClock(nil), mcptool.WithLimiter(limiter)))
+	endpoint := listen(t, server, mcptool.Guard(handler(server, testkit.Modern), contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(nil), mcptool.WithClock(nil), mcptool.WithLimiter(limiter)))
 	r := dialHTTP(t, endpoint, testkit.Modern).call(t, "t", `{"field_id":"F-1"}`)
 	if e := r.record(t); e.Kind != recourse.KindQuotaExhausted || r.result(t).ResultType != "complete" {
 		t.Errorf("%s", r.Result)

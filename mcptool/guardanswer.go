@@ -56,8 +56,8 @@ func (x *visit) refuse(no *refusal) {
 	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" && h.Get("WWW-Authenticate") == "" {
 		h.Set("WWW-Authenticate", x.g.challenge)
 	}
-	if status == http.StatusTooManyRequests && e.After > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(e.After.Seconds())), 10))
+	if status == http.StatusTooManyRequests && e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(e.RetryAfter.Seconds())), 10))
 	}
 	switch answer.Surface {
 	case contract.SurfaceHTTP:

@@ -204,8 +204,8 @@ func TestGuardRefusalsEndNoSession(t *testing.T) {
 	t.Parallel()
 
 	server := farm()
-	mcptool.Use(server, nil, quiet)
-	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.Legacy), nil, quiet)), testkit.Legacy)
+	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), quiet)
+	client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler(server, testkit.Legacy), contract.Builtin().MustGet(contract.Default), quiet)), testkit.Legacy)
 	if _, err := client.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestGuardRewords(t *testing.T) {
 			}
 		})
 		log := &journal{}
-		srv := testkit.Serve(t, mcptool.Guard(next, nil, mcptool.WithLogger(log.logger())))
+		srv := testkit.Serve(t, mcptool.Guard(next, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger())))
 		var header []string
 		if test.version != "" {
 			header = []string{"Mcp-Protocol-Version", test.version}

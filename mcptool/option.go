@@ -95,7 +95,7 @@ func WithErrorTexts(told bool) SharedOption { return toolcall.WithErrorTexts(tol
 const NoDeadline = toolcall.NoDeadline
 
 // WithContract returns the option that a tool fails in the form of c in place of
-// the server's contract.
+// the server's contract. It panics when c is nil.
 func WithContract(c *contract.Contract) ToolOption { return toolcall.WithContract(c) }
 
 // WithNature returns the option that says what a tool does to the world. It overrules

@@ -71,8 +71,8 @@ func TestFieldmcpProvider(t *testing.T) {
 			if e.Code != test.code || e.Provider != "John Deere" || e.Origin != recourse.OriginProvider {
 				t.Errorf("%v (%s) of %s, provider %q", e, e.Code, e.Origin, e.Provider)
 			}
-			if limited := test.code == "RATE_LIMIT_PROVIDER"; limited != (e.After.Seconds() == 7) {
-				t.Errorf("a wait of %s", e.After)
+			if limited := test.code == "RATE_LIMIT_PROVIDER"; limited != (e.RetryAfter.Seconds() == 7) {
+				t.Errorf("a wait of %s", e.RetryAfter)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 // default contract as data. So is a message of more than 4 MiB. The end of the
 // session closes in, and not out.
 func Stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
-	plain, _ := contract.Builtin().Get(contract.Default)
+	plain := contract.Builtin().MustGet(contract.Default)
 	w := &lineWriter{w: out}
 	return &mcp.IOTransport{
 		Reader: &stdioReader{Closer: in, lines: wire.NewLineReader(in, maxRequest), out: w, contract: plain},

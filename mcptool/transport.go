@@ -264,7 +264,7 @@ func (t *transport) lie(resp *http.Response, text []byte) *recourse.Error {
 	e := t.failure(&again, text)
 	if e.Kind == recourse.KindServerError { // which is but the status that was put there
 		e = recourse.New(recourse.KindUnknown, t.provider+" answered that it failed.").WithProvider(t.provider).
-			WithOrigin(recourse.OriginProvider).WithUpstream(e.Upstream).WithAfter(e.After).CausedBy(e.Cause())
+			WithOrigin(recourse.OriginProvider).WithUpstream(e.Upstream).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
 	}
 	e = e.With(func(c *recourse.Error) { c.Upstream.Status = 0 }) // that of a success says nothing of a failure
 	return e.CausedBy(fmt.Errorf("HTTP %d with a failure in its body: %s", resp.StatusCode, excerpt(string(text))))

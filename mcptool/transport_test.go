@@ -141,7 +141,7 @@ func TestTransport(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %q, %v", text, err)
 			}
-			got := outcome{e.Kind, e.Effect, e.After.Round(time.Second), e.Upstream.Status, e.Upstream.Code, e.Sentence()}
+			got := outcome{e.Kind, e.Effect, e.RetryAfter.Round(time.Second), e.Upstream.Status, e.Upstream.Code, e.Sentence()}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s\ncause: %v", diff, e.Cause())
 			}
@@ -153,8 +153,8 @@ func TestTransport(t *testing.T) {
 	t.Run("a date", func(t *testing.T) {
 		t.Parallel()
 		_, err := fetch(t.Context(), client, "GET", srv.URL+"/date")
-		if e := recourse.From(err); e.Kind != recourse.KindUnavailable || e.After < 59*time.Minute || e.After > 61*time.Minute {
-			t.Errorf("%v after %v", e, e.After)
+		if e := recourse.From(err); e.Kind != recourse.KindUnavailable || e.RetryAfter < 59*time.Minute || e.RetryAfter > 61*time.Minute {
+			t.Errorf("%v after %v", e, e.RetryAfter)
 		}
 	})
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
 )
 
-// Use makes server fail in the form of c, whatever its tools return; nil means the
-// default contract. It adds receiving middleware to server, on every transport and
-// for both eras of the protocol. Tools may be added before and after.
+// Use makes server fail in the form of c, whatever its tools return. It adds receiving
+// middleware to server, on every transport and for both eras of the protocol. Tools may
+// be added before and after. Use panics when c is nil.
 func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
 	s := toolcall.NewServer(c, options)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

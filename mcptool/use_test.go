@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 )
@@ -164,7 +165,7 @@ func TestFailures(t *testing.T) {
 		}, ""},
 		{"typed", good, recourse.Error{
 			Kind: recourse.KindRateLimited, Message: recourse.KindRateLimited.Sentence(), Origin: recourse.OriginServer, Effect: recourse.EffectNone,
-			After: 12 * time.Second,
+			RetryAfter: 12 * time.Second,
 		}, ""},
 		{"get_field", `{"years":"many"}`, recourse.Error{
 			Kind: recourse.KindMissingParam, Message: "field_id is required; years must be an integer.", Origin: recourse.OriginCaller, Effect: recourse.EffectNone,
@@ -176,7 +177,7 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			var log journal
 			server := farm()
-			mcptool.Use(server, nil, mcptool.WithLogger(log.logger()))
+			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()))
 			client := w.dial(t, server)
 			for _, test := range tests {
 				r := client.call(t, test.tool, test.arguments)
@@ -184,7 +185,7 @@ func TestFailures(t *testing.T) {
 				if got.RequestID == "" || !strings.Contains(log.String(), "request_id="+got.RequestID) {
 					t.Errorf("%s: request id %q is not in the log:\n%s", test.tool, got.RequestID, log.String())
 				}
-				core := recourse.Error{Kind: got.Kind, Message: got.Message, Origin: got.Origin, Effect: got.Effect, After: got.After, Details: got.Details}
+				core := recourse.Error{Kind: got.Kind, Message: got.Message, Origin: got.Origin, Effect: got.Effect, RetryAfter: got.RetryAfter, Details: got.Details}
 				if diff := cmp.Diff(fields(&test.want), fields(&core)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.tool, diff)
 				}
@@ -217,7 +218,7 @@ func TestUnknownTool(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			server := farm()
-			mcptool.Use(server, nil, mcptool.WithLogger(slog.New(slog.DiscardHandler)))
+			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
 			client := w.dial(t, server)
 			r := client.call(t, "get_feild", `{}`)
 			if r.Error == nil || r.Error.Code != -32602 {
@@ -270,7 +271,7 @@ func TestDeadline(t *testing.T) {
 				}
 				return nil, nil, recourse.NoMatch("field")
 			})
-			mcptool.Use(server, nil, mcptool.WithLogger(log.logger()), mcptool.WithDeadline(40*time.Millisecond),
+			mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()), mcptool.WithDeadline(40*time.Millisecond),
 				mcptool.WithTool("quick", mcptool.WithDeadline(mcptool.NoDeadline)),
 				mcptool.WithTool("order_create", mcptool.WithVerify(mcptool.Verify{
 					Tool: "order_get", Args: map[string]string{"id": "/field_id"}, With: map[string]any{"full": true}, LookAt: "status",
@@ -312,7 +313,7 @@ func TestPanic(t *testing.T) {
 	server.AddResource(&mcp.Resource{URI: "farm://gone", Name: "gone"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, mcp.ResourceNotFoundError("farm://gone")
 	})
-	mcptool.Use(server, nil, mcptool.WithLogger(log.logger()))
+	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(log.logger()))
 	client := dialStdio(t, server)
 	r := client.call(t, "panics", `{"field_id":"F-1"}`)
 	if strings.Contains(string(r.Result), "out of range") {
@@ -341,7 +342,7 @@ func TestRequestID(t *testing.T) {
 	mcp.AddTool(server, &mcp.Tool{Name: "id"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ fieldArgs) (*mcp.CallToolResult, any, error) {
 		return nil, nil, recourse.Conflict("id " + mcptool.RequestID(ctx))
 	})
-	mcptool.Use(server, nil, mcptool.WithLogger(slog.New(slog.DiscardHandler)))
+	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), mcptool.WithLogger(slog.New(slog.DiscardHandler)))
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		client := testkit.NewClient(t, serve(t, server, era), era)
 		if _, err := client.Initialize(t.Context()); err != nil {
@@ -364,5 +365,5 @@ func TestRequestID(t *testing.T) {
 
 // fields returns what the tests compare of a record.
 func fields(e *recourse.Error) map[string]any {
-	return map[string]any{"kind": e.Kind, "message": e.Message, "origin": e.Origin, "effect": e.Effect, "after": e.After, "details": fmt.Sprintf("%s", e.Details)}
+	return map[string]any{"kind": e.Kind, "message": e.Message, "origin": e.Origin, "effect": e.Effect, "after": e.RetryAfter, "details": fmt.Sprintf("%s", e.Details)}
 }

@@ -203,7 +203,7 @@ func (l *Windows) refusal(quotas []recourse.Quota, now time.Time) *recourse.Erro
 	}
 	sorted := append([]recourse.Quota{q}, slices.Delete(quotas, binding, binding+1)...)
 	return e.With(func(c *recourse.Error) {
-		c.Quotas, c.After, c.Origin = sorted, q.ResetAt.Sub(now), recourse.OriginGateway
+		c.Quotas, c.RetryAfter, c.Origin = sorted, q.ResetAt.Sub(now), recourse.OriginGateway
 	})
 }
 

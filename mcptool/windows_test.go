@@ -36,8 +36,8 @@ func TestWindows(t *testing.T) {
 	refused := func(partition string, kind recourse.Kind, wait time.Duration, binding string) {
 		t.Helper()
 		charge, e := take(partition)
-		if charge != nil || e.Kind != kind || e.After != wait || e.Quotas[0].Policy != binding || e.Origin != recourse.OriginGateway {
-			t.Errorf("%v after %v, binding %+v; want %s after %v, %s", e, e.After, e.Quotas, kind, wait, binding)
+		if charge != nil || e.Kind != kind || e.RetryAfter != wait || e.Quotas[0].Policy != binding || e.Origin != recourse.OriginGateway {
+			t.Errorf("%v after %v, binding %+v; want %s after %v, %s", e, e.RetryAfter, e.Quotas, kind, wait, binding)
 		}
 	}
 	first, _ := take("a")
@@ -110,12 +110,12 @@ func TestWindowsSlide(t *testing.T) {
 			if within(time.Minute+time.Second) < limit {
 				t.Fatalf("refused after %d calls of %d", within(time.Minute), limit)
 			}
-			if before := e.Quotas[0].ResetAt; !before.Equal(c.Now().Add(e.After)) {
-				t.Fatalf("a wait of %v until %v", e.After, before)
+			if before := e.Quotas[0].ResetAt; !before.Equal(c.Now().Add(e.RetryAfter)) {
+				t.Fatalf("a wait of %v until %v", e.RetryAfter, before)
 			}
-			c.pass(e.After)
+			c.pass(e.RetryAfter)
 			if _, err := l.Take(t.Context(), "a"); err != nil {
-				t.Fatalf("refused after a wait of %v: %v", e.After, err)
+				t.Fatalf("refused after a wait of %v: %v", e.RetryAfter, err)
 			}
 			calls = append(calls, c.Now())
 		}
@@ -146,7 +146,7 @@ func TestConcurrently(t *testing.T) {
 
 	server := farm()
 	limiter := mcptool.NewWindows(nil, mcptool.Policy{Name: "month", Limit: 1000})
-	mcptool.Use(server, nil, quiet, mcptool.WithLimiter(limiter), mcptool.WithDeadline(time.Minute))
+	mcptool.Use(server, contract.Builtin().MustGet(contract.Default), quiet, mcptool.WithLimiter(limiter), mcptool.WithDeadline(time.Minute))
 	session := connect(t, server)
 	var callers sync.WaitGroup
 	for i := range 8 {

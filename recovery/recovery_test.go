@@ -14,10 +14,7 @@ import (
 
 func TestPolicy(t *testing.T) {
 	t.Parallel()
-	fieldmcp, ok := contract.Builtin().Get("fieldmcp")
-	if !ok {
-		t.Fatal("there is no contract fieldmcp")
-	}
+	fieldmcp := contract.Builtin().MustGet("fieldmcp")
 	want := retry.Policy{Attempts: 4, Start: 2 * time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 2, GrowStated: true}
 	if diff := cmp.Diff(want, recovery.Policy(fieldmcp), cmpopts.IgnoreFields(retry.Policy{}, "Random")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -122,7 +122,7 @@ func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.
 	wait := p.wait(e, attempt)
 	if wait >= left {
 		return Decision{Reason: fmt.Sprintf("the wait of %s is longer than the %s that are left",
-			recourse.Wait(wait), recourse.Wait(max(left, 0)))}
+			recourse.FormatWait(wait), recourse.FormatWait(max(left, 0)))}
 	}
 	return Decision{Repeat: true, Wait: wait, Reason: reason(nature)}
 }
@@ -139,9 +139,9 @@ func reason(nature Nature) string {
 func (p Policy) wait(e *recourse.Error, attempt int) time.Duration {
 	start := p.Start
 	switch {
-	case e.After > 0 && p.GrowStated:
-		start = e.After
-	case e.After == 0 && e.Kind == recourse.KindRateLimited:
+	case e.RetryAfter > 0 && p.GrowStated:
+		start = e.RetryAfter
+	case e.RetryAfter == 0 && e.Kind == recourse.KindRateLimited:
 		start = max(start, time.Second)
 	}
 	backoff := float64(start) * math.Pow(max(p.Factor, 1), float64(attempt-1))
@@ -153,5 +153,5 @@ func (p Policy) wait(e *recourse.Error, attempt int) time.Duration {
 	if attempt >= p.JitterFrom {
 		backoff += float64(p.JitterMax) * random()
 	}
-	return max(e.After, time.Duration(min(backoff, float64(recourse.MaxWait))))
+	return max(e.RetryAfter, time.Duration(min(backoff, float64(recourse.MaxWait))))
 }

@@ -166,12 +166,12 @@ func TestDecideNever(t *testing.T) {
 		}
 		nature := rapid.SampledFrom([]retry.Nature{retry.Writes, retry.Idempotent, retry.Reads}).Draw(t, "nature")
 		e := recourse.New(rapid.SampledFrom(recourse.Kinds()).Draw(t, "kind"), "").
-			WithAfter(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "after")))
+			WithRetryAfter(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "after")))
 		e = e.WithEffect(retry.Effect(e, nature))
 		left := time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "left"))
 		d := p.Decide(e, nature, rapid.IntRange(1, 12).Draw(t, "attempt"), left)
-		if d.Repeat && (d.Wait < e.After || d.Wait >= left) {
-			t.Fatalf("wait %v with %v stated and %v left", d.Wait, e.After, left)
+		if d.Repeat && (d.Wait < e.RetryAfter || d.Wait >= left) {
+			t.Fatalf("wait %v with %v stated and %v left", d.Wait, e.RetryAfter, left)
 		}
 		if d.Repeat && nature == retry.Writes && e.Effect != recourse.EffectNone {
 			t.Fatalf("repeats a write with effect %s", e.Effect)

@@ -56,7 +56,7 @@ func translation() cost {
 
 // failedCall returns a record of 1 KB.
 func failedCall() *recourse.Error {
-	return recourse.Unavailable("John Deere").WithAfter(12*time.Second).WithOrigin(recourse.OriginProvider).
+	return recourse.Unavailable("John Deere").WithRetryAfter(12*time.Second).WithOrigin(recourse.OriginProvider).
 		WithEffect(recourse.EffectNone).WithRequestID("req-0123456789abcdef").
 		WithUpstream(recourse.Upstream{Status: 503, Code: "maintenance"}).
 		WithResource("field", "f-4711").

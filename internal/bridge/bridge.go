@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -195,7 +196,7 @@ func maySendAgain(method string, text []byte) bool {
 		return true
 	}
 	code, err := strconv.Atoi(string(json.Lookup(text, "/error/code")))
-	return err == nil && recourse.RefusedCode(code)
+	return err == nil && rpccode.Refused(code)
 }
 
 // cross finds out whether the server speaks the modern era, and sends the request over

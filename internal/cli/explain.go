@@ -128,8 +128,8 @@ func (c *explainCommand) describe(w io.Writer, set *contract.Set, reading contra
 	linef(w, "origin", "%s", e.Origin)
 	linef(w, "effect", "%s", byNature(func(n retry.Nature) string { return string(retry.Effect(e, n)) }))
 	linef(w, "retry", "%s", byNature(func(n retry.Nature) string { return advice(e.WithEffect(retry.Effect(e, n))) }))
-	if e.After > 0 {
-		linef(w, "wait", "at least %s", recourse.Wait(e.After))
+	if e.RetryAfter > 0 {
+		linef(w, "wait", "at least %s", recourse.FormatWait(e.RetryAfter))
 	}
 	for _, v := range e.Violations {
 		linef(w, "violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))

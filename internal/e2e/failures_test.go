@@ -177,8 +177,8 @@ func (s *scene) checkRecourse(t *testing.T, want told, record *recourse.Error, r
 	if diff := cmp.Diff(want.text, requestID.ReplaceAllString(result.Text(), "REQUEST")); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	if record.After != want.after {
-		t.Errorf("wait %v, want %v", record.After, want.after)
+	if record.RetryAfter != want.after {
+		t.Errorf("wait %v, want %v", record.RetryAfter, want.after)
 	}
 	if !want.noStructure && want.structure == "" {
 		if diff := cmp.Diff(decoded(t, result.Meta[recourse.MetaKey]), decoded(t, result.StructuredContent)); diff != "" {

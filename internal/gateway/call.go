@@ -227,7 +227,7 @@ func (s *server) readHTTP(status int, header http.Header, body []byte, cut strin
 	case reading.Contract == nil && aboutEndpoint(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
 		// The status is the endpoint's, and says nothing of what the tool was asked for.
 		refused := recourse.ClientError(s.Title, status).WithOrigin(recourse.OriginServer).
-			WithUpstream(e.Upstream).WithEffect(e.Effect).WithAfter(e.After).CausedBy(e.Cause())
+			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
 		reading.Failure = refused
 	}
 	return reading

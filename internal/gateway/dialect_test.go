@@ -127,8 +127,8 @@ func TestDialects(t *testing.T) {
 					t.Errorf("%s is in %s", not, got)
 				}
 			}
-			if tt.after > 0 && recordOf(t, a).After != tt.after {
-				t.Errorf("the wait is %s, want %s", recordOf(t, a).After, tt.after)
+			if tt.after > 0 && recordOf(t, a).RetryAfter != tt.after {
+				t.Errorf("the wait is %s, want %s", recordOf(t, a).RetryAfter, tt.after)
 			}
 		})
 	}

@@ -244,8 +244,8 @@ func checkAnswer(t *testing.T, a *testkit.Answer, want outcome, writes bool, con
 	if e.Effect != effect {
 		t.Errorf("effect %s, want %s", e.Effect, effect)
 	}
-	if e.After < want.wait || want.wait == 0 && e.After > 30*time.Second || e.After > want.wait+2*time.Second && want.wait > 0 {
-		t.Errorf("wait %v, want %v", e.After, want.wait)
+	if e.RetryAfter < want.wait || want.wait == 0 && e.RetryAfter > 30*time.Second || e.RetryAfter > want.wait+2*time.Second && want.wait > 0 {
+		t.Errorf("wait %v, want %v", e.RetryAfter, want.wait)
 	}
 	if effect == recourse.EffectUnknown {
 		if e.Verify == nil || e.Verify.String() != `order_get(reference="A-17")` {

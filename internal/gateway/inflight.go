@@ -62,7 +62,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 
 // busy returns the refusal of a request for which there is no room.
 func (x *exchange) busy() (status int, e *recourse.Error) {
-	wait := recourse.Wait(busyWait)
+	wait := recourse.FormatWait(busyWait)
 	x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(busyWait.Seconds()))}
 	return http.StatusTooManyRequests, recourse.RateLimited(busyWait).
 		WithMessage("The gateway is busy with other requests. This one was not carried out; it can be repeated in %s.", wait).

@@ -40,7 +40,7 @@ func TestBytesInFlight(t *testing.T) {
 				t.Fatalf("%v %+v", err, a)
 			}
 			e := recordOf(t, a)
-			if e.Kind != recourse.KindRateLimited || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.After != time.Second {
+			if e.Kind != recourse.KindRateLimited || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.RetryAfter != time.Second {
 				t.Errorf("%+v", e)
 			}
 			if a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {

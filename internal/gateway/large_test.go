@@ -59,7 +59,7 @@ const authorArgument = "author="
 
 // authored is a server with a tool that fails for each other item.
 func authored(name string) *mcp.Server {
-	c, _ := contract.Builtin().Get(name)
+	c := contract.Builtin().MustGet(name)
 	server := mcp.NewServer(&mcp.Implementation{Name: "author", Version: "1"}, nil)
 	mcptool.Use(server, c)
 	type args struct {
@@ -171,7 +171,7 @@ func (c batchCell) start(t *testing.T) (client *testkit.Client, tool, arguments 
 // foreign is the answer of a server in the dialect that we have not written.
 func (c batchCell) foreign(t *testing.T) testkit.Fault {
 	t.Helper()
-	dialect, _ := contract.Builtin().Get(c.from)
+	dialect := contract.Builtin().MustGet(c.from)
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(dialect.Write(batchOf(c.n), &contract.Call{Method: "tools/call"}).Result, &members); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func (c batchCell) run(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _ := contract.Builtin().Get(c.to)
+	own := contract.Builtin().MustGet(c.to)
 	reading, ok := (&contract.Reader{Contracts: []*contract.Contract{own}}).Result(bare)
 	if !ok {
 		t.Fatalf("no failure: %.500s", bare)
@@ -313,7 +313,7 @@ func (c textCell) run(t *testing.T) {
 		fault = testkit.Result("text", `{"isError":true,`+content+`,"resultType":"complete"}`)
 	}
 	srv.Always(testkit.OrderCreate, fault)
-	own, _ := contract.Builtin().Get(c.to)
+	own := contract.Builtin().MustGet(c.to)
 	path, user := "/farm/mcp", ""
 	if own.Session.UserHeader != "" {
 		path, user = path+"/{user_id}", "/u-1"

@@ -166,8 +166,8 @@ func TestPatterns(t *testing.T) {
 			if diff := cmp.Diff(inPatterns(t, "both", tt.object), shown(t, a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if e := recordOf(t, a); e.After != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
-				t.Errorf("%v after %s, retry %s", e, e.After, e.RetryAdvice())
+			if e := recordOf(t, a); e.RetryAfter != tt.after || e.Contract != "patterns" || e.RetryAdvice() == recourse.RetrySameCall && strings.Contains(tt.object, `"retryable":false`) {
+				t.Errorf("%v after %s, retry %s", e, e.RetryAfter, e.RetryAdvice())
 			}
 		})
 	}

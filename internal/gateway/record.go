@@ -174,8 +174,8 @@ func (x *exchange) log(message string, e *recourse.Error, note string, more []sl
 	attrs = append(attrs,
 		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
 		slog.String("effect", string(e.Effect)), slog.Int("attempts", x.attempts))
-	if e.After > 0 {
-		attrs = append(attrs, slog.String("wait", recourse.Wait(e.After)))
+	if e.RetryAfter > 0 {
+		attrs = append(attrs, slog.String("wait", recourse.FormatWait(e.RetryAfter)))
 	}
 	attrs = append(attrs, slog.Int64("ms", time.Since(x.start).Milliseconds()))
 	if x.reason != "" {

@@ -20,7 +20,7 @@ import (
 func wantTimeout(t *testing.T, a *testkit.Answer, want, later time.Duration) {
 	t.Helper()
 	e := recordOf(t, a)
-	if e.Kind != recourse.KindTimeout || e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, recourse.Wait(want)) {
+	if e.Kind != recourse.KindTimeout || e.Origin != recourse.OriginGateway || !strings.Contains(e.Message, recourse.FormatWait(want)) {
 		t.Errorf("%s of %s: %s; want a timeout after %v", e.Kind, e.Origin, e.Message, want)
 	}
 	if a.Took < want || a.Took > want+later {

@@ -266,7 +266,7 @@ func (s *server) contractOrDefault() *contract.Contract {
 	if s != nil {
 		return s.contract
 	}
-	c, _ := contract.Builtin().Get(contract.Default)
+	c := contract.Builtin().MustGet(contract.Default)
 	return c
 }
 

@@ -92,7 +92,7 @@ func richRecords() []*recourse.Error {
 		classes[kind.Class()] = true
 		e := recourse.New(kind, "A sentence about what happened.").
 			WithHint("What to do first.").WithHint("What to do then.").
-			WithAfter(12*time.Second).WithEffect(recourse.EffectNone).
+			WithRetryAfter(12*time.Second).WithEffect(recourse.EffectNone).
 			WithVerify(recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "state"}).
 			WithViolations(
 				recourse.Violation{Pointer: "/range/from", Param: "range.from", Rule: "format", Got: json.RawMessage(`"soon"`), Want: "a date", Message: "must be a date"},
@@ -108,9 +108,9 @@ func richRecords() []*recourse.Error {
 			{Policy: "month", Limit: 17000, Window: 30 * 24 * time.Hour, Remaining: 4200, ResetAt: reset},
 		}
 		e.Succeeded = []recourse.Succeeded{{ID: "a", Value: json.RawMessage(`{"done":true}`)}}
-		e.Failed = []recourse.Failed{{ID: "c", Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").WithOrigin(recourse.OriginProvider).WithAfter(3 * time.Second)}}
+		e.Failed = []recourse.Failed{{ID: "c", Error: recourse.Timeout("the provider", 0).WithHint("Try again later.").WithOrigin(recourse.OriginProvider).WithRetryAfter(3 * time.Second)}}
 		e.Missing = []recourse.MissingData{{What: "yield", Impact: "required", Message: "There is no yield data."}}
-		list = append(list, e.WithUnknown(map[string]json.RawMessage{"novel": json.RawMessage(`[1]`)}))
+		list = append(list, e.WithExtra(map[string]json.RawMessage{"novel": json.RawMessage(`[1]`)}))
 		if kind.Class() == recourse.ClassUpstream {
 			list = append(list, e.WithEffect(recourse.EffectUnknown))
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -15,7 +15,7 @@ import (
 func verifyOf(rule *config.Verify, arguments json.Value, shows func(json.Value) bool) *recourse.Verify {
 	v := &recourse.Verify{Tool: rule.Call, LookAt: rule.Look}
 	for _, name := range slices.Sorted(maps.Keys(rule.Args)) {
-		if value := contract.Argument(arguments, rule.Args[name]); value != nil && shows(value) {
+		if value := argument.Shown(arguments, rule.Args[name]); value != nil && shows(value) {
 			v.Args = v.Args.With(name, value)
 		}
 	}

@@ -45,7 +45,7 @@ func (m *Masker) Error(e *recourse.Error) *recourse.Error {
 			return d
 		})
 		c.Details = m.members(c.Details)
-	}).WithUnknown(m.members(e.Unknown()))
+	}).WithExtra(m.members(e.Extra()))
 }
 
 func (m *Masker) verify(v *recourse.Verify) *recourse.Verify {

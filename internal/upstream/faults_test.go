@@ -100,12 +100,12 @@ func TestChildThatDiesAtItsStart(t *testing.T) {
 			if n := len(pids(s.log)); n != 3 || first.Kind != recourse.KindUnavailable {
 				t.Errorf("after %d processes: %v", n, first)
 			}
-			if first.After <= 0 {
+			if first.RetryAfter <= 0 {
 				t.Error("it does not say how long to wait")
 			}
 			began := time.Now()
 			_, err = s.post(open)
-			if took := time.Since(began); took > first.After/2 {
+			if took := time.Since(began); took > first.RetryAfter/2 {
 				t.Errorf("the second call was told after %s", took)
 			}
 			if got, want := record(t, err), "unavailable origin=gateway effect=none: farm could not be started: its process ended (exit status 3)."; got != want {

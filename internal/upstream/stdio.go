@@ -225,7 +225,7 @@ func (s *Stdio) dead(why error, wait time.Duration) *recourse.Error {
 	message := fmt.Sprintf("%s could not be started: its process %s.", s.name, reason(why))
 	e := s.unavailable(message, fmt.Errorf("%w: %w", ErrNotStarted, why))
 	if !s.command.Local {
-		return e.WithAfter(wait)
+		return e.WithRetryAfter(wait)
 	}
 	if said := lastWords(why); said != "" {
 		e = e.WithMessage("%s Its last lines:\n%s", message, said)

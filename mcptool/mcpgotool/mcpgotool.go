@@ -2,7 +2,7 @@
 // (github.com/mark3labs/mcp-go) a contract, as package mcptool does for the Go SDK:
 //
 //	s := server.NewMCPServer("farm", "1.0.0")
-//	fieldmcp, _ := contract.Builtin().Get("fieldmcp")
+//	fieldmcp := contract.Builtin().MustGet("fieldmcp")
 //	mcpgotool.Use(s, fieldmcp)
 //
 // The options, the Transport and the Guard are those of package mcptool.
@@ -41,9 +41,9 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
 )
 
-// Use makes s fail in the form of c, whatever its tools return; nil means the default
-// contract. It adds middleware for tools, resources and prompts; middleware that was
-// added before runs outside. Tools may be added before and after.
+// Use makes s fail in the form of c, whatever its tools return. It adds middleware for
+// tools, resources and prompts; middleware that was added before runs outside. Tools may
+// be added before and after. Use panics when c is nil.
 func Use(s *server.MCPServer, c *contract.Contract, options ...mcptool.Option) {
 	u := &use{server: s, calls: toolcall.NewServer(c, options)}
 	s.Use(u.tool)

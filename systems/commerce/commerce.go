@@ -43,7 +43,6 @@ package commerce
 
 import (
 	"cmp"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -83,10 +82,7 @@ func New(o Options) (*System, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.PerMinute = cmp.Or(o.PerMinute, 600)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	c, ok := contract.Builtin().Get("commerce")
-	if !ok {
-		return nil, errors.New("there is no contract commerce")
-	}
+	c := contract.Builtin().MustGet("commerce")
 	s := &System{server: mcp.NewServer(&mcp.Implementation{Name: "commerce", Title: "Orders", Version: "1.0.0"}, nil)}
 	addTools(s.server, o.Adapter)
 	log := mcptool.WithLogger(o.Logger)

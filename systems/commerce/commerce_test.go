@@ -35,10 +35,7 @@ func newSystem(t *testing.T, o commerce.Options) *commerce.System {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c, ok := contract.Builtin().Get("commerce")
-	if !ok {
-		t.Fatal("there is no contract commerce")
-	}
+	c := contract.Builtin().MustGet("commerce")
 	return c
 }
 

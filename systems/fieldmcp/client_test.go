@@ -123,8 +123,8 @@ func TestClientWaitsForTheQuota(t *testing.T) {
 			if !rules(t).Retryable(e, &contract.Call{Method: "tools/call", HTTP: true}) {
 				t.Errorf("by the table, %+v is not to be repeated", e)
 			}
-			waited += e.After
-			now.pass(e.After)
+			waited += e.RetryAfter
+			now.pass(e.RetryAfter)
 		}
 		return r
 	})

@@ -89,10 +89,7 @@ func New(o Options) (*System, error) {
 	if o.Quotas == nil {
 		o.Quotas = Quotas(0, 0)
 	}
-	c, ok := contract.Builtin().Get("fieldmcp")
-	if !ok {
-		return nil, errors.New("there is no contract fieldmcp")
-	}
+	c := contract.Builtin().MustGet("fieldmcp")
 	s := &System{self: o.Organisation, auth: newAuthenticator(o.Identity, o.Now)}
 	var err error
 	if s.provider, err = newProvider(o.Now); err != nil {

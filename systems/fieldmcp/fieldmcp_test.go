@@ -68,10 +68,7 @@ func newSystem(t *testing.T, o fieldmcp.Options) *fieldmcp.System {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c, ok := contract.Builtin().Get("fieldmcp")
-	if !ok {
-		t.Fatal("there is no contract fieldmcp")
-	}
+	c := contract.Builtin().MustGet("fieldmcp")
 	return c
 }
 

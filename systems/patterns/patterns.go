@@ -36,7 +36,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -82,10 +81,7 @@ func New(o Options) (*System, error) {
 	o.PerMinute = cmp.Or(o.PerMinute, 120)
 	o.LibraryKey = cmp.Or(o.LibraryKey, apiKey)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	c, ok := contract.Builtin().Get("patterns")
-	if !ok {
-		return nil, errors.New("there is no contract patterns")
-	}
+	c := contract.Builtin().MustGet("patterns")
 	library, err := newBackend()
 	if err != nil {
 		return nil, fmt.Errorf("patterns: %w", err)

@@ -38,10 +38,7 @@ func newSystem(t *testing.T, o patterns.Options) *patterns.System {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c, ok := contract.Builtin().Get("patterns")
-	if !ok {
-		t.Fatal("there is no contract patterns")
-	}
+	c := contract.Builtin().MustGet("patterns")
 	return c
 }
 

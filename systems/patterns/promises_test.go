@@ -109,8 +109,8 @@ func TestPromises(t *testing.T) {
 					if tt.status == 0 && e.Details["statusCode"] != nil {
 						t.Errorf("%s: a status that nobody gave: %s", arguments, result.StructuredContent)
 					}
-					if record := r.Record(t); record.After != tt.after || record.Effect != "" && record.Effect != "none" {
-						t.Errorf("%s: %v after %s, effect %s", arguments, record, record.After, record.Effect)
+					if record := r.Record(t); record.RetryAfter != tt.after || record.Effect != "" && record.Effect != "none" {
+						t.Errorf("%s: %v after %s, effect %s", arguments, record, record.RetryAfter, record.Effect)
 					}
 				}
 			}

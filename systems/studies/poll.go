@@ -131,7 +131,7 @@ func (s *System) poll(
 		case bounded.Err() == nil && !s.contract.Retryable(e, call):
 			return nil, false, err
 		default:
-			pause = max(pause, e.After)
+			pause = max(pause, e.RetryAfter)
 		}
 		timer := time.NewTimer(pause)
 		select {

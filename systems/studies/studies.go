@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -79,10 +78,7 @@ var _ systems.System = (*System)(nil)
 
 // New starts the service and returns the system; call Close when done.
 func New(o Options) (*System, error) {
-	c, ok := contract.Builtin().Get("studies")
-	if !ok {
-		return nil, errors.New("there is no contract studies")
-	}
+	c := contract.Builtin().MustGet("studies")
 	o = o.withDefaults()
 	service := newBackend()
 	backend, err := loopback.Serve(service)

@@ -30,10 +30,7 @@ func TestMain(m *testing.M) {
 
 func rules(t *testing.T) *contract.Contract {
 	t.Helper()
-	c, ok := contract.Builtin().Get("studies")
-	if !ok {
-		t.Fatal("there is no contract studies")
-	}
+	c := contract.Builtin().MustGet("studies")
 	return c
 }
 

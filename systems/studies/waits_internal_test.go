@@ -79,9 +79,6 @@ func TestGivenUp(t *testing.T) {
 
 func studiesContract(t *testing.T) *contract.Contract {
 	t.Helper()
-	c, ok := contract.Builtin().Get("studies")
-	if !ok {
-		t.Fatal("there is no contract studies")
-	}
+	c := contract.Builtin().MustGet("studies")
 	return c
 }

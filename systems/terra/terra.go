@@ -54,10 +54,7 @@ var _ systems.System = (*System)(nil)
 
 // New starts the MCP servers and returns the system; call Close when done.
 func New(options Options) (*System, error) {
-	c, ok := contract.Builtin().Get(contractName)
-	if !ok {
-		return nil, errors.New("there is no contract " + contractName)
-	}
+	c := contract.Builtin().MustGet(contractName)
 	tables, err := readTables()
 	if err != nil {
 		return nil, fmt.Errorf("terra: %w", err)

@@ -104,7 +104,7 @@ func TestScenes(t *testing.T) {
 	}
 	s := newSystem(t, terra.Options{})
 	hasty := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
-	c, _ := contract.Builtin().Get("terra")
+	c := contract.Builtin().MustGet("terra")
 	shown := map[string]bool{"no-context": true}
 	for _, scene := range s.Scenes() {
 		code, known := want[scene.Title]
@@ -369,7 +369,7 @@ func TestStdio(t *testing.T) {
 		},
 		{"Ada", `{"data":[{"awakenings":2},{"awakenings":4},{"awakenings":1},{"awakenings":5},{"awakenings":2},{"awakenings":3}]}`, terra.DemoClient(), ""},
 	}
-	c, _ := contract.Builtin().Get("terra")
+	c := contract.Builtin().MustGet("terra")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -110,7 +110,7 @@ func (x *exchange) read(err error) failure {
 	}
 	e := recourse.From(err)
 	if e.Kind == recourse.KindTimeout && e.Provider == "" && x.expired() {
-		e = e.WithMessage("The tool did not finish within %s.", recourse.Wait(x.rule.deadline))
+		e = e.WithMessage("The tool did not finish within %s.", recourse.FormatWait(x.rule.deadline))
 	} else if x.rule.texts != nil && *x.rule.texts {
 		if text := x.told(err); text != "" {
 			e = e.WithMessage("%s", text)

@@ -50,8 +50,8 @@ func Record(ctx context.Context, log *slog.Logger, start time.Time, attrs []slog
 	attrs = append(attrs,
 		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
 		slog.String("effect", string(e.Effect)))
-	if e.After > 0 {
-		attrs = append(attrs, slog.String("wait", recourse.Wait(e.After)))
+	if e.RetryAfter > 0 {
+		attrs = append(attrs, slog.String("wait", recourse.FormatWait(e.RetryAfter)))
 	}
 	attrs = append(attrs, slog.Int64("ms", time.Since(start).Milliseconds()))
 	if p, ok := errors.AsType[*PanicError](err); ok {

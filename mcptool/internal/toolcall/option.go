@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -89,7 +90,8 @@ const NoDeadline time.Duration = -1
 
 // WithContract returns the option that a tool fails in the form of c.
 func WithContract(c *contract.Contract) ToolOption {
-	return toolOption(func(r *rule) { r.contract = c })
+	given := Given(c)
+	return toolOption(func(r *rule) { r.contract = given })
 }
 
 // WithNature returns the option that says what a tool does to the world.
@@ -121,7 +123,7 @@ type Verify struct {
 func (v *Verify) of(arguments json.Value, shows func(json.Value) bool) *recourse.Verify {
 	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
 	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
-		if value := contract.Argument(arguments, v.Args[name]); value != nil && shows(value) {
+		if value := argument.Shown(arguments, v.Args[name]); value != nil && shows(value) {
 			call.Args = call.Args.With(name, value)
 		}
 	}

@@ -20,16 +20,22 @@ type Server struct {
 	tools   tools
 }
 
-// NewServer returns a server that keeps c; nil means the default contract.
+// NewServer returns a server that keeps c.
 func NewServer(c *contract.Contract, options []Option) *Server {
-	if c == nil {
-		c, _ = contract.Builtin().Get(contract.Default)
-	}
-	s := &Server{rule: rule{contract: c}, rules: map[string]rule{}, log: slog.Default(), now: time.Now}
+	s := &Server{rule: rule{contract: Given(c)}, rules: map[string]rule{}, log: slog.Default(), now: time.Now}
 	for _, o := range options {
 		o.server(s)
 	}
 	return s
+}
+
+// Given returns c, and panics where it is nil: a name that no contract has is a mistake in the program, which must not
+// end in another contract than the one that was meant.
+func Given(c *contract.Contract) *contract.Contract {
+	if c == nil {
+		panic("mcptool: the contract is nil; contract.Builtin().MustGet(contract.Default) is the default one") //nolint:forbidigo // as net/http does for a nil handler: it shows when the program starts
+	}
+	return c
 }
 
 // ruleOf returns what is said of a tool.

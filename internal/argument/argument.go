@@ -1,0 +1,20 @@
+// Package argument says which of a call's arguments may be shown in another call.
+package argument
+
+import (
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/secret"
+)
+
+// MaxShown bounds an argument that is shown, in bytes.
+const MaxShown = 128
+
+// Shown returns the value at a JSON Pointer into a call's arguments; nil where there is none, where it is a secret by its
+// name, or where it is longer than [MaxShown]: a part of it would be another value.
+func Shown(arguments json.Value, pointer string) json.Value {
+	value := json.Lookup(arguments, json.Pointer(pointer))
+	if len(value) > MaxShown || secret.Name(json.Pointer(pointer).LastToken()) {
+		return nil
+	}
+	return value
+}

@@ -1,0 +1,69 @@
+// Package rpccode relates the codes of JSON-RPC errors to kinds of failures: those of JSON-RPC 2.0, section 5.1, and of
+// MCP.
+package rpccode
+
+import "github.com/recoursehq/recourse"
+
+// The codes of JSON-RPC 2.0, then those of MCP 2026-07-28.
+const (
+	parseError     = -32700
+	invalidRequest = -32600
+	methodNotFound = -32601
+	invalidParams  = -32602
+	internalError  = -32603
+
+	headerMismatch     = -32020
+	missingCapability  = -32021
+	unsupportedVersion = -32022
+)
+
+// Kinds are the kinds that codes stand for where they are read.
+var Kinds = map[int]recourse.Kind{
+	parseError: recourse.KindMalformed, invalidRequest: recourse.KindInvalidRequest, methodNotFound: recourse.KindUnknownMethod,
+	invalidParams: recourse.KindInvalidValue, internalError: recourse.KindInternal,
+	-32002:         recourse.KindNotFound, // of a resource, before 2026-07-28
+	headerMismatch: recourse.KindHeaderMismatch, missingCapability: recourse.KindMissingCapability,
+	unsupportedVersion: recourse.KindUnsupportedVersion,
+}
+
+// Of returns the code that a failure of that kind is written with.
+func Of(kind recourse.Kind) int {
+	switch kind {
+	case recourse.KindMalformed:
+		return parseError
+	case recourse.KindInvalidRequest, recourse.KindTooLarge: // a body over the limit is no request
+		return invalidRequest
+	case recourse.KindUnknownMethod:
+		return methodNotFound
+	case recourse.KindHeaderMismatch:
+		return headerMismatch
+	case recourse.KindMissingCapability:
+		return missingCapability
+	case recourse.KindUnsupportedVersion:
+		return unsupportedVersion
+	case recourse.KindNotFound:
+		return invalidParams
+	default:
+		if kind.Class() == recourse.ClassInput {
+			return invalidParams
+		}
+		return internalError
+	}
+}
+
+// Vague reports whether SDKs use a code for everything, so that only the message tells what happened.
+func Vague(code int) bool { return code == invalidParams || code == internalError }
+
+// Reserved reports whether JSON-RPC keeps a code for itself.
+func Reserved(code int) bool { return code >= -32768 && code <= -32000 }
+
+// Refused reports whether a code says that the request was turned away before it was carried out. Beside an HTTP status
+// of 500 or more it says nothing.
+func Refused(code int) bool {
+	switch code {
+	case parseError, invalidRequest, methodNotFound, invalidParams, headerMismatch, missingCapability, unsupportedVersion:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,31 @@
+package mcptool_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/mcptool"
+)
+
+// A name that no contract has shows when the program starts, and not as another contract on the wire.
+func TestNoContract(t *testing.T) {
+	t.Parallel()
+	typo, _ := contract.Builtin().Get("comerce")
+	for name, start := range map[string]func(){
+		"MustGet":      func() { contract.Builtin().MustGet("comerce") },
+		"Use":          func() { mcptool.Use(farm(), typo) },
+		"Guard":        func() { mcptool.Guard(http.NotFoundHandler(), typo) },
+		"WithContract": func() { mcptool.WithContract(typo) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if recover() == nil {
+					t.Error("it went on without a contract")
+				}
+			}()
+			start()
+		})
+	}
+}
