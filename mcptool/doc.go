@@ -36,5 +36,6 @@
 // latter replaced by the SDK: return an error, or add the tool with [AddTool]. A
 // method that the SDK does not know is answered in its own words: with the JSON-RPC
 // error -32601, and to clients of the legacy era over HTTP with the status 400 and a
-// line of text. Integers beyond 2^53 do not survive as ids.
+// line of text. Integers beyond 2^53 do not survive as ids and progress tokens: [Guard]
+// and [Stdio] carry them through it as strings.
 package mcptool

@@ -185,8 +185,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.w.charge = charge
 	}
 	x.w.withholds = x.withholds
+	x.carry()
 	g.next.ServeHTTP(x.w, x.r)
 	x.reword()
+	x.w.end()
 }
 
 // recover answers for a handler that has panicked.

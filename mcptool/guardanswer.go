@@ -32,7 +32,7 @@ func (x *visit) refuse(no *refusal) {
 	if x.w.started { // it is too late to say anything
 		return
 	}
-	x.w.withholds = nil // this one is ours
+	x.w.withholds, x.w.ids = nil, nil // this one is ours
 	x.identify()
 	e := x.settle(no.at, recourse.From(no.err))
 	status := no.status

@@ -17,6 +17,7 @@ type responseWriter struct {
 	charge    Charge
 	withholds func(status int, header http.Header) bool // nil: none
 	held      *heldAnswer
+	ids       *idWriter // nil: nothing in the answer is to be restored
 }
 
 // A heldAnswer is an answer that the client has not been sent.
@@ -42,6 +43,9 @@ func (w *responseWriter) WriteHeader(status int) {
 		if w.charge != nil {
 			w.setRemaining()
 		}
+		if w.ids != nil {
+			w.ids.begin(w.Header())
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -65,7 +69,17 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		w.held.text = append(w.held.text, p[:min(len(p), maxHeld-len(w.held.text))]...)
 		return len(p), nil
 	}
+	if w.ids != nil {
+		return len(p), w.ids.write(w.ResponseWriter, p)
+	}
 	return w.ResponseWriter.Write(p) //nolint:gosec // what is written is the handler's
+}
+
+// end sends what is left of the answer.
+func (w *responseWriter) end() {
+	if w.ids != nil {
+		w.ids.end(w.ResponseWriter)
+	}
 }
 
 // Flush sends what was written, for writers that stream.

@@ -1,8 +1,10 @@
 package mcptool
 
 import (
+	"bytes"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,11 +50,15 @@ func (s *stdioReader) Read(p []byte) (int, error) {
 		failure := parseLine(line, &m)
 		switch {
 		case failure != nil:
-			if _, err := s.out.Write(s.refuse(line, failure)); err != nil {
+			if err := s.out.write(s.refuse(line, failure)); err != nil {
 				return 0, err
 			}
 		case m.Kind == wire.Response && !isResponse(line.Text): // nobody waits for what is said to it
 		default:
+			if text := carryIDs(&m); text != nil {
+				s.out.restores.Store(true)
+				line.Text = text
+			}
 			line.Text = append(line.Text, '\n')
 			s.rest = line.Text
 		}
@@ -92,15 +98,26 @@ func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
 // A lineWriter takes lines from the SDK and from the reader, one at a time, and stays
 // open.
 type lineWriter struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu       sync.Mutex
+	w        io.Writer
+	restores atomic.Bool // a message was read with ids that are to be restored
 }
 
-// Write writes a line.
+// Write writes a line of the SDK's.
 func (w *lineWriter) Write(p []byte) (int, error) {
+	if !w.restores.Load() {
+		return len(p), w.write(p)
+	}
+	text := restoreIDs(bytes.TrimSuffix(p, []byte("\n")))
+	return len(p), w.write(append(bytes.Clone(text), '\n'))
+}
+
+// write writes a line.
+func (w *lineWriter) write(line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.w.Write(p)
+	_, err := w.w.Write(line)
+	return err
 }
 
 // Close does nothing.

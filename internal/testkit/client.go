@@ -205,6 +205,11 @@ func (c *Client) Open(ctx context.Context, method, params string) (*Stream, erro
 	return c.stream(ctx, http.MethodPost, body, header)
 }
 
+// OpenPost sends these bytes as [Client.Post] does and returns the answer's events one by one.
+func (c *Client) OpenPost(ctx context.Context, body []byte, header http.Header) (*Stream, error) {
+	return c.stream(ctx, http.MethodPost, body, header)
+}
+
 // Notify sends a notification; params is a JSON object, or empty.
 func (c *Client) Notify(ctx context.Context, method, params string) (*Answer, error) {
 	body, header := c.message("", method, params)
