@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 )
@@ -124,7 +125,7 @@ func idsOnHTTP(isJSON bool) func(t *testing.T, server *mcp.Server, era testkit.E
 		t.Helper()
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 			&mcp.StreamableHTTPOptions{Stateless: era == testkit.Modern, JSONResponse: isJSON})
-		client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler, nil)), era)
+		client := testkit.NewClient(t, listen(t, server, mcptool.Guard(handler, builtin(t, contract.Default))), era)
 		if _, err := client.Initialize(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +346,7 @@ func TestResumedAnswersWithIDsThatTheSDKWouldAlter(t *testing.T) {
 	c := newCrowd()
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.server },
 		&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
-	client := testkit.NewClient(t, listen(t, c.server, mcptool.Guard(handler, nil)), testkit.Legacy)
+	client := testkit.NewClient(t, listen(t, c.server, mcptool.Guard(handler, builtin(t, contract.Default))), testkit.Legacy)
 	if _, err := client.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
