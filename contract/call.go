@@ -1,10 +1,11 @@
 package contract
 
 import (
+	"encoding/json"
+	"net/http"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/argument"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse"
 )
 
 // At says where a failed call stood. The zero value is AtTool.
@@ -36,7 +37,7 @@ type Call struct {
 	// Tool is the tool's name, URL the URL of the request.
 	Tool, URL string
 	// Arguments are the arguments of the call, raw.
-	Arguments json.Value
+	Arguments json.RawMessage
 	At        At
 	// Status is the HTTP status that the transport demands for this failure; 0
 	// means that the contract is free to choose.
@@ -58,11 +59,11 @@ type Call struct {
 	// Shows tells whether a value of the arguments may be shown in a call that verifies
 	// the failed one, or in a hint; nil: every one that is no secret by its name and
 	// has at most 128 bytes. One that may not is left out, since what stands in its place would be another value.
-	Shows func(value json.Value) bool
+	Shows func(value []byte) bool
 	// Original is the result that the failure was read from, or nil. What it holds
 	// beyond the failure itself is kept, and the failure stays a result unless its code
 	// has a form of its own in HTTP or JSON-RPC.
-	Original json.Value
+	Original json.RawMessage
 	// OriginalContract is the contract whose form Original had: Reading.Contract.
 	OriginalContract *Contract
 	// Quotes says that the server is known to keep this contract and has written the
@@ -79,13 +80,46 @@ func (call *Call) now() time.Time {
 	return call.Now()
 }
 
-// argument returns a value of the arguments that may be shown, or nil.
-func (call *Call) argument(pointer string) json.Value {
-	value := argument.Shown(call.Arguments, pointer)
-	if value == nil || call.Shows != nil && !call.Shows(value) {
-		return nil
-	}
-	return value
+func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }
+
+// Surface says where a failure appears.
+type Surface int
+
+// The surfaces.
+const (
+	SurfaceResult Surface = iota // a tool result: Answer.Result
+	SurfaceRPC                   // a JSON-RPC error: Answer.Code, Message, Data
+	SurfaceHTTP                  // a whole HTTP answer: Answer.Body
+)
+
+// Answer is a failure as it is to be sent.
+type Answer struct {
+	Surface Surface
+	// Result is the member "result" of the JSON-RPC answer.
+	Result json.RawMessage
+	// Code, Message and Data are the members of the JSON-RPC error.
+	Code    int
+	Message string
+	Data    json.RawMessage
+	// Status is the HTTP status, Header what goes beside the transport's own
+	// headers, Body the whole body of SurfaceHTTP.
+	Status int
+	Header http.Header
+	Body   []byte
+	// Record is the failure in the words of the contract, as it was written; nil for
+	// a question.
+	Record *recourse.Error
 }
 
-func (call *Call) hasTool(name string) bool { return call.HasTool == nil || call.HasTool(name) }
+// A Tool is what tools/list of a server says of a tool.
+type Tool struct {
+	Name        string
+	InputSchema json.RawMessage
+	// Writes says that it has annotations and that they do not say readOnlyHint.
+	Writes bool
+	// Description is the tool's own, for its page.
+	Description string
+	// Errors are the codes that the server says the tool can fail with, under
+	// [ErrorsKey]; nil: it says nothing.
+	Errors []string
+}

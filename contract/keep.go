@@ -58,7 +58,7 @@ func (l *memberList) UnmarshalJSONFrom(d *json.Decoder) error {
 }
 
 // membersOf returns the members of an object, and none of anything else.
-func membersOf(object json.Value) memberList {
+func membersOf(object []byte) memberList {
 	var l memberList
 	if json.UnmarshalLenient(object, &l) != nil {
 		return nil

@@ -51,7 +51,7 @@ type kitCall struct {
 
 func (k kitCall) call() *contract.Call {
 	call := &contract.Call{
-		Method: k.Method, Tool: k.Tool, URL: k.URL, Arguments: k.Arguments, At: k.At, Status: k.Status, HTTP: k.HTTP,
+		Method: k.Method, Tool: k.Tool, URL: k.URL, Arguments: []byte(k.Arguments), At: k.At, Status: k.Status, HTTP: k.HTTP,
 		OutputSchema: k.OutputSchema, FormatArgument: k.FormatArgument, ResultType: k.ResultType, Now: present,
 	}
 	if k.Tools != nil {

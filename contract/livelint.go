@@ -8,19 +8,6 @@ import (
 	"github.com/recoursehq/recourse/internal/nearest"
 )
 
-// A Tool is what tools/list of a server says of a tool.
-type Tool struct {
-	Name        string
-	InputSchema json.Value
-	// Writes says that it has annotations and that they do not say readOnlyHint.
-	Writes bool
-	// Description is the tool's own, for its page.
-	Description string
-	// Errors are the codes that the server says the tool can fail with, under
-	// [ErrorsKey]; nil: it says nothing.
-	Errors []string
-}
-
 // LintFor reads a contract file as [Set.Load] does, adds nothing, and also reports
 // where the advice in the file does not fit a server with those tools: hints and
 // verify calls that name a tool or a parameter which is not there, that leave out a

@@ -120,7 +120,7 @@ func (p *page) example() {
 		p.fence("text", result.Content[0].Text)
 	}
 	p.linef("The whole result:")
-	p.fence("json", indented(a.Result))
+	p.fence("json", indented(json.Value(a.Result)))
 }
 
 // resource returns a type of resource that the contract knows.
@@ -449,7 +449,7 @@ func (p *page) rpc() {
 		e.add("code", json.Value(strconv.Itoa(a.Code)))
 		e.text("message", a.Message)
 		if a.Data != nil {
-			e.add("data", a.Data)
+			e.add("data", json.Value(a.Data))
 		}
 		p.fence("json", indented(e.appendTo(nil)))
 	}

@@ -197,13 +197,13 @@ func (p *page) question() {
 	p.heading("Questions")
 	p.linef("A call that needs an answer of the caller is no failure: it does not say isError, and stands where a failure would.")
 	call := p.exampleCall()
-	call.FormatArgument, call.Arguments = true, json.Value(`{"format":"both"}`)
+	call.FormatArgument, call.Arguments = true, rawMessage(`{"format":"both"}`)
 	a := p.c.Ask(&recourse.NeedsInput{
 		Message: "Which one is meant?", Reason: "ambiguous", Fields: []string{"id"},
 		Suggestions: map[string][]string{"id": {"a", "b"}},
 		Options:     []recourse.Option{{Label: "The first", Value: "a", Field: "id"}},
 	}, call)
-	p.fence("json", indented(a.Result))
+	p.fence("json", indented(json.Value(a.Result)))
 }
 
 // loss tells what the contract's own form does not carry.

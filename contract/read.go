@@ -60,7 +60,7 @@ type answer struct {
 
 // Result reads the member "result" of an answer; ok is false when it is no
 // failure.
-func (r *Reader) Result(result json.Value) (reading Reading, ok bool) {
+func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
 	if reading, ok = r.result(result); ok {
 		reading = r.weigh(r.marked(unfolded(reading)), false)
 	}
@@ -267,7 +267,7 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 }
 
 // RPC reads the member "error" of an answer with HTTP status 200.
-func (r *Reader) RPC(raw json.Value) Reading {
+func (r *Reader) RPC(raw []byte) Reading {
 	reading, _ := r.rpc(raw)
 	return r.weigh(r.marked(unfolded(reading)), refusedCode(raw))
 }

@@ -74,7 +74,8 @@ func (s *Set) Get(name string) (*Contract, bool) {
 func (s *Set) MustGet(name string) *Contract {
 	c, ok := s.Get(name)
 	if !ok {
-		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, strings.Join(s.names, ", "))) //nolint:forbidigo // as its name says
+		known := strings.Join(s.names, ", ")
+		panic(fmt.Sprintf("contract: there is no contract %q, only %s", name, known)) //nolint:forbidigo // as its name says
 	}
 	return c
 }

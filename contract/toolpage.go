@@ -29,7 +29,7 @@ func (c *Contract) ToolPages(tools []Tool) string {
 func (p *page) tool(t Tool) {
 	p.heading(code(t.Name))
 	p.linef("%s", t.Description)
-	p.parameters(t.InputSchema)
+	p.parameters(json.Value(t.InputSchema))
 	p.linef("### Errors of %s", code(t.Name))
 	if t.Errors == nil {
 		p.linef("The server does not say which: any code of the contract can come.")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -64,4 +65,13 @@ func (c *Contract) verifyFor(call *Call) *recourse.Verify {
 		v.Args = append(v.Args, recourse.Arg{Name: a.name, Value: rawMessage(value)})
 	}
 	return &v
+}
+
+// argument returns a value of the arguments that may be shown, or nil.
+func (call *Call) argument(pointer string) json.Value {
+	value := argument.Shown(call.Arguments, pointer)
+	if value == nil || call.Shows != nil && !call.Shows(value) {
+		return nil
+	}
+	return value
 }

@@ -10,35 +10,6 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// Surface says where a failure appears.
-type Surface int
-
-// The surfaces.
-const (
-	SurfaceResult Surface = iota // a tool result: Answer.Result
-	SurfaceRPC                   // a JSON-RPC error: Answer.Code, Message, Data
-	SurfaceHTTP                  // a whole HTTP answer: Answer.Body
-)
-
-// Answer is a failure as it is to be sent.
-type Answer struct {
-	Surface Surface
-	// Result is the member "result" of the JSON-RPC answer.
-	Result json.Value
-	// Code, Message and Data are the members of the JSON-RPC error.
-	Code    int
-	Message string
-	Data    json.Value
-	// Status is the HTTP status, Header what goes beside the transport's own
-	// headers, Body the whole body of SurfaceHTTP.
-	Status int
-	Header http.Header
-	Body   []byte
-	// Record is the failure in the words of the contract, as it was written; nil for
-	// a question.
-	Record *recourse.Error
-}
-
 // Write writes e for the call. The function is total: every record has a form in
 // every contract. e is not changed.
 func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
@@ -59,10 +30,10 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 			answer.Data = s.entry.rpc.data.append(nil, s.inForm())
 		}
 	case call.Method == methodToolsCall && call.Status == 0 && (call.Original != nil || c.asResult(e.Kind)):
-		answer.Result = s.result()
+		answer.Result = rawMessage(s.result())
 	default:
 		answer.Surface, answer.Code, answer.Message = SurfaceRPC, rpccode.Of(e.Kind), s.message()
-		answer.Data = s.data()
+		answer.Data = rawMessage(s.data())
 	}
 	if answer.Surface == SurfaceRPC && call.Status != 0 {
 		answer.Status = call.Status

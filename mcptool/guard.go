@@ -181,7 +181,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if charge != nil {
-		defer toolcall.Lend(x.r.Header, charge)()
+		defer toolcall.Charged(x.r.Header, charge.Refund)()
 		x.w.charge = charge
 	}
 	x.w.withholds = x.withholds

@@ -177,7 +177,7 @@ func (x *visit) wrongVersion(e *recourse.Error) *refusal {
 
 // withVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 wants there of a
 // version that is not spoken.
-func withVersions(data json.Value, versions []string, asked http.Header) json.Value {
+func withVersions(data []byte, versions []string, asked http.Header) []byte {
 	if len(versions) == 0 || len(data) < len("{}") {
 		return data
 	}

@@ -1,25 +1,33 @@
 package mcptool
 
 import (
+	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
 	"github.com/recoursehq/recourse/retry"
 )
 
 // Option changes how a server keeps its contract. The interface is sealed: the
 // options are the functions of this package.
-type Option = toolcall.Option
+type Option interface{ option() }
 
 // ToolOption changes how one tool keeps its contract, see [WithTool]. The interface
 // is sealed.
-type ToolOption = toolcall.ToolOption
+type ToolOption interface{ toolOption() }
 
 // SharedOption is an Option for all tools of a server, and a ToolOption that
 // overrules it for one.
-type SharedOption = toolcall.SharedOption
+type SharedOption interface {
+	Option
+	ToolOption
+}
 
 // CommonOption is an Option of [Use] and of [Guard].
 type CommonOption interface {
@@ -27,23 +35,23 @@ type CommonOption interface {
 	GuardOption
 }
 
-type common struct {
-	Option
+// Behind the sealed interfaces stand options of package toolcall, which knows both SDKs.
+type (
+	server struct{ toolcall.Option }
+	tool   struct{ toolcall.ToolOption }
+	shared struct{ toolcall.SharedOption }
+	common struct {
+		server
 
-	change func(g *guard)
-}
+		change func(g *guard)
+	}
+)
 
+func (server) option()          {}
+func (tool) toolOption()        {}
+func (shared) option()          {}
+func (shared) toolOption()      {}
 func (c common) guard(g *guard) { c.change(g) }
-
-// Verify says how to find out whether a call took effect: by which call of a tool
-// that only reads.
-type Verify = toolcall.Verify
-
-// Limiter bounds how many calls there may be. [Windows] is one in memory.
-type Limiter = toolcall.Limiter
-
-// Charge is what a Limiter has charged a call.
-type Charge = toolcall.Charge
 
 // WithLogger returns the option that failures are logged to log: one line each, of
 // level info where the caller is at fault, error for defects, else warn. The
@@ -52,7 +60,7 @@ func WithLogger(log *slog.Logger) CommonOption {
 	if log == nil {
 		log = slog.Default()
 	}
-	return common{toolcall.WithLogger(log), func(g *guard) { g.log = log }}
+	return common{server{toolcall.WithLogger(log)}, func(g *guard) { g.log = log }}
 }
 
 // WithClock returns the option that now is asked for the time of day, from which
@@ -61,27 +69,36 @@ func WithClock(now func() time.Time) CommonOption {
 	if now == nil {
 		now = time.Now
 	}
-	return common{toolcall.WithClock(now), func(g *guard) { g.now = now }}
+	return common{server{toolcall.WithClock(now)}, func(g *guard) { g.now = now }}
 }
 
 // WithLimiter returns the option that calls of tools are charged to l, and refused
 // where nothing is left. Give it to [Guard], which knows who is calling, and which
 // takes the charge back where [Use] refuses the call; on stdio, where there is no
-// Guard, to Use. Calls that are refused are not charged.
+// Guard, to Use. Calls that are refused are not charged. The default, and nil, is no limit.
 func WithLimiter(l Limiter) CommonOption {
-	return common{toolcall.WithLimiter(l), func(g *guard) { g.limiter = l }}
+	var charge func(context.Context) error
+	if l != nil {
+		charge = func(ctx context.Context) error {
+			_, err := l.Take(ctx, "")
+			return err
+		}
+	}
+	return common{server{toolcall.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
 }
 
 // WithTool returns the options for the tool of that name. Of several WithTool for
 // one tool, each adds to those before.
-func WithTool(name string, options ...ToolOption) Option { return toolcall.WithTool(name, options...) }
+func WithTool(name string, options ...ToolOption) Option {
+	return server{toolcall.WithTool(name, options...)}
+}
 
 // WithDeadline returns the option that a call is answered within d of its start: its
 // context ends then, and 250 ms later, at most, the client is told, even if the
 // handler does not heed its context; such a handler is left behind until it ends.
 // The time in which a client's user is asked something counts. The default is
 // NoDeadline. The zero duration says nothing.
-func WithDeadline(d time.Duration) SharedOption { return toolcall.WithDeadline(d) }
+func WithDeadline(d time.Duration) SharedOption { return shared{toolcall.WithDeadline(d)} }
 
 // WithErrorTexts returns the option that clients are told the text of an error that is
 // no [recourse.Error], at most 4 KiB, with credentials, addresses and stack frames masked.
@@ -89,21 +106,50 @@ func WithDeadline(d time.Duration) SharedOption { return toolcall.WithDeadline(d
 // before until each has become a failure with a kind. Prose can give away more than masking
 // knows of. The default is false: such an error is told as what [recourse.From] makes of it,
 // and its text is logged.
-func WithErrorTexts(told bool) SharedOption { return toolcall.WithErrorTexts(told) }
+func WithErrorTexts(told bool) SharedOption { return shared{toolcall.WithErrorTexts(told)} }
 
 // NoDeadline says that a call takes as long as its handler takes.
-const NoDeadline = toolcall.NoDeadline
+const NoDeadline time.Duration = toolcall.NoDeadline
 
 // WithContract returns the option that a tool fails in the form of c in place of
 // the server's contract. It panics when c is nil.
-func WithContract(c *contract.Contract) ToolOption { return toolcall.WithContract(c) }
+func WithContract(c *contract.Contract) ToolOption { return tool{toolcall.WithContract(c)} }
 
 // WithNature returns the option that says what a tool does to the world. It overrules
 // the contract, which may say that all tools only read, and the tool's annotations.
-func WithNature(n retry.Nature) ToolOption { return toolcall.WithNature(n) }
+func WithNature(n retry.Nature) ToolOption { return tool{toolcall.WithNature(n)} }
 
 // WithVerify returns the option that names the call that settles whether a call of
 // the tool took effect, for failures that leave it unknown and do not name one
 // themselves. The tool then counts as one that writes, unless WithNature says
 // otherwise.
-func WithVerify(v Verify) ToolOption { return toolcall.WithVerify(v) }
+func WithVerify(v Verify) ToolOption { return tool{toolcall.WithVerify(v.of)} }
+
+// Verify says how to find out whether a call took effect: by which call of a tool
+// that only reads.
+type Verify struct {
+	// Tool is the name of that tool.
+	Tool string
+	// Args are the arguments of that call: JSON Pointers (RFC 6901) into the
+	// arguments of the call in question, by name. One that leads nowhere, to a secret
+	// or to more than 128 bytes is left out.
+	Args map[string]string
+	// With are arguments that are always the same.
+	With map[string]any
+	// LookAt names what settles the question in the answer.
+	LookAt string
+}
+
+// of fills v in from the arguments of the call in question.
+func (v Verify) of(arguments []byte, shows func(value []byte) bool) *recourse.Verify {
+	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
+	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
+		if value := argument.Shown(arguments, v.Args[name]); value != nil && shows(value) {
+			call.Args = call.Args.With(name, value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.With)) {
+		call.Args = call.Args.With(name, v.With[name])
+	}
+	return call
+}

@@ -15,7 +15,7 @@ import (
 // write turns an answer of the contract's into what the SDK sends.
 func write(answer *contract.Answer, modern bool) (mcp.Result, error) {
 	if answer.Surface == contract.SurfaceRPC {
-		return nil, &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message, Data: stdjson.RawMessage(answer.Data)}
+		return nil, &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message, Data: answer.Data}
 	}
 	base := &mcp.CallToolResult{}
 	if modern { // the one way to say so from here

@@ -20,6 +20,25 @@ type Policy struct {
 	Window time.Duration
 }
 
+// Limiter bounds how many calls there may be, see [WithLimiter]. [Windows] is one in
+// memory. Its methods are called by several goroutines at once.
+type Limiter interface {
+	// Take charges a call to the allowance of a partition, such as an organisation;
+	// "" where there is only one. When nothing is left, the error is what the caller
+	// is to be told: a *recourse.Error of kind rate_limited or quota_exhausted with
+	// the wait and the quotas, the binding one first.
+	Take(ctx context.Context, partition string) (Charge, error)
+}
+
+// Charge is what a Limiter has charged a call.
+type Charge interface {
+	// Quotas returns the state of the allowance at the moment.
+	Quotas() []recourse.Quota
+	// Refund takes the charge back: the call was refused before it ran. Of several
+	// refunds the first counts.
+	Refund()
+}
+
 // Windows is a [Limiter] in memory that counts the calls of each partition. It
 // remembers up to 100,000 partitions, of which those drop out whose calls are all out
 // of their windows, and of a window some 60 numbers. It is safe for concurrent use;

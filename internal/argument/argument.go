@@ -11,7 +11,7 @@ const MaxShown = 128
 
 // Shown returns the value at a JSON Pointer into a call's arguments; nil where there is none, where it is a secret by its
 // name, or where it is longer than [MaxShown]: a part of it would be another value.
-func Shown(arguments json.Value, pointer string) json.Value {
+func Shown(arguments []byte, pointer string) json.Value {
 	value := json.Lookup(arguments, json.Pointer(pointer))
 	if len(value) > MaxShown || secret.Name(json.Pointer(pointer).LastToken()) {
 		return nil

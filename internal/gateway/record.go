@@ -80,7 +80,7 @@ func shown(a contract.Answer) string {
 
 // said returns the beginning of what a result or an error of the server's says: its texts,
 // or its JSON where it has none.
-func said(raw json.Value) string {
+func said(raw []byte) string {
 	var result struct {
 		Content []struct {
 			Text string `json:"text"`

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"cmp"
+	stdjson "encoding/json"
 	"maps"
 	"net/http"
 	"strings"
@@ -178,7 +179,7 @@ func (x *exchange) fail(e *recourse.Error, original json.Value, from *contract.C
 		status = x.protocolStatus(e.Kind)
 	}
 	call := x.contractCall(e, status)
-	call.Original, call.OriginalContract = original, from
+	call.Original, call.OriginalContract = stdjson.RawMessage(original), from
 	call.Quotes = from != nil && from == x.s.weak && from == x.s.contract
 	x.write(x.withProtocolData(x.masked(x.s.contract.Write(e, call)), e), e)
 }
@@ -213,7 +214,7 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 // contractCall describes the call that failed with e to the contract.
 func (x *exchange) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := &contract.Call{
-		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments,
+		Method: x.msg.Method, Tool: x.msg.Name, Arguments: stdjson.RawMessage(x.msg.Arguments),
 		URL: x.url(), Status: status, HTTP: x.answersHTTP(), ResultType: x.era == wire.Modern, At: x.at(e), Shows: x.shows,
 	}
 	if x.listed != nil {

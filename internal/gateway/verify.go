@@ -12,7 +12,7 @@ import (
 
 // verifyOf fills in the call that settles whether a failed call took effect, from
 // that call's arguments.
-func verifyOf(rule *config.Verify, arguments json.Value, shows func(json.Value) bool) *recourse.Verify {
+func verifyOf(rule *config.Verify, arguments json.Value, shows func([]byte) bool) *recourse.Verify {
 	v := &recourse.Verify{Tool: rule.Call, LookAt: rule.Look}
 	for _, name := range slices.Sorted(maps.Keys(rule.Args)) {
 		if value := argument.Shown(arguments, rule.Args[name]); value != nil && shows(value) {
@@ -27,6 +27,6 @@ func verifyOf(rule *config.Verify, arguments json.Value, shows func(json.Value) 
 
 // shows reports whether a value of the call's arguments may stand in a call that is
 // advised: nothing of it is what the server's entry, or its contract, has masked.
-func (x *exchange) shows(value json.Value) bool {
+func (x *exchange) shows(value []byte) bool {
 	return x.masker().String(string(value)) == string(value)
 }

@@ -75,7 +75,7 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	}
 	call := x.contractCall()
 	if f.original != nil {
-		call.Original, call.OriginalContract = f.original, f.from
+		call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
 	}
 	e := x.settle(f.e)
 	answer := x.rule.contract.Write(e, call)
@@ -213,7 +213,7 @@ func (x *exchange) readRPC(r *RPCError) failure {
 		return failure{e: e}
 	}
 	return failure{e: e, pass: &contract.Answer{
-		Surface: contract.SurfaceRPC, Code: code, Message: head.Message, Data: head.Data, Record: e,
+		Surface: contract.SurfaceRPC, Code: code, Message: head.Message, Data: stdjson.RawMessage(head.Data), Record: e,
 	}}
 }
 
@@ -238,7 +238,7 @@ func (x *exchange) settle(e *recourse.Error) *recourse.Error {
 			c.RequestID = x.requestID
 		}
 		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.verify != nil {
-			c.Verify = x.rule.verify.of(x.call.Arguments, x.shows)
+			c.Verify = x.rule.verify(x.call.Arguments, x.shows)
 		}
 	})
 }
@@ -260,7 +260,7 @@ func (x *exchange) effect(e *recourse.Error) recourse.Effect {
 // contractCall describes the call to the contract.
 func (x *exchange) contractCall() *contract.Call {
 	call := &contract.Call{
-		Method: x.call.Method, Tool: x.call.Tool, Arguments: x.call.Arguments,
+		Method: x.call.Method, Tool: x.call.Tool, Arguments: stdjson.RawMessage(x.call.Arguments),
 		ResultType: x.call.ResultType, At: contract.AtTool, Now: x.s.now, Shows: x.shows,
 	}
 	if !x.ran {
@@ -278,6 +278,6 @@ func (x *exchange) contractCall() *contract.Call {
 
 // shows reports whether a value of the call's arguments may stand in a call that is
 // advised: it is nothing that is masked.
-func (x *exchange) shows(value json.Value) bool {
+func (x *exchange) shows(value []byte) bool {
 	return x.masker().String(string(value)) == string(value)
 }

@@ -1,15 +1,12 @@
 package toolcall
 
 import (
+	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/argument"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -31,7 +28,7 @@ type rule struct {
 	contract *contract.Contract
 	nature   *retry.Nature
 	deadline time.Duration
-	verify   *Verify
+	verify   Verify
 	texts    *bool // whether the texts of errors are told
 }
 
@@ -59,17 +56,20 @@ func WithClock(now func() time.Time) Option {
 	return serverOption(func(s *Server) { s.now = now })
 }
 
-// WithLimiter returns the option that calls are charged to l.
-func WithLimiter(l Limiter) Option {
-	return serverOption(func(s *Server) { s.limiter = l })
+// WithCharge returns the option that charge is asked before a call runs. Its error is
+// what the caller is told in place of the call.
+func WithCharge(charge func(ctx context.Context) error) Option {
+	return serverOption(func(s *Server) { s.charge = charge })
 }
 
-// WithTool returns the options for the tool of that name.
-func WithTool(name string, options ...ToolOption) Option {
+// WithTool returns the options for the tool of that name, each of which is a ToolOption.
+func WithTool[O any](name string, options ...O) Option {
 	return serverOption(func(s *Server) {
 		r := s.rules[name]
 		for _, o := range options {
-			o.tool(&r)
+			if o, ok := any(o).(ToolOption); ok {
+				o.tool(&r)
+			}
 		}
 		s.rules[name] = r
 	})
@@ -99,36 +99,12 @@ func WithNature(n retry.Nature) ToolOption {
 	return toolOption(func(r *rule) { r.nature = &n })
 }
 
-// WithVerify returns the option that names the call that settles whether a call
-// of the tool took effect.
+// Verify returns the call that settles whether a call with those arguments took effect.
+// A value that shows refuses is left out of it.
+type Verify func(arguments []byte, shows func(value []byte) bool) *recourse.Verify
+
+// WithVerify returns the option that v names the call that settles whether a call of
+// the tool took effect.
 func WithVerify(v Verify) ToolOption {
-	return toolOption(func(r *rule) { r.verify = &v })
-}
-
-// Verify says how to find out whether a call took effect: by which call of a tool
-// that only reads.
-type Verify struct {
-	Tool string
-	// Args are the arguments of that call: JSON Pointers (RFC 6901) into the
-	// arguments of the call in question, by name. One that leads nowhere, to a secret
-	// or to more than 128 bytes is left out.
-	Args map[string]string
-	// With are arguments that are always the same.
-	With map[string]any
-	// LookAt names what settles the question in the answer.
-	LookAt string
-}
-
-// of fills v in from the arguments of the call in question.
-func (v *Verify) of(arguments json.Value, shows func(json.Value) bool) *recourse.Verify {
-	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
-	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
-		if value := argument.Shown(arguments, v.Args[name]); value != nil && shows(value) {
-			call.Args = call.Args.With(name, value)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(v.With)) {
-		call.Args = call.Args.With(name, v.With[name])
-	}
-	return call
+	return toolOption(func(r *rule) { r.verify = v })
 }

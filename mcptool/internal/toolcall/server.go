@@ -12,19 +12,21 @@ import (
 
 // Server is an author's server under a contract. It is safe for concurrent use.
 type Server struct {
-	rule    rule // of every tool, where its own says nothing
-	rules   map[string]rule
-	log     *slog.Logger
-	now     func() time.Time
-	limiter Limiter
-	tools   tools
+	rule   rule // of every tool, where its own says nothing
+	rules  map[string]rule
+	log    *slog.Logger
+	now    func() time.Time
+	charge func(ctx context.Context) error // nil: a call costs nothing
+	tools  tools
 }
 
-// NewServer returns a server that keeps c.
-func NewServer(c *contract.Contract, options []Option) *Server {
+// NewServer returns a server that keeps c. Each of options is an Option.
+func NewServer[O any](c *contract.Contract, options []O) *Server {
 	s := &Server{rule: rule{contract: Given(c)}, rules: map[string]rule{}, log: slog.Default(), now: time.Now}
 	for _, o := range options {
-		o.server(s)
+		if o, ok := any(o).(Option); ok {
+			o.server(s)
+		}
 	}
 	return s
 }
@@ -33,7 +35,8 @@ func NewServer(c *contract.Contract, options []Option) *Server {
 // end in another contract than the one that was meant.
 func Given(c *contract.Contract) *contract.Contract {
 	if c == nil {
-		panic("mcptool: the contract is nil; contract.Builtin().MustGet(contract.Default) is the default one") //nolint:forbidigo // as net/http does for a nil handler: it shows when the program starts
+		const advice = "contract.Builtin().MustGet(contract.Default) is the default one"
+		panic("mcptool: the contract is nil; " + advice) //nolint:forbidigo // as net/http does for a nil handler
 	}
 	return c
 }
