@@ -21,7 +21,7 @@
 // one, modern.go the reverse. Each has a method send with the signature of
 // [Transport.Send], which returns an answer in the client's era: with the client's
 // own id, as JSON or as an event stream, whichever the server chose. Answers of any
-// size flow through a [rewriter] or a [wire.Pruner], in constant memory: it replaces
+// size flow through a [wire.Passage], in constant memory: it replaces
 // the id, and adds members to the result or leaves them out, wherever they stand. An
 // error that send returns says what Send's does: it states recourse.EffectNone when
 // the client's request has not been sent.

@@ -41,10 +41,9 @@ type said struct {
 	notice   []byte         // a notification, or an answer to something else
 	question *question      // a request to the client
 	resp     *http.Response // the answer, which is no event stream
-	events   *wire.EventReader
-	event    *wire.Event // the answer, or its first piece; events has the rest
-	body     *http.Response
-	err      error // the request has failed, or the event stream of body has ended
+	answer   *wire.Part     // the answer, or its first piece; of has the rest
+	of       *hearing
+	err      error // the request has failed, or what of hears has ended
 }
 
 // newCall makes a request in the session. Its first turn has to be taken.
@@ -80,7 +79,7 @@ func (c *legacyCall) run() {
 			c.last <- said{err: c.s.o.b.Broken(c.ctx, context.Cause(c.ctx))}
 		}
 	default:
-		c.listen(resp)
+		c.listen(newHearing(resp))
 	}
 }
 
@@ -126,58 +125,54 @@ func (c *legacyCall) offer(notice []byte) {
 }
 
 // listen reads the event stream that the answer is the last part of.
-func (c *legacyCall) listen(resp *http.Response) {
-	l := &hearing{events: wire.NewEventReader(resp.Body, 0)}
+func (c *legacyCall) listen(l *hearing) {
 	for {
-		event, err := l.next()
+		part, err := l.next()
 		switch {
 		case err != nil:
-			if again := c.resume(l, err); again != nil {
-				_ = resp.Body.Close()
-				resp = again
+			if c.resume(l, err) {
 				continue
 			}
-			c.last <- said{err: err, body: resp}
+			c.last <- said{err: err, of: l}
 			return
-		case event.Complete && l.kind != wire.Response && l.kind != wire.Invalid:
-			c.hear(l)
+		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
+			c.hear(l, part)
 			continue
-		case event.Complete && l.kind == wire.Response && !l.scan.Signs().ID.Equal(c.id):
-			text := wire.SpliceID(nil, event.Data, l.scan.Signs().IDAt, nobody)
-			if c.tell(said{notice: text}) {
+		case part.Complete && part.Kind == wire.Response && !part.Signs.ID.Equal(c.id):
+			if c.tell(said{notice: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)}) {
 				continue
 			}
-		case c.tell(said{events: l.events, event: event, body: resp}):
-			return
 		}
-		_ = resp.Body.Close()
-		c.last <- said{err: context.Cause(c.ctx), body: resp}
+		if !c.tell(said{answer: part, of: l}) {
+			_ = l.resp.Body.Close()
+			c.last <- said{err: context.Cause(c.ctx), of: l}
+		}
 		return
 	}
 }
 
 // resume opens the event stream again where it has ended, if the server has told how:
-// it may end a stream on purpose (MCP 2025-11-25, basic/transports). It returns nil when
-// it has not, or does not give it.
-func (c *legacyCall) resume(l *hearing, err error) *http.Response {
+// it may end a stream on purpose (MCP 2025-11-25, basic/transports).
+func (c *legacyCall) resume(l *hearing, err error) bool {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, max(l.retry, streamFirst)) {
-		return nil
+		return false
 	}
 	h := c.s.headerAt(c.at)
 	delete(h, "Content-Type")
 	h[wire.HeaderLastEventID] = []string{l.lastID}
-	l.lastID = "" // only what comes now is a reason to come back
 	resp, err := c.s.o.b.next.Send(c.ctx, http.MethodGet, h, nil)
 	if err != nil {
-		return nil
+		return false
 	}
 	if !isEvents(resp) {
 		drain(resp)
-		return nil
+		return false
 	}
+	_ = l.resp.Body.Close()
 	resp.Body = &abandonable{resp.Body, c.ctx}
-	l.events = wire.NewEventReader(resp.Body, 0)
-	return resp
+	l.lastID = "" // only what comes now is a reason to come back
+	l.open(resp)
+	return true
 }
 
 // pause waits, and reports false when ctx ends meanwhile.
@@ -196,8 +191,8 @@ func pause(ctx context.Context, wait time.Duration) bool {
 var nobody = wire.ID("null")
 
 // hear deals with what the server says before its answer.
-func (c *legacyCall) hear(l *hearing) {
-	if l.kind == wire.Notification {
+func (c *legacyCall) hear(l *hearing, part *wire.Part) {
+	if part.Kind == wire.Notification {
 		if !c.s.o.isHeld(c) { // else there is nobody to tell
 			c.tell(said{notice: bytes.Clone(l.text)})
 		}
@@ -207,17 +202,16 @@ func (c *legacyCall) hear(l *hearing) {
 	if c.s.o.b.options.Program {
 		about = c.s.onlyOwn()
 	}
-	if q := c.s.asked(c.at, about, l); q != nil {
+	if q := c.s.asked(c.at, about, l.text, part.Signs); q != nil {
 		about.tell(said{question: q})
 	}
 }
 
-// A hearing is what a server says on an event stream, message by message.
+// A hearing is what a server says in an answer or on a stream, message by message.
 type hearing struct {
-	events *wire.EventReader
-	scan   wire.Scanner
-	kind   wire.Kind // of the message
-	text   []byte    // the message, when it is whole
+	resp     *http.Response
+	messages wire.MessageReader
+	text     []byte // the message, when it is whole
 
 	lastID string        // of an event: where the stream goes on when it is opened again
 	retry  time.Duration // after which it may be
@@ -233,67 +227,53 @@ const (
 // errUnheard ends a stream on which a message is too long, or none after all.
 var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
 
-// next returns the next event that holds a message, or the first piece of one that is
-// large and may be an answer.
-func (l *hearing) next() (*wire.Event, error) {
+func newHearing(resp *http.Response) *hearing {
+	l := new(hearing)
+	l.open(resp)
+	return l
+}
+
+// open goes on with another answer.
+func (l *hearing) open(resp *http.Response) {
+	l.resp = resp
+	l.messages.Reset(resp.Body, isEvents(resp), resp.ContentLength, 0)
+}
+
+// next returns the next message, or the first piece of one that is large and may be an
+// answer.
+func (l *hearing) next() (*wire.Part, error) {
 	for {
-		event, err := l.events.Next()
+		part, err := l.messages.Next()
 		if err != nil {
 			return nil, err
 		}
-		l.note(event)
-		if event.Complete && (len(event.Data) == 0 || len(event.Type) > 0 && string(event.Type) != "message") {
+		l.note(part)
+		if part.Other {
 			continue
 		}
-		l.scan.Reset()
-		_, err = l.scan.Write(event.Data)
-		if err == nil && event.Complete {
-			err = l.scan.Close()
+		l.text = part.Data
+		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
+			return part, nil
 		}
-		l.text, l.kind = event.Data, l.scan.Signs().Message()
-		switch {
+		switch l.text, err = l.messages.Rest(part, maxHeard); {
+		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
+			return nil, errUnheard
 		case err != nil:
-			l.kind = wire.Invalid
-		case !event.Complete && !l.scan.Signs().MethodAt.IsZero():
-			if event, err = l.collect(event); err != nil {
-				return nil, err
-			}
+			return nil, err
 		}
-		return event, nil
+		l.note(part)
+		return part, nil
 	}
 }
 
 // note remembers how the stream can be opened again.
-func (l *hearing) note(event *wire.Event) {
-	if event.HasID {
-		l.lastID = string(event.ID)
+func (l *hearing) note(part *wire.Part) {
+	if part.HasID {
+		l.lastID = string(part.ID)
 	}
-	if event.Retry >= 0 {
-		l.retry = min(event.Retry, maxRetry)
+	if part.Retry >= 0 {
+		l.retry = min(part.Retry, maxRetry)
 	}
-}
-
-// collect reads the rest of a message that is no answer.
-func (l *hearing) collect(event *wire.Event) (*wire.Event, error) {
-	text := bytes.Clone(event.Data)
-	for !event.Complete {
-		var err error
-		if event, err = l.events.Next(); err != nil {
-			return nil, err
-		}
-		l.note(event)
-		if text = append(text, event.Data...); len(text) > maxHeard {
-			return nil, errUnheard
-		}
-		if _, err := l.scan.Write(event.Data); err != nil {
-			return nil, errUnheard
-		}
-	}
-	l.text, l.kind = text, l.scan.Signs().Message()
-	if l.scan.Close() != nil {
-		l.kind = wire.Invalid
-	}
-	return event, nil
 }
 
 // end forgets the call, which is answered, or of no interest any more. It reports

@@ -40,8 +40,7 @@ func (s *legacySession) refuse(at *opened, id wire.ID, why refusal) {
 
 // asked deals with a request of the server's that is about a call; nil: it cannot be told
 // about which. It returns the question if the client of the call is to be asked.
-func (s *legacySession) asked(at *opened, c *legacyCall, l *hearing) *question {
-	signs := l.scan.Signs()
+func (s *legacySession) asked(at *opened, c *legacyCall, text []byte, signs *wire.Signs) *question {
 	method := string(signs.Method)
 	capability, known := asks[method]
 	switch {
@@ -54,7 +53,7 @@ func (s *legacySession) asked(at *opened, c *legacyCall, l *hearing) *question {
 	case !wire.Named(c.method): // its result has no room for questions
 		s.refuse(at, signs.ID, notAsked)
 	default:
-		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(l.text, "/params"))}
+		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(text, "/params"))}
 		if q.params == nil {
 			q.params = json.Value("{}") // the Go SDK's client wants some
 		}

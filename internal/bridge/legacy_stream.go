@@ -145,30 +145,30 @@ func (s *legacySession) hearAll(st *stream, l *hearing, resp *http.Response) {
 	default:
 		st.settle(true, false)
 	}
-	l.events = wire.NewEventReader(resp.Body, 0)
+	l.open(resp)
 	for {
-		event, err := l.next()
+		part, err := l.next()
 		if err != nil {
 			return
 		}
-		if event.Complete {
-			s.hear(st.at, l)
+		if part.Complete {
+			s.hear(st.at, l.text, part)
 		}
 	}
 }
 
 // hear deals with a message on the session's stream.
-func (s *legacySession) hear(at *opened, l *hearing) {
+func (s *legacySession) hear(at *opened, text []byte, part *wire.Part) {
 	switch {
-	case l.kind == wire.Request:
+	case part.Kind == wire.Request:
 		c := s.onlyOwn()
-		if q := s.asked(at, c, l); q != nil {
+		if q := s.asked(at, c, text, part.Signs); q != nil {
 			s.o.b.background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
-	case l.kind != wire.Notification:
-	case s.publish(l.scan.Signs().Method, l.text):
+	case part.Kind != wire.Notification:
+	case s.publish(part.Signs.Method, text):
 	default:
-		s.hearOfCall(l.text)
+		s.hearOfCall(text)
 	}
 }
 

@@ -24,9 +24,9 @@ type turn struct {
 	at  int
 	err error // what reading ends with when out has been read
 
-	rewriter *rewriter         // of the answer, once it has begun
-	events   *wire.EventReader // with the rest of it
-	whole    bool              // it has been read
+	passage wire.Passage // of the answer, once it has begun
+	of      *hearing     // where that stands; nil before
+	whole   bool         // it has been read
 
 	// Of these Close needs to know, which may be called while another goroutine reads.
 	asked    atomic.Bool // the turn has ended with a question: the call is the next turn's
@@ -59,12 +59,12 @@ func (t *turn) begin() (*http.Response, error) {
 	for {
 		s := t.next()
 		switch {
-		case s.err != nil && s.body == nil:
+		case s.err != nil && s.of == nil:
 			t.stop()
 			t.c.end(errNotWanted)
 			return nil, s.err
 		case s.resp != nil:
-			return t.pass(s.resp), nil
+			return t.text(s.resp), nil
 		case s.question != nil:
 			if text := t.ask(s.question); text != nil {
 				return respond(http.StatusOK, text), nil
@@ -77,15 +77,11 @@ func (t *turn) begin() (*http.Response, error) {
 	}
 }
 
-// pass makes an answer that is one JSON text that of the client.
-func (t *turn) pass(resp *http.Response) *http.Response {
-	t.begun(resp)
-	body := newRewriting(t.newRewriter(), resp.Body)
+// text makes an answer that is one JSON text that of the client.
+func (t *turn) text(resp *http.Response) *http.Response {
+	t.pass(newHearing(resp), nil, false)
 	answer := *resp
-	answer.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, t}
+	answer.Body = t
 	answer.ContentLength = -1
 	answer.Header = resp.Header.Clone()
 	delete(answer.Header, "Content-Length")
@@ -93,67 +89,35 @@ func (t *turn) pass(resp *http.Response) *http.Response {
 	return &answer
 }
 
-// begun notes that the answer has begun, in the body of resp.
-func (t *turn) begun(resp *http.Response) {
-	t.body.Store(resp)
-	t.answered.Store(true)
-}
-
-func (t *turn) newRewriter() *rewriter {
-	cacheable := cacheable(t.c.method)
-	return newRewriter(t.c.id, t.id, func(signs *wire.Signs) []byte {
-		var more []byte
-		add := func(member string) {
-			if more != nil {
-				more = append(more, ',')
-			}
-			more = append(more, member...)
-		}
-		if signs.ResultType == nil {
-			add(`"resultType":"complete"`)
-		}
-		if cacheable && !signs.TTL {
-			add(`"ttlMs":0`)
-		}
-		if cacheable && !signs.CacheScope {
-			add(`"cacheScope":"private"`)
-		}
-		return more
-	})
-}
-
 // take makes of what the server says what the client reads.
 func (t *turn) take(s said) {
 	switch {
 	case s.err != nil:
-		t.begun(s.body)
+		t.begun(s.of)
 		t.err = s.err
-	case s.event != nil:
-		t.begun(s.body)
-		t.rewriter, t.events = t.newRewriter(), s.events
-		t.rewrite(s.event)
+	case s.answer != nil:
+		t.pass(s.of, s.answer, true)
 	default:
 		if text := t.notice(s.notice); text != nil {
-			t.out = wire.AppendEvent(t.out, "", "message", text)
+			t.out = wire.AppendMessage(t.out, text)
 		}
 	}
 }
 
-// rewrite passes an event that is the answer on, or a piece of it.
-func (t *turn) rewrite(event *wire.Event) {
-	if event.First {
-		t.out = append(t.out, "event: message\ndata: "...)
-	}
-	from := len(t.out)
-	t.out = t.rewriter.write(t.out, event.Data)
-	if event.Complete {
-		t.out = t.rewriter.end(t.out)
-	}
-	if lines := t.out[from:]; bytes.IndexByte(lines, '\n') >= 0 {
-		t.out = append(t.out[:from], bytes.ReplaceAll(lines, []byte("\n"), []byte("\ndata: "))...)
-	}
-	if event.Complete {
-		t.out, t.whole = append(t.out, "\n\n"...), true
+// begun notes that the answer has begun, in what l hears.
+func (t *turn) begun(l *hearing) {
+	t.body.Store(l.resp)
+	t.answered.Store(true)
+}
+
+// pass lets the answer pass of which part is the first piece, nil where that is to be read.
+func (t *turn) pass(l *hearing, part *wire.Part, asEvent bool) {
+	t.begun(l)
+	t.of = l
+	t.passage.ToModern(t.c.id, t.id, cacheable(t.c.method))
+	t.passage.Begin(&l.messages, part, asEvent)
+	if part != nil {
+		t.readOn()
 	}
 }
 
@@ -198,7 +162,7 @@ func (t *turn) Read(p []byte) (int, error) {
 			return 0, t.err
 		}
 		t.out, t.at = t.out[:0], 0
-		if t.events != nil {
+		if t.of != nil {
 			t.readOn()
 			continue
 		}
@@ -208,7 +172,7 @@ func (t *turn) Read(p []byte) (int, error) {
 			continue
 		}
 		if text := t.ask(s.question); text != nil {
-			t.out = wire.AppendEvent(t.out, "", "message", text)
+			t.out = wire.AppendMessage(t.out, text)
 		}
 	}
 	n := copy(p, t.out[t.at:])
@@ -216,15 +180,15 @@ func (t *turn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readOn reads the rest of the answer, and drops what follows it.
+// readOn reads more of the answer, and the end of what it stands in.
 func (t *turn) readOn() {
-	event, err := t.events.Next()
-	switch {
-	case err != nil:
-		t.err = err
-	case !t.whole:
-		t.rewrite(event)
+	if t.whole {
+		_, t.err = t.of.messages.Next()
+		return
 	}
+	var piece []byte
+	piece, t.whole, t.err = t.passage.Next()
+	t.out = append(t.out, piece...)
 }
 
 // Close implements io.Closer. A call whose answer has not come is given up.

@@ -76,17 +76,10 @@ func (c *modernCall) postOnce() (*http.Response, error) {
 // was a question.
 func (c *modernCall) take(resp *http.Response) (next *http.Response, err error) {
 	defer resp.Body.Close()
-	c.scan.Reset()
-	c.pruner.Reset(c.id, c.clientID, cacheable(c.method))
-	var asked *inputRequired
-	switch {
-	case resp.StatusCode != http.StatusOK:
+	if resp.StatusCode != http.StatusOK {
 		return nil, c.refusal(resp)
-	case isEvents(resp):
-		asked, err = c.relay(resp)
-	default:
-		asked, err = c.single(resp)
 	}
+	asked, err := c.relay(resp)
 	if err != nil || asked == nil {
 		return nil, err
 	}
@@ -115,73 +108,82 @@ func badResponse(name string, err error) *recourse.Error {
 
 var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
-// single deals with an answer that is one JSON text: as a whole where it is small,
-// else as it passes.
-func (c *modernCall) single(resp *http.Response) (*inputRequired, error) {
-	window, whole, err := readWindow(resp)
-	if err != nil {
-		return nil, c.broken(err)
+// relay passes the answer on, and what comes before it on an event stream, unless it is a
+// question. What would make the client come back for the rest of a stream does not pass.
+func (c *modernCall) relay(resp *http.Response) (*inputRequired, error) {
+	isStream := wire.IsEvents(resp)
+	c.messages.Reset(resp.Body, isStream, resp.ContentLength, modernWindow)
+	if isStream {
+		c.begin(resp, true)
 	}
-	_, bad := c.scan.Write(window)
-	if bad == nil && whole {
-		bad = c.scan.Close()
-	}
-	signs := c.scan.Signs()
-	switch {
-	case bad == nil && whole && c.isQuestion(signs):
-		return readInputRequired(signs.Result.Of(window), c.n.b.Name())
-	case !whole && c.isQuestion(signs):
-		return nil, badResponse(c.n.b.Name(), errLargeQuestion)
-	case bad == nil && whole && c.method == wire.MethodToolsList:
-		c.n.mirrors.notice(window, signs)
-	}
-	if whole {
-		text := c.pruner.Close(c.pruner.Append(make([]byte, 0, len(window)), window))
-		c.whole(resp, text)
-		return nil, nil //nolint:nilnil // no question, and no error
-	}
-	c.begin(resp, c.isEvents)
-	return nil, c.flow(resp, window)
-}
-
-// readWindow reads an answer up to its end or that of the window.
-func readWindow(resp *http.Response) (window []byte, whole bool, err error) {
-	size := int64(4 << 10)
-	if resp.ContentLength > 0 {
-		size = min(resp.ContentLength, modernWindow)
-	}
-	window = make([]byte, 0, size+1)
-	for len(window) < modernWindow {
-		if len(window) == cap(window) {
-			window = append(window, 0)[:len(window)]
-		}
-		n, err := resp.Body.Read(window[len(window):min(cap(window), modernWindow)])
-		window = window[:len(window)+n]
+	for {
+		part, err := c.messages.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return window, true, nil
+			return nil, nil //nolint:nilnil // the stream has no answer: whoever reads it finds out
+		case err != nil && !isStream:
+			return nil, c.broken(err)
 		case err != nil:
-			return nil, false, err
+			return nil, err
+		case part.Other, part.Complete && part.Kind == wire.Request: // no server of the modern era has any
+			continue
+		}
+		isAnswer := !isStream || part.Kind == wire.Response || !part.Complete && part.Signs.MethodAt.IsZero()
+		switch {
+		case !isAnswer:
+		case !part.Complete && c.isQuestion(part.Signs):
+			return nil, badResponse(c.n.b.Name(), errLargeQuestion)
+		case part.Err == nil && c.isQuestion(part.Signs):
+			return readInputRequired(part.Signs.Result.Of(part.Data), c.n.b.Name())
+		case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
+			c.n.mirrors.notice(part.Data, part.Signs)
+		}
+		whole := part.Complete
+		switch err := c.pass(resp, part); {
+		case errors.Is(err, wire.ErrUnfinishedEvent):
+			return nil, nil //nolint:nilnil // the client's stream ends in the event, too
+		case err != nil || !isStream:
+			return nil, err
+		case isAnswer && !whole:
+			return nil, nil //nolint:nilnil // no question, and no error
+		case isAnswer && part.Signs.ID.Equal(c.id):
+			c.drain(resp)
+			return nil, nil //nolint:nilnil // no question, and no error
 		}
 	}
-	return window, false, nil
+}
+
+// pass gives the client the message of which part is the first piece.
+func (c *modernCall) pass(resp *http.Response, part *wire.Part) error {
+	c.passage.ToLegacy(c.id, c.clientID, cacheable(c.method))
+	if part.Complete && c.answer == nil {
+		c.begun <- beginning{resp: c.whole(resp, part.Data)}
+		return nil
+	}
+	c.begin(resp, false)
+	for c.passage.Begin(&c.messages, part, c.isEvents); ; {
+		piece, last, err := c.passage.Next()
+		if last && !part.First && c.isQuestion(part.Signs) {
+			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // what it breaks off in is no event
+			return badResponse(c.n.b.Name(), errLargeQuestion)
+		}
+		if c.write(piece); last || err != nil {
+			return err
+		}
+	}
+}
+
+// whole returns an answer of one JSON text.
+func (c *modernCall) whole(resp *http.Response, text []byte) *http.Response {
+	r := respond(http.StatusOK, c.passage.Close(c.passage.Append(make([]byte, 0, len(text)), text)))
+	r.Header = answerHeader(resp.Header)
+	return r
 }
 
 // isQuestion reports whether the answer to the request, as far as it is known, says
 // that it needs input.
 func (c *modernCall) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
-}
-
-// whole gives the client an answer that is complete.
-func (c *modernCall) whole(resp *http.Response, text []byte) {
-	if c.answer != nil {
-		c.write(wire.AppendEvent(nil, "", "message", text))
-		return
-	}
-	r := respond(http.StatusOK, text)
-	r.Header = answerHeader(resp.Header)
-	c.begun <- beginning{resp: r}
 }
 
 // answerHeader returns the headers of a server's answer that go on with what became
@@ -214,147 +216,25 @@ func (c *modernCall) begin(resp *http.Response, events bool) {
 // write gives the client a piece of the answer. Without a client the call still goes
 // on, unless it was its caller who has had enough.
 func (c *modernCall) write(p []byte) {
+	if len(p) == 0 {
+		return
+	}
 	if _, err := c.answer.Write(p); err != nil && c.asker.Err() == nil {
 		c.end(context.Canceled)
 	}
 }
 
-// flow passes on an answer of which the first piece has been read and scanned.
-func (c *modernCall) flow(resp *http.Response, first []byte) error {
-	if c.isEvents {
-		c.write([]byte("event: message\ndata: "))
-	}
-	c.passPiece(first)
-	buffer := first[:cap(first)]
-	for {
-		n, err := resp.Body.Read(buffer)
-		_, _ = c.scan.Write(buffer[:n]) // what is broken passes: whoever reads it finds out
-		c.passPiece(buffer[:n])
-		switch {
-		case errors.Is(err, io.EOF):
-			return c.flowed()
-		case err != nil:
-			return err
-		}
-	}
-}
-
-// passPiece passes on a piece of a JSON text.
-func (c *modernCall) passPiece(p []byte) {
-	c.out = c.pruner.Append(c.out[:0], p)
-	c.writeText()
-}
-
-// writeText writes what is in out: in an event without line ends, which JSON has
-// between tokens only.
-func (c *modernCall) writeText() {
-	if c.isEvents {
-		for i, b := range c.out {
-			if b == '\n' || b == '\r' {
-				c.out[i] = ' '
-			}
-		}
-	}
-	if len(c.out) > 0 {
-		c.write(c.out)
-	}
-}
-
-// flowed ends a text that has been passed on.
-func (c *modernCall) flowed() error {
-	if c.isQuestion(c.scan.Signs()) {
-		return badResponse(c.n.b.Name(), errLargeQuestion)
-	}
-	c.out = c.pruner.Close(c.out[:0])
-	c.writeText()
-	if c.isEvents {
-		c.write([]byte("\n\n"))
-	}
-	return nil
-}
-
-// relay deals with an answer that is an event stream: what comes before the answer
-// passes, without what would make the client come back for the rest of the stream.
-func (c *modernCall) relay(resp *http.Response) (*inputRequired, error) {
-	c.begin(resp, true)
-	reader := wire.NewEventReader(resp.Body, modernWindow)
-	for {
-		event, err := reader.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil //nolint:nilnil // the stream has no answer: whoever reads it finds out
-		case err != nil:
-			return nil, err
-		case !event.HasData || len(event.Type) > 0 && string(event.Type) != "message":
-			continue
-		}
-		c.scan.Reset()
-		_, bad := c.scan.Write(event.Data)
-		if !event.Complete {
-			done, err := c.relayLarge(reader, event)
-			if done || err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if bad == nil {
-			bad = c.scan.Close()
-		}
-		switch signs := c.scan.Signs(); {
-		case bad != nil:
-			c.write(wire.AppendEvent(nil, "", "message", event.Data))
-		case signs.Message() == wire.Response && c.isQuestion(signs):
-			return readInputRequired(signs.Result.Of(event.Data), c.n.b.Name())
-		case signs.Message() == wire.Response:
-			c.pruner.Reset(c.id, c.clientID, cacheable(c.method))
-			c.write(wire.AppendEvent(nil, "", "message", c.pruner.Close(c.pruner.Append(nil, event.Data))))
-			if signs.ID.Equal(c.id) {
-				c.drain(resp, reader)
-				return nil, nil //nolint:nilnil // no question, and no error
-			}
-		case signs.Message() == wire.Notification:
-			c.write(wire.AppendEvent(nil, "", "message", event.Data))
-		default: // a request: no server of the modern era has any
-		}
-	}
-}
-
-// relayLarge passes on an event that is larger than the window, of which this is the
-// first piece. It reports whether it was the answer.
-func (c *modernCall) relayLarge(reader *wire.EventReader, event *wire.Event) (done bool, err error) {
-	signs := c.scan.Signs()
-	isAnswer := signs.MethodAt.IsZero()
-	if isAnswer && c.isQuestion(signs) {
-		return false, badResponse(c.n.b.Name(), errLargeQuestion)
-	}
-	c.pruner.Reset(c.id, c.clientID, cacheable(c.method))
-	c.write([]byte("event: message\ndata: "))
-	for {
-		c.passPiece(event.Data)
-		if event.Complete {
-			return isAnswer, c.flowed()
-		}
-		if event, err = reader.Next(); errors.Is(err, wire.ErrUnfinishedEvent) {
-			return true, nil // the client's stream ends in the event, too
-		}
-		if err != nil {
-			return false, err
-		}
-		_, _ = c.scan.Write(event.Data) // what is broken passes: whoever reads it finds out
-	}
-}
-
 // drain reads what a server still sends after its answer, which the client has.
-func (c *modernCall) drain(resp *http.Response, reader *wire.EventReader) {
+func (c *modernCall) drain(resp *http.Response) {
 	c.close(nil)
 	timer := time.AfterFunc(modernDrain, func() { _ = resp.Body.Close() }) // nothing of it is wanted
 	defer timer.Stop()
 	for more := 0; more < modernWindow; {
-		event, err := reader.Next()
+		part, err := c.messages.Next()
 		if err != nil {
 			return
 		}
-		more += len(event.Raw)
+		more += len(part.Raw)
 	}
 }
 

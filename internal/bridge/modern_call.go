@@ -45,9 +45,8 @@ type modernCall struct {
 	isEvents bool            // it is an event stream
 	orphaned bool            // it has lost its client; guarded by modernServer.mu, as over is
 	over     bool
-	pruner   wire.Pruner
-	scan     wire.Scanner
-	out      []byte
+	messages wire.MessageReader
+	passage  wire.Passage
 }
 
 // A beginning is what Send returns.

@@ -230,7 +230,7 @@ func (x *exchange) openSession(resp *http.Response) {
 // somebody else's, is aborted, so that no client takes it for its own; a failure
 // is logged.
 func (x *exchange) flow(resp *http.Response) {
-	var strip *wire.Pruner
+	var strip *wire.Rewriter
 	if x.forged() { // which changes the length
 		strip = recordPruner()
 		x.head(resp)

@@ -27,7 +27,7 @@ type relay struct {
 	resumable bool  // the server expects its client to come back: events have ids, or it says when
 	answered  bool  // the answer has gone out, and the stream is only observed
 
-	strip *wire.Pruner // takes a record out of a large answer; nil: there is none
+	strip *wire.Rewriter // takes a record out of a large answer; nil: there is none
 }
 
 // relay deals with an answer that is an event stream. Everything in front of the

@@ -20,14 +20,14 @@ func (x *exchange) forged() bool {
 	return x.scan.Signs().Record && !x.s.Trusted && !x.s.observes()
 }
 
-func recordPruner() *wire.Pruner {
-	p := new(wire.Pruner)
-	p.ResetRecord()
+func recordPruner() *wire.Rewriter {
+	p := new(wire.Rewriter)
+	p.WithoutRecord()
 	return p
 }
 
-// stripped returns what a pruner leaves of a piece; nil leaves all.
-func stripped(p *wire.Pruner, piece []byte) []byte {
+// stripped returns what a rewriter leaves of a piece; nil leaves all.
+func stripped(p *wire.Rewriter, piece []byte) []byte {
 	if p == nil {
 		return piece
 	}
@@ -36,7 +36,7 @@ func stripped(p *wire.Pruner, piece []byte) []byte {
 
 // strippedEvent returns an event, or a piece of one, that holds a message without its
 // record.
-func strippedEvent(p *wire.Pruner, event *wire.Event) []byte {
+func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 	var raw []byte
 	if event.First {
 		if len(event.ID) > 0 {

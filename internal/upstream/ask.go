@@ -46,15 +46,27 @@ func Ask(ctx context.Context, s Sender, header http.Header, body []byte, id wire
 		answer.Body, _ = io.ReadAll(limited) // a broken body says no more than the status
 		return answer, nil
 	}
-	switch err := answer.read(limited, id); {
-	case err == nil:
-		return answer, nil
-	case limited.N <= 0:
-		return nil, badResponse(s.Name(), fmt.Errorf("the answer is larger than %d bytes", limit))
-	case isBroken(err):
-		return nil, s.Broken(ctx, err)
-	default:
-		return nil, badResponse(s.Name(), err)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{limited, resp.Body}
+	messages := wire.NewMessageReader(resp, int(limit)+1)
+	for {
+		part, err := messages.Next()
+		switch {
+		case err == nil && part.Kind == wire.Response && part.Complete && part.Signs.ID.Equal(id):
+			answer.Result = bytes.Clone(part.Signs.Result.Of(part.Data))
+			answer.Error = bytes.Clone(part.Signs.Error.Of(part.Data))
+			return answer, nil
+		case limited.N <= 0:
+			return nil, badResponse(s.Name(), fmt.Errorf("the answer is larger than %d bytes", limit))
+		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
+			return nil, badResponse(s.Name(), errNoAnswer)
+		case err != nil:
+			return nil, s.Broken(ctx, err)
+		case part.Err != nil:
+			return nil, badResponse(s.Name(), part.Err)
+		}
 	}
 }
 
@@ -64,64 +76,3 @@ func badResponse(name string, err error) *recourse.Error {
 
 // errNoAnswer says that an answer holds none to the request.
 var errNoAnswer = errors.New("no answer with the id of the request")
-
-func isBroken(err error) bool {
-	_, syntax := errors.AsType[*wire.SyntaxError](err)
-	return !syntax && !errors.Is(err, errNoAnswer)
-}
-
-// read finds the answer to id in a JSON body or an event stream.
-func (a *Answer) read(body io.Reader, id wire.ID) error {
-	if !wire.IsMediaType(a.Header.Get("Content-Type"), wire.TypeEventStream) {
-		text, err := io.ReadAll(body)
-		if err != nil {
-			return err
-		}
-		if ok, err := a.take(text, id); ok || err != nil {
-			return err
-		}
-		return errNoAnswer
-	}
-	events := wire.NewEventReader(body, 0)
-	var data []byte
-	for {
-		event, err := events.Next()
-		if errors.Is(err, io.EOF) || errors.Is(err, wire.ErrUnfinishedEvent) {
-			return errNoAnswer
-		}
-		if err != nil {
-			return err
-		}
-		if event.First {
-			data = data[:0]
-		}
-		data = append(data, event.Data...)
-		if !event.Complete || len(data) == 0 {
-			continue
-		}
-		if ok, err := a.take(data, id); ok || err != nil {
-			return err
-		}
-	}
-}
-
-// take stores the answer that text is, and reports whether it is one to id.
-func (a *Answer) take(text []byte, id wire.ID) (bool, error) {
-	var scan wire.Scanner
-	if _, err := scan.Write(text); err != nil {
-		return false, err
-	}
-	if err := scan.Close(); err != nil {
-		return false, err
-	}
-	signs := scan.Signs()
-	if signs.Message() != wire.Response || !signs.ID.Equal(id) {
-		return false, nil
-	}
-	if signs.Error.IsZero() {
-		a.Result = bytes.Clone(signs.Result.Of(text))
-	} else {
-		a.Error = bytes.Clone(signs.Error.Of(text))
-	}
-	return true, nil
-}

@@ -46,7 +46,7 @@ func (c *child) initialize(ctx context.Context) (*initResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	hello, err := readInitResult(said, openID)
+	hello, err := readInitResult(said)
 	if err != nil {
 		return nil, err
 	}
@@ -75,24 +75,17 @@ func (c *child) ask(ctx context.Context, text string) (message, error) {
 var errRefused = errors.New("refused initialize")
 
 // readInitResult reads the answer to initialize.
-func readInitResult(said message, id wire.ID) (*initResult, error) {
+func readInitResult(said message) (*initResult, error) {
 	if said.spool != nil {
 		said.spool.close()
 		return nil, errors.New("answered initialize with more than 1 MiB")
 	}
-	var answer Answer
-	ok, err := answer.take(said.text, id)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("answered initialize with what is no message: %w", err)
-	case !ok:
-		return nil, fmt.Errorf("answered initialize with what is no answer: %.200q", said.text)
-	case answer.Error != nil:
-		return nil, fmt.Errorf("%w: %.500s", errRefused, answer.Error)
+	if why := said.member("/error"); why != nil {
+		return nil, fmt.Errorf("%w: %.500s", errRefused, why)
 	}
-	hello := &initResult{result: answer.Result}
+	hello := &initResult{result: said.member("/result")}
 	if raw := json.Lookup(hello.result, "/protocolVersion"); json.Unmarshal(raw, &hello.version) != nil {
-		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", answer.Result)
+		return nil, fmt.Errorf("answered initialize without a protocolVersion: %.200q", hello.result)
 	}
 	if era, _ := wire.EraOf(hello.version); era == wire.Modern {
 		return nil, fmt.Errorf("%w: the answer states version %s, which has none", errRefused, hello.version)
@@ -126,14 +119,5 @@ func (r *initResult) withVersion(version string) json.Value {
 	if version == r.version {
 		return r.result
 	}
-	var members map[string]json.Value
-	if json.UnmarshalLenient(r.result, &members) != nil {
-		return r.result
-	}
-	members["protocolVersion"] = json.AppendQuote(nil, version)
-	result, err := json.Marshal(members)
-	if err != nil {
-		return r.result
-	}
-	return result
+	return change(r.result, "protocolVersion", func(json.Value) json.Value { return json.AppendQuote(nil, version) })
 }

@@ -156,9 +156,7 @@ func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (
 		case err != nil:
 			return nil, err
 		}
-		var reply Answer
-		ok, err := reply.take(said.text, m.ID)
-		taken = ok && err == nil && reply.Error == nil
+		taken = said.member("/result") != nil
 		return answer(ctx, c, call, said), nil
 	})
 	return resp, taken, err

@@ -3,6 +3,8 @@ package upstream
 import (
 	"context"
 	"sync"
+
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 const (
@@ -18,6 +20,9 @@ type message struct {
 	spool *spool // in place of text
 	last  bool   // it is the answer
 }
+
+// member returns the result of an answer, or its error; nil: it has none, or is too long.
+func (m message) member(name json.Pointer) json.Value { return json.Lookup(m.text, name) }
 
 // A mailbox holds the messages that wait for their reader. Putting never blocks.
 type mailbox struct {

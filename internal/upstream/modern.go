@@ -28,12 +28,8 @@ func (c *child) discovers(ctx context.Context) bool {
 		said.spool.close()
 		return false
 	}
-	var answer Answer
-	if ok, err := answer.take(said.text, openID); err != nil || !ok {
-		return false
-	}
 	var versions []string
-	if json.Unmarshal(json.Lookup(answer.Result, "/supportedVersions"), &versions) != nil {
+	if json.Unmarshal(said.member("/result/supportedVersions"), &versions) != nil {
 		return false
 	}
 	modern := slices.Contains(versions, wire.Version20260728)

@@ -184,7 +184,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		<-c.ended
 		return nil, errDiedOpening
 	}
-	hello, err := readInitResult(said, m.ID)
+	hello, err := readInitResult(said)
 	if errors.Is(err, errRefused) && c.discovers(ctx) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -9,6 +9,19 @@
 // constant memory, and is as lenient as JSON is: it only notes the signs by which
 // an answer is told from a failure.
 //
+// Whoever reads a server's answer does so by a [MessageReader], JSON or event stream:
+//
+//	messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, window)
+//	for {
+//		part, err := messages.Next()
+//		...
+//	}
+//
+// A [Part] is a message that was scanned, whole or in pieces, with its raw bytes; nobody
+// scans it again. What it holds goes on as it is (Raw), or rewritten by a [Rewriter], which
+// a [Passage] does for a message of any size. MessageReader.Rest collects a message that
+// came in pieces.
+//
 // Nothing here decodes arguments or results. Both readers give the places of the
 // values in the text, and [Splice] replaces some of them and leaves the rest byte
 // for byte as it was sent.

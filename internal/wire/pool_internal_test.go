@@ -15,7 +15,8 @@ func TestResetLeavesNothing(t *testing.T) {
 	var message, freshMessage Message
 	var scan, freshScan Scanner
 	var events, freshEvents EventReader
-	var pruner, freshPruner Pruner
+	var messages, freshMessages MessageReader
+	var rewriter, freshRewriter Rewriter
 	tests := []struct {
 		name        string
 		used, fresh any
@@ -30,7 +31,8 @@ func TestResetLeavesNothing(t *testing.T) {
 		}},
 		{"Scanner", &scan, &freshScan, func() { scan.Reset(); freshScan.Reset() }},
 		{"EventReader", &events, &freshEvents, func() { events.Reset(nil, 0); freshEvents.Reset(nil, 0) }},
-		{"Pruner", &pruner, &freshPruner, func() { pruner.Reset(nil, nil, false); freshPruner.Reset(nil, nil, false) }},
+		{"MessageReader", &messages, &freshMessages, func() { messages.Reset(nil, false, 0, 0); freshMessages.Reset(nil, false, 0, 0) }},
+		{"Rewriter", &rewriter, &freshRewriter, func() { rewriter.ToLegacy(nil, nil, false); freshRewriter.ToLegacy(nil, nil, false) }},
 	}
 	for _, tt := range tests {
 		if err := testkit.Use(tt.used, strings.NewReader(""), ErrUnfinishedEvent); err != nil {

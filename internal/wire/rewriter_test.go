@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -12,10 +13,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// prune gives text to a Pruner in pieces of size bytes.
+// prune gives text to a Rewriter in pieces of size bytes.
 func prune(text, from, to string, cacheable bool, size int) string {
-	var r wire.Pruner
-	r.Reset(wire.ID(from), wire.ID(to), cacheable)
+	var r wire.Rewriter
+	r.ToLegacy(wire.ID(from), wire.ID(to), cacheable)
 	var out []byte
 	for p := []byte(text); len(p) > 0; {
 		n := min(size, len(p))
@@ -25,7 +26,7 @@ func prune(text, from, to string, cacheable bool, size int) string {
 	return string(r.Close(out))
 }
 
-func TestPruner(t *testing.T) {
+func TestRewriterToLegacy(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("n", 10_000)
 	blank := strings.Repeat(" ", 10_000)
@@ -69,7 +70,7 @@ func TestPruner(t *testing.T) {
 	}
 }
 
-func TestPrunerLeavesWhatItIsNotTold(t *testing.T) {
+func TestRewriterLeavesWhatItIsNotTold(t *testing.T) {
 	t.Parallel()
 	const text = `{"id":7,"result":{"ttlMs":1,"cacheScope":"public","resultType":"complete"}}`
 	if got, want := prune(text, "", "", false, 5), `{"id":7,"result":{"ttlMs":1,"cacheScope":"public"}}`; got != want {
@@ -78,7 +79,7 @@ func TestPrunerLeavesWhatItIsNotTold(t *testing.T) {
 }
 
 // The record in a result's _meta is left out, and nothing else.
-func TestPrunerOfRecords(t *testing.T) {
+func TestRewriterOfRecords(t *testing.T) {
 	t.Parallel()
 	const record = `"` + wire.MetaRecord + `"`
 	long := strings.Repeat("n", 10_000)
@@ -101,8 +102,8 @@ func TestPrunerOfRecords(t *testing.T) {
 				want = test.text
 			}
 			for _, size := range []int{len(test.text), 1, 3, 4096} {
-				var r wire.Pruner
-				r.ResetRecord()
+				var r wire.Rewriter
+				r.WithoutRecord()
 				var out []byte
 				for p := []byte(test.text); len(p) > 0; p = p[min(size, len(p)):] {
 					out = r.Append(out, p[:min(size, len(p))])
@@ -116,13 +117,13 @@ func TestPrunerOfRecords(t *testing.T) {
 }
 
 // A megabyte goes through in constant memory.
-func TestPrunerHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts those of other tests
+func TestRewriterHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts those of other tests
 	text := []byte(`{"id":7,"result":{"content":"` + strings.Repeat("x", 1<<20) + `","resultType":"complete"}}`)
-	var r wire.Pruner
+	var r wire.Rewriter
 	out := make([]byte, 0, 64<<10)
 	total := 0
 	allocated := testing.AllocsPerRun(5, func() {
-		r.Reset(wire.ID("7"), wire.ID("8"), true)
+		r.ToLegacy(wire.ID("7"), wire.ID("8"), true)
 		total = 0
 		for p := text; len(p) > 0; p = p[min(4096, len(p)):] {
 			out = r.Append(out[:0], p[:min(4096, len(p))])
@@ -137,7 +138,7 @@ func TestPrunerHoldsLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun
 	}
 }
 
-func FuzzPruner(f *testing.F) {
+func FuzzRewriterToLegacy(f *testing.F) {
 	for _, text := range []string{
 		`{"id":7,"result":{"resultType":"complete","ttlMs":1,"x":[1,{"id":7}]}}`,
 		`{"result":{"a":1,"cacheScope":null},"id":7}`, `{"id":7,"error":{}}`, `[{"id":7}]`, `{"result":{"resultType":1,`, ``,
@@ -189,4 +190,106 @@ func pruned(text []byte) (json.Value, bool) {
 	}
 	value := json.Value(want)
 	return value, value.Canonicalize() == nil
+}
+
+// toModern gives text, the answer to a request that was sent with the id 7 for a client
+// that has called it "é", to a Rewriter in pieces of size bytes.
+func toModern(text []byte, size int) (out []byte) {
+	var r wire.Rewriter
+	r.ToModern(wire.ID("7"), wire.ID(`"é"`), false)
+	for len(text) > 0 {
+		n := min(size, len(text))
+		out = r.Append(out, text[:n])
+		text = text[n:]
+	}
+	return r.Close(out)
+}
+
+// rewrite does so, and demands that the size of the pieces makes no difference, unless
+// a member stands twice: then it is no answer, before as well as after.
+func rewrite(tb testing.TB, text []byte) string {
+	tb.Helper()
+	whole := toModern(text, max(len(text), 1))
+	var scan wire.Scanner
+	if _, _ = scan.Write(text); scan.Signs().Duplicate != "" {
+		return string(whole)
+	}
+	for _, size := range []int{1, 3, 64, 100} {
+		if diff := cmp.Diff(string(whole), string(toModern(text, size))); diff != "" {
+			tb.Errorf("%q in pieces of %d (-whole +pieces):\n%s", text, size, diff)
+		}
+	}
+	return string(whole)
+}
+
+func TestRewriterToModern(t *testing.T) {
+	t.Parallel()
+	long := string(bytes.Repeat([]byte("x"), 200))
+	for _, tt := range []struct{ name, in, want string }{
+		{"id first", `{"jsonrpc":"2.0","id":7,"result":{"a":1}}`, `{"jsonrpc":"2.0","id":"é","result":{"a":1,"resultType":"complete"}}`},
+		{"id last", `{"result":{"a":"` + long + `"},"jsonrpc":"2.0","id":7}`, `{"result":{"a":"` + long + `","resultType":"complete"},"jsonrpc":"2.0","id":"é"}`},
+		{"id spelled anew", `{"jsonrpc":"2.0","id":7.0,"result":{}}`, `{"jsonrpc":"2.0","id":"é","result":{"resultType":"complete"}}`},
+		{"empty result", `{"id":7,"result":{ }}`, `{"id":"é","result":{ "resultType":"complete"}}`},
+		{"no object", `{"id":7,"result":[{}]}`, `{"id":"é","result":[{}]}`},
+		{"error", `{"id":7,"error":{"code":1}}`, `{"id":"é","error":{"code":1}}`},
+		{"another's", `{"id":8,"result":{}}`, `{"id":null,"result":{"resultType":"complete"}}`},
+		{"no JSON", `{"id":7,"result":{}} x`, `{"id":"é","result":{"resultType":"complete"}} x`},
+		{"HTML", `<html>7</html>`, `<html>7</html>`},
+		{"nothing", ``, ``},
+		{"cut off", `{"id":7,"result":{"a"`, `{"id":"é","result":{"a"`},
+		{"what it has", `{"id":7,"result":{"resultType":"x", "a":{"resultType":1}}}`, `{"id":"é","result":{"resultType":"x", "a":{"resultType":1}}}`},
+		{"an id of no kind", `{"id":{"a":7},"result":{}}`, `{"id":{"a":7},"result":{"resultType":"complete"}}`},
+		{"ids inside", `{"result":{"id":7,"result":{}},"id":7}`, `{"result":{"id":7,"result":{},"resultType":"complete"},"id":"é"}`},
+	} {
+		if diff := cmp.Diff(tt.want, rewrite(t, []byte(tt.in))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// Whatever a server answers, in whatever pieces: an answer stays one, and its result
+// gains the member and nothing else.
+func FuzzRewriterToModern(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`, `{"result":{},"id":7.0}`, "{\n\"id\":\n7 ,\"result\" : {\"a\":[1]} }",
+		`{"id":7,"id":7,"result":{},"result":{}}`, `{"id":{"a":7}}`, `[]`, `{"id":"7`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		out := rewrite(t, text)
+		var scan wire.Scanner
+		_, err := scan.Write(text)
+		if signs := scan.Signs(); err != nil || scan.Close() != nil || signs.Message() != wire.Response || signs.Duplicate != "" {
+			return
+		}
+		var was, is struct {
+			Result map[string]stdjson.RawMessage `json:"result"`
+		}
+		if stdjson.Unmarshal(text, &was) != nil || was.Result == nil || was.Result["resultType"] != nil {
+			return
+		}
+		if err := stdjson.Unmarshal([]byte(out), &is); err != nil {
+			t.Fatalf("%q has become %q: %v", text, out, err)
+		}
+		if string(is.Result["resultType"]) != `"complete"` || len(is.Result) != len(was.Result)+1 {
+			t.Errorf("%q has become %q", text, out)
+		}
+	})
+}
+
+// The results that may be cached have two members more.
+func TestRewriterOfLists(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"result":{"tools":[]}}`:                       `{"result":{"tools":[],"resultType":"complete","ttlMs":0,"cacheScope":"private"}}`,
+		`{"result":{"ttlMs":5,"cacheScope":"public"}}`:  `{"result":{"ttlMs":5,"cacheScope":"public","resultType":"complete"}}`,
+		`{"result":{"resultType":"x","\u0074tlMs":5} }`: `{"result":{"resultType":"x","\u0074tlMs":5,"cacheScope":"private"} }`,
+	} {
+		var r wire.Rewriter
+		r.ToModern(nil, nil, true)
+		if got := r.Close(r.Append(nil, []byte(in))); string(got) != want {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
 }

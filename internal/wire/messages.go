@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+)
+
+// A Part is a message of a server, or a piece of one that is larger than the window of
+// its [MessageReader]; or what stands between the messages of an event stream, such as a
+// comment. Its slices and signs are valid until the next call of Next or Reset.
+type Part struct {
+	Event // of a JSON body, Raw and Data are the body and First, Complete say which part of it
+
+	// Other says that clients pass this over: it is no message, nor a piece of one.
+	Other bool
+	// Kind is that of the message, as far as it is known until Complete.
+	Kind Kind
+	// Signs are those of the message so far.
+	Signs *Signs
+	// Err is the [*SyntaxError] by which the text turned out not to be a message.
+	Err error
+}
+
+// MessageReader reads what a server answers, or says on a stream of its own: the one
+// message that a JSON body is, or those of an event stream. Each is scanned once, as it
+// comes. A message up to the window comes as a whole, a larger one in pieces as they
+// arrive, so that an answer of any size passes in constant memory. The Raw of all parts in
+// a row are the body, byte for byte.
+//
+// It is not safe for concurrent use.
+type MessageReader struct {
+	events  EventReader
+	isJSON  bool
+	src     io.Reader // of a JSON body
+	length  int64     // of the body, where it is positive
+	window  int
+	buf     []byte
+	over    bool // the body has been read to its end
+	other   bool // the event that is being read is passed over
+	scan    Scanner
+	current Part
+}
+
+// IsEvents reports whether an answer is an event stream.
+func IsEvents(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && IsMediaType(resp.Header.Get("Content-Type"), TypeEventStream)
+}
+
+// NewMessageReader returns a reader of the body of resp; see [MessageReader.Reset].
+func NewMessageReader(resp *http.Response, window int) *MessageReader {
+	r := &MessageReader{}
+	r.Reset(resp.Body, IsEvents(resp), resp.ContentLength, window)
+	return r
+}
+
+// Reset makes r read another body, an event stream or a JSON text, and keeps its memory.
+// A length that is known, and so is positive, spares memory. Window 0 means
+// [DefaultWindow].
+func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, window int) {
+	if window <= 0 {
+		window = DefaultWindow
+	}
+	*r = MessageReader{
+		events: r.events, scan: r.scan, buf: r.buf[:0],
+		isJSON: !isEvents, src: body, length: length, window: window, current: Part{Event: Event{Complete: true}},
+	}
+	r.events.Reset(body, window)
+	r.scan.Reset()
+	if cap(r.buf) > keptBuffer {
+		r.buf = nil
+	}
+}
+
+// Next returns the next part. A JSON body that turns out to be no message comes as far
+// as it was read. At the end of the body the error is io.EOF; for an event stream that
+// ends inside an event, [ErrUnfinishedEvent]; else that of the body. With the error of a
+// JSON body comes what of the part was read before it.
+func (r *MessageReader) Next() (*Part, error) {
+	p := &r.current
+	if r.isJSON {
+		return r.nextJSON(p)
+	}
+	event, err := r.events.Next()
+	if err != nil {
+		return nil, err
+	}
+	*p = Part{Event: *event}
+	if p.First {
+		r.scan.Reset()
+		r.other = len(p.Type) > 0 && string(p.Type) != "message" || p.Complete && len(p.Data) == 0
+	}
+	if p.Other = r.other; !p.Other {
+		r.look(p, p.Data)
+	}
+	return p, nil
+}
+
+// Rest reads the message that part is a piece of to its end, and returns all of it. The
+// signs of part are then those of the whole, and part is its last piece. A message of
+// more than limit bytes is [ErrTooLong].
+func (r *MessageReader) Rest(part *Part, limit int) ([]byte, error) {
+	text := append([]byte(nil), part.Data...)
+	for !part.Complete {
+		next, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if text = append(text, next.Data...); len(text) > limit {
+			return nil, ErrTooLong
+		}
+	}
+	return text, nil
+}
+
+// ErrTooLong says that a message is longer than its reader takes.
+var ErrTooLong = errors.New("the message is too long")
+
+// look takes in the next piece of the message that p is a part of.
+func (r *MessageReader) look(p *Part, piece []byte) {
+	_, err := r.scan.Write(piece)
+	if err == nil && p.Complete {
+		err = r.scan.Close()
+	}
+	p.Err, p.Signs = err, r.scan.Signs()
+	if p.Kind = p.Signs.Message(); err != nil {
+		p.Kind = Invalid
+	}
+}
+
+// nextJSON reads the first part of a JSON body up to the window, and then what comes.
+func (r *MessageReader) nextJSON(p *Part) (*Part, error) {
+	if r.over {
+		return nil, io.EOF
+	}
+	first := p.Complete
+	*p = Part{Event: Event{First: first, HasData: true, Retry: -1}}
+	r.buf = r.buf[:0]
+	if first && r.length > 0 && r.length <= int64(r.window) && r.length >= int64(cap(r.buf)) {
+		r.buf = make([]byte, 0, r.length+1) // one more, to see the end
+	}
+	for {
+		piece, err := r.read()
+		p.Complete = errors.Is(err, io.EOF)
+		p.Raw, p.Data = r.buf, r.buf
+		r.look(p, piece)
+		switch {
+		case p.Complete:
+			r.over = true
+			return p, nil
+		case err != nil:
+			return p, err
+		case !first && len(piece) > 0, len(r.buf) >= r.window, p.Err != nil:
+			return p, nil
+		}
+	}
+}
+
+// read reads once, to the end of buf.
+func (r *MessageReader) read() ([]byte, error) {
+	if len(r.buf) == cap(r.buf) {
+		r.buf = slices.Grow(r.buf, min(max(len(r.buf), firstBuffer), r.window))
+	}
+	from := len(r.buf)
+	n, err := r.src.Read(r.buf[from:min(cap(r.buf), r.window)])
+	r.buf = r.buf[:from+n]
+	return r.buf[from:], err
+}

@@ -1,0 +1,255 @@
+package wire
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Rewriter makes a server's answer that of the gateway's client as it passes, in pieces of
+// any size: it replaces the id, and leaves members out or adds some. Everything else stays
+// byte for byte as it was sent, also where it is broken: that is for whoever reads it to
+// find out. It holds a few KiB at most.
+//
+// The zero Rewriter changes nothing. It is not safe for concurrent use.
+type Rewriter struct {
+	task     rewriteTask
+	from, to ID
+	lists    bool // the result has the members of one that may be cached
+
+	lex lexer
+	at  tracker
+
+	phase   rewritePhase
+	held    []byte // what may be left out or replaced yet
+	emitted bool   // a member of the object in question has been written
+	seen    uint64 // bit m: the result has the member m
+	name    []byte // a name that was spelled with escapes
+}
+
+// A rewriteTask is what becomes of a text.
+type rewriteTask uint8
+
+const (
+	rewriteNothing  rewriteTask = iota
+	rewriteToLegacy             // what only the modern era has is left out
+	rewriteToModern             // what the modern era wants is added
+	rewriteRecord               // the record in the result's _meta is left out
+)
+
+type rewritePhase uint8
+
+const (
+	rewritePass  rewritePhase = iota
+	rewriteHold               // from the end of a value in the object in question to the end of a name, or of the object
+	rewriteDrop               // inside a member that is left out
+	rewriteID                 // from the name of the id to the end of its value
+	rewriteBlind              // the text is not JSON: nothing can be said of the rest
+)
+
+// maxHeld bounds what is held back. What is longer is no name that is left out, and
+// no id.
+const maxHeld = 8 << 10
+
+// ToLegacy makes r ready for an answer of the modern era that goes to a client of the
+// legacy one: the id from becomes to, and the result loses resultType, and with lists, as
+// the results of some methods do, ttlMs and cacheScope.
+func (r *Rewriter) ToLegacy(from, to ID, lists bool) { r.reset(rewriteToLegacy, from, to, lists) }
+
+// ToModern is the reverse of [Rewriter.ToLegacy]: a result that lacks them gains those
+// members. An answer with another id than from gets the id null, which is nobody's.
+func (r *Rewriter) ToModern(from, to ID, lists bool) { r.reset(rewriteToModern, from, to, lists) }
+
+// WithoutRecord makes r ready for an answer of which only the record of a failure in the
+// result's _meta ([MetaRecord]) is left out.
+func (r *Rewriter) WithoutRecord() { r.reset(rewriteRecord, nil, nil, false) }
+
+func (r *Rewriter) reset(task rewriteTask, from, to ID, lists bool) {
+	*r = Rewriter{task: task, from: from, to: to, lists: lists, held: r.held[:0], name: r.name[:0]}
+}
+
+// within returns the object whose members are left out or added.
+func (r *Rewriter) within() member {
+	if r.task == rewriteRecord {
+		return memberResultMeta
+	}
+	return memberResult
+}
+
+// leavesOut reports whether the member m is left out.
+func (r *Rewriter) leavesOut(m member) bool {
+	switch m {
+	case memberResultMetaRecord:
+		return r.task == rewriteRecord
+	case memberResultType:
+		return r.task == rewriteToLegacy
+	case memberResultTTL, memberResultCacheScope:
+		return r.task == rewriteToLegacy && r.lists
+	default:
+		return false
+	}
+}
+
+// additions are the members that a result of the modern era has.
+var additions = []struct {
+	member member
+	lists  bool
+	text   string
+}{
+	{memberResultType, false, `"resultType":"complete"`},
+	{memberResultTTL, true, `"ttlMs":0`},
+	{memberResultCacheScope, true, `"cacheScope":"private"`},
+}
+
+// complete adds what the result lacks, whose end is held.
+func (r *Rewriter) complete() {
+	end := len(r.held) - 1
+	r.held = r.held[:end]
+	for _, add := range additions {
+		if r.seen>>add.member&1 == 1 || add.lists && !r.lists {
+			continue
+		}
+		if r.emitted {
+			r.held = append(r.held, ',')
+		}
+		r.held, r.emitted = append(r.held, add.text...), true
+	}
+	r.held = append(r.held, '}')
+}
+
+// Append appends what becomes of the next piece of the text to dst.
+func (r *Rewriter) Append(dst, p []byte) []byte {
+	if r.phase == rewriteBlind {
+		return append(dst, p...)
+	}
+	if r.lex.pos == 0 {
+		r.at.reset()
+	}
+	base, done := r.lex.pos, 0
+	for done < len(p) {
+		tok, _ := r.lex.next(p[done:])
+		end := r.lex.pos - base
+		dst = r.take(dst, p[done:end])
+		switch tok {
+		case tokenMore:
+			return dst
+		case tokenError:
+			r.phase = rewriteBlind
+			return append(r.flush(dst), p[end:]...)
+		case tokenName:
+			dst = r.member(dst)
+		default:
+			dst = r.value(dst, tok)
+		}
+		done = end
+	}
+	return dst
+}
+
+// Close appends what is still held of a text that has ended.
+func (r *Rewriter) Close(dst []byte) []byte { return r.flush(dst) }
+
+// take takes bytes up to the end of a token.
+func (r *Rewriter) take(dst, p []byte) []byte {
+	switch r.phase {
+	case rewriteDrop:
+		return dst
+	case rewriteHold, rewriteID:
+		r.held = append(r.held, p...)
+		switch {
+		case len(r.held) <= maxHeld:
+			return dst
+		case r.phase == rewriteHold && r.lex.state != inName && r.lex.state != wantColon: // white space, and a comma
+			r.held = slices.DeleteFunc(r.held, func(c byte) bool { return c <= ' ' })
+			return dst
+		}
+		r.begins()
+		return r.flush(dst)
+	default:
+		return append(dst, p...)
+	}
+}
+
+// flush writes what was held, and holds no more.
+func (r *Rewriter) flush(dst []byte) []byte {
+	dst = append(dst, r.held...)
+	r.held = r.held[:0]
+	if r.phase != rewriteBlind {
+		r.phase = rewritePass
+	}
+	return dst
+}
+
+// member takes a name, which ends what has been taken.
+func (r *Rewriter) member(dst []byte) []byte {
+	if r.phase != rewriteHold {
+		return dst
+	}
+	in := r.at.container(&r.lex)
+	m := in.child(r.nameHeld())
+	r.at.next = m
+	if in == r.within() {
+		r.seen |= 1 << m
+	}
+	switch {
+	case m == memberID && in == memberRoot && !r.from.IsZero():
+		r.phase = rewriteID
+		return dst
+	case r.leavesOut(m):
+		r.phase, r.held = rewriteDrop, r.held[:0]
+		return dst
+	}
+	r.begins()
+	return r.flush(dst)
+}
+
+// begins makes what is held, up to a name, begin the object where everything before it
+// was left out.
+func (r *Rewriter) begins() {
+	if r.emitted || r.at.container(&r.lex) != r.within() {
+		return
+	}
+	r.emitted = true
+	if comma := bytes.IndexByte(r.held, ','); comma >= 0 && comma < bytes.IndexByte(r.held, '"') {
+		r.held = slices.Delete(r.held, comma, comma+1)
+	}
+}
+
+// tokenHeld returns the token that ends what is held.
+func (r *Rewriter) tokenHeld() []byte { return r.held[len(r.held)-(r.lex.pos-r.lex.start):] }
+
+func (r *Rewriter) nameHeld() []byte {
+	raw := r.tokenHeld()
+	if !r.lex.escaped {
+		return raw[1 : len(raw)-1]
+	}
+	r.name, _ = json.AppendUnquote(r.name[:0], raw) // the lexer has checked it
+	return r.name
+}
+
+// value takes a token that begins or ends a value.
+func (r *Rewriter) value(dst []byte, tok token) []byte {
+	of, _ := r.at.value(&r.lex, tok)
+	switch {
+	case r.phase == rewriteID && tok > tokenEnd && ID(r.tokenHeld()).Equal(r.from):
+		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], r.to...)
+		dst = r.flush(dst)
+	case r.phase == rewriteID && tok > tokenEnd && r.task == rewriteToModern:
+		r.held = append(r.held[:len(r.held)-len(r.tokenHeld())], "null"...)
+		dst = r.flush(dst)
+	case r.phase == rewriteHold && of == memberResult && tok == tokenEnd && r.task == rewriteToModern:
+		r.complete()
+		dst = r.flush(dst)
+	case r.phase == rewriteID, r.phase == rewriteHold:
+		dst = r.flush(dst)
+	}
+	in := r.at.container(&r.lex)
+	if (in == memberRoot || in == memberResult || in == r.within()) && r.lex.inObject() {
+		if tok == tokenObject {
+			r.emitted, r.seen = false, 0
+		}
+		r.phase = rewriteHold
+	}
+	return dst
+}
