@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -44,37 +43,34 @@ func TestCallersDuringACrash(t *testing.T) {
 			}
 			opening.Wait()
 			var calls sync.WaitGroup
-			for i, client := range clients {
+			for i, client := range clients[1:] {
 				calls.Go(func() {
-					if i == 0 {
-						waitFor(program, "sleep", callers/2-1)
-						program.Next(testkit.OrderCreate, "exit")
-					}
 					if i%2 == 0 {
-						createOnce(t, client, program, fmt.Sprintf("A-%d", i))
+						readOnce(t, client, fmt.Sprintf("text %d", i))
 						return
 					}
-					readOnce(t, client, fmt.Sprintf("text %d", i))
+					createOnce(t, client, program, fmt.Sprintf("A-%d", i))
 				})
 			}
+			eventually(t, "all that reads is waiting", func() bool { return program.Calls("hold") == callers/2 })
+			before := len(program.Processes())
+			program.Next(testkit.OrderCreate, "exit")
+			createOnce(t, clients[0], program, "A-crash")
+			program.Release()
 			calls.Wait()
-			if n := len(program.Processes()); n < 2 {
+			for _, client := range clients { // whosever child it was that has crashed
+				readOnce(t, client, "afterwards")
+			}
+			if n := len(program.Processes()); n <= before {
 				t.Errorf("%d processes were started: there was no crash", n)
 			}
 		})
 	}
 }
 
-// waitFor waits until children have read so many calls of a tool, but not for ever.
-func waitFor(program *testkit.Program, tool string, calls int) {
-	for end := time.Now().Add(2 * time.Second); program.Calls(tool) < calls && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-}
-
 func readOnce(t *testing.T, client *testkit.Client, text string) {
 	t.Helper()
-	a, err := client.Post(sameID(client, "sleep", fmt.Sprintf(`{"n":300,"text":%q}`, text)))
+	a, err := client.Post(sameID(client, "hold", fmt.Sprintf(`{"text":%q}`, text)))
 	if err != nil {
 		t.Error(err)
 		return

@@ -15,7 +15,7 @@ import (
 var shares = []string{"all", "client"}
 
 // orders is what the tests say of the tools.
-const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, " +
+const orders = "tools: {get_field: {read_only: true}, sleep: {read_only: true}, hold: {read_only: true}, " +
 	"order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
 
 const (

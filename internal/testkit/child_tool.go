@@ -78,6 +78,14 @@ var childTool = map[string]func(c *childCall){
 		c.write(`{"result":` + TextResult("for "+c.args.Text+strings.Repeat(".", c.args.N)) + `,"jsonrpc":"2.0","id":` + c.args.Text + `}`)
 		c.say("mine")
 	},
+	"hold": func(c *childCall) { // returns text once its Program is released
+		go func() {
+			for c.noted(releasedFile) == "" {
+				time.Sleep(time.Millisecond)
+			}
+			c.say(c.args.Text)
+		}()
+	},
 	"hang": func(c *childCall) { c.progressed("progress", 0) }, // and no answer
 	"raw": func(c *childCall) { // text are lines that it writes before it answers
 		c.write(c.args.Text)

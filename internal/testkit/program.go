@@ -22,6 +22,8 @@ const (
 	startsFile = "starts" // ids of processes
 	callsFile  = "calls"  // names of tools
 	ordersFile = "orders" // references
+
+	releasedFile = "released"
 )
 
 // everyStart stands for the start of a process where a tool's name would.
@@ -76,15 +78,31 @@ func Answering(members string, runs bool) string {
 // Always lets a fault befall all further calls of a tool.
 func (p *Program) Always(tool, fault string) { p.script("always", tool, fault) }
 
+// Release lets the calls of the tool hold be answered, those to come too.
+func (p *Program) Release() {
+	p.tb.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, releasedFile), []byte("now\n"), 0o600); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
 // Die makes all further processes end at their start.
 func (p *Program) Die() { p.script("always", everyStart, "die") }
 
 func (p *Program) script(when, target, fault string) {
 	p.tb.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, when+"-"+target), []byte(fault), 0o600); err != nil {
+	file := filepath.Join(p.dir, when+"-"+target)
+	err := os.WriteFile(file+scriptSuffix, []byte(fault), 0o600)
+	if err == nil { // a process never finds it empty, and takes it for none
+		err = os.Rename(file+scriptSuffix, file)
+	}
+	if err != nil {
 		p.tb.Fatal(err)
 	}
 }
+
+// scriptSuffix ends the name of a fault that is being written.
+const scriptSuffix = ".new"
 
 // Behave forgets every fault.
 func (p *Program) Behave() {
