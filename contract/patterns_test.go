@@ -176,6 +176,10 @@ func TestPatternsReads(t *testing.T) {
 		"JSON block only":        {result: string(textResult(t, object, false)), want: want},
 		"JSON block second":      {result: `{"content":[` + human + `,{"type":"text","text":` + quote(t, object) + `}]}`, want: want},
 		"markdown only":          {result: `{"content":[` + human + `],"isError":true}`, want: markdown, known: true},
+		"the sentence of another code": {
+			result: `{"content":[{"type":"text","text":"Resource not found: It is gone."}],"isError":true}`, known: true,
+			want: said{Kind: recourse.KindNotFound, Origin: recourse.OriginServer, Retry: recourse.RetryAfterFix},
+		},
 		"a code that is not listed, without retryable": {
 			result: string(textResult(t, `{"kind":"toolError:v1","code":"TEAPOT","message":"x"}`, false)),
 			want:   said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever, Code: "TEAPOT"},

@@ -220,6 +220,7 @@ func TestFailAtUpstream(t *testing.T) {
 		{"recourse", call, context.DeadlineExceeded, 200, `It is not known whether the call took effect`},
 		{"recourse", ping, context.DeadlineExceeded, 200, `"error":{"code":-32603,"message":"The server did not answer in time."`},
 		{"fieldmcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, context.DeadlineExceeded, 504, `"kind":"timeout"`},
+		{"fieldmcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, recourse.Unreachable("The server"), 502, `"kind":"unreachable"`},
 	}
 	for _, test := range tests {
 		next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mcptool.Fail(w, r, contract.AtUpstream, test.err) })
@@ -334,6 +335,35 @@ func TestGuardLockout(t *testing.T) {
 	c.pass(500 * time.Millisecond)
 	if got, _ := try("Authorization", "Bearer good"); got.Status != 404 {
 		t.Errorf("900 s after the first failure: HTTP %d", got.Status)
+	}
+}
+
+// An address of IPv6 is counted with its network: a customer has all of it to try from.
+func TestGuardLockoutCountsNetworks(t *testing.T) {
+	t.Parallel()
+	guard := mcptool.Guard(http.NotFoundHandler(), builtin(t, "fieldmcp"), quiet, mcptool.WithLockout(2, time.Hour),
+		mcptool.WithAuthenticator(keys{"Authorization", map[string]string{"Bearer good": "org-1"}}))
+	for _, try := range []struct {
+		from, key string
+		status    int
+	}{
+		{"[2001:db8:1:2::1]:50001", "Bearer bad", 401},
+		{"[2001:db8:1:2:ffff::2]:50002", "Bearer bad", 401},
+		{"[2001:db8:1:2::3]:50003", "Bearer good", 429},
+		{"[2001:db8:1:3::1]:50004", "Bearer good", 404},
+		{"192.0.2.1:50005", "Bearer bad", 401},
+		{"[::ffff:192.0.2.1]:50006", "Bearer bad", 401},
+		{"192.0.2.1:50007", "Bearer good", 429},
+		{"192.0.2.2:50008", "Bearer good", 404},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(ping))
+		r.RemoteAddr = try.from
+		r.Header.Set("Authorization", try.key)
+		w := httptest.NewRecorder()
+		guard.ServeHTTP(w, r)
+		if w.Code != try.status {
+			t.Errorf("%s with %s: HTTP %d, want %d", try.from, try.key, w.Code, try.status)
+		}
 	}
 }
 

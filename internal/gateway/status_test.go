@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -36,5 +38,35 @@ func TestStatusOfRefusals(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A redirect answers no request of MCP, and is not followed: what a proxy has put there is told.
+func TestRedirectsAreNotAnswers(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect} {
+		srv := testkit.NewServer(t)
+		client := start(t, srv.URL(), "title: The farm").client(t, testkit.Legacy)
+		srv.Always(testkit.GetField, testkit.Status(status, testkit.Plain).With("Location", srv.URL()))
+		a, err := client.Call(t.Context(), testkit.GetField, readField)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("The farm answered with HTTP status %d, which no MCP request is answered with.", status)
+		if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Message != want {
+			t.Errorf("%d: %s: %s", status, e.Kind, e.Message)
+		}
+	}
+}
+
+// A message that nobody answers, and that is no request, is told to the client program by its status.
+func TestStatusOfANotificationInVain(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := start(t, srv.URL(), "timeout: 200ms").client(t, testkit.Legacy)
+	srv.Always("notifications/roots/list_changed", testkit.Hang())
+	a, err := client.Notify(t.Context(), "notifications/roots/list_changed", "")
+	if err != nil || a.Status != http.StatusGatewayTimeout {
+		t.Errorf("%v %+v", err, a)
 	}
 }

@@ -185,6 +185,7 @@ func TestUncompilableSchema(t *testing.T) {
 type lister struct {
 	mu    sync.Mutex
 	tools func(caller, cursor string) (tools, next string)
+	ttl   string // its ttlMs; empty: none
 	lists int
 	calls int
 	after string // a message that calls are answered with first
@@ -240,7 +241,11 @@ func (s *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.lists++
 		tools, next := s.tools(r.Header.Get("Authorization"), msg.Params.Cursor)
 		s.mu.Unlock()
-		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[%s],\"nextCursor\":%q}}\n\n", msg.ID, tools, next)
+		ttl := ""
+		if s.ttl != "" {
+			ttl = `,"ttlMs":` + s.ttl
+		}
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[%s],\"nextCursor\":%q%s}}\n\n", msg.ID, tools, next, ttl)
 	default:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -379,15 +384,7 @@ func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 		g, log := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
 		call := func(tool, arguments string) bool {
 			t.Helper()
-			c := testkit.DialClient("", testkit.Modern)
-			body, header := c.Message("1", "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`)
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp", strings.NewReader(string(body)))
-			r.Header = header
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-			w := httptest.NewRecorder()
-			g.ServeHTTP(w, r)
-			return w.Code == http.StatusOK && !strings.Contains(w.Body.String(), "recourse")
+			return callVirtually(t, g, tool, arguments)
 		}
 		want := func(lists, calls int) {
 			t.Helper()
@@ -426,6 +423,45 @@ func TestOldLists(t *testing.T) { //nolint:paralleltest // it takes no time: syn
 		}
 		want(5, 4)
 	})
+}
+
+// callVirtually calls a tool in virtual time, and reports whether the server was let answer.
+func callVirtually(t *testing.T, g http.Handler, tool, arguments string) bool {
+	t.Helper()
+	c := testkit.DialClient("", testkit.Modern)
+	body, header := c.Message("1", "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/farm/mcp", strings.NewReader(string(body)))
+	r.Header = header
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	return w.Code == http.StatusOK && !strings.Contains(w.Body.String(), "recourse")
+}
+
+// A list that says that it is old at once is used for a second all the same, and not longer.
+func TestOldListsAreNotFetchedAtEachCall(t *testing.T) { //nolint:paralleltest // it takes no time: synctest has a clock of its own
+	for _, ttl := range []string{"0", "1", "-5"} {
+		s := &lister{tools: one(toolB), ttl: ttl}
+		upstream := httptest.NewServer(s)
+		synctest.Test(t, func(t *testing.T) {
+			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+upstream.URL+"/mcp\n    timeout: 20s\n")
+			for _, step := range []struct {
+				after time.Duration
+				lists int
+			}{{0, 1}, {500 * time.Millisecond, 1}, {499 * time.Millisecond, 1}, {2 * time.Millisecond, 2}} {
+				time.Sleep(step.after)
+				if !callVirtually(t, g, "b", `{}`) {
+					t.Error("a good call is refused")
+				}
+				synctest.Wait() // a list may be fetched beside the call
+				if lists, _ := s.count(); lists != step.lists {
+					t.Errorf("ttlMs %s: %d lists, want %d", ttl, lists, step.lists)
+				}
+			}
+		})
+		upstream.Close()
+	}
 }
 
 // A list that cannot be had breaks no call.
