@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -145,17 +146,16 @@ func isInternal(path string) bool {
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 
-	exports := exportsOf(t)
+	var public []string
+	for _, p := range readPackages(t, readFiles(t)) {
+		if path := path.Join(module, p.path); !isInternal(path) && len(p.imports) > 0 {
+			public = append(public, path)
+		}
+	}
+	exports := exportsOf(t, public)
 	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	checked := 0
-	for _, p := range readPackages(t, readFiles(t)) {
-		path := module
-		if p.path != "." {
-			path += "/" + p.path
-		}
-		if isInternal(path) || exports[path] == "" {
-			continue
-		}
+	for _, path := range public {
 		loaded, err := imports.Import(path)
 		if err != nil {
 			t.Fatal(err)
@@ -173,11 +173,12 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// exportsOf returns the files with the compiled declarations of our packages and of all that they need, by import path.
-func exportsOf(t *testing.T) map[string]string {
+// exportsOf returns the files with the compiled declarations of packages and of all that they need, by import path.
+func exportsOf(t *testing.T, packages []string) map[string]string {
 	t.Helper()
 
-	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}")
+	list.Args = append(list.Args, packages...)
 	list.Dir = "../.."
 	out, err := list.Output()
 	if err != nil {
