@@ -114,7 +114,8 @@ var healed = []string{"404 session", "restart during the call"}
 // Every fault, for a tool that reads and one that writes, in both eras: answered in
 // time, in the contract's form, truthfully, without a secret, and without harm to
 // the next caller.
-func TestFaults(t *testing.T) { //nolint:paralleltest // large answers would disturb those that count milliseconds
+func TestFaults(t *testing.T) {
+	t.Parallel()
 	table := outcomes()
 	for _, fault := range testkit.Faults() {
 		want, ok := table[fault.Name]
@@ -137,10 +138,7 @@ func TestFaults(t *testing.T) { //nolint:paralleltest // large answers would dis
 				continue // what is too large to look into has no form
 			}
 			t.Run(fault.Name+"/"+c.String(), func(t *testing.T) {
-				if !large { // which keeps a processor busy, while others count milliseconds
-					t.Parallel()
-				}
-				testFault(t, fault, want, c)
+				inVirtualTime(t, func(t *testing.T) { testFault(t, fault, want, c) })
 			})
 		}
 	}
@@ -162,12 +160,11 @@ func (c faultCase) String() string {
 func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 	t.Helper()
 	era, contractName := c.client, c.contract
-	srv := testkit.NewServer(t, testkit.WithEra(c.server))
+	srv := testkit.NewServer(t, testkit.WithEra(c.server), testkit.InMemory())
 	within := 5 * time.Second
 	if want.kind == recourse.KindRateLimited || want.kind == recourse.KindTimeout && want.origin == byGateway {
 		within = deadline // nothing is waited for beyond it
 	}
-	most := patience(t)
 	f := start(t, srv.URL(), "contract: "+contractName, "title: The farm", "timeout: "+within.String(),
 		"tools: {get_field: {read_only: true}, order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}")
 	if fault.Name == "404" && c.server == testkit.Legacy {
@@ -195,7 +192,7 @@ func testFault(t *testing.T, fault testkit.Fault, want outcome, c faultCase) {
 				t.Fatalf("%s: %v", call.tool, err)
 			}
 			checkAnswer(t, a, want, call.writes, contractName)
-			if a.Took > within+most() {
+			if a.Took > within {
 				t.Errorf("%s: answered after %v", call.tool, a.Took)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -46,6 +47,14 @@ const (
 	longTimeout   = "timeout: 20s"
 	slack         = 250 * time.Millisecond
 )
+
+// inVirtualTime runs a test in a bubble of testing/synctest, where time goes on while
+// nobody can do anything else. Its servers are to listen in memory.
+func inVirtualTime(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
 
 // patience returns what an answer may take beyond its deadline: slack, and as long as this
 // process has waited for a processor since patience was called.
@@ -92,7 +101,12 @@ func start(tb testing.TB, serverURL string, entry ...string) *front {
 	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
 		lines = append(lines, longTimeout)
 	}
-	return startConfig(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	g, log := newGateway(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	serve := testkit.Serve
+	if testkit.IsInMemory(serverURL) {
+		serve = testkit.ServeInMemory
+	}
+	return &front{log: log, url: serve(tb, g) + "/farm/mcp"}
 }
 
 // startChildren is start for a server that is a program.
@@ -130,7 +144,8 @@ func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
 		tb.Fatal(err)
 	}
 	log := &logBuffer{}
-	g, err := gateway.New(cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+	reach := gateway.Reach{Dial: testkit.Dial}
+	g, err := gateway.NewReaching(reach, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -127,9 +126,8 @@ func NewClient(tb testing.TB, url string, era Era) *Client {
 
 // DialClient returns a client. The caller closes it. Nothing is sent before the first message.
 func DialClient(url string, era Era) *Client {
-	const patience = 5 * time.Second
 	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
+		DialContext:         Dial,
 		MaxIdleConnsPerHost: 1024,
 		DisableCompression:  true,
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A listener serves a handler on a loopback port until it is stopped, and knows every goroutine of it.
+// A listener serves a handler on a loopback port, or in memory, until it is stopped, and knows every goroutine of it.
 type listener struct {
 	http   *http.Server
 	cancel context.CancelFunc
@@ -58,6 +58,9 @@ func listen(addr string, handler http.Handler) (*listener, error) {
 
 // bind listens on addr. A port that was in use a moment ago may take a moment to be free again.
 func bind(ctx context.Context, addr string) (net.Listener, error) {
+	if IsInMemory(addr) {
+		return listenMemory(addr)
+	}
 	const patience, pause = 5 * time.Second, 5 * time.Millisecond
 	deadline := time.Now().Add(patience)
 	for {
@@ -109,8 +112,15 @@ func (l *listener) stop() error {
 	return nil
 }
 
+// A resettable is a connection that can be reset.
+type resettable interface {
+	net.Conn
+
+	SetLinger(sec int) error
+}
+
 // hijack takes the connection from net/http. The caller closes it.
-func hijack(w http.ResponseWriter, r *http.Request) (*net.TCPConn, error) {
+func hijack(w http.ResponseWriter, r *http.Request) (resettable, error) {
 	raw, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, fmt.Errorf("testkit: hijack: %w", err)
@@ -118,10 +128,10 @@ func hijack(w http.ResponseWriter, r *http.Request) (*net.TCPConn, error) {
 	if c, ok := r.Context().Value(connKey{}).(*connection); ok {
 		c.hijacked = true
 	}
-	conn, ok := raw.(*net.TCPConn)
+	conn, ok := raw.(resettable)
 	if !ok {
 		_ = raw.Close()
-		return nil, fmt.Errorf("testkit: hijack: %T is no TCP connection", raw)
+		return nil, fmt.Errorf("testkit: hijack: %T cannot be reset", raw)
 	}
 	return conn, nil
 }
@@ -130,7 +140,12 @@ func hijack(w http.ResponseWriter, r *http.Request) (*net.TCPConn, error) {
 // Handlers must end when their request's context does.
 func Serve(tb testing.TB, handler http.Handler) string {
 	tb.Helper()
-	l, err := listen("127.0.0.1:0", handler)
+	return serve(tb, "127.0.0.1:0", handler)
+}
+
+func serve(tb testing.TB, addr string, handler http.Handler) string {
+	tb.Helper()
+	l, err := listen(addr, handler)
 	if err != nil {
 		tb.Fatal(err)
 	}
