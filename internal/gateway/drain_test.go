@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -14,11 +15,10 @@ import (
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
-		t.Run(era.String(), func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
+		runVirtual(t, era.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 10s}}\n")
-			client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, era)
+			client := (&front{url: testkit.ServeInMemory(t, g) + "/farm/mcp"}).client(t, era)
 			var stream *testkit.Stream
 			var err error
 			if era == testkit.Legacy {
@@ -63,27 +63,29 @@ func TestDrain(t *testing.T) {
 // while the client that wanted it has gone.
 func TestCloseEndsBackgroundWork(t *testing.T) {
 	t.Parallel()
-	srv := testkit.NewServer(t)
-	g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
-	client := (&front{url: testkit.Serve(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
-	srv.ForgetSessions()
-	srv.Always("initialize", testkit.Hang())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`) // whatever it is
-	}()
-	if err := srv.Await(t.Context(), func() bool { return srv.Messages("initialize") == 2 }); err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	g.Close()
-	if took := time.Since(begun); took > time.Second {
-		t.Errorf("closed after %v", took)
-	}
-	select {
-	case <-done:
-	case <-time.After(5 * time.Second):
-		t.Error("the call waits for what does not come any more")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, _ := newGateway(t, "servers: {farm: {url: '"+srv.URL()+"', timeout: 30s}}\n")
+		client := (&front{url: testkit.ServeInMemory(t, g) + "/farm/mcp"}).client(t, testkit.Legacy)
+		srv.ForgetSessions()
+		srv.Always("initialize", testkit.Hang())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`) // whatever it is
+		}()
+		if err := srv.Await(t.Context(), func() bool { return srv.Messages("initialize") == 2 }); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		g.Close()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("closed after %v", took)
+		}
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			t.Error("the call waits for what does not come any more")
+		}
+	})
 }

@@ -137,9 +137,7 @@ func TestFaults(t *testing.T) {
 			if large && (c.contract != "recourse" || c.client == testkit.Legacy && c.server == testkit.Legacy) {
 				continue // what is too large to look into has no form
 			}
-			t.Run(fault.Name+"/"+c.String(), func(t *testing.T) {
-				inVirtualTime(t, func(t *testing.T) { testFault(t, fault, want, c) })
-			})
+			runVirtual(t, fault.Name+"/"+c.String(), func(t *testing.T) { testFault(t, fault, want, c) })
 		}
 	}
 }

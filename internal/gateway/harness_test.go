@@ -48,12 +48,14 @@ const (
 	slack         = 250 * time.Millisecond
 )
 
-// inVirtualTime runs a test in a bubble of testing/synctest, where time goes on while
-// nobody can do anything else. Its servers are to listen in memory.
-func inVirtualTime(t *testing.T, test func(t *testing.T)) {
+// runVirtual runs a parallel subtest in a bubble of testing/synctest, where time goes on
+// while nobody can do anything else. Its servers are to listen in memory.
+func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }
 
 // patience returns what an answer may take beyond its deadline: slack, and as long as this

@@ -115,7 +115,7 @@ func TestIDsOfEverySpelling(t *testing.T) {
 // no list of tools.
 func answering(t *testing.T, f func(w http.ResponseWriter, r *http.Request, id string)) string {
 	t.Helper()
-	return testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var msg struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`

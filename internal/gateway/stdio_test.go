@@ -469,9 +469,8 @@ func TestStdioBoundsItsCalls(t *testing.T) {
 func TestStdioAnswersWhateverTheServerDoes(t *testing.T) {
 	t.Parallel()
 	for _, fault := range testkit.Faults() {
-		t.Run(fault.Name, func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
+		runVirtual(t, fault.Name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := newGateway(t, "servers:\n  farm:\n    url: "+srv.URL()+"\n    timeout: 1s\n    max_timeout: 4s\n    tools: {echo: {read_only: true}}\n")
 			h := startHost(t, g)
 			h.initialize()

@@ -83,10 +83,9 @@ func TestStudiesWrites(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.tool, func(t *testing.T) {
-			t.Parallel()
+		runVirtual(t, tt.tool, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
-			srv := testkit.NewServer(t, studyTools())
+			srv := testkit.NewServer(t, testkit.InMemory(), studyTools())
 			srv.Always(tt.tool, tt.fault)
 			client := start(t, srv.URL(), "contract: studies", untilDeadline).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)
