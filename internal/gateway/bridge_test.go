@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -262,23 +263,26 @@ func TestBridgedProgress(t *testing.T) {
 // A client that goes, and a call that takes too long, are told to the server.
 func TestBridgedCancellation(t *testing.T) {
 	t.Parallel()
-	srv, _, client := bridged(t, "timeout: 1s", "tools: {progress: {read_only: false}}")
-	ctx, cancel := context.WithCancel(t.Context())
-	stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // answers with a question at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream.Close()
-	srv.Always(testkit.Progress, testkit.Hang())
-	if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || recordOf(t, a).Kind != recourse.KindTimeout {
-		t.Errorf("%v %+v", err, a)
-	}
-	cancel()
-	within, done := context.WithTimeout(t.Context(), 10*time.Second)
-	defer done()
-	if err := srv.Await(within, func() bool { return srv.Messages("notifications/cancelled") > 0 }); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Legacy))
+		client := start(t, srv.URL(), "timeout: 1s", "tools: {progress: {read_only: false}}").client(t, testkit.Modern)
+		ctx, cancel := context.WithCancel(t.Context())
+		stream, err := client.OpenCall(ctx, testkit.Ask, `{}`) // answers with a question at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Close()
+		srv.Always(testkit.Progress, testkit.Hang())
+		if a, err := client.Call(ctx, testkit.Progress, `{}`); err != nil || recordOf(t, a).Kind != recourse.KindTimeout {
+			t.Errorf("%v %+v", err, a)
+		}
+		cancel()
+		within, done := context.WithTimeout(t.Context(), 10*time.Second)
+		defer done()
+		if err := srv.Await(within, func() bool { return srv.Messages("notifications/cancelled") > 0 }); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A session that the server has lost is opened again, once for all who are in it, and

@@ -186,11 +186,10 @@ func TestCommerce(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		runVirtual(t, tt.name, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			promises.Reads(t, tt.readings...)
-			srv := testkit.NewServer(t)
+			srv := testkit.NewServer(t, testkit.InMemory())
 			srv.Always(tt.tool, tt.fault)
 			client := start(t, srv.URL(), "contract: commerce", "reads: commerce", "trust_annotations: false", commerceVerify, "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), tt.tool, tt.arguments)

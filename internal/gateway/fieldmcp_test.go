@@ -228,11 +228,10 @@ func TestFieldmcp(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		runVirtual(t, tt.name, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			promises.Reads(t, tt.readings...)
-			srv := testkit.NewServer(t, fieldTools())
+			srv := testkit.NewServer(t, testkit.InMemory(), fieldTools())
 			srv.Always("search", tt.fault)
 			client := start(t, srv.URL(), "contract: fieldmcp", "reads: fieldmcp", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), "search", tt.arguments)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,7 @@ type asker struct {
 func startAsker(tb testing.TB, form testkit.Form, rounds ...string) (*asker, string) {
 	tb.Helper()
 	a := &asker{rounds: rounds}
-	return a, testkit.Serve(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, form) })) + "/mcp"
+	return a, testkit.ServeInMemory(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, form) })) + "/mcp"
 }
 
 func (a *asker) serve(w http.ResponseWriter, r *http.Request, form testkit.Form) {
@@ -280,27 +281,29 @@ func TestErrorsInPlaceOfAnswers(t *testing.T) {
 // A question waits for a person, longer than the call's own time, but not for ever.
 func TestQuestionsThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	server, url := startAsker(t, testkit.JSON, askName, askName, fine)
-	client := capable(t, url, untilDeadline, "max_timeout: 4s")
-	stream := openCall(t, client)
-	begun := time.Now()
-	id := next(t, stream).ID
-	m := next(t, stream)
-	if took := time.Since(begun); took < 2*deadline {
-		t.Errorf("given up after %v", took)
-	}
-	if !strings.Contains(string(m.Raw), `"kind":"timeout"`) || !strings.Contains(string(m.Raw), `"effect":"unknown"`) {
-		t.Errorf("%s", m.Raw)
-	}
-	respond(t, client, id, `{"action":"accept"}`) // too late
-	if server.requests() != 1 {
-		t.Error("the server was answered all the same")
-	}
-	again := openCall(t, client)
-	respond(t, client, next(t, again).ID, `{"action":"accept"}`)
-	if m := next(t, again); m.Result == nil {
-		t.Errorf("the next call: %s", m.Raw)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		server, url := startAsker(t, testkit.JSON, askName, askName, fine)
+		client := capable(t, url, untilDeadline, "max_timeout: 4s")
+		stream := openCall(t, client)
+		begun := time.Now()
+		id := next(t, stream).ID
+		m := next(t, stream)
+		if took := time.Since(begun); took != 4*time.Second {
+			t.Errorf("given up after %v", took)
+		}
+		if !strings.Contains(string(m.Raw), `"kind":"timeout"`) || !strings.Contains(string(m.Raw), `"effect":"unknown"`) {
+			t.Errorf("%s", m.Raw)
+		}
+		respond(t, client, id, `{"action":"accept"}`) // too late
+		if server.requests() != 1 {
+			t.Error("the server was answered all the same")
+		}
+		again := openCall(t, client)
+		respond(t, client, next(t, again).ID, `{"action":"accept"}`)
+		if m := next(t, again); m.Result == nil {
+			t.Errorf("the next call: %s", m.Raw)
+		}
+	})
 }
 
 // A call that the client cancels or whose stream it closes ends with its question.
@@ -421,9 +424,9 @@ func TestFailuresAfterQuestions(t *testing.T) {
 		{testkit.ToolError("tool error", "no"), "unknown"},
 		{testkit.Hang(), "timeout"},
 	} {
-		t.Run(test.fault.Name, func(t *testing.T) {
-			t.Parallel()
-			srv, f := modernOnly(t, testkit.JSON, "timeout: 2s", "max_timeout: 3s")
+		runVirtual(t, test.fault.Name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(testkit.Modern))
+			f := start(t, srv.URL(), "timeout: 2s", "max_timeout: 3s")
 			client := f.client(t, testkit.Legacy)
 			stream, err := client.OpenCall(context.Background(), testkit.Ask, `{}`)
 			if err != nil {

@@ -152,11 +152,10 @@ func TestPatterns(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		runVirtual(t, tt.name, func(t *testing.T) {
 			promises.Covers(t, tt.promises...)
 			promises.Reads(t, tt.readings...)
-			srv := testkit.NewServer(t, patternTools())
+			srv := testkit.NewServer(t, testkit.InMemory(), patternTools())
 			srv.Always(searchPatterns, tt.fault)
 			client := start(t, srv.URL(), "contract: patterns", "reads: patterns", "timeout: "+stdcmp.Or(tt.timeout, "10s")).client(t, testkit.Legacy)
 			a, err := client.Call(t.Context(), searchPatterns, `{"q":"x","format":"both"}`)
