@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,18 +67,34 @@ type childCase struct {
 
 // Whatever a child does, for a tool that reads and one that writes, shared or not, in
 // both eras: answered in time, in the contract's form, truthfully, without a secret,
-// and without harm to the next caller.
+// and without harm to the next caller. This is a sample: each fault meets one of the
+// cases of each share.
 func TestChildFaults(t *testing.T) {
 	t.Parallel()
-	for _, want := range childOutcomes() {
-		for _, share := range shares {
-			for _, c := range []childCase{
+	testChildFaults(t)
+}
+
+// The others.
+func TestLongChildFaults(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testChildFaults(t)
+}
+
+func testChildFaults(t *testing.T) {
+	t.Helper()
+	for row, want := range childOutcomes() {
+		for i, share := range shares {
+			for column, c := range []childCase{
 				{share, "recourse", testkit.Legacy, testkit.Legacy},
 				{share, "fieldmcp", testkit.Legacy, testkit.Legacy},
 				{share, "recourse", testkit.Modern, testkit.Modern},
 				{share, "recourse", testkit.Modern, testkit.Legacy},
 				{share, "recourse", testkit.Legacy, testkit.Modern},
 			} {
+				if !testkit.Sampled(t, row+2*i+column, 5) {
+					continue
+				}
 				name := want.fault
 				if want.always {
 					name += " each time"
@@ -93,10 +110,13 @@ func TestChildFaults(t *testing.T) {
 
 func testChildFault(t *testing.T, want childOutcome, c childCase) {
 	t.Helper()
-	within := 8 * time.Second
+	// Of the tools that the faults befall; others have the time of a process that starts.
+	short := longTimeout
 	if want.kind == recourse.KindTimeout || want.deaf {
-		within = deadline
+		short = "timeout: 500ms"
 	}
+	tools := fmt.Sprintf("tools: {get_field: {read_only: true, %s}, order_get: {read_only: true}, "+
+		"order_create: {%[1]s, verify: {call: order_get, args: {reference: /reference}, look: status}}}", short)
 	for _, call := range []struct {
 		tool, arguments string
 		writes          bool
@@ -105,10 +125,9 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		{testkit.GetField, readField, false, want.reads},
 		{testkit.OrderCreate, createOrder, true, want.writes},
 	} {
-		most := patience(t)
 		program := testkit.NewProgram(t)
 		f := start(t, "", append(childCommand(t, program, c.child), "contract: "+c.contract, "title: The farm", "share: "+c.share,
-			"redact: all", "timeout: "+within.String(), orders)...)
+			"redact: all", tools)...)
 		client, other := f.client(t, c.client), f.client(t, c.client)
 		other.Header = http.Header{"Authorization": {"Bearer other"}}                                 // which makes it another client in the modern era
 		if _, err := client.Call(t.Context(), testkit.OrderGet, `{"reference":"A-17"}`); err != nil { // the list of tools is known
@@ -122,9 +141,6 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 		a, err := client.Call(context.Background(), call.tool, call.arguments)
 		if err != nil {
 			t.Fatalf("%s: %v", call.tool, err)
-		}
-		if a.Took > within+most() {
-			t.Errorf("%s: answered after %v", call.tool, a.Took)
 		}
 		expected := want.outcome
 		if call.writes && want.calls(false) > want.calls(true) { // a crash
@@ -141,17 +157,14 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 			t.Errorf("the order was created %d times", got)
 		}
 		program.Behave()
-		switch a, err := other.Call(context.Background(), testkit.GetField, readField); {
-		case err != nil:
-			t.Errorf("%s: the next call of another client: %v", call.tool, err)
-		case !want.deaf || c.share == "client":
-			if !succeeded(a) {
-				t.Errorf("%s: the next call of another client: %s", call.tool, a.Body)
+		if want.deaf && c.share == "all" {
+			a, err = other.Call(context.Background(), testkit.GetField, readField)
+			if err != nil {
+				t.Fatalf("%s: the next call of another client: %v", call.tool, err)
 			}
-		case a.Took > within+most():
-			t.Errorf("%s: the next call of another client was answered after %v", call.tool, a.Took)
-		default:
 			checkAnswer(t, a, outcome{kind: recourse.KindTimeout, origin: byGateway}, false, c.contract)
+		} else if a, err = other.Call(context.Background(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+			t.Errorf("%s: the next call of another client: %v %+v", call.tool, err, a)
 		}
 		if strings.Contains(f.log.String(), testkit.Secrets()[0]) {
 			t.Errorf("a credential is in the log: %s", f.log)

@@ -22,6 +22,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // TestMain lets more tests run at once than there are processors: they wait more
@@ -103,8 +104,11 @@ func start(tb testing.TB, serverURL string, entry ...string) *front {
 	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
 		lines = append(lines, longTimeout)
 	}
-	g, log := newGateway(tb, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	serve := testkit.Serve
+	reach, serve := gateway.Reach{Dial: testkit.Dial}, testkit.Serve
+	if serverURL == "" {
+		reach = impatient
+	}
+	g, log := newReaching(tb, reach, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
 	if testkit.IsInMemory(serverURL) {
 		serve = testkit.ServeInMemory
 	}
@@ -140,13 +144,23 @@ func startConfig(tb testing.TB, yaml string) *front {
 // newGateway returns a gateway that is closed when the test ends, and its log.
 func newGateway(tb testing.TB, yaml string) (*gateway.Gateway, *logBuffer) {
 	tb.Helper()
+	return newReaching(tb, gateway.Reach{Dial: testkit.Dial}, yaml)
+}
+
+// impatient is the reach of a gateway in front of processes, for which no test waits.
+var impatient = gateway.Reach{
+	Patience: upstream.Patience{Last: 50 * time.Millisecond, Leave: 50 * time.Millisecond, Restart: time.Millisecond},
+	Pause:    time.Millisecond,
+}
+
+func newReaching(tb testing.TB, reach gateway.Reach, yaml string) (*gateway.Gateway, *logBuffer) {
+	tb.Helper()
 	set := contract.Builtin()
 	cfg, err := config.Parse("recourse.yaml", []byte(yaml), config.Options{KnownContracts: set.Names()})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	log := &logBuffer{}
-	reach := gateway.Reach{Dial: testkit.Dial}
 	g, err := gateway.NewReaching(reach, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
 		tb.Fatal(err)

@@ -21,7 +21,7 @@ func answered() []testkit.Fault {
 	for _, ending := range []testkit.Ending{testkit.Whole, testkit.Wrong, testkit.Broken, testkit.Failed} {
 		faults = append(faults, testkit.Large(testkit.JSON, size, ending))
 	}
-	return append(faults, slices.DeleteFunc(testkit.Faults(), func(fault testkit.Fault) bool {
+	return append(faults, slices.DeleteFunc(testkit.Faults(size), func(fault testkit.Fault) bool {
 		return slices.ContainsFunc([]string{"reset before", "hang", "slow drip", "restart", "large"}, func(prefix string) bool {
 			return strings.HasPrefix(fault.Name, prefix)
 		})

@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// LargeSize is how many bytes of text the large answers among [Faults] have.
-const LargeSize = 50 << 20
-
-// Faults returns every fault that one message can meet. What can befall a server as a whole is not among them: see
+// Faults returns every fault that one message can meet; the large answers among them have so many bytes of text, which
+// are to be more than a gateway looks into. What can befall a server as a whole is not among them: see
 // [RefusedURL], [UnresolvableURL], [Server.Stop], [Server.Restart] and [Server.ForgetSessions].
-func Faults() []Fault {
+func Faults(large int64) []Fault {
 	const drip = 50 * time.Millisecond
 	return slices.Concat(
 		[]Fault{
@@ -24,8 +22,8 @@ func Faults() []Fault {
 		[]Fault{
 			TruncatedJSON(), HTMLWith200(), Empty200(),
 			WrongID(JSON), WrongID(SSE), DuplicateAnswer(JSON), DuplicateAnswer(SSE),
-			Large(JSON, LargeSize, Whole), Large(JSON, LargeSize, Wrong), Large(JSON, LargeSize, Broken),
-			Large(JSON, LargeSize, Failed), Large(SSE, LargeSize, Whole),
+			Large(JSON, large, Whole), Large(JSON, large, Wrong), Large(JSON, large, Broken),
+			Large(JSON, large, Failed), Large(SSE, large, Whole),
 			IDLast(), IsErrorLast(),
 		},
 		[]Fault{LeakyToolError(), RichToolError(), RetryableError()},

@@ -23,9 +23,11 @@ type outcome struct {
 	srv    *testkit.Server
 }
 
+// large is the size of large answers.
+const large = 8 << 20
+
 // wire says how each fault shows on the wire. A fault without an entry fails the test.
 func wire() map[string]func(outcome) bool {
-	const large = testkit.LargeSize
 	expectations := map[string]func(outcome) bool{
 		"reset before the answer": func(o outcome) bool { return errors.Is(o.err, syscall.ECONNRESET) && o.answer == nil },
 		"reset in the body": func(o outcome) bool {
@@ -151,7 +153,7 @@ func dripped(o outcome) bool {
 
 // largeEnd wants an answer of the large size that ends with, or near its end has, what is given.
 func largeEnd(o outcome, parts ...string) bool {
-	if o.err != nil || o.answer.Size < testkit.LargeSize {
+	if o.err != nil || o.answer.Size < large {
 		return false
 	}
 	end := string(o.answer.Tail)
@@ -163,7 +165,7 @@ func TestEveryFaultShowsOnTheWire(t *testing.T) {
 	t.Parallel()
 	expectations := wire()
 	seen := make(map[string]bool)
-	for _, fault := range testkit.Faults() {
+	for _, fault := range testkit.Faults(large) {
 		if seen[fault.Name] {
 			t.Errorf("two faults are called %q", fault.Name)
 		}

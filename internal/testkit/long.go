@@ -20,3 +20,11 @@ func Long(tb testing.TB) {
 		tb.Skip("testkit: long: run by make test-all")
 	}
 }
+
+// Sampled divides a table that is too long for `make test` in two: it reports whether the case of that number runs in
+// this test. TestX runs one of every n, TestLongX, which is the same but for a call of [Long], the others. Number the
+// cases so that each n-th have met every value of every axis.
+func Sampled(tb testing.TB, number, n int) bool {
+	tb.Helper()
+	return (number%n == 0) != strings.HasPrefix(tb.Name(), "TestLong")
+}
