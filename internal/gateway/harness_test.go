@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,13 +39,12 @@ func TestMain(m *testing.M) {
 	testkit.Goroutines(m)
 }
 
-// deadline is that of calls in tests which wait for it and say so with untilDeadline, slack
-// what an answer may take beyond it. Others give their calls the time of a slow machine.
+// deadline is that of calls in tests which wait for it and say so with untilDeadline. Others
+// give their calls the time of a slow machine.
 const (
 	deadline      = time.Second
 	untilDeadline = "timeout: 1s"
 	longTimeout   = "timeout: 20s"
-	slack         = 250 * time.Millisecond
 )
 
 // runVirtual runs a parallel subtest in a bubble of testing/synctest, where time goes on
@@ -57,35 +55,6 @@ func runVirtual(t *testing.T, name string, test func(t *testing.T)) {
 		t.Parallel()
 		synctest.Test(t, test)
 	})
-}
-
-// patience returns what an answer may take beyond its deadline: slack, and as long as this
-// process has waited for a processor since patience was called.
-func patience(tb testing.TB) func() time.Duration {
-	tb.Helper()
-	const tick = 5 * time.Millisecond
-	var stalled atomic.Int64
-	done := make(chan struct{})
-	var meter sync.WaitGroup
-	meter.Go(func() {
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		for last := time.Now(); ; {
-			select {
-			case <-ticker.C:
-				now := time.Now()
-				stalled.Add(int64(max(now.Sub(last)-2*tick, 0)))
-				last = now
-			case <-done:
-				return
-			}
-		}
-	})
-	tb.Cleanup(func() {
-		close(done)
-		meter.Wait()
-	})
-	return func() time.Duration { return slack + time.Duration(stalled.Load()) }
 }
 
 // A front is a gateway in front of one server, which is called farm.

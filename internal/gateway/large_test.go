@@ -230,7 +230,7 @@ func (c batchCell) run(t *testing.T) {
 // takes: a sample of the ways, with each of their values.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	const each = 11
+	const each = 23
 	for i, c := range batchCells(10, 100) {
 		if i%each == 0 || c.n == 100 && c.from == "fieldmcp" && c.to == "fieldmcp" && c.server2 == c.client && c.server == byAuthor {
 			t.Run(c.String(), func(t *testing.T) {
@@ -238,13 +238,6 @@ func TestBatches(t *testing.T) {
 				c.run(t)
 			})
 		}
-	}
-	for _, transport := range []string{overJSON, overStdio} {
-		c := batchCell{"fieldmcp", "fieldmcp", 1000, byAuthor, transport, testkit.Legacy, testkit.Legacy}
-		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.run(t)
-		})
 	}
 }
 
@@ -351,7 +344,7 @@ func (c textCell) run(t *testing.T) {
 // window masked whatever its length: nothing leaves as it came, or as a success.
 func TestLargeTexts(t *testing.T) {
 	t.Parallel()
-	const each = 13
+	const each = 37
 	for i, c := range textCells(contract.Builtin().Names(), 9<<10, 80<<10, 250_000, 300_000) {
 		if i%each == 0 {
 			t.Run(c.String(), func(t *testing.T) {
@@ -374,11 +367,27 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// Of a failure over max_failure what has come is told, in the words of the contract.
+// Of a failure over max_failure what has come is told, in the words of the contract. This
+// is a sample: half of the contracts' shapes.
 func TestFailureIsCut(t *testing.T) {
 	t.Parallel()
-	for from := range strings.FieldsSeq(batchPlaces) {
-		for _, in := range shapes {
+	testFailureIsCut(t)
+}
+
+// The others.
+func TestLongFailureIsCut(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testFailureIsCut(t)
+}
+
+func testFailureIsCut(t *testing.T) {
+	t.Helper()
+	for row, from := range strings.Fields(batchPlaces) {
+		for column, in := range shapes {
+			if !testkit.Sampled(t, row+column, 2) {
+				continue
+			}
 			t.Run(from+"/"+in.String(), func(t *testing.T) {
 				t.Parallel()
 				srv := testkit.NewServer(t, testkit.WithForm(in.form))
@@ -406,12 +415,12 @@ func TestFailureIsCut(t *testing.T) {
 func TestLargeFailuresTakeTurns(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
-	cell := batchCell{from: "fieldmcp", n: 220, server: inText}
+	cell := batchCell{from: "fieldmcp", n: 200, server: inText}
 	srv.Always(testkit.OrderCreate, cell.foreign(t))
 	f := start(t, srv.URL(), "contract: fieldmcp")
 	first := f.client(t, testkit.Modern)
 	var clients []*testkit.Client
-	for range 2 * 8 {
+	for range 8 + 2 { // of which eight have a place
 		clients = append(clients, first.Clone(t))
 	}
 	done := make(chan error)

@@ -33,7 +33,7 @@ func TestCostlyListIsBounded(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
-			srv := testkit.NewServer(t, testkit.WithTools(costlyTools(24, 800)...))
+			srv := testkit.NewServer(t, testkit.WithTools(costlyTools(24, 300)...))
 			f := start(t, srv.URL(), "timeout: 10s", "max_timeout: 10s")
 			c := f.client(t, era)
 			arguments := []string{`"order":1`}
