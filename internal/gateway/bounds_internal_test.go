@@ -13,7 +13,7 @@ import (
 func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 
-	page, err := os.ReadFile("../docs/configuration.md")
+	page, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
