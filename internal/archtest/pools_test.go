@@ -14,9 +14,9 @@ import (
 // pools are the files that keep memory from one caller to the next, with the test which shows that the next one finds
 // nothing of the last.
 var pools = map[string]string{
-	"internal/gateway/exchange.go": "internal/gateway/exchange_internal_test.go: func TestForgetLeavesNothing",
-	"internal/args/value.go":       "internal/args/pool_internal_test.go: func TestDecodersHoldNothing",
-	"internal/wire/pool.go":        "internal/wire/pool_internal_test.go: func TestResetLeavesNothing",
+	"internal/gateway/call.go": "internal/gateway/call_internal_test.go: func TestForgetLeavesNothing",
+	"internal/args/value.go":   "internal/args/pool_internal_test.go: func TestDecodersHoldNothing",
+	"internal/wire/pool.go":    "internal/wire/pool_internal_test.go: func TestResetLeavesNothing",
 }
 
 // poolsAreReset demands a test of each sync.Pool. Those of the benchmarks serve nobody.

@@ -104,6 +104,21 @@ func (s *Server) Same(other *Server) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// SameReach reports whether other reaches the server in the same way. All of an entry counts
+// for that, keys to come among it, but what says how calls and answers are treated.
+func (s *Server) SameReach(other *Server) bool {
+	return reflect.DeepEqual(s.reach(), other.reach())
+}
+
+func (s *Server) reach() Server {
+	r := *s
+	r.Path, r.Contract, r.Reads, r.Mode, r.Redact = "", "", "", "", ""
+	r.Timeout, r.MaxTimeout = 0, 0
+	r.TrustAnnotations, r.Trusted = nil, false
+	r.Tools, r.exact, r.patterns = nil, nil, nil
+	return r
+}
+
 // plain turns ordered mappings into Go maps, which JSON libraries know.
 func plain(value any) any {
 	switch value := value.(type) {

@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -15,54 +16,147 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// answer deals with an answer that is one JSON text. It is read up to the decision
-// window; if it ends there, it is passed on or translated. A larger one flows
-// through and is checked as it passes. It returns the failure of the transport.
-func (x *exchange) answer(resp *http.Response) *recourse.Error {
-	x.scan.Reset()
-	x.window = x.window[:0]
-	whole, err := x.fill(resp, x.table.config.DecideWithin)
-	if err == nil && !whole && !x.s.observes() && x.beginsFailed(x.window) {
-		return x.large(resp)
-	}
-	switch {
-	case err != nil && x.s.observes():
-		x.begin(resp)
-		_ = x.put(x.window) // the client has gone: then nobody sees the rest either
-		x.abort(x.s.up.Broken(x.ctx, err))
-	case err != nil && x.scanBroken(err):
-		return x.bad(resp, err)
-	case err != nil:
-		return x.s.up.Broken(x.ctx, err)
-	case whole:
-		return x.decide(resp)
-	case x.s.observes():
-	case x.tooMuch(max(int64(len(x.window)), resp.ContentLength)):
-		return x.tooLarge(resp)
-	default:
-		if signs := x.scan.Signs(); !signs.IDAt.IsZero() && !signs.ID.Equal(x.msg.ID) {
-			return x.bad(resp, errWrongID)
-		}
-	}
-	x.flow(resp)
-	return nil
+// inbound is what send remembers of the server's answer, and the memory that it is read into.
+type inbound struct {
+	scan   wire.Scanner
+	events wire.EventReader
+	window []byte // the part of an answer that is looked into
+	cut    string // what the answer is longer than, where it breaks off in what is read
+
+	asks    bool           // the server has asked the client something
+	rest    *http.Response // whose stream goes on behind the answer
+	release func()         // gives back the room of a large failure
 }
 
-// fill reads the answer into the window, up to its end or until there are most bytes. It
-// reports whether that was the whole answer.
-func (x *exchange) fill(resp *http.Response, most strictyaml.Size) (whole bool, err error) {
-	window := int(most)
-	if n := resp.ContentLength; n > 0 && n <= int64(window) && int(n) >= cap(x.window) {
-		x.window = append(make([]byte, 0, n+1), x.window...) // one more, to see the end
+// An answer is the server's on its way to the client: a JSON text or an event stream. What
+// stands in front of the message that answers goes out as it comes: progress, logs,
+// questions to the client. That message is read up to the decision window; if it ends there,
+// it is passed on, or found to be a failure. A larger one flows through and is checked as it
+// passes.
+type answer struct {
+	*call
+
+	resp   *http.Response
+	stream bool
+
+	piece     wire.Event // of a JSON text
+	buffer    []byte     // for those behind the window
+	broken    error      // what is wrong with the message as far as it was read
+	wrong     error      // why a message that should be the answer is none
+	resumable bool       // the server expects its client to come back: events have ids, or it says when
+	strip     *wire.Rewriter
+}
+
+func (enforcing) answer(c *call, resp *http.Response) error {
+	switch stream := isEventStream(resp); {
+	case !c.req.asks():
+		return c.handedOver(resp)
+	case resp.StatusCode != http.StatusOK:
+		return c.refusal(resp)
+	case stream && c.req.msg.Method == wire.MethodListen: // the modern stream without an end of its own
+		c.passStream(resp)
+		return nil
+	default:
+		a := &answer{call: c, resp: resp, stream: stream}
+		if stream {
+			c.eventsOf(resp)
+		}
+		return a.pass()
+	}
+}
+
+func isEventStream(resp *http.Response) bool {
+	return wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
+}
+
+// eventsOf returns the events of an answer, read into memory that c keeps.
+func (c *call) eventsOf(resp *http.Response) *wire.EventReader {
+	c.in.events.Reset(resp.Body, int(c.table.config.DecideWithin))
+	return &c.in.events
+}
+
+// pass passes the answer on up to its end, or returns the failure that it is.
+func (a *answer) pass() error {
+	for {
+		event, err := a.read()
+		if err != nil {
+			return a.ended(err)
+		}
+		a.resumable = a.resumable || len(event.ID) > 0 || a.stream && event.Retry >= 0
+		if done, err := a.take(event); done || err != nil {
+			return err
+		}
+	}
+}
+
+// read returns the next message, or piece of one, and scans it.
+func (a *answer) read() (*wire.Event, error) {
+	if !a.stream {
+		return a.readText()
+	}
+	event, err := a.in.events.Next()
+	if err != nil {
+		return nil, err
+	}
+	if event.First {
+		a.in.scan.Reset()
+		a.broken = nil
+	}
+	if a.broken == nil {
+		_, a.broken = a.in.scan.Write(event.Data)
+	}
+	if a.broken == nil && event.Complete {
+		a.broken = a.in.scan.Close()
+	}
+	return event, nil
+}
+
+// readText does so with a JSON text: first as much as the window holds.
+func (a *answer) readText() (*wire.Event, error) {
+	if a.piece.First || a.buffer != nil {
+		if a.buffer == nil {
+			a.buffer = make([]byte, 32<<10)
+		}
+		n, err := a.resp.Body.Read(a.buffer)
+		a.piece = wire.Event{Raw: a.buffer[:n], Data: a.buffer[:n], Complete: errors.Is(err, io.EOF)}
+		if _, a.broken = a.in.scan.Write(a.piece.Data); a.broken == nil && a.piece.Complete {
+			a.broken = a.in.scan.Close()
+		}
+		if err != nil && !a.piece.Complete {
+			return nil, err
+		}
+		return &a.piece, nil
+	}
+	whole, err := a.fill(a.table.config.DecideWithin)
+	if _, syntax := errors.AsType[*wire.SyntaxError](err); syntax {
+		a.broken = err
+	} else if err != nil {
+		return nil, err
+	}
+	if whole {
+		a.broken = a.in.scan.Close()
+	}
+	a.piece = wire.Event{Raw: a.in.window, Data: a.in.window, First: true, Complete: whole}
+	return &a.piece, nil
+}
+
+// fill reads a JSON text into the window, up to its end or until there are most bytes. It
+// reports whether that was the whole text.
+func (a *answer) fill(most strictyaml.Size) (whole bool, err error) {
+	in, window := &a.in, int(most)
+	in.scan.Reset()
+	in.window = in.window[:0]
+	if n := a.resp.ContentLength; n > 0 && n <= int64(window) && int(n) >= cap(in.window) {
+		in.window = make([]byte, 0, n+1) // one more, to see the end
 	}
 	for {
-		if len(x.window) == cap(x.window) {
-			x.window = slices.Grow(x.window, min(max(len(x.window), 4<<10), window))
+		if len(in.window) == cap(in.window) {
+			in.window = slices.Grow(in.window, min(max(len(in.window), 4<<10), window))
 		}
-		n, err := resp.Body.Read(x.window[len(x.window):min(cap(x.window), window)])
-		read := x.window[len(x.window) : len(x.window)+n]
-		x.window = x.window[:len(x.window)+n]
-		if _, err := x.scan.Write(read); err != nil && !x.s.observes() {
+		n, err := a.resp.Body.Read(in.window[len(in.window):min(cap(in.window), window)])
+		read := in.window[len(in.window) : len(in.window)+n]
+		in.window = in.window[:len(in.window)+n]
+		if _, err := in.scan.Write(read); err != nil {
 			return false, err
 		}
 		switch {
@@ -70,9 +164,198 @@ func (x *exchange) fill(resp *http.Response, most strictyaml.Size) (whole bool, 
 			return true, nil
 		case err != nil:
 			return false, err
-		case len(x.window) >= window:
+		case len(in.window) >= window:
 			return false, nil
 		}
+	}
+}
+
+// take deals with a message, or the first piece of one, and reports whether it ends the answer.
+func (a *answer) take(event *wire.Event) (done bool, err error) {
+	switch {
+	case a.stream && event.Complete && (len(event.Data) == 0 || !isMessage(event.Type)):
+		a.forward(a.resp, a.spoken(event, event.Raw))
+		return false, nil
+	case a.broken != nil:
+		return true, a.bad(a.resp, a.broken)
+	case !event.Complete:
+		return a.takeLarge(event)
+	}
+	return a.takeWhole(event)
+}
+
+// isMessage reports whether events of that type hold messages; clients pass over all others.
+func isMessage(kind []byte) bool { return len(kind) == 0 || string(kind) == "message" }
+
+// takeWhole deals with a message that has come as a whole.
+func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
+	switch signs := a.in.scan.Signs(); {
+	case a.stream && signs.Message() != wire.Response:
+		a.notice(signs)
+		a.forward(a.resp, a.spoken(event, event.Raw))
+		return false, nil
+	case a.stream && !signs.ID.Equal(a.req.msg.ID):
+		a.wrong = errWrongID // and not the client's: it is dropped
+		return false, nil
+	case !isWhole(signs):
+		return true, a.bad(a.resp, errNoMessage)
+	case !signs.ID.Equal(a.req.msg.ID):
+		return true, a.bad(a.resp, errWrongID)
+	case a.tooMuch(int64(len(event.Data))):
+		return true, a.tooLarge(a.resp)
+	}
+	if a.stream {
+		a.in.rest = a.resp
+	}
+	if f := a.judge(event.Data); f != nil {
+		return true, f
+	}
+	text := a.passed(event.Data)
+	if !a.stream {
+		a.openSession(a.resp)
+		a.reply.copyHeader(a.resp.Header)
+		a.reply.send(http.StatusOK, text)
+		return true, nil
+	}
+	raw := withoutComments(event.Raw)
+	if !bytes.Equal(text, event.Data) {
+		raw = wire.AppendEvent(nil, string(event.ID), string(event.Type), text)
+	}
+	a.forward(a.resp, raw)
+	return true, nil
+}
+
+// takeLarge deals with a message that is larger than the window, of which this is the first
+// piece, or with half of an event that the stream ends in. What is found behind it can no
+// longer be told: an answer that is none, or somebody else's, is broken off, so that no
+// client takes it for its own; a failure is logged.
+func (a *answer) takeLarge(first *wire.Event) (done bool, err error) {
+	if a.stream && a.unspeakable() {
+		return a.dropRest()
+	}
+	if a.beginsFailed(first.Data) {
+		return true, a.collect(first)
+	}
+	isAnswer, size := true, a.resp.ContentLength
+	if a.stream {
+		isAnswer, size = a.in.scan.Signs().MethodAt.IsZero(), 0
+		piece := *first
+		piece.Raw, piece.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
+		first = &piece
+	}
+	var second *wire.Event
+	if a.stream { // which may have ended
+		if second, err = a.read(); err != nil {
+			a.resumable = false
+			return true, a.ended(err)
+		}
+	}
+	switch signs := a.in.scan.Signs(); {
+	case !isAnswer:
+	case a.tooMuch(max(int64(len(first.Data)), size)):
+		return true, a.tooLarge(a.resp)
+	case !signs.IDAt.IsZero() && !signs.ID.Equal(a.req.msg.ID):
+		return true, a.bad(a.resp, errWrongID)
+	case a.forged():
+		a.strip = recordPruner()
+	}
+	a.put(first)
+	a.buffer = a.in.window[:cap(a.in.window)]
+	return isAnswer, a.flow(second, int64(len(first.Data)), isAnswer)
+}
+
+// flow passes a large message on from its second piece, with total bytes of it before that.
+func (a *answer) flow(piece *wire.Event, total int64, isAnswer bool) error {
+	for {
+		if piece == nil {
+			var err error
+			if piece, err = a.read(); err != nil {
+				return a.breakOff(a.to.up.Broken(a.ctx, err))
+			}
+		}
+		total += int64(len(piece.Data))
+		if err := a.check(total); err != nil && isAnswer {
+			return a.breakOff(err)
+		}
+		a.deadline.alive()
+		switch a.put(piece); {
+		case a.reply.gone:
+			return nil
+		case !piece.Complete:
+			piece = nil
+			continue
+		case !isAnswer:
+			return nil
+		}
+		if err := a.flaw(); err != nil {
+			return a.breakOff(err)
+		}
+		if a.stream {
+			a.in.rest = a.resp
+		}
+		a.late()
+		return nil
+	}
+}
+
+// put sends a piece of a large message on.
+func (a *answer) put(piece *wire.Event) {
+	switch {
+	case a.stream && a.strip != nil:
+		a.forward(a.resp, strippedEvent(a.strip, piece))
+	case a.stream:
+		a.forward(a.resp, piece.Raw)
+	default:
+		if !a.reply.started && a.strip != nil { // which changes the length
+			a.head(a.resp)
+		} else if !a.reply.started {
+			a.begin(a.resp)
+		}
+		_ = a.reply.put(stripped(a.strip, piece.Data)) // the reply knows
+	}
+}
+
+// check checks what has been read of a message that is being passed on.
+func (a *answer) check(total int64) error {
+	switch signs := a.in.scan.Signs(); {
+	case a.tooMuch(total):
+		return errTooLarge
+	case a.broken != nil:
+		return a.broken
+	case len(signs.ID) > 0 && !signs.ID.Equal(a.req.msg.ID):
+		return errWrongID
+	default:
+		return nil
+	}
+}
+
+// dropRest reads an event to its end and passes nothing of it on.
+func (a *answer) dropRest() (done bool, err error) {
+	for {
+		event, err := a.read()
+		switch {
+		case err != nil:
+			return true, a.ended(err)
+		case event.Complete:
+			return false, nil
+		}
+	}
+}
+
+// ended deals with an answer that ends in front of what it should be. A legacy server may
+// close a stream on purpose: its client resumes it with a GET.
+func (a *answer) ended(err error) error {
+	clean := errors.Is(err, io.EOF)
+	switch {
+	case !clean && !errors.Is(err, wire.ErrUnfinishedEvent):
+		return a.to.up.Broken(a.ctx, err)
+	case a.wrong != nil:
+		return a.bad(a.resp, a.wrong)
+	case clean && a.resumable && a.req.era == wire.Legacy:
+		a.startEvents(a.resp)
+		return nil
+	default:
+		return a.bad(a.resp, errNoMessage).WithMessage("%s ended its answer without a result.", a.to.Title)
 	}
 }
 
@@ -82,71 +365,54 @@ var (
 	errTooLarge  = errors.New("the answer is larger than max_result allows")
 )
 
-// scanBroken reports whether err is about what the server wrote, and not about the
-// connection.
-func (x *exchange) scanBroken(err error) bool {
-	_, syntax := errors.AsType[*wire.SyntaxError](err)
-	return syntax
-}
-
 // bad is the failure of an answer that breaks the protocol.
-func (x *exchange) bad(resp *http.Response, err error) *recourse.Error {
-	text := beginning(string(x.window))
-	return recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).
+func (c *call) bad(resp *http.Response, err error) *recourse.Error {
+	text := beginning(string(c.in.window))
+	return recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).
 		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)}).
 		CausedBy(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text))
 }
 
-// decide deals with an answer that is in the window as a whole.
-func (x *exchange) decide(resp *http.Response) *recourse.Error {
-	err := x.scan.Close()
-	signs := x.scan.Signs()
-	switch {
-	case x.s.observes():
-		x.observeAnswer(x.window, err)
-		x.passSuccess(resp, x.window)
-		return nil
-	case err != nil:
-		return x.bad(resp, err)
-	case !isWhole(signs):
-		return x.bad(resp, errNoMessage)
-	case !signs.ID.Equal(x.msg.ID):
-		return x.bad(resp, errWrongID)
-	case x.tooMuch(int64(len(x.window))):
-		return x.tooLarge(resp)
-	case x.translate(x.window):
-		return nil
-	}
-	x.passSuccess(resp, x.passed(x.window))
-	return nil
-}
-
-// isWhole reports whether a message is a response that no client can take for
-// anything else.
+// isWhole reports whether a message is a response that no client can take for anything else.
 func isWhole(signs *wire.Signs) bool {
 	return signs.Message() == wire.Response && signs.JSONRPC && strings.Count(signs.Duplicate, "/") != 1
 }
 
 // tooMuch reports whether an answer of size bytes is larger than is allowed.
-func (x *exchange) tooMuch(size int64) bool {
-	limit := int64(x.table.config.MaxResult)
+func (c *call) tooMuch(size int64) bool {
+	limit := int64(c.table.config.MaxResult)
 	return limit > 0 && size > limit
 }
 
-func (x *exchange) tooLarge(resp *http.Response) *recourse.Error {
-	return x.bad(resp, errTooLarge).
-		WithMessage("%s gave an answer of more than the %s that are allowed.", x.s.Title, x.table.config.MaxResult)
+func (c *call) tooLarge(resp *http.Response) *recourse.Error {
+	return c.bad(resp, errTooLarge).
+		WithMessage("%s gave an answer of more than the %s that are allowed.", c.to.Title, c.table.config.MaxResult)
 }
 
-// passed returns the message that was scanned as it is passed on: with its id as the
-// client has spelled it, and without a record that is not ours.
-func (x *exchange) passed(text []byte) []byte {
-	signs := x.scan.Signs()
-	var edits []wire.Edit
-	if string(signs.ID) != string(x.msg.ID) {
-		edits = append(edits, wire.Edit{At: signs.IDAt, With: x.msg.ID})
+// flaw returns why what was scanned is no answer to the request.
+func (c *call) flaw() error {
+	if err := c.in.scan.Close(); err != nil {
+		return err
 	}
-	if !signs.Error.IsZero() && !x.s.Trusted { // it asks the client for something
+	switch signs := c.in.scan.Signs(); {
+	case !isWhole(signs):
+		return errNoMessage
+	case !signs.ID.Equal(c.req.msg.ID):
+		return errWrongID
+	default:
+		return nil
+	}
+}
+
+// passed returns the message that was scanned as it is passed on: with its id as the client
+// has spelled it, and without a record that is not ours.
+func (c *call) passed(text []byte) []byte {
+	signs := c.in.scan.Signs()
+	var edits []wire.Edit
+	if string(signs.ID) != string(c.req.msg.ID) {
+		edits = append(edits, wire.Edit{At: signs.IDAt, With: c.req.msg.ID})
+	}
+	if !signs.Error.IsZero() && !c.to.Trusted { // it asks the client for something
 		raw := json.Value(signs.Error.Of(text))
 		if own := withoutForgery(raw); len(own) != len(raw) {
 			edits = append(edits, wire.Edit{At: signs.Error, With: own})
@@ -155,162 +421,37 @@ func (x *exchange) passed(text []byte) []byte {
 	if edits != nil {
 		text = wire.Splice(nil, text, edits...)
 	}
-	if x.forged() {
+	if c.forged() {
 		p := recordPruner()
 		text = p.Close(p.Append(make([]byte, 0, len(text)), text))
 	}
-	return x.question(text)
+	return c.question(text)
 }
 
-// passSuccess sends a whole answer to the client.
-func (x *exchange) passSuccess(resp *http.Response, body []byte) {
-	x.openSession(resp)
-	x.copyHeader(resp.Header)
-	x.send(http.StatusOK, body)
-}
+// drainTimeout is how long a server may take to end its stream after its answer, so that the
+// connection can be kept.
+const drainTimeout = time.Second
 
-// send writes a whole answer.
-func (x *exchange) send(status int, body []byte) {
-	x.started = true
-	x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
-	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body) // the client has gone
-}
-
-// begin sends the head of an answer that is passed on as it is.
-func (x *exchange) begin(resp *http.Response) {
-	if resp.ContentLength > 0 {
-		x.w.Header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+// closeAnswer ends what is left of the server's answer when the client has its own: the end
+// of a stream, or a second answer, which is dropped.
+func (c *call) closeAnswer() {
+	if c.in.release != nil {
+		c.in.release()
+		c.in.release = nil
 	}
-	x.head(resp)
-}
-
-// head sends the head of an answer whose length may change on the way.
-func (x *exchange) head(resp *http.Response) {
-	x.openSession(resp)
-	x.copyHeader(resp.Header)
-	x.started = true
-	x.w.WriteHeader(resp.StatusCode)
-}
-
-// put sends a piece of an answer that is passed on.
-func (x *exchange) put(p []byte) error {
-	_, err := x.w.Write(p)
-	return err
-}
-
-// pour sends all of r, and breaks the answer off where r does.
-func (x *exchange) pour(r io.Reader) {
-	buffer := make([]byte, 4<<10)
-	for {
-		n, err := r.Read(buffer)
-		switch {
-		case n > 0 && x.put(buffer[:n]) != nil, errors.Is(err, io.EOF):
-			return
-		case err != nil:
-			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break a connection off
-		}
-	}
-}
-
-// openSession makes a session of the answer to initialize, when the server has
-// given it an id.
-func (x *exchange) openSession(resp *http.Response) {
-	if x.msg.Method != wire.MethodInitialize || x.session != nil {
+	resp := c.in.rest
+	if resp == nil {
 		return
 	}
-	if id := resp.Header.Get(wire.HeaderSession); id != "" {
-		x.session = x.s.sessions.add(x, id)
-		x.w.Header()[wire.HeaderSession] = []string{x.session.id}
-	}
-}
-
-// flow passes an answer on that is larger than the window, and checks it as it
-// passes. What is found now can no longer be told: an answer that is none, or
-// somebody else's, is aborted, so that no client takes it for its own; a failure
-// is logged.
-func (x *exchange) flow(resp *http.Response) {
-	var strip *wire.Rewriter
-	if x.forged() { // which changes the length
-		strip = recordPruner()
-		x.head(resp)
-	} else {
-		x.begin(resp)
-	}
-	total := int64(len(x.window))
-	err := x.put(stripped(strip, x.window))
-	buffer := x.window[:cap(x.window)]
-	for err == nil {
-		var n int
-		n, err = resp.Body.Read(buffer)
-		total += int64(n)
-		if broken := x.pass(buffer[:n], total); broken != nil {
-			x.abort(broken)
+	c.in.rest = nil
+	defer resp.Body.Close()
+	timer := time.AfterFunc(drainTimeout, func() { _ = resp.Body.Close() }) // nothing of it is wanted
+	defer timer.Stop()
+	for more := 0; more < int(c.table.config.DecideWithin); {
+		event, err := c.in.events.Next()
+		if err != nil {
+			return
 		}
-		if n > 0 {
-			x.deadline.alive()
-			if failed := x.put(stripped(strip, buffer[:n])); failed != nil {
-				return // the client has gone
-			}
-		}
+		more += len(event.Raw)
 	}
-	if !errors.Is(err, io.EOF) {
-		x.abort(x.s.up.Broken(x.ctx, err))
-	}
-	x.finish()
-}
-
-// pass checks the next piece of an answer that is being passed on.
-func (x *exchange) pass(piece []byte, total int64) error {
-	_, err := x.scan.Write(piece)
-	switch {
-	case x.s.observes():
-		return nil
-	case x.tooMuch(total):
-		return errTooLarge
-	case err != nil:
-		return err
-	}
-	if signs := x.scan.Signs(); len(signs.ID) > 0 && !signs.ID.Equal(x.msg.ID) {
-		return errWrongID
-	}
-	return nil
-}
-
-// finish checks an answer that has been passed on as a whole.
-func (x *exchange) finish() {
-	switch err := x.flaw(); {
-	case err == nil:
-		x.late()
-	case x.s.observes():
-		x.observe(recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).CausedBy(err))
-	default:
-		x.abort(err)
-	}
-}
-
-// flaw returns why what was scanned is no answer to the request.
-func (x *exchange) flaw() error {
-	if err := x.scan.Close(); err != nil {
-		return err
-	}
-	switch signs := x.scan.Signs(); {
-	case !isWhole(signs):
-		return errNoMessage
-	case !signs.ID.Equal(x.msg.ID):
-		return errWrongID
-	default:
-		return nil
-	}
-}
-
-// abort breaks the answer off, so that the client sees that it is not whole.
-func (x *exchange) abort(cause error) {
-	e := recourse.From(cause)
-	if e.Kind == recourse.KindInternal {
-		e = recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
-	}
-	x.record(e.WithEffect(x.effect(e)), "answer broken off")
-	_ = http.NewResponseController(x.w).Flush() // what has come is passed on
-	panic(http.ErrAbortHandler)                 //nolint:forbidigo // net/http's way to break a connection off
 }

@@ -9,36 +9,57 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A deadline ends a context when a call has shown no sign of life for a time, and
-// at the latest after another. While the server waits for its client, whom it has
-// asked something, only the latter counts.
+// A deadline ends a context when a call has shown no sign of life for a time, and at the
+// latest after another. While the server waits for its client, whom it has asked something,
+// only the latter counts. It can be used again when it has been stopped.
 type deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
+	cancel context.CancelCauseFunc // nil: it does not run
+	cause  func(within time.Duration) error
 	quiet  time.Duration
+	most   time.Duration
 	ends   time.Time // as it stands
 	last   time.Time // at which it ends whatever happens
 	asking int       // questions that the client has not answered yet
 }
 
-// withDeadline returns a context that ends with what cause returns then of the time
-// that has passed in vain. stop has to be called.
-func withDeadline(
-	parent context.Context, quiet, most time.Duration, cause func(within time.Duration) error,
-) (ctx context.Context, d *deadline, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	now := time.Now()
-	d = &deadline{quiet: quiet, ends: now.Add(min(quiet, most)), last: now.Add(most)}
-	d.timer = time.AfterFunc(min(quiet, most), func() {
-		within := quiet
-		if d.exhausted() {
-			within = most
-		}
-		cancel(cause(within))
-	})
-	return ctx, d, func() {
+// start has cancel called with what cause returns of the time that has passed in vain.
+func (d *deadline) start(quiet, most time.Duration, cancel context.CancelCauseFunc, cause func(within time.Duration) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, first := time.Now(), min(quiet, most)
+	d.cancel, d.cause, d.asking = cancel, cause, 0
+	d.quiet, d.most, d.ends, d.last = quiet, most, now.Add(first), now.Add(most)
+	if d.timer == nil {
+		d.timer = time.AfterFunc(first, d.end)
+	} else {
+		d.timer.Reset(first)
+	}
+}
+
+// end ends the context, unless the timer has been set anew meanwhile.
+func (d *deadline) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cancel == nil || time.Now().Before(d.ends) {
+		return
+	}
+	within := d.quiet
+	if !d.ends.Before(d.last) { // no sign of life could have made it any longer
+		within = d.most
+	}
+	d.cancel(d.cause(within))
+	d.cancel = nil
+}
+
+// stop ends the deadline, but not the context.
+func (d *deadline) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cancel, d.cause = nil, nil
+	if d.timer != nil {
 		d.timer.Stop()
-		cancel(context.Canceled)
 	}
 }
 
@@ -54,18 +75,14 @@ func (d *deadline) note(asking int, waits bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asking += asking
+	if d.cancel == nil {
+		return
+	}
 	d.ends = d.last
 	if quiet := time.Now().Add(d.quiet); !waits && d.asking == 0 && quiet.Before(d.last) {
 		d.ends = quiet
 	}
 	d.timer.Reset(time.Until(d.ends))
-}
-
-// exhausted reports whether no sign of life could have made the time any longer.
-func (d *deadline) exhausted() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !d.ends.Before(d.last)
 }
 
 // left returns the time until the end, as it stands.

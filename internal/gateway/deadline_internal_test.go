@@ -51,11 +51,13 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 				var q questions
 				began := time.Now()
 				var told time.Duration
-				ctx, d, stop := withDeadline(t.Context(), quiet, most, func(within time.Duration) error {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				d := new(deadline)
+				d.start(quiet, most, cancel, func(within time.Duration) error {
 					told = within
 					return errors.New("too late")
 				})
-				defer stop()
+				defer d.stop()
 				for _, s := range test.steps {
 					time.Sleep(s.after)
 					s.do(&q, d)
@@ -75,10 +77,7 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	var q questions
-	_, d, stop := withDeadline(t.Context(), time.Hour, time.Hour, func(time.Duration) error { return nil })
-	defer stop()
-	_, other, stopOther := withDeadline(t.Context(), time.Hour, time.Hour, func(time.Duration) error { return nil })
-	defer stopOther()
+	d, other := new(deadline), new(deadline)
 	q.ask(wire.ID("0"), other)
 	const most = 256
 	for i := range 2 * most {

@@ -9,7 +9,7 @@ func SetPatience(g *Gateway, writing, ending time.Duration) { g.writing, g.endin
 // ForgetSessions makes the gateway forget the sessions of the server at path, as after
 // a day without a request.
 func ForgetSessions(g *Gateway, path string) {
-	t := g.table.Load().servers[path].sessions
+	t := g.table.Load().endpoints[path].sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.byID)
@@ -20,7 +20,7 @@ func ForgetSessions(g *Gateway, path string) {
 // SessionBytes returns how many sessions the server at path has, and what is kept for
 // them.
 func SessionBytes(g *Gateway, path string) (sessions, bytes int) {
-	t := g.table.Load().servers[path].sessions
+	t := g.table.Load().endpoints[path].sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID), t.bytes

@@ -28,7 +28,9 @@ type Gateway struct {
 	drain   context.CancelFunc
 	work    sync.WaitGroup // background work
 
-	inFlight inFlight
+	observers []observer // of every call
+	calls     calls
+	inFlight  inFlight
 
 	writing, ending time.Duration // see clientConns
 
@@ -63,6 +65,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	reach.Pause = cmp.Or(reach.Pause, defaultPause)
 	g := &Gateway{
 		log: log, reach: reach, writing: writeTimeout, ending: endTimeout, backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
+		observers: []observer{logger{log}},
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
@@ -96,18 +99,11 @@ func (g *Gateway) Close() {
 // ServeHTTP answers one request of a client. How long a client may take to read the
 // answer is up to the server that calls it: see [Gateway.Serve].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := newExchange(g, w, r)
-	defer x.release()
-	if !x.admit() {
-		return
-	}
-	switch r.Method {
-	case http.MethodPost:
-		x.post()
-	case http.MethodGet:
-		x.listen()
-	case http.MethodDelete:
-		x.endSession()
+	c := g.newCall(w, r)
+	defer c.release()
+	_ = c.table.serve(c) // the client has been told
+	if c.reply.broken {
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to break a connection off
 	}
 }
 

@@ -3,8 +3,8 @@ package gateway
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,19 +20,19 @@ import (
 // own arguments, or in the server's entry, is no secret to the caller, but for the
 // secrets among them. What the contract keeps out of failures is masked beside what the
 // entry says.
-func (x *exchange) masker() *redact.Masker {
-	if x.mask == nil {
-		s := x.s
-		x.mask = redact.New(s.redact, string(x.msg.Arguments), s.URL, strings.Join(s.Command, "\n"), s.Cwd, x.url()).
-			Hiding(x.secrets()).With(s.contract.Mask...).ForAnswer()
+func (c *call) masker() *redact.Masker {
+	if c.mask == nil {
+		s := c.on
+		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL, strings.Join(s.Command, "\n"), s.Cwd, c.url()).
+			Hiding(c.secrets()).With(s.contract.Mask...).ForAnswer()
 	}
-	return x.mask
+	return c.mask
 }
 
 // secrets returns what finds the secrets of the server's entry and of the call, when they
 // are asked for, which may be after the exchange.
-func (x *exchange) secrets() func() []string {
-	s, listed, ctx, arguments := x.s, x.listed, x.r.Context(), x.msg.Arguments
+func (c *call) secrets() func() []string {
+	s, listed, ctx, arguments := c.on, c.rule.listed, c.req.http.Context(), c.req.msg.Arguments
 	return func() []string {
 		secrets := slices.Concat(s.secrets(), redact.Arguments(arguments))
 		if listed != nil {
@@ -44,20 +44,20 @@ func (x *exchange) secrets() func() []string {
 
 // logged returns a private cause as it may stand in the log: credentials, and what the
 // server's entry and the call hold of secrets, are masked, the rest is kept.
-func (x *exchange) logged(err error) logged {
-	if x.s == nil {
+func (c *call) logged(err error) logged {
+	if c.on == nil {
 		return logged{err: err}
 	}
-	return logged{err, x.secrets()}
+	return logged{err, c.secrets()}
 }
 
 // masked returns an answer of the contract's with its texts masked: what was masked
 // piece by piece may have become something else where it was joined.
-func (x *exchange) masked(answer contract.Answer) contract.Answer {
-	if x.s == nil {
+func (c *call) masked(answer contract.Answer) contract.Answer {
+	if c.on == nil {
 		return answer
 	}
-	m := x.masker()
+	m := c.masker()
 	switch answer.Surface {
 	case contract.SurfaceResult:
 		answer.Result = m.JSON(answer.Result)
@@ -99,21 +99,21 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 // question returns a question to the client that stands in an answer with its texts
 // masked; any other answer as it is. It is no failure: addresses and paths in it are what
 // the client is asked about.
-func (x *exchange) question(text []byte) []byte {
-	signs := x.scan.Signs()
+func (c *call) question(text []byte) []byte {
+	signs := c.in.scan.Signs()
 	asks := string(signs.ResultType) == "input_required" || bytes.Contains(text, []byte(`needsInput:v1`)) ||
 		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
-	if !asks || x.s.observes() {
+	if !asks {
 		return text
 	}
-	return x.masker().As(redact.Secrets).Message(text)
+	return c.masker().As(redact.Secrets).Message(text)
 }
 
 // spoken returns an event of the server's that is no answer with what it says masked:
 // progress, logs and questions as a question is, logs of errors as failures are, and
 // comments without their text. raw is the event as it would go on.
-func (x *exchange) spoken(event *wire.Event, raw []byte) []byte {
-	if x.s.observes() || x.s.redact == redact.Off || !event.Complete || !event.First {
+func (c *call) spoken(event *wire.Event, raw []byte) []byte {
+	if c.on.redact == redact.Off || !event.Complete || !event.First {
 		return raw
 	}
 	raw = withoutComments(raw)
@@ -121,7 +121,7 @@ func (x *exchange) spoken(event *wire.Event, raw []byte) []byte {
 	if len(event.Data) == 0 || answers && json.Lookup(event.Data, "/result/isError").Kind() != 't' {
 		return raw
 	}
-	m := x.masker()
+	m := c.masker()
 	if answers || json.Lookup(event.Data, "/error") != nil { // a failure that the client resumes its stream for
 		return wire.AppendEvent(nil, string(event.ID), string(event.Type), m.JSON(event.Data))
 	}
@@ -145,24 +145,24 @@ func (x *exchange) spoken(event *wire.Event, raw []byte) []byte {
 }
 
 // dropsLong reports whether an event that begins here is a notification that may not go on.
-func (x *exchange) dropsLong(first *wire.Event) bool {
-	if first.Complete || x.s.observes() || x.s.redact == redact.Off {
+func (c *call) dropsLong(first *wire.Event) bool {
+	if first.Complete || c.on.redact == redact.Off {
 		return false
 	}
-	x.scan.Reset()
-	_, _ = x.scan.Write(first.Data) // what is no message has no method
-	return x.unspeakable()
+	c.in.scan.Reset()
+	_, _ = c.in.scan.Write(first.Data) // what is no message has no method
+	return c.unspeakable()
 }
 
 // unspeakable reports whether the message that is scanned, and longer than decide_within,
 // is a notification: it cannot be masked, and nobody waits for it.
-func (x *exchange) unspeakable() bool {
-	signs := x.scan.Signs()
-	if x.s.observes() || x.s.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
+func (c *call) unspeakable() bool {
+	signs := c.in.scan.Signs()
+	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
 		return false
 	}
-	x.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
-		slog.String("server", x.s.Name), slog.String("request_id", x.requestID),
+	c.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
+		slog.String("server", c.to.Name), slog.String("request_id", c.req.id),
 		slog.String("method", cut(string(signs.Method), maxQuoted)))
 	return true
 }
@@ -195,22 +195,117 @@ func withoutComments(raw []byte) []byte {
 	return out
 }
 
-// passRefusal passes an HTTP answer that is a failure on to the client: what it says is
-// masked, its status and its challenge stay.
-func (x *exchange) passRefusal(resp *http.Response, body []byte) {
-	if x.s.observes() {
-		x.begin(resp)
-		x.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
-		return
-	}
-	body = maskBody(x.masker(), body)
-	resp.ContentLength = int64(len(body))
-	x.head(resp)
-	_ = x.put(body) // the client has gone
+// A record under our key is the gateway's word to its client. Where a server that is not
+// trusted has written one, it is left out: of a success, of an error that is passed on as
+// it is, and of a message on a stream; of a failure that is rewritten it never gets out.
+
+// forged reports whether the answer that was scanned, as far as it is known, has a record
+// that is not to be passed on.
+func (c *call) forged() bool {
+	return c.in.scan.Signs().Record && !c.to.Trusted
 }
 
-// unreadable is the reading of an answer that says of itself that it is a failure, and
-// cannot be read or masked: nothing of it may go on.
-func (x *exchange) unreadable() contract.Reading {
-	return contract.Reading{Sign: "isError", Failure: recourse.BadResponse(x.s.Title).WithOrigin(recourse.OriginServer)}
+func recordPruner() *wire.Rewriter {
+	p := new(wire.Rewriter)
+	p.WithoutRecord()
+	return p
+}
+
+// stripped returns what a rewriter leaves of a piece; nil leaves all.
+func stripped(p *wire.Rewriter, piece []byte) []byte {
+	if p == nil {
+		return piece
+	}
+	return p.Append(make([]byte, 0, len(piece)), piece)
+}
+
+// strippedEvent returns an event, or a piece of one, that holds a message without its
+// record.
+func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
+	var raw []byte
+	if event.First {
+		if len(event.ID) > 0 {
+			raw = append(append(append(raw, "id: "...), event.ID...), '\n')
+		}
+		raw = append(raw, "event: message\ndata: "...)
+	}
+	data := p.Append(nil, event.Data)
+	if event.Complete {
+		data = p.Close(data)
+	}
+	for i, b := range data {
+		if b == '\n' || b == '\r' { // white space between two tokens
+			data[i] = ' '
+		}
+	}
+	if raw = append(raw, data...); event.Complete {
+		raw = append(raw, "\n\n"...)
+	}
+	return raw
+}
+
+// strippedMessage returns an event of a stream of the server's own as it is passed on.
+func (c *call) strippedMessage(event *wire.Event) []byte {
+	if c.to.Trusted || !event.Complete || !event.First || !bytes.Contains(event.Data, []byte("result")) {
+		return event.Raw
+	}
+	c.in.scan.Reset()
+	if _, err := c.in.scan.Write(event.Data); err != nil || !c.forged() {
+		return event.Raw
+	}
+	return strippedEvent(recordPruner(), event)
+}
+
+// withoutForgery returns a JSON-RPC error whose data holds no record. Of data that is one,
+// what the protocol wants there is left (MCP 2026-07-28, "Errors").
+func withoutForgery(raw json.Value) json.Value {
+	data := json.Lookup(raw, "/data")
+	if data.Kind() != '{' {
+		return raw
+	}
+	var members map[string]json.Value
+	if json.UnmarshalLenient(data, &members) != nil {
+		return raw
+	}
+	switch {
+	case isRecord(data):
+		maps.DeleteFunc(members, func(name string, _ json.Value) bool { return !slices.Contains(protocolData, name) })
+	case members[recourse.MetaKey] == nil:
+		return raw
+	}
+	delete(members, recourse.MetaKey)
+	if len(members) == 0 {
+		return withData(raw, nil)
+	}
+	data, err := json.Marshal(members)
+	if err != nil {
+		return withData(raw, nil)
+	}
+	return withData(raw, data)
+}
+
+// protocolData are the members that the protocol has in the data of an error.
+var protocolData = []string{"supported", "requested", "requiredCapabilities"}
+
+// isRecord reports whether an object is read as a record.
+func isRecord(object json.Value) bool {
+	return json.Lookup(object, "/v").Kind() == '0' && json.Lookup(object, "/kind").Kind() == '"'
+}
+
+// withData returns a JSON-RPC error with other data; nil: with none.
+func withData(raw, data json.Value) json.Value {
+	var members struct {
+		Code    json.Value `json:"code"`
+		Message json.Value `json:"message"`
+		Data    json.Value `json:"data,omitzero"`
+	}
+	if json.UnmarshalLenient(raw, &members) != nil {
+		return raw
+	}
+	members.Data = data
+	changed, err := json.Marshal(members)
+	if err != nil {
+		return raw
+	}
+	return changed
 }

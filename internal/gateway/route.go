@@ -1,69 +1,73 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
 
-// route finds out what the request asks of the server, and for how long. It
-// reports false when it has answered: the tool does not exist.
-func (x *exchange) route() bool {
-	x.rule.Timeout = x.s.Timeout
-	x.nature = natureOfMethod(x.msg.Method)
-	if x.isCall() {
-		x.rule = x.s.Tool(x.msg.Name)
-		x.nature = x.s.natureOf(x.msg.Name, x.rule, nil)
+// route finds out what the request asks of the server, and for how long.
+func route(c *call, next next) error {
+	c.rule.Timeout = c.to.Timeout
+	if !c.req.asks() {
+		c.unasked()
+		return next(c)
 	}
-	x.ctx, x.deadline, x.stop = withDeadline(x.r.Context(), x.rule.Timeout, x.s.MaxTimeout, x.timedOut())
-	if e := x.moveSession(); e != nil {
-		x.fail(e, nil, nil)
-		return false
+	c.rule.nature = natureOfMethod(c.req.msg.Method)
+	name := c.req.msg.Name
+	if c.req.isCall() {
+		c.rule.Tool = c.to.Tool(name)
+		c.rule.nature = c.natureOf(name, c.rule.Tool, nil)
 	}
-	if !x.isCall() {
-		return true
+	c.within(c.rule.Timeout, c.to.MaxTimeout)
+	if e := c.moveSession(); e != nil {
+		return settled(e)
 	}
-	x.list = x.s.tools.get(x.ctx, x, time.Time{})
-	if x.list != nil && x.list.tools[x.msg.Name] == nil {
-		x.refreshList()
+	if !c.req.isCall() {
+		return next(c)
 	}
-	if x.list == nil {
-		return true
+	c.rule.list = c.to.tools.get(c.ctx, c, time.Time{})
+	if c.rule.list != nil && c.rule.list.tools[name] == nil {
+		c.refreshList()
 	}
-	x.listed = x.list.tools[x.msg.Name]
-	x.nature = x.s.natureOf(x.msg.Name, x.rule, x.listed)
-	if x.listed != nil || x.list.partial || !x.isOwnList() {
-		return true
+	if c.rule.list == nil {
+		return next(c)
 	}
-	e := recourse.UnknownTool(x.msg.Name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	if name, ok := nearest.Of(x.msg.Name, x.list.names); ok {
-		e = e.WithMessage("%s Did you mean %s?", e.Message, name)
+	c.rule.listed = c.rule.list.tools[name]
+	c.rule.nature = c.natureOf(name, c.rule.Tool, c.rule.listed)
+	if c.rule.listed == nil && !c.rule.list.partial && c.isOwnList() {
+		if err := c.reply.manner.object(c, unknownTool(name, c.rule.list.names)); err != nil {
+			return err
+		}
 	}
-	return x.objection(e)
+	return next(c)
 }
 
-// timedOut returns what makes the failure of a call without an answer. It outlives
-// the exchange.
-func (x *exchange) timedOut() func(within time.Duration) error {
-	s := x.s
-	return func(within time.Duration) error { return s.said(recourse.Timeout(s.Title, within)) }
+// unasked does so for a message without an answer of its own: a notification, the client's
+// answer to a question of the server's, the opening of a stream or the end of a session.
+func (c *call) unasked() {
+	most := c.to.Timeout
+	if c.req.http.Method == http.MethodGet {
+		most = min(openTimeout, most)
+	}
+	if c.req.msg.Kind == wire.Response && c.session != nil {
+		c.session.questions.answer(c.req.msg.ID)
+	}
+	c.req.msg.ID = nil // that of a response is the server's own question: nobody waits for an answer
+	c.within(most, most)
 }
 
-// objection ends the call with what the gateway itself finds wrong with it. It
-// reports whether the call goes on all the same, as it does where failures are
-// only observed.
-func (x *exchange) objection(e *recourse.Error) bool {
-	if x.s.observes() {
-		x.observe(e)
-		return true
+func unknownTool(name string, known []string) *recourse.Error {
+	e := recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	if other, ok := nearest.Of(name, known); ok {
+		e = e.WithMessage("%s Did you mean %s?", e.Message, other)
 	}
-	x.fail(e, nil, nil)
-	return false
+	return e
 }
 
 // natureOfMethod returns what a method other than tools/call does to the world.
@@ -78,28 +82,28 @@ func natureOfMethod(method string) retry.Nature {
 	}
 }
 
-// addSession names the session at the server in the headers, and returns which one
-// it is.
-func (x *exchange) addSession(header http.Header) (generation int) {
-	if x.session == nil {
-		return 0
+// natureOf returns what the tool does to the world, by the first that speaks: the
+// entry, the contract, trusted annotations.
+func (c *call) natureOf(tool string, rule config.Tool, listed *listedTool) retry.Nature {
+	reads, idempotent := c.on.contract.Reads(tool), false
+	if *c.to.TrustAnnotations && listed != nil && !reads {
+		reads, idempotent = listed.readOnly, listed.idempotent
 	}
-	id, generation := x.session.at()
-	delete(header, wire.HeaderSession)
-	if id != "" {
-		header[wire.HeaderSession] = []string{id}
+	switch {
+	case rule.ReadOnly != nil:
+		reads = *rule.ReadOnly
+	case rule.Verify != nil: // there is something to verify only where something is written
+		reads = false
 	}
-	return generation
-}
-
-// pause waits, and reports false when the call has ended meanwhile.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+	if rule.Idempotent != nil {
+		idempotent = *rule.Idempotent
+	}
+	switch {
+	case reads:
+		return retry.Reads
+	case idempotent:
+		return retry.Idempotent
+	default:
+		return retry.Writes
 	}
 }

@@ -3,17 +3,13 @@ package gateway
 import (
 	"bytes"
 	"container/list"
-	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -33,28 +29,6 @@ const (
 	// renewTimeout bounds the renewing of a session at the server.
 	renewTimeout = 15 * time.Second
 )
-
-// credentials tells callers apart by the credentials that they send to the
-// server, and by the user that their path names. Callers of whom nothing goes on
-// are one.
-type credentials [sha256.Size]byte
-
-func (x *exchange) credentials() credentials {
-	switch {
-	case len(x.s.forward) == 0 && x.user == "":
-		return credentials{}
-	case x.session != nil: // it was found for them
-		return x.session.of
-	}
-	sum := sha256.New()
-	_, _ = sum.Write([]byte(x.user + "\x00")) // never fails
-	for _, name := range x.s.forward {
-		for _, value := range x.r.Header[name] {
-			_, _ = sum.Write([]byte(name + "\x00" + value + "\x00")) // never fails
-		}
-	}
-	return credentials(sum.Sum(nil))
-}
 
 // A session is an legacy session of a client. Its id is the gateway's own and
 // stays the same when the session at the server is lost and made anew.
@@ -91,13 +65,13 @@ func newSessions() *sessions {
 
 // add makes a session of an initialize request that the server has answered with
 // an id of its own.
-func (t *sessions) add(x *exchange, serverID string) *session {
+func (t *sessions) add(c *call, serverID string) *session {
 	s := &session{
-		id: rand.Text(), of: x.credentials(), upstream: serverID, place: x.s.place, bytes: len(serverID),
+		id: rand.Text(), of: c.who.id, upstream: serverID, place: c.to.place, bytes: len(serverID),
 	}
-	header := x.keptHeader()
-	if size := len(x.body) + sizeOf(header); size <= maxOpening {
-		s.open, s.openID, s.header = bytes.Clone(x.body), x.msg.ID.Clone(), header.Clone()
+	header := c.keptHeader()
+	if size := len(c.req.body) + sizeOf(header); size <= maxOpening {
+		s.open, s.openID, s.header = bytes.Clone(c.req.body), c.req.msg.ID.Clone(), header.Clone()
 		s.bytes += size
 	}
 	t.mu.Lock()
@@ -111,11 +85,11 @@ func (t *sessions) add(x *exchange, serverID string) *session {
 
 // keptHeader returns the headers with which a session can be opened again: nothing of
 // the one request, such as how it is traced.
-func (x *exchange) keptHeader() http.Header {
-	header := x.upstreamHeader()
+func (c *call) keptHeader() http.Header {
+	header := c.upstreamHeader()
 	for name := range header {
 		switch {
-		case slices.Contains(ofOneRequest, name) && !slices.Contains(x.s.forward, name), strings.HasPrefix(name, wire.HeaderParamPrefix):
+		case slices.Contains(ofOneRequest, name) && !slices.Contains(c.on.forward, name), strings.HasPrefix(name, wire.HeaderParamPrefix):
 			delete(header, name)
 		}
 	}
@@ -187,129 +161,4 @@ func (s *session) at() (serverID string, generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.upstream, s.generation
-}
-
-// isAt reports whether the session is known at a place, and which one it is.
-func (s *session) isAt(at *place) (here bool, generation int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.place == at, s.generation
-}
-
-// moveSession opens the session of x at its server, where that has taken the place of
-// the one at which it was opened: nothing was sent yet, so that it can be done for
-// every message.
-func (x *exchange) moveSession() *recourse.Error {
-	if x.session == nil {
-		return nil
-	}
-	here, generation := x.session.isAt(x.s.place)
-	if here {
-		return nil
-	}
-	if err := x.session.renew(x.ctx, x, generation); err != nil {
-		return recourse.From(err).WithEffect(recourse.EffectNone)
-	}
-	return nil
-}
-
-// renew makes the session at the server anew after the server has said that it
-// does not know the generation-th one. However many callers find that out, it is
-// done once, and all of them wait for it.
-func (s *session) renew(ctx context.Context, x *exchange, generation int) error {
-	s.mu.Lock()
-	if s.generation != generation {
-		s.mu.Unlock()
-		return nil // somebody has done it already
-	}
-	if s.renewing == nil {
-		up := x.s
-		if !up.hold() {
-			s.mu.Unlock()
-			return recourse.Unavailable(up.Title).WithMessage("%s is not served any more.", up.Title).
-				WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
-		}
-		done := make(chan struct{})
-		s.renewing = done
-		header := s.openingHeader(x)
-		x.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
-			defer up.leave()
-			id, err := s.reopen(ctx, up, header)
-			s.mu.Lock()
-			if s.renewed = err; err == nil {
-				s.upstream, s.place = id, up.place
-				s.generation++
-			}
-			s.renewing = nil
-			s.mu.Unlock()
-			close(done)
-		})
-	}
-	done := s.renewing
-	s.mu.Unlock()
-	select {
-	case <-done:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.generation != generation {
-			return nil
-		}
-		return s.renewed
-	case <-ctx.Done():
-		return x.s.up.Broken(ctx, context.Cause(ctx))
-	}
-}
-
-var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-
-// openingHeader returns the headers with which the session is opened again: those of
-// the client's own initialize. A program knows no credentials, so that its clients may
-// change theirs within a session: those of x count.
-func (s *session) openingHeader(x *exchange) http.Header {
-	header := s.header.Clone()
-	if header == nil {
-		return nil
-	}
-	header[wire.HeaderRequestID] = []string{x.requestID}
-	if len(x.s.Command) == 0 {
-		return header
-	}
-	delete(header, "Authorization")
-	if values := x.programCaller(); len(values) > 0 {
-		header["Authorization"] = values
-	}
-	return header
-}
-
-// reopen sends the client's own initialize once more, and what follows it.
-func (s *session) reopen(ctx context.Context, up *server, header http.Header) (string, error) {
-	if s.open == nil {
-		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)
-	}
-	answer, err := up.up.Ask(ctx, header.Clone(), s.open, s.openID, maxInitialize)
-	if err != nil {
-		return "", err
-	}
-	if answer.Status != http.StatusOK {
-		return "", up.readHTTP(answer.Status, answer.Header, answer.Body, "").Error()
-	}
-	id := answer.Header.Get(wire.HeaderSession)
-	if answer.Error != nil {
-		return "", recourse.BadResponse(up.Title).WithMessage("%s refused to open the session again.", up.Title).
-			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
-	}
-	if id != "" {
-		header[wire.HeaderSession] = []string{id}
-	}
-	if version := json.Lookup(answer.Result, "/protocolVersion"); version.Kind() == '"' {
-		var text string
-		if json.Unmarshal(version, &text) == nil {
-			header[wire.HeaderVersion] = []string{text}
-		}
-	}
-	resp, err := up.up.Send(ctx, http.MethodPost, header, initialized)
-	if err != nil {
-		return "", err
-	}
-	return id, resp.Body.Close()
 }

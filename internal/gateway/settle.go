@@ -2,14 +2,14 @@ package gateway
 
 import (
 	"cmp"
-	"context"
-	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -20,26 +20,26 @@ import (
 // trusted annotations. The rest is the server's word, and is told as such.
 
 // settle completes a failure by what the gateway knows of the call, and masks it.
-func (x *exchange) settle(e *recourse.Error) *recourse.Error {
+func (c *call) settle(e *recourse.Error) *recourse.Error {
 	cause := e.Cause()
-	e = x.masker().Error(e)
-	return e.With(func(c *recourse.Error) {
-		c.Effect = x.effect(e)
-		if c.Kind == recourse.KindUnknownSession && (x.session != nil || x.answered) && !x.lost {
+	e = c.masker().Error(e)
+	return e.With(func(r *recourse.Error) {
+		r.Effect = c.effect(e)
+		if r.Kind == recourse.KindUnknownSession && (c.session != nil || c.out.last.answered) && !c.out.last.lost {
 			// The session is there. A client that was told otherwise would open another, and call again.
-			c.Kind, c.Code, c.Contract = recourse.KindClientError, "", ""
+			r.Kind, r.Code, r.Contract = recourse.KindClientError, "", ""
 		}
-		x.ownID(c)
-		c.RequestID = x.requestID
-		if c.Provider == "" && c.Kind.Class() == recourse.ClassUpstream {
-			c.Provider = x.s.Title
+		c.ownID(r)
+		r.RequestID = c.req.id
+		if r.Provider == "" && r.Kind.Class() == recourse.ClassUpstream {
+			r.Provider = c.to.Title
 		}
-		c.Failed = x.settleItems(c.Failed)
-		if !x.s.Trusted {
-			c.Verify = x.verifyOf(c.Verify)
+		r.Failed = c.settleItems(r.Failed)
+		if !c.to.Trusted {
+			r.Verify = c.verifyOf(r.Verify)
 		}
-		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.Verify != nil {
-			c.Verify = verifyOf(x.rule.Verify, x.msg.Arguments, x.shows)
+		if r.Effect == recourse.EffectUnknown && r.Verify == nil && c.rule.Verify != nil {
+			r.Verify = verifyOf(c.rule.Verify, c.req.msg.Arguments, c.shows)
 		}
 	}).CausedBy(cause)
 }
@@ -47,31 +47,31 @@ func (x *exchange) settle(e *recourse.Error) *recourse.Error {
 // ownID has a record that names a request name the gateway's: there is one id for a call,
 // which every log and answer on its way has, whoever is trusted. What the server calls it is
 // of use to the server only.
-func (x *exchange) ownID(c *recourse.Error) {
-	if c.RequestID != "" && c.RequestID != x.requestID {
-		c.Upstream.RequestID = cmp.Or(c.Upstream.RequestID, c.RequestID)
-		c.RequestID = x.requestID
+func (c *call) ownID(r *recourse.Error) {
+	if r.RequestID != "" && r.RequestID != c.req.id {
+		r.Upstream.RequestID = cmp.Or(r.Upstream.RequestID, r.RequestID)
+		r.RequestID = c.req.id
 	}
 }
 
 // settleItems settles the items of a call that has failed in part: which of them can be
 // repeated is no more the server's to say than for the whole, unless it is trusted.
-func (x *exchange) settleItems(items []recourse.Failed) []recourse.Failed {
+func (c *call) settleItems(items []recourse.Failed) []recourse.Failed {
 	items = slices.Clone(items)
 	for i, item := range items {
 		if item.Error == nil {
 			continue
 		}
-		items[i].Error = item.Error.With(func(c *recourse.Error) {
-			x.ownID(c)
-			c.Failed = x.settleItems(c.Failed)
-			if x.s.Trusted {
+		items[i].Error = item.Error.With(func(r *recourse.Error) {
+			c.ownID(r)
+			r.Failed = c.settleItems(r.Failed)
+			if c.to.Trusted {
 				return
 			}
-			if effect := x.effect(item.Error); effect == recourse.EffectUnknown {
-				c.Effect = effect
+			if effect := c.effect(item.Error); effect == recourse.EffectUnknown {
+				r.Effect = effect
 			}
-			c.Verify = x.verifyOf(c.Verify)
+			r.Verify = c.verifyOf(r.Verify)
 		})
 	}
 	return items
@@ -79,17 +79,17 @@ func (x *exchange) settleItems(items []recourse.Failed) []recourse.Failed {
 
 // verifyOf returns the call that a server names as the one that settles an effect, if
 // the tool is known to read.
-func (x *exchange) verifyOf(v *recourse.Verify) *recourse.Verify {
+func (c *call) verifyOf(v *recourse.Verify) *recourse.Verify {
 	if v == nil {
 		return nil
 	}
 	var listed *listedTool
-	if x.list != nil {
-		if listed = x.list.tools[v.Tool]; listed == nil {
+	if c.rule.list != nil {
+		if listed = c.rule.list.tools[v.Tool]; listed == nil {
 			return nil
 		}
 	}
-	if x.s.natureOf(v.Tool, x.s.Tool(v.Tool), listed) != retry.Reads {
+	if c.natureOf(v.Tool, c.to.Tool(v.Tool), listed) != retry.Reads {
 		return nil
 	}
 	return v
@@ -98,12 +98,12 @@ func (x *exchange) verifyOf(v *recourse.Verify) *recourse.Verify {
 // effect returns whether the call changed anything. Of what is not known to the gateway
 // itself a server that is trusted is believed: on what it states, and on what follows
 // from the kind of its failure.
-func (x *exchange) effect(e *recourse.Error) recourse.Effect {
+func (c *call) effect(e *recourse.Error) recourse.Effect {
 	switch {
-	case x.attempts == 0, x.nature == retry.Reads:
+	case c.out.attempts == 0, c.rule.nature == retry.Reads:
 		return recourse.EffectNone // nothing was sent, or there is nothing that it could change
-	case x.s.Trusted, e.Effect != "", e.Kind == recourse.KindPartial:
-		return retry.Effect(e, x.nature)
+	case c.to.Trusted, e.Effect != "", e.Kind == recourse.KindPartial:
+		return retry.Effect(e, c.rule.nature)
 	default:
 		return recourse.EffectUnknown
 	}
@@ -112,37 +112,27 @@ func (x *exchange) effect(e *recourse.Error) recourse.Effect {
 // mayRepeat reports whether a call that had no effect may be made again: it was not sent,
 // or the HTTP status itself says that it is a matter of time. That a server says so in
 // words is enough where nothing is written, or where the server is trusted.
-func (x *exchange) mayRepeat() bool {
-	return x.nature != retry.Writes || x.s.Trusted || x.status == 0 || x.status == http.StatusTooManyRequests
+func (c *call) mayRepeat() bool {
+	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.status == 0 || c.out.last.status == http.StatusTooManyRequests
 }
 
-// lostSession reports whether an answer is the server's word that it does not know the
-// session that it was sent, and so did nothing. A 404 is (MCP 2025-11-25,
-// basic/transports, "Session Management"). A 400 that says so in words is where the
-// session turns out to be gone, since the words alone prove nothing.
-func (x *exchange) lostSession(sent string, status int, e *recourse.Error) bool {
-	switch {
-	case x.session == nil || sent == "":
-		return false
-	case status == http.StatusNotFound:
-		return true
-	default:
-		return status == http.StatusBadRequest && e.Kind == recourse.KindUnknownSession && x.isGone(sent)
+// verifyOf fills in the call that settles whether a failed call took effect, from
+// that call's arguments.
+func verifyOf(rule *config.Verify, arguments json.Value, shows func([]byte) bool) *recourse.Verify {
+	v := &recourse.Verify{Tool: rule.Call, LookAt: rule.Look}
+	for _, name := range slices.Sorted(maps.Keys(rule.Args)) {
+		if value := argument.Shown(arguments, rule.Args[name]); value != nil && shows(value) {
+			v.Args = v.Args.With(name, value)
+		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(rule.With)) {
+		v.Args = v.Args.With(name, rule.With[name])
+	}
+	return v
 }
 
-// pingTimeout bounds what a server may take to answer a ping.
-const pingTimeout = 5 * time.Second
-
-// isGone asks the server whether it knows a session, by a request that does nothing.
-func (x *exchange) isGone(session string) bool {
-	const maxPong = 64 << 10
-	header := x.upstreamHeader()
-	header["Content-Type"] = []string{wire.TypeJSON}
-	header[wire.HeaderSession] = []string{session}
-	id := wire.ID(fmt.Sprintf(`"%s-ping"`, x.requestID))
-	ctx, cancel := context.WithTimeout(x.ctx, pingTimeout)
-	defer cancel()
-	answer, err := x.s.up.Ask(ctx, header, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id), id, maxPong)
-	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
+// shows reports whether a value of the call's arguments may stand in a call that is
+// advised: nothing of it is what the server's entry, or its contract, has masked.
+func (c *call) shows(value []byte) bool {
+	return c.masker().String(string(value)) == string(value)
 }

@@ -65,7 +65,7 @@ type stdioCall struct {
 // cannot be written, with that error; and when ctx ends, at once: calls are broken
 // off. A read of in that is under way then is left behind until in ends or is closed.
 func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out io.Writer) error {
-	if g.table.Load().servers[path] == nil {
+	if g.table.Load().endpoints[path] == nil {
 		return fmt.Errorf("serve stdio: there is no server at %q", path)
 	}
 	life, cancel := context.WithCancel(ctx)

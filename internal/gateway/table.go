@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"slices"
@@ -14,9 +17,10 @@ import (
 // A table is a configuration, ready to be looked up in. It does not change.
 type table struct {
 	config    *config.Config
-	servers   map[string]*server // by path
-	userPaths []userPath         // those with a place for the user, the longest first
-	hosts     map[string]bool    // the names under which the gateway answers
+	serve     next                 // the chain of stages
+	endpoints map[string]*endpoint // by path
+	userPaths []userPath           // those with a place for the user, the longest first
+	hosts     map[string]bool      // the names under which the gateway answers
 	origins   map[string]bool
 }
 
@@ -24,17 +28,17 @@ type table struct {
 // taken over from it. Backends that were made for a table that comes to nothing are
 // closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
-	t := &table{config: cfg, servers: map[string]*server{}, hosts: map[string]bool{}, origins: map[string]bool{}}
+	t := &table{config: cfg, serve: chain(stages), endpoints: map[string]*endpoint{}, hosts: map[string]bool{}, origins: map[string]bool{}}
 	before := old.byName()
 	for _, entry := range cfg.Servers {
-		s, err := newServer(g, entry, set, before[entry.Name])
+		on, err := newEndpoint(g, entry, set, before[entry.Name])
 		if err != nil {
 			g.abandon(t)
 			return nil, err
 		}
-		t.servers[entry.Path] = s
+		t.endpoints[entry.Path] = on
 		if path, ok := userPathOf(entry.Path); ok {
-			path.server = s
+			path.endpoint = on
 			t.userPaths = append(t.userPaths, path)
 		}
 	}
@@ -48,23 +52,23 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 
 // abandon closes the backends that were made for t alone.
 func (g *Gateway) abandon(t *table) {
-	for _, s := range t.servers {
-		if !g.backends[s.backend] {
-			s.close()
+	for _, on := range t.endpoints {
+		if b := on.target.backend; !g.backends[b] {
+			b.close()
 		}
 	}
 }
 
-// byName returns the servers by name. There are none in a nil table.
-func (t *table) byName() map[string]*server {
+// byName returns the endpoints by name. There are none in a nil table.
+func (t *table) byName() map[string]*endpoint {
 	if t == nil {
 		return nil
 	}
-	servers := make(map[string]*server, len(t.servers))
-	for _, s := range t.servers {
-		servers[s.Name] = s
+	named := make(map[string]*endpoint, len(t.endpoints))
+	for _, on := range t.endpoints {
+		named[on.Name] = on
 	}
-	return servers
+	return named
 }
 
 // names collects the hosts and origins that requests may name.
@@ -92,27 +96,92 @@ func (t *table) names() error {
 	return nil
 }
 
-// enter finds the server that the request is for, and holds it until the exchange
-// is over. It reports false when there is none.
-func (x *exchange) enter() bool {
-	for {
-		s, user, ok := x.table.find(x.r.URL)
-		if !ok {
-			return false
-		}
-		if s.hold() {
-			x.s, x.user, x.holds = s, user, true
-			return true
-		}
-		x.table = x.g.table.Load() // the server was closed after its table had been replaced
+var errClosed = errors.New("the gateway is closed")
+
+// Reload puts another configuration in the place of the one that is served; its
+// contracts are in set. A request that has come before is answered by the old one,
+// every later request by the new one. A server whose entry and contracts say the
+// same is kept as it is, with its sessions and processes. One that has been removed,
+// or is reached in another way, is closed when its last call ends, and its streams
+// end then.
+//
+// After an error the old configuration stays. Listen is the caller's part.
+func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return errClosed
 	}
+	old := g.table.Load()
+	t, err := g.newTable(cfg, set, old)
+	if err != nil {
+		g.mu.Unlock()
+		return err
+	}
+	used := g.adopt(t)
+	g.table.Store(t)
+	g.mu.Unlock()
+	for _, on := range old.endpoints {
+		if b := on.target.backend; !used[b] {
+			b.leave()
+		}
+	}
+	g.logReload(old.byName(), t.byName(), cfg.Servers)
+	return nil
 }
 
-// leave ends the hold of the server, once: with the exchange, or when it becomes a
-// stream without an end of its own.
-func (x *exchange) leave() {
-	if x.holds {
-		x.holds = false
-		x.s.leave()
+// adopt takes the backends of t into the gateway's care, and returns them.
+func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
+	used = map[*backend]bool{}
+	for _, on := range t.endpoints {
+		b := on.target.backend
+		used[b], g.backends[b] = true, true
 	}
+	return used
+}
+
+func (g *Gateway) logReload(before, after map[string]*endpoint, order config.Servers) {
+	var added, changed, kept, removed []string
+	for _, entry := range order {
+		switch s := before[entry.Name]; s {
+		case nil:
+			added = append(added, entry.Name)
+		case after[entry.Name]:
+			kept = append(kept, entry.Name)
+		default:
+			changed = append(changed, entry.Name)
+		}
+	}
+	for name := range before {
+		if after[name] == nil {
+			removed = append(removed, name)
+		}
+	}
+	slices.Sort(removed)
+	var attrs []slog.Attr
+	for _, part := range []struct {
+		what  string
+		names []string
+	}{{"added", added}, {"removed", removed}, {"changed", changed}, {"kept", kept}} {
+		if len(part.names) > 0 {
+			attrs = append(attrs, slog.Any(part.what, part.names))
+		}
+	}
+	g.log.LogAttrs(context.Background(), slog.LevelInfo, "reloaded", attrs...)
+}
+
+// retire closes a backend that nobody holds any more.
+func (g *Gateway) retire(b *backend) {
+	b.endStreams()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return // Close closes it
+	}
+	g.work.Go(func() {
+		b.close()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.backends, b)
+	})
 }

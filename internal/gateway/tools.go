@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -180,8 +182,8 @@ func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 
 // get returns the tool list for the caller of x, fetched with its credentials and
 // not before newerThan; nil when it cannot be had.
-func (t *toolLists) get(ctx context.Context, x *exchange, newerThan time.Time) *toolList {
-	slot := t.slot(x.listKey())
+func (t *toolLists) get(ctx context.Context, c *call, newerThan time.Time) *toolList {
+	slot := t.slot(c.listKey())
 	l := t.current(slot, newerThan)
 	if l == nil {
 		select {
@@ -191,7 +193,7 @@ func (t *toolLists) get(ctx context.Context, x *exchange, newerThan time.Time) *
 		}
 		defer func() { slot.fetching <- struct{}{} }()
 		if l = t.current(slot, newerThan); l == nil {
-			l = t.fetch(ctx, x, slot)
+			l = t.fetch(ctx, c, slot)
 		}
 	}
 	if l.failed {
@@ -200,30 +202,30 @@ func (t *toolLists) get(ctx context.Context, x *exchange, newerThan time.Time) *
 	return l
 }
 
-func (t *toolLists) fetch(ctx context.Context, x *exchange, slot *listSlot) *toolList {
+func (t *toolLists) fetch(ctx context.Context, c *call, slot *listSlot) *toolList {
 	t.mu.Lock()
 	slot.stale = false // what is announced from now on is about a later list
 	t.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, x.s.Timeout/2))
+	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, c.to.Timeout/2))
 	defer cancel()
 	var l *toolList
 	var err error
 	select {
 	case t.fetches <- struct{}{}:
-		l, err = x.s.listTools(ctx, x)
+		l, err = c.to.listTools(ctx, c)
 		<-t.fetches
 		if err == nil {
-			l.by = x.asker()
+			l.by = c.asker()
 		}
 	case <-ctx.Done():
 		err = fmt.Errorf("%d other lists are being fetched: %w", maxFetches, context.Cause(ctx))
 	}
 	if err != nil {
 		t.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-			slog.String("server", x.s.Name), slog.String("request_id", x.requestID), slog.Any("cause", x.logged(err)))
+			slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.logged(err)))
 		l = &toolList{failed: true, fetched: time.Now(), expires: time.Now().Add(listRetry)}
 	}
-	if ctx.Err() != nil && l.failed && x.r.Context().Err() != nil {
+	if ctx.Err() != nil && l.failed && c.req.http.Context().Err() != nil {
 		return l // the caller has gone: that says nothing of the server
 	}
 	t.put(slot, l)
@@ -232,13 +234,13 @@ func (t *toolLists) fetch(ctx context.Context, x *exchange, slot *listSlot) *too
 
 // listTools fetches all pages of the list, as the caller of x would, as far as it is
 // read.
-func (s *server) listTools(ctx context.Context, x *exchange) (*toolList, error) {
+func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 	l := &toolList{tools: map[string]*listedTool{}, fetched: time.Now()}
 	budget := args.NewBudget()
 	ttl, left := listMaxAge, maxListBytes
 	cursor := json.Value(nil)
 	for page := range maxPages {
-		result, err := s.listPage(ctx, x, page, cursor, left)
+		result, err := to.listPage(ctx, c, page, cursor, left)
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +265,7 @@ func (s *server) listTools(ctx context.Context, x *exchange) (*toolList, error) 
 	l.expires = l.fetched.Add(ttl)
 	l.rests = l.fetched.Add(time.Duration(maxListBytes-left) * listRest)
 	if l.partial {
-		s.tools.logOnce(s.Name)("", fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; what is beyond is not checked",
+		to.tools.logOnce(to.Name)("", fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; what is beyond is not checked",
 			maxTools, maxListBytes, maxPages))
 	}
 	return l, nil
@@ -296,36 +298,36 @@ func (l *toolList) add(raw json.Value, budget *args.Budget) {
 	l.tools[tool.name] = tool
 }
 
-func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor json.Value, limit int) (json.Value, error) {
-	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, x.requestID, page))
+func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.Value, limit int) (json.Value, error) {
+	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
 	params := `{`
 	if cursor != nil {
 		params += `"cursor":` + string(cursor)
 	}
-	header := x.upstreamHeader()
+	header := c.upstreamHeader()
 	header["Content-Type"] = []string{wire.TypeJSON}
 	delete(header, wire.HeaderName)
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
-	if x.era == wire.Modern {
+	if c.req.era == wire.Modern {
 		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
 		if len(params) > 1 {
 			params += ","
 		}
-		params += `"_meta":` + string(x.metaWithoutToken())
+		params += `"_meta":` + string(c.metaWithoutToken())
 	}
-	generation := x.addSession(header)
+	generation := c.addSession(header)
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}}`, id, params)
-	answer, err := s.up.Ask(ctx, header.Clone(), []byte(body), id, int64(limit))
+	answer, err := to.up.Ask(ctx, header.Clone(), []byte(body), id, int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if answer.Status != http.StatusOK {
-		reading := s.readHTTP(answer.Status, answer.Header, answer.Body, "")
-		if !x.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || x.session.renew(ctx, x, generation) != nil {
+		reading := to.readHTTP(answer.Status, answer.Header, answer.Body, "")
+		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.session.renew(ctx, c, generation) != nil {
 			return nil, reading.Error()
 		}
-		x.addSession(header)
-		if answer, err = s.up.Ask(ctx, header, []byte(body), id, int64(limit)); err != nil {
+		c.addSession(header)
+		if answer, err = to.up.Ask(ctx, header, []byte(body), id, int64(limit)); err != nil {
 			return nil, err
 		}
 	}
@@ -337,18 +339,63 @@ func (s *server) listPage(ctx context.Context, x *exchange, page int, cursor jso
 
 // metaWithoutToken returns the caller's _meta without its progress token, since
 // nobody listens for the progress of a list.
-func (x *exchange) metaWithoutToken() []byte {
-	if len(x.msg.ProgressToken) == 0 {
-		return x.msg.Meta
+func (c *call) metaWithoutToken() []byte {
+	if len(c.req.msg.ProgressToken) == 0 {
+		return c.req.msg.Meta
 	}
 	var members map[string]json.Value
-	if json.UnmarshalLenient(x.msg.Meta, &members) != nil {
-		return x.msg.Meta
+	if json.UnmarshalLenient(c.req.msg.Meta, &members) != nil {
+		return c.req.msg.Meta
 	}
 	delete(members, "progressToken")
 	meta, err := json.Marshal(members)
 	if err != nil {
-		return x.msg.Meta
+		return c.req.msg.Meta
 	}
 	return meta
 }
+
+// listKey tells apart the callers whose tool lists are kept apart: by their credentials,
+// and where each has a program of its own by the session, or what stands for it.
+func (c *call) listKey() credentials {
+	switch {
+	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
+		return c.who.id
+	case c.session != nil:
+		return sha256.Sum256([]byte("session\x00" + c.session.id))
+	}
+	sum := sha256.New()
+	for _, value := range c.who.program {
+		_, _ = sum.Write([]byte(value + "\x00")) // never fails
+	}
+	return credentials(sum.Sum(nil))
+}
+
+// asker tells apart the callers who share a list but could be given another: a server
+// may list other tools in another session, or for a client that can do more.
+func (c *call) asker() credentials {
+	if c.session != nil {
+		return sha256.Sum256([]byte("session\x00" + c.session.id))
+	}
+	sum := sha256.New()
+	for _, part := range [][]byte{c.req.msg.ClientInfo, c.req.msg.ClientCapabilities} {
+		_, _ = sum.Write(append(slices.Clip(part), 0)) // never fails
+	}
+	return credentials(sum.Sum(nil))
+}
+
+// refreshList gets the list anew before anything is refused on its word, unless it
+// was fetched for this caller just now.
+func (c *call) refreshList() {
+	newerThan := time.Now()
+	if c.rule.list.by == c.asker() {
+		newerThan = newerThan.Add(-listFresh)
+	}
+	if newer := c.to.tools.get(c.ctx, c, newerThan); newer != nil {
+		c.rule.list = newer
+	}
+}
+
+// isOwnList reports whether a call may be refused on the word of the list: it was given
+// to this caller.
+func (c *call) isOwnList() bool { return c.rule.list.by == c.asker() }

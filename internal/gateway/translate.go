@@ -1,11 +1,12 @@
 package gateway
 
 import (
-	"bytes"
-	"cmp"
 	stdjson "encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -14,134 +15,166 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Codes of JSON-RPC errors that are no failures but ask the client for something,
-// and that its program has to see as they are.
-const codeURLElicitation = "-32042"
+// A failure is what a call ends with that is settled: nothing of it is tried again. With the
+// record comes what it takes to write it.
+type failure struct {
+	e *recourse.Error
 
-// emptyResult says of a failure that it was a result, and no more.
-var emptyResult = json.Value("{}")
+	refusal bool        // the request was not taken up as a call
+	at      contract.At // and why
+	status  int         // of HTTP, by which it is said
 
-// kindSigns are what a result holds that says by its kind that it is a failure.
-var kindSigns = []byte(`toolError:v1`)
+	original json.Value         // the result that it was read from
+	from     *contract.Contract // in the form of this contract
 
-// translate finds out whether the answer that was scanned is a failure, and then
-// writes it in the form of the contract. It reports false for a success, which is
-// not looked into any further.
-func (x *exchange) translate(text []byte) bool {
-	reading, original, ok := x.reading(text)
+	text    []byte    // a message of the server's, which goes on under its own code
+	id, rpc wire.Span // in the text
+	cut     bool      // it breaks off
+
+	resp *http.Response // which goes on under its own status, with the text
+
+	off bool // it was found in the middle of an answer
+}
+
+// Error implements error.
+func (f *failure) Error() string { return f.e.Error() }
+
+// Unwrap returns the record.
+func (f *failure) Unwrap() error { return f.e }
+
+// settled returns e as a failure of a call that is not tried again.
+func settled(e *recourse.Error) error { return &failure{e: e} }
+
+// refuse returns the failure of a request that is not taken up as a call, by an HTTP status.
+func refuse(status int, e *recourse.Error) error { return refuseAt(contract.AtSession, status, e) }
+
+// refuseAt does so at one of the places before a call.
+func refuseAt(at contract.At, status int, e *recourse.Error) error {
+	return &failure{e: e, refusal: true, at: at, status: status}
+}
+
+// breakOff is the failure of an answer that has begun, so that the client sees that it is not whole.
+func (c *call) breakOff(cause error) error {
+	e := recourse.From(cause)
+	if e.Kind == recourse.KindInternal {
+		e = recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
+	}
+	return &failure{e: e, off: true}
+}
+
+// translate writes what a call fails with in the form of the contract. A success has gone
+// out by then, byte for byte.
+func translate(c *call, next next) error {
+	err := next(c)
+	if err == nil {
+		return nil
+	}
+	f, ok := err.(*failure) //nolint:errorlint // a stage returns it as it is
 	if !ok {
-		return false
+		f = &failure{e: recourse.From(err)}
 	}
-	e := reading.Error()
-	if e == nil { // a question: it is the server's own, and no failure
-		return false
+	switch {
+	case f.off:
+		c.record(f.e.WithEffect(c.effect(f.e)), "answer broken off")
+		c.reply.abort()
+	case f.refusal:
+		c.writeRefusal(f)
+	case f.resp != nil:
+		c.passRefusal(f)
+	case f.text != nil:
+		c.passRPCError(f)
+	case c.req.http.Context().Err() != nil: // nobody is there to be told
+		c.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
+	default:
+		c.writeFailure(f)
 	}
-	e = x.caused(e, text)
-	own := reading.Contract == nil && x.forProgram(e) || !x.isCall()
-	if original == nil && own && isRPCError(x.scan.Signs().Error.Of(text)) {
-		x.passRPCError(cmp.Or(x.protocolStatus(e.Kind), http.StatusOK), text, e)
-		return true
-	}
-	if original != nil && x.cut != "" { // beside what is told of it, half of something is no use
-		original = emptyResult
-	}
-	x.reason = "the server answered: that is the caller's to judge"
-	x.fail(e, original, reading.Contract)
-	return true
+	return nil
 }
 
-// forProgram reports whether a JSON-RPC error is for the client's program rather
-// than for its model: it is about the message itself, about another method than a
-// call, or about the state with which a call goes on (MCP 2026-07-28, multi
-// round-trip requests).
-func (x *exchange) forProgram(e *recourse.Error) bool {
-	return isProtocol(e) || !x.isCall() ||
-		json.Lookup(x.msg.Params, "/requestState") != nil || json.Lookup(x.msg.Params, "/inputResponses") != nil
+// writeFailure ends a call in the form of the contract.
+func (c *call) writeFailure(f *failure) {
+	e := c.settle(f.e)
+	status := 0
+	if f.original == nil { // no status of the protocol's is about what a result says
+		status = c.protocolStatus(e.Kind)
+	}
+	call := c.contractCall(e, status)
+	call.Original, call.OriginalContract = stdjson.RawMessage(f.original), f.from
+	call.Quotes = f.from != nil && f.from == c.to.weak && f.from == c.on.contract
+	c.write(c.withProtocolData(c.masked(c.on.contract.Write(e, call)), e), e)
 }
 
-// isRPCError reports whether raw is a JSON-RPC error that clients can read.
-func isRPCError(raw json.Value) bool {
-	return json.Lookup(raw, "/code").Kind() == '0' && json.Lookup(raw, "/message").Kind() == '"'
+// writeRefusal ends a request that was not taken up as a call.
+func (c *call) writeRefusal(f *failure) {
+	of, e := contract.Builtin().MustGet(contract.Default), f.e
+	if e.Origin == "" {
+		e = e.WithOrigin(recourse.OriginCaller)
+	}
+	e = e.WithRequestID(c.req.id)
+	if c.on != nil {
+		of = c.on.contract
+		e = c.masker().Error(e).CausedBy(e.Cause())
+	}
+	answer := of.Write(e.WithEffect(c.effect(e)), &contract.Call{
+		At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.url(),
+	})
+	c.write(c.withProtocolData(c.masked(answer), e), e)
 }
 
-// reading reads the failure in an answer. The original is its result, masked.
-func (x *exchange) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
-	// The masker is made for the first failure: a success needs none.
-	return x.read(text, x.scan.Signs(), func(raw []byte) []byte { return x.masker().JSON(raw) })
+// write sends an answer of the contract's and records it.
+func (c *call) write(answer contract.Answer, e *recourse.Error) {
+	c.record(answer.Record.CausedBy(e.Cause()), "")
+	status := answer.Status
+	switch answer.Surface {
+	case contract.SurfaceHTTP:
+		maps.Copy(c.reply.header(), answer.Header)
+		c.reply.send(status, answer.Body)
+	case contract.SurfaceResult:
+		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
+	case contract.SurfaceRPC:
+		c.reply.message(status, wire.AppendError(nil, c.req.msg.ID, answer.Code, answer.Message, answer.Data))
+	}
 }
 
-// read does so with what masks.
-func (x *exchange) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (reading contract.Reading, original json.Value, ok bool) {
-	reader := *x.s.reader()
-	reader.Cut = x.cut
-	if !signs.Error.IsZero() {
-		raw := signs.Error.Of(text)
-		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
-			return reading, nil, false
+// passRPCError sends a JSON-RPC error on under the server's own code, which the client's
+// program may know: masked, and with the record in its data unless it is about the message
+// itself. Of one that breaks off only the code goes on.
+func (c *call) passRPCError(f *failure) {
+	e := c.settle(f.e)
+	raw := json.Value(c.masker().JSON(f.rpc.Of(f.text)))
+	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record
+	c.record(e, "")
+	if f.cut {
+		code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
+		if err != nil {
+			code = wire.CodeInternalError
 		}
-		return reader.RPC(mask(raw)), nil, true
-	}
-	if !x.isCall() {
-		return reading, nil, false
-	}
-	result := signs.Result.Of(text)
-	if json.Value(result).Kind() != '{' { // no result of a tool
-		return x.unreadable(), nil, true
-	}
-	if !x.suspicious(text, signs) {
-		return reading, nil, false
-	}
-	original = mask(result)
-	reading, ok = reader.Result(original)
-	if !ok && (signs.IsError || signs.OddError) { // it says so twice, or in a word of its own
-		original = append(bytes.TrimRight(original, " \t\r\n}"), `,"isError":true}`...)
-		if reading, ok = reader.Result(original); !ok {
-			return x.unreadable(), nil, true
+		form, err := record.MarshalJSON()
+		if err != nil {
+			form = nil
 		}
-	}
-	return reading, original, ok
-}
-
-// suspicious reports whether a result shows any sign of a failure.
-func (x *exchange) suspicious(text []byte, signs *wire.Signs) bool {
-	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
-		x.s.weak != nil || bytes.Contains(text, kindSigns)
-}
-
-// late logs a failure that was found behind the window, when it could no longer be
-// rewritten.
-func (x *exchange) late() {
-	signs := x.scan.Signs()
-	if !signs.IsError && signs.Error.IsZero() && signs.ResultError.IsZero() {
-		return
-	}
-	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
-	x.record(e.WithEffect(x.effect(e)), "failure behind the decision window, not rewritten")
-}
-
-// passRPCError sends the JSON-RPC error that was scanned on under the server's own
-// code, which the client's program may know: masked, and with the record in its
-// data unless it is about the message itself.
-func (x *exchange) passRPCError(status int, text []byte, e *recourse.Error) {
-	e = x.settle(e)
-	signs := x.scan.Signs()
-	raw := json.Value(x.masker().JSON(signs.Error.Of(text)))
-	if x.cut != "" {
-		x.passCutError(status, raw, e)
+		c.reply.message(f.status, wire.AppendError(nil, c.req.msg.ID, code, e.Sentence(), form))
 		return
 	}
 	own := withoutForgery(raw) // what a server that is trusted has said there is in e
-	if record := x.s.contract.Write(e, x.contractCall(e, 0)).Record; !isProtocol(e) || x.s.Trusted && len(own) != len(raw) {
+	if !isProtocol(e) || c.to.Trusted && len(own) != len(raw) {
 		own = withRecord(own, record)
 	}
-	raw = own
-	message := wire.Splice(nil, text, wire.Edit{At: signs.IDAt, With: x.msg.ID}, wire.Edit{At: signs.Error, With: raw})
-	x.reply(status, message)
-	x.record(e, "")
+	c.reply.message(f.status, wire.Splice(nil, f.text, wire.Edit{At: f.id, With: c.req.msg.ID}, wire.Edit{At: f.rpc, With: own}))
 }
 
-// withRecord adds the record to the data of a JSON-RPC error: it is the data where
-// there is none, and a member of it where that is an object.
+// passRefusal passes an HTTP answer that is a failure on to the client: what it says is
+// masked, its status and its challenge stay.
+func (c *call) passRefusal(f *failure) {
+	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
+	body := maskBody(c.masker(), f.text)
+	f.resp.ContentLength = int64(len(body))
+	c.head(f.resp)
+	_ = c.reply.put(body)
+}
+
+// withRecord adds the record to the data of a JSON-RPC error: it is the data where there is
+// none, and a member of it where that is an object.
 func withRecord(raw json.Value, record *recourse.Error) json.Value {
 	form, err := record.MarshalJSON()
 	if err != nil {
@@ -166,37 +199,19 @@ func withRecord(raw json.Value, record *recourse.Error) json.Value {
 	}
 }
 
-// fail ends the call with e, in the form of the contract. original is the result
-// that e was read from, in the form of the contract from; both may be nil.
-func (x *exchange) fail(e *recourse.Error, original json.Value, from *contract.Contract) {
-	if x.r.Context().Err() != nil { // nobody is there to be told
-		x.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(x.effect(e)).CausedBy(e), "the client has gone")
-		return
-	}
-	e = x.settle(e)
-	status := 0
-	if original == nil { // no status of the protocol's is about what a result says
-		status = x.protocolStatus(e.Kind)
-	}
-	call := x.contractCall(e, status)
-	call.Original, call.OriginalContract = stdjson.RawMessage(original), from
-	call.Quotes = from != nil && from == x.s.weak && from == x.s.contract
-	x.write(x.withProtocolData(x.masked(x.s.contract.Write(e, call)), e), e)
-}
-
 // protocolStatus returns the HTTP status that the era wants for a kind; 0 where it
 // wants none.
-func (x *exchange) protocolStatus(kind recourse.Kind) int {
+func (c *call) protocolStatus(kind recourse.Kind) int {
 	switch {
-	case x.started:
+	case c.reply.started:
 		return 0
-	case x.era != wire.Modern && kind == recourse.KindUnknownSession:
+	case c.req.era != wire.Modern && kind == recourse.KindUnknownSession:
 		return http.StatusNotFound
 	case kind == recourse.KindUnsupportedVersion: // of neither era
 		return http.StatusBadRequest
-	case x.era != wire.Modern:
+	case c.req.era != wire.Modern:
 		return 0
-	case x.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
+	case c.req.msg.Method == wire.MethodDiscover && kind.Class() == recourse.ClassUpstream:
 		// A JSON-RPC error in an answer with status 200 is how a server of the legacy era
 		// says that it does not know the method.
 		return http.StatusServiceUnavailable
@@ -212,16 +227,16 @@ func (x *exchange) protocolStatus(kind recourse.Kind) int {
 }
 
 // contractCall describes the call that failed with e to the contract.
-func (x *exchange) contractCall(e *recourse.Error, status int) *contract.Call {
+func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := &contract.Call{
-		Method: x.msg.Method, Tool: x.msg.Name, Arguments: stdjson.RawMessage(x.msg.Arguments),
-		URL: x.url(), Status: status, HTTP: x.answersHTTP(), ResultType: x.era == wire.Modern, At: x.at(e), Shows: x.shows,
+		Method: c.req.msg.Method, Tool: c.req.msg.Name, Arguments: stdjson.RawMessage(c.req.msg.Arguments),
+		URL: c.url(), Status: status, HTTP: c.answersHTTP(), ResultType: c.req.era == wire.Modern, At: c.at(e), Shows: c.shows,
 	}
-	if x.listed != nil {
-		call.OutputSchema = x.listed.outputSchema
-		call.FormatArgument = x.listed.takes(x.s.contract.FormatArgument())
+	if c.rule.listed != nil {
+		call.OutputSchema = c.rule.listed.outputSchema
+		call.FormatArgument = c.rule.listed.takes(c.on.contract.FormatArgument())
 	}
-	if list := x.list; list != nil {
+	if list := c.rule.list; list != nil {
 		call.HasTool = func(name string) bool { return list.tools[name] != nil }
 	}
 	return call
@@ -229,76 +244,42 @@ func (x *exchange) contractCall(e *recourse.Error, status int) *contract.Call {
 
 // answersHTTP reports whether the failure can be a whole HTTP answer: over stdio there
 // is none, and of one that has begun the status is sent.
-func (x *exchange) answersHTTP() bool { return !x.started && !x.overStdio() }
+func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
 
 // url returns the URL of the request as the client knows it.
-func (x *exchange) url() string {
-	if base := strings.TrimSuffix(x.table.config.PublicURL, "/"); base != "" {
-		return base + x.r.URL.RequestURI()
+func (c *call) url() string {
+	if base := strings.TrimSuffix(c.table.config.PublicURL, "/"); base != "" {
+		return base + c.req.http.URL.RequestURI()
 	}
 	scheme := "http"
-	if x.r.TLS != nil {
+	if c.req.http.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + x.r.Host + x.r.URL.RequestURI()
+	return scheme + "://" + c.req.http.Host + c.req.http.URL.RequestURI()
 }
 
-// refuse ends a request before it was taken up as a call, by an HTTP status.
-func (x *exchange) refuse(status int, e *recourse.Error) { x.refuseAt(contract.AtSession, status, e) }
-
-// refuseAt does so at one of the places before a call.
-func (x *exchange) refuseAt(at contract.At, status int, e *recourse.Error) {
-	c := x.s.contractOrDefault()
-	if e.Origin == "" {
-		e = e.WithOrigin(recourse.OriginCaller)
+// withProtocolData adds to the data of a JSON-RPC error what the protocol wants there,
+// beside the record (MCP 2026-07-28, "Errors").
+func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contract.Answer {
+	if e.Kind != recourse.KindUnsupportedVersion || answer.Surface != contract.SurfaceRPC || len(answer.Data) < len("{}") {
+		return answer
 	}
-	e = e.WithRequestID(x.requestID)
-	if x.s != nil {
-		e = x.masker().Error(e).CausedBy(e.Cause())
+	var versions []string // as the server has said
+	_ = json.Unmarshal(json.Value(e.Details["supported"]), &versions)
+	versions = slices.DeleteFunc(versions, func(v string) bool { return len(v) != len(wire.Version20260728) })
+	if len(versions) == 0 {
+		versions = wire.Versions()
 	}
-	answer := c.Write(e.WithEffect(x.effect(e)), &contract.Call{
-		At: at, Status: status, HTTP: x.answersHTTP(), Method: x.msg.Method, URL: x.url(),
-	})
-	x.write(x.withProtocolData(x.masked(answer), e), e)
+	supported, err := json.Marshal(versions)
+	if err != nil {
+		return answer
+	}
+	requested := json.AppendQuote(nil, clip(c.req.http.Header.Get(wire.HeaderVersion)))
+	answer.Data = append(fmt.Appendf(nil, `{"supported":%s,"requested":%s,`, supported, requested), answer.Data[1:]...)
+	return answer
 }
 
-// contractOrDefault returns the contract of s, which may be nil.
-func (s *server) contractOrDefault() *contract.Contract {
-	if s != nil {
-		return s.contract
-	}
-	c := contract.Builtin().MustGet(contract.Default)
-	return c
-}
-
-// write sends an answer of the contract's and records it.
-func (x *exchange) write(answer contract.Answer, e *recourse.Error) {
-	status := answer.Status
-	switch answer.Surface {
-	case contract.SurfaceHTTP:
-		maps.Copy(x.w.Header(), answer.Header)
-		x.send(status, answer.Body)
-	case contract.SurfaceResult:
-		x.reply(status, wire.AppendResult(nil, x.msg.ID, answer.Result))
-	case contract.SurfaceRPC:
-		x.reply(status, wire.AppendError(nil, x.msg.ID, answer.Code, answer.Message, answer.Data))
-	}
-	x.record(answer.Record.CausedBy(e.Cause()), "")
-}
-
-// reply sends a JSON-RPC message of the gateway's own, as the event that ends the
-// stream where one has begun.
-func (x *exchange) reply(status int, message []byte) {
-	if x.eventStream {
-		_, _ = x.w.Write(wire.AppendEvent(nil, "", "message", message)) // the client has gone
-		_ = http.NewResponseController(x.w).Flush()
-		return
-	}
-	x.sendMessage(status, message)
-}
-
-// sendMessage sends a whole JSON-RPC message.
-func (x *exchange) sendMessage(status int, message []byte) {
-	x.w.Header()["Content-Type"] = []string{wire.TypeJSON}
-	x.send(status, message)
+func clip(s string) string {
+	const most = 64
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/redact"
+)
+
+// An endpoint is where clients reach a server: a path, with the contract, the masking and
+// the sessions that hold there. It does not change.
+type endpoint struct {
+	*config.Server
+
+	target *target
+
+	contract  *contract.Contract
+	manner    manner
+	redact    redact.Mode
+	secrets   func() []string // of the entry: headers, URL, command, environment
+	forward   []string        // canonical names of the client's headers that go on
+	asked     []string        // headers in which credentials have to be
+	userParam string          // what the path calls the user who has to be in it; "": none has to
+	stamps    bool            // calls carry the request's id in them
+	sessions  *sessions
+}
+
+// newEndpoint returns the endpoint of an entry; old is the one of that name before, or nil,
+// and is returned itself where nothing has changed.
+func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
+	on := &endpoint{Server: entry, manner: enforcing{}, forward: canonical(entry.Forward)}
+	var ok bool
+	if on.contract, ok = set.Get(entry.Contract); !ok {
+		return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Contract)
+	}
+	to, err := newTarget(g, on, set)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil && old.Same(entry) && slices.EqualFunc(old.target.reader().Contracts, to.reader().Contracts, (*contract.Contract).Same) {
+		return old, nil
+	}
+	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	}
+	on.secrets = sync.OnceValue(func() []string {
+		return slices.Concat(redact.Environ(environ(entry)), redact.Headers(entry.Headers),
+			redact.URL(entry.URL), redact.Command(entry.Command))
+	})
+	if err := to.connect(g, on, old); err != nil {
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	}
+	on.target, on.sessions = to, to.sessions
+	if entry.Mode == config.ModeObserve {
+		on.manner, to.up = observing{}, to.direct
+		return on, nil
+	}
+	on.asked, on.stamps = on.contract.Session.Credentials, len(entry.Command) > 0
+	if path, forUsers := userPathOf(entry.Path); forUsers {
+		on.userParam = path.param
+	}
+	return on, nil
+}
+
+// canonical returns the names of headers as net/http keeps them.
+func canonical(names []string) []string {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = http.CanonicalHeaderKey(name)
+	}
+	return keys
+}
+
+// forwards reports whether the client's own header goes to the server.
+func (on *endpoint) forwards(header string) bool { return slices.Contains(on.forward, header) }
+
+// A userPath is the path of a server with a place for the user in it.
+type userPath struct {
+	before, after string // what stands around it, slashes included
+	param         string // what the path calls it
+	endpoint      *endpoint
+}
+
+// userPathOf takes a path of the configuration apart; ok is false where it has no
+// place for a user.
+func userPathOf(path string) (p userPath, ok bool) {
+	p.before, path, ok = strings.Cut(path, "{")
+	p.param, p.after, _ = strings.Cut(path, "}")
+	return p, ok
+}
+
+// match returns the user in an escaped path, which is "" where there is nothing in
+// its place.
+func (p *userPath) match(path string) (user string, ok bool) {
+	if path == strings.TrimSuffix(p.before, "/")+p.after {
+		return "", true
+	}
+	if user, ok = strings.CutPrefix(path, p.before); !ok {
+		return "", false
+	}
+	user, ok = strings.CutSuffix(user, p.after)
+	if !ok || strings.Contains(user, "/") {
+		return "", false
+	}
+	if plain, err := url.PathUnescape(user); err == nil {
+		user = plain
+	}
+	return user, true
+}
+
+// find returns the server at the path of a URL, and the user that the path names. One
+// that begins like the path of a server and goes on otherwise is the server's, too:
+// the user in it is not one, which the server's contract has words for.
+func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
+	escaped := u.EscapedPath()
+	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // which divides nothing
+	if on, ok = t.endpoints[u.Path]; ok && plain {
+		return on, "", true
+	}
+	for i := range t.userPaths {
+		if user, ok = t.userPaths[i].match(escaped); ok {
+			return t.userPaths[i].endpoint, user, true
+		}
+	}
+	for i := range t.userPaths {
+		if user, ok = strings.CutPrefix(escaped, t.userPaths[i].before); ok {
+			return t.userPaths[i].endpoint, user + "/", true
+		}
+	}
+	return nil, "", false
+}

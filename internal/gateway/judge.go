@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"net/http"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Codes of JSON-RPC errors that are no failures but ask the client for something, and that
+// its program has to see as they are.
+const codeURLElicitation = "-32042"
+
+// emptyResult says of a failure that it was a result, and no more.
+var emptyResult = json.Value("{}")
+
+// kindSigns are what a result holds that says by its kind that it is a failure.
+var kindSigns = []byte(`toolError:v1`)
+
+// judge finds out whether the answer that was scanned is a failure. It returns nil for a
+// success, which is not looked into any further.
+func (c *call) judge(text []byte) *failure {
+	reading, original, ok := c.reading(text)
+	if !ok {
+		return nil
+	}
+	e := reading.Error()
+	if e == nil { // a question: it is the server's own, and no failure
+		return nil
+	}
+	e = c.caused(e, text)
+	own := reading.Contract == nil && c.forProgram(e) || !c.req.isCall()
+	if original == nil && own && isRPCError(c.in.scan.Signs().Error.Of(text)) {
+		return c.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
+	}
+	if original != nil && c.in.cut != "" { // beside what is told of it, half of something is no use
+		original = emptyResult
+	}
+	c.out.reason = "the server answered: that is the caller's to judge"
+	return &failure{e: e, original: original, from: reading.Contract}
+}
+
+// rpcFailure is a JSON-RPC error that goes on under the server's own code, as it was scanned in text.
+func (c *call) rpcFailure(status int, text []byte, e *recourse.Error) *failure {
+	signs := c.in.scan.Signs()
+	return &failure{e: e, status: status, text: text, id: signs.IDAt, rpc: signs.Error, cut: c.in.cut != ""}
+}
+
+// forProgram reports whether a JSON-RPC error is for the client's program rather
+// than for its model: it is about the message itself, about another method than a
+// call, or about the state with which a call goes on (MCP 2026-07-28, multi
+// round-trip requests).
+func (c *call) forProgram(e *recourse.Error) bool {
+	return isProtocol(e) || !c.req.isCall() ||
+		json.Lookup(c.req.msg.Params, "/requestState") != nil || json.Lookup(c.req.msg.Params, "/inputResponses") != nil
+}
+
+// isRPCError reports whether raw is a JSON-RPC error that clients can read.
+func isRPCError(raw json.Value) bool {
+	return json.Lookup(raw, "/code").Kind() == '0' && json.Lookup(raw, "/message").Kind() == '"'
+}
+
+// reading reads the failure in an answer. The original is its result, masked.
+func (c *call) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
+	// The masker is made for the first failure: a success needs none.
+	return c.read(text, c.in.scan.Signs(), func(raw []byte) []byte { return c.masker().JSON(raw) })
+}
+
+// read does so with what masks.
+func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (reading contract.Reading, original json.Value, ok bool) {
+	reader := *c.to.reader()
+	reader.Cut = c.in.cut
+	if !signs.Error.IsZero() {
+		raw := signs.Error.Of(text)
+		if string(json.Lookup(raw, "/code")) == codeURLElicitation {
+			return reading, nil, false
+		}
+		return reader.RPC(mask(raw)), nil, true
+	}
+	if !c.req.isCall() {
+		return reading, nil, false
+	}
+	result := signs.Result.Of(text)
+	if json.Value(result).Kind() != '{' { // no result of a tool
+		return c.unreadable(), nil, true
+	}
+	if !c.suspicious(text, signs) {
+		return reading, nil, false
+	}
+	original = mask(result)
+	reading, ok = reader.Result(original)
+	if !ok && (signs.IsError || signs.OddError) { // it says so twice, or in a word of its own
+		original = append(bytes.TrimRight(original, " \t\r\n}"), `,"isError":true}`...)
+		if reading, ok = reader.Result(original); !ok {
+			return c.unreadable(), nil, true
+		}
+	}
+	return reading, original, ok
+}
+
+// suspicious reports whether a result shows any sign of a failure.
+func (c *call) suspicious(text []byte, signs *wire.Signs) bool {
+	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
+		c.to.weak != nil || bytes.Contains(text, kindSigns)
+}
+
+// caused returns e with what the server said as its cause, where it has none yet.
+func (c *call) caused(e *recourse.Error, text []byte) *recourse.Error {
+	if e == nil || e.Cause() != nil {
+		return e
+	}
+	signs := c.in.scan.Signs()
+	raw := signs.Result.Of(text)
+	if !signs.Error.IsZero() {
+		raw = signs.Error.Of(text)
+	}
+	return e.CausedBy(errors.New(said(raw)))
+}
+
+// late logs a failure that was found behind the window, when it could no longer be
+// rewritten.
+func (c *call) late() {
+	signs := c.in.scan.Signs()
+	if !signs.IsError && signs.Error.IsZero() && signs.ResultError.IsZero() {
+		return
+	}
+	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
+	c.record(e.WithEffect(c.effect(e)), "failure behind the decision window, not rewritten")
+}
+
+// unreadable is the reading of an answer that says of itself that it is a failure, and
+// cannot be read or masked: nothing of it may go on.
+func (c *call) unreadable() contract.Reading {
+	return contract.Reading{Sign: "isError", Failure: recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer)}
+}

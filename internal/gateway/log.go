@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// logged is a private cause as it may stand in the log: credentials, and what the
+// server's entry holds of secrets, are masked, the rest is kept.
+type logged struct {
+	err     error
+	secrets func() []string // nil: none are known
+}
+
+// LogValue masks the text of the error.
+func (l logged) LogValue() slog.Value {
+	mask := redact.New(redact.Secrets)
+	if l.secrets != nil {
+		mask = mask.Hiding(l.secrets)
+	}
+	return slog.StringValue(cut(mask.String(l.err.Error()), maxLogged))
+}
+
+var _ slog.LogValuer = logged{}
+
+const (
+	// maxQuoted bounds how much of a foreign text is kept for the log, and maxLogged how much of
+	// it stands there once it has been masked: half of a secret looks like none.
+	maxQuoted = 16 << 10
+	maxLogged = 4 << 10
+)
+
+// shown returns the beginning of an answer of ours as a model or a program would see it.
+func shown(a contract.Answer) string {
+	switch a.Surface {
+	case contract.SurfaceResult:
+		return said(a.Result)
+	case contract.SurfaceRPC:
+		return fmt.Sprintf("JSON-RPC error %d: %s", a.Code, beginning(a.Message))
+	case contract.SurfaceHTTP:
+	}
+	return fmt.Sprintf("HTTP %d: %s", a.Status, beginning(string(a.Body)))
+}
+
+// said returns the beginning of what a result or an error of the server's says: its texts,
+// or its JSON where it has none.
+func said(raw []byte) string {
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	_ = json.UnmarshalLenient(raw, &result) // what has no texts is shown as it is
+	var texts []string
+	for _, block := range result.Content {
+		if block.Text != "" {
+			texts = append(texts, block.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return beginning(string(raw))
+	}
+	return beginning(strings.Join(redact.Joined(texts), "\n"))
+}
+
+func beginning(text string) string { return cut(text, maxQuoted) }
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " [cut]"
+}
+
+// level returns how much a failure matters to the operator.
+func (c *call) level(e *recourse.Error) slog.Level {
+	refused := e.Kind == recourse.KindClientError ||
+		e.Upstream.Status < http.StatusInternalServerError && e.Kind.Class() != recourse.ClassUpstream
+	switch {
+	case c.req.msg.Method == wire.MethodDiscover && refused:
+		return slog.LevelDebug // it is how clients find out that a server is of the legacy era
+	case e.Origin == recourse.OriginCaller:
+		return slog.LevelInfo
+	default:
+		return slog.LevelWarn
+	}
+}
+
+// A logger is the observer that writes a line for each failure.
+type logger struct{ log *slog.Logger }
+
+func (l logger) ended(c *call) {
+	for i := range c.out.told {
+		l.line(c, &c.out.told[i])
+	}
+}
+
+func (l logger) line(c *call, t *told) {
+	e, level := t.e, c.level(t.e)
+	ctx := c.req.http.Context()
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 18)
+	attrs = append(attrs, slog.String("request_id", c.req.id))
+	if c.req.http.RemoteAddr != "" { // a host on stdio has none
+		attrs = append(attrs, slog.String("peer", c.req.http.RemoteAddr))
+	}
+	if c.on != nil {
+		attrs = append(attrs, slog.String("server", c.on.Name))
+	} else {
+		attrs = append(attrs, slog.String("path", clip(c.req.http.URL.Path)))
+	}
+	if c.req.isCall() {
+		attrs = append(attrs, slog.String("tool", clip(c.req.msg.Name)))
+	} else if c.req.msg.Method != "" {
+		attrs = append(attrs, slog.String("method", clip(c.req.msg.Method)))
+	}
+	attrs = append(attrs,
+		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
+		slog.String("effect", string(e.Effect)), slog.Int("attempts", t.attempts))
+	if e.RetryAfter > 0 {
+		attrs = append(attrs, slog.String("wait", recourse.FormatWait(e.RetryAfter)))
+	}
+	attrs = append(attrs, slog.Int64("ms", time.Since(c.out.began).Milliseconds()))
+	if t.reason != "" {
+		attrs = append(attrs, slog.String("not_repeated", t.reason))
+	}
+	if t.note != "" {
+		attrs = append(attrs, slog.String("note", t.note))
+	}
+	for _, part := range []struct {
+		name string
+		err  error
+	}{{"cause", t.cause}, {"before", t.before}, {"after", t.after}} {
+		if part.err != nil {
+			attrs = append(attrs, slog.Any(part.name, c.logged(part.err)))
+		}
+	}
+	l.log.LogAttrs(ctx, level, t.message, attrs...)
+}

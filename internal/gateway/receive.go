@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// receive reads the message, and checks it and the headers that belong to it.
+func receive(c *call, next next) error {
+	h := c.req.http.Header
+	if c.req.http.Method != http.MethodPost {
+		c.req.era = wire.Legacy
+		if err := c.readBody(); err != nil { // there should be none
+			return err
+		}
+		if c.req.http.Method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
+			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
+				WithMessage("Accept has to name text/event-stream."))
+		}
+		return next(c)
+	}
+	if !wire.IsMediaType(h.Get("Content-Type"), wire.TypeJSON) || h.Get("Content-Encoding") != "" {
+		return refuse(http.StatusUnsupportedMediaType, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("The message has to be sent as Content-Type application/json, without Content-Encoding."))
+	}
+	if !wire.Accepts(h["Accept"], wire.TypeJSON) || !wire.Accepts(h["Accept"], wire.TypeEventStream) {
+		return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
+			WithMessage("Accept has to name both application/json and text/event-stream."))
+	}
+	if err := c.readBody(); err != nil {
+		return err
+	}
+	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
+		c.req.msg.ID = nil // nothing in a message that is none is taken at its word
+		return refuse(http.StatusBadRequest, fromWire(err))
+	}
+	var err error
+	if c.req.era, err = wire.CheckHeaders(h, &c.req.msg); err != nil {
+		return refuse(http.StatusBadRequest, fromWire(err))
+	}
+	return next(c)
+}
+
+// readBody reads the body, but never more than limit bytes of it.
+func (c *call) readBody() error {
+	limit := int64(c.table.config.MaxRequest)
+	if len(c.req.http.TransferEncoding) > 0 {
+		// It may have had a Content-Length as well, which net/http does not tell: then the
+		// connection has to end (RFC 9112, section 6.1).
+		c.reply.header().Set("Connection", "close")
+	}
+	if c.req.http.ContentLength > limit {
+		if c.req.http.Header.Get("Expect") == "" { // else the body has not been sent yet
+			c.hurry(time.Now().Add(firstTimeout))
+			c.req.body, _ = appendAll(nil, io.LimitReader(c.req.http.Body, firstPart), firstPart) // what there is, is enough
+		}
+		c.req.msg.ID = c.firstID()
+		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
+	}
+	if n := int(c.req.http.ContentLength); n > 0 && n <= 64<<10 {
+		c.req.body = make([]byte, 0, n+1)
+	}
+	var err error
+	c.req.body, err = appendAll(c.req.body, &bodyReader{c: c, from: c.req.http.Body}, limit)
+	switch {
+	case errors.Is(err, errBusy):
+		c.req.msg.ID = c.firstID()
+		return c.unread(c.busy())
+	case errors.Is(err, errOverLimit):
+		c.req.msg.ID = c.firstID()
+		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
+	case err != nil:
+		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "").
+			WithMessage("The message did not arrive as a whole.").CausedBy(err))
+	default:
+		c.hurry(time.Time{})
+		return nil
+	}
+}
+
+// unread refuses a request of whose body the rest is not read.
+func (c *call) unread(status int, e *recourse.Error) error {
+	c.reply.header().Set("Connection", "close")
+	return refuse(status, e)
+}
+
+// hurry bounds the time in which a body has to be received. The bound stays when the
+// body is not read: net/http still waits for what is left of it.
+func (c *call) hurry(until time.Time) {
+	if c.req.http.ContentLength != 0 {
+		_ = http.NewResponseController(c.reply.w).SetReadDeadline(until) // not every writer has one
+	}
+}
+
+// Of a message that is too large, the first part is looked into, if it comes at once.
+const (
+	firstPart    = 1 << 10
+	firstTimeout = 100 * time.Millisecond
+)
+
+// firstID returns the id of a request of which only the beginning was read, where
+// it stands there, so that the client's program knows what was refused; the Go SDK
+// ends its session over a 4xx without one.
+func (c *call) firstID() wire.ID {
+	c.in.scan.Reset()
+	_, _ = c.in.scan.Write(c.req.body[:min(len(c.req.body), firstPart)]) // it is not the whole, and may be nothing
+	id := c.in.scan.Signs().ID
+	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return nil
+	}
+	return id.Clone()
+}
+
+var errOverLimit = errors.New("more than the limit")
+
+// appendAll appends everything that r holds to dst, up to limit bytes.
+func appendAll(dst []byte, r io.Reader, limit int64) ([]byte, error) {
+	const chunk = 4 << 10
+	for {
+		if cap(dst)-len(dst) == 0 {
+			dst = slices.Grow(dst, chunk)
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case int64(len(dst)) > limit:
+			return dst, errOverLimit
+		case errors.Is(err, io.EOF):
+			return dst, nil
+		case err != nil:
+			return dst, err
+		}
+	}
+}
+
+// fromWire turns a refusal of package wire into a record.
+func fromWire(err error) *recourse.Error {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return recourse.Internal().CausedBy(err)
+	}
+	kind := map[int]recourse.Kind{
+		wire.CodeParseError:         recourse.KindMalformed,
+		wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
+		wire.CodeMethodNotFound:     recourse.KindUnknownMethod,
+		wire.CodeInvalidParams:      recourse.KindMissingParam,
+		wire.CodeHeaderMismatch:     recourse.KindHeaderMismatch,
+		wire.CodeUnsupportedVersion: recourse.KindUnsupportedVersion,
+	}[refusal.Code]
+	e := recourse.New(kind, sentence(refusal.Message))
+	if kind == recourse.KindMissingParam {
+		e = e.WithViolations(recourse.Violation{
+			Pointer: refusal.Pointer, Param: refusal.Pointer, Rule: "required", Message: refusal.Message,
+		})
+	}
+	return e
+}
+
+// sentence makes a sentence of a clause.
+func sentence(clause string) string {
+	if clause == "" {
+		return clause
+	}
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}
+
+const (
+	// smallRequest is what a request may hold even when large ones hold all that they
+	// may together: all but one part in smallShare.
+	smallRequest = 64 << 10
+	smallShare   = 4
+	// busyWait is how long a client is told to wait that was refused for want of room.
+	busyWait = time.Second
+)
+
+// inFlight counts the bytes that the requests under way hold.
+type inFlight struct{ bytes atomic.Int64 }
+
+// take adds n bytes to the have that a request holds, and reports whether there is
+// room for them below most.
+func (f *inFlight) take(have, n, most int64) bool {
+	if have+n > smallRequest {
+		most -= most / smallShare
+	}
+	if f.bytes.Add(n) > most {
+		f.bytes.Add(-n)
+		return false
+	}
+	return true
+}
+
+// maxInFlight returns how many bytes requests may hold together.
+func (t *table) maxInFlight() int64 {
+	return max(int64(t.config.MaxInFlight), 2*int64(t.config.MaxRequest)) // else the largest would never have room
+}
+
+// errBusy says that the requests under way hold too much.
+var errBusy = errors.New("the requests under way hold all the memory that they may")
+
+// A bodyReader reads the body of a request, and counts what the request holds.
+type bodyReader struct {
+	c    *call
+	from io.Reader
+}
+
+// Read implements [io.Reader].
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if !b.c.g.inFlight.take(b.c.req.bytes, int64(n), b.c.table.maxInFlight()) {
+		return 0, errBusy
+	}
+	b.c.req.bytes += int64(n)
+	return n, err
+}
+
+// busy returns the refusal of a request for which there is no room.
+func (c *call) busy() (status int, e *recourse.Error) {
+	wait := recourse.FormatWait(busyWait)
+	c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(busyWait.Seconds()))}
+	return http.StatusTooManyRequests, recourse.RateLimited(busyWait).
+		WithMessage("The gateway is busy with other requests. This one was not carried out; it can be repeated in %s.", wait).
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+}

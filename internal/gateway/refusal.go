@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// maxErrorBody bounds how much of an answer with a status of 400 or more is read.
+const maxErrorBody = 64 << 10
+
+// refusal deals with an answer whose HTTP status is not 200.
+func (c *call) refusal(resp *http.Response) error {
+	if c.passesAuth(resp.StatusCode) {
+		body, e := c.refusedCredentials(resp)
+		return &failure{e: e, text: body, resp: resp}
+	}
+	within := c.table.config.DecideWithin
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // a broken body says no more than the status
+	if err := c.ctx.Err(); err != nil {
+		return c.to.up.Broken(c.ctx, err)
+	}
+	if len(text) > int(within) {
+		c.in.cut = within.String()
+		if text = wholeWords(text); json.Complete(text) != nil {
+			text = json.Complete(text)
+		}
+	}
+	reading := c.to.readHTTP(resp.StatusCode, resp.Header, text, c.in.cut)
+	e := c.refusedFor(reading.Error(), text)
+	if c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e); c.out.last.lost {
+		return e.WithEffect(recourse.EffectNone)
+	}
+	if reading.Contract == nil && c.forProgram(e) && c.isRefusal(text) {
+		return c.rpcFailure(resp.StatusCode, text, e)
+	}
+	return e
+}
+
+// passesAuth reports whether the answer is between the client and the server: the client's
+// own credentials went on and were refused.
+func (c *call) passesAuth(status int) bool {
+	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.on.forwards("Authorization")
+}
+
+const notedAuth = "passed on under its own status"
+
+// refusedCredentials reads the refusal of the client's own credentials, which goes on as it
+// is, challenge and all.
+func (c *call) refusedCredentials(resp *http.Response) (body []byte, e *recourse.Error) {
+	c.out.reason = "the client's own credentials were refused: that is between it and the server"
+	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+	if e = c.to.reader().HTTP(resp.StatusCode, resp.Header, body).Error(); e == nil {
+		e = recourse.FromStatus(c.to.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
+	}
+	return body, e
+}
+
+// refusedFor returns e, or where it says no more than that the server did not take the
+// message, what is wrong with that as far as the gateway knows what it has sent. It has
+// seen to the form and the headers; so it is the method, or params that are missing.
+func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
+	status := e.Upstream.Status
+	if e.Kind != recourse.KindClientError || isRPCError(json.Lookup(body, "/error")) {
+		return e
+	}
+	why := recourse.New(recourse.KindInvalidRequest, e.Message)
+	if fault := c.req.msg.Refused(); fault != nil {
+		why = fromWire(fault)
+	}
+	switch {
+	case status == http.StatusBadRequest && (!c.req.isCall() || why.Kind != recourse.KindInvalidRequest):
+	case status == http.StatusNotFound && c.req.era == wire.Modern && why.Kind == recourse.KindUnknownMethod:
+	default:
+		return e
+	}
+	return why.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		WithUpstream(e.Upstream).CausedBy(e.Cause())
+}
+
+// isRefusal reports whether body is a JSON-RPC error that answers the request.
+func (c *call) isRefusal(body []byte) bool {
+	if len(c.req.msg.ID) == 0 {
+		return false
+	}
+	c.in.scan.Reset()
+	if _, err := c.in.scan.Write(body); err != nil || c.in.scan.Close() != nil {
+		return false
+	}
+	signs := c.in.scan.Signs()
+	return isWhole(signs) && signs.ID.Equal(c.req.msg.ID) && isRPCError(signs.Error.Of(body))
+}
+
+// readHTTP reads an answer with another status than 200; cut is that of a
+// [contract.Reader].
+func (to *target) readHTTP(status int, header http.Header, body []byte, cut string) contract.Reading {
+	switch {
+	case status == http.StatusUnauthorized && !to.passesCredentials:
+		return contract.Reading{Failure: to.misconfigured(status, body), Sign: "HTTP status 401"}
+	case status < http.StatusBadRequest:
+		e := recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).WithUpstream(recourse.Upstream{Status: status}).
+			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", to.Title, status).
+			CausedBy(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), beginning(string(body))))
+		return contract.Reading{Failure: e, Sign: "HTTP status"}
+	}
+	reader := *to.reader()
+	reader.Cut = cut
+	reading := reader.HTTP(status, header, body)
+	e := reading.Error()
+	switch {
+	case e == nil:
+		reading.Failure = recourse.FromStatus(to.Title, status).WithOrigin(recourse.OriginServer)
+	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope && reading.Contract == nil && !to.passesCredentials:
+		reading.Failure = to.misconfigured(status, body)
+	case reading.Contract == nil && aboutEndpoint(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
+		// The status is the endpoint's, and says nothing of what the tool was asked for.
+		refused := recourse.ClientError(to.Title, status).WithOrigin(recourse.OriginServer).
+			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
+		reading.Failure = refused
+	}
+	return reading
+}
+
+// errOwnCredentials is in the cause of a failure that says that the server refused what
+// the gateway brings to it.
+var errOwnCredentials = errors.New("the server refused the credentials in the entry's headers")
+
+// misconfigured returns the failure of a call that the server refused for the gateway's
+// own credentials. No caller can do anything about it, nor whoever has given the
+// server access to something; so it is neither of class auth nor has it a status.
+func (to *target) misconfigured(status int, body []byte) *recourse.Error {
+	e := recourse.Internal().WithMessage("%s refused the gateway's own credentials. "+
+		"The operator of the gateway has to renew them.", to.Title)
+	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", errOwnCredentials, status, beginning(string(body))))
+}
+
+// aboutEndpoint reports whether a kind that an HTTP status stands for would be
+// about things and values, which an MCP endpoint's own status is not.
+func aboutEndpoint(kind recourse.Kind) bool {
+	switch kind {
+	case recourse.KindNotFound, recourse.KindConflict, recourse.KindInvalidValue, recourse.KindQuotaExhausted:
+		return true
+	default:
+		return false
+	}
+}
+
+// isProtocol reports whether e is about the message itself, so that the client's
+// program has to see the server's answer as it was written.
+func isProtocol(e *recourse.Error) bool {
+	return e.Kind.Class() == recourse.ClassProtocol && e.Kind != recourse.KindUnknownSession
+}
+
+// lostSession reports whether an answer is the server's word that it does not know the
+// session that it was sent, and so did nothing. A 404 is (MCP 2025-11-25,
+// basic/transports, "Session Management"). A 400 that says so in words is where the
+// session turns out to be gone, since the words alone prove nothing.
+func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
+	switch {
+	case c.session == nil || sent == "":
+		return false
+	case status == http.StatusNotFound:
+		return true
+	default:
+		return status == http.StatusBadRequest && e.Kind == recourse.KindUnknownSession && c.isGone(sent)
+	}
+}
+
+// pingTimeout bounds what a server may take to answer a ping.
+const pingTimeout = 5 * time.Second
+
+// isGone asks the server whether it knows a session, by a request that does nothing.
+func (c *call) isGone(session string) bool {
+	const maxPong = 64 << 10
+	header := c.upstreamHeader()
+	header["Content-Type"] = []string{wire.TypeJSON}
+	header[wire.HeaderSession] = []string{session}
+	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
+	ctx, cancel := context.WithTimeout(c.ctx, pingTimeout)
+	defer cancel()
+	answer, err := c.to.up.Ask(ctx, header, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id), id, maxPong)
+	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
+}
+
+// at returns where the call stood when it failed.
+func (c *call) at(e *recourse.Error) contract.At {
+	switch status := e.Upstream.Status; {
+	case c.out.attempts == 0:
+		return contract.AtArguments
+	case c.out.last.answered && c.req.isCall():
+		return contract.AtTool
+	case status == http.StatusUnauthorized && c.to.passesCredentials:
+		return contract.AtCredentialsInvalid
+	case status == http.StatusForbidden && c.to.passesCredentials && c.who.user != "":
+		return contract.AtUserInvalid
+	case errors.Is(e.Cause(), errOwnCredentials), errors.Is(e.Cause(), upstream.ErrNotStarted):
+		return contract.AtUpstreamMisconfigured
+	case !c.req.isCall():
+		return contract.AtSession
+	default:
+		return contract.AtUpstream
+	}
+}

@@ -1,0 +1,175 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// repeat has a request sent again where that is safe and of use. Only what happens to the
+// transport is a reason: a failure that a tool has answered with is the caller's to judge.
+func repeat(c *call, next next) error {
+	if !c.req.asks() {
+		return c.deliver(next)
+	}
+	c.to.budget.Call()
+	renewed := false
+	for {
+		err := next(c)
+		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
+		if !again {
+			return err
+		}
+		if c.out.last.lost && !c.reply.started {
+			if e = c.regain(e, renewed); e == nil {
+				renewed = true
+				c.out.attempts-- // the server has done nothing with it
+				continue
+			}
+		}
+		e = e.WithEffect(c.effect(e))
+		decision := c.to.policy.Decide(e, c.rule.nature, c.out.attempts, c.deadline.left())
+		c.out.reason = decision.Reason
+		if decision.Repeat {
+			c.out.reason = c.final(e)
+		}
+		switch {
+		case !decision.Repeat, c.out.reason != "":
+			return settled(e)
+		case !pause(c.ctx, decision.Wait):
+			c.out.reason = "the call ended before the wait did"
+			return settled(e)
+		}
+		// A session that has gone with its program is none that was refused.
+		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.status != 0)
+	}
+}
+
+// final says why a call that could be sent again is not; "": it is.
+func (c *call) final(e *recourse.Error) string {
+	if reason := c.reply.manner.final(c); reason != "" {
+		return reason
+	}
+	switch {
+	case !c.mayRepeat():
+		return "the server refused the call, and only its words say that the same call can succeed"
+	case errors.Is(e.Cause(), upstream.ErrNotStarted):
+		return "the program cannot be started"
+	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has been decided on
+		return "the contract says that the same call cannot succeed"
+	case !c.to.budget.Take():
+		return "the budget for repetitions is used up"
+	default:
+		return ""
+	}
+}
+
+// regain makes the session anew that the server has lost. Its 404 is its word that
+// it did nothing, so that the call can be sent again, writes included; but once.
+func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
+	switch {
+	case before && lost.Kind == recourse.KindUnknownSession:
+		return recourse.Unavailable(c.to.Title).WithMessage("%s does not know the session that it has just opened.", c.to.Title).
+			WithOrigin(recourse.OriginServer).WithUpstream(lost.Upstream).WithEffect(recourse.EffectNone).CausedBy(lost.Cause())
+	case before:
+		return lost
+	}
+	if err := c.session.renew(c.ctx, c, c.out.last.generation); err != nil {
+		c.out.last.status = 0 // of the call there is no answer
+		return recourse.From(err).WithEffect(recourse.EffectNone)
+	}
+	return nil
+}
+
+// deliver has the server given a message that has no answer of its own. There is nothing to
+// repeat it for but a connection that was never made, or a session that has to be made anew.
+func (c *call) deliver(next next) error {
+	method := c.req.http.Method
+	ends := method == http.MethodDelete && c.session != nil
+	if ends {
+		if here, _ := c.session.isAt(c.to.place); !here { // nobody else knows it
+			return c.endSession()
+		}
+	}
+	for wait := holdFirst; ; {
+		c.out.last.lost = false
+		var err error
+		if e := c.moveSession(); e != nil {
+			err = e
+		} else {
+			err = next(c)
+		}
+		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
+		if !again {
+			if ends && err == nil && c.out.last.status < http.StatusMultipleChoices {
+				c.on.sessions.remove(c.session)
+			}
+			return err
+		}
+		if c.out.last.lost {
+			if ends { // it is over at the server as well
+				return c.endSession()
+			}
+			if !c.out.renewed {
+				err := c.session.renew(c.ctx, c, c.out.last.generation)
+				if c.out.renewed = err == nil; c.out.renewed {
+					continue
+				}
+				e = recourse.From(err)
+			}
+		}
+		switch {
+		case method == http.MethodGet && c.holdStream(e, wait):
+			wait = min(2*wait, holdMost)
+		case c.reply.started:
+			return nil
+		default:
+			return refuse(statusOf(method, e), e)
+		}
+	}
+}
+
+// endSession answers the end of a session that the server does not know.
+func (c *call) endSession() error {
+	c.on.sessions.remove(c.session)
+	c.reply.empty()
+	return nil
+}
+
+// statusOf returns the HTTP status by which the gateway says that a message could
+// not be delivered: the server's own, but for what is between gateway and server.
+// A notification that the server refuses is that, too: a 4xx would end the whole
+// session of a client that uses the Go SDK.
+func statusOf(method string, e *recourse.Error) int {
+	switch status := e.Upstream.Status; {
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+		return status
+	case e.Kind == recourse.KindTimeout:
+		return http.StatusGatewayTimeout
+	case method == http.MethodPost, status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return http.StatusBadGateway
+	case e.Kind == recourse.KindUnknownSession:
+		return http.StatusNotFound
+	case status >= http.StatusBadRequest:
+		return status
+	default:
+		return http.StatusBadGateway
+	}
+}
+
+// pause waits, and reports false when the call has ended meanwhile.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

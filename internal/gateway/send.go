@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// send sends the message once and deals with the answer. A failure of the transport, or of a
+// server that does not take the message, is a [*recourse.Error]; what the server answers
+// otherwise is settled.
+func send(c *call, _ next) error {
+	method, header, body := c.req.http.Method, c.upstreamHeader(), c.req.body
+	switch {
+	case method != http.MethodPost:
+		if delete(header, "Content-Type"); method == http.MethodGet {
+			header["Accept"] = acceptSSE
+		}
+		if c.out.renewed { // the events were those of the session that is lost
+			delete(header, wire.HeaderLastEventID)
+		}
+		body = nil
+	case c.on.stamps && c.req.isCall():
+		body = c.req.msg.WithRequestID(c.req.id) // a program gets no headers
+	}
+	generation := c.addSession(header)
+	c.out.attempt()
+	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
+	c.in.cut = ""
+	resp, err := c.to.up.Send(c.ctx, method, header, body)
+	if err != nil {
+		e := recourse.From(err)
+		c.out.ended(e)
+		return e
+	}
+	c.out.last.answered, c.out.last.status = resp.StatusCode == http.StatusOK, resp.StatusCode
+	err = c.reply.manner.answer(c, resp)
+	if c.in.rest == nil {
+		_ = resp.Body.Close() // what it has said is known
+	}
+	e, again := err.(*recourse.Error) //nolint:errorlint // it is returned as it is
+	if again {
+		c.closeAnswer()
+	}
+	c.out.ended(e)
+	return err
+}
+
+// upstreamHeader returns the headers with which the client's message goes on.
+func (c *call) upstreamHeader() http.Header {
+	from := c.req.http.Header
+	h := make(http.Header)
+	for _, name := range passedOn {
+		if values, ok := from[name]; ok {
+			h[name] = values
+		}
+	}
+	switch {
+	case c.req.era != wire.Modern:
+	case c.req.stdio && c.rule.listed != nil:
+		wire.SetParamHeaders(h, c.req.msg.Arguments, c.rule.listed.mirrors())
+	default:
+		for name, values := range from {
+			if strings.HasPrefix(name, wire.HeaderParamPrefix) {
+				h[name] = values
+			}
+		}
+	}
+	for _, name := range c.on.forward {
+		values, ok := from[name]
+		if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor {
+			values, ok = append(slices.Clone(values), peer), true
+		}
+		if ok {
+			h[name] = values
+		}
+	}
+	if len(c.who.program) > 0 {
+		h["Authorization"] = c.who.program
+	}
+	c.addUser(h)
+	h["Accept"] = acceptBoth
+	h[wire.HeaderRequestID] = []string{c.req.id}
+	return h
+}
+
+// addUser tells the server whose request it is, in the header that the contract
+// names. One of the client's own does not go on.
+func (c *call) addUser(header http.Header) {
+	name := c.on.contract.Session.UserHeader
+	if name == "" {
+		return
+	}
+	header.Del(name)
+	if c.who.user != "" {
+		header.Set(name, c.who.user)
+	}
+}
+
+// addSession names the session at the server in the headers, and returns which one
+// it is.
+func (c *call) addSession(header http.Header) (generation int) {
+	if c.session == nil {
+		return 0
+	}
+	id, generation := c.session.at()
+	delete(header, wire.HeaderSession)
+	if id != "" {
+		header[wire.HeaderSession] = []string{id}
+	}
+	return generation
+}
+
+var (
+	acceptBoth = []string{"application/json, text/event-stream"}
+	acceptSSE  = []string{"text/event-stream"}
+	// passedOn are the headers of the protocol and of tracing.
+	passedOn = []string{
+		"Content-Type", wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName,
+		wire.HeaderLastEventID, "Traceparent", "Tracestate", "Baggage",
+	}
+)
+
+// handedOver deals with the answer to a message that has none of its own.
+func (c *call) handedOver(resp *http.Response) error {
+	method := c.req.http.Method
+	switch {
+	case method == http.MethodGet && resp.StatusCode == http.StatusOK && isEventStream(resp):
+		c.passStream(resp) // that it ends is no failure: the client opens it again
+	case c.reply.started: // a stream that is held open goes on or ends
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
+		e := c.to.readHTTP(resp.StatusCode, resp.Header, text, "").Error()
+		c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e)
+		return e
+	case resp.StatusCode == http.StatusMethodNotAllowed && method != http.MethodPost:
+		c.passMethods(resp)
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return c.refusal(resp)
+	default:
+		c.passOn(resp)
+	}
+	return nil
+}
+
+// passMethods passes on which HTTP methods the server takes. That is how clients find out
+// that there is no stream to listen to, and no failure; but an answer without a message can
+// have them try transports of old.
+func (c *call) passMethods(resp *http.Response) {
+	if resp.Header.Get("Allow") == "" {
+		resp.Header.Set("Allow", http.MethodPost)
+	}
+	if wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeJSON) {
+		c.passOn(resp)
+		return
+	}
+	allow := resp.Header["Allow"]
+	c.reply.header()["Allow"] = allow
+	message := fmt.Sprintf("%s takes %s.", c.to.Title, strings.Join(allow, ", "))
+	c.reply.message(resp.StatusCode, wire.AppendError(nil, nil, wire.CodeInvalidRequest, message, nil))
+}

@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// begin sends the head of an answer that is passed on as it is.
+func (c *call) begin(resp *http.Response) {
+	if resp.ContentLength > 0 {
+		c.reply.header()["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+	}
+	c.head(resp)
+}
+
+// head sends the head of an answer whose length may change on the way.
+func (c *call) head(resp *http.Response) {
+	c.openSession(resp)
+	c.reply.copyHeader(resp.Header)
+	c.reply.begin(resp.StatusCode)
+}
+
+// passOn sends an answer to the client as it is.
+func (c *call) passOn(resp *http.Response) {
+	c.begin(resp)
+	c.reply.pour(resp.Body)
+}
+
+// forward sends a part of a stream on at once.
+func (c *call) forward(resp *http.Response, raw []byte) {
+	c.startEvents(resp)
+	_ = c.reply.put(raw) // the client has gone: the context says so
+	c.reply.flush()
+}
+
+func (c *call) startEvents(resp *http.Response) {
+	if !c.reply.started {
+		c.head(resp)
+		c.reply.events = true
+	}
+}
+
+// notice takes note of a message of the server's that is no answer.
+func (c *call) notice(signs *wire.Signs) {
+	switch signs.Message() {
+	case wire.Request: // from now on the server waits for its client
+		c.asked(signs.ID)
+	case wire.Notification:
+		switch string(signs.Method) {
+		case wire.MethodProgress:
+			c.deadline.alive()
+		case wire.MethodToolsChanged:
+			c.to.tools.changed(c.listKey())
+		}
+	case wire.Invalid, wire.Response:
+	}
+}
+
+// asked notes that the server asks its client something. Without a session nothing tells
+// which answer is the client's.
+func (c *call) asked(id wire.ID) {
+	if c.session == nil {
+		c.deadline.suspend()
+		return
+	}
+	c.in.asks = true
+	c.session.questions.ask(id, c.deadline)
+}
+
+// passStream passes a stream without an end of its own on, its messages masked.
+func (c *call) passStream(resp *http.Response) {
+	dropped := false
+	c.stream(resp, func(event *wire.Event) []byte {
+		if event.First {
+			dropped = c.dropsLong(event)
+		}
+		if dropped {
+			return nil
+		}
+		c.mask = nil // the stream has no end: each message has a budget of its own
+		return c.spoken(event, c.strippedMessage(event))
+	})
+}
+
+// stream passes a stream without an end of its own on, as spoken says, until either side or
+// the gateway ends it. It has no deadline once it has begun.
+func (c *call) stream(resp *http.Response, spoken func(*wire.Event) []byte) {
+	c.deadline.stop()
+	release := context.AfterFunc(c.to.streams, func() { _ = resp.Body.Close() }) // ends the reading
+	defer release()
+	c.leave()
+	c.startEvents(resp)
+	c.reply.flush()
+	for reader := c.eventsOf(resp); ; {
+		event, err := reader.Next()
+		if err != nil {
+			return
+		}
+		if bytes.Contains(event.Data, []byte(wire.MethodToolsChanged)) {
+			c.to.tools.changed(c.listKey())
+		}
+		if raw := spoken(event); raw != nil {
+			c.forward(resp, raw)
+		}
+		if c.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+const (
+	// openTimeout is how long a client waits for its stream to be opened: some SDKs connect
+	// no sooner.
+	openTimeout = 5 * time.Second
+	// A stream that is held open asks for the server after holdFirst, then less and less
+	// often, but at least once in about holdMost.
+	holdFirst = 500 * time.Millisecond
+	holdMost  = 30 * time.Second
+)
+
+// holdStream gives the client its stream although the server is away, and waits for about
+// wait. A status that said so would end the whole session of a client that uses the Go SDK,
+// while calls can be answered. It reports false where another attempt is of no use: the
+// server does not want to give a stream, or the client or the gateway has ended it.
+func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
+	status := e.Upstream.Status
+	away := status >= http.StatusInternalServerError || status == http.StatusTooManyRequests ||
+		status == 0 && (e.Kind == recourse.KindUnreachable || e.Kind == recourse.KindTimeout)
+	if !away || !c.reply.manner.holds() || c.req.http.Context().Err() != nil {
+		return false
+	}
+	if !c.reply.started {
+		c.deadline.stop()
+		c.cancel(nil)
+		c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
+		cancel := c.cancel
+		release := context.AfterFunc(c.to.streams, func() { cancel(nil) })
+		c.cancel = func(cause error) { release(); cancel(cause) }
+		c.leave()
+		header := c.reply.header()
+		header["Content-Type"] = []string{wire.TypeEventStream}
+		header["Cache-Control"] = []string{"no-cache"}
+		c.reply.events = true
+		c.reply.begin(http.StatusOK)
+		c.reply.flush()
+		held := c.failureOf(c.settle(e), "the server is away: the stream is held open")
+		logger{c.g.log}.line(c, &held) // at once: the stream may go on for hours
+	}
+	return pause(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
+}

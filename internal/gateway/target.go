@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A target is a server behind the gateway: how it is reached, how what it says is read, and
+// how far it is trusted. It does not change.
+type target struct {
+	*config.Server
+	*backend
+
+	up       transport
+	weak     *contract.Contract // whose weak signs count; nil: none do
+	reader   func() *contract.Reader
+	policy   retry.Policy
+	timedOut func(within time.Duration) error // makes the failure of a call without an answer
+
+	// passesCredentials says that those which the contract asks clients for go on to the
+	// server, which then is the one that knows whether they are valid.
+	passesCredentials bool
+}
+
+// A transport carries messages to a server and brings its answers back, whichever
+// way it is reached.
+type transport interface {
+	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
+	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
+	Broken(ctx context.Context, err error) *recourse.Error
+}
+
+// newTransport returns the way to an entry's server for clients of both eras, and the
+// part of it by which messages go on as they are. Closing the first closes both.
+func (g *Gateway) newTransport(entry *config.Server, userHeader string) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
+	direct, err = g.newDirect(entry)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := bridge.Options{Forward: canonical(entry.Forward)}
+	if entry.URL == "" {
+		options.Program, options.Silent = true, entry.Share != config.ShareClient
+		options.Forward = []string{"Authorization"} // see programCaller
+	} else if userHeader != "" {
+		options.Forward = append(options.Forward, canonical([]string{userHeader})...)
+	}
+	return bridge.New(direct, options), direct, nil
+}
+
+func (g *Gateway) newDirect(entry *config.Server) (bridge.Transport, error) {
+	if entry.URL != "" {
+		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, g.reach.Dial)
+	}
+	command := upstream.Command{
+		Path: entry.Command[0], Args: entry.Command[1:], Env: environ(entry),
+		Dir: entry.Cwd, Idle: entry.Idle, Local: entry.Local, Patience: g.reach.Patience,
+	}
+	if entry.Share == config.ShareClient {
+		command.Share = upstream.ShareClient
+	}
+	return upstream.NewStdio(entry.Title, command, g.log.With(slog.String("server", entry.Name)))
+}
+
+// environ returns the environment of the entry's program.
+func environ(entry *config.Server) []string {
+	if len(entry.Command) == 0 {
+		return nil
+	}
+	return upstream.Environ(os.LookupEnv, entry.Env)
+}
+
+// attempts bounds what one call costs the server; the contract's own rule is for
+// clients, who see the outcome of all of them.
+const attempts = 3
+
+// newTarget returns the target of an endpoint, before it is connected.
+func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
+	to := &target{Server: on.Server, policy: retry.Policy{Attempts: attempts, Start: g.reach.Pause, Factor: 2, Jitter: 0.5}}
+	if to.Reads != "" {
+		var ok bool
+		if to.weak, ok = set.Get(to.Reads); !ok {
+			return nil, fmt.Errorf("server %s: there is no contract %s", to.Name, to.Reads)
+		}
+	}
+	to.reader = sync.OnceValue(func() *contract.Reader { return to.newReader(on.contract, set) })
+	to.timedOut = func(within time.Duration) error {
+		return recourse.Timeout(to.Title, within).WithOrigin(recourse.OriginGateway).WithProvider(to.Title)
+	}
+	asked := on.contract.Session.Credentials
+	to.passesCredentials = len(asked) > 0 && !slices.ContainsFunc(asked, func(name string) bool {
+		return !on.forwards(http.CanonicalHeaderKey(name))
+	})
+	return to, nil
+}
+
+// newReader returns the reader of the server's failures. It knows all contracts, and
+// is made for the first failure: reading them would make up most of a program's start.
+func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract.Reader {
+	r := &contract.Reader{Weak: to.weak, Trusted: to.Trusted, Provider: to.Title}
+	if to.weak != nil {
+		r.Contracts = append(r.Contracts, to.weak)
+	}
+	for _, c := range append([]*contract.Contract{own}, set.All()...) {
+		if !slices.Contains(r.Contracts, c) {
+			r.Contracts = append(r.Contracts, c)
+		}
+	}
+	return r
+}
+
+// A backend is what the gateway holds of a server beside its entry. It outlives a
+// change of the entry that says nothing of how the server is reached.
+type backend struct {
+	g        *Gateway
+	bridged  *bridge.Bridge
+	direct   bridge.Transport // the same without the bridge
+	sessions *sessions
+	place    *place // where those were opened that need not be opened again
+	tools    *toolLists
+	budget   retry.Budget
+
+	// streams ends those that have no end of their own, on which a server may ask
+	// something for a call: they do not hold the backend, and end with its last call.
+	streams    context.Context //nolint:containedctx // the life of the streams, not of a call
+	endStreams context.CancelFunc
+
+	holds atomic.Int64 // of calls under way and of the table; none left: it is closed
+}
+
+// A place is where sessions are known: another server, or the same in another process,
+// is another place.
+type place struct{ _ byte } // not empty: each has an address of its own
+
+// connect gives the target its backend: that of old, the endpoint as it was before, where
+// the server is reached in the same way. The table that it is for holds it.
+func (to *target) connect(g *Gateway, on, old *endpoint) error {
+	userHeader := on.contract.Session.UserHeader
+	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {
+		to.backend, to.up = old.target.backend, old.target.bridged
+		return nil
+	}
+	bridged, direct, err := g.newTransport(to.Server, userHeader)
+	if err != nil {
+		return err
+	}
+	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), place: &place{}, tools: newToolLists(g.log)}
+	if old != nil && slices.Equal(to.Forward, old.Forward) {
+		b.sessions = old.sessions // they are opened again, at another place
+		if to.URL != "" && to.URL == old.URL {
+			b.place = old.target.place // the server still knows them
+		}
+	}
+	b.streams, b.endStreams = context.WithCancel(g.streams)
+	b.holds.Store(1)
+	to.backend, to.up = b, bridged
+	return nil
+}
+
+// hold keeps the backend open until leave is called. It reports false when the
+// backend is closed already.
+func (b *backend) hold() bool {
+	for n := b.holds.Load(); n > 0; n = b.holds.Load() {
+		if b.holds.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends a hold. The last one closes the backend.
+func (b *backend) leave() {
+	if b.holds.Add(-1) == 0 {
+		b.g.retire(b)
+	}
+}
+
+// close ends what is left of the backend and waits for the end.
+func (b *backend) close() {
+	b.endStreams()
+	b.bridged.Close()
+}
