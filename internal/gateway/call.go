@@ -40,9 +40,9 @@ type call struct {
 
 // A request is what a client has sent. Behind receive it does not change.
 type request struct {
-	http  *http.Request
-	id    string // which every log and answer on its way names
-	user  string // that the path names, as it was sent
+	http *http.Request
+	id   string // which every log and answer on its way names
+	user string // that the path names, as it was sent
 	// stdio says that there are no headers: what they say stands in the body alone (MCP
 	// 2026-07-28, basic/transports/stdio, "Request Metadata").
 	stdio bool

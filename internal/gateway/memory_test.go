@@ -33,7 +33,7 @@ func startProcess(tb testing.TB, serverURL string) *process {
 	tb.Helper()
 	folder := tb.TempDir()
 	program, file := filepath.Join(folder, "recourse"), filepath.Join(folder, "recourse.yaml")
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", program, "../cmd/recourse")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-o", program, "../../cmd/recourse")
 	if text, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, text)
 	}

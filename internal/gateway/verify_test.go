@@ -19,7 +19,7 @@ var verifyCall = regexp.MustCompile(`\{call: ([A-Za-z_-]+)`)
 // verifyTools are the tools by which a built-in contract settles what became of others.
 func verifyTools(t *testing.T, name string) []string {
 	t.Helper()
-	source, err := os.ReadFile(filepath.Join("..", "contract", name+".yaml"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "contract", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
