@@ -47,6 +47,15 @@ var layers = []layer{
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},
 	{
+		packages: []string{"internal/bridge/peer"},
+		up:       "it is the far end of both directions, and takes neither",
+	},
+	{
+		packages: []string{"internal/bridge/legacy", "internal/bridge/modern"},
+		up:       "it is one way across, and does not choose it",
+		beside:   "what clients of one era see has nothing to do with those of the other",
+	},
+	{
 		packages: []string{"internal/bridge"},
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},

@@ -8,12 +8,29 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
+// AppendRequest appends a request, or without an id a notification, with params that are
+// JSON; without any, the member is left out.
+func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
+	dst = appendEnvelope(dst, id)
+	dst = json.AppendQuote(append(dst, `,"method":`...), method)
+	if len(params) > 0 {
+		dst = append(append(dst, `,"params":`...), params...)
+	}
+	return append(dst, '}')
+}
+
 // AppendResult appends the response with the given id and result, which is JSON.
 func AppendResult(dst []byte, id ID, result []byte) []byte {
 	dst = appendEnvelope(dst, id)
 	dst = append(dst, `,"result":`...)
 	dst = append(dst, result...)
 	return append(dst, '}')
+}
+
+// AppendFailure appends the error response with the given id and error, which is JSON.
+func AppendFailure(dst []byte, id ID, failure []byte) []byte {
+	dst = append(appendEnvelope(dst, id), `,"error":`...)
+	return append(append(dst, failure...), '}')
 }
 
 // AppendError appends the error response with the given id, code, message and data,

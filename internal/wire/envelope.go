@@ -31,19 +31,32 @@ func (k Kind) String() string {
 	}
 }
 
-// Methods whose params the gateway has to look into.
+// Methods that the gateway, or a part of it, has to know.
 const (
-	MethodInitialize    = "initialize"
-	MethodDiscover      = "server/discover"
-	MethodToolsList     = "tools/list"
-	MethodToolsCall     = "tools/call"
-	MethodPromptsGet    = "prompts/get"
-	MethodResourcesRead = "resources/read"
-	MethodCancelled     = "notifications/cancelled"
-	MethodProgress      = "notifications/progress"
-	MethodListen        = "subscriptions/listen"
-	MethodLog           = "notifications/message"
-	MethodToolsChanged  = "notifications/tools/list_changed"
+	MethodPing             = "ping"
+	MethodSetLevel         = "logging/setLevel"
+	MethodSubscribe        = "resources/subscribe"
+	MethodUnsubscribe      = "resources/unsubscribe"
+	MethodInitialize       = "initialize"
+	MethodDiscover         = "server/discover"
+	MethodToolsList        = "tools/list"
+	MethodToolsCall        = "tools/call"
+	MethodPromptsGet       = "prompts/get"
+	MethodResourcesRead    = "resources/read"
+	MethodCancelled        = "notifications/cancelled"
+	MethodProgress         = "notifications/progress"
+	MethodListen           = "subscriptions/listen"
+	MethodLog              = "notifications/message"
+	MethodToolsChanged     = "notifications/tools/list_changed"
+	MethodPromptsChanged   = "notifications/prompts/list_changed"
+	MethodResourcesChanged = "notifications/resources/list_changed"
+	MethodAcknowledged     = "notifications/subscriptions/acknowledged"
+	MethodElicit           = "elicitation/create"
+	MethodSample           = "sampling/createMessage"
+	MethodRoots            = "roots/list"
+	MethodUpdated          = "notifications/resources/updated"
+	MethodInitialized      = "notifications/initialized"
+	MethodRootsChanged     = "notifications/roots/list_changed"
 )
 
 // Message is a client's message. Its byte slices are parts of Raw and are valid as

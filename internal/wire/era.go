@@ -10,6 +10,7 @@ import (
 
 // Protocol versions over HTTP, oldest first.
 const (
+	Version20241105 = "2024-11-05" // the oldest; Streamable HTTP came with the next
 	Version20250326 = "2025-03-26"
 	Version20250618 = "2025-06-18"
 	Version20251125 = "2025-11-25"

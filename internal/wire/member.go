@@ -86,6 +86,7 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 const (
 	MetaProgressToken      = "progressToken"
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
 	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
 	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	MetaLogLevel           = "io.modelcontextprotocol/logLevel"

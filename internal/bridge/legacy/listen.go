@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"context"
@@ -10,14 +10,9 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
-)
-
-// Methods and keys of subscriptions.
-const (
-	methodUpdated     = "notifications/resources/updated"
-	methodAcknowledge = "notifications/subscriptions/acknowledged"
 )
 
 const (
@@ -36,13 +31,13 @@ var changes = []struct {
 	capability json.Pointer
 }{
 	{"toolsListChanged", wire.MethodToolsChanged, "/capabilities/tools/listChanged"},
-	{"promptsListChanged", "notifications/prompts/list_changed", "/capabilities/prompts/listChanged"},
-	{"resourcesListChanged", "notifications/resources/list_changed", "/capabilities/resources/listChanged"},
+	{"promptsListChanged", wire.MethodPromptsChanged, "/capabilities/prompts/listChanged"},
+	{"resourcesListChanged", wire.MethodResourcesChanged, "/capabilities/resources/listChanged"},
 }
 
 // A listener is a client's subscriptions/listen, and the body of its answer.
 type listener struct {
-	s    *legacySession
+	s    *session
 	id   wire.ID
 	want map[string]bool // methods
 	uris []string
@@ -61,7 +56,7 @@ type listener struct {
 
 // listen answers subscriptions/listen with what the server says on the stream of the
 // session (MCP 2026-07-28, "Subscriptions").
-func (o *legacyServer) listen(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *Server) listen(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	at, err := s.ready(ctx, nil)
@@ -77,7 +72,7 @@ func (o *legacyServer) listen(ctx context.Context, header http.Header, m *wire.M
 		agreed, _ = l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
 	}
 	if len(agreed) > 0 && !s.listeners.add(l) {
-		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.b.Name()).
+		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.p.Name()).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
 	notifications, err := json.Marshal(agreed)
@@ -86,13 +81,12 @@ func (o *legacyServer) listen(ctx context.Context, header http.Header, m *wire.M
 	}
 	o.stay(s)
 	l.stop = context.AfterFunc(ctx, func() { l.end(context.Cause(ctx)) })
-	acknowledged := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"_meta":{%q:%s},"notifications":%s}}`,
-		methodAcknowledge, wire.MetaSubscription, l.id, notifications)
-	l.left = wire.AppendEvent(nil, "", "message", acknowledged)
+	params := fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications)
+	l.left = wire.AppendMessage(nil, wire.AppendRequest(nil, nil, wire.MethodAcknowledged, params))
 	if len(agreed) == 0 {
 		l.end(io.EOF)
 	}
-	return respondEvents(l), nil
+	return wire.RespondEvents(l), nil
 }
 
 // agree returns the part of the notifications that are wanted which the client will get,
@@ -118,7 +112,7 @@ func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (ag
 		return nil, lost
 	}
 	for _, uri := range uris[:min(len(uris), maxURIs)] {
-		if l.s.subscribe(ctx, at, methodSubscribe, uri) == nil {
+		if l.s.subscribe(ctx, at, wire.MethodSubscribe, uri) == nil {
 			l.uris = append(l.uris, uri)
 		}
 	}
@@ -135,17 +129,18 @@ func isTrue(raw json.Value, pointer json.Pointer) bool {
 var errNotSubscribed = errors.New("the server has refused")
 
 // subscribe subscribes the session to a resource, or the opposite.
-func (s *legacySession) subscribe(ctx context.Context, at *opened, method, uri string) error {
+func (s *session) subscribe(ctx context.Context, at *opened, method, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	id := s.o.newID()
-	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":{"uri":%s}}`, id, method, json.AppendQuote(nil, uri))
-	answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), text, id, maxRefusal)
+	answer, err := s.ask(ctx, at, method, ofResource(uri), peer.MaxRefusal)
 	if err == nil && answer.Result == nil {
 		err = errNotSubscribed
 	}
 	return err
 }
+
+// ofResource returns the params of a message about a resource.
+func ofResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"uri":`), uri), '}') }
 
 // listeners are those of a session.
 type listeners struct {
@@ -207,8 +202,8 @@ func (ls *listeners) subscribed() (uris []string, ok bool) {
 
 // publish takes a notification to those who listen to it. It reports whether it is one
 // of a kind that can be listened to.
-func (s *legacySession) publish(method, text []byte) bool {
-	if string(method) == methodUpdated {
+func (s *session) publish(method, text []byte) bool {
+	if string(method) == wire.MethodUpdated {
 		uri := param(text, "/uri")
 		s.listeners.each(func(l *listener) {
 			if slices.Contains(l.uris, uri) {
@@ -232,13 +227,13 @@ func (s *legacySession) publish(method, text []byte) bool {
 
 // missed tells those who listen that anything may have changed, after a time in which
 // the server was not heard.
-func (s *legacySession) missed() {
+func (s *session) missed() {
 	s.listeners.each(func(l *listener) {
 		for method := range l.want {
-			l.put(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method))
+			l.put(wire.AppendRequest(nil, nil, method, nil))
 		}
 		for _, uri := range l.uris {
-			l.put(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"uri":%s}}`, methodUpdated, json.AppendQuote(nil, uri)))
+			l.put(wire.AppendRequest(nil, nil, wire.MethodUpdated, ofResource(uri)))
 		}
 	})
 }
@@ -265,12 +260,12 @@ func (l *listener) put(text []byte) {
 			params[name] = value
 		}
 	}
-	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": m.Method, "params": params})
+	raw, err := json.Marshal(params)
 	if err != nil {
 		return
 	}
 	select {
-	case l.out <- wire.AppendEvent(nil, "", "message", message):
+	case l.out <- wire.AppendMessage(nil, wire.AppendRequest(nil, nil, m.Method, raw)):
 	default:
 		l.end(errTooSlow)
 	}
@@ -295,7 +290,7 @@ func (l *listener) Read(p []byte) (int, error) {
 			if l.over || !errors.Is(l.why, io.EOF) {
 				return 0, l.why
 			}
-			l.left = wire.AppendEvent(nil, "", "message", wire.AppendResult(nil, l.id,
+			l.left = wire.AppendMessage(nil, wire.AppendResult(nil, l.id,
 				fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
 			l.over = true
 		}
@@ -316,10 +311,10 @@ func (l *listener) Close() error {
 var _ io.ReadCloser = (*listener)(nil)
 
 // unlisten forgets a listener, and unsubscribes from what nobody listens to any more.
-func (s *legacySession) unlisten(l *listener) {
+func (s *session) unlisten(l *listener) {
 	l.closed.Do(func() {
 		unheard := s.listeners.remove(l)
-		s.o.b.background(func(ctx context.Context) {
+		s.o.p.Background(func(ctx context.Context) {
 			defer s.o.leave(s)
 			s.mu.Lock()
 			at := s.at
@@ -328,7 +323,7 @@ func (s *legacySession) unlisten(l *listener) {
 				return
 			}
 			for _, uri := range unheard {
-				_ = s.subscribe(ctx, at, methodUnsubscribe, uri) // it is told for nothing, then
+				_ = s.subscribe(ctx, at, wire.MethodUnsubscribe, uri) // it is told for nothing, then
 			}
 		})
 	})

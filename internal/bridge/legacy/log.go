@@ -1,16 +1,17 @@
-package bridge
+package legacy
 
 import (
 	"context"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // setLevel has the server log as verbosely as any request in the session has asked
 // for. What a request has not asked for is left out again.
-func (s *legacySession) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
-	if level == 0 || s.o.b.options.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
+func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
+	if level == 0 || s.o.p.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
 		return
 	}
 	select {
@@ -24,10 +25,8 @@ func (s *legacySession) setLevel(ctx context.Context, at *opened, level wire.Log
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	id := s.o.newID()
-	text := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	text = append(text, `,"method":"`+methodSetLevel+`","params":{"level":"`+level.String()+`"}}`...)
-	if answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), text, id, maxRefusal); err == nil && answer.Result != nil {
+	params := []byte(`{"level":"` + level.String() + `"}`)
+	if answer, err := s.ask(ctx, at, wire.MethodSetLevel, params, peer.MaxRefusal); err == nil && answer.Result != nil {
 		s.level, s.levelAt = level, at
 	}
 }

@@ -1,4 +1,4 @@
-package bridge
+package modern
 
 import (
 	"bytes"
@@ -6,24 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (
-	// modernWindow is how much of an answer is held to find out whether it is a question.
-	modernWindow = 256 << 10
-	// modernDrain is how long a server may take to end its stream after its answer, so
+	// window is how much of an answer is held to find out whether it is a question.
+	window = peer.MaxRefusal
+	// drainTime is how long a server may take to end its stream after its answer, so
 	// that the connection can be kept.
-	modernDrain = time.Second
+	drainTime = time.Second
 )
 
 // run makes the call, again as often as the server wants to have an answer first.
-func (c *modernCall) run() {
+func (c *call) run() {
 	resp, err := c.post()
 	for err == nil && resp != nil {
 		resp, err = c.take(resp)
@@ -45,7 +47,7 @@ func (c *modernCall) run() {
 }
 
 // close ends the answer: as one that is broken off, where there is an error.
-func (c *modernCall) close(err error) {
+func (c *call) close(err error) {
 	if c.answer != nil {
 		_ = c.answer.CloseWithError(err) // never fails
 	}
@@ -53,12 +55,12 @@ func (c *modernCall) close(err error) {
 
 // post sends the request. One in which the server misses headers, since it mirrors
 // other arguments into headers than the bridge knew of, is sent once more.
-func (c *modernCall) post() (*http.Response, error) {
+func (c *call) post() (*http.Response, error) {
 	resp, err := c.postOnce()
 	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
 		return resp, err
 	}
-	text, _ := keep(resp) // whoever reads the body finds what is wrong with it
+	text, _ := peer.Keep(resp) // whoever reads the body finds what is wrong with it
 	if string(json.Lookup(text, "/error/code")) != "-32020" || !c.n.relearn(c.ctx, c.header, c.s.introduce(), c.tool) {
 		return resp, nil
 	}
@@ -66,15 +68,15 @@ func (c *modernCall) post() (*http.Response, error) {
 	return c.postOnce()
 }
 
-func (c *modernCall) postOnce() (*http.Response, error) {
+func (c *call) postOnce() (*http.Response, error) {
 	h := c.header.Clone()
 	wire.SetParamHeaders(h, c.arguments, c.n.mirrors.of(c.tool))
-	return c.n.b.next.Send(c.ctx, http.MethodPost, h, c.text)
+	return c.n.p.Send(c.ctx, http.MethodPost, h, c.text)
 }
 
 // take deals with an answer of the server. It returns the next one, where this one
 // was a question.
-func (c *modernCall) take(resp *http.Response) (next *http.Response, err error) {
+func (c *call) take(resp *http.Response) (next *http.Response, err error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, c.refusal(resp)
@@ -87,34 +89,18 @@ func (c *modernCall) take(resp *http.Response) (next *http.Response, err error) 
 	return c.ask(asked)
 }
 
-// cacheable reports whether results of the method say for how long they may be kept (MCP
-// 2026-07-28, "Caching").
-func cacheable(method string) bool {
-	switch method {
-	case wire.MethodToolsList, wire.MethodResourcesRead, "prompts/list", "resources/list", "resources/templates/list":
-		return true
-	default:
-		return false
-	}
-}
-
 // broken is the failure of an answer that cannot be read.
-func (c *modernCall) broken(err error) error { return c.n.b.next.Broken(c.ctx, err) }
-
-// badResponse is the failure of an answer that breaks the protocol.
-func badResponse(name string, err error) *recourse.Error {
-	return recourse.BadResponse(name).WithOrigin(recourse.OriginServer).CausedBy(err)
-}
+func (c *call) broken(err error) error { return c.n.p.Broken(c.ctx, err) }
 
 var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
 // relay passes the answer on, and what comes before it on an event stream, unless it is a
 // question. What would make the client come back for the rest of a stream does not pass.
-func (c *modernCall) relay(resp *http.Response) (*inputRequired, error) {
+func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 	isStream := wire.IsEvents(resp)
-	c.messages.Reset(resp.Body, isStream, resp.ContentLength, modernWindow)
+	c.messages.Reset(resp.Body, isStream, resp.ContentLength, window)
 	if isStream {
-		c.begin(resp, true)
+		c.begin(resp.Header, true)
 	}
 	for {
 		part, err := c.messages.Next()
@@ -132,9 +118,9 @@ func (c *modernCall) relay(resp *http.Response) (*inputRequired, error) {
 		switch {
 		case !isAnswer:
 		case !part.Complete && c.isQuestion(part.Signs):
-			return nil, badResponse(c.n.b.Name(), errLargeQuestion)
+			return nil, c.n.p.BadResponse(errLargeQuestion)
 		case part.Err == nil && c.isQuestion(part.Signs):
-			return readInputRequired(part.Signs.Result.Of(part.Data), c.n.b.Name())
+			return readInputRequired(part.Signs.Result.Of(part.Data), c.n.p)
 		case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
 			c.n.mirrors.notice(part.Data, part.Signs)
 		}
@@ -154,18 +140,18 @@ func (c *modernCall) relay(resp *http.Response) (*inputRequired, error) {
 }
 
 // pass gives the client the message of which part is the first piece.
-func (c *modernCall) pass(resp *http.Response, part *wire.Part) error {
-	c.passage.ToLegacy(c.id, c.clientID, cacheable(c.method))
+func (c *call) pass(resp *http.Response, part *wire.Part) error {
+	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
 	if part.Complete && c.answer == nil {
 		c.begun <- beginning{resp: c.whole(resp, part.Data)}
 		return nil
 	}
-	c.begin(resp, false)
+	c.begin(resp.Header, false)
 	for c.passage.Begin(&c.messages, part, c.isEvents); ; {
 		piece, last, err := c.passage.Next()
 		if last && !part.First && c.isQuestion(part.Signs) {
 			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // what it breaks off in is no event
-			return badResponse(c.n.b.Name(), errLargeQuestion)
+			return c.n.p.BadResponse(errLargeQuestion)
 		}
 		if c.write(piece); last || err != nil {
 			return err
@@ -174,29 +160,30 @@ func (c *modernCall) pass(resp *http.Response, part *wire.Part) error {
 }
 
 // whole returns an answer of one JSON text.
-func (c *modernCall) whole(resp *http.Response, text []byte) *http.Response {
-	r := respond(http.StatusOK, c.passage.Close(c.passage.Append(make([]byte, 0, len(text)), text)))
+func (c *call) whole(resp *http.Response, text []byte) *http.Response {
+	r := wire.Respond(http.StatusOK, c.passage.Close(c.passage.Append(make([]byte, 0, len(text)), text)))
 	r.Header = answerHeader(resp.Header)
 	return r
 }
 
 // isQuestion reports whether the answer to the request, as far as it is known, says
 // that it needs input.
-func (c *modernCall) isQuestion(signs *wire.Signs) bool {
+func (c *call) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
 }
 
 // answerHeader returns the headers of a server's answer that go on with what became
 // of it.
 func answerHeader(from http.Header) http.Header {
-	h := from.Clone()
+	h := http.Header{}
+	maps.Copy(h, from)
 	delete(h, "Content-Length")
 	delete(h, wire.HeaderSession)
 	return h
 }
 
 // begin begins an answer that comes in pieces, as events or as one JSON text.
-func (c *modernCall) begin(resp *http.Response, events bool) {
+func (c *call) begin(from http.Header, events bool) {
 	if c.answer != nil {
 		return
 	}
@@ -204,8 +191,8 @@ func (c *modernCall) begin(resp *http.Response, events bool) {
 	c.answer, c.isEvents = answer, events
 	stop := context.AfterFunc(c.asker, func() { _ = answer.CloseWithError(context.Cause(c.asker)) }) // never fails
 	context.AfterFunc(c.ctx, func() { stop() })
-	r := respondEvents(body)
-	r.Header = answerHeader(resp.Header)
+	r := wire.RespondEvents(body)
+	r.Header = answerHeader(from)
 	if events {
 		r.Header["Content-Type"] = []string{wire.TypeEventStream}
 		r.Header["Cache-Control"] = []string{"no-cache"}
@@ -215,7 +202,7 @@ func (c *modernCall) begin(resp *http.Response, events bool) {
 
 // write gives the client a piece of the answer. Without a client the call still goes
 // on, unless it was its caller who has had enough.
-func (c *modernCall) write(p []byte) {
+func (c *call) write(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -225,11 +212,11 @@ func (c *modernCall) write(p []byte) {
 }
 
 // drain reads what a server still sends after its answer, which the client has.
-func (c *modernCall) drain(resp *http.Response) {
+func (c *call) drain(resp *http.Response) {
 	c.close(nil)
-	timer := time.AfterFunc(modernDrain, func() { _ = resp.Body.Close() }) // nothing of it is wanted
+	timer := time.AfterFunc(drainTime, func() { _ = resp.Body.Close() }) // nothing of it is wanted
 	defer timer.Stop()
-	for more := 0; more < modernWindow; {
+	for more := 0; more < window; {
 		part, err := c.messages.Next()
 		if err != nil {
 			return
@@ -239,39 +226,39 @@ func (c *modernCall) drain(resp *http.Response) {
 }
 
 // refusal deals with an answer whose HTTP status is not 200.
-func (c *modernCall) refusal(resp *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1)) // one more tells its reader that there is more
+func (c *call) refusal(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, peer.MaxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
 		return c.broken(err)
 	}
 	rpc := json.Lookup(text, "/error")
 	switch {
 	case c.answer != nil && rpc.Kind() == '{':
-		c.write(wire.AppendEvent(nil, "", "message", appendRPCError(nil, c.clientID, rpc)))
+		c.write(wire.AppendMessage(nil, wire.AppendFailure(nil, c.clientID, rpc)))
 		return nil
 	case c.answer != nil:
 		resp.Body = io.NopCloser(bytes.NewReader(text))
-		return recourse.FromHTTP(c.n.b.Name(), resp).WithOrigin(recourse.OriginServer)
-	case refusesEra(resp.StatusCode) && soundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
-		c.n.b.eras.forget()
+		return recourse.FromHTTP(c.n.p.Name(), resp).WithOrigin(recourse.OriginServer)
+	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
+		c.n.p.Eras.Forget()
 		if c.s != nil {
 			c.n.forget(c.s) // the client opens another, at the server itself
 		}
 		switch {
-		case !maySendAgain(c.method, text):
+		case !peer.MaySendAgain(c.method, text):
 		case c.s == nil:
-			return errOtherEra
+			return peer.ErrOtherEra
 		default:
 			c.begun <- beginning{resp: lost()}
 			return nil
 		}
 	}
 	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // which in the legacy era would be a session that is lost
-		return recourse.ClientError(c.n.b.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+		return recourse.ClientError(c.n.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
 	}
 	if c.rounds > 0 && rpc.Kind() == '{' {
-		text = appendRPCError(nil, c.clientID, rpc)
+		text = wire.AppendFailure(nil, c.clientID, rpc)
 	}
 	c.begun <- beginning{resp: c.n.passRefusal(resp.StatusCode, resp.Header, text)}
 	return nil
@@ -279,33 +266,22 @@ func (c *modernCall) refusal(resp *http.Response) error {
 
 // otherEra reports whether a server that refuses a request in words of the legacy era
 // does not speak the modern one any more.
-func (c *modernCall) otherEra(text []byte) bool {
+func (c *call) otherEra(text []byte) bool {
 	if string(json.Lookup(text, "/error/code")) == "-32022" {
 		return true
 	}
-	speaks, err := c.n.b.discover(c.ctx, c.header)
-	return err == nil && speaks == no
-}
-
-// refusesEra reports whether a status is that of a request in the wrong era.
-func refusesEra(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusNotFound
+	speaks, err := c.n.p.Discover(c.ctx, c.header)
+	return err == nil && speaks == peer.No
 }
 
 // passRefusal returns a server's refusal as one of the legacy era gives it, which says by
 // a JSON-RPC error in an answer with status 200 what a server of the modern era says with
 // status 400 or 404: there, the latter would be a session that is lost.
-func (n *modernServer) passRefusal(status int, header http.Header, text []byte) *http.Response {
-	if refusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
+func (n *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
+	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK
 	}
-	resp := respond(status, text)
+	resp := wire.Respond(status, text)
 	resp.Header = answerHeader(header)
 	return resp
-}
-
-// appendRPCError appends the response with the given id and error, which is JSON.
-func appendRPCError(dst []byte, id wire.ID, raw []byte) []byte {
-	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
-	return append(append(append(dst, `,"error":`...), raw...), '}')
 }

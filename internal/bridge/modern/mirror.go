@@ -1,8 +1,9 @@
-package bridge
+package modern
 
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -82,20 +83,17 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 
 // relearn asks the server for its tools, as the sender of header, and reports whether
 // the tool mirrors anything.
-func (n *modernServer) relearn(ctx context.Context, header http.Header, introduction []byte, tool string) bool {
-	h := modernHeader(header)
-	h[wire.HeaderVersion] = []string{wire.Version20260728}
-	h[wire.HeaderMethod] = []string{wire.MethodToolsList}
+func (n *Server) relearn(ctx context.Context, header http.Header, introduction []byte, tool string) bool {
+	h := headerFor(header, wire.MethodToolsList)
 	var cursor json.Value
 	left := maxToolBytes
 	for range maxToolPages {
 		id := n.newID()
-		text := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"method":"tools/list","params":{`...)
+		params := fmt.Appendf(nil, `{"_meta":{%s}}`, introduction)
 		if cursor != nil {
-			text = append(append(append(text, `"cursor":`...), cursor...), ',')
+			params = fmt.Appendf(nil, `{"cursor":%s,"_meta":{%s}}`, cursor, introduction)
 		}
-		text = append(append(append(text, `"_meta":{`...), introduction...), "}}}"...)
-		answer, err := n.b.next.Ask(ctx, h.Clone(), text, id, int64(left))
+		answer, err := n.p.Ask(ctx, h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params), id, int64(left))
 		if err != nil {
 			return false
 		}

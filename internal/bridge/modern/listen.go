@@ -1,4 +1,4 @@
-package bridge
+package modern
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -21,11 +22,11 @@ const (
 	maxURI     = 4 << 10
 )
 
-// A modernStream is the stream on which a client of the legacy era hears what the server
+// A stream is the stream on which a client of the legacy era hears what the server
 // announces. Behind it stands a subscriptions/listen for all that the client wants to
 // hear; when that changes, another takes its place.
-type modernStream struct {
-	s      *modernSession
+type stream struct {
+	s      *session
 	ctx    context.Context //nolint:containedctx // the life of the stream, not that of a call
 	end    context.CancelFunc
 	events *io.PipeWriter
@@ -36,7 +37,7 @@ type modernStream struct {
 }
 
 // close ends the stream. A client opens it again.
-func (t *modernStream) close() {
+func (t *stream) close() {
 	_ = t.events.Close() // never fails
 	t.end()
 }
@@ -60,7 +61,7 @@ type filter struct {
 
 // wants returns what the session's client wants to hear, and whether that is
 // anything.
-func (s *modernSession) wants() (f filter, anything bool) {
+func (s *session) wants() (f filter, anything bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f = filter{
@@ -72,14 +73,14 @@ func (s *modernSession) wants() (f filter, anything bool) {
 
 // listen opens the stream of a session. A new one takes the place of the old. Nothing
 // is kept for a client that does not listen, so that there is nothing to resume.
-func (n *modernServer) listen(ctx context.Context, s *modernSession, header http.Header) (*http.Response, error) {
+func (n *Server) listen(ctx context.Context, s *session, header http.Header) (*http.Response, error) {
 	f, anything := s.wants()
 	if !anything && !s.offered.Resources.Subscribe {
-		return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
+		return silent(), nil
 	}
 	body, events := io.Pipe()
 	life, end := context.WithCancel(ctx)
-	t := &modernStream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
+	t := &stream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
 		l, refusal, err := n.subscribeTo(life, header, s.introduce(), f)
 		if err != nil || refusal != nil {
@@ -100,11 +101,16 @@ func (n *modernServer) listen(ctx context.Context, s *modernSession, header http
 			return nil, err
 		}
 	}
-	return respondEvents(body), nil
+	return wire.RespondEvents(body), nil
+}
+
+// silent is the answer to a client that wants to hear a server which announces nothing.
+func silent() *http.Response {
+	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server announces nothing", "POST, DELETE")
 }
 
 // put makes t the session's stream. It reports false when the session has ended.
-func (s *modernSession) put(t *modernStream) bool {
+func (s *session) put(t *stream) bool {
 	s.mu.Lock()
 	before, ended := s.stream, s.ended
 	if !ended {
@@ -118,7 +124,7 @@ func (s *modernSession) put(t *modernStream) bool {
 }
 
 // leave takes the stream off when its client has gone.
-func (s *modernSession) leave(t *modernStream) {
+func (s *session) leave(t *stream) {
 	t.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +136,7 @@ func (s *modernSession) leave(t *modernStream) {
 // subscribeTo sends subscriptions/listen and waits for the server's agreement. It
 // returns nil where there is nothing to hear, and the answer to the client where the
 // server refuses.
-func (n *modernServer) subscribeTo(
+func (n *Server) subscribeTo(
 	ctx context.Context, header http.Header, introduction []byte, f filter,
 ) (*listening, *http.Response, error) {
 	wants, err := json.Marshal(f)
@@ -138,13 +144,10 @@ func (n *modernServer) subscribeTo(
 		return nil, nil, err
 	}
 	l := &listening{id: n.newID()}
-	h := modernHeader(header)
-	h[wire.HeaderVersion] = []string{wire.Version20260728}
-	h[wire.HeaderMethod] = []string{wire.MethodListen}
-	text := append(append([]byte(`{"jsonrpc":"2.0","id":`), l.id...), `,"method":"subscriptions/listen","params":{"notifications":`...)
-	text = append(append(append(text, wants...), `,"_meta":{`...), introduction...)
+	h := headerFor(header, wire.MethodListen)
+	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, introduction)
 	ctx, l.end = context.WithCancel(ctx)
-	if l.resp, err = n.b.next.Send(ctx, http.MethodPost, h, append(text, "}}}"...)); err != nil {
+	if l.resp, err = n.p.Send(ctx, http.MethodPost, h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)); err != nil {
 		l.end()
 		return nil, nil, err
 	}
@@ -165,27 +168,27 @@ var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
 // agreed reads the beginning of a stream: the server's agreement. It returns the
 // answer to the client where the server refuses.
-func (n *modernServer) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
+func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
 	switch {
 	case l.resp.StatusCode != http.StatusOK:
-		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, maxRefusal)) // a broken body says no more than the status
-		if json.Lookup(text, "/error").Kind() == '{' && refusesEra(l.resp.StatusCode) {
-			return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
+		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // a broken body says no more than the status
+		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.StatusCode) {
+			return silent(), nil
 		}
-		return n.b.modern.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
-	case !isEvents(l.resp):
-		return refuse(http.StatusMethodNotAllowed, "the server announces nothing"), nil
+		return n.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
+	case !wire.IsEvents(l.resp):
+		return silent(), nil
 	}
-	l.reader = wire.NewEventReader(l.resp.Body, modernWindow)
+	l.reader = wire.NewEventReader(l.resp.Body, peer.MaxRefusal)
 	for {
 		event, err := l.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
-			return nil, badResponse(n.b.Name(), errNoAgreement)
+			return nil, n.p.BadResponse(errNoAgreement)
 		case err != nil:
-			return nil, n.b.next.Broken(ctx, err)
+			return nil, n.p.Broken(ctx, err)
 		case !event.Complete:
-			return nil, badResponse(n.b.Name(), errNoAgreement)
+			return nil, n.p.BadResponse(errNoAgreement)
 		case len(event.Data) == 0:
 			continue
 		}
@@ -195,8 +198,8 @@ func (n *modernServer) agreed(ctx context.Context, l *listening) (refusal *http.
 				Notifications json.Value `json:"notifications"`
 			} `json:"params"`
 		}
-		if json.UnmarshalLenient(event.Data, &message) != nil || message.Method != "notifications/subscriptions/acknowledged" {
-			return nil, badResponse(n.b.Name(), fmt.Errorf("%w, but: %.200q", errNoAgreement, event.Data))
+		if json.UnmarshalLenient(event.Data, &message) != nil || message.Method != wire.MethodAcknowledged {
+			return nil, n.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, event.Data))
 		}
 		l.honours = message.Params.Notifications
 		return nil, nil //nolint:nilnil // it has agreed
@@ -204,7 +207,7 @@ func (n *modernServer) agreed(ctx context.Context, l *listening) (refusal *http.
 }
 
 // hear lets the stream pass on what comes on l, which may be nil.
-func (n *modernServer) hear(t *modernStream, l *listening) {
+func (n *Server) hear(t *stream, l *listening) {
 	if l == nil {
 		return
 	}
@@ -214,12 +217,12 @@ func (n *modernServer) hear(t *modernStream, l *listening) {
 		l.close()
 		return
 	}
-	n.b.work.Go(func() { t.hear(l) })
+	n.p.Work.Go(func() { t.hear(l) })
 }
 
 // hear passes on what the server announces, until it ends its stream, which ends the
 // client's, or another takes its place.
-func (t *modernStream) hear(l *listening) {
+func (t *stream) hear(l *listening) {
 	defer l.close()
 	for {
 		event, err := l.reader.Next()
@@ -230,7 +233,7 @@ func (t *modernStream) hear(l *listening) {
 			continue
 		}
 		if text := announced(event.Data); text != nil {
-			if _, err := t.events.Write(wire.AppendEvent(nil, "", "message", text)); err != nil {
+			if _, err := t.events.Write(wire.AppendMessage(nil, text)); err != nil {
 				break
 			}
 		}
@@ -256,41 +259,41 @@ func announced(text []byte) []byte {
 	}
 	var meta map[string]json.Value
 	if json.UnmarshalLenient(message.Params["_meta"], &meta) == nil {
-		delete(meta, "io.modelcontextprotocol/subscriptionId")
+		delete(meta, wire.MetaSubscription)
 		message.Params["_meta"] = append(appendMembers([]byte{'{'}, meta), '}')
 	}
 	if len(meta) == 0 {
 		delete(message.Params, "_meta")
 	}
-	out := json.AppendQuote([]byte(`{"jsonrpc":"2.0","method":`), message.Method)
+	var params []byte
 	if len(message.Params) > 0 {
-		out = append(appendMembers(append(out, `,"params":{`...), message.Params), '}')
+		params = append(appendMembers([]byte{'{'}, message.Params), '}')
 	}
-	return append(out, '}')
+	return wire.AppendRequest(nil, nil, message.Method, params)
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe. Where the client
 // listens, what it wants to hear is asked for anew before it has its answer, so that
 // nothing is missed from then on.
-func (n *modernServer) subscribe(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) subscribe(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
 	var uri string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // else it is none
 	switch {
 	case !s.offered.Resources.Subscribe:
-		return rpcError(m.ID, wire.CodeMethodNotFound, "The server offers no subscriptions to resources."), nil
+		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server offers no subscriptions to resources."), nil
 	case uri == "" || len(uri) > maxURI:
-		return rpcError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
 	}
-	changed, full := n.watch(s, uri, m.Method == methodSubscribe)
-	done := respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
+	changed, full := n.watch(s, uri, m.Method == wire.MethodSubscribe)
+	done := wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
 	switch {
 	case full:
-		return rpcError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("There are %d subscriptions already.", maxWatched)), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("There are %d subscriptions already.", maxWatched)), nil
 	case !changed:
 		return done, nil
 	}
 	refused, err := n.relisten(ctx, s, header, uri)
-	if m.Method == methodUnsubscribe { // the client passes over what it does not want any more
+	if m.Method == wire.MethodUnsubscribe { // the client passes over what it does not want any more
 		return done, nil
 	}
 	if err != nil {
@@ -299,13 +302,13 @@ func (n *modernServer) subscribe(ctx context.Context, s *modernSession, header h
 	}
 	if refused {
 		n.watch(s, uri, false)
-		return rpcError(m.ID, wire.CodeInvalidParams, "The server does not announce changes of this resource."), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The server does not announce changes of this resource."), nil
 	}
 	return done, nil
 }
 
 // watch adds a resource to those that the client has subscribed to, or takes it off.
-func (s *modernSession) watch(uri string, add bool) (changed, full bool) {
+func (s *session) watch(uri string, add bool) (changed, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := slices.Index(s.watched, uri)
@@ -323,7 +326,7 @@ func (s *modernSession) watch(uri string, add bool) (changed, full bool) {
 }
 
 // watch does so to a session, and makes room for what it keeps.
-func (n *modernServer) watch(s *modernSession, uri string, add bool) (changed, full bool) {
+func (n *Server) watch(s *session, uri string, add bool) (changed, full bool) {
 	if changed, full = s.watch(uri, add); !changed {
 		return changed, full
 	}
@@ -332,8 +335,8 @@ func (n *modernServer) watch(s *modernSession, uri string, add bool) (changed, f
 		size = -size
 	}
 	n.mu.Lock()
-	n.sessions.grow(s.id, size)
-	idle := n.sessions.trim(0, (*modernSession).busy)
+	n.sessions.Grow(s.id, size)
+	idle := n.sessions.Trim(0, (*session).busy)
 	n.mu.Unlock()
 	for _, old := range idle {
 		old.end()
@@ -343,7 +346,7 @@ func (n *modernServer) watch(s *modernSession, uri string, add bool) (changed, f
 
 // relisten asks for all that the session's client wants to hear, in place of what was
 // asked for before. It reports whether the server does not agree to the resource.
-func (n *modernServer) relisten(ctx context.Context, s *modernSession, header http.Header, uri string) (refused bool, err error) {
+func (n *Server) relisten(ctx context.Context, s *session, header http.Header, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
 	s.mu.Unlock()
@@ -354,7 +357,7 @@ func (n *modernServer) relisten(ctx context.Context, s *modernSession, header ht
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-ctx.Done():
-		return false, n.b.next.Broken(ctx, context.Cause(ctx))
+		return false, n.p.Broken(ctx, context.Cause(ctx))
 	}
 	f, anything := s.wants()
 	var l *listening
@@ -383,7 +386,7 @@ func (n *modernServer) relisten(ctx context.Context, s *modernSession, header ht
 
 // open sends a subscriptions/listen that lasts as long as the stream, for one who
 // waits until ctx ends.
-func (t *modernStream) open(ctx context.Context, n *modernServer, header http.Header, f filter) (*listening, *http.Response, error) {
+func (t *stream) open(ctx context.Context, n *Server, header http.Header, f filter) (*listening, *http.Response, error) {
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
 	l, refusal, err := n.subscribeTo(life, header, t.s.introduce(), f) //nolint:contextcheck // it lasts longer than ctx
@@ -391,7 +394,7 @@ func (t *modernStream) open(ctx context.Context, n *modernServer, header http.He
 		if l != nil {
 			l.close()
 		}
-		return nil, nil, n.b.next.Broken(ctx, context.Cause(ctx))
+		return nil, nil, n.p.Broken(ctx, context.Cause(ctx))
 	}
 	if l == nil {
 		end()

@@ -1,13 +1,13 @@
-package bridge
+package peer
 
 import (
 	"container/list"
 	"time"
 )
 
-// recent holds values by key, up to a number of them and of the bytes that they take,
+// Recent holds values by key, up to a number of them and of the bytes that they take,
 // and for some time after their last use. It is not safe for concurrent use.
-type recent[K comparable, V any] struct {
+type Recent[K comparable, V any] struct {
 	most  int
 	bytes int // that they may take
 	idle  time.Duration
@@ -23,12 +23,12 @@ type entry[K comparable, V any] struct {
 	v    V
 }
 
-func newRecent[K comparable, V any](most, bytes int, idle time.Duration) *recent[K, V] {
-	return &recent[K, V]{most: most, bytes: bytes, idle: idle, byKey: map[K]*list.Element{}, byUse: list.New()}
+func NewRecent[K comparable, V any](most, bytes int, idle time.Duration) *Recent[K, V] {
+	return &Recent[K, V]{most: most, bytes: bytes, idle: idle, byKey: map[K]*list.Element{}, byUse: list.New()}
 }
 
-// get returns the value for the key, and counts as its use.
-func (r *recent[K, V]) get(key K) (v V, ok bool) {
+// Get returns the value for the key, and counts as its use.
+func (r *Recent[K, V]) Get(key K) (v V, ok bool) {
 	at := r.byKey[key]
 	if at == nil {
 		return v, false
@@ -39,14 +39,14 @@ func (r *recent[K, V]) get(key K) (v V, ok bool) {
 	return e.v, true
 }
 
-// put adds a value under a new key that takes size bytes.
-func (r *recent[K, V]) put(key K, v V, size int) {
+// Put adds a value under a new key that takes size bytes.
+func (r *Recent[K, V]) Put(key K, v V, size int) {
 	r.byKey[key] = r.byUse.PushFront(&entry[K, V]{key: key, used: time.Now(), v: v, size: size})
 	r.taken += size
 }
 
-// grow notes that the value for the key takes so many bytes more.
-func (r *recent[K, V]) grow(key K, bytes int) {
+// Grow notes that the value for the key takes so many bytes more.
+func (r *Recent[K, V]) Grow(key K, bytes int) {
 	if at := r.byKey[key]; at != nil {
 		e, _ := at.Value.(*entry[K, V])
 		e.size += bytes
@@ -54,8 +54,8 @@ func (r *recent[K, V]) grow(key K, bytes int) {
 	}
 }
 
-// remove takes a value out.
-func (r *recent[K, V]) remove(key K) {
+// Remove takes a value out.
+func (r *Recent[K, V]) Remove(key K) {
 	if at := r.byKey[key]; at != nil {
 		e, _ := at.Value.(*entry[K, V])
 		r.taken -= e.size
@@ -64,12 +64,12 @@ func (r *recent[K, V]) remove(key K) {
 	}
 }
 
-// len returns the number of values.
-func (r *recent[K, V]) len() int { return len(r.byKey) }
+// Len returns the number of values.
+func (r *Recent[K, V]) Len() int { return len(r.byKey) }
 
-// trim takes out the values that have been idle too long, and as many as have to go
+// Trim takes out the values that have been idle too long, and as many as have to go
 // for room for some more, but none that is busy.
-func (r *recent[K, V]) trim(room int, busy func(V) bool) (out []V) {
+func (r *Recent[K, V]) Trim(room int, busy func(V) bool) (out []V) {
 	now := time.Now()
 	for at := r.byUse.Back(); at != nil; {
 		e, _ := at.Value.(*entry[K, V])
@@ -78,7 +78,7 @@ func (r *recent[K, V]) trim(room int, busy func(V) bool) (out []V) {
 		}
 		before := at.Prev()
 		if !busy(e.v) {
-			r.remove(e.key)
+			r.Remove(e.key)
 			out = append(out, e.v)
 		}
 		at = before
@@ -86,8 +86,8 @@ func (r *recent[K, V]) trim(room int, busy func(V) bool) (out []V) {
 	return out
 }
 
-// all returns all values.
-func (r *recent[K, V]) all() []V {
+// All returns all values.
+func (r *Recent[K, V]) All() []V {
 	values := make([]V, 0, len(r.byKey))
 	for at := r.byUse.Front(); at != nil; at = at.Next() {
 		e, _ := at.Value.(*entry[K, V])

@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"context"
@@ -9,10 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-const metaServerInfo = "io.modelcontextprotocol/serverInfo"
-
 // discover answers server/discover from what the server has answered to initialize.
-func (o *legacyServer) discover(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *Server) discover(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	at, err := s.ready(ctx, nil)
@@ -21,9 +19,9 @@ func (o *legacyServer) discover(ctx context.Context, header http.Header, m *wire
 	}
 	result, err := discovered(at.hello)
 	if err != nil {
-		return nil, recourse.BadResponse(o.b.Name()).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).CausedBy(err)
+		return nil, recourse.BadResponse(o.p.Name()).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).CausedBy(err)
 	}
-	return respond(http.StatusOK, wire.AppendResult(nil, m.ID, result)), nil
+	return wire.RespondResult(m.ID, result), nil
 }
 
 // discovered returns the result of server/discover (MCP 2026-07-28, "Discovery") for
@@ -55,7 +53,7 @@ func discovered(hello json.Value) (json.Value, error) {
 		to.Instructions = from.Instructions
 	}
 	if from.ServerInfo.Kind() == '{' {
-		to.Meta = map[string]json.Value{metaServerInfo: from.ServerInfo}
+		to.Meta = map[string]json.Value{wire.MetaServerInfo: from.ServerInfo}
 	}
 	return json.Marshal(to)
 }

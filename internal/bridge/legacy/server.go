@@ -1,10 +1,9 @@
-package bridge
+package legacy
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -13,51 +12,52 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// legacyServer sends requests of the modern era to a server of the legacy one, in sessions of
+// Server sends requests of the modern era to a server of the legacy one, in sessions of
 // its own: one for each caller and for what its client says that it is capable of.
-type legacyServer struct {
-	b      *Bridge
+type Server struct {
+	p      *peer.Peer
 	seal   *seal
 	lastID atomic.Int64 // of a request to the server
 
 	mu       sync.Mutex
 	closed   bool
-	sessions *recent[sessionKey, *legacySession]
+	sessions *peer.Recent[sessionKey, *session]
 	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
-	held     map[int64]*legacyCall
-	heldBy   map[caller]int
+	held     map[int64]*call
+	heldBy   map[peer.Caller]int
 	lastHold int64
 }
 
-func newLegacyServer(b *Bridge) *legacyServer {
-	return &legacyServer{
-		b: b, seal: newSeal(), sessions: newRecent[sessionKey, *legacySession](maxSessions, maxSessionBytes, sessionIdle),
-		held: map[int64]*legacyCall{}, heldBy: map[caller]int{},
+func New(p *peer.Peer) *Server {
+	return &Server{
+		p: p, seal: newSeal(), sessions: peer.NewRecent[sessionKey, *session](maxSessions, peer.MaxSessionBytes, sessionIdle),
+		held: map[int64]*call{}, heldBy: map[peer.Caller]int{},
 	}
 }
 
-// send sends a message of the modern era. It returns errOtherEra when the server opens
+// send sends a message of the modern era. It returns peer.ErrOtherEra when the server opens
 // no session.
-func (o *legacyServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (o *Server) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	m := new(wire.Message)
 	malformed := wire.Parse(body, m) != nil || method != http.MethodPost || m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{'
 	switch {
 	case malformed:
-		return respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest, "the message cannot be read", nil)), nil
+		return wire.Respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest, "the message cannot be read", nil)), nil
 	case m.Kind != wire.Request: // it would be about nothing that the server knows of
-		return accepted(), nil
+		return wire.Respond(http.StatusAccepted, nil), nil
 	case m.Method == wire.MethodDiscover:
 		return o.discover(ctx, header, m)
 	case m.Method == wire.MethodListen:
 		return o.listen(ctx, header, m)
 	case !bridgeable(m.Method):
 		return nil, recourse.New(recourse.KindUnknownMethod, "").
-			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", o.b.Name(), m.Method).
+			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", o.p.Name(), m.Method).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
 	if state := stateOf(m); state != "" {
@@ -71,7 +71,7 @@ func (o *legacyServer) send(ctx context.Context, method string, header http.Head
 // or are no requests of the modern era.
 func bridgeable(method string) bool {
 	switch method {
-	case wire.MethodInitialize, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe:
+	case wire.MethodInitialize, wire.MethodPing, wire.MethodSetLevel, wire.MethodSubscribe, wire.MethodUnsubscribe:
 		return false
 	default:
 		return !strings.HasPrefix(method, "tasks/")
@@ -80,7 +80,7 @@ func bridgeable(method string) bool {
 
 // request makes a request in the session of its caller, and makes it again, once, in
 // a new one when the server does not know the session any more: then it has done nothing.
-func (o *legacyServer) request(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *Server) request(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	var lost *opened
@@ -96,7 +96,7 @@ func (o *legacyServer) request(ctx context.Context, header http.Header, m *wire.
 		}
 		_ = resp.Body.Close()
 		if lost != nil { // it may say so of every session; that it has done nothing is known here alone
-			return nil, recourse.ClientError(o.b.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+			return nil, recourse.ClientError(o.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
 		}
 		lost = at
@@ -106,7 +106,7 @@ func (o *legacyServer) request(ctx context.Context, header http.Header, m *wire.
 // lostBy reports whether an answer is the server's word that it does not know the
 // session. The answer stays as it is. A 404 is; words that sound like it are a reason to
 // ask, since a server may say them of a call that it has carried out.
-func (s *legacySession) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
+func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
 	switch {
 	case at.id == "":
 		return false
@@ -115,7 +115,7 @@ func (s *legacySession) lostBy(ctx context.Context, at *opened, resp *http.Respo
 	case resp.StatusCode != http.StatusBadRequest:
 		return false
 	}
-	text, err := keep(resp)
+	text, err := peer.Keep(resp)
 	if err != nil {
 		return false
 	}
@@ -130,13 +130,11 @@ func (s *legacySession) lostBy(ctx context.Context, at *opened, resp *http.Respo
 }
 
 // isGone asks the server whether it knows the session, by a request that does nothing.
-func (s *legacySession) isGone(ctx context.Context, at *opened) bool {
+func (s *session) isGone(ctx context.Context, at *opened) bool {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	id := s.o.newID()
-	ping := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id)
-	answer, err := s.o.b.next.Ask(ctx, s.headerAt(at), ping, id, maxRefusal)
-	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
+	answer, err := s.ask(ctx, at, wire.MethodPing, nil, peer.MaxRefusal)
+	return err == nil && peer.RefusesEra(answer.Status)
 }
 
 // refusedOpening returns what a caller is told when no session could be opened.
@@ -145,7 +143,7 @@ func refusedOpening(err error) (*http.Response, error) {
 	if !ok {
 		return nil, err
 	}
-	resp := respond(denied.answer.Status, denied.answer.Body)
+	resp := wire.Respond(denied.answer.Status, denied.answer.Body)
 	resp.Header = denied.answer.Header.Clone()
 	return resp, nil
 }
@@ -188,34 +186,34 @@ func legacyMeta(meta json.Value, token []byte) []byte {
 // drain reads what is left of an answer that nobody wants, so that its connection can
 // be used again.
 func drain(resp *http.Response) {
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxRefusal)) // it is not wanted
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, peer.MaxRefusal)) // it is not wanted
 	_ = resp.Body.Close()
 }
 
 // close ends the calls that are held and the sessions.
-func (o *legacyServer) close() {
+func (o *Server) Close() {
 	o.mu.Lock()
 	o.closed = true
 	if o.sweeping != nil {
 		o.sweeping.Stop()
 	}
-	held := make([]*legacyCall, 0, len(o.held))
+	held := make([]*call, 0, len(o.held))
 	for _, c := range o.held {
 		held = append(held, c)
 	}
-	sessions := o.sessions.all()
+	sessions := o.sessions.All()
 	o.mu.Unlock()
 	var ends sync.WaitGroup
 	for _, c := range held {
 		ends.Go(func() {
 			if c.end(errClosed) {
-				c.cancelAtServer(o.b.life)
+				c.cancelAtServer(o.p.Life)
 			}
 		})
 	}
 	ends.Wait()
 	for _, s := range sessions {
-		ends.Go(func() { s.end(o.b.life) })
+		ends.Go(func() { s.end(o.p.Life) })
 	}
 	ends.Wait()
 }

@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -25,10 +26,10 @@ const (
 
 // keepCall holds a call until its client comes back with the answer to a question, and
 // returns the state that names it. It reports false when too many are held already.
-func (o *legacyServer) keepCall(c *legacyCall, q *question) (state string, ok bool) {
+func (o *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if of := c.s.key.of; len(o.held) >= maxHeld || o.heldBy[of] >= maxHeldByCaller && !of.isAnonymous() {
+	if of := c.s.key.of; len(o.held) >= maxHeld || o.heldBy[of] >= maxHeldByCaller && !of.IsAnonymous() {
 		return "", false
 	}
 	o.lastHold++
@@ -39,7 +40,7 @@ func (o *legacyServer) keepCall(c *legacyCall, q *question) (state string, ok bo
 }
 
 // hold makes c known under its number. o.mu is held.
-func (o *legacyServer) hold(c *legacyCall) {
+func (o *Server) hold(c *call) {
 	o.held[c.hold] = c
 	o.heldBy[c.s.key.of]++
 	c.s.held++
@@ -55,7 +56,7 @@ var errExpired = errors.New("the client has not answered the question in time")
 
 // takeCall returns the call that is held under that number, and holds it no more; nil
 // when there is none.
-func (o *legacyServer) takeCall(number int64) *legacyCall {
+func (o *Server) takeCall(number int64) *call {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.held[number]
@@ -72,14 +73,14 @@ func (o *legacyServer) takeCall(number int64) *legacyCall {
 }
 
 // isHeld reports whether the call waits for its client.
-func (o *legacyServer) isHeld(c *legacyCall) bool {
+func (o *Server) isHeld(c *call) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.held[c.hold] == c
 }
 
 // purposeOf says what a state is for: the caller and the call.
-func purposeOf(of caller, method, name string) []byte {
+func purposeOf(of peer.Caller, method, name string) []byte {
 	sum := sha256.New()
 	_, _ = sum.Write(of[:]) // never fails
 	_, _ = sum.Write([]byte(method + "\x00" + name))
@@ -96,8 +97,8 @@ func stateOf(m *wire.Message) string {
 }
 
 // resume takes the client's answer to the server, and goes on with the call.
-func (o *legacyServer) resume(ctx context.Context, header http.Header, m *wire.Message, state string) (*http.Response, error) {
-	name, err := o.seal.open(state, purposeOf(o.b.callerOf(header), m.Method, m.Name))
+func (o *Server) resume(ctx context.Context, header http.Header, m *wire.Message, state string) (*http.Response, error) {
+	name, err := o.seal.open(state, purposeOf(o.p.CallerOf(header), m.Method, m.Name))
 	if err != nil {
 		return o.stranger(ctx, header, m, err)
 	}
@@ -109,7 +110,7 @@ func (o *legacyServer) resume(ctx context.Context, header http.Header, m *wire.M
 	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
 	if answer.Kind() != '{' { // it is asked once more
 		if text := t.ask(c.question); text != nil {
-			return respond(http.StatusOK, text), nil
+			return wire.Respond(http.StatusOK, text), nil
 		}
 		return t.begin()
 	}
@@ -128,7 +129,7 @@ func (o *legacyServer) resume(ctx context.Context, header http.Header, m *wire.M
 
 // stranger answers a request with a state that is not the bridge's, or not for this
 // request. It may be that of a server which has turned out to speak the modern era.
-func (o *legacyServer) stranger(ctx context.Context, header http.Header, m *wire.Message, why error) (*http.Response, error) {
+func (o *Server) stranger(ctx context.Context, header http.Header, m *wire.Message, why error) (*http.Response, error) {
 	s := o.enter(header, m.ClientCapabilities)
 	defer o.leave(s)
 	if _, err := s.ready(ctx, nil); err != nil {
@@ -139,16 +140,16 @@ func (o *legacyServer) stranger(ctx context.Context, header http.Header, m *wire
 
 // notHeld is the failure of a state that names no call. What has become of the call, if
 // there was one, is not known: it may have been answered with the same state before.
-func (o *legacyServer) notHeld(cause error) *recourse.Error {
+func (o *Server) notHeld(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is not waiting any more. Call again from the start.").
-		WithOrigin(recourse.OriginGateway).WithProvider(o.b.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
+		WithOrigin(recourse.OriginGateway).WithProvider(o.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
 }
 
 // answer brings the answer to the question to the server.
-func (c *legacyCall) answer(result json.Value) error {
+func (c *call) answer(result json.Value) error {
 	o := c.s.o
-	resp, err := o.b.next.Send(c.ctx, http.MethodPost, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
+	resp, err := o.p.Send(c.ctx, http.MethodPost, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
 	switch {
 	case err != nil:
 		return err
@@ -159,8 +160,8 @@ func (c *legacyCall) answer(result json.Value) error {
 		drain(resp)
 		return o.notHeld(errors.New("the server has lost the session"))
 	}
-	text, _ := keep(resp) // a broken body says no more than the status
+	text, _ := peer.Keep(resp) // a broken body says no more than the status
 	_ = resp.Body.Close()
-	return failedAnswer(o.b.Name(), &upstream.Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}).
+	return failedAnswer(o.p.Name(), &upstream.Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}).
 		WithEffect(recourse.EffectUnknown)
 }

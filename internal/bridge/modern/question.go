@@ -1,4 +1,4 @@
-package bridge
+package modern
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -39,8 +40,17 @@ type inputRequest struct {
 	Params json.Value `json:"params"`
 }
 
-// A modernAnswer is what the client has answered to a question.
-type modernAnswer struct {
+// event returns the event that puts the question to a client of the legacy era.
+func (q inputRequest) event(id wire.ID) []byte {
+	var params json.Value
+	if q.Params.Kind() == '{' {
+		params = q.Params
+	}
+	return wire.AppendMessage(nil, wire.AppendRequest(nil, id, q.Method, params))
+}
+
+// A reply is what the client has answered to a question.
+type reply struct {
 	result json.Value
 	err    json.Value // in place of it
 }
@@ -51,16 +61,16 @@ var (
 	errManyQuestions = fmt.Errorf("the server asked more than %d things at once", maxQuestions)
 )
 
-func readInputRequired(result json.Value, name string) (*inputRequired, error) {
+func readInputRequired(result json.Value, p *peer.Peer) (*inputRequired, error) {
 	asked := new(inputRequired)
 	err := json.UnmarshalLenient(result, asked)
 	switch {
 	case err != nil:
-		return nil, badResponse(name, fmt.Errorf("reading what the server asks: %w", err))
+		return nil, p.BadResponse(fmt.Errorf("reading what the server asks: %w", err))
 	case len(asked.Requests) == 0 && asked.State == nil:
-		return nil, badResponse(name, errEmptyQuestion)
+		return nil, p.BadResponse(errEmptyQuestion)
 	case len(asked.Requests) > maxQuestions:
-		return nil, badResponse(name, errManyQuestions)
+		return nil, p.BadResponse(errManyQuestions)
 	default:
 		return asked, nil
 	}
@@ -68,10 +78,10 @@ func readInputRequired(result json.Value, name string) (*inputRequired, error) {
 
 // ask asks the client what the server has asked, and makes the call again with the
 // answers.
-func (c *modernCall) ask(asked *inputRequired) (*http.Response, error) {
+func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
-		return nil, badResponse(c.n.b.Name(), errManyRounds)
+		return nil, c.n.p.BadResponse(errManyRounds)
 	}
 	answers, err := c.answers(asked)
 	if err != nil {
@@ -82,7 +92,7 @@ func (c *modernCall) ask(asked *inputRequired) (*http.Response, error) {
 		id = c.n.newID()
 	}
 	if c.text, err = again(c.text, id, answers, asked.State); err != nil {
-		return nil, badResponse(c.n.b.Name(), err)
+		return nil, c.n.p.BadResponse(err)
 	}
 	c.id = id
 	return c.post()
@@ -90,7 +100,7 @@ func (c *modernCall) ask(asked *inputRequired) (*http.Response, error) {
 
 // answers returns the client's answers by the names that the server has given to its
 // questions.
-func (c *modernCall) answers(asked *inputRequired) (map[string]json.Value, error) {
+func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 	if len(asked.Requests) == 0 {
 		return nil, c.rest()
 	}
@@ -102,7 +112,7 @@ func (c *modernCall) answers(asked *inputRequired) (map[string]json.Value, error
 	}
 	ids := make([]wire.ID, 0, len(names))
 	defer func() { c.s.unask(ids) }()
-	waiting := make(map[string]<-chan modernAnswer, len(names))
+	waiting := make(map[string]<-chan reply, len(names))
 	for _, name := range names {
 		id, answer, err := c.s.question(c.n)
 		if err != nil {
@@ -111,9 +121,9 @@ func (c *modernCall) answers(asked *inputRequired) (map[string]json.Value, error
 		ids = append(ids, id)
 		waiting[name] = answer
 	}
-	c.begin(head(http.StatusOK), true)
+	c.begin(nil, true)
 	for i, name := range names {
-		c.write(wire.AppendEvent(nil, "", "message", appendRequest(nil, ids[i], asked.Requests[name])))
+		c.write(asked.Requests[name].event(ids[i]))
 	}
 	answers := make(map[string]json.Value, len(names))
 	for _, name := range names {
@@ -134,7 +144,7 @@ func (c *modernCall) answers(asked *inputRequired) (map[string]json.Value, error
 }
 
 // rest gives the server a time.
-func (c *modernCall) rest() error {
+func (c *call) rest() error {
 	timer := time.NewTimer(min(firstRest<<(c.rounds-1), longestRest))
 	defer timer.Stop()
 	select {
@@ -145,16 +155,9 @@ func (c *modernCall) rest() error {
 	}
 }
 
-// Methods of the questions.
-const (
-	methodElicit = "elicitation/create"
-	methodSample = "sampling/createMessage"
-	methodRoots  = "roots/list"
-)
-
 // mayAsk reports, as an error, that a question is none that the client has said it
 // can be asked.
-func (c *modernCall) mayAsk(q inputRequest) error {
+func (c *call) mayAsk(q inputRequest) error {
 	var can declared
 	if c.s != nil {
 		can = c.s.declared
@@ -162,47 +165,47 @@ func (c *modernCall) mayAsk(q inputRequest) error {
 	var needs string
 	var ok bool
 	switch q.Method {
-	case methodElicit:
+	case wire.MethodElicit:
 		needs, ok = "elicitation", can.Elicitation.Kind() == '{'
 		if ok && string(json.Lookup(q.Params, "/mode")) == `"url"` {
 			needs, ok = "elicitation.url", json.Lookup(can.Elicitation, "/url") != nil
 		}
-	case methodSample:
+	case wire.MethodSample:
 		needs, ok = "sampling", can.Sampling.Kind() == '{'
 		if ok && json.Lookup(q.Params, "/tools") != nil {
 			needs, ok = "sampling.tools", json.Lookup(can.Sampling, "/tools") != nil
 		}
-	case methodRoots:
+	case wire.MethodRoots:
 		needs, ok = "roots", can.Roots.Kind() == '{'
 	default:
-		return badResponse(c.n.b.Name(), fmt.Errorf("the server asks for %.64q, which no client can be asked", q.Method))
+		return c.n.p.BadResponse(fmt.Errorf("the server asks for %.64q, which no client can be asked", q.Method))
 	}
 	if ok {
 		return nil
 	}
 	return recourse.New(recourse.KindMissingCapability, "").
-		WithMessage("%s asks its client for %s (%s), which this client has not declared that it can do.", c.n.b.Name(), needs, q.Method).
-		WithOrigin(recourse.OriginGateway).WithProvider(c.n.b.Name()).WithEffect(recourse.EffectUnknown).
+		WithMessage("%s asks its client for %s (%s), which this client has not declared that it can do.", c.n.p.Name(), needs, q.Method).
+		WithOrigin(recourse.OriginGateway).WithProvider(c.n.p.Name()).WithEffect(recourse.EffectUnknown).
 		WithDetail("requiredCapability", needs)
 }
 
 // question makes an id for a question to the session's client, and what its answer
 // comes on.
-func (s *modernSession) question(n *modernServer) (wire.ID, <-chan modernAnswer, error) {
+func (s *session) question(n *Server) (wire.ID, <-chan reply, error) {
 	id := wire.ID(`"ask-` + n.newID().String() + `"`)
-	answer := make(chan modernAnswer, 1)
+	answer := make(chan reply, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.questions) >= maxPending {
 		return nil, nil, recourse.LimitReached("question").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectUnknown).
-			WithMessage("The client has %d questions of %s to answer already.", maxPending, n.b.Name())
+			WithMessage("The client has %d questions of %s to answer already.", maxPending, n.p.Name())
 	}
 	s.questions[string(id)] = answer
 	return id, answer, nil
 }
 
 // unask forgets questions, also those that have been answered.
-func (s *modernSession) unask(ids []wire.ID) {
+func (s *session) unask(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -212,7 +215,7 @@ func (s *modernSession) unask(ids []wire.ID) {
 
 // answer takes the client's answer to a question. One to something that nobody has
 // asked, or that nobody waits for any more, is passed over.
-func (s *modernSession) answer(m *wire.Message) {
+func (s *session) answer(m *wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, answer := range s.questions {
@@ -220,7 +223,7 @@ func (s *modernSession) answer(m *wire.Message) {
 			continue
 		}
 		delete(s.questions, id)
-		answer <- modernAnswer{result: slices.Clone(m.Result), err: slices.Clone(m.Error)} // it has room for one
+		answer <- reply{result: slices.Clone(m.Result), err: slices.Clone(m.Error)} // it has room for one
 		return
 	}
 }
@@ -228,26 +231,15 @@ func (s *modernSession) answer(m *wire.Message) {
 // answerTo returns the answer to a question as the server takes it. What a person or a
 // client does not want to answer is a cancelled elicitation; the other questions have
 // no such answer, and end the call.
-func (c *modernCall) answerTo(q inputRequest, a modernAnswer) (json.Value, error) {
+func (c *call) answerTo(q inputRequest, a reply) (json.Value, error) {
 	switch {
 	case a.result != nil:
 		return a.result, nil
-	case q.Method == methodElicit:
+	case q.Method == wire.MethodElicit:
 		return json.Value(`{"action":"cancel"}`), nil
 	default:
-		return nil, recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.n.b.Name()).
-			WithMessage("The client did not answer what %s asked it (%s).", c.n.b.Name(), q.Method).
+		return nil, recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.n.p.Name()).
+			WithMessage("The client did not answer what %s asked it (%s).", c.n.p.Name(), q.Method).
 			CausedBy(fmt.Errorf("%.500s", a.err))
 	}
-}
-
-// appendRequest appends the request that puts a question to a client of the legacy era.
-func appendRequest(dst []byte, id wire.ID, q inputRequest) []byte {
-	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
-	dst = append(dst, `,"method":`...)
-	dst = json.AppendQuote(dst, q.Method)
-	if q.Params.Kind() == '{' {
-		dst = append(append(dst, `,"params":`...), q.Params...)
-	}
-	return append(dst, '}')
 }

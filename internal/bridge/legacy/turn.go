@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"bytes"
@@ -8,13 +8,14 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A turn is a request of the client about a call, and what it is answered with: the
 // call's result, or a question. It is the body of an answer that is an event stream.
 type turn struct {
-	c     *legacyCall
+	c     *call
 	id    wire.ID
 	token []byte // of progress, as the client spelled it; nil: it does not want any
 	level wire.LogLevel
@@ -35,7 +36,7 @@ type turn struct {
 }
 
 // turn begins a turn of the client. When its ctx ends, so does the call.
-func (c *legacyCall) turn(ctx context.Context, m *wire.Message) *turn {
+func (c *call) turn(ctx context.Context, m *wire.Message) *turn {
 	t := &turn{c: c, id: m.ID.Clone(), level: wire.LogLevelOf(m.LogLevel)}
 	if len(m.ProgressToken) > 0 {
 		t.token = bytes.Clone(m.ProgressToken)
@@ -67,11 +68,11 @@ func (t *turn) begin() (*http.Response, error) {
 			return t.text(s.resp), nil
 		case s.question != nil:
 			if text := t.ask(s.question); text != nil {
-				return respond(http.StatusOK, text), nil
+				return wire.Respond(http.StatusOK, text), nil
 			}
 		default:
 			if t.take(s); len(t.out) > 0 || t.answered.Load() {
-				return respondEvents(t), nil
+				return wire.RespondEvents(t), nil
 			}
 		}
 	}
@@ -114,7 +115,7 @@ func (t *turn) begun(l *hearing) {
 func (t *turn) pass(l *hearing, part *wire.Part, asEvent bool) {
 	t.begun(l)
 	t.of = l
-	t.passage.ToModern(t.c.id, t.id, cacheable(t.c.method))
+	t.passage.ToModern(t.c.id, t.id, peer.Cacheable(t.c.method))
 	t.passage.Begin(&l.messages, part, asEvent)
 	if part != nil {
 		t.readOn()
@@ -130,7 +131,7 @@ func (t *turn) notice(text []byte) []byte {
 	switch {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
 		return wire.Splice(nil, text, wire.Edit{At: m.ProgressTokenAt, With: t.token})
-	case m.Method == wire.MethodLog && t.c.s.o.b.options.Program && t.c.s.key.of.isAnonymous():
+	case m.Method == wire.MethodLog && t.c.s.o.p.Program && t.c.s.key.of.IsAnonymous():
 		return nil // a program says it on any call's behalf
 	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(param(text, "/level")) >= t.level:
 		return text

@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ type question struct {
 
 // asks are the capabilities that a client needs to be asked something, by method.
 var asks = map[string]json.Pointer{
-	"elicitation/create":     "/elicitation",
-	"sampling/createMessage": "/sampling",
-	"roots/list":             "/roots",
+	wire.MethodElicit: "/elicitation",
+	wire.MethodSample: "/sampling",
+	wire.MethodRoots:  "/roots",
 }
 
 // A refusal is what a server is told of a question that is not asked.
@@ -34,17 +34,17 @@ var (
 )
 
 // refuse answers a request of the server's with an error.
-func (s *legacySession) refuse(at *opened, id wire.ID, why refusal) {
+func (s *session) refuse(at *opened, id wire.ID, why refusal) {
 	s.reply(at, wire.AppendError(nil, id, why.code, why.message, nil))
 }
 
 // asked deals with a request of the server's that is about a call; nil: it cannot be told
 // about which. It returns the question if the client of the call is to be asked.
-func (s *legacySession) asked(at *opened, c *legacyCall, text []byte, signs *wire.Signs) *question {
+func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *question {
 	method := string(signs.Method)
 	capability, known := asks[method]
 	switch {
-	case method == methodPing:
+	case method == wire.MethodPing:
 		s.reply(at, wire.AppendResult(nil, signs.ID, []byte("{}")))
 	case !known || json.Lookup(s.declared, capability) == nil:
 		s.refuse(at, signs.ID, notAsked)
@@ -77,15 +77,15 @@ func (q *question) ask(id wire.ID, state string) []byte {
 
 // onlyOwn is only in a session of a known caller. In that of callers who may be anybody it
 // is nil: what the server says may be about a call of another's that has just ended.
-func (s *legacySession) onlyOwn() *legacyCall {
-	if s.key.of.isAnonymous() {
+func (s *session) onlyOwn() *call {
+	if s.key.of.IsAnonymous() {
 		return nil
 	}
 	return s.only()
 }
 
 // only returns the one call of the session, or nil when there are more or none.
-func (s *legacySession) only() *legacyCall {
+func (s *session) only() *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.calls) != 1 {

@@ -1,4 +1,4 @@
-package bridge
+package modern
 
 import (
 	"bytes"
@@ -8,39 +8,38 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (
-	// modernSessionIdle is how long a session without any request is kept, maxModernSessions
+	// sessionIdle is how long a session without any request is kept, maxSessions
 	// how many there are; the one idle longest goes first. A client whose session is
 	// gone initializes a new one.
-	modernSessionIdle = 24 * time.Hour
-	maxModernSessions = 100_000
+	sessionIdle = 24 * time.Hour
+	maxSessions = 100_000
 	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it
 	// is kept with the session and goes with each request.
 	maxIntroduction = 8 << 10
-	// maxSessionBytes bounds what is kept for all sessions.
-	maxSessionBytes = 32 << 20
 )
 
-// A modernSession is one that the bridge holds for a client of the legacy era: what the
+// A session is one that the bridge holds for a client of the legacy era: what the
 // server, which has no sessions, does not know from one request to the next.
-type modernSession struct {
+type session struct {
 	id       string
-	of       caller
+	of       peer.Caller
 	meta     []byte // members of each request's _meta, without braces
 	declared declared
 	offered  offered
 
 	mu        sync.Mutex
 	ended     bool
-	level     string                         // of the logs that the client wants
-	calls     map[*modernCall]struct{}       // under way
-	questions map[string]chan<- modernAnswer // to the client, by the id of the request to it
-	watched   []string                       // URIs that the client has subscribed to
-	stream    *modernStream                  // on which the client listens; nil: it does not
+	level     string                  // of the logs that the client wants
+	calls     map[*call]struct{}      // under way
+	questions map[string]chan<- reply // to the client, by the id of the request to it
+	watched   []string                // URIs that the client has subscribed to
+	stream    *stream                 // on which the client listens; nil: it does not
 }
 
 // declared is what the client can be asked.
@@ -64,10 +63,10 @@ type offered struct {
 
 // find returns the session of that id, or nil. A session belongs to the caller who
 // has opened it.
-func (n *modernServer) find(id string, of caller) *modernSession {
+func (n *Server) find(id string, of peer.Caller) *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s, ok := n.sessions.get(id)
+	s, ok := n.sessions.Get(id)
 	if !ok || s.of != of {
 		return nil
 	}
@@ -75,32 +74,32 @@ func (n *modernServer) find(id string, of caller) *modernSession {
 }
 
 // forget ends a session that its client does not want any more.
-func (n *modernServer) forget(s *modernSession) {
+func (n *Server) forget(s *session) {
 	n.mu.Lock()
-	n.sessions.remove(s.id)
+	n.sessions.Remove(s.id)
 	n.mu.Unlock()
 	s.end()
 }
 
 // add makes a session known.
-func (n *modernServer) add(s *modernSession) {
+func (n *Server) add(s *session) {
 	n.mu.Lock()
-	idle := n.sessions.trim(1, (*modernSession).busy)
-	n.sessions.put(s.id, s, 2*len(s.meta))
+	idle := n.sessions.Trim(1, (*session).busy)
+	n.sessions.Put(s.id, s, 2*len(s.meta))
 	n.mu.Unlock()
 	for _, old := range idle {
 		old.end()
 	}
 }
 
-func (s *modernSession) busy() bool {
+func (s *session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls) > 0 || s.stream != nil
 }
 
 // end gives up the calls and the stream of the session.
-func (s *modernSession) end() {
+func (s *session) end() {
 	s.mu.Lock()
 	s.ended = true
 	calls, stream := s.calls, s.stream
@@ -116,40 +115,36 @@ func (s *modernSession) end() {
 
 // open answers initialize from the server's answer to server/discover (MCP
 // 2025-11-25, basic/lifecycle; MCP 2026-07-28, server/discover).
-func (n *modernServer) open(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) open(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
 	s, version, refusal := n.introduced(header, m)
 	if refusal != nil {
 		return refusal, nil
 	}
-	h := modernHeader(header)
-	h[wire.HeaderVersion] = []string{wire.Version20260728}
-	h[wire.HeaderMethod] = []string{wire.MethodDiscover}
-	text := append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...)
-	text = append(text, `,"method":"server/discover","params":{"_meta":{`...)
-	text = append(append(text, s.meta...), "}}}"...)
-	answer, err := n.b.next.Ask(ctx, h, text, m.ID, maxDiscover)
+	h := headerFor(header, wire.MethodDiscover)
+	params := append(append([]byte(`{"_meta":{`), s.meta...), "}}"...)
+	answer, err := n.p.Ask(ctx, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return nil, err
 	case answer.Status != http.StatusOK:
-		if refusesEra(answer.Status) && soundsLegacy(answer.Status, h, answer.Body) {
-			return nil, errOtherEra
+		if peer.RefusesEra(answer.Status) && peer.SoundsLegacy(answer.Status, h, answer.Body) {
+			return nil, peer.ErrOtherEra
 		}
 		return n.passRefusal(answer.Status, answer.Header, answer.Body), nil
 	case answer.Error != nil:
 		if string(json.Lookup(answer.Error, "/code")) == "-32601" {
-			return nil, errOtherEra
+			return nil, peer.ErrOtherEra
 		}
-		return respond(http.StatusOK, appendRPCError(nil, m.ID, answer.Error)), nil
+		return wire.Respond(http.StatusOK, wire.AppendFailure(nil, m.ID, answer.Error)), nil
 	case !bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
-		return nil, errOtherEra
+		return nil, peer.ErrOtherEra
 	}
-	result, err := s.greet(answer.Result, version, n.b.Name())
+	result, err := s.greet(answer.Result, version, n.p.Name())
 	if err != nil {
-		return nil, badResponse(n.b.Name(), err)
+		return nil, n.p.BadResponse(err)
 	}
 	n.add(s)
-	resp := respond(http.StatusOK, wire.AppendResult(nil, m.ID, result))
+	resp := wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, result))
 	resp.Header[wire.HeaderSession] = []string{s.id}
 	return resp, nil
 }
@@ -157,39 +152,36 @@ func (n *modernServer) open(ctx context.Context, header http.Header, m *wire.Mes
 // introduced returns a session for a client that introduces itself in initialize, and
 // the version that it is answered in: its own where that is known, also the oldest,
 // whose messages later ones contain.
-func (n *modernServer) introduced(header http.Header, m *wire.Message) (s *modernSession, version string, refusal *http.Response) {
+func (n *Server) introduced(header http.Header, m *wire.Message) (s *session, version string, refusal *http.Response) {
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
 		Capabilities    map[string]json.Value `json:"capabilities"`
-		ClientInfo      json.Value            `json:"clientInfo"`
+		ClientInfo      json.Value            `json:"peer.ClientInfo"`
 	}
 	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil || params.ProtocolVersion == "" {
-		return nil, "", rpcError(m.ID, wire.CodeInvalidParams, "The params of initialize need protocolVersion and capabilities.")
+		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of initialize need protocolVersion and capabilities.")
 	}
-	if era, ok := wire.EraOf(params.ProtocolVersion); (!ok || era != wire.Legacy) && params.ProtocolVersion != version20241105 {
+	if era, ok := wire.EraOf(params.ProtocolVersion); (!ok || era != wire.Legacy) && params.ProtocolVersion != wire.Version20241105 {
 		params.ProtocolVersion = wire.Version20251125
 	}
 	delete(params.Capabilities, "tasks") // of a form that the modern era does not have
 	capabilities, err := json.Marshal(params.Capabilities)
 	if err != nil || len(capabilities)+len(params.ClientInfo) > maxIntroduction {
-		return nil, "", rpcError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
+		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
 	}
-	s = &modernSession{
-		id: newSessionID(), of: n.b.callerOf(header), meta: introduction(params.ClientInfo, capabilities),
-		calls: map[*modernCall]struct{}{}, questions: map[string]chan<- modernAnswer{},
+	s = &session{
+		id: newSessionID(), of: n.p.CallerOf(header), meta: introduction(params.ClientInfo, capabilities),
+		calls: map[*call]struct{}{}, questions: map[string]chan<- reply{},
 	}
 	_ = json.UnmarshalLenient(capabilities, &s.declared) // what cannot be read is not declared
 	return s, params.ProtocolVersion, nil
 }
 
-// version20241105 is the oldest version. Streamable HTTP came with the next.
-const version20241105 = "2024-11-05"
-
 // introduction returns the members of _meta by which a client of the modern era says
 // with each request who it is.
 func introduction(info, capabilities []byte) []byte {
 	if json.Value(info).Kind() != '{' {
-		info = clientInfo
+		info = peer.ClientInfo
 	}
 	text := []byte(`"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `","` + wire.MetaClientInfo + `":`)
 	text = append(append(text, info...), `,"`+wire.MetaClientCapabilities+`":`...)
@@ -201,7 +193,7 @@ var stranger = introduction(nil, []byte("{}"))
 
 // greet takes the server's answer to server/discover and returns the result of
 // initialize.
-func (s *modernSession) greet(discovered json.Value, version, name string) (json.Value, error) {
+func (s *session) greet(discovered json.Value, version, name string) (json.Value, error) {
 	var from struct {
 		Capabilities map[string]json.Value `json:"capabilities"`
 		Instructions json.Value            `json:"instructions"`
@@ -218,7 +210,7 @@ func (s *modernSession) greet(discovered json.Value, version, name string) (json
 		from.Capabilities["extensions"], _ = json.Marshal(extensions) // it has just been read
 	}
 	s.offered = offeredBy(from.Capabilities)
-	info := from.Meta[metaServerInfo]
+	info := from.Meta[wire.MetaServerInfo]
 	if info.Kind() != '{' {
 		info = from.ServerInfo
 	}
@@ -249,23 +241,23 @@ func offeredBy(capabilities map[string]json.Value) (o offered) {
 
 // setLevel remembers which logs the client wants: each of its requests says so from
 // now on.
-func (s *modernSession) setLevel(m *wire.Message) *http.Response {
+func (s *session) setLevel(m *wire.Message) *http.Response {
 	var level string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &level) // else it is none
 	switch {
 	case !s.offered.Logging:
-		return rpcError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")
+		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")
 	case wire.LogLevelOf(level) == 0:
-		return rpcError(m.ID, wire.CodeInvalidParams, "The level has to be one of those of RFC 5424, such as warning.")
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The level has to be one of those of RFC 5424, such as warning.")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.level = level
-	return respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
+	return wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
 }
 
 // introduce returns the members of _meta for a request; s may be nil.
-func (s *modernSession) introduce() []byte {
+func (s *session) introduce() []byte {
 	if s == nil {
 		return stranger
 	}
@@ -274,5 +266,5 @@ func (s *modernSession) introduce() []byte {
 	if s.level == "" {
 		return s.meta
 	}
-	return append(slices.Clip(s.meta), `,"`+metaLogLevel+`":"`+s.level+`"`...)
+	return append(slices.Clip(s.meta), `,"`+wire.MetaLogLevel+`":"`+s.level+`"`...)
 }

@@ -1,4 +1,4 @@
-package bridge
+package modern
 
 import (
 	"bytes"
@@ -20,11 +20,11 @@ const (
 	maxOrphans = 256
 )
 
-// A modernCall is a request of a client of the legacy era on its way. It runs beside its
+// A call is a request of a client of the legacy era on its way. It runs beside its
 // caller, for whom it begins an answer, and outlives him where he goes without a word.
-type modernCall struct {
-	n *modernServer
-	s *modernSession // nil: the client has none
+type call struct {
+	n *Server
+	s *session // nil: the client has none
 
 	// The request at the server.
 	ctx       context.Context //nolint:containedctx // the call is longer than that of Send
@@ -43,7 +43,7 @@ type modernCall struct {
 	begun    chan beginning  // room for one
 	answer   *io.PipeWriter  // nil while it has not begun, or is a whole text
 	isEvents bool            // it is an event stream
-	orphaned bool            // it has lost its client; guarded by modernServer.mu, as over is
+	orphaned bool            // it has lost its client; guarded by Server.mu, as over is
 	over     bool
 	messages wire.MessageReader
 	passage  wire.Passage
@@ -56,9 +56,9 @@ type beginning struct {
 }
 
 // call sends a request and returns the beginning of its answer.
-func (n *modernServer) call(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
-	c := &modernCall{
-		n: n, s: s, header: modernHeader(header), text: renewed(m, s.introduce()),
+func (n *Server) call(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
+	c := &call{
+		n: n, s: s, header: headerOf(header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
 	}
@@ -66,7 +66,7 @@ func (n *modernServer) call(ctx context.Context, s *modernSession, header http.H
 		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
-	c.ctx, c.end = context.WithCancelCause(n.b.life)
+	c.ctx, c.end = context.WithCancelCause(n.p.Life)
 	if !n.enter(c) {
 		c.end(context.Canceled)
 		return lost(), nil
@@ -81,12 +81,12 @@ func (n *modernServer) call(ctx context.Context, s *modernSession, header http.H
 	case b := <-c.begun:
 		return b.resp, b.err
 	case <-ctx.Done():
-		return nil, n.b.next.Broken(ctx, context.Cause(ctx))
+		return nil, n.p.Broken(ctx, context.Cause(ctx))
 	}
 }
 
 // enter puts a call under way. It reports false when its session has ended.
-func (n *modernServer) enter(c *modernCall) bool {
+func (n *Server) enter(c *call) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -95,11 +95,11 @@ func (n *modernServer) enter(c *modernCall) bool {
 	if c.s != nil && !c.s.enter(c) {
 		return false
 	}
-	n.b.work.Add(1)
+	n.p.Work.Add(1)
 	return true
 }
 
-func (s *modernSession) enter(c *modernCall) bool {
+func (s *session) enter(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -110,7 +110,7 @@ func (s *modernSession) enter(c *modernCall) bool {
 }
 
 // exit is called when nothing of a call is left to do.
-func (n *modernServer) exit(c *modernCall) {
+func (n *Server) exit(c *call) {
 	c.end(context.Canceled)
 	if c.s != nil {
 		c.s.mu.Lock()
@@ -123,12 +123,12 @@ func (n *modernServer) exit(c *modernCall) {
 		n.orphans--
 	}
 	n.mu.Unlock()
-	n.b.work.Done()
+	n.p.Work.Done()
 }
 
 // leave is called when the caller does not wait any more. Where that is because his
 // client has gone, the call goes on for a while.
-func (c *modernCall) leave() {
+func (c *call) leave() {
 	cause := context.Cause(c.asker)
 	if !errors.Is(cause, context.Canceled) || !c.n.adopt(c) {
 		c.end(cause)
@@ -139,7 +139,7 @@ func (c *modernCall) leave() {
 }
 
 // adopt notes that a call has lost its client. It reports false when it is to end.
-func (n *modernServer) adopt(c *modernCall) bool {
+func (n *Server) adopt(c *call) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed || c.over || n.orphans >= maxOrphans {
@@ -153,10 +153,10 @@ func (n *modernServer) adopt(c *modernCall) bool {
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
 
 // cancel ends a call: at the server too, where closing the connection means that.
-func (c *modernCall) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.b.Name())) }
+func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.p.Name())) }
 
 // cancel ends the calls that the client names in notifications/cancelled.
-func (s *modernSession) cancel(id wire.ID) {
+func (s *session) cancel(id wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.calls {

@@ -1,62 +1,62 @@
-package bridge
+package modern
 
 import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// modernServer is, to clients of the legacy era, a server of theirs by means of one of the
+// Server is, to clients of the legacy era, a server of theirs by means of one of the
 // modern era. It keeps the sessions, in which it asks the clients what the server asks,
 // and tells them what the server announces.
-type modernServer struct {
-	b       *Bridge
+type Server struct {
+	p       *peer.Peer
 	lastID  atomic.Int64 // of the bridge's own requests, and of its questions
 	mirrors mirrors
 
 	mu       sync.Mutex
 	closed   bool
-	sessions *recent[string, *modernSession]
+	sessions *peer.Recent[string, *session]
 	orphans  int // calls whose client has gone
 }
 
-func newModernServer(b *Bridge) *modernServer {
-	return &modernServer{b: b, sessions: newRecent[string, *modernSession](maxModernSessions, maxSessionBytes, modernSessionIdle)}
+func New(p *peer.Peer) *Server {
+	return &Server{p: p, sessions: peer.NewRecent[string, *session](maxSessions, peer.MaxSessionBytes, sessionIdle)}
 }
 
 // close ends the sessions with their calls and streams.
-func (n *modernServer) close() {
+func (n *Server) Close() {
 	n.mu.Lock()
 	n.closed = true
-	sessions := n.sessions.all()
+	sessions := n.sessions.All()
 	n.mu.Unlock()
 	for _, s := range sessions {
 		s.end()
 	}
 }
 
-// send sends a message of the legacy era. It returns errOtherEra when the server does
+// send sends a message of the legacy era. It returns peer.ErrOtherEra when the server does
 // not speak the modern one.
-func (n *modernServer) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (n *Server) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	id := header.Get(wire.HeaderSession)
-	var s *modernSession
+	var s *session
 	if id != "" {
-		s = n.find(id, n.b.callerOf(header))
+		s = n.find(id, n.p.CallerOf(header))
 	}
 	switch {
 	case method == http.MethodPost:
 		m := wire.BorrowMessage()
 		defer m.Return()
 		if err := wire.Parse(body, m); err != nil {
-			return malformed(m.ID, err), nil
+			return wire.RespondMalformed(m.ID, err), nil
 		}
 		if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
 			return n.open(ctx, header, m)
@@ -66,19 +66,19 @@ func (n *modernServer) send(ctx context.Context, method string, header http.Head
 		}
 		return n.post(ctx, s, header, m)
 	case id == "":
-		return refuse(http.StatusBadRequest, "the header Mcp-Session-Id is missing"), nil
+		return wire.RespondRefusal(http.StatusBadRequest, "the header Mcp-Session-Id is missing"), nil
 	case s == nil:
 		return lost(), nil
 	case method == http.MethodGet:
 		return n.listen(ctx, s, header)
 	default:
 		n.forget(s)
-		return respond(http.StatusNoContent, nil), nil
+		return wire.Respond(http.StatusNoContent, nil), nil
 	}
 }
 
 // post takes a message in a session; s is nil where the client has none.
-func (n *modernServer) post(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) post(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch m.Kind {
 	case wire.Request:
 		return n.request(ctx, s, header, m)
@@ -86,28 +86,28 @@ func (n *modernServer) post(ctx context.Context, s *modernSession, header http.H
 		if s != nil {
 			s.answer(m)
 		}
-		return accepted(), nil
+		return wire.Respond(http.StatusAccepted, nil), nil
 	default:
 		return n.notification(ctx, s, header, m)
 	}
 }
 
 // request answers a request, by itself where the modern era has no such method.
-func (n *modernServer) request(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) request(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch {
-	case m.Method == methodPing:
-		return respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}"))), nil
-	case m.Method == methodSetLevel && s != nil:
+	case m.Method == wire.MethodPing:
+		return wire.RespondResult(m.ID, []byte("{}")), nil
+	case m.Method == wire.MethodSetLevel && s != nil:
 		return s.setLevel(m), nil
-	case m.Method == methodSubscribe && s != nil, m.Method == methodUnsubscribe && s != nil:
+	case m.Method == wire.MethodSubscribe && s != nil, m.Method == wire.MethodUnsubscribe && s != nil:
 		return n.subscribe(ctx, s, header, m)
 	case !crosses(m.Method):
-		return rpcError(m.ID, wire.CodeMethodNotFound,
-			n.b.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
+		return wire.RespondError(m.ID, wire.CodeMethodNotFound,
+			n.p.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
 	case len(m.Params) > 0 && m.Params[0] != '{':
-		return rpcError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
 	case wire.Named(m.Method) && m.Name == "":
-		return rpcError(m.ID, wire.CodeInvalidParams, "The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
 	default:
 		return n.call(ctx, s, header, m)
 	}
@@ -117,7 +117,7 @@ func (n *modernServer) request(ctx context.Context, s *modernSession, header htt
 // What cannot stand in the header Mcp-Method is the name of none.
 func crosses(method string) bool {
 	switch method {
-	case "", methodSetLevel, methodSubscribe, methodUnsubscribe, wire.MethodListen, wire.MethodDiscover:
+	case "", wire.MethodSetLevel, wire.MethodSubscribe, wire.MethodUnsubscribe, wire.MethodListen, wire.MethodDiscover:
 		return false
 	default:
 		isToken := strings.IndexFunc(method, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
@@ -127,22 +127,22 @@ func crosses(method string) bool {
 
 // notification takes a client's notification. Those that belong to a session are the
 // bridge's own; others go to the server.
-func (n *modernServer) notification(ctx context.Context, s *modernSession, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) notification(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch m.Method {
-	case "notifications/initialized", "notifications/roots/list_changed", wire.MethodProgress:
-		return accepted(), nil
+	case wire.MethodInitialized, wire.MethodRootsChanged, wire.MethodProgress:
+		return wire.Respond(http.StatusAccepted, nil), nil
 	case wire.MethodCancelled:
 		if s != nil {
 			s.cancel(m.RequestID)
 		}
-		return accepted(), nil
+		return wire.Respond(http.StatusAccepted, nil), nil
 	}
 	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
-		return accepted(), nil // it is nothing that a server is told
+		return wire.Respond(http.StatusAccepted, nil), nil // it is nothing that a server is told
 	}
-	h := modernHeader(header)
+	h := headerOf(header)
 	wire.SetHeaders(h, wire.Version20260728, m)
-	resp, err := n.b.next.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
+	resp, err := n.p.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
 	if err == nil && resp.StatusCode == http.StatusNotFound { // which would be a session that is lost
 		resp.StatusCode = http.StatusBadRequest
 	}
@@ -163,22 +163,22 @@ const (
 // Matrix"). It keeps the answer as it is, and notes that the server speaks the legacy
 // era when it opens a session; a server that does is suspected only when it refuses in
 // words of the modern era.
-func (n *modernServer) refused(header http.Header, body []byte, resp *http.Response) suspicion {
-	known := n.b.eras.of(wire.Legacy) == yes
-	isRefusal := refuses(resp)
+func (n *Server) refused(header http.Header, body []byte, resp *http.Response) suspicion {
+	known := n.p.Eras.Of(wire.Legacy) == peer.Yes
+	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
 		return unsuspected
 	}
-	opening := resp.StatusCode == http.StatusOK && !isEvents(resp) && header.Get(wire.HeaderSession) == "" && isInitialize(body)
+	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) && header.Get(wire.HeaderSession) == "" && isInitialize(body)
 	if !opening && !isRefusal {
 		return unsuspected
 	}
-	text, err := keep(resp)
+	text, err := peer.Keep(resp)
 	if err != nil {
 		return unsuspected
 	}
 	if opening && json.Lookup(text, "/result/protocolVersion") != nil {
-		n.b.eras.set(wire.Legacy, yes)
+		n.p.Eras.Set(wire.Legacy, peer.Yes)
 		return unsuspected
 	}
 	switch code := string(json.Lookup(text, "/error/code")); {
@@ -195,32 +195,34 @@ func (n *modernServer) refused(header http.Header, body []byte, resp *http.Respo
 
 // probe is an initialize that every server of the legacy era takes.
 var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
-	`","capabilities":{},"clientInfo":` + string(clientInfo) + `}}`)
+	`","capabilities":{},"peer.ClientInfo":` + string(peer.ClientInfo) + `}}`)
 
-// alone reports whether a server under suspicion speaks the modern era, and that only:
-// whatever it has refused, it takes no initialize at all.
-func (n *modernServer) alone(ctx context.Context, header http.Header, is suspicion) bool {
+// Alone reports whether resp, the answer to a message of the legacy era, shows that the
+// server speaks the modern one only: whatever it has refused, it takes no initialize at all.
+// The answer stays as it is.
+func (n *Server) Alone(ctx context.Context, header http.Header, body []byte, resp *http.Response) bool {
+	is := n.refused(header, body, resp)
 	if is == unsuspected {
 		return false
 	}
-	if speaks, err := n.b.discover(ctx, header); err != nil || speaks != yes {
+	if speaks, err := n.p.Discover(ctx, header); err != nil || speaks != peer.Yes {
 		return false
 	}
 	if is == avowed {
 		return true
 	}
-	h := modernHeader(header)
-	answer, err := n.b.next.Ask(ctx, h.Clone(), probe, wire.ID(`"recourse-probe"`), maxDiscover)
+	h := headerOf(header)
+	answer, err := n.p.Ask(ctx, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return false
 	case answer.Result == nil:
-		return answer.Error != nil || refusesEra(answer.Status) || answer.Status == http.StatusMethodNotAllowed
+		return answer.Error != nil || peer.RefusesEra(answer.Status) || answer.Status == http.StatusMethodNotAllowed
 	}
-	n.b.eras.set(wire.Legacy, yes)
+	n.p.Eras.Set(wire.Legacy, peer.Yes)
 	if id := answer.Header.Get(wire.HeaderSession); id != "" {
 		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
-		if resp, err := n.b.next.Send(ctx, http.MethodDelete, h, nil); err == nil {
+		if resp, err := n.p.Send(ctx, http.MethodDelete, h, nil); err == nil {
 			_ = resp.Body.Close() // whatever it says, nobody uses the session
 		}
 	}
@@ -228,11 +230,11 @@ func (n *modernServer) alone(ctx context.Context, header http.Header, is suspici
 }
 
 func isInitialize(body []byte) bool {
-	return bytes.Contains(body, []byte(wire.MethodInitialize)) && methodOf(body) == wire.MethodInitialize
+	return bytes.Contains(body, []byte(wire.MethodInitialize)) && MethodOf(body) == wire.MethodInitialize
 }
 
-// methodOf returns the method of a message; "" where it has none.
-func methodOf(body []byte) string {
+// MethodOf returns the method of a message; "" where it has none.
+func MethodOf(body []byte) string {
 	m := wire.BorrowMessage()
 	defer m.Return()
 	if wire.Parse(body, m) != nil {
@@ -241,41 +243,9 @@ func methodOf(body []byte) string {
 	return m.Method
 }
 
-// Methods of the legacy era that have no counterpart.
-const (
-	methodPing        = "ping"
-	methodSetLevel    = "logging/setLevel"
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-)
-
-// rpcError returns an answer that is a JSON-RPC error of the bridge's own.
-func rpcError(id wire.ID, code int, message string) *http.Response {
-	return respond(http.StatusOK, wire.AppendError(nil, id, code, message, nil))
-}
-
-// malformed returns the answer to what is no message.
-func malformed(id wire.ID, err error) *http.Response {
-	code := wire.CodeParseError
-	if refusal, ok := errors.AsType[*wire.Error](err); ok {
-		code = refusal.Code
-	}
-	return respond(http.StatusBadRequest, wire.AppendError(nil, id, code, err.Error(), nil))
-}
-
 // lost is the answer to a message of a session that is not known (MCP 2025-11-25,
 // basic/transports, "Session Management").
-func lost() *http.Response { return refuse(http.StatusNotFound, "session not found") }
-
-// refuse returns an answer that says, in words, why a message is not taken.
-func refuse(status int, why string) *http.Response {
-	resp := respond(status, []byte(why))
-	resp.Header["Content-Type"] = []string{"text/plain; charset=utf-8"}
-	if status == http.StatusMethodNotAllowed {
-		resp.Header["Allow"] = []string{"POST, DELETE"}
-	}
-	return resp
-}
+func lost() *http.Response { return wire.RespondRefusal(http.StatusNotFound, "session not found") }
 
 // clip returns as much of a client's text as is repeated to it.
 func clip(s string) string {
@@ -284,7 +254,7 @@ func clip(s string) string {
 }
 
 // newID returns an id for a request of the bridge's own.
-func (n *modernServer) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
+func (n *Server) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
 
 // sessionPrefix tells the sessions of a bridge from those of servers.
 const sessionPrefix = "bridged-"
@@ -294,6 +264,6 @@ func newSessionID() string { return sessionPrefix + rand.Text() }
 
 // owns reports whether a message belongs to a session of a bridge, be it one that is
 // not known any more.
-func (n *modernServer) owns(header http.Header) bool {
+func (n *Server) Owns(header http.Header) bool {
 	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)
 }

@@ -1,4 +1,4 @@
-package bridge
+package modern
 
 import (
 	"bytes"
@@ -6,21 +6,27 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// modernHeader returns the headers of a request of the modern era for the sender of from:
+// headerOf returns the headers of a request of the modern era for the sender of from:
 // those that do not belong to the legacy.
-func modernHeader(from http.Header) http.Header {
+func headerOf(from http.Header) http.Header {
 	h := from.Clone()
-	withoutEra(h)
+	peer.WithoutEra(h)
 	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
 	h["Content-Type"] = []string{wire.TypeJSON}
 	return h
 }
 
-const metaLogLevel = "io.modelcontextprotocol/logLevel"
+// headerFor returns those of a request of the bridge's own.
+func headerFor(from http.Header, method string) http.Header {
+	h := headerOf(from)
+	h[wire.HeaderVersion], h[wire.HeaderMethod] = []string{wire.Version20260728}, []string{method}
+	return h
+}
 
 // renewed returns the text of a request of the legacy era as one of the modern: with the
 // introduction in its _meta, and otherwise as it is. Its params, if there are any,
@@ -56,7 +62,7 @@ func isEmptyObject(object []byte) bool {
 func withIntroduction(meta json.Value, introduction []byte) []byte {
 	var members map[string]json.Value
 	_ = json.Unmarshal(meta, &members) // what is no object is none of the protocol's
-	for _, name := range []string{wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, metaLogLevel} {
+	for _, name := range []string{wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, wire.MetaLogLevel} {
 		delete(members, name)
 	}
 	text := append([]byte{'{'}, introduction...)

@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"crypto/aes"

@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"bytes"
@@ -10,13 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An legacyCall is a request that the bridge has made at a server of the legacy era. It may
+// An call is a request that the bridge has made at a server of the legacy era. It may
 // take several turns of the client, since the server may ask something meanwhile.
-type legacyCall struct {
-	s      *legacySession
+type call struct {
+	s      *session
 	at     *opened
 	header http.Header
 	id     wire.ID // at the server, where it is the progress token as well
@@ -30,7 +31,7 @@ type legacyCall struct {
 	last   chan said // the end of a call that nobody could be told of before
 	once   sync.Once
 
-	// While it is held, guarded by legacyServer.mu:
+	// While it is held, guarded by Server.mu:
 	hold     int64 // 0: it is not
 	expires  *time.Timer
 	question *question // that the client has been asked
@@ -47,36 +48,36 @@ type said struct {
 }
 
 // newCall makes a request in the session. Its first turn has to be taken.
-func (s *legacySession) newCall(at *opened, header http.Header, m *wire.Message) *legacyCall {
-	c := &legacyCall{
+func (s *session) newCall(at *opened, header http.Header, m *wire.Message) *call {
+	c := &call{
 		s: s, at: at, header: header.Clone(), id: s.o.newID(), method: m.Method, name: m.Name,
 		said: make(chan said), last: make(chan said, 1),
 	}
-	withoutEra(c.header)
+	peer.WithoutEra(c.header)
 	at.name(c.header)
 	c.body = wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: c.id}, wire.Edit{At: m.MetaAt, With: legacyMeta(m.Meta, c.id)})
-	c.ctx, c.cancel = context.WithCancelCause(s.o.b.life)
+	c.ctx, c.cancel = context.WithCancelCause(s.o.p.Life)
 	s.o.stay(s)
 	s.mu.Lock()
 	s.calls[string(c.id)] = c
 	s.mu.Unlock()
-	s.o.b.background(func(context.Context) { c.run() })
+	s.o.p.Background(func(context.Context) { c.run() })
 	return c
 }
 
 // run sends the request and listens to what the server says, up to its answer.
-func (c *legacyCall) run() {
-	resp, err := c.s.o.b.next.Send(c.ctx, http.MethodPost, c.header, c.body)
+func (c *call) run() {
+	resp, err := c.s.o.p.Send(c.ctx, http.MethodPost, c.header, c.body)
 	if err == nil {
 		resp.Body = &abandonable{resp.Body, c.ctx}
 	}
 	switch {
 	case err != nil:
 		c.last <- said{err: err}
-	case !isEvents(resp):
+	case !wire.IsEvents(resp):
 		if !c.tell(said{resp: resp}) {
 			_ = resp.Body.Close()
-			c.last <- said{err: c.s.o.b.Broken(c.ctx, context.Cause(c.ctx))}
+			c.last <- said{err: c.s.o.p.Broken(c.ctx, context.Cause(c.ctx))}
 		}
 	default:
 		c.listen(newHearing(resp))
@@ -102,7 +103,7 @@ func (a *abandonable) Read(p []byte) (int, error) {
 
 // tell hands something to the client's turn, and waits for one where there is none. It
 // reports false when the call has ended.
-func (c *legacyCall) tell(s said) bool {
+func (c *call) tell(s said) bool {
 	select {
 	case c.said <- s:
 		return true
@@ -113,7 +114,7 @@ func (c *legacyCall) tell(s said) bool {
 
 // offer is tell for what is of no use later: the server's other messages do not wait for
 // a client that is slow.
-func (c *legacyCall) offer(notice []byte) {
+func (c *call) offer(notice []byte) {
 	const patience = time.Second
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -125,7 +126,7 @@ func (c *legacyCall) offer(notice []byte) {
 }
 
 // listen reads the event stream that the answer is the last part of.
-func (c *legacyCall) listen(l *hearing) {
+func (c *call) listen(l *hearing) {
 	for {
 		part, err := l.next()
 		switch {
@@ -153,18 +154,18 @@ func (c *legacyCall) listen(l *hearing) {
 
 // resume opens the event stream again where it has ended, if the server has told how:
 // it may end a stream on purpose (MCP 2025-11-25, basic/transports).
-func (c *legacyCall) resume(l *hearing, err error) bool {
+func (c *call) resume(l *hearing, err error) bool {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, max(l.retry, streamFirst)) {
 		return false
 	}
 	h := c.s.headerAt(c.at)
 	delete(h, "Content-Type")
 	h[wire.HeaderLastEventID] = []string{l.lastID}
-	resp, err := c.s.o.b.next.Send(c.ctx, http.MethodGet, h, nil)
+	resp, err := c.s.o.p.Send(c.ctx, http.MethodGet, h, nil)
 	if err != nil {
 		return false
 	}
-	if !isEvents(resp) {
+	if !wire.IsEvents(resp) {
 		drain(resp)
 		return false
 	}
@@ -191,7 +192,7 @@ func pause(ctx context.Context, wait time.Duration) bool {
 var nobody = wire.ID("null")
 
 // hear deals with what the server says before its answer.
-func (c *legacyCall) hear(l *hearing, part *wire.Part) {
+func (c *call) hear(l *hearing, part *wire.Part) {
 	if part.Kind == wire.Notification {
 		if !c.s.o.isHeld(c) { // else there is nobody to tell
 			c.tell(said{notice: bytes.Clone(l.text)})
@@ -199,7 +200,7 @@ func (c *legacyCall) hear(l *hearing, part *wire.Part) {
 		return
 	}
 	about := c
-	if c.s.o.b.options.Program {
+	if c.s.o.p.Program {
 		about = c.s.onlyOwn()
 	}
 	if q := c.s.asked(c.at, about, l.text, part.Signs); q != nil {
@@ -236,7 +237,7 @@ func newHearing(resp *http.Response) *hearing {
 // open goes on with another answer.
 func (l *hearing) open(resp *http.Response) {
 	l.resp = resp
-	l.messages.Reset(resp.Body, isEvents(resp), resp.ContentLength, 0)
+	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)
 }
 
 // next returns the next message, or the first piece of one that is large and may be an
@@ -278,7 +279,7 @@ func (l *hearing) note(part *wire.Part) {
 
 // end forgets the call, which is answered, or of no interest any more. It reports
 // whether that is new.
-func (c *legacyCall) end(cause error) (ended bool) {
+func (c *call) end(cause error) (ended bool) {
 	c.once.Do(func() {
 		ended = true
 		c.cancel(cause)
@@ -291,17 +292,16 @@ func (c *legacyCall) end(cause error) (ended bool) {
 }
 
 // giveUp ends a call that is not answered, and tells the server.
-func (c *legacyCall) giveUp(cause error) {
+func (c *call) giveUp(cause error) {
 	if c.end(cause) {
-		c.s.o.b.background(c.cancelAtServer)
+		c.s.o.p.Background(c.cancelAtServer)
 	}
 }
 
 // cancelAtServer tells the server that nobody waits for its answer.
-func (c *legacyCall) cancelAtServer(ctx context.Context) {
-	text := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), c.id...)
-	text = append(text, `,"reason":"the caller does not wait any longer"}}`...)
+func (c *call) cancelAtServer(ctx context.Context) {
+	params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the caller does not wait any longer"}`, c.id)
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	_ = c.s.tell(ctx, c.at, text) // the server may as well have gone
+	_ = c.s.tell(ctx, c.at, wire.AppendRequest(nil, nil, wire.MethodCancelled, params)) // the server may as well have gone
 }

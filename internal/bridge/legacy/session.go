@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -30,27 +31,27 @@ const (
 
 // A sessionKey says whose a session is.
 type sessionKey struct {
-	of       caller
+	of       peer.Caller
 	declared [sha256.Size]byte // sum of the capabilities
 	spare    int               // counts the sessions beside those in which a call is held
 }
 
-// An legacySession is one that the bridge has at a server of the legacy era, for as long as
+// An session is one that the bridge has at a server of the legacy era, for as long as
 // it is used. When the server loses it, it is opened again.
-type legacySession struct {
-	o        *legacyServer
+type session struct {
+	o        *Server
 	key      sessionKey
 	declared json.Value  // capabilities
 	asks     bool        // the server may ask something
 	header   http.Header // the caller's credentials
 
-	users, held int // callers in it, and calls that are held; guarded by legacyServer.mu
+	users, held int // callers in it, and calls that are held; guarded by Server.mu
 	weight      int // bytes of the server's answer to initialize; guarded as well
 
 	mu      sync.Mutex
 	at      *opened  // nil: not open
 	opening *opening // nil: nobody does
-	calls   map[string]*legacyCall
+	calls   map[string]*call
 	ended   bool
 	heard   *stream // nil: there is none
 
@@ -79,18 +80,18 @@ type opening struct {
 // is called. One in which a call waits for its client is left alone, so that
 // it can be told which call the server's next question is about; those who may be
 // anybody are asked only where the server says that itself.
-func (o *legacyServer) enter(header http.Header, capabilities json.Value) *legacySession {
-	of := o.b.callerOf(header)
+func (o *Server) enter(header http.Header, capabilities json.Value) *session {
+	of := o.p.CallerOf(header)
 	declared, asks := o.declare(of, capabilities)
 	key := sessionKey{of: of, declared: sha256.Sum256(declared)}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
-		s, ok := o.sessions.get(key)
+		s, ok := o.sessions.Get(key)
 		if !ok {
 			s = o.add(key, declared, asks, header)
 		}
-		if s.held == 0 || key.spare >= maxHeldByCaller || of.isAnonymous() {
+		if s.held == 0 || key.spare >= maxHeldByCaller || of.IsAnonymous() {
 			s.users++
 			return s
 		}
@@ -99,52 +100,52 @@ func (o *legacyServer) enter(header http.Header, capabilities json.Value) *legac
 }
 
 // add makes a session, which is opened when it is needed. o.mu is held.
-func (o *legacyServer) add(key sessionKey, declared json.Value, asks bool, header http.Header) *legacySession {
-	s := &legacySession{
+func (o *Server) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
+	s := &session{
 		o: o, key: key, declared: declared, asks: asks, header: http.Header{},
-		calls: map[string]*legacyCall{}, leveling: make(chan struct{}, 1),
+		calls: map[string]*call{}, leveling: make(chan struct{}, 1),
 	}
 	s.leveling <- struct{}{}
-	for _, name := range o.b.options.Forward {
+	for _, name := range o.p.Forward {
 		if values, ok := header[name]; ok {
 			s.header[name] = values
 		}
 	}
-	for _, old := range o.sessions.trim(1, (*legacySession).busy) {
-		o.b.background(old.end)
+	for _, old := range o.sessions.Trim(1, (*session).busy) {
+		o.p.Background(old.end)
 	}
-	o.sessions.put(key, s, sizeOf(s.header))
+	o.sessions.Put(key, s, sizeOf(s.header))
 	if o.sweeping == nil && !o.closed {
 		o.sweeping = time.AfterFunc(sessionIdle, o.sweep)
 	}
 	return s
 }
 
-func (s *legacySession) busy() bool { return s.users > 0 }
+func (s *session) busy() bool { return s.users > 0 }
 
 // leave ends a use of the session.
-func (o *legacyServer) leave(s *legacySession) {
+func (o *Server) leave(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.users--
-	o.sessions.get(s.key) // it has been used until now
+	o.sessions.Get(s.key) // it has been used until now
 }
 
 // stay adds a use to those of the session.
-func (o *legacyServer) stay(s *legacySession) {
+func (o *Server) stay(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.users++
 }
 
 // sweep ends the sessions that have been idle for too long.
-func (o *legacyServer) sweep() {
+func (o *Server) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, s := range o.sessions.trim(0, (*legacySession).busy) {
-		o.b.background(s.end)
+	for _, s := range o.sessions.Trim(0, (*session).busy) {
+		o.p.Background(s.end)
 	}
-	if o.sweeping = nil; o.sessions.len() > 0 && !o.closed {
+	if o.sweeping = nil; o.sessions.Len() > 0 && !o.closed {
 		o.sweeping = time.AfterFunc(sessionIdle/2, o.sweep)
 	}
 }
@@ -152,9 +153,9 @@ func (o *legacyServer) sweep() {
 // declare returns the capabilities that are declared for a client of the modern era, and
 // whether the server may ask something because of them. A program does not say which
 // request a question is about, so that it is told of none where that may be anybody's.
-func (o *legacyServer) declare(of caller, capabilities json.Value) (declared json.Value, asks bool) {
+func (o *Server) declare(of peer.Caller, capabilities json.Value) (declared json.Value, asks bool) {
 	var from, to map[string]json.Value
-	if o.b.options.Silent || o.b.options.Program && of.isAnonymous() || json.Unmarshal(capabilities, &from) != nil {
+	if o.p.Silent || o.p.Program && of.IsAnonymous() || json.Unmarshal(capabilities, &from) != nil {
 		return json.Value("{}"), false
 	}
 	to = map[string]json.Value{}
@@ -183,8 +184,8 @@ var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"
 
 // ready returns the open session, and opens it where it is not, or where it is the one
 // that the server has lost. However many callers find that out, it is done once. The
-// error is a [*denial], errOtherEra, or states recourse.EffectNone.
-func (s *legacySession) ready(ctx context.Context, lost *opened) (*opened, error) {
+// error is a [*denial], peer.ErrOtherEra, or states recourse.EffectNone.
+func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	s.mu.Lock()
 	if s.at != nil && s.at != lost {
 		defer s.mu.Unlock()
@@ -194,7 +195,7 @@ func (s *legacySession) ready(ctx context.Context, lost *opened) (*opened, error
 	if s.opening == nil {
 		op := &opening{done: make(chan struct{})}
 		s.opening = op
-		s.o.b.background(func(ctx context.Context) { s.open(ctx, op) }) // for all callers: it outlives this one
+		s.o.p.Background(func(ctx context.Context) { s.open(ctx, op) }) // for all callers: it outlives this one
 	}
 	op := s.opening
 	s.mu.Unlock()
@@ -202,17 +203,17 @@ func (s *legacySession) ready(ctx context.Context, lost *opened) (*opened, error
 	case <-op.done:
 		return op.at, op.err
 	case <-ctx.Done():
-		return nil, s.o.b.unsent(ctx)
+		return nil, s.o.p.Unsent(ctx)
 	}
 }
 
 // open opens the session at the server.
-func (s *legacySession) open(ctx context.Context, op *opening) {
-	ctx, cancel := context.WithTimeout(ctx, s.o.b.patience(openTimeout))
+func (s *session) open(ctx context.Context, op *opening) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.p.Patience(openTimeout))
 	defer cancel()
 	op.at, op.err = s.initialize(ctx)
 	if op.err == nil {
-		s.o.b.eras.only(wire.Legacy)
+		s.o.p.Eras.Only(wire.Legacy)
 		s.hearFrom(ctx, op.at)
 	}
 	s.mu.Lock()
@@ -225,10 +226,10 @@ func (s *legacySession) open(ctx context.Context, op *opening) {
 }
 
 // weigh notes what is kept of the server's answer for a session, once.
-func (o *legacyServer) weigh(s *legacySession, bytes int) {
+func (o *Server) weigh(s *session, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.sessions.grow(s.key, bytes-s.weight)
+	o.sessions.Grow(s.key, bytes-s.weight)
 	s.weight = bytes
 }
 
@@ -243,30 +244,28 @@ func sizeOf(header http.Header) (size int) {
 }
 
 // initialize sends initialize and what follows it.
-func (s *legacySession) initialize(ctx context.Context) (*opened, error) {
-	b := s.o.b
-	id := s.o.newID()
-	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"initialize","params":`+
-		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}}`, id, wire.Version20251125, s.declared, clientInfo)
-	answer, err := b.next.Ask(ctx, s.headerAt(nil), text, id, maxInitialize)
+func (s *session) initialize(ctx context.Context) (*opened, error) {
+	p := s.o.p
+	answer, err := s.ask(ctx, nil, wire.MethodInitialize, fmt.Appendf(nil,
+		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, peer.ClientInfo), maxInitialize)
 	switch {
 	case err != nil && recourse.From(err).Kind == recourse.KindBadResponse:
-		return nil, errOtherEra
+		return nil, peer.ErrOtherEra
 	case err != nil:
 		return nil, recourse.From(err).WithEffect(recourse.EffectNone)
-	case answer.Status == http.StatusUnauthorized, answer.Status == http.StatusForbidden:
+	case peer.IsDenied(answer.Status):
 		return nil, &denial{answer: answer}
-	case isAway(answer.Status):
-		return nil, failedAnswer(b.Name(), answer).WithEffect(recourse.EffectNone)
+	case peer.IsAway(answer.Status):
+		return nil, failedAnswer(p.Name(), answer).WithEffect(recourse.EffectNone)
 	}
 	at := &opened{id: answer.Header.Get(wire.HeaderSession), hello: answer.Result}
 	if json.Unmarshal(json.Lookup(answer.Result, "/protocolVersion"), &at.version) != nil {
-		return nil, errOtherEra
+		return nil, peer.ErrOtherEra
 	}
 	if era, ok := wire.EraOf(at.version); !ok || era != wire.Legacy {
-		return nil, errOtherEra
+		return nil, peer.ErrOtherEra
 	}
-	if err := s.tell(ctx, at, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
+	if err := s.tell(ctx, at, wire.AppendRequest(nil, nil, wire.MethodInitialized, nil)); err != nil {
 		return nil, recourse.From(err).WithEffect(recourse.EffectNone)
 	}
 	return at, nil
@@ -274,14 +273,14 @@ func (s *legacySession) initialize(ctx context.Context) (*opened, error) {
 
 // failedAnswer is the failure of which a server tells by its HTTP status.
 func failedAnswer(name string, answer *upstream.Answer) *recourse.Error {
-	resp := respond(answer.Status, answer.Body)
+	resp := wire.Respond(answer.Status, answer.Body)
 	defer resp.Body.Close()
 	resp.Header = answer.Header
 	return recourse.FromHTTP(name, resp).WithOrigin(recourse.OriginServer)
 }
 
 // headerAt returns the headers of a message of the bridge itself in the session.
-func (s *legacySession) headerAt(at *opened) http.Header {
+func (s *session) headerAt(at *opened) http.Header {
 	h := s.header.Clone()
 	h["Accept"] = []string{wire.TypeJSON + ", " + wire.TypeEventStream}
 	h["Content-Type"] = []string{wire.TypeJSON}
@@ -300,9 +299,15 @@ func (at *opened) name(h http.Header) {
 	}
 }
 
+// ask makes a request of the bridge's own in the session.
+func (s *session) ask(ctx context.Context, at *opened, method string, params []byte, limit int64) (*upstream.Answer, error) {
+	id := wire.IntID(s.o.lastID.Add(1))
+	return s.o.p.Ask(ctx, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, limit)
+}
+
 // tell sends a notification or a response.
-func (s *legacySession) tell(ctx context.Context, at *opened, text []byte) error {
-	resp, err := s.o.b.next.Send(ctx, http.MethodPost, s.headerAt(at), text)
+func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
+	resp, err := s.o.p.Send(ctx, http.MethodPost, s.headerAt(at), text)
 	if err != nil {
 		return err
 	}
@@ -311,8 +316,8 @@ func (s *legacySession) tell(ctx context.Context, at *opened, text []byte) error
 }
 
 // reply answers a request of the server's, as something that nobody waits for.
-func (s *legacySession) reply(at *opened, text []byte) {
-	s.o.b.background(func(ctx context.Context) {
+func (s *session) reply(at *opened, text []byte) {
+	s.o.p.Background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 		defer cancel()
 		_ = s.tell(ctx, at, text) // the server finds out by itself that nothing has come
@@ -320,21 +325,21 @@ func (s *legacySession) reply(at *opened, text []byte) {
 }
 
 // end ends the session, here and at the server.
-func (s *legacySession) end(ctx context.Context) {
+func (s *session) end(ctx context.Context) {
 	s.mu.Lock()
 	at := s.at
 	s.at, s.ended = nil, true
 	s.silence()
 	s.mu.Unlock()
 	s.listeners.each(func(l *listener) { l.end(io.EOF) })
-	if at == nil || at.id == "" || s.o.b.options.Program {
+	if at == nil || at.id == "" || s.o.p.Program {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	h := s.headerAt(at)
 	delete(h, "Content-Type")
-	if resp, err := s.o.b.next.Send(ctx, http.MethodDelete, h, nil); err == nil { // else it ends when it is idle
+	if resp, err := s.o.p.Send(ctx, http.MethodDelete, h, nil); err == nil { // else it ends when it is idle
 		drain(resp)
 	}
 }
@@ -343,4 +348,4 @@ func (s *legacySession) end(ctx context.Context) {
 const endTimeout = 2 * time.Second
 
 // newID returns the id of a request to the server.
-func (o *legacyServer) newID() wire.ID { return wire.IntID(o.lastID.Add(1)) }
+func (o *Server) newID() wire.ID { return wire.IntID(o.lastID.Add(1)) }

@@ -1,4 +1,4 @@
-package bridge
+package legacy
 
 import (
 	"bytes"
@@ -32,28 +32,28 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-func (s *legacySession) newStream(at *opened) *stream {
+func (s *session) newStream(at *opened) *stream {
 	st := &stream{at: at, tried: make(chan struct{})}
-	st.ctx, st.cancel = context.WithCancel(s.o.b.life)
+	st.ctx, st.cancel = context.WithCancel(s.o.p.Life)
 	return st
 }
 
 // hearFrom listens to the server in a session that has just been opened, if anybody
 // wants to hear it.
-func (s *legacySession) hearFrom(ctx context.Context, at *opened) {
+func (s *session) hearFrom(ctx context.Context, at *opened) {
 	uris, subscribed := s.listeners.subscribed()
-	if s.asks && !s.o.b.options.Program || subscribed {
+	if s.asks && !s.o.p.Program || subscribed {
 		s.stream(ctx, at)
 	}
 	for _, uri := range uris {
-		_ = s.subscribe(ctx, at, methodSubscribe, uri) // the client hears nothing of it, as before
+		_ = s.subscribe(ctx, at, wire.MethodSubscribe, uri) // the client hears nothing of it, as before
 	}
 	s.missed()
 }
 
 // stream opens the stream of the session, unless it is open, and reports whether the
 // server has given it, or has lost the session.
-func (s *legacySession) stream(ctx context.Context, at *opened) (given, lost bool) {
+func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 	s.mu.Lock()
 	st := s.heard
 	if (st == nil || st.at != at) && !s.ended {
@@ -62,7 +62,7 @@ func (s *legacySession) stream(ctx context.Context, at *opened) (given, lost boo
 		}
 		st = s.newStream(at)
 		s.heard = st
-		s.o.b.background(func(context.Context) { s.keepHearing(st) })
+		s.o.p.Background(func(context.Context) { s.keepHearing(st) })
 	}
 	s.mu.Unlock()
 	if st == nil {
@@ -80,7 +80,7 @@ func (s *legacySession) stream(ctx context.Context, at *opened) (given, lost boo
 }
 
 // keepHearing reads the stream, and opens it again when it ends.
-func (s *legacySession) keepHearing(st *stream) {
+func (s *session) keepHearing(st *stream) {
 	ctx := st.ctx
 	defer st.cancel()
 	l := &hearing{}
@@ -88,7 +88,7 @@ func (s *legacySession) keepHearing(st *stream) {
 	for {
 		resp, err := s.openStream(ctx, st.at, l)
 		switch {
-		case err == nil && isEvents(resp):
+		case err == nil && wire.IsEvents(resp):
 			begun := time.Now()
 			s.hearAll(st, l, resp)
 			if time.Since(begun) > streamMost { // else the server does not want to be heard so often
@@ -124,18 +124,18 @@ func (st *stream) settle(given, lost bool) {
 }
 
 // openStream asks for the stream, from where it has ended.
-func (s *legacySession) openStream(ctx context.Context, at *opened, l *hearing) (*http.Response, error) {
+func (s *session) openStream(ctx context.Context, at *opened, l *hearing) (*http.Response, error) {
 	h := s.headerAt(at)
 	delete(h, "Content-Type")
 	h["Accept"] = []string{wire.TypeEventStream}
 	if l.lastID != "" {
 		h[wire.HeaderLastEventID] = []string{l.lastID}
 	}
-	return s.o.b.next.Send(ctx, http.MethodGet, h, nil)
+	return s.o.p.Send(ctx, http.MethodGet, h, nil)
 }
 
 // hearAll reads the stream to its end.
-func (s *legacySession) hearAll(st *stream, l *hearing, resp *http.Response) {
+func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 	defer resp.Body.Close()
 	select {
 	case <-st.tried:
@@ -158,12 +158,12 @@ func (s *legacySession) hearAll(st *stream, l *hearing, resp *http.Response) {
 }
 
 // hear deals with a message on the session's stream.
-func (s *legacySession) hear(at *opened, text []byte, part *wire.Part) {
+func (s *session) hear(at *opened, text []byte, part *wire.Part) {
 	switch {
 	case part.Kind == wire.Request:
 		c := s.onlyOwn()
 		if q := s.asked(at, c, text, part.Signs); q != nil {
-			s.o.b.background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
+			s.o.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
 	case part.Kind != wire.Notification:
 	case s.publish(part.Signs.Method, text):
@@ -173,12 +173,12 @@ func (s *legacySession) hear(at *opened, text []byte, part *wire.Part) {
 }
 
 // hearOfCall takes a notification about a call to it.
-func (s *legacySession) hearOfCall(text []byte) {
+func (s *session) hearOfCall(text []byte) {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {
 		return
 	}
-	var c *legacyCall
+	var c *call
 	switch m.Method {
 	case wire.MethodProgress:
 		s.mu.Lock()
@@ -193,7 +193,7 @@ func (s *legacySession) hearOfCall(text []byte) {
 }
 
 // silence ends the stream. s.mu is held.
-func (s *legacySession) silence() {
+func (s *session) silence() {
 	if s.heard != nil {
 		s.heard.cancel()
 	}

@@ -1,0 +1,164 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A Verdict says whether a server speaks an era.
+type Verdict uint8
+
+const (
+	Unknown Verdict = iota
+	Yes
+	No
+)
+
+// Eras is what is known of a server: a [Verdict] for each era. It is read for each
+// request, without a lock.
+type Eras struct{ v atomic.Uint32 }
+
+func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Legacy)) }
+
+// of returns what is known of an era.
+func (e *Eras) Of(era wire.Era) Verdict { return Verdict(e.v.Load() >> shift(era) & 0xf) }
+
+// set notes that the server speaks an era or does not.
+func (e *Eras) Set(era wire.Era, v Verdict) {
+	for {
+		was := e.v.Load()
+		is := was&^(0xf<<shift(era)) | uint32(v)<<shift(era)
+		if was == is || e.v.CompareAndSwap(was, is) {
+			return
+		}
+	}
+}
+
+// only notes that the server speaks one era and not the other; 0: nothing is known.
+func (e *Eras) Only(era wire.Era) {
+	switch era {
+	case wire.Legacy:
+		e.v.Store(uint32(Yes)<<shift(wire.Legacy) | uint32(No)<<shift(wire.Modern))
+	case wire.Modern:
+		e.v.Store(uint32(No)<<shift(wire.Legacy) | uint32(Yes)<<shift(wire.Modern))
+	default:
+		e.v.Store(0)
+	}
+}
+
+// forget doubts everything, as after a restart of the server.
+func (e *Eras) Forget() { e.v.Store(0) }
+
+// A discovery is a server/discover that was sent to find out whether the server
+// speaks the modern era. Whoever wants to know meanwhile waits for it.
+type discovery struct {
+	done   chan struct{}
+	speaks Verdict
+	denied bool // the credentials of the one who asked were refused
+	err    error
+}
+
+const (
+	// discoverTimeout is how long a server may take to answer server/discover. One that
+	// says nothing to what it does not know is of the legacy era.
+	discoverTimeout = 5 * time.Second
+	// MaxDiscover bounds the answer.
+	MaxDiscover = 1 << 20
+)
+
+// Discover finds out whether the server speaks the modern era, and notes it. It is asked
+// with the credentials in header, which is left as it is. The Verdict Unknown is that of
+// a server which is not in order, or refuses the credentials. The error is that of the
+// transport and states recourse.EffectNone, since whatever was to be sent has not been.
+func (p *Peer) Discover(ctx context.Context, header http.Header) (Verdict, error) {
+	for {
+		p.mu.Lock()
+		q, own := p.discovering, false
+		if q == nil {
+			q, own = &discovery{done: make(chan struct{})}, true
+			p.discovering = q
+		}
+		p.mu.Unlock()
+		if own {
+			h := discoverHeader(header)
+			p.Background(func(ctx context.Context) { p.askServer(ctx, q, h) }) // for all callers: it outlives this one
+		}
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			return Unknown, p.Unsent(ctx)
+		}
+		if own || !q.denied {
+			return q.speaks, q.err
+		}
+	}
+}
+
+// askServer asks the server what it speaks.
+func (p *Peer) askServer(ctx context.Context, q *discovery, header http.Header) {
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.discovering = nil
+		close(q.done)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, p.Patience(discoverTimeout))
+	defer cancel()
+	answer, err := p.Ask(ctx, header, discoverRequest, discoverID, MaxDiscover)
+	switch {
+	case err != nil && (ctx.Err() != nil || recourse.From(err).Kind == recourse.KindBadResponse):
+		q.speaks = No
+	case err != nil:
+		q.err = recourse.From(err).WithEffect(recourse.EffectNone)
+	case IsDenied(answer.Status):
+		q.denied = true
+	case IsAway(answer.Status):
+	case bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
+		q.speaks = Yes
+		p.Eras.Set(wire.Modern, Yes)
+	default:
+		q.speaks = No
+		p.Eras.Set(wire.Modern, No)
+	}
+}
+
+var (
+	discoverID      = wire.ID(`"recourse-discover"`)
+	discoverRequest = []byte(`{"jsonrpc":"2.0","id":"recourse-discover","method":"server/discover","params":{"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/ClientInfo":` + string(ClientInfo) + `}}}`)
+)
+
+// ClientInfo is what the bridge calls itself.
+var ClientInfo = func() []byte {
+	version := "Unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
+}()
+
+// discoverHeader returns the headers of server/discover for the sender of header.
+func discoverHeader(header http.Header) http.Header {
+	h := header.Clone()
+	WithoutEra(h)
+	h[wire.HeaderVersion] = []string{wire.Version20260728}
+	h[wire.HeaderMethod] = []string{wire.MethodDiscover}
+	return h
+}
+
+// ErrOtherEra says that the server does not take requests of the era in which a
+// direction of the bridge would send one. The client's has not been sent.
+var ErrOtherEra = errors.New("the server does not speak this era")
+
+// MaxSessionBytes bounds what a direction keeps for all of its sessions.
+const MaxSessionBytes = 32 << 20

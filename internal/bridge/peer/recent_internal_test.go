@@ -1,0 +1,29 @@
+package peer
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// What is kept is bounded in bytes as well: the oldest go first, unless they are in use.
+func TestRecentIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+
+	r := NewRecent[string, string](100, 1000, time.Hour)
+	for _, key := range []string{"busy", "a", "b"} {
+		r.Put(key, key, 300)
+	}
+	if out := r.Trim(1, func(v string) bool { return v == "busy" }); out != nil {
+		t.Errorf("%q had to go", out)
+	}
+	r.Grow("b", 500)
+	if out := r.Trim(0, func(v string) bool { return v == "busy" }); !slices.Equal(out, []string{"a", "b"}) || r.taken != 300 {
+		t.Errorf("%q had to go, and %d bytes are left", out, r.taken)
+	}
+	r.Grow("b", 1) // which is gone
+	r.Remove("busy")
+	if r.taken != 0 || r.Len() != 0 {
+		t.Errorf("%d bytes are left, of %d", r.taken, r.Len())
+	}
+}

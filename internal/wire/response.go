@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// Respond returns an answer that is given in a server's place: a JSON text, or none.
+func Respond(status int, text []byte) *http.Response {
+	resp := respond(status)
+	resp.ContentLength = int64(len(text))
+	if len(text) == 0 {
+		resp.Body = http.NoBody
+		return resp
+	}
+	resp.Header["Content-Type"] = []string{TypeJSON}
+	resp.Header["Content-Length"] = []string{strconv.Itoa(len(text))}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return resp
+}
+
+// RespondText returns one that is a JSON text of unknown length.
+func RespondText(body io.ReadCloser) *http.Response {
+	resp := respond(http.StatusOK)
+	resp.Header["Content-Type"] = []string{TypeJSON}
+	resp.Body = body
+	return resp
+}
+
+// RespondEvents returns one that is an event stream.
+func RespondEvents(body io.ReadCloser) *http.Response {
+	resp := respond(http.StatusOK)
+	resp.Header["Content-Type"] = []string{TypeEventStream}
+	resp.Header["Cache-Control"] = []string{"no-cache"}
+	resp.Body = body
+	return resp
+}
+
+// RespondResult returns one that is the result of a request, which is JSON.
+func RespondResult(id ID, result []byte) *http.Response {
+	return Respond(http.StatusOK, AppendResult(nil, id, result))
+}
+
+// RespondError returns one that is a JSON-RPC error.
+func RespondError(id ID, code int, message string) *http.Response {
+	return Respond(http.StatusOK, AppendError(nil, id, code, message, nil))
+}
+
+// RespondMalformed returns the answer to what [Parse] has refused.
+func RespondMalformed(id ID, err error) *http.Response {
+	refusal, ok := errors.AsType[*Error](err)
+	if !ok {
+		refusal = &Error{Code: CodeParseError, Message: "the message cannot be read"}
+	}
+	return Respond(http.StatusBadRequest, AppendError(nil, id, refusal.Code, refusal.Message, nil))
+}
+
+// RespondRefusal returns one that says, in words, why a message is not taken, and with
+// which methods of HTTP one would be.
+func RespondRefusal(status int, why string, allowed ...string) *http.Response {
+	resp := Respond(status, []byte(why))
+	resp.Header["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	if len(allowed) > 0 {
+		resp.Header["Allow"] = allowed
+	}
+	return resp
+}
+
+func respond(status int) *http.Response {
+	return &http.Response{
+		Status: strconv.Itoa(status) + " " + http.StatusText(status), StatusCode: status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1,
+	}
+}
