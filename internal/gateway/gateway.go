@@ -64,7 +64,8 @@ func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, err
 func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
 	reach.Pause = cmp.Or(reach.Pause, defaultPause)
 	g := &Gateway{
-		log: log, reach: reach, writing: writeTimeout, ending: endTimeout, backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
+		log: log, reach: reach, writing: writeTimeout, ending: endTimeout,
+		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
 		observers: []observer{logger{log}},
 	}
 	g.life, g.end = context.WithCancel(context.Background())

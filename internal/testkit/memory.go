@@ -182,7 +182,7 @@ func (c *memoryConn) Close() error {
 	if c.reset.Load() {
 		end = syscall.ECONNRESET
 	}
-	c.in.end(syscall.EPIPE, net.ErrClosed)
+	_ = c.in.end(syscall.EPIPE, net.ErrClosed)
 	return c.wrap("close", c.out.end(net.ErrClosed, end))
 }
 

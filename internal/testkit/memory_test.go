@@ -49,19 +49,23 @@ func write(c net.Conn, text string) string {
 // conversations are what can happen between both ends of a connection.
 func conversations() map[string]func(a, b net.Conn) []string {
 	const long = 20 * time.Millisecond
-	type half interface{ CloseWrite() error }
-	type lingering interface{ SetLinger(sec int) error }
+	type socket interface {
+		CloseWrite() error
+		SetLinger(sec int) error
+	}
 	return map[string]func(a, b net.Conn) []string{
 		"closed": func(a, b net.Conn) []string {
 			return []string{write(a, "x"), said("", a.Close()), readAll(b), readAll(a), write(a, "y"), said("", a.Close())}
 		},
 		"half closed": func(a, b net.Conn) []string {
-			err := a.(half).CloseWrite()
+			half, _ := a.(socket)
+			err := half.CloseWrite()
 			first := []string{said("", err), readAll(b), write(b, "back"), write(a, "y")}
 			return append(first, said("", b.Close()), readAll(a))
 		},
 		"reset": func(a, b net.Conn) []string {
-			err := a.(lingering).SetLinger(0)
+			abrupt, _ := a.(socket)
+			err := abrupt.SetLinger(0)
 			return []string{said("", err), said("", a.Close()), readAll(b)}
 		},
 		"nobody speaks": func(a, b net.Conn) []string {

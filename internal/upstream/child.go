@@ -35,7 +35,8 @@ type Patience struct {
 // stdin. By then a child that ignores the end of its own has to have been told, too: it
 // would be left over.
 var defaultPatience = Patience{
-	Start: time.Minute, Stall: 30 * time.Second, Last: 250 * time.Millisecond, Leave: 1500 * time.Millisecond, Silence: time.Minute, Restart: 100 * time.Millisecond,
+	Start: time.Minute, Stall: 30 * time.Second, Last: 250 * time.Millisecond, Leave: 1500 * time.Millisecond,
+	Silence: time.Minute, Restart: 100 * time.Millisecond,
 }
 
 func (p Patience) withDefaults() Patience {
