@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/http1"
 )
 
 const (
@@ -15,6 +18,21 @@ const (
 	keepAlive      = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 )
+
+// A front answers requests: [http.Server], or the lean one before it.
+type front interface {
+	Serve(ln net.Listener) error
+	Shutdown(ctx context.Context) error
+	Close() error
+}
+
+// front returns the one that the configuration names.
+func (g *Gateway) front(srv *http.Server) front {
+	if os.Getenv("FRONT") == "standard" {
+		return srv
+	}
+	return http1.NewServer(srv)
+}
 
 // Serve answers requests on ln until ctx ends; then it takes no new ones, ends the
 // streams, and gives the calls under way up to grace to end. It closes ln, but not
@@ -34,7 +52,8 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 	}
 	conns := newClientConns(ln, g.writing, g.ending)
 	failed := make(chan error, 1)
-	g.work.Go(func() { failed <- srv.Serve(conns) })
+	front := g.front(srv)
+	g.work.Go(func() { failed <- front.Serve(conns) })
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
@@ -44,9 +63,9 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 	conns.end()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := srv.Shutdown(ending)
+	err := front.Shutdown(ending)
 	if errors.Is(err, context.DeadlineExceeded) {
-		_ = srv.Close() // what is left is broken off
+		_ = front.Close() // what is left is broken off
 		return fmt.Errorf("calls were still under way after %s and had to be broken off", grace)
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/http1"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -26,6 +27,7 @@ type HTTP struct {
 	name      string
 	header    http.Header
 	transport *http.Transport
+	client    *http1.Transport // before it
 }
 
 const (
@@ -71,11 +73,12 @@ func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP
 		WriteBufferSize:        writeBuffer,
 		DisableCompression:     true, // answers are looked into, and passed on as they are
 	}
+	h.client = http1.NewTransport(h.transport)
 	return h, nil
 }
 
 // Close ends the connections that are idle.
-func (h *HTTP) Close() { h.transport.CloseIdleConnections() }
+func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
 // Name returns what people call the server.
 func (h *HTTP) Name() string { return h.name }
@@ -110,7 +113,7 @@ func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body
 		r.Body = open()
 		r.GetBody = func() (io.ReadCloser, error) { return open(), over.mayRepeat() }
 	}
-	resp, err := h.transport.RoundTrip(r)
+	resp, err := h.client.RoundTrip(r)
 	if err != nil {
 		e := h.Broken(ctx, err)
 		if over.unsent() {

@@ -1,0 +1,249 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// readBuffer is that of a connection, in either direction.
+	readBuffer = 4 << 10
+	// inlineWrite is what any system takes at once of a connection that is quiet. More
+	// than that is written while the answer is awaited: it may come before the end.
+	inlineWrite = 16 << 10
+	// writeWait is how long the end of a request is waited for whose answer is complete.
+	writeWait = 50 * time.Millisecond
+)
+
+// A clientConn is a connection to a server. It carries one request at a time.
+type clientConn struct {
+	transport *Transport
+	address   string
+	nc        net.Conn
+	in        *bufio.Reader // of the clientConn itself
+	out       []byte        // the request
+	rest      rest
+	abort     func()    // ends what waits for the connection
+	since     time.Time // when it became idle
+	reused    bool      // it has brought an answer
+
+	// Of the request under way:
+	mayRead int64        // bytes, as long as the head is read
+	writing chan written // nil: the request was written, as sent says
+	sent    written
+	stop    func() bool // stops waiting for the end of the context; nil: it has none
+}
+
+// written is how the writing of a request ended.
+type written struct {
+	n   int
+	err error
+}
+
+func newClientConn(t *Transport, address string, nc net.Conn) *clientConn {
+	c := &clientConn{transport: t, address: address, nc: nc, rest: newRest(nc)}
+	c.in = bufio.NewReaderSize(c, readBuffer)
+	c.abort = func() { _ = nc.SetDeadline(past) } // a connection without deadlines is closed in the end
+	return c
+}
+
+// Read reads from the server, as much as the head may have.
+func (c *clientConn) Read(p []byte) (int, error) {
+	if c.mayRead <= 0 {
+		return 0, fmt.Errorf("http1: the head of the answer has more than %d bytes", c.maxHead())
+	}
+	p = p[:min(int64(len(p)), c.mayRead)]
+	n, err := c.nc.Read(p)
+	c.mayRead -= int64(n)
+	return n, err
+}
+
+// maxHead bounds the head of an answer, as it does in net/http.
+func (c *clientConn) maxHead() int64 {
+	if most := c.transport.standard.MaxResponseHeaderBytes; most != 0 {
+		return most
+	}
+	return 10 << 20
+}
+
+func (c *clientConn) close() { _ = c.nc.Close() } // it has served
+
+// errUntouched says that a connection was gone before any of the request was written.
+var errUntouched = errors.New("http1: the server has closed the connection")
+
+// roundTrip sends the request in c.out. The error is errUntouched if nothing was sent.
+func (c *clientConn) roundTrip(ctx context.Context, r *http.Request) (*http.Response, error) {
+	if ctx.Done() != nil {
+		c.stop = context.AfterFunc(ctx, c.abort)
+	}
+	resp, err := c.exchange(r)
+	if err == nil {
+		c.guard(ctx, resp)
+		return resp, nil
+	}
+	sent := c.end(false)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case sent.err != nil && sent.n == 0 && c.reused:
+		return nil, errUntouched
+	case sent.err != nil:
+		return nil, fmt.Errorf("http1: write the request: %w", sent.err)
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, fmt.Errorf("http1: read the answer: %w", err)
+}
+
+// exchange writes the request and reads the head of the answer.
+func (c *clientConn) exchange(r *http.Request) (*http.Response, error) {
+	if err := c.write(); err != nil {
+		return nil, err
+	}
+	c.mayRead = c.maxHead()
+	if _, err := c.in.Peek(1); err != nil {
+		return nil, err
+	}
+	resp := readSimple(c.in, r)
+	for resp == nil {
+		var err error
+		if resp, err = http.ReadResponse(c.in, r); err != nil {
+			return nil, err
+		}
+		if informs := resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols; informs {
+			resp = nil
+		}
+	}
+	c.mayRead = math.MaxInt64
+	return resp, nil
+}
+
+// write writes the request, or begins to do so.
+func (c *clientConn) write() error {
+	if len(c.out) <= inlineWrite {
+		n, err := c.nc.Write(c.out)
+		c.sent = written{n, err}
+		return err
+	}
+	writing := make(chan written, 1)
+	c.writing = writing
+	go func() {
+		n, err := c.nc.Write(c.out)
+		writing <- written{n, err}
+	}()
+	return nil
+}
+
+// guard has the connection kept or closed with the end of the answer.
+func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols: // nobody asked for that
+		resp.Body = &answerBody{conn: c, ctx: ctx, from: io.NopCloser(c.in), closes: true}
+	case resp.ContentLength == 0:
+		c.end(!resp.Close)
+	case resp.Body == nil:
+		resp.Body = &answerBody{conn: c, ctx: ctx, left: resp.ContentLength}
+	default:
+		resp.Body = &answerBody{conn: c, ctx: ctx, from: resp.Body, closes: resp.Close}
+	}
+}
+
+// end ends the exchange and returns how the request was written. The connection is kept,
+// if it may be, or closed.
+func (c *clientConn) end(keep bool) written {
+	if c.stop != nil && !c.stop() {
+		keep = false // abort was called, or is about to be
+	}
+	c.stop = nil
+	if keep && c.in.Buffered() == 0 && c.wrote() {
+		if cap(c.out) > inlineWrite {
+			c.out = nil
+		}
+		sent := c.sent
+		c.transport.put(c)
+		return sent
+	}
+	c.close()
+	if c.writing != nil {
+		c.sent = <-c.writing
+	}
+	return c.sent
+}
+
+// wrote reports whether the request was written, or is soon.
+func (c *clientConn) wrote() bool {
+	if c.writing == nil {
+		return c.sent.err == nil
+	}
+	timer := time.NewTimer(writeWait)
+	defer timer.Stop()
+	select {
+	case c.sent = <-c.writing:
+		c.writing = nil
+		return c.sent.err == nil
+	case <-timer.C:
+		return false
+	}
+}
+
+// An answerBody is the body of an answer. Its end keeps the connection, an earlier Close
+// or an error closes it.
+type answerBody struct {
+	conn   *clientConn
+	ctx    context.Context //nolint:containedctx // its end is the reason why a read fails
+	from   io.ReadCloser   // nil: left bytes of the connection
+	left   int64
+	closes bool // the connection ends with it
+	err    error
+	closed atomic.Bool
+	ended  atomic.Bool // what is read or closed now is no matter of the connection
+}
+
+// Read implements [io.Reader].
+func (b *answerBody) Read(p []byte) (n int, err error) {
+	switch {
+	case b.closed.Load():
+		return 0, http.ErrBodyReadAfterClose
+	case b.err != nil:
+		return 0, b.err
+	case b.from != nil:
+		n, err = b.from.Read(p)
+	default:
+		n, err = b.conn.in.Read(p[:min(int64(len(p)), b.left)])
+		if b.left -= int64(n); b.left == 0 {
+			err = io.EOF
+		} else if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err == nil {
+		return n, nil
+	}
+	if err != io.EOF && b.ctx.Err() != nil { //nolint:errorlint // io.EOF itself is the end
+		err = context.Cause(b.ctx)
+	}
+	b.err = err
+	b.end(err == io.EOF && !b.closes) //nolint:errorlint // as above
+	return n, err
+}
+
+func (b *answerBody) end(keep bool) {
+	if !b.ended.Swap(true) {
+		b.conn.end(keep)
+	}
+}
+
+// Close implements [io.Closer].
+func (b *answerBody) Close() error {
+	b.closed.Store(true)
+	b.end(false)
+	return nil
+}

@@ -1,0 +1,155 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// parse returns the request that a head says, without its body and context, if it is
+// simple.
+func (c *serverConn) parse(head []byte) (r http.Request, ok bool) {
+	line, fields, _ := strings.Cut(string(head), "\r\n")
+	uri, ok := requestLine(line)
+	if !ok {
+		return r, false
+	}
+	header, ok := parseFields(fields)
+	if !ok || hasAny(header, "Transfer-Encoding", "Trailer", "Expect", "Upgrade", "Pragma") || !staysOpen(header) {
+		return r, false
+	}
+	length, ok := parseLength(header)
+	hosts := header["Host"]
+	if !ok || length > maxBody || len(hosts) != 1 || !consistsOf(hosts[0], inHost) {
+		return r, false
+	}
+	delete(header, "Host")
+	if uri != c.uri {
+		u, err := url.ParseRequestURI(uri)
+		if err != nil {
+			return r, false
+		}
+		c.uri, c.url = uri, *u
+	}
+	u := c.url
+	return http.Request{
+		Method: http.MethodPost, URL: &u, Proto: proto, ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, ContentLength: length, Host: hosts[0], RemoteAddr: c.remote, RequestURI: uri,
+	}, true
+}
+
+// requestLine returns the path and query of a POST.
+func requestLine(line string) (uri string, ok bool) {
+	uri, isPost := strings.CutPrefix(line, http.MethodPost+" ")
+	uri, isOurs := strings.CutSuffix(uri, " "+proto)
+	if !isPost || !isOurs || !strings.HasPrefix(uri, "/") {
+		return "", false
+	}
+	for i := range len(uri) {
+		if uri[i] <= ' ' || uri[i] >= 0x7f {
+			return "", false
+		}
+	}
+	return uri, true
+}
+
+// isSimpleSoFar reports whether the lines that have come as a whole may be the beginning
+// of a simple request.
+func isSimpleSoFar(window []byte) bool {
+	line, fields, ok := strings.Cut(string(window[:bytes.LastIndexByte(window, '\n')+1]), "\r\n")
+	if !ok {
+		return false
+	}
+	if _, ok = requestLine(line); ok {
+		_, ok = parseFields(fields)
+	}
+	return ok
+}
+
+// A requestBody is the body of a request: what was read with its head, and then what
+// comes.
+type requestBody struct {
+	conn *serverConn
+
+	mu     sync.Mutex
+	left   int64 // bytes that were not read
+	ended  bool
+	closed bool
+	failed bool // it did not come to its end
+}
+
+// Read implements [io.Reader].
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return b.read(p)
+}
+
+func (b *requestBody) read(p []byte) (n int, err error) {
+	if b.ended {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), b.left)]
+	if c := b.conn; c.to > c.from {
+		n = copy(p, c.in[c.from:c.to])
+		c.from += n
+	} else if len(p) > 0 {
+		n, err = c.readMore(p)
+	}
+	b.left -= int64(n)
+	switch {
+	case b.left == 0:
+		err = io.EOF
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+		b.failed = true
+	case err != nil:
+		b.failed = true
+		return n, err
+	default:
+		return n, nil
+	}
+	b.ended = true
+	b.conn.start()
+	return n, err
+}
+
+// Close implements [io.Closer]. It reads what is left.
+func (b *requestBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	err := b.drain()
+	b.closed = true
+	return err
+}
+
+func (b *requestBody) drain() error {
+	var piece [1 << 10]byte
+	for b.left > 0 && !b.ended {
+		if _, err := b.read(piece[:]); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return nil
+}
+
+// skip reads what is left, before an answer is written, and reports whether it has come
+// to its end.
+func (b *requestBody) skip() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.closed = b.drain() == nil
+	}
+	return b.left == 0
+}

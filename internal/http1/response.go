@@ -1,0 +1,386 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// bodyBuffer is how much of a body is held back to see whether it is all of it: as
+	// much as net/http holds back.
+	bodyBuffer = 2 << 10
+	// writeBuffer is how much is written at once.
+	writeBuffer = 16 << 10
+)
+
+// A response is the writer of an answer. Like net/http's it is not safe for concurrent
+// use.
+type response struct {
+	conn    *serverConn
+	request *http.Request
+	body    *requestBody
+	header  http.Header
+	length  int64 // that the answer says it has, or -1
+	written int64 // by the handler
+
+	status     int
+	head       bytes.Buffer // the fields as they were when the status was written
+	said       said
+	sent       bool // the head was written
+	chunked    bool
+	last       bool // the connection ends with the answer
+	fullDuplex bool
+	done       atomic.Bool // the handler has ended
+}
+
+var (
+	_ http.Flusher    = (*response)(nil)
+	_ io.StringWriter = (*response)(nil)
+)
+
+// said are the fields of an answer that say something of its form. What becomes of them
+// is seen when the head is written.
+type said struct {
+	contentLength, contentType, contentEncoding, transferEncoding, connection, date []string
+}
+
+// leftOut are the names of these.
+var leftOut = map[string]bool{
+	"Content-Length": true, "Content-Type": true, "Transfer-Encoding": true, "Connection": true,
+}
+
+// Header implements [http.ResponseWriter].
+func (w *response) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *response) WriteHeader(code int) {
+	switch {
+	case w.status != 0:
+		w.conn.server.logf("http: superfluous response.WriteHeader call")
+		return
+	case code < 100 || code > 999:
+		panic(fmt.Sprintf("invalid WriteHeader code %v", code)) //nolint:forbidigo // as net/http does
+	case code < http.StatusOK && code != http.StatusSwitchingProtocols:
+		w.inform(code)
+		return
+	}
+	w.status = code
+	h := w.header
+	w.said = said{
+		h["Content-Length"], h["Content-Type"], h["Content-Encoding"], h["Transfer-Encoding"], h["Connection"], h["Date"],
+	}
+	_ = h.WriteSubset(&w.head, leftOut) // a buffer takes everything
+	if text := first(w.said.contentLength); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			w.conn.server.logf("http: invalid Content-Length of %q", text)
+			w.said.contentLength = nil
+			return
+		}
+		w.length = n
+	}
+}
+
+var informal = map[string]bool{"Content-Length": true, "Transfer-Encoding": true}
+
+// inform writes an answer before the answer.
+func (w *response) inform(code int) {
+	out := &w.conn.out
+	out.statusLine(code)
+	_ = w.header.WriteSubset(out, informal) // flush says what is wrong
+	out.WriteString("\r\n")
+	_ = out.flush() // the next one fails as well
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// Write implements [http.ResponseWriter].
+func (w *response) Write(p []byte) (int, error) {
+	if err := w.admit(len(p)); err != nil || len(p) == 0 {
+		return 0, err
+	}
+	return w.conn.body.Write(p)
+}
+
+// WriteString implements [io.StringWriter].
+func (w *response) WriteString(p string) (int, error) {
+	if err := w.admit(len(p)); err != nil || p == "" {
+		return 0, err
+	}
+	return w.conn.body.WriteString(p)
+}
+
+var errDone = errors.New("http1: the handler has ended")
+
+// admit reports why n more bytes must not be written.
+func (w *response) admit(n int) error {
+	if w.done.Load() {
+		return errDone
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case n == 0:
+		return nil
+	case !allowsBody(w.status):
+		return http.ErrBodyNotAllowed
+	}
+	if w.written += int64(n); w.length >= 0 && w.written > w.length {
+		return http.ErrContentLength
+	}
+	return nil
+}
+
+func allowsBody(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// Flush implements [http.Flusher].
+func (w *response) Flush() { _ = w.FlushError() }
+
+// FlushError is Flush for [http.ResponseController].
+func (w *response) FlushError() error {
+	if w.done.Load() {
+		return errDone
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	err := w.conn.body.Flush()
+	w.writeHead(nil)
+	return errors.Join(err, w.conn.out.flush())
+}
+
+// SetReadDeadline is for [http.ResponseController].
+func (w *response) SetReadDeadline(t time.Time) error {
+	if w.done.Load() {
+		return errDone
+	}
+	return w.conn.limit(t)
+}
+
+// SetWriteDeadline is for [http.ResponseController].
+func (w *response) SetWriteDeadline(t time.Time) error {
+	if w.done.Load() {
+		return errDone
+	}
+	w.conn.limited = true
+	return w.conn.nc.SetWriteDeadline(t)
+}
+
+// EnableFullDuplex is for [http.ResponseController].
+func (w *response) EnableFullDuplex() error {
+	w.fullDuplex = true
+	return nil
+}
+
+// finish writes what there is to be written after the handler.
+func (w *response) finish() {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.done.Store(true)
+	_ = w.conn.body.Flush() // out keeps the error
+	w.writeHead(nil)
+	if w.chunked {
+		w.conn.out.WriteString("0\r\n\r\n")
+	}
+	_ = w.conn.out.flush() // as above
+}
+
+// mayReuse reports whether the next request of the connection can be read.
+func (w *response) mayReuse() bool {
+	whole := w.length < 0 || !allowsBody(w.status) || w.length == w.written
+	return !w.last && whole && w.conn.out.err == nil && w.body.left == 0
+}
+
+// chunks is the response as the writer of pieces of the body.
+type chunks response
+
+// Write implements [io.Writer].
+func (c *chunks) Write(p []byte) (n int, err error) {
+	w := (*response)(c)
+	w.writeHead(p)
+	out := &w.conn.out
+	if !w.chunked {
+		n, err = out.Write(p)
+	} else {
+		out.b = append(strconv.AppendInt(out.b, int64(len(p)), 16), "\r\n"...)
+		if n, err = out.Write(p); err == nil {
+			_, err = out.WriteString("\r\n")
+		}
+	}
+	if err != nil {
+		_ = w.conn.nc.Close() // the client must not take it for the whole
+	}
+	return n, err
+}
+
+// writeHead writes the head, once. p is the beginning of the body, and all of it where the
+// handler has ended.
+func (w *response) writeHead(p []byte) {
+	if w.sent {
+		return
+	}
+	w.sent = true
+	s, out := &w.said, &w.conn.out
+	keeps := !w.conn.server.ending.Load()
+	coding := first(s.transferEncoding)
+	body := allowsBody(w.status)
+	length := ""
+	if w.done.Load() && coding == "" && body && len(s.contentLength) == 0 {
+		w.length = int64(len(p))
+		length = strconv.Itoa(len(p))
+	}
+	if first(s.connection) == "close" || !keeps {
+		w.last = true
+	}
+	if w.request.ContentLength != 0 && !w.last && !w.fullDuplex && !w.body.skip() {
+		w.last = true
+	}
+	contentType := ""
+	switch {
+	case !body:
+		s.contentLength, s.transferEncoding = nil, nil
+		if w.status == http.StatusNotModified {
+			s.contentType = nil
+		}
+	case first(s.contentEncoding) == "" && len(s.contentType) == 0 && coding == "" && len(p) > 0:
+		contentType = http.DetectContentType(p)
+	}
+	w.frame(coding, body)
+	if w.last && (!keeps || !hasToken(first(s.connection), "close")) {
+		s.connection = closes
+	}
+	out.statusLine(w.status)
+	out.Write(w.head.Bytes())
+	out.fields("Content-Length", s.contentLength)
+	out.fields("Content-Type", s.contentType)
+	out.fields("Transfer-Encoding", s.transferEncoding)
+	out.fields("Connection", s.connection)
+	out.field("Content-Type", contentType)
+	out.field("Content-Length", length)
+	if len(s.date) == 0 {
+		out.field("Date", w.conn.server.now())
+	}
+	out.WriteString("\r\n")
+}
+
+// clean keeps a value in its line, as net/http does.
+var clean = strings.NewReplacer("\n", " ", "\r", " ")
+
+// hasToken reports whether a value has a token, as net/http looks for it.
+func hasToken(value, token string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(value, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' }),
+		func(word string) bool { return strings.EqualFold(word, token) })
+}
+
+var closes, chunkedOnly = []string{"close"}, []string{"chunked"}
+
+// frame decides how the end of the body is told.
+func (w *response) frame(coding string, body bool) {
+	s := &w.said
+	known := w.length >= 0
+	if known && coding != "" && coding != "identity" {
+		w.conn.server.logf("http: WriteHeader called with both Transfer-Encoding of %q and a Content-Length of %d", coding, w.length)
+		s.contentLength = nil
+		known = false
+	}
+	switch {
+	case !body, known:
+		s.transferEncoding = nil
+	case coding == "identity":
+		w.last = true
+		s.transferEncoding = nil
+	default:
+		w.chunked = true
+		s.contentLength = nil
+		if coding == "chunked" {
+			s.transferEncoding = nil
+		}
+		s.transferEncoding = append(s.transferEncoding[:len(s.transferEncoding):len(s.transferEncoding)], chunkedOnly...)
+	}
+}
+
+// outgoing is what goes to a client: the pieces of an answer, put together.
+type outgoing struct {
+	nc     net.Conn
+	b      []byte
+	err    error
+	broken func() // is told of the error
+}
+
+// Write implements [io.Writer].
+func (o *outgoing) Write(p []byte) (int, error) {
+	if len(o.b)+len(p) <= writeBuffer {
+		o.b = append(o.b, p...)
+		return len(p), o.err
+	}
+	if err := o.flush(); err != nil {
+		return 0, err
+	}
+	if len(p) < writeBuffer {
+		o.b = append(o.b, p...)
+		return len(p), nil
+	}
+	return o.write(p)
+}
+
+// WriteString implements [io.StringWriter]. What is written so is short.
+func (o *outgoing) WriteString(p string) (int, error) {
+	o.b = append(o.b, p...)
+	return len(p), o.err
+}
+
+func (o *outgoing) write(p []byte) (n int, err error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	if n, o.err = o.nc.Write(p); o.err != nil {
+		o.broken()
+	}
+	return n, o.err
+}
+
+func (o *outgoing) flush() error {
+	if len(o.b) > 0 {
+		_, _ = o.write(o.b) // err is kept
+		o.b = o.b[:0]
+	}
+	return o.err
+}
+
+func (o *outgoing) statusLine(code int) {
+	text := http.StatusText(code)
+	if text == "" {
+		text = "status code " + strconv.Itoa(code)
+	}
+	o.b = fmt.Appendf(o.b, "%s %03d %s\r\n", proto, code, text)
+}
+
+func (o *outgoing) field(name, value string) {
+	if value != "" {
+		o.b = appendField(o.b, name, value)
+	}
+}
+
+func (o *outgoing) fields(name string, values []string) {
+	for _, value := range values {
+		o.b = appendField(o.b, name, clean.Replace(value))
+	}
+}

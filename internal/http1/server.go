@@ -1,0 +1,293 @@
+package http1
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Server answers simple requests on the goroutines of their connections, by the
+// handler of the [http.Server] behind it, with the time-outs of that one. A connection
+// that brings anything else, be it in its tenth request, is handed over to that server
+// for the rest of its life, together with what was read. A request is simple when it is
+// a POST of HTTP/1.1 with a Content-Length of at most 64 KiB and nothing else that
+// concerns the message or the connection, and a head of at most 8 KiB.
+//
+// What differs for the handler from net/http's: there is no Hijacker, answers have no
+// trailers, and [http.MaxBytesReader] does not close the connection. A client that goes
+// is noticed 10 ms after the request has come as a whole. A server with ConnState,
+// ConnContext or TLS gets every connection, and SetKeepAlivesEnabled counts for what is
+// handed over alone.
+type Server struct {
+	standard *http.Server
+	ending   atomic.Bool
+
+	mu        sync.Mutex
+	listeners map[net.Listener]*handover
+	conns     map[*serverConn]struct{}
+	date      atomic.Pointer[date]
+}
+
+// NewServer returns a Server before standard.
+func NewServer(standard *http.Server) *Server {
+	return &Server{standard: standard, listeners: map[net.Listener]*handover{}, conns: map[*serverConn]struct{}{}}
+}
+
+// Serve answers what comes over ln, and closes it in the end. The error is never nil;
+// after Shutdown or Close it is [http.ErrServerClosed].
+func (s *Server) Serve(ln net.Listener) error {
+	if s.standard.ConnState != nil || s.standard.ConnContext != nil || s.standard.TLSConfig != nil {
+		return s.standard.Serve(ln)
+	}
+	ln = &closeOnce{Listener: ln}
+	defer ln.Close()
+	others := &handover{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
+	if !s.track(ln, others) {
+		return http.ErrServerClosed
+	}
+	defer s.untrack(ln)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.standard.Serve(others) }) // it ends with others
+	defer serving.Wait()
+	defer others.Close()
+	base := context.Background()
+	if s.standard.BaseContext != nil {
+		base = s.standard.BaseContext(ln)
+	}
+	base = context.WithValue(base, http.ServerContextKey, s.standard)
+	for pause := time.Duration(0); ; {
+		nc, err := ln.Accept()
+		var temporary interface{ Temporary() bool }
+		switch {
+		case err == nil:
+			pause = 0
+			s.begin(base, nc, others)
+		case s.ending.Load():
+			return http.ErrServerClosed
+		case errors.As(err, &temporary) && temporary.Temporary():
+			pause = min(max(5*time.Millisecond, 2*pause), time.Second)
+			s.logf("http: Accept error: %v; retrying in %v", err, pause)
+			<-time.After(pause)
+		default:
+			return err
+		}
+	}
+}
+
+func (s *Server) begin(base context.Context, nc net.Conn, others *handover) {
+	c := newServerConn(s, nc, others, context.WithValue(base, http.LocalAddrContextKey, nc.LocalAddr()))
+	s.mu.Lock()
+	s.conns[c] = struct{}{}
+	s.mu.Unlock()
+	go c.serve()
+}
+
+func (s *Server) track(ln net.Listener, others *handover) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending.Load() {
+		return false
+	}
+	s.listeners[ln] = others
+	return true
+}
+
+func (s *Server) untrack(ln net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, ln)
+}
+
+// forget ends the care for a connection.
+func (s *Server) forget(c *serverConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// end has no new connections accepted.
+func (s *Server) end() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending.Store(true)
+	for ln, others := range s.listeners {
+		err = errors.Join(err, ln.Close())
+		_ = others.Close() // it has nothing to say
+	}
+	return err
+}
+
+// Close closes the listeners and all connections.
+func (s *Server) Close() error {
+	err := s.end()
+	s.mu.Lock()
+	for c := range s.conns {
+		_ = c.nc.Close() // its goroutine sees that
+	}
+	s.mu.Unlock()
+	return errors.Join(err, s.standard.Close())
+}
+
+// Shutdown closes the listeners and then, as it becomes idle, each connection. When ctx
+// ends before that, it returns its error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.end()
+	rest := make(chan error, 1)
+	go func() { rest <- s.standard.Shutdown(ctx) }()
+	const longest = 500 * time.Millisecond
+	for pause := time.Millisecond; !s.closeIdle(); pause = min(2*pause, longest) {
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			<-rest
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+	return errors.Join(err, <-rest)
+}
+
+// newFor is how long a connection that has said nothing yet is waited for.
+const newFor = 5 * time.Second
+
+// closeIdle closes the connections that are idle and reports whether there are no others.
+func (s *Server) closeIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	quiescent := true
+	for c := range s.conns {
+		state := connState(c.state.Load())
+		if state == idle || state == fresh && time.Since(c.accepted) > newFor {
+			_ = c.nc.Close() // its goroutine sees that
+			delete(s.conns, c)
+			continue
+		}
+		quiescent = false
+	}
+	return quiescent
+}
+
+func (s *Server) logf(format string, args ...any) {
+	log := s.standard.ErrorLog
+	if log == nil {
+		log = slog.NewLogLogger(slog.Default().Handler(), slog.LevelInfo) // as package log does
+	}
+	log.Printf(format, args...)
+}
+
+// A date is the text of a second.
+type date struct {
+	second int64
+	text   string
+}
+
+// now returns the time as answers say it.
+func (s *Server) now() string {
+	now := time.Now()
+	if d := s.date.Load(); d != nil && d.second == now.Unix() {
+		return d.text
+	}
+	d := &date{now.Unix(), now.UTC().Format(http.TimeFormat)}
+	s.date.Store(d)
+	return d.text
+}
+
+// closeOnce is a listener that several close.
+type closeOnce struct {
+	net.Listener
+
+	once sync.Once
+	err  error
+}
+
+// Close implements [net.Listener].
+func (l *closeOnce) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
+}
+
+// A handover is the listener of the server behind, which accepts the connections that
+// are handed over to it.
+type handover struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+var _ net.Listener = (*handover)(nil)
+
+// Accept implements [net.Listener].
+func (h *handover) Accept() (net.Conn, error) {
+	select {
+	case nc := <-h.conns:
+		return nc, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (h *handover) Close() error {
+	h.once.Do(func() { close(h.done) })
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (h *handover) Addr() net.Addr { return h.addr }
+
+// give hands a connection over, or closes it.
+func (h *handover) give(nc net.Conn) {
+	select {
+	case h.conns <- nc:
+	case <-h.done:
+		_ = nc.Close() // nobody wants it
+	}
+}
+
+// A handedConn is a connection of which some was read already.
+type handedConn struct {
+	net.Conn
+
+	before []byte    // what was read
+	until  time.Time // for the rest of the head; zero: without end
+	set    bool
+}
+
+// Read implements [net.Conn].
+func (c *handedConn) Read(p []byte) (int, error) {
+	if len(c.before) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.before)
+	if c.before = c.before[n:]; len(c.before) == 0 {
+		c.before = nil
+	}
+	return n, nil
+}
+
+// SetReadDeadline implements [net.Conn]. The first is the one for the head, which has
+// begun to come a while ago.
+func (c *handedConn) SetReadDeadline(t time.Time) error {
+	if !c.set {
+		c.set = true
+		if !c.until.IsZero() {
+			t = c.until
+		}
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// CloseWrite ends what is sent, where the connection can.
+func (c *handedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

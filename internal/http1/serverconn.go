@@ -1,0 +1,283 @@
+package http1
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// maxHead is the longest head of a simple request, in bytes.
+const maxHead = 8 << 10
+
+// connState says what a connection does, for those who want to end it.
+type connState int32
+
+const (
+	fresh  connState = iota // it has not brought a request yet
+	active                  // a request is being answered
+	idle
+)
+
+// A serverConn is a connection of a client. Its goroutine reads a request, has it
+// answered, and reads the next.
+type serverConn struct {
+	server   *Server
+	nc       net.Conn
+	others   *handover
+	base     context.Context //nolint:containedctx // the parent of those of its requests
+	remote   string
+	accepted time.Time
+	state    atomic.Int32 // connState
+
+	in       []byte // what was read and not used yet is in[from:to]
+	from, to int
+	uri      string // of the last request
+	url      url.URL
+	body     *bufio.Writer // of the answer, until its head is known
+	out      outgoing
+	limited  bool // nc has a deadline for writing
+
+	watch
+}
+
+func newServerConn(s *Server, nc net.Conn, others *handover, base context.Context) *serverConn {
+	c := &serverConn{server: s, nc: nc, others: others, base: base, accepted: time.Now(), in: make([]byte, readBuffer)}
+	if remote := nc.RemoteAddr(); remote != nil {
+		c.remote = remote.String()
+	}
+	c.body = bufio.NewWriterSize(nil, bodyBuffer)
+	c.out.nc = nc
+	c.watch.init(nc)
+	return c
+}
+
+// errOther says that the connection is for the server behind.
+var errOther = errors.New("http1: not a simple request")
+
+// serve answers requests until the connection ends or is handed over.
+func (c *serverConn) serve() {
+	defer c.server.forget(c)
+	now := c.accepted
+	for first := true; ; first = false {
+		head, until, err := c.readHead(now, first)
+		if err == nil {
+			err = c.answer(head)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errOther):
+			c.handOver(until)
+			return
+		default:
+			_ = c.nc.Close() // there is nobody to be told
+			return
+		}
+		c.state.Store(int32(idle))
+		if c.server.ending.Load() {
+			_ = c.nc.Close() // as above
+			return
+		}
+		now = time.Now()
+	}
+}
+
+// handOver leaves the connection to the server behind. until is the end of the time for
+// the head.
+func (c *serverConn) handOver(until time.Time) {
+	before := bytes.Clone(c.in[c.from:c.to])
+	if c.server.ending.Load() || c.setReadDeadline(never) != nil {
+		_ = c.nc.Close() // it was idle, or is broken
+		return
+	}
+	c.others.give(&handedConn{Conn: c.nc, before: before, until: until})
+}
+
+// headTimeout returns how long the head may take, and 0 for as long as it likes.
+func (c *serverConn) headTimeout() time.Duration {
+	if s := c.server.standard; s.ReadHeaderTimeout != 0 {
+		return s.ReadHeaderTimeout
+	}
+	return c.server.standard.ReadTimeout
+}
+
+func (c *serverConn) idleTimeout() time.Duration {
+	if s := c.server.standard; s.IdleTimeout != 0 {
+		return s.IdleTimeout
+	}
+	return c.server.standard.ReadTimeout
+}
+
+func after(now time.Time, d time.Duration) time.Time {
+	if d <= 0 {
+		return never
+	}
+	return now.Add(d)
+}
+
+// beginning is how much of a request has to come before its time begins to run.
+const beginning = 4
+
+// readHead reads up to the end of a head, which it returns without the empty line, and the
+// end of the time for it. The error is errOther when it cannot be that of a simple request.
+func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until time.Time, err error) {
+	if first {
+		until = after(now, c.headTimeout())
+	} else {
+		for quiet := after(now, c.idleTimeout()); c.to-c.from < beginning; {
+			if err := c.fill(quiet); err != nil {
+				return nil, never, err
+			}
+		}
+		for i := 0; i < beginning && (c.in[c.from] == '\r' || c.in[c.from] == '\n'); i++ { // as net/http after a POST
+			c.from++
+		}
+	}
+	for scanned := 0; ; {
+		window := c.in[c.from:c.to]
+		if end := bytes.Index(window[max(0, scanned-3):], []byte("\r\n\r\n")); end >= 0 {
+			end += max(0, scanned-3)
+			c.from += end + len("\r\n\r\n")
+			return window[:end+2], until, nil
+		}
+		// net/http answers the first line that it does not like.
+		if bytes.IndexByte(window[scanned:], '\n') >= 0 && !isSimpleSoFar(window) || len(window) == maxHead {
+			return nil, until, errOther
+		}
+		scanned = len(window)
+		if !first && until.IsZero() {
+			until = after(time.Now(), c.headTimeout())
+		}
+		switch err := c.fill(until); {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, never, err
+		case err != nil && len(window) > 0:
+			return nil, until, errOther // it has an answer for that
+		case err != nil:
+			return nil, never, err
+		}
+	}
+}
+
+// fill reads more, at the latest until then. The deadline of the connection may be an
+// earlier one, of the last request: to set it takes longer than to read too often.
+func (c *serverConn) fill(until time.Time) error {
+	if c.to-c.from == 0 {
+		c.from, c.to = 0, 0
+	}
+	switch {
+	case c.to == len(c.in) && c.from > 0:
+		c.to = copy(c.in, c.in[c.from:c.to])
+		c.from = 0
+	case c.to == len(c.in):
+		larger := make([]byte, maxHead)
+		c.to = copy(larger, c.in)
+		c.in = larger
+	}
+	if b, ok := c.watch.take(); ok {
+		c.in[c.to] = b
+		c.to++
+		return nil
+	}
+	for {
+		if !until.IsZero() && (c.armed.IsZero() || c.armed.After(until)) {
+			if err := c.setReadDeadline(until); err != nil {
+				return err
+			}
+		}
+		n, err := c.nc.Read(c.in[c.to:])
+		c.to += n
+		if n > 0 {
+			return nil
+		}
+		if err == nil {
+			continue
+		}
+		late := !until.IsZero() && !time.Now().Before(until)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || late || c.armed.Equal(until) {
+			return err
+		}
+		if err := c.setReadDeadline(until); err != nil {
+			return err
+		}
+	}
+}
+
+// answer has a request answered. The error says why the connection goes no further.
+func (c *serverConn) answer(head []byte) error {
+	start := time.Now()
+	template, ok := c.parse(head)
+	if !ok {
+		c.from -= len(head) + len("\r\n")
+		return errOther
+	}
+	c.state.Store(int32(active))
+	if c.server.ending.Load() {
+		return http.ErrServerClosed
+	}
+	if d := c.server.standard.WriteTimeout; d > 0 {
+		c.limited = true
+		_ = c.nc.SetWriteDeadline(time.Now().Add(d)) // writing says what is wrong
+	}
+	ctx, cancel := context.WithCancel(c.base)
+	defer cancel()
+	body := &requestBody{conn: c, left: template.ContentLength}
+	template.Body = http.NoBody
+	if body.left > 0 {
+		template.Body = body
+	}
+	w := &response{conn: c, body: body, header: make(http.Header), length: -1}
+	w.request = template.WithContext(ctx)
+	c.body.Reset((*chunks)(w))
+	c.out.broken = cancel
+	c.watch.begin(cancel, after(start, c.server.standard.ReadTimeout))
+	if body.left == 0 {
+		c.watch.start()
+	}
+	if !c.handle(w) {
+		return http.ErrAbortHandler
+	}
+	cancel()
+	w.finish()
+	c.watch.end()
+	_ = body.Close() // what is left of it is not read otherwise
+	if c.limited {
+		c.limited = false
+		_ = c.nc.SetWriteDeadline(never) // as above
+	}
+	if !w.mayReuse() {
+		return http.ErrServerClosed
+	}
+	return nil
+}
+
+// handle runs the handler and reports whether it has come to its end.
+func (c *serverConn) handle(w *response) (ended bool) {
+	defer func() {
+		if ended {
+			return
+		}
+		if reason := recover(); reason != nil && reason != http.ErrAbortHandler { //nolint:errorlint // net/http compares it
+			stack := make([]byte, 64<<10)
+			stack = stack[:runtime.Stack(stack, false)]
+			c.server.logf("http: panic serving %v: %v\n%s", c.remote, reason, stack)
+		}
+		w.done.Store(true)
+		c.watch.end()
+		_ = c.out.flush() // what was said is said
+		_ = c.nc.Close()  // as below, should the goroutine end
+	}()
+	handler := c.server.standard.Handler
+	if handler == nil {
+		handler = http.DefaultServeMux
+	}
+	handler.ServeHTTP(w, w.request)
+	return true
+}

@@ -1,0 +1,285 @@
+package http1
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxBody is the longest body of a simple message, in bytes.
+const maxBody = 64 << 10
+
+// A Transport sends simple requests on the goroutine of its caller, and all others by
+// the [http.Transport] behind it. A request is simple when it is a POST over plain HTTP,
+// without a proxy, with a body of at most 64 KiB that is in memory (it has a GetBody).
+// The settings of the other transport count for both. It is safe for concurrent use.
+//
+// A request leaves at most once: a connection that was kept is seen to be quiet before
+// anything is written to it, and a request is written to another one only if not a
+// single byte of it was taken. Unlike net/http it never takes a header such as
+// Idempotency-Key for the permission to send a request again.
+//
+// A connection that the server has ended meanwhile is closed when it is looked at next,
+// or after the idle timeout.
+type Transport struct {
+	standard *http.Transport
+
+	mu      sync.Mutex
+	idle    map[string][]*clientConn // by address, the oldest first
+	kept    int                      // connections in idle
+	closing bool                     // those that come back are closed, too
+	sweeper *time.Timer              // nil: nothing is kept
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+// NewTransport returns a Transport before standard.
+func NewTransport(standard *http.Transport) *Transport {
+	return &Transport{standard: standard, idle: map[string][]*clientConn{}}
+}
+
+// RoundTrip implements [http.RoundTripper]. An error of making a connection is that of
+// the dialer; after that, it is the cause of a context that has ended, or an error of
+// the connection.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	address, ok := t.simple(r)
+	if !ok {
+		return t.standard.RoundTrip(r)
+	}
+	ctx := r.Context()
+	if ctx.Err() != nil {
+		_ = r.Body.Close() // nothing was read
+		return nil, context.Cause(ctx)
+	}
+	c, err := t.take(ctx, address)
+	if err != nil {
+		_ = r.Body.Close() // as above
+		return nil, err
+	}
+	if c.out, err = appendRequest(c.out[:0], r, t.standard.DisableKeepAlives); err != nil {
+		t.put(c)
+		return nil, err
+	}
+	for {
+		resp, err := c.roundTrip(ctx, r)
+		if !errors.Is(err, errUntouched) {
+			return resp, err
+		}
+		next, err := t.take(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		next.out = c.out
+		c = next
+	}
+}
+
+// CloseIdleConnections closes the connections that are idle, of both transports.
+func (t *Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	t.closing = true
+	all := t.idle
+	t.idle, t.kept = map[string][]*clientConn{}, 0
+	t.stopSweeper()
+	t.mu.Unlock()
+	for _, conns := range all {
+		for _, c := range conns {
+			c.close()
+		}
+	}
+	t.standard.CloseIdleConnections()
+}
+
+// simple reports whether the request is for this transport, and the address it goes to.
+func (t *Transport) simple(r *http.Request) (address string, ok bool) {
+	s := t.standard
+	if r.Method != http.MethodPost || r.URL == nil || r.URL.Scheme != "http" || r.URL.Opaque != "" || r.URL.User != nil ||
+		r.Body == nil || r.GetBody == nil || r.ContentLength <= 0 || r.ContentLength > maxBody ||
+		r.Close || r.TransferEncoding != nil || r.Trailer != nil ||
+		r.Cancel != nil { //nolint:staticcheck // it is deprecated, and still there
+		return "", false
+	}
+	if !s.DisableCompression || s.MaxConnsPerHost > 0 || s.ResponseHeaderTimeout > 0 || s.Protocols != nil ||
+		s.Dial != nil { //nolint:staticcheck // as above
+		return "", false
+	}
+	if host := r.Host; !consistsOf(r.URL.Host, inHost) || host != "" && !consistsOf(host, inHost) || !simpleFields(r.Header) {
+		return "", false
+	}
+	if s.Proxy != nil {
+		if proxy, err := s.Proxy(r); proxy != nil || err != nil {
+			return "", false
+		}
+	}
+	if httptrace.ContextClientTrace(r.Context()) != nil {
+		return "", false
+	}
+	if r.URL.Port() == "" {
+		return net.JoinHostPort(r.URL.Hostname(), "80"), true
+	}
+	return r.URL.Host, true
+}
+
+// simpleFields reports whether the header has valid fields only, and none of which
+// anything depends that is left to net/http.
+func simpleFields(header http.Header) bool {
+	for name, values := range header {
+		if !consistsOf(name, inName) || isSpecial(name) {
+			return false
+		}
+		for _, value := range values {
+			if value != "" && !consistsOf(value, inValue) {
+				return false
+			}
+		}
+	}
+	return header != nil
+}
+
+// isSpecial reports whether a field, however it is spelled, says something of the
+// message or the connection.
+func isSpecial(name string) bool {
+	var is string
+	switch len(name) {
+	case len("Host"):
+		is = "Host"
+	case len("Expect"):
+		is = "Expect"
+	case len("Upgrade"): // and Trailer
+		return strings.EqualFold(name, "Upgrade") || strings.EqualFold(name, "Trailer")
+	case len("Connection"): // and User-Agent, which net/http knows in one spelling
+		return strings.EqualFold(name, "Connection") || name != "User-Agent" && strings.EqualFold(name, "User-Agent")
+	case len("Content-Length"):
+		is = "Content-Length"
+	case len("Transfer-Encoding"):
+		is = "Transfer-Encoding"
+	default:
+		return false
+	}
+	return strings.EqualFold(name, is)
+}
+
+// take returns a connection that is quiet, one that was kept or a new one.
+func (t *Transport) take(ctx context.Context, address string) (*clientConn, error) {
+	for {
+		c := t.pop(address)
+		if c == nil {
+			break
+		}
+		if c.rest.isQuiet() {
+			return c, nil
+		}
+		c.close()
+	}
+	dial := t.standard.DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	nc, err := dial(ctx, "tcp", address)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newClientConn(t, address, nc), nil
+}
+
+// pop returns the connection that was kept last, or nil.
+func (t *Transport) pop(address string) *clientConn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closing = false
+	conns := t.idle[address]
+	last := len(conns) - 1
+	if last < 0 {
+		return nil
+	}
+	c := conns[last]
+	conns[last] = nil
+	t.idle[address] = conns[:last]
+	t.kept--
+	c.reused = true
+	return c
+}
+
+// put keeps a connection that has brought an answer to its end, or closes it.
+func (t *Transport) put(c *clientConn) {
+	s := t.standard
+	perHost := s.MaxIdleConnsPerHost
+	if perHost == 0 {
+		perHost = http.DefaultMaxIdleConnsPerHost
+	}
+	t.mu.Lock()
+	conns := t.idle[c.address]
+	if t.closing || s.DisableKeepAlives || len(conns) >= perHost {
+		t.mu.Unlock()
+		c.close()
+		return
+	}
+	c.since = time.Now()
+	c.rest.begin()
+	t.idle[c.address] = append(conns, c)
+	t.kept++
+	var over *clientConn
+	if s.MaxIdleConns > 0 && t.kept > s.MaxIdleConns {
+		over = t.popOldest()
+	}
+	if t.sweeper == nil && s.IdleConnTimeout > 0 {
+		t.sweeper = time.AfterFunc(s.IdleConnTimeout, t.sweep)
+	}
+	t.mu.Unlock()
+	if over != nil {
+		over.close()
+	}
+}
+
+// oldest returns the connection that has been idle for longest, or nil.
+func (t *Transport) oldest() *clientConn {
+	var oldest *clientConn
+	for _, conns := range t.idle {
+		if len(conns) > 0 && (oldest == nil || conns[0].since.Before(oldest.since)) {
+			oldest = conns[0]
+		}
+	}
+	return oldest
+}
+
+func (t *Transport) popOldest() *clientConn {
+	c := t.oldest()
+	t.idle[c.address] = t.idle[c.address][1:]
+	t.kept--
+	return c
+}
+
+// sweep closes the connections that have been idle for too long.
+func (t *Transport) sweep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweeper = nil
+	now := time.Now()
+	for {
+		c := t.oldest()
+		if c == nil {
+			clear(t.idle)
+			return
+		}
+		if left := t.standard.IdleConnTimeout - now.Sub(c.since); left > 0 {
+			t.sweeper = time.AfterFunc(left, t.sweep)
+			return
+		}
+		t.popOldest().close()
+	}
+}
+
+func (t *Transport) stopSweeper() {
+	if t.sweeper != nil {
+		t.sweeper.Stop()
+		t.sweeper = nil
+	}
+}
