@@ -201,10 +201,13 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Listen != w.running.Listen {
 		keys = append(keys, "listen")
 	}
+	if c.Front != w.running.Front {
+		keys = append(keys, "front")
+	}
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
-	c.Listen, c.Log = w.running.Listen, w.running.Log
+	c.Listen, c.Front, c.Log = w.running.Listen, w.running.Front, w.running.Log
 	return keys
 }
 

@@ -23,6 +23,7 @@ type Config struct {
 	MaxFailure   strictyaml.Size `yaml:"max_failure" default:"4MiB" doc:"How much is read of a failure that shows itself within 'decide_within'. A longer one is cut there, and says so. Up to 8 failures over 'decide_within' are held at a time."`
 	MaxInFlight  strictyaml.Size `yaml:"max_in_flight" default:"64MiB" doc:"How many bytes of requests may be under way at once, at least twice max_request. One that is too many is refused as rate limited, with a wait of a second; it has done nothing. Of these bytes a quarter is kept for requests of up to 64 KiB."`
 	MemoryLimit  strictyaml.Size `yaml:"memory_limit" default:"384MiB" doc:"Memory that the program tries to get by with, by collecting garbage more often when it comes near to it: what would be more is slower, and not refused. The variable GOMEMLIMIT goes before. '0' means no limit."`
+	Front        Front           `yaml:"front" default:"lean" doc:"What reads the requests of clients: 'lean' is quicker for short messages and leaves everything else to 'standard', which is Go's own HTTP server. It takes effect at the start."`
 	Log          LogFormat       `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
 	LogLevel     LogLevel        `yaml:"log_level" default:"info" doc:"The least level that is written: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
 	Contracts    []string        `yaml:"contracts" default:"(none)" doc:"Files with contracts of your own, relative to this file. Servers name them beside the built-in ones."`
@@ -99,6 +100,15 @@ const (
 	LogInfo  LogLevel = "info"
 	LogWarn  LogLevel = "warn"
 	LogError LogLevel = "error"
+)
+
+// Front is what reads the requests of clients.
+type Front string
+
+// The fronts.
+const (
+	FrontLean     Front = "lean"
+	FrontStandard Front = "standard"
 )
 
 // Mode says whether a server's failures are rewritten.

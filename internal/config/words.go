@@ -14,6 +14,7 @@ type enum interface {
 }
 
 var (
+	_ enum = (*Front)(nil)
 	_ enum = (*LogFormat)(nil)
 	_ enum = (*LogLevel)(nil)
 	_ enum = (*Mode)(nil)
@@ -21,6 +22,7 @@ var (
 	_ enum = (*Share)(nil)
 )
 
+func (Front) words() []string     { return []string{string(FrontLean), string(FrontStandard)} }
 func (LogFormat) words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
 
 func (LogLevel) words() []string {
@@ -31,6 +33,9 @@ func (Share) words() []string { return []string{string(ShareAll), string(ShareCl
 func (Redact) words() []string {
 	return []string{string(RedactAll), string(RedactSecrets), string(RedactOff)}
 }
+
+// UnmarshalYAML reads lean or standard.
+func (f *Front) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.words()) }
 
 // UnmarshalYAML reads one of the forms.
 func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.words()) }

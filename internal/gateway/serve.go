@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
@@ -28,7 +28,7 @@ type front interface {
 
 // front returns the one that the configuration names.
 func (g *Gateway) front(srv *http.Server) front {
-	if os.Getenv("FRONT") == "standard" {
+	if g.table.Load().config.Front == config.FrontStandard {
 		return srv
 	}
 	return http1.NewServer(srv)
