@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -97,8 +98,6 @@ func (c *clientConn) roundTrip(ctx context.Context, r *http.Request) (*http.Resp
 		return nil, errUntouched
 	case sent.err != nil:
 		return nil, fmt.Errorf("http1: write the request: %w", sent.err)
-	case errors.Is(err, io.EOF):
-		err = io.ErrUnexpectedEOF
 	}
 	return nil, fmt.Errorf("http1: read the answer: %w", err)
 }
@@ -145,7 +144,7 @@ func (c *clientConn) write() error {
 // guard has the connection kept or closed with the end of the answer.
 func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
 	switch {
-	case resp.StatusCode == http.StatusSwitchingProtocols: // nobody asked for that
+	case switches(resp): // nobody asked for that
 		resp.Body = &answerBody{conn: c, ctx: ctx, from: io.NopCloser(c.in), closes: true}
 	case resp.ContentLength == 0:
 		c.end(!resp.Close)
@@ -154,6 +153,12 @@ func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
 	default:
 		resp.Body = &answerBody{conn: c, ctx: ctx, from: resp.Body, closes: resp.Close}
 	}
+}
+
+// switches reports whether the connection speaks another protocol from now on.
+func switches(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusSwitchingProtocols && resp.Header.Get("Upgrade") != "" &&
+		hasToken(strings.Join(resp.Header["Connection"], ","), "upgrade")
 }
 
 // end ends the exchange and returns how the request was written. The connection is kept,

@@ -57,7 +57,9 @@ func parseFields(text string) (http.Header, bool) {
 		}
 		name := textproto.CanonicalMIMEHeaderKey(text[:i])
 		start := i + 1
-		for i = start; i < len(text) && classes[text[i]]&inValue != 0; i++ {
+		i = start
+		for i < len(text) && classes[text[i]]&inValue != 0 {
+			i++
 		}
 		if !strings.HasPrefix(text[i:], "\r\n") {
 			return nil, false

@@ -79,7 +79,6 @@ type requestBody struct {
 	left   int64 // bytes that were not read
 	ended  bool
 	closed bool
-	failed bool // it did not come to its end
 }
 
 // Read implements [io.Reader].
@@ -101,7 +100,7 @@ func (b *requestBody) read(p []byte) (n int, err error) {
 		n = copy(p, c.in[c.from:c.to])
 		c.from += n
 	} else if len(p) > 0 {
-		n, err = c.readMore(p)
+		n, err = c.watch.readMore(p)
 	}
 	b.left -= int64(n)
 	switch {
@@ -109,15 +108,11 @@ func (b *requestBody) read(p []byte) (n int, err error) {
 		err = io.EOF
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
-		b.failed = true
-	case err != nil:
-		b.failed = true
-		return n, err
 	default:
-		return n, nil
+		return n, err
 	}
 	b.ended = true
-	b.conn.start()
+	b.conn.watch.start()
 	return n, err
 }
 
@@ -143,13 +138,14 @@ func (b *requestBody) drain() error {
 	return nil
 }
 
-// skip reads what is left, before an answer is written, and reports whether it has come
-// to its end.
+// skip reads what is left, before an answer is written, and reports whether the next
+// request can be read after it.
 func (b *requestBody) skip() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.closed {
-		b.closed = b.drain() == nil
+	if b.closed || b.ended {
+		return b.ended
 	}
-	return b.left == 0
+	b.closed = b.drain() == nil
+	return b.closed
 }

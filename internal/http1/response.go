@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +32,6 @@ type response struct {
 	written int64 // by the handler
 
 	status     int
-	head       bytes.Buffer // the fields as they were when the status was written
 	said       said
 	sent       bool // the head was written
 	chunked    bool
@@ -50,7 +48,9 @@ var (
 // said are the fields of an answer that say something of its form. What becomes of them
 // is seen when the head is written.
 type said struct {
-	contentLength, contentType, contentEncoding, transferEncoding, connection, date []string
+	contentLength, contentType, contentEncoding, transferEncoding, connection []string
+
+	hasLength, hasType, hasDate bool // even without a value
 }
 
 // leftOut are the names of these.
@@ -76,14 +76,16 @@ func (w *response) WriteHeader(code int) {
 	w.status = code
 	h := w.header
 	w.said = said{
-		h["Content-Length"], h["Content-Type"], h["Content-Encoding"], h["Transfer-Encoding"], h["Connection"], h["Date"],
+		contentLength: h["Content-Length"], contentEncoding: h["Content-Encoding"],
+		transferEncoding: h["Transfer-Encoding"], connection: h["Connection"], contentType: h["Content-Type"],
+		hasLength: hasAny(h, "Content-Length"), hasType: hasAny(h, "Content-Type"), hasDate: hasAny(h, "Date"),
 	}
-	_ = h.WriteSubset(&w.head, leftOut) // a buffer takes everything
+	w.conn.head.Reset()
+	_ = h.WriteSubset(&w.conn.head, leftOut) // a buffer takes everything
 	if text := first(w.said.contentLength); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
 			w.conn.server.logf("http: invalid Content-Length of %q", text)
-			w.said.contentLength = nil
 			return
 		}
 		w.length = n
@@ -97,7 +99,7 @@ func (w *response) inform(code int) {
 	out := &w.conn.out
 	out.statusLine(code)
 	_ = w.header.WriteSubset(out, informal) // flush says what is wrong
-	out.WriteString("\r\n")
+	_, _ = out.WriteString("\r\n")
 	_ = out.flush() // the next one fails as well
 }
 
@@ -171,7 +173,7 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	if w.done.Load() {
 		return errDone
 	}
-	return w.conn.limit(t)
+	return w.conn.watch.limit(t)
 }
 
 // SetWriteDeadline is for [http.ResponseController].
@@ -198,7 +200,7 @@ func (w *response) finish() {
 	_ = w.conn.body.Flush() // out keeps the error
 	w.writeHead(nil)
 	if w.chunked {
-		w.conn.out.WriteString("0\r\n\r\n")
+		_, _ = w.conn.out.WriteString("0\r\n\r\n") // as above
 	}
 	_ = w.conn.out.flush() // as above
 }
@@ -243,7 +245,7 @@ func (w *response) writeHead(p []byte) {
 	coding := first(s.transferEncoding)
 	body := allowsBody(w.status)
 	length := ""
-	if w.done.Load() && coding == "" && body && len(s.contentLength) == 0 {
+	if w.done.Load() && coding == "" && body && !s.hasLength {
 		w.length = int64(len(p))
 		length = strconv.Itoa(len(p))
 	}
@@ -260,7 +262,7 @@ func (w *response) writeHead(p []byte) {
 		if w.status == http.StatusNotModified {
 			s.contentType = nil
 		}
-	case first(s.contentEncoding) == "" && len(s.contentType) == 0 && coding == "" && len(p) > 0:
+	case first(s.contentEncoding) == "" && !s.hasType && coding == "" && len(p) > 0:
 		contentType = http.DetectContentType(p)
 	}
 	w.frame(coding, body)
@@ -268,17 +270,17 @@ func (w *response) writeHead(p []byte) {
 		s.connection = closes
 	}
 	out.statusLine(w.status)
-	out.Write(w.head.Bytes())
+	_, _ = out.Write(w.conn.head.Bytes()) // as below
 	out.fields("Content-Length", s.contentLength)
 	out.fields("Content-Type", s.contentType)
 	out.fields("Transfer-Encoding", s.transferEncoding)
 	out.fields("Connection", s.connection)
 	out.field("Content-Type", contentType)
 	out.field("Content-Length", length)
-	if len(s.date) == 0 {
+	if !s.hasDate {
 		out.field("Date", w.conn.server.now())
 	}
-	out.WriteString("\r\n")
+	_, _ = out.WriteString("\r\n") // flush says what is wrong
 }
 
 // clean keeps a value in its line, as net/http does.
@@ -290,7 +292,7 @@ func hasToken(value, token string) bool {
 		func(word string) bool { return strings.EqualFold(word, token) })
 }
 
-var closes, chunkedOnly = []string{"close"}, []string{"chunked"}
+var closes = []string{"close"}
 
 // frame decides how the end of the body is told.
 func (w *response) frame(coding string, body bool) {
@@ -313,7 +315,7 @@ func (w *response) frame(coding string, body bool) {
 		if coding == "chunked" {
 			s.transferEncoding = nil
 		}
-		s.transferEncoding = append(s.transferEncoding[:len(s.transferEncoding):len(s.transferEncoding)], chunkedOnly...)
+		s.transferEncoding = append(slices.Clip(s.transferEncoding), "chunked")
 	}
 }
 

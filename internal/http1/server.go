@@ -45,7 +45,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		return s.standard.Serve(ln)
 	}
 	ln = &closeOnce{Listener: ln}
-	defer ln.Close()
+	defer func() { _ = ln.Close() }() // end has the error
 	others := &handover{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
 	if !s.track(ln, others) {
 		return http.ErrServerClosed
@@ -80,11 +80,11 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 func (s *Server) begin(base context.Context, nc net.Conn, others *handover) {
-	c := newServerConn(s, nc, others, context.WithValue(base, http.LocalAddrContextKey, nc.LocalAddr()))
+	c := newServerConn(context.WithValue(base, http.LocalAddrContextKey, nc.LocalAddr()), s, nc, others)
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
 	s.mu.Unlock()
-	go c.serve()
+	go c.serve() //nolint:contextcheck // its requests have contexts of their own
 }
 
 func (s *Server) track(ln net.Listener, others *handover) bool {
@@ -134,7 +134,7 @@ func (s *Server) Close() error {
 }
 
 // Shutdown closes the listeners and then, as it becomes idle, each connection. When ctx
-// ends before that, it returns its error.
+// ends before that, the error is one of its.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.end()
 	rest := make(chan error, 1)
@@ -145,8 +145,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			<-rest
-			return ctx.Err()
+			return errors.Join(ctx.Err(), <-rest)
 		case <-timer.C:
 		}
 	}

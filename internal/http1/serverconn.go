@@ -34,6 +34,7 @@ type serverConn struct {
 	others   *handover
 	base     context.Context //nolint:containedctx // the parent of those of its requests
 	remote   string
+	most     int // bytes that a head may have
 	accepted time.Time
 	state    atomic.Int32 // connState
 
@@ -42,16 +43,20 @@ type serverConn struct {
 	uri      string // of the last request
 	url      url.URL
 	body     *bufio.Writer // of the answer, until its head is known
+	head     bytes.Buffer  // the fields of the answer
 	out      outgoing
 	limited  bool // nc has a deadline for writing
-
-	watch
+	watch    watch
 }
 
-func newServerConn(s *Server, nc net.Conn, others *handover, base context.Context) *serverConn {
+func newServerConn(base context.Context, s *Server, nc net.Conn, others *handover) *serverConn {
 	c := &serverConn{server: s, nc: nc, others: others, base: base, accepted: time.Now(), in: make([]byte, readBuffer)}
 	if remote := nc.RemoteAddr(); remote != nil {
 		c.remote = remote.String()
+	}
+	c.most = maxHead
+	if m := s.standard.MaxHeaderBytes; m > 0 {
+		c.most = min(c.most, m)
 	}
 	c.body = bufio.NewWriterSize(nil, bodyBuffer)
 	c.out.nc = nc
@@ -93,7 +98,7 @@ func (c *serverConn) serve() {
 // the head.
 func (c *serverConn) handOver(until time.Time) {
 	before := bytes.Clone(c.in[c.from:c.to])
-	if c.server.ending.Load() || c.setReadDeadline(never) != nil {
+	if c.server.ending.Load() || c.watch.setReadDeadline(never) != nil {
 		_ = c.nc.Close() // it was idle, or is broken
 		return
 	}
@@ -148,7 +153,7 @@ func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until tim
 			return window[:end+2], until, nil
 		}
 		// net/http answers the first line that it does not like.
-		if bytes.IndexByte(window[scanned:], '\n') >= 0 && !isSimpleSoFar(window) || len(window) == maxHead {
+		if bytes.IndexByte(window[scanned:], '\n') >= 0 && !isSimpleSoFar(window) || len(window) >= c.most {
 			return nil, until, errOther
 		}
 		scanned = len(window)
@@ -156,10 +161,8 @@ func (c *serverConn) readHead(now time.Time, first bool) (head []byte, until tim
 			until = after(time.Now(), c.headTimeout())
 		}
 		switch err := c.fill(until); {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, never, err
 		case err != nil && len(window) > 0:
-			return nil, until, errOther // it has an answer for that
+			return nil, until, errOther // net/http may have an answer to that, even if the time is over
 		case err != nil:
 			return nil, never, err
 		}
@@ -187,8 +190,8 @@ func (c *serverConn) fill(until time.Time) error {
 		return nil
 	}
 	for {
-		if !until.IsZero() && (c.armed.IsZero() || c.armed.After(until)) {
-			if err := c.setReadDeadline(until); err != nil {
+		if !until.IsZero() && (c.watch.armed.IsZero() || c.watch.armed.After(until)) {
+			if err := c.watch.setReadDeadline(until); err != nil {
 				return err
 			}
 		}
@@ -201,10 +204,10 @@ func (c *serverConn) fill(until time.Time) error {
 			continue
 		}
 		late := !until.IsZero() && !time.Now().Before(until)
-		if !errors.Is(err, os.ErrDeadlineExceeded) || late || c.armed.Equal(until) {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || late || c.watch.armed.Equal(until) {
 			return err
 		}
-		if err := c.setReadDeadline(until); err != nil {
+		if err := c.watch.setReadDeadline(until); err != nil {
 			return err
 		}
 	}

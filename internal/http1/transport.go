@@ -97,32 +97,35 @@ func (t *Transport) CloseIdleConnections() {
 
 // simple reports whether the request is for this transport, and the address it goes to.
 func (t *Transport) simple(r *http.Request) (address string, ok bool) {
-	s := t.standard
-	if r.Method != http.MethodPost || r.URL == nil || r.URL.Scheme != "http" || r.URL.Opaque != "" || r.URL.User != nil ||
-		r.Body == nil || r.GetBody == nil || r.ContentLength <= 0 || r.ContentLength > maxBody ||
-		r.Close || r.TransferEncoding != nil || r.Trailer != nil ||
-		r.Cancel != nil { //nolint:staticcheck // it is deprecated, and still there
+	if !isSimple(r) || !isOrdinary(t.standard) || httptrace.ContextClientTrace(r.Context()) != nil {
 		return "", false
 	}
-	if !s.DisableCompression || s.MaxConnsPerHost > 0 || s.ResponseHeaderTimeout > 0 || s.Protocols != nil ||
-		s.Dial != nil { //nolint:staticcheck // as above
-		return "", false
-	}
-	if host := r.Host; !consistsOf(r.URL.Host, inHost) || host != "" && !consistsOf(host, inHost) || !simpleFields(r.Header) {
-		return "", false
-	}
-	if s.Proxy != nil {
-		if proxy, err := s.Proxy(r); proxy != nil || err != nil {
+	if t.standard.Proxy != nil {
+		if proxy, err := t.standard.Proxy(r); proxy != nil || err != nil {
 			return "", false
 		}
-	}
-	if httptrace.ContextClientTrace(r.Context()) != nil {
-		return "", false
 	}
 	if r.URL.Port() == "" {
 		return net.JoinHostPort(r.URL.Hostname(), "80"), true
 	}
 	return r.URL.Host, true
+}
+
+// isSimple reports whether the request is a POST whose body is in memory, and says
+// nothing special.
+func isSimple(r *http.Request) bool {
+	u := r.URL
+	return r.Method == http.MethodPost && u != nil && u.Scheme == "http" && u.Opaque == "" && u.User == nil &&
+		r.Body != nil && r.GetBody != nil && 0 < r.ContentLength && r.ContentLength <= maxBody &&
+		!r.Close && r.TransferEncoding == nil && r.Trailer == nil &&
+		r.Cancel == nil && //nolint:staticcheck // it is deprecated, and still there
+		consistsOf(u.Host, inHost) && (r.Host == "" || consistsOf(r.Host, inHost)) && simpleFields(r.Header)
+}
+
+// isOrdinary reports whether the settings ask for nothing that is left to net/http.
+func isOrdinary(s *http.Transport) bool {
+	return s.DisableCompression && s.MaxConnsPerHost <= 0 && s.ResponseHeaderTimeout <= 0 && s.Protocols == nil &&
+		s.Dial == nil //nolint:staticcheck // as above
 }
 
 // simpleFields reports whether the header has valid fields only, and none of which

@@ -1,0 +1,72 @@
+package http1_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// most is how many bytes are read at once: short reads find other ways than long ones.
+func most(n uint8) int { return int(n) * int(n) }
+
+var times = regexp.MustCompile(` after [0-9.a-zµ]+`)
+
+// timeless leaves out when something happened: a client that goes at once is noticed
+// 10 ms later than net/http does.
+func timeless(text string) string { return times.ReplaceAllString(text, "") }
+
+// said returns what steps say.
+func said(steps []any) (text []byte) {
+	for _, step := range steps {
+		switch step := step.(type) {
+		case string:
+			text = append(text, step...)
+		case []byte:
+			text = append(text, step...)
+		}
+	}
+	return text
+}
+
+// What a client sends is read and answered as net/http reads and answers it.
+func FuzzServer(f *testing.F) {
+	for _, v := range conversations() {
+		if text := said(v.steps); len(text) < 2<<10 {
+			f.Add(text, uint8(0))
+		}
+	}
+	f.Fuzz(func(t *testing.T, said []byte, n uint8) {
+		v := conversation{steps: []any{string(said), halfClose}, most: most(n)}
+		want, got := timeless(v.said(t, false)), timeless(v.said(t, true))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("net/http (-), ours (+):\n%s", diff)
+		}
+	})
+}
+
+// What a server sends is read as net/http reads it.
+func FuzzTransport(f *testing.F) {
+	for _, s := range scenes() {
+		if text := said(s.script(0, 0)); len(text) < 2<<10 {
+			f.Add(text, uint8(0))
+		}
+	}
+	f.Fuzz(func(t *testing.T, said []byte, n uint8) {
+		s := scene{
+			script: func(_, request int) []any {
+				return slices.Repeat([]any{string(said), time.Second, hangUp}, 1-min(request, 1))
+			},
+			calls:  []call{{body: "one"}, {body: "two", after: 2 * time.Second}},
+			change: func(t *http.Transport) { t.IdleConnTimeout = 0 },
+			most:   most(n),
+		}
+		want, got := s.said(t, false), s.said(t, true)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("net/http (-), ours (+):\n%s", diff)
+		}
+	})
+}
