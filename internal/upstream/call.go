@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -59,6 +60,7 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, session string) (*
 	}
 	c.endLine(call.start)
 	call.end = len(c.out)
+	c.flush()
 	return call, nil
 }
 
@@ -79,11 +81,8 @@ func (c *child) abandon(call *call, reason string) (sent bool) {
 		return false
 	}
 	if !call.opening { // a client must not cancel it (MCP 2025-11-25, basic/utilities/cancellation)
-		start := len(c.out)
-		c.out = append(c.out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
-		c.out = append(c.out, wire.IntID(call.id)...)
-		c.out = append(c.out, `,"reason":"`+reason+`"}}`...)
-		c.endLine(start)
+		params := fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, call.id, reason)
+		c.append(wire.AppendRequest(nil, nil, wire.MethodCancelled, params))
 		c.probe()
 	}
 	return true
@@ -135,9 +134,7 @@ func (c *child) cancel(m *wire.Message, session string) {
 		if c.withdraw(call) {
 			ended = ended.WithEffect(recourse.EffectNone)
 		} else {
-			start := len(c.out)
-			c.out = wire.Splice(c.out, m.Raw, wire.Edit{At: m.RequestIDAt, With: wire.IntID(call.id)})
-			c.endLine(start)
+			c.append(wire.Splice(nil, m.Raw, wire.Edit{At: m.RequestIDAt, With: wire.IntID(call.id)}))
 		}
 		call.mailbox.end(ended)
 		return

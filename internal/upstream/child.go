@@ -100,7 +100,8 @@ type child struct {
 	probing   *time.Timer   // until it has to have said something; nil: it was not asked
 	gone      error         // why it takes no more
 	out       []byte        // what is to be written
-	batch     uint64        // counts the times that write has taken it
+	batch     uint64        // counts the times that some of it was taken to be written
+	writing   bool          // write has taken it and is not done
 	refused   uint64        // the batch of which the child has read nothing
 	unwritten chan struct{} // holds a token when there is something in out
 	room      chan struct{} // closed when there is room in out again; nil: nobody waits

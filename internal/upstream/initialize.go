@@ -10,9 +10,6 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// version20241105 is the oldest version. Streamable HTTP came with the next.
-const version20241105 = "2024-11-05"
-
 // initResult is what a child answers to initialize.
 type initResult struct {
 	result  json.Value
@@ -50,7 +47,7 @@ func (c *child) initialize(ctx context.Context) (*initResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hello, c.tell(ctx.Done(), []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	return hello, c.tell(ctx.Done(), wire.AppendRequest(nil, nil, wire.MethodInitialized, nil))
 }
 
 // openID is the id of requests that are made to open a child.
@@ -100,7 +97,7 @@ func readInitResult(said message) (*initResult, error) {
 // out as one of 2025-03-26, which differs in the transport, and the transport is
 // ours.
 func negotiate(asked, childs string) string {
-	if era, ok := wire.EraOf(asked); (ok && era == wire.Legacy || asked == version20241105) && asked <= childs {
+	if era, ok := wire.EraOf(asked); (ok && era == wire.Legacy || asked == wire.Version20241105) && asked <= childs {
 		return asked
 	}
 	return overHTTP(childs)
@@ -108,7 +105,7 @@ func negotiate(asked, childs string) string {
 
 // overHTTP returns the version, or the oldest that Streamable HTTP has.
 func overHTTP(version string) string {
-	if version == version20241105 {
+	if version == wire.Version20241105 {
 		return wire.Version20250326
 	}
 	return version

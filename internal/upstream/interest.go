@@ -15,13 +15,6 @@ import (
 // of a resource and of the last that does not any more. Each hears only what it has
 // asked for.
 
-const (
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-	methodUpdated     = "notifications/resources/updated"
-	methodSetLevel    = "logging/setLevel"
-)
-
 // maxSubscriptions bounds the resources that a session may be subscribed to, and
 // maxURI the name of each, in bytes.
 const (
@@ -48,7 +41,7 @@ func newInterests() interests {
 
 // isInterest reports whether requests of the method change what a session is told of.
 func isInterest(method string) bool {
-	return method == methodSubscribe || method == methodUnsubscribe
+	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe
 }
 
 // changeInterest answers a request that changes what the session is told of.
@@ -61,7 +54,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	}
 	var uri string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // what is missing or no string, the child judges
-	if m.Method == methodSubscribe {
+	if m.Method == wire.MethodSubscribe {
 		return s.subscribe(ctx, m, x, uri)
 	}
 	return s.unsubscribe(ctx, m, x, uri)
@@ -69,7 +62,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 
 // done is the answer to a request of which the child need not be told.
 func done(m *wire.Message) (*http.Response, error) {
-	return respond(http.StatusOK, wire.TypeJSON, wire.AppendResult(nil, m.ID, []byte("{}"))), nil
+	return wire.RespondResult(m.ID, []byte("{}")), nil
 }
 
 func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*http.Response, error) {
@@ -80,9 +73,9 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 		return done(m)
 	case full:
 		s.mu.Unlock()
-		return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest,
+		return wire.RespondError(m.ID, wire.CodeInvalidRequest,
 			fmt.Sprintf("a session may have at most %d subscriptions, to URIs of at most %d bytes, of which all have %d together",
-				maxSubscriptions, maxURI, maxSubscribed), nil)), nil
+				maxSubscriptions, maxURI, maxSubscribed)), nil
 	case s.subscribers[uri] > 0:
 		s.note(x, uri)
 		s.mu.Unlock()
@@ -98,7 +91,7 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 	if s.isOpen(x) {
 		s.note(x, uri)
 	} else {
-		s.orderShared(methodUnsubscribe, "uri", uri)
+		s.orderShared(wire.MethodUnsubscribe, "uri", uri)
 	}
 	return resp, err
 }
@@ -185,7 +178,7 @@ func (s *Stdio) resumeInterests(c *child) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for uri := range s.subscribers {
-		c.orderString(methodSubscribe, "uri", uri)
+		c.orderString(wire.MethodSubscribe, "uri", uri)
 	}
 }
 
@@ -193,7 +186,7 @@ func (s *Stdio) resumeInterests(c *child) {
 func (s *Stdio) dropInterests(x *session) {
 	for uri := range x.uris {
 		if s.forget(x, uri); s.subscribers[uri] == 0 {
-			s.orderShared(methodUnsubscribe, "uri", uri)
+			s.orderShared(wire.MethodUnsubscribe, "uri", uri)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key st
 	case isRequest && m.Method == wire.MethodInitialize && m.ProtocolVersion == "":
 		return refuseInitialize(m), nil
 	case isRequest && m.ProtocolVersion == "" && session != "": // it is one that another child has opened
-		return refuse(http.StatusNotFound, lostSession), nil
+		return wire.RespondRefusal(http.StatusNotFound, lostSession), nil
 	case isRequest && s.isShared(key):
 		return s.requestShared(ctx, m, recipient{key: key})
 	case isRequest:
@@ -101,13 +101,13 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key st
 // 2026-07-28, basic/versioning).
 func refuseInitialize(m *wire.Message) *http.Response {
 	data := `{"supported":["` + wire.Version20260728 + `"],"requested":` + string(json.AppendQuote(nil, askedVersion(m.Params))) + `}`
-	return respond(http.StatusBadRequest, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeUnsupportedVersion,
+	return wire.Respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeUnsupportedVersion,
 		"the server knows no initialize and speaks "+wire.Version20260728+" only", []byte(data)))
 }
 
 // refuseDiscover returns the answer of a server of the legacy era to server/discover.
 func refuseDiscover(m *wire.Message) *http.Response {
-	return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, "unknown method", nil))
+	return wire.RespondError(m.ID, wire.CodeMethodNotFound, "unknown method")
 }
 
 // notice deals with what a child of the modern era says beside answers and progress

@@ -1,10 +1,11 @@
 package upstream
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (
@@ -13,6 +14,8 @@ const (
 	maxWaiting = 4 << 20
 	// writeChunk is what a child has to read within its patience.
 	writeChunk = 64 << 10
+	// writtenAtOnce is what a caller writes himself: a pipe takes as much as a whole or not at all.
+	writtenAtOnce = 4 << 10
 )
 
 // lockForRoom locks c.mu when the child can be given a request. done ends the
@@ -42,22 +45,24 @@ func (c *child) lockForRoom(done <-chan struct{}) error {
 // errDone says that the caller's context has ended.
 var errDone = errors.New("the caller has gone")
 
-// endLine makes one line of what was appended to c.out from start on: in JSON a
-// line end between two tokens can as well be a space. It wakes the writer.
+// endLine makes one line of what was appended to c.out from start on.
 func (c *child) endLine(start int) {
-	line := c.out[start:]
-	for _, end := range []byte("\n\r") {
-		for rest := line; ; {
-			i := bytes.IndexByte(rest, end)
-			if i < 0 {
-				break
-			}
-			rest[i] = ' '
-			rest = rest[i+1:]
+	wire.OneLine(c.out[start:])
+	c.out = append(c.out, '\n')
+}
+
+// flush has what is in c.out written: at once where that is little and the child has room
+// for it, which spares it a way over another goroutine, and else by write. c.mu is held.
+func (c *child) flush() {
+	if !c.writing && len(c.out) <= writtenAtOnce {
+		if n := writeOnce(c.stdin, c.out); n > 0 {
+			c.out = c.out[:copy(c.out, c.out[n:])]
+			c.batch++
 		}
 	}
-	c.out = append(c.out, '\n')
-	wake(c.unwritten)
+	if len(c.out) > 0 {
+		wake(c.unwritten)
+	}
 }
 
 // tell gives the child a message that has no answer. It returns errUnsent when the
@@ -85,10 +90,11 @@ func (c *child) append(text []byte) {
 	start := len(c.out)
 	c.out = append(c.out, text...)
 	c.endLine(start)
+	c.flush()
 }
 
-// write writes what there is to write until the child is told to end, and then
-// closes its stdin. All that has come together meanwhile is written at once.
+// write writes what flush has left until the child is told to end, and then closes its
+// stdin. All that has come together meanwhile is written at once.
 func (c *child) write() {
 	defer c.stdin.Close()
 	stalled := time.AfterFunc(time.Hour, func() { c.stop(errStalled) })
@@ -105,6 +111,7 @@ func (c *child) write() {
 		c.out = spare[:0]
 		batch := c.batch
 		c.batch++
+		c.writing = true
 		if c.room != nil {
 			close(c.room)
 			c.room = nil
@@ -127,6 +134,9 @@ func (c *child) write() {
 		if spare = text; cap(spare) > keptBuffer {
 			spare = nil
 		}
+		c.mu.Lock()
+		c.writing = false
+		c.mu.Unlock()
 	}
 }
 

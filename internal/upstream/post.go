@@ -16,7 +16,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 	m := wire.BorrowMessage()
 	defer m.Return()
 	if err := wire.Parse(text, m); err != nil {
-		return malformed(m.ID, err), nil
+		return wire.RespondMalformed(m.ID, err), nil
 	}
 	id := header.Get(wire.HeaderSession)
 	if s.isStateless(id, m) {
@@ -62,15 +62,6 @@ func (r recipient) own() *child {
 	return r.session.child
 }
 
-// malformed returns the answer to what is no message.
-func malformed(id wire.ID, err error) *http.Response {
-	refusal, ok := errors.AsType[*wire.Error](err)
-	if !ok {
-		refusal = &wire.Error{Code: wire.CodeParseError, Message: "the message cannot be read"}
-	}
-	return respond(http.StatusBadRequest, wire.TypeJSON, wire.AppendError(nil, id, refusal.Code, refusal.Message, nil))
-}
-
 // askedVersion returns the protocolVersion of initialize's params.
 func askedVersion(params []byte) string {
 	var version string
@@ -99,7 +90,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 		case !errors.Is(err, errUnsent):
 			return resp, err
 		case to.own() != nil:
-			return refuse(http.StatusNotFound, lostSession), nil
+			return wire.RespondRefusal(http.StatusNotFound, lostSession), nil
 		}
 		select {
 		case <-c.ended:
@@ -115,7 +106,7 @@ func (s *Stdio) requestShared(ctx context.Context, m *wire.Message, to recipient
 		return resp, nil
 	}
 	if err := withoutTask(m); err != nil {
-		return malformed(m.ID, err), nil
+		return wire.RespondMalformed(m.ID, err), nil
 	}
 	return s.request(ctx, m, to)
 }
@@ -177,12 +168,10 @@ func (s *Stdio) catchUp(x *session, call *call) {
 // answer returns the answer that begins with said.
 func answer(ctx context.Context, c *child, call *call, said message) *http.Response {
 	if said.last && said.spool == nil {
-		return respond(http.StatusOK, wire.TypeJSON, said.text)
+		return wire.Respond(http.StatusOK, said.text)
 	}
 	if said.last {
-		resp := head(http.StatusOK, wire.TypeJSON)
-		resp.Body = &spoolBody{ctx: ctx, spool: said.spool}
-		return resp
+		return wire.RespondText(&spoolBody{ctx: ctx, spool: said.spool})
 	}
 	resp, body := stream(ctx, c, call)
 	body.load(said)
@@ -191,22 +180,19 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 
 // stream returns an answer that is what the child says to the call from now on.
 func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
-	resp := head(http.StatusOK, wire.TypeEventStream)
-	resp.Header["Cache-Control"] = []string{"no-cache"}
 	body := newEventBody(ctx, &call.mailbox, func() {
 		c.abandon(call, noLonger)
 		call.discard()
 	})
-	resp.Body = body
-	return resp, body
+	return wire.RespondEvents(body), body
 }
 
 // kept are the notifications that are between a client and the gateway where all
 // share a child: it was initialized without them, and told of no capabilities.
 var kept = map[string]bool{
-	"notifications/initialized":        true,
-	"notifications/roots/list_changed": true,
-	wire.MethodProgress:                true,
+	wire.MethodInitialized:  true,
+	wire.MethodRootsChanged: true,
+	wire.MethodProgress:     true,
 }
 
 // deliver takes a notification, or an answer to what the child has asked.
@@ -214,15 +200,15 @@ func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*ht
 	switch {
 	case m.Method == wire.MethodCancelled:
 		s.cancel(m, to.session)
-		return respond(http.StatusAccepted, "", nil), nil
+		return wire.Respond(http.StatusAccepted, nil), nil
 	case to.own() == nil && (m.Kind == wire.Response || kept[m.Method]): // it has asked nothing
-		return respond(http.StatusAccepted, "", nil), nil
+		return wire.Respond(http.StatusAccepted, nil), nil
 	}
 	return s.hand(ctx, to, func(c *child) (*http.Response, error) {
 		if err := c.tell(ctx.Done(), m.Raw); err != nil {
 			return nil, err
 		}
-		return respond(http.StatusAccepted, "", nil), nil
+		return wire.Respond(http.StatusAccepted, nil), nil
 	})
 }
 

@@ -33,11 +33,5 @@ func (c *child) probe() {
 func (c *child) order(members string) {
 	c.lastID++
 	c.late(c.lastID)
-	start := len(c.out)
-	c.out = append(c.out, `{"jsonrpc":"2.0","id":`...)
-	c.out = strconv.AppendInt(c.out, c.lastID, 10)
-	c.out = append(c.out, ',')
-	c.out = append(c.out, members...)
-	c.out = append(c.out, '}')
-	c.endLine(start)
+	c.append([]byte(`{"jsonrpc":"2.0","id":` + strconv.FormatInt(c.lastID, 10) + `,` + members + `}`))
 }

@@ -63,7 +63,7 @@ const lostSession = "session not found"
 
 // noSession is the answer to a message that belongs to a session and names none.
 func noSession() *http.Response {
-	return respond(http.StatusBadRequest, wire.TypeJSON,
+	return wire.Respond(http.StatusBadRequest,
 		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: initialize comes first.", nil))
 }
 
@@ -80,7 +80,7 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 	defer s.mu.Unlock()
 	at := s.sessions[id]
 	if at == nil {
-		return nil, refuse(http.StatusNotFound, lostSession)
+		return nil, wire.RespondRefusal(http.StatusNotFound, lostSession)
 	}
 	s.byUse.MoveToFront(at)
 	x, _ := at.Value.(*session)
@@ -102,7 +102,7 @@ func (s *Stdio) endSession(id string) *http.Response {
 	if x.child != nil {
 		x.child.stop(errStopped)
 	}
-	return respond(http.StatusNoContent, "", nil)
+	return wire.Respond(http.StatusNoContent, nil)
 }
 
 // open answers initialize of the client with that key.
@@ -127,7 +127,7 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Re
 
 // opened returns the answer that opens the session.
 func (x *session) opened(text []byte) *http.Response {
-	resp := respond(http.StatusOK, wire.TypeJSON, text)
+	resp := wire.Respond(http.StatusOK, text)
 	resp.Header[wire.HeaderSession] = []string{x.id}
 	return resp
 }
@@ -195,7 +195,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	}
 	if err != nil && said.spool == nil { // whatever it is, it is the client's to judge
 		c.stop(errStopped)
-		return respond(http.StatusOK, wire.TypeJSON, said.text), nil
+		return wire.Respond(http.StatusOK, said.text), nil
 	}
 	if err != nil {
 		c.stop(errStopped)
@@ -290,10 +290,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 		b.end(io.EOF)
 	}
 	s.mu.Unlock()
-	resp := head(http.StatusOK, wire.TypeEventStream)
-	resp.Header["Cache-Control"] = []string{"no-cache"}
-	resp.Body = newEventBody(ctx, b, func() { s.leave(x, b) })
-	return resp
+	return wire.RespondEvents(newEventBody(ctx, b, func() { s.leave(x, b) }))
 }
 
 // leave ends a stream. What its reader has not taken is kept for the next.

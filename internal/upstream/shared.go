@@ -30,7 +30,7 @@ func (s *Stdio) isShared(key string) bool {
 // concernsAll reports whether a notification says something to everybody.
 func concernsAll(method string) bool {
 	switch method {
-	case wire.MethodToolsChanged, "notifications/prompts/list_changed", "notifications/resources/list_changed":
+	case wire.MethodToolsChanged, wire.MethodPromptsChanged, wire.MethodResourcesChanged:
 		return true
 	default:
 		return false
@@ -45,7 +45,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 		return
 	}
 	method := string(signs.Method)
-	if !concernsAll(method) && method != methodUpdated {
+	if !concernsAll(method) && method != wire.MethodUpdated {
 		return
 	}
 	uri := "" // without one it is nobody's
@@ -54,7 +54,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	defer s.mu.Unlock()
 	var kept []byte
 	for b, x := range s.streams {
-		if method == methodUpdated && !x.isSubscribed(uri) {
+		if method == wire.MethodUpdated && !x.isSubscribed(uri) {
 			continue
 		}
 		if kept == nil {
@@ -74,13 +74,13 @@ func refuseShared(m *wire.Message) *http.Response {
 	switch {
 	case strings.HasPrefix(m.Method, methodsOfTasks):
 		what = "tasks do"
-	case m.Method == methodSetLevel:
+	case m.Method == wire.MethodSetLevel:
 		what = "logs do"
 	default:
 		return nil
 	}
-	return respond(http.StatusOK, wire.TypeJSON, wire.AppendError(nil, m.ID, wire.CodeMethodNotFound,
-		"several clients share this server's program, and its "+what+" not say whose they are: they are not offered", nil))
+	return wire.RespondError(m.ID, wire.CodeMethodNotFound,
+		"several clients share this server's program, and its "+what+" not say whose they are: they are not offered")
 }
 
 // withoutTask replaces a request that may become a task by one that does not, as a

@@ -111,7 +111,7 @@ func TestNoticesOfASharedChildAreNobodys(t *testing.T) {
 		t.Errorf("the caller is told: %s", answer)
 	}
 	s.do("raw", `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:1"}}`)
-	changes := []string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"}
+	changes := []string{"notifications/tools/list_changed", wire.MethodPromptsChanged, wire.MethodResourcesChanged}
 	for _, method := range changes {
 		s.do("raw", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q}`, method))
 	}

@@ -164,9 +164,7 @@ func (s *Stdio) Send(ctx context.Context, method string, header http.Header, bod
 }
 
 func refuseMethod(allowed string) *http.Response {
-	resp := refuse(http.StatusMethodNotAllowed, "the server takes "+allowed)
-	resp.Header["Allow"] = []string{allowed}
-	return resp
+	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server takes "+allowed, allowed)
 }
 
 // Ask sends a request whose answer the caller needs for itself, such as initialize

@@ -1,47 +1,13 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/wire"
 )
-
-// respond returns a whole answer.
-func respond(status int, contentType string, text []byte) *http.Response {
-	resp := head(status, contentType)
-	resp.ContentLength = int64(len(text))
-	if len(text) == 0 {
-		resp.Body = http.NoBody
-		return resp
-	}
-	resp.Header["Content-Length"] = []string{strconv.Itoa(len(text))}
-	resp.Body = io.NopCloser(bytes.NewReader(text))
-	return resp
-}
-
-// head returns an answer without a body, of unknown length.
-func head(status int, contentType string) *http.Response {
-	resp := &http.Response{
-		StatusCode: status, Status: strconv.Itoa(status) + " " + http.StatusText(status),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, ContentLength: -1,
-	}
-	if contentType != "" {
-		resp.Header["Content-Type"] = []string{contentType}
-	}
-	return resp
-}
-
-// refuse returns an answer that says, in words, why a message is not taken.
-func refuse(status int, why string) *http.Response {
-	return respond(status, "text/plain; charset=utf-8", []byte(why))
-}
 
 // spoolBody is the body of an answer that is one long text.
 type spoolBody struct {
@@ -81,17 +47,12 @@ func newEventBody(ctx context.Context, b *mailbox, onClose func()) *eventBody {
 	return &eventBody{ctx: ctx, mailbox: b, onClose: onClose, closed: make(chan struct{})}
 }
 
-const (
-	eventBegin = "event: message\ndata: "
-	eventEnd   = "\n\n"
-)
-
 // load makes m the next thing to read.
 func (b *eventBody) load(m message) {
 	if m.spool == nil {
-		b.from = wire.AppendEvent(b.from[:0], "", "message", m.text)
+		b.from = wire.AppendMessage(b.from[:0], m.text)
 	} else {
-		b.from = append(b.from[:0], eventBegin...)
+		b.from = append(b.from[:0], wire.EventBegin...)
 		b.mu.Lock()
 		b.text = m.spool
 		b.mu.Unlock()
@@ -114,7 +75,7 @@ func (b *eventBody) Read(p []byte) (int, error) {
 			b.mu.Lock()
 			b.text = nil
 			b.mu.Unlock()
-			b.from = append(b.from[:0], eventEnd...)
+			b.from = append(b.from[:0], wire.EventEnd...)
 			b.buf = b.from
 			break
 		}

@@ -28,7 +28,7 @@ func (p *Passage) Next() (piece []byte, last bool, err error) {
 	}
 	p.out = p.out[:0]
 	if part != nil && part.First && p.asEvent {
-		p.out = append(p.out, eventBegin...)
+		p.out = append(p.out, EventBegin...)
 	}
 	start := len(p.out)
 	if part != nil {
@@ -42,15 +42,15 @@ func (p *Passage) Next() (piece []byte, last bool, err error) {
 	}
 	OneLine(p.out[start:])
 	if last {
-		p.out = append(p.out, eventEnd...)
+		p.out = append(p.out, EventEnd...)
 	}
 	return p.out, last, err
 }
 
-// What stands around the text of a message that is an event.
+// EventBegin and EventEnd stand around the text of a message that is an event.
 const (
-	eventBegin = "event: message\ndata: "
-	eventEnd   = "\n\n"
+	EventBegin = "event: message\ndata: "
+	EventEnd   = "\n\n"
 )
 
 // AppendMessage appends an event that holds a message.

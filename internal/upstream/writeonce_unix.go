@@ -1,0 +1,25 @@
+//go:build unix
+
+package upstream
+
+import (
+	"os"
+	"syscall"
+)
+
+// writeOnce writes what a pipe has room for, and waits for nothing. It returns 0 where
+// that, or anything else, keeps it from writing.
+func writeOnce(pipe *os.File, text []byte) (written int) {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = conn.Write(func(fd uintptr) bool { // a pipe that is closed takes nothing
+		written, err = syscall.Write(int(fd), text) //nolint:gosec // a descriptor is an int
+		return true
+	})
+	if err != nil {
+		return 0
+	}
+	return max(0, written)
+}
