@@ -59,12 +59,18 @@ type Contract struct {
 // Same reports whether both contracts were loaded from the same text.
 func (c *Contract) Same(other *Contract) bool { return c.source == other.source }
 
+// Writes reports whether the contract says of a tool that it writes: by naming the call
+// that settles whether it took effect.
+func (c *Contract) Writes(tool string) bool {
+	_, writes := c.verify[tool]
+	return writes
+}
+
 // Reads reports whether the contract says of a tool that it only reads: by name, of
 // every tool, or because it is the call that settles whether another one took effect.
 // A tool that has such a call writes.
 func (c *Contract) Reads(tool string) bool {
-	_, writes := c.verify[tool]
-	return !writes && (c.readOnly || c.readers[tool])
+	return !c.Writes(tool) && (c.readOnly || c.readers[tool])
 }
 
 // RetryRule says how a client repeats calls under a contract: at most Retries

@@ -172,6 +172,34 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// That all tools of a server only read holds for whoever keeps the contract, whatever its clients are shown; but not of
+// a tool that the other contract knows to write.
+func TestPatternsOnlyReadElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		contract, reads, tool string
+		effect                recourse.Effect
+	}{
+		{"recourse", "patterns", searchPatterns, recourse.EffectNone},
+		{"commerce", "patterns", searchPatterns, recourse.EffectNone},
+		{"patterns", "patterns", searchPatterns, recourse.EffectNone},
+		{"recourse", "studies", searchPatterns, recourse.EffectUnknown},
+		{"studies", "patterns", "person_delete", recourse.EffectUnknown},
+		{"patterns", "studies", "person_delete", recourse.EffectUnknown},
+	} {
+		srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
+		srv.Always(tt.tool, testkit.ToolError("", "The disk is full"))
+		client := start(t, srv.URL(), "contract: "+tt.contract, "reads: "+tt.reads, "trust_annotations: false").client(t, testkit.Legacy)
+		a, err := client.Call(t.Context(), tt.tool, `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); e.Effect != tt.effect {
+			t.Errorf("contract %s, reads %s, %s: effect %q, want %q: %s", tt.contract, tt.reads, tt.tool, e.Effect, tt.effect, a.Body)
+		}
+	}
+}
+
 // The texts follow the call's format, where the tool has that argument.
 func TestPatternsFormats(t *testing.T) {
 	t.Parallel()
