@@ -206,13 +206,19 @@ func TestServeReloadsAfterSIGHUP(t *testing.T) { //nolint:paralleltest // see ab
 	}
 }
 
-// setFreeAddress gives a story the address of a port that is free, as $ADDR.
+// setFreeAddress gives a story the address of a port that is free, as $ADDR, and the port
+// as $PORT.
 func setFreeAddress(env *testscript.Env) error {
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		return err
+	}
 	env.Setenv("ADDR", ln.Addr().String())
+	env.Setenv("PORT", port)
 	return ln.Close()
 }
 

@@ -69,22 +69,6 @@ func TestSystemKeepsServing(t *testing.T) {
 	cancel()
 }
 
-func TestAll(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	if err := show(&out).All(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range demo.Systems() {
-		if !strings.Contains(out.String(), "More of it: recourse demo "+name+"\n") {
-			t.Errorf("%s is not shown", name)
-		}
-	}
-	if !strings.Contains(out.String(), "created 1 time(s)") {
-		t.Error("the gateway is not shown")
-	}
-}
-
 func TestStdio(t *testing.T) {
 	t.Parallel()
 	for _, name := range demo.Systems() {

@@ -13,11 +13,23 @@ import (
 // in the modern era is by its credentials; where all share one, it asks and logs nothing, and everything else works as well.
 func TestEverythingOnStdio(t *testing.T) {
 	t.Parallel()
+	testEverythingOnStdio(t)
+}
+
+// The other clients of each share.
+func TestLongEverythingOnStdio(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testEverythingOnStdio(t)
+}
+
+func testEverythingOnStdio(t *testing.T) {
+	t.Helper()
 	command, err := json.Marshal(testkit.NewNPMServer(t, "everything", "stdio").Command)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, share := range []string{"all", "client"} {
+	for row, share := range []string{"all", "client"} {
 		everything := server{
 			name: "server-everything on stdio", era: testkit.Legacy,
 			front: func(tb testing.TB) *front {
@@ -39,13 +51,19 @@ func TestEverythingOnStdio(t *testing.T) {
 			}
 			everything.steps = append(everything.steps, step)
 		}
-		for _, client := range clients() {
+		for column, client := range clients() {
+			if !testkit.Sampled(t, row+column, 2) {
+				continue
+			}
 			t.Run("share "+share+"/"+client.name, func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				visit(ctx, t, client, client.open(t), everything.forClient(client))
 			})
+		}
+		if !testkit.Sampled(t, 0, 2) {
+			continue
 		}
 		t.Run("share "+share+"/negotiation", func(t *testing.T) {
 			t.Parallel()

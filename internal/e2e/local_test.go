@@ -200,27 +200,45 @@ func flow(tb testing.TB, v any) string {
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
 
 // The reference servers, served over HTTP and wrapped on stdio, do what they do by themselves; their failures are told; and
-// the client's session goes on when they end in the middle of a call.
+// the client's session goes on when they end in the middle of a call. This is a sample: each client meets three of the
+// servers, each server three of the clients or more.
 func TestLocalServers(t *testing.T) {
 	t.Parallel()
-	for _, client := range clients() {
+	testLocalServers(t)
+}
+
+// The others.
+func TestLongLocalServers(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testLocalServers(t)
+}
+
+func testLocalServers(t *testing.T) {
+	t.Helper()
+	for i, client := range clients() {
 		t.Run(client.name, func(t *testing.T) {
 			t.Parallel()
-			runLocals(t, client.open(t))
+			runLocals(t, i, client.open(t))
 		})
 	}
 }
 
-// runLocals takes a program from server to server.
-func runLocals(t *testing.T, p program) {
+// runLocals takes a program from server to server; number is the client's.
+func runLocals(t *testing.T, number int, p program) {
 	t.Helper()
-	for _, l := range locals() {
-		t.Run(l.name+", served", func(t *testing.T) {
+	run := func(name string, number int, test func(t *testing.T)) {
+		if testkit.Sampled(t, number, 3) {
+			t.Run(name, test)
+		}
+	}
+	for i, l := range locals() {
+		run(l.name+", served", number+2*i, func(t *testing.T) {
 			use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
 				return p.connect(ctx, start(t, "", server.entry(t)...).url, nil)
 			})
 		})
-		t.Run(l.name+", wrapped", func(t *testing.T) {
+		run(l.name+", wrapped", number+2*i+1, func(t *testing.T) {
 			use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
 				command, environ := wrapped(t, server.entry(t)...)
 				return p.launch(ctx, command, environ)
