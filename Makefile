@@ -11,7 +11,7 @@ GOLANGCI_LINT := .tools/bin/golangci-lint
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: ## Build the program into ./bin
@@ -38,15 +38,19 @@ RACE := -race
 
 .PHONY: test
 test: ## Run the tests under the race detector
-	@$(GO_TEST) ./...
+	@$(GO_TEST) $$(go list ./... | grep -v '/internal/bench$$')
 
 .PHONY: test-long
 test-long: RACE :=
 test-long: ## Run the tests that take long, which test leaves out
 	@export RECOURSE_TEST_LONG=1; $(GO_TEST) -run '^TestLong' ./...
 
+.PHONY: test-bench
+test-bench: ## Run the tests of the benchmarks, which start many processes
+	@$(GO_TEST) ./internal/bench
+
 .PHONY: test-all
-test-all: test test-long ## Run both
+test-all: test test-long test-bench ## Run all three
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
