@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
@@ -25,14 +26,14 @@ import (
 // that something was done, or may have been: that makes no call safe to repeat.
 func (r *Reader) believe(e *recourse.Error) {
 	e.RetryAfter = min(max(e.RetryAfter, 0), recourse.MaxWait)
-	if !slices.Contains(retries, string(e.Retry)) {
+	if !slices.Contains(contractform.Retries, string(e.Retry)) {
 		e.Retry = ""
 	}
-	if e.Effect == recourse.EffectNone && !r.Trusted || !slices.Contains(effects, string(e.Effect)) {
+	if e.Effect == recourse.EffectNone && !r.Trusted || !slices.Contains(contractform.Effects, string(e.Effect)) {
 		e.Effect = ""
 	}
 	foreign := !r.Trusted && e.Origin == recourse.OriginGateway
-	if foreign || !slices.Contains(origins, string(e.Origin)) {
+	if foreign || !slices.Contains(contractform.Origins, string(e.Origin)) {
 		e.Origin = ""
 	}
 	for _, item := range e.Failed {

@@ -46,8 +46,8 @@ func (f *rpcForm) says(data json.Value) bool {
 	if f.data == nil || f.data.object == nil {
 		return true
 	}
-	return slices.ContainsFunc(membersOf(data), func(m member) bool {
-		return slices.ContainsFunc(f.data.object, func(known bodyMember) bool { return known.name == m.name })
+	return slices.ContainsFunc(json.MembersOf(data), func(m json.Member) bool {
+		return slices.ContainsFunc(f.data.object, func(known bodyMember) bool { return known.name == m.Name })
 	})
 }
 

@@ -123,3 +123,8 @@ type Tool struct {
 	// [ErrorsKey]; nil: it says nothing.
 	Errors []string
 }
+
+// ErrorsKey is the member of `_meta` of a tool in tools/list in which a server says which
+// codes of its contract the tool can fail with: a list of texts. It is the one place where
+// that stands.
+const ErrorsKey = "io.github.recoursehq/errors"

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -33,7 +34,7 @@ func (k *compiler) choices(n *strictyaml.Node, on reflect.Type) []choice {
 			if item.Decode(&form) != nil {
 				continue
 			}
-			if on != recordType {
+			if on != contractform.RecordType {
 				k.mistakef(form.For, "leave `for` out", "the items of a list are not selected")
 				continue
 			}
@@ -126,42 +127,5 @@ func (sel selector) store(e *recourse.Error) {
 		case onRetry:
 			e.Retry = recourse.Retry(value)
 		}
-	}
-}
-
-// typesOf names the JSON types of a member with alternatives.
-func typesOf(list []choice) []string {
-	var types []string
-	for _, c := range list {
-		var t string
-		if c.constant != nil {
-			t = typeOfConstant(c.constant)
-		} else {
-			t = c.path.typeOf()
-		}
-		if !slices.Contains(types, t) {
-			types = append(types, t)
-		}
-	}
-	return types
-}
-
-func typeOfConstant(raw json.Value) string {
-	switch raw.Kind() {
-	case '"':
-		return typeString
-	case '0':
-		if bytes.ContainsAny(raw, ".eE") {
-			return typeNumber
-		}
-		return typeInteger
-	case 't', 'f':
-		return typeBoolean
-	case '[':
-		return typeArray
-	case '{':
-		return typeObject
-	default:
-		return typeAny
 	}
 }

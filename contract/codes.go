@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/rpccode"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -60,7 +61,7 @@ func (k *compiler) codes() {
 type ownEntry struct {
 	*entry
 
-	file     *codeFile
+	file     *contractform.CodeFile
 	mistaken bool // what it selects is not known
 }
 
@@ -93,7 +94,7 @@ func (k *compiler) references() {
 	}
 }
 
-func (k *compiler) entry(f *codeFile) (en *entry, mistaken bool) {
+func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 	en = &entry{code: f.Code, name: f.Name, group: f.Group, when: f.When, reads: f.Reads, wait: f.Wait}
 	if strings.ContainsAny(f.Code, "{}") {
 		en.open = k.template(f.Node.Get("code"))
@@ -149,7 +150,7 @@ func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
 func (k *compiler) constants(n *strictyaml.Node) []constant {
 	var list []constant
 	for name, value := range n.All() {
-		p, err := compilePath(name, recordType)
+		p, err := compilePath(name, contractform.RecordType)
 		if err != nil {
 			k.reportf(n.Key(name), pathHint(name), "%s", err)
 			continue
@@ -195,7 +196,7 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	return retryable{}
 }
 
-func (k *compiler) http(f *httpFile) *httpForm {
+func (k *compiler) http(f *contractform.HTTPFile) *httpForm {
 	form := &httpForm{status: f.Status, media: f.Type}
 	if f.Status < http.StatusBadRequest || f.Status > 599 {
 		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is none of a failure", f.Status)
@@ -302,3 +303,6 @@ func (en *entry) covers(sel selector, kind recourse.Kind) bool {
 		return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
 	})
 }
+
+// inResult reports whether the code can stand in a tool result.
+func (en *entry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }

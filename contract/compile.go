@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
@@ -16,7 +17,7 @@ import (
 // A compiler makes a Contract of a file and collects the mistakes in it.
 type compiler struct {
 	doc    *strictyaml.Document
-	file   *file
+	file   *contractform.File
 	c      *Contract
 	parent *Contract
 
@@ -75,13 +76,13 @@ func (k *compiler) compile() {
 	}
 	c.layout.shape = shape
 	if f.Returns != nil {
-		c.returned = k.returned(f.Returns)
+		c.ownResults = k.ownResults(f.Returns)
 	}
 	if f.Poll != nil {
 		c.Poll = PollRule(*f.Poll)
 	}
 	if f.Upstream != nil {
-		c.upstream = k.shape(f.Upstream.Body, recordType)
+		c.upstream = k.shape(f.Upstream.Body, contractform.RecordType)
 	}
 	k.otherForms()
 	k.members()
@@ -184,13 +185,13 @@ func nearestHint(text string, values []string) string {
 
 // pathHint helps with a path that leads nowhere.
 func pathHint(src string) string {
-	known := slices.Clone(recordOrder())
+	known := slices.Clone(contractform.RecordOrder())
 	for name := range specials {
 		known = append(known, strings.TrimSuffix(name, "."))
 	}
 	slices.Sort(known)
 	for _, list := range []reflect.Type{reflect.TypeFor[recourse.Violation](), reflect.TypeFor[recourse.MissingData]()} {
-		known = append(known, membersOfType(list)...)
+		known = append(known, contractform.MembersOf(list)...)
 	}
 	if near, ok := nearest.Of(src, known); ok {
 		return "did you mean `" + near + "`?"
@@ -198,7 +199,9 @@ func pathHint(src string) string {
 	return "paths are those of the record's JSON form, such as violations.0.param"
 }
 
-func (k *compiler) template(n *strictyaml.Node) *template { return k.templateOn(n, recordType) }
+func (k *compiler) template(n *strictyaml.Node) *template {
+	return k.templateOn(n, contractform.RecordType)
+}
 
 func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
 	var text string
@@ -262,7 +265,7 @@ func (k *compiler) selector(n *strictyaml.Node) selector {
 		}
 		if name == onHas {
 			for i, item := range items(value) {
-				p, err := compilePath(c.values[i], recordType)
+				p, err := compilePath(c.values[i], contractform.RecordType)
 				if err != nil {
 					k.mistakef(item, pathHint(c.values[i]), "%s", err)
 					continue
@@ -280,10 +283,10 @@ func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
 	known := map[string][]string{
 		onKind:   words(recourse.Kinds()),
 		onClass:  words(recourse.Classes()),
-		onOrigin: origins,
+		onOrigin: contractform.Origins,
 		onAt:     places,
-		onEffect: effects,
-		onRetry:  retries,
+		onEffect: contractform.Effects,
+		onRetry:  contractform.Retries,
 	}[name]
 	if known != nil && !slices.Contains(known, text) {
 		k.mistakef(n, nearestHint(text, known), "`%s` is no %s", text, name)
@@ -315,7 +318,7 @@ func (k *compiler) shapeOrRecord(n *strictyaml.Node) *shape {
 		k.oneOf(n, "record")
 		return nil
 	}
-	return k.shape(n, recordType)
+	return k.shape(n, contractform.RecordType)
 }
 
 func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
@@ -399,16 +402,16 @@ func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflec
 			t = nil
 			break
 		}
-		t = indirect(t.Field(st.field).Type)
+		t = contractform.Indirect(t.Field(st.field).Type)
 	}
-	if t == nil || t == argsType || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+	if t == nil || t == contractform.ArgsType || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
 		k.mistakef(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is no list of objects", p.src)
 		return nil
 	}
 	return t.Elem()
 }
 
-func (k *compiler) layout(w *writeFile) layout {
+func (k *compiler) layout(w *contractform.WriteFile) layout {
 	l := layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
 	if w.Indent < 0 || w.Indent > 8 {
 		k.mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
@@ -437,7 +440,7 @@ func (k *compiler) layout(w *writeFile) layout {
 }
 
 // line reads a text layout.
-func (k *compiler) line(w *writeFile) textCodec {
+func (k *compiler) line(w *contractform.WriteFile) textCodec {
 	line := textCodec{line: k.template(w.Text)}
 	k.readable(w.Text, line.line)
 	if w.Hints != nil {
@@ -448,7 +451,7 @@ func (k *compiler) line(w *writeFile) textCodec {
 		}
 	}
 	if w.Envelope != nil {
-		line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, recordType)}
+		line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, contractform.RecordType)}
 		if mark := strings.TrimSpace(w.Envelope.Mark); len(mark) < 3 || mark[0] != '[' || !isCodeWord(strings.Trim(mark, "[]")) {
 			k.mistakef(w.Node.Get("envelope").Get("mark"), `for example " [envelope] "`, "the mark has to be a word in brackets")
 			line.envelope = envelope{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -33,27 +34,27 @@ type Contract struct {
 	// Poll is how calls wait for work that takes long.
 	Poll PollRule
 
-	source    [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
-	readOnly  bool              // every tool only reads, unless the server's entry says otherwise
-	readers   map[string]bool   // tools that do so in any case: some by name, and those of verify calls
-	hintTools []string
-	literals  string // how values are spelled in calls
-	verify    map[string]verifyRule
-	layout    layout
-	returned  []returned // the layouts of tools that return their failures
-	upstream  *shape     // of the body of an HTTP error of what the server itself calls, or nil
-	question  *shape     // of the JSON object of a question, or nil
-	reads     []reads
-	ranges    []codeRange
-	hints     []alternative
-	codes     []*entry
-	byCode    map[string]*entry // codes, and words that are read as one
-	fallback  *entry
+	source     [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
+	readOnly   bool              // every tool only reads, unless the server's entry says otherwise
+	readers    map[string]bool   // tools that do so in any case: some by name, and those of verify calls
+	hintTools  []string
+	literals   string // how values are spelled in calls
+	verify     map[string]verifyRule
+	layout     layout
+	ownResults []ownResult // the layouts of tools that return their failures
+	upstream   *shape      // of the body of an HTTP error of what the server itself calls, or nil
+	question   *shape      // of the JSON object of a question, or nil
+	reads      []reads
+	ranges     []codeRange
+	hints      []alternative
+	codes      []*entry
+	byCode     map[string]*entry // codes, and words that are read as one
+	fallback   *entry
 
 	silence     *bool  // what it means that nothing is said about repeating the call; nil: nothing
 	showsValues bool   // it has a place for what was given as an argument
 	open        *entry // of words that are not listed, or nil
-	members     []Member
+	members     []contractform.Member
 }
 
 // Same reports whether both contracts were loaded from the same text.
@@ -91,14 +92,6 @@ type RetryRule struct {
 // the wait; any other does. A call that does not wait names in the member Next of
 // its answer the call that asks again. The zero value: nothing takes that long.
 type PollRule struct{ Wait, Timeout, Next string }
-
-// Member documents a member of the contract's JSON object.
-type Member struct {
-	Name    string
-	Type    string
-	Present string // when it is there
-	Doc     string
-}
 
 // An entry is one code.
 type entry struct {

@@ -7,8 +7,14 @@
 // where a failure stands in a tool result and which member of the wire object is
 // which member of the record. From that one file a [Contract] chooses a code for
 // any record, writes it ([Contract.Write]), and takes part in reading what servers
-// send ([Reader]); it prints its reference page, the JSON Schema of its wire form,
-// and what it loses.
+// send ([Reader]).
+//
+// The way of a failure: a server answers, a [Reader] makes a record of the answer in
+// whatever contract's form it comes, and another contract writes the record:
+//
+//	answer --Reader--> *recourse.Error --Contract.Write--> Answer
+//	                                         ^
+//	          YAML --Set.Load--> Contract ---+
 //
 // # Choosing
 //

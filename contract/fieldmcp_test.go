@@ -12,6 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
+	"github.com/recoursehq/recourse/internal/contractform"
 )
 
 // fieldError is the object of a failed call, as the source document has it.
@@ -420,7 +422,7 @@ func TestFieldMCPRetryRule(t *testing.T) {
 	if diff := cmp.Diff(want, builtin(t, "fieldmcp").Retry); diff != "" {
 		t.Errorf("retry rule (-want +got):\n%s", diff)
 	}
-	page := builtin(t, "fieldmcp").Page()
+	page := contractdoc.Page(builtin(t, "fieldmcp"))
 	for _, line := range []string{
 		"attempt 1: wait retryAfter\n",
 		"attempt 2: wait retryAfter × 2 + random(0 to 1000 ms)\n",
@@ -431,7 +433,7 @@ func TestFieldMCPRetryRule(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, m := range builtin(t, "fieldmcp").Members() {
+	for _, m := range contractform.Of(builtin(t, "fieldmcp")).Members {
 		names = append(names, m.Name)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != 17 {

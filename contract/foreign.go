@@ -66,8 +66,8 @@ func parseObject(raw json.Value) (foreign, bool) {
 		return f, false
 	}
 	// Each member is read alone: one of an unexpected type must not hide the others.
-	for _, m := range membersOf(raw) {
-		one := append(append(json.AppendQuote([]byte{'{'}, m.name), ':'), m.value...)
+	for _, m := range json.MembersOf(raw) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
 		if f2 := f; json.UnmarshalLenient(append(one, '}'), &f2) == nil {
 			f = f2
 		}

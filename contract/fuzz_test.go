@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 // Whatever a server sends as a result is read without harm; what is then written in
@@ -127,7 +128,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.Page() == "" || !json.Valid(c.Schema()) {
+		if contractdoc.Page(c) == "" || !json.Valid(contractdoc.Schema(c)) {
 			t.Fatal("no page, or a schema that is no JSON")
 		}
 		for _, kind := range recourse.Kinds() {

@@ -12,58 +12,8 @@ import (
 type kept struct {
 	blocks     []json.Value // content after the first text
 	structured json.Value   // structuredContent of the server's own
-	members    memberList
-	meta       memberList
-}
-
-type member struct {
-	name  string
-	value json.Value
-}
-
-// A memberList holds the members of an object in their order. Of a name that is
-// repeated the last value counts, as for most readers of JSON.
-type memberList []member
-
-// UnmarshalJSONFrom reads an object, and nothing from any other value.
-func (l *memberList) UnmarshalJSONFrom(d *json.Decoder) error {
-	*l = nil
-	if d.PeekKind() != '{' {
-		return d.SkipValue()
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	at := map[string]int{}
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		i, repeated := at[name]
-		if !repeated {
-			i = len(*l)
-			at[name] = i
-			*l = append(*l, member{name: name})
-		}
-		(*l)[i].value = value.Clone()
-	}
-	_, err := d.ReadToken()
-	return err
-}
-
-// membersOf returns the members of an object, and none of anything else.
-func membersOf(object []byte) memberList {
-	var l memberList
-	if json.UnmarshalLenient(object, &l) != nil {
-		return nil
-	}
-	return l
+	members    json.Members
+	meta       json.Members
 }
 
 // keep sorts out an original result: what is left of it when the failure is taken
@@ -74,24 +24,24 @@ func membersOf(object []byte) memberList {
 func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	var k kept
 	all := e.Truncated() && call.OriginalContract == nil
-	for _, m := range membersOf(call.Original) {
-		switch m.name {
+	for _, m := range json.MembersOf(call.Original) {
+		switch m.Name {
 		case "content":
-			k.blocks = call.otherBlocks(m.value, all)
+			k.blocks = call.otherBlocks(m.Value, all)
 		case "structuredContent":
-			if all || !call.isFailure(m.value, target) {
-				k.structured, _ = cleanRaw(m.value)
+			if all || !call.isFailure(m.Value, target) {
+				k.structured, _ = cleanRaw(m.Value)
 			}
 		case "_meta":
-			for _, m := range membersOf(m.value) {
-				if clean, ok := cleanRaw(m.value); ok && m.name != recourse.MetaKey {
-					k.meta = append(k.meta, member{m.name, clean})
+			for _, m := range json.MembersOf(m.Value) {
+				if clean, ok := cleanRaw(m.Value); ok && m.Name != recourse.MetaKey {
+					k.meta = append(k.meta, json.Member{Name: m.Name, Value: clean})
 				}
 			}
 		case "isError", "resultType", target.layout.result:
 		default:
-			if clean, ok := cleanRaw(m.value); ok && (m.name != "error" || !isErrorObject(m.value)) {
-				k.members = append(k.members, member{m.name, clean})
+			if clean, ok := cleanRaw(m.Value); ok && (m.Name != "error" || !isErrorObject(m.Value)) {
+				k.members = append(k.members, json.Member{Name: m.Name, Value: clean})
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 // The contracts of testdata use what the built-in ones do not. Each form is written,
@@ -237,7 +238,7 @@ func TestExtends(t *testing.T) {
 		}
 	}
 	c, _ := set.Get("last")
-	if c.Title != "" || !strings.HasPrefix(c.Page(), "# last\n") {
+	if c.Title != "" || !strings.HasPrefix(contractdoc.Page(c), "# last\n") {
 		t.Errorf("it has the title of another contract, %q", c.Title)
 	}
 	if c.Retry.Retries != 1 || !c.Reads("get_it") {

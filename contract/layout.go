@@ -205,3 +205,9 @@ func oneLine(s string) string {
 	}
 	return strings.Join(strings.Fields(s), " ")
 }
+
+// writesObject reports whether the object stands anywhere in a result.
+func (c *Contract) writesObject() bool {
+	_, isJSON := c.layout.text.(jsonCodec)
+	return isJSON || c.layout.structured || c.layout.result != ""
+}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/nearest"
 )
@@ -43,15 +44,15 @@ func newLiveTools(tools []Tool) *liveTools {
 	l := &liveTools{byName: map[string]*liveTool{}}
 	for _, tool := range tools {
 		var schema struct {
-			Properties memberList `json:"properties"`
-			Required   []string   `json:"required"`
+			Properties json.Members `json:"properties"`
+			Required   []string     `json:"required"`
 		}
 		live := &liveTool{writes: tool.Writes}
 		if json.UnmarshalLenient(tool.InputSchema, &schema) != nil || len(schema.Properties) == 0 {
 			live.open = true
 		}
 		for _, m := range schema.Properties {
-			live.params = append(live.params, m.name)
+			live.params = append(live.params, m.Name)
 		}
 		live.required = schema.Required
 		l.names = append(l.names, tool.Name)
@@ -86,7 +87,7 @@ func (l *liveTools) hint(tool string) string {
 	return "remove it, or check that this is the server that keeps the contract"
 }
 
-func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *verifyFile) {
+func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *contractform.VerifyFile) {
 	failed, verify := live.byName[tool], live.byName[v.Call]
 	if failed == nil {
 		k.mistakef(v.Node, live.hint(tool), "the server has no tool %s", tool)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 // What a contract does not carry is computed from its own writing and reading.
@@ -32,7 +33,7 @@ func TestLoss(t *testing.T) {
 	}
 	for name, want := range tests {
 		var got []string
-		for _, l := range builtin(t, name).Loss() {
+		for _, l := range contractdoc.Loss(builtin(t, name)) {
 			got = append(got, l.Path)
 			if name == "fieldmcp" && l.Path == "kind" && !slices.Contains(l.Kinds, recourse.KindUnreachable) {
 				t.Errorf("%s: the kind of %s survives", name, recourse.KindUnreachable)

@@ -21,23 +21,3 @@ func (k *compiler) masks(n *strictyaml.Node) []string {
 	}
 	return classes
 }
-
-// masked tells what is kept out of failures.
-func (p *page) masked() {
-	if len(p.c.Mask) == 0 {
-		return
-	}
-	p.heading("What is not shown")
-	var texts []string
-	for _, class := range p.c.Mask {
-		switch class {
-		case MaskPersonal:
-			texts = append(texts, "Personal data: `[personal data]` stands in place of e-mail addresses, of phone, card, account and "+
-				"social security numbers, and of values that are named for such data. "+
-				"Names and postal addresses in a sentence cannot be told from other words.")
-		case MaskAddresses:
-			texts = append(texts, "Addresses of machines: `[address]` stands in their place, also where the caller wrote them.")
-		}
-	}
-	p.list(texts...)
-}

@@ -1,11 +1,15 @@
 package contract
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/contractform"
+)
 
 // members reads what is said of the wire object's members.
 func (k *compiler) members() {
 	for _, m := range k.file.Members {
-		doc := Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
+		doc := contractform.Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
 		if known := k.c.memberNames(); !slices.Contains(known, m.Key) {
 			k.reportf(k.file.Node.Get("members").Key(m.Key), nearestHint(m.Key, known), "the object has no member `%s`", m.Key)
 		}
@@ -15,7 +19,7 @@ func (k *compiler) members() {
 				k.reportf(k.file.Node.Get("members").Get(m.Key).Key("absent"), "remove it", "`absent` is for the member of `retryable`")
 			}
 		}
-		i := slices.IndexFunc(k.c.members, func(inherited Member) bool { return inherited.Name == m.Key })
+		i := slices.IndexFunc(k.c.members, func(inherited contractform.Member) bool { return inherited.Name == m.Key })
 		if i < 0 {
 			k.c.members = append(k.c.members, doc)
 		} else {

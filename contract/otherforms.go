@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -27,7 +28,7 @@ type codeRange struct {
 // what it writes.
 func (k *compiler) otherForms() {
 	if k.file.Question != nil {
-		k.c.question = k.shape(k.file.Question, questionType)
+		k.c.question = k.shape(k.file.Question, contractform.QuestionType)
 	}
 	if k.file.Reads != nil {
 		k.c.reads = nil
@@ -43,7 +44,7 @@ func (k *compiler) otherForms() {
 			r.text = k.template(f.Text)
 			k.readable(f.Text, r.text)
 		default:
-			r.shape = k.shape(f.Shape, recordType)
+			r.shape = k.shape(f.Shape, contractform.RecordType)
 		}
 		k.c.reads = append(k.c.reads, r)
 	}

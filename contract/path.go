@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -41,44 +40,6 @@ const (
 	pathGiven     = "message.given"
 )
 
-// recordMembers maps the members of the JSON form to the fields of the record.
-var recordMembers = map[string]string{
-	"kind": "Kind", "code": "Code", "contract": "Contract", memberMessage: "Message", "hints": "Hints",
-	"retry": "Retry", "afterMs": "RetryAfter", "effect": "Effect", "verify": "Verify", "violations": "Violations",
-	"resource": "Resource", "provider": "Provider", "missingScopes": "MissingScopes", "quotas": "Quotas",
-	"succeeded": "Succeeded", "failed": "Failed", "missing": "Missing", "origin": "Origin",
-	"upstream": "Upstream", "requestId": "RequestID", "details": "Details",
-}
-
-// recordOrder are these members in the order in which the record writes them. The
-// list is shared: do not write into it.
-var recordOrder = sync.OnceValue(func() []string {
-	var names []string
-	for _, l := range leavesOf(everything(recourse.KindUnknown).WithCode("contract", "code")) {
-		name, _, _ := strings.Cut(l.path, ".")
-		if recordMembers[name] != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-})
-
-// quotaMembers does so for a quota.
-var quotaMembers = map[string]string{
-	"policy": "Policy", quotaLimit: "Limit", "windowMs": "Window", quotaRemaining: "Remaining", "resetAt": "ResetAt",
-	"partition": "Partition",
-}
-
-var (
-	argsType     = reflect.TypeFor[recourse.Args]()
-	quotaType    = reflect.TypeFor[recourse.Quota]()
-	recordType   = reflect.TypeFor[recourse.Error]()
-	questionType = reflect.TypeFor[recourse.NeedsInput]()
-	rawType      = reflect.TypeFor[rawMessage]()
-	durationType = reflect.TypeFor[time.Duration]()
-	timeType     = reflect.TypeFor[time.Time]()
-)
-
 // errNoMember says that a path leads nowhere.
 var errNoMember = errors.New("names no member of the record")
 
@@ -88,9 +49,9 @@ func compilePath(src string, on reflect.Type) (*path, error) {
 	p := &path{src: src}
 	rest := src
 	for {
-		if on == recordType {
+		if on == contractform.RecordType {
 			if s := findSpecial(rest); s != nil {
-				p.special, p.text = s, s.kind == typeString
+				p.special, p.text = s, s.kind == contractform.TypeString
 				return p, nil
 			}
 		}
@@ -100,7 +61,7 @@ func compilePath(src string, on reflect.Type) (*path, error) {
 			return nil, fmt.Errorf("%s %w", src, errNoMember)
 		}
 		p.steps = append(p.steps, st)
-		p.zero = on == quotaType && name == quotaRemaining
+		p.zero = on == contractform.QuotaType && name == quotaRemaining
 		if on = next; !deeper {
 			p.leaf, p.text = on, on.Kind() == reflect.String
 			return p, nil
@@ -113,48 +74,25 @@ func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
 	st := step{index: -1, field: -1}
 	switch on.Kind() {
 	case reflect.Struct:
-		f, ok := fieldNamed(on, name)
+		f, ok := contractform.FieldNamed(on, name)
 		if !ok {
 			return nil, st, false
 		}
 		st.field = f.Index[0]
-		return indirect(f.Type), st, true
+		return contractform.Indirect(f.Type), st, true
 	case reflect.Slice:
 		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i > 99 || on == rawType || on == argsType {
+		if err != nil || i < 0 || i > 99 || on == contractform.RawType || on == contractform.ArgsType {
 			return nil, st, false
 		}
 		st.index = i
-		return indirect(on.Elem()), st, true
+		return contractform.Indirect(on.Elem()), st, true
 	case reflect.Map:
 		st.key = name
-		return indirect(on.Elem()), st, name != ""
+		return contractform.Indirect(on.Elem()), st, name != ""
 	default:
 		return nil, st, false
 	}
-}
-
-func fieldNamed(on reflect.Type, name string) (reflect.StructField, bool) {
-	switch on {
-	case recordType:
-		return on.FieldByName(recordMembers[name])
-	case quotaType:
-		return on.FieldByName(quotaMembers[name])
-	}
-	for f := range on.Fields() {
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if tag == name && f.IsExported() {
-			return f, true
-		}
-	}
-	return reflect.StructField{}, false
-}
-
-func indirect(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
 }
 
 // get returns the value that p leads to from base, or the zero Value where it is
@@ -258,11 +196,11 @@ func (p *path) record(base reflect.Value) *recourse.Error {
 // setJSON stores raw in v, and reports whether it is of v's type.
 func setJSON(v reflect.Value, raw json.Value) bool {
 	switch {
-	case v.Type() == rawType:
+	case v.Type() == contractform.RawType:
 		clean, ok := cleanRaw(raw)
 		v.SetBytes(clean)
 		return ok
-	case v.Type() == durationType:
+	case v.Type() == contractform.DurationType:
 		var ms float64
 		if json.Unmarshal(raw, &ms) != nil {
 			return false
@@ -284,13 +222,13 @@ func (p *path) words() []string {
 	if p.special != nil {
 		return nil
 	}
-	return wordsOf(p.leaf)
+	return contractform.WordsOf(p.leaf)
 }
 
 // setText stores a text that a template captured.
 func (p *path) setText(base reflect.Value, text string) {
 	switch {
-	case p.text || p.special == nil && p.leaf == timeType:
+	case p.text || p.special == nil && p.leaf == contractform.TimeType:
 		p.set(base, json.AppendQuote(nil, text))
 	case p.special == nil && p.leaf.Kind() == reflect.Slice && p.leaf.Elem().Kind() == reflect.String:
 		list := []byte{'['}
@@ -303,7 +241,7 @@ func (p *path) setText(base reflect.Value, text string) {
 		p.set(base, append(list, ']'))
 	case json.Valid([]byte(text)):
 		p.set(base, json.Value(text))
-	case p.special == nil && p.leaf == rawType:
+	case p.special == nil && p.leaf == contractform.RawType:
 		p.set(base, json.AppendQuote(nil, text))
 	}
 }
@@ -320,15 +258,15 @@ func appendValue(dst []byte, v reflect.Value) []byte {
 	case reflect.Bool:
 		return strconv.AppendBool(dst, v.Bool())
 	case reflect.Int, reflect.Int64:
-		if v.Type() == durationType {
+		if v.Type() == contractform.DurationType {
 			return strconv.AppendInt(dst, time.Duration(v.Int()).Milliseconds(), 10)
 		}
 		return strconv.AppendInt(dst, v.Int(), 10)
 	}
-	if v.Type() == rawType {
+	if v.Type() == contractform.RawType {
 		return append(dst, v.Bytes()...)
 	}
-	if v.Type() == timeType {
+	if v.Type() == contractform.TimeType {
 		at, _ := reflect.TypeAssert[time.Time](v)
 		return json.AppendQuote(dst, at.UTC().Format(time.RFC3339Nano))
 	}
@@ -345,13 +283,13 @@ func textOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.String:
 		return v.String()
-	case v.Kind() == reflect.Slice && v.Type() != rawType && v.Type() != argsType:
+	case v.Kind() == reflect.Slice && v.Type() != contractform.RawType && v.Type() != contractform.ArgsType:
 		parts := make([]string, v.Len())
 		for i := range parts {
 			parts[i] = textOf(v.Index(i))
 		}
 		return strings.Join(parts, listSeparator)
-	case v.Type() == rawType:
+	case v.Type() == contractform.RawType:
 		if text, err := json.AppendUnquote(nil, v.Bytes()); err == nil {
 			return string(text)
 		}

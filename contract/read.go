@@ -126,8 +126,8 @@ type resultHead struct {
 // readEach reads each member alone: one of another type than the protocol's must
 // not hide the others.
 func (h *resultHead) readEach(result json.Value) {
-	for _, m := range membersOf(result) {
-		one := append(append(json.AppendQuote([]byte{'{'}, m.name), ':'), m.value...)
+	for _, m := range json.MembersOf(result) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
 		if read := *h; json.UnmarshalLenient(append(one, '}'), &read) == nil {
 			*h = read
 		}
@@ -316,13 +316,13 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 
 // withMessage returns an object with another message.
 func withMessage(object json.Value, message string) json.Value {
-	members := membersOf(object)
+	members := json.MembersOf(object)
 	for i := range members {
-		if members[i].name == memberMessage {
-			members[i].value = json.AppendQuote(nil, message)
+		if members[i].Name == memberMessage {
+			members[i].Value = json.AppendQuote(nil, message)
 		}
 	}
-	return members.appendTo(nil)
+	return members.AppendTo(nil)
 }
 
 func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Reading, bool) {
@@ -407,12 +407,12 @@ func kindOf(raw json.Value) string {
 // than expected are passed over.
 func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 	n := &recourse.NeedsInput{}
-	for _, m := range membersOf(raw) {
-		switch m.name {
+	for _, m := range json.MembersOf(raw) {
+		switch m.Name {
 		case memberMessage:
-			n.Message = cut(plainText(m.value))
+			n.Message = cut(plainText(m.Value))
 		case "options":
-			if json.UnmarshalLenient(m.value, &n.Options) != nil {
+			if json.UnmarshalLenient(m.Value, &n.Options) != nil {
 				n.Options = nil
 			}
 		case "needsInput":
@@ -421,7 +421,7 @@ func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 				Reason      string              `json:"reason"`
 				Suggestions map[string][]string `json:"suggestions"`
 			}
-			if json.UnmarshalLenient(m.value, &o) == nil {
+			if json.UnmarshalLenient(m.Value, &o) == nil {
 				n.Fields, n.Reason, n.Suggestions = o.Fields, o.Reason, o.Suggestions
 			}
 		}

@@ -3,26 +3,26 @@ package contract
 import (
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// A returned is the layout of tools that do not fail: they return what went wrong
-// as a result of their own kind, so that a caller goes on.
-type returned struct {
+// An ownResult is the layout of tools that do not fail: they return what went wrong as
+// a result of their own kind, so that a caller goes on.
+type ownResult struct {
 	tools  []string
 	layout *layout
 }
 
-// returned compiles the layouts of single tools.
-func (k *compiler) returned(files []returnsFile) []returned {
-	var list []returned
+// ownResults compiles the layouts of single tools.
+func (k *compiler) ownResults(files []contractform.ReturnsFile) []ownResult {
+	var list []ownResult
 	var tools []string
 	for _, f := range files {
 		if f.Write == nil || f.Shape == nil {
 			continue // reported as missing
 		}
 		l := k.layout(f.Write)
-		if l.shape = k.shape(f.Shape, recordType); !l.shape.marked() {
+		if l.shape = k.shape(f.Shape, contractform.RecordType); !l.shape.marked() {
 			k.mistakef(f.Shape, "for example ok: =false", "nothing in the object tells it from a success")
 		}
 		if !l.shape.places("code") && !l.shape.places("code.number") {
@@ -34,25 +34,22 @@ func (k *compiler) returned(files []returnsFile) []returned {
 			}
 			tools = append(tools, tool)
 		}
-		list = append(list, returned{f.Tools, &l})
+		list = append(list, ownResult{f.Tools, &l})
 	}
 	return list
 }
 
 // layout returns where the failure stands.
 func (s *subject) layout() *layout {
-	if s.returned() {
-		return s.c.returnedBy(s.call.Tool)
+	if l := s.c.ownLayout(s.call.Tool); l != nil {
+		return l
 	}
 	return &s.c.layout
 }
 
-// returned reports whether the tool returns its failures.
-func (s *subject) returned() bool { return s.c.returnedBy(s.call.Tool) != nil }
-
-// returnedBy returns the layout of a tool that returns its failures, or nil.
-func (c *Contract) returnedBy(tool string) *layout {
-	for _, r := range c.returned {
+// ownLayout returns the layout of a tool that returns its failures, or nil.
+func (c *Contract) ownLayout(tool string) *layout {
+	for _, r := range c.ownResults {
 		if slices.Contains(r.tools, tool) {
 			return r.layout
 		}
@@ -63,42 +60,11 @@ func (c *Contract) returnedBy(tool string) *layout {
 // layouts returns all of the layouts, the contract's own first.
 func (c *Contract) layouts() []*layout {
 	list := []*layout{&c.layout}
-	for _, r := range c.returned {
+	for _, r := range c.ownResults {
 		list = append(list, r.layout)
 	}
 	return list
 }
 
 // hasObject reports whether the contract has an object of its own in any layout.
-func (c *Contract) hasObject() bool { return c.layout.shape != nil || len(c.returned) > 0 }
-
-// returnedSchema adds the schema of the object of each tool that returns its
-// failures.
-func (c *Contract) returnedSchema(defs *memberList) {
-	for _, r := range c.returned {
-		schema := c.shapeSchema(r.layout.shape, recordType)
-		for _, tool := range r.tools {
-			defs.object(tool, schema)
-		}
-	}
-}
-
-// returned tells of the tools that return their failures.
-func (p *page) returned() {
-	for _, r := range p.c.returned {
-		p.linef("### Of %s", codesText(r.tools))
-		p.linef("Such a tool returns what went wrong as its own result:")
-		call := p.exampleCall()
-		call.Tool = r.tools[0]
-		a := p.c.Write(p.exampleOf(p.c.fallback), call)
-		var result struct {
-			Content []struct {
-				Text string `json:"text"`
-			} `json:"content"`
-		}
-		if json.Unmarshal(a.Result, &result) == nil && len(result.Content) > 0 {
-			p.fence("json", indented(json.Value(result.Content[0].Text)))
-		}
-		p.layout(r.layout)
-	}
-}
+func (c *Contract) hasObject() bool { return c.layout.shape != nil || len(c.ownResults) > 0 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 // Everything that is written fits the schema, wherever it stands.
@@ -83,7 +84,7 @@ func standing(t *testing.T, raw []byte) map[string]any {
 // where that is a line, and of the tools that return their failures.
 func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schema, defs map[string]*jsonschema.Schema) {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(contractdoc.Schema(c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schem
 	var schema struct {
 		Defs map[string]any `json:"$defs"`
 	}
-	unmarshalStd(t, c.Schema(), &schema)
+	unmarshalStd(t, contractdoc.Schema(c), &schema)
 	defs = map[string]*jsonschema.Schema{}
 	for name := range schema.Defs {
 		defs[name] = compiler.MustCompile(url + "#/$defs/" + name)

@@ -42,17 +42,6 @@ var conditions = []string{
 	onTool, onAt, onEffect, onRetry,
 }
 
-// The words that origin, effect and retry can have.
-var (
-	origins = words([]recourse.Origin{
-		recourse.OriginCaller, recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider,
-	})
-	effects = words([]recourse.Effect{recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown})
-	retries = words([]recourse.Retry{
-		recourse.RetrySameCall, recourse.RetryReRead, recourse.RetryAfterFix, recourse.RetryAfterAuth, recourse.RetryNever,
-	})
-)
-
 func (sel selector) selects(s *subject) bool {
 	for i := range sel {
 		if !sel[i].holds(s) {

@@ -3,6 +3,7 @@ package contract
 import (
 	"regexp"
 
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -28,7 +29,7 @@ var sessionPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*(/\{[a-z][a-z0-9_]*\}
 // headerName is a field name of HTTP (RFC 9110, section 5.1).
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-func (k *compiler) session(f *sessionFile) SessionRule {
+func (k *compiler) session(f *contractform.SessionFile) SessionRule {
 	if f.Path != "" && !sessionPath.MatchString(f.Path) {
 		k.mistakef(f.Node.Get("path"), "for example /mcp/{user_id}", "%q is no path with at most one place for the user", f.Path)
 	}
@@ -44,26 +45,4 @@ func (k *compiler) session(f *sessionFile) SessionRule {
 		header(f.Node.Get("user"), f.User)
 	}
 	return SessionRule{Path: f.Path, Credentials: f.Credentials, UserHeader: f.User}
-}
-
-// session tells what a request has to bring.
-func (p *page) session() {
-	rule := p.c.Session
-	var texts []string
-	if rule.Path != "" {
-		texts = append(texts, "Path: "+code(rule.Path)+".")
-	}
-	if len(rule.Credentials) > 0 {
-		texts = append(texts, "Headers with the client's credentials, each of which has to be there: "+codesText(rule.Credentials)+".")
-	}
-	if rule.UserHeader != "" {
-		texts = append(texts, "The user of the path reaches the MCP server in the header "+code(rule.UserHeader)+
-			". A header of that name that the client sends is dropped.")
-	}
-	if len(texts) == 0 {
-		return
-	}
-	p.heading("A request")
-	p.list(texts...)
-	p.linef("Checked in this order: the credentials are there, they are valid, the user is there, the user is valid.")
 }

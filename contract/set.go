@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -114,7 +115,7 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 	if err != nil {
 		return nil, err
 	}
-	f := &file{}
+	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{doc: doc, file: f, c: &Contract{
 		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, readers: map[string]bool{},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -92,7 +93,7 @@ func (sh *shape) has(name string) bool {
 // memberNames returns the members of the contract's object, in their order.
 func (c *Contract) memberNames() []string {
 	if c.layout.shape == nil {
-		return slices.Concat([]string{"v"}, recordOrder(), []string{"truncated"})
+		return slices.Concat([]string{"v"}, contractform.RecordOrder(), []string{"truncated"})
 	}
 	names := make([]string, len(c.layout.shape.members))
 	for i, m := range c.layout.shape.members {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -36,12 +37,12 @@ type special struct {
 // specials are the computed members. A name that ends in a dot takes an argument.
 var specials = map[string]special{
 	memberMessage: {
-		doc: "the sentence, in the form that the code gives it", kind: typeString,
+		doc: "the sentence, in the form that the code gives it", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return s.message(), true },
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
 	},
 	pathGiven: {
-		doc: "the sentence, where it says more than that something is unknown, or than the code does", kind: typeString,
+		doc: "the sentence, where it says more than that something is unknown, or than the code does", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) {
 			fixed := slices.ContainsFunc(s.entry.message, func(t *template) bool { return t.constant() && t.literal() == s.e.Message })
 			return s.e.Message, s.e.Message != "" && s.e.Message != recourse.KindUnknown.Sentence() && !fixed
@@ -49,11 +50,11 @@ var specials = map[string]special{
 		set: func(e *recourse.Error, _ string, raw []byte) bool { return setString(&e.Message, raw) },
 	},
 	"code.name": {
-		doc: "what a code that is a number is called", kind: typeString,
+		doc: "what a code that is a number is called", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return s.entry.name, s.entry.name != "" && !s.ranged() },
 	},
 	"code.group": {
-		doc: "the group of the code", kind: typeString,
+		doc: "the group of the code", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) {
 			if r := s.c.rangeOf(s.e.Code); r != nil && s.ranged() {
 				return r.name, true
@@ -62,7 +63,7 @@ var specials = map[string]special{
 		},
 	},
 	"code.number": {
-		doc: "the code as a number", kind: typeInteger,
+		doc: "the code as a number", kind: contractform.TypeInteger,
 		get: func(s *subject, _ string) (any, bool) {
 			n, err := strconv.ParseInt(s.e.Code, 10, 64)
 			return n, err == nil
@@ -74,15 +75,15 @@ var specials = map[string]special{
 		},
 	},
 	"retryable": {
-		doc: "whether the same call may succeed, as the contract says", kind: typeBoolean,
+		doc: "whether the same call may succeed, as the contract says", kind: contractform.TypeBoolean,
 		get: func(s *subject, _ string) (any, bool) { return s.retryable(), true },
 	},
 	"after": {
-		doc: "the least wait, for a person", kind: typeString,
+		doc: "the least wait, for a person", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return recourse.FormatWait(s.e.RetryAfter), s.e.RetryAfter > 0 },
 	},
 	pathSeconds: {
-		doc: "the least wait in whole seconds, rounded up", kind: typeNumber,
+		doc: "the least wait in whole seconds, rounded up", kind: contractform.TypeNumber,
 		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.RetryAfter), s.e.RetryAfter > 0 },
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
 			f, err := strconv.ParseFloat(string(raw), 64)
@@ -91,7 +92,7 @@ var specials = map[string]special{
 		},
 	},
 	"verify.call": {
-		doc: "the call that settles an unknown effect, as it is written", kind: typeString,
+		doc: "the call that settles an unknown effect, as it is written", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) {
 			if s.e.Verify == nil || !s.call.hasTool(s.e.Verify.Tool) {
 				return nil, false
@@ -100,17 +101,19 @@ var specials = map[string]special{
 		},
 	},
 	"call.arguments.": {
-		doc: "an argument of the call as it is written in a call, unless it is a secret or long", kind: typeString, argument: "NAME",
-		takes: isCodeWord,
+		doc: "an argument of the call as it is written in a call, unless it is a secret or long", kind: contractform.TypeString,
+		argument: "NAME",
+		takes:    isCodeWord,
 		get: func(s *subject, name string) (any, bool) {
 			value := s.call.argument("/" + name)
 			return s.c.literal(value), value != nil
 		},
 	},
 	"text.": {
-		doc: "a text among the details", kind: typeString, argument: "NAME",
-		takes: isCodeWord,
-		get:   func(s *subject, name string) (any, bool) { return textValue(json.Value(s.e.Details[name])) },
+		doc: "a text among the details", kind: contractform.TypeString,
+		argument: "NAME",
+		takes:    isCodeWord,
+		get:      func(s *subject, name string) (any, bool) { return textValue(json.Value(s.e.Details[name])) },
 		set: func(e *recourse.Error, name string, raw []byte) bool {
 			text, ok := textValue(raw)
 			if ok && text != "" {
@@ -120,15 +123,15 @@ var specials = map[string]special{
 		},
 	},
 	"call.tool": {
-		doc: "the tool that was called", kind: typeString,
+		doc: "the tool that was called", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return s.call.Tool, s.call.Tool != "" },
 	},
 	"call.url": {
-		doc: "the URL of the request", kind: typeString,
+		doc: "the URL of the request", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return s.call.URL, s.call.URL != "" },
 	},
 	"http.title": {
-		doc: "the text of the HTTP status, in lower case", kind: typeString,
+		doc: "the text of the HTTP status, in lower case", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) {
 			if s.entry == nil || s.entry.http == nil {
 				return nil, false
@@ -137,7 +140,8 @@ var specials = map[string]special{
 		},
 	},
 	"quota.": {
-		doc: "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)", kind: typeInteger,
+		doc:      "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)",
+		kind:     contractform.TypeInteger,
 		argument: "POLICY.MEMBER",
 		takes: func(arg string) bool {
 			policy, member, _ := strings.Cut(arg, ".")

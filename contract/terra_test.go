@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 // The answers before a tool runs, byte for byte, and what they are read as.
@@ -228,7 +229,7 @@ func TestTerraRules(t *testing.T) {
 	if !c.Reads("get_it") {
 		t.Error("its tools are thought to write")
 	}
-	page := c.Page()
+	page := contractdoc.Page(c)
 	for _, sentence := range []string{
 		"fields or select are required", "Provider-User-Id header is required", "'{violations.0.got}'. Use formats like", "`unauthorized`",
 	} {

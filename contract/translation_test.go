@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 // What becomes of each code of each contract in every other is on record: a change in one of them shows what it costs.
@@ -19,7 +20,7 @@ func TestTranslations(t *testing.T) {
 			if from == to {
 				continue
 			}
-			translation := from.TranslateTo(to)
+			translation := contractdoc.Translate(from, to)
 			fmt.Fprintf(&b, "# to %s\n", to.Name)
 			for _, code := range translation.Codes {
 				fmt.Fprintf(&b, "%s -> %s -> %s, retryable %t -> %t\n", code.Code, code.As, code.Back, code.Retryable, code.AsRetryable)
@@ -36,7 +37,7 @@ func TestTranslations(t *testing.T) {
 func TestTranslationToItself(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {
-		translation := c.TranslateTo(c)
+		translation := contractdoc.Translate(c, c)
 		if len(translation.Lost) > 0 {
 			t.Errorf("%s: lost %v", c.Name, translation.Lost)
 		}

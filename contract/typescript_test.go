@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/contractgen"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -35,7 +36,7 @@ func TestTypeScriptPassesTheKit(t *testing.T) {
 	arguments := append([]string{filepath.Join(node, "node_modules", "typescript", "lib", "tsc.js")}, tscOptions...)
 	contracts := everyContract(t)
 	for _, c := range contracts {
-		arguments = append(arguments, put(c.Name+".ts", c.TypeScript()))
+		arguments = append(arguments, put(c.Name+".ts", contractgen.TypeScript(c)))
 	}
 	usage, err := os.ReadFile(filepath.Join("testdata", "typescript", "usage.ts"))
 	if err != nil {

@@ -50,8 +50,13 @@ func TestEffectOfAForeignRecord(t *testing.T) {
 		trusted bool
 		want    recourse.Effect
 	}{
-		{"none", false, ""}, {"unknown", false, recourse.EffectUnknown}, {"applied", false, recourse.EffectApplied}, {"perhaps", false, ""},
-		{"none", true, recourse.EffectNone}, {"unknown", true, recourse.EffectUnknown}, {"perhaps", true, ""},
+		{"none", false, ""},
+		{"unknown", false, recourse.EffectUnknown},
+		{"applied", false, recourse.EffectApplied},
+		{"perhaps", false, ""},
+		{"none", true, recourse.EffectNone},
+		{"unknown", true, recourse.EffectUnknown},
+		{"perhaps", true, ""},
 	} {
 		reader := contract.Reader{Contracts: contract.Builtin().All(), Provider: "The server", Trusted: tt.trusted}
 		reading, ok := reader.Result([]byte(`{"content":[],"isError":true,"_meta":{"io.github.recoursehq/error":` +

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -24,7 +25,7 @@ type verifyArg struct {
 	value   json.Value // a constant, where pointer is empty
 }
 
-func (k *compiler) verify(v verifyFile) verifyRule {
+func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
 	rule := verifyRule{call: v.Call, lookAt: v.Look}
 	for _, a := range v.Args {
 		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}

@@ -105,7 +105,7 @@ func (s *subject) result() json.Value {
 	switch {
 	case kept.structured != nil:
 		dst = append(append(dst, `,"structuredContent":`...), kept.structured...)
-	case l.structured && (!s.call.OutputSchema || s.returned()):
+	case l.structured && (!s.call.OutputSchema || s.c.ownLayout(s.call.Tool) != nil):
 		dst = form.appendShape(append(dst, `,"structuredContent":`...))
 	}
 	if l.result != "" {
@@ -115,14 +115,14 @@ func (s *subject) result() json.Value {
 		dst = append(dst, `,"isError":true`...)
 	}
 	for _, m := range kept.members {
-		dst = append(append(json.AppendQuote(append(dst, ','), m.name), ':'), m.value...)
+		dst = append(append(json.AppendQuote(append(dst, ','), m.Name), ':'), m.Value...)
 	}
 	if s.call.ResultType {
 		dst = append(dst, `,"resultType":"complete"`...)
 	}
 	dst = append(dst, `,"_meta":{`...)
 	for _, m := range kept.meta {
-		dst = append(append(append(json.AppendQuote(dst, m.name), ':'), m.value...), ',')
+		dst = append(append(append(json.AppendQuote(dst, m.Name), ':'), m.Value...), ',')
 	}
 	dst = append(json.AppendQuote(dst, recourse.MetaKey), ':')
 	return append(append(dst, record...), "}}"...)

@@ -32,7 +32,7 @@ var layers = []layer{
 		up:       "the record is the domain: whoever handles a failure gets it without the machinery",
 	},
 	{
-		packages: []string{"internal/argument", "internal/rpccode"},
+		packages: []string{"internal/argument", "internal/contractform", "internal/rpccode"},
 		up:       "it holds facts that more than one package goes by",
 		beside:   "one has nothing to say of the other",
 	},
@@ -40,6 +40,11 @@ var layers = []layer{
 		packages: []string{"contract", "retry", "internal/args", "internal/redact", "internal/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
+	},
+	{
+		packages: []string{"internal/contractdoc", "internal/contractgen"},
+		up:       "it prints a contract for whoever asks",
+		beside:   "each prints another thing",
 	},
 	{
 		packages: []string{"internal/config", "internal/hosts", "internal/upstream"},

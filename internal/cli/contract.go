@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -69,10 +70,10 @@ func (c *contractShow) Run(ctx context.Context, env *Environment, command server
 		if err != nil {
 			return err
 		}
-		printf(env.Stdout, "%s", found.ToolPages(tools))
+		printf(env.Stdout, "%s", contractdoc.ToolPages(found, tools))
 		return nil
 	}
-	printf(env.Stdout, "%s", found.Page())
+	printf(env.Stdout, "%s", contractdoc.Page(found))
 	return nil
 }
 
@@ -93,7 +94,7 @@ func (c *contractSchema) Run(env *Environment) error {
 	if err != nil {
 		return err
 	}
-	printf(env.Stdout, "%s\n", strings.TrimSuffix(string(found.Schema()), "\n"))
+	printf(env.Stdout, "%s\n", strings.TrimSuffix(string(contractdoc.Schema(found)), "\n"))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
 type contractDiff struct {
@@ -44,7 +45,7 @@ func (c *contractDiff) Run(env *Environment) error {
 }
 
 func printTranslation(out io.Writer, from, to *contract.Contract) error {
-	translation := from.TranslateTo(to)
+	translation := contractdoc.Translate(from, to)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printf(w, "%s\tas %s\tretryable\tcomes back as\n", from.Name, to.Name)
 	for _, code := range translation.Codes {

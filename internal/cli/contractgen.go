@@ -1,5 +1,7 @@
 package cli
 
+import "github.com/recoursehq/recourse/internal/contractgen"
+
 // contractGen writes a contract as source code.
 type contractGen struct {
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
@@ -23,6 +25,6 @@ func (c *contractGen) Run(env *Environment) error {
 	if err != nil {
 		return err
 	}
-	printf(env.Stdout, "%s", found.TypeScript())
+	printf(env.Stdout, "%s", contractgen.TypeScript(found))
 	return nil
 }

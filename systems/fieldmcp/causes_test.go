@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
@@ -210,7 +211,7 @@ func TestErrorsOfTools(t *testing.T) {
 		}
 		tools = append(tools, contract.Tool{Name: name, Errors: declared[name]})
 	}
-	page := rules(t).ToolPages(tools)
+	page := contractdoc.ToolPages(rules(t), tools)
 	_, field, _ := strings.Cut(page, "### Errors of `deere_get_field`")
 	field, _, _ = strings.Cut(field, "\n## ")
 	for code, want := range map[string]bool{"FIELD_NOT_FOUND": true, "PROVIDER_TIMEOUT": true, "ORG_NOT_FOUND": false, "PARTIAL_SUCCESS": false} {

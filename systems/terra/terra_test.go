@@ -16,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/systems"
@@ -141,7 +142,7 @@ func TestScenes(t *testing.T) {
 			})
 		}
 	}
-	for _, code := range c.TranslateTo(c).Codes {
+	for _, code := range contractdoc.Translate(c, c).Codes {
 		if !shown[code.Code] {
 			t.Errorf("no scene shows %s", code.Code)
 		}

@@ -1,11 +1,12 @@
-package contract
+package contractdoc
 
 import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/contractform"
 )
 
 const languagePreface = `# Writing a contract
@@ -39,23 +40,23 @@ func Language() string {
 		title string
 		of    reflect.Type
 	}{
-		{"The file", reflect.TypeFor[file]()},
-		{"`codes`: an entry", reflect.TypeFor[codeFile]()},
-		{"`http` of an entry", reflect.TypeFor[httpFile]()},
-		{"`rpc` of an entry", reflect.TypeFor[rpcFile]()},
-		{"`reads`: an entry", reflect.TypeFor[readFile]()},
-		{"`ranges`: an entry", reflect.TypeFor[rangeFile]()},
-		{"`write`", reflect.TypeFor[writeFile]()},
-		{"`hints` of `write`", reflect.TypeFor[hintListFile]()},
-		{"`envelope` of `write`", reflect.TypeFor[envelopeFile]()},
-		{"`format` of `write`", reflect.TypeFor[formatFile]()},
-		{"`returns`: an entry", reflect.TypeFor[returnsFile]()},
-		{"`session`", reflect.TypeFor[sessionFile]()},
-		{"`retry`", reflect.TypeFor[retryFile]()},
-		{"`poll`", reflect.TypeFor[pollFile]()},
-		{"`upstream`", reflect.TypeFor[upstreamFile]()},
-		{"`members`: an entry", reflect.TypeFor[memberFile]()},
-		{"`verify`: an entry", reflect.TypeFor[verifyFile]()},
+		{"The file", reflect.TypeFor[contractform.File]()},
+		{"`codes`: an entry", reflect.TypeFor[contractform.CodeFile]()},
+		{"`http` of an entry", reflect.TypeFor[contractform.HTTPFile]()},
+		{"`rpc` of an entry", reflect.TypeFor[contractform.RPCFile]()},
+		{"`reads`: an entry", reflect.TypeFor[contractform.ReadFile]()},
+		{"`ranges`: an entry", reflect.TypeFor[contractform.RangeFile]()},
+		{"`write`", reflect.TypeFor[contractform.WriteFile]()},
+		{"`hints` of `write`", reflect.TypeFor[contractform.HintListFile]()},
+		{"`envelope` of `write`", reflect.TypeFor[contractform.EnvelopeFile]()},
+		{"`format` of `write`", reflect.TypeFor[contractform.FormatFile]()},
+		{"`returns`: an entry", reflect.TypeFor[contractform.ReturnsFile]()},
+		{"`session`", reflect.TypeFor[contractform.SessionFile]()},
+		{"`retry`", reflect.TypeFor[contractform.RetryFile]()},
+		{"`poll`", reflect.TypeFor[contractform.PollFile]()},
+		{"`upstream`", reflect.TypeFor[contractform.UpstreamFile]()},
+		{"`members`: an entry", reflect.TypeFor[contractform.MemberFile]()},
+		{"`verify`: an entry", reflect.TypeFor[contractform.VerifyFile]()},
 	} {
 		p.heading(section.title)
 		rows := [][]string{{"Key", "Default", "Meaning"}}
@@ -91,19 +92,19 @@ func marked(doc string) string { return quotedWord.ReplaceAllString(doc, "$1`$2`
 
 // conditionDocs say what the conditions of a selector ask for.
 var conditionDocs = map[string]string{
-	onKind:         "The kind.",
-	onClass:        "The class of the kind.",
-	onOrigin:       "Who failed.",
-	onResource:     "The type of the resource that it is about.",
-	onStatus:       "The HTTP status that the other side answered with: 404, 5xx, or none.",
-	onUpstreamCode: "The other side's own error code.",
-	onRule:         "The rule that the first violation breaks, a keyword of JSON Schema.",
-	onParams:       "The parameters that the violations name: these, and no others.",
-	onHas:          "Paths that lead to something.",
-	onTool:         "The tool that was called.",
-	onAt:           "Where the call stood.",
-	onEffect:       "Whether the call took effect.",
-	onRetry:        "What has to come before a repetition.",
+	"kind":          "The kind.",
+	"class":         "The class of the kind.",
+	"origin":        "Who failed.",
+	"resource":      "The type of the resource that it is about.",
+	"status":        "The HTTP status that the other side answered with: 404, 5xx, or none.",
+	"upstream_code": "The other side's own error code.",
+	"rule":          "The rule that the first violation breaks, a keyword of JSON Schema.",
+	"params":        "The parameters that the violations name: these, and no others.",
+	"has":           "Paths that lead to something.",
+	"tool":          "The tool that was called.",
+	"at":            "Where the call stood.",
+	"effect":        "Whether the call took effect.",
+	"retry":         "What has to come before a repetition.",
 }
 
 // selectors documents them.
@@ -111,10 +112,9 @@ func (p *page) selectors() {
 	p.heading("Selectors")
 	p.linef("A selector is a mapping of conditions, all of which have to hold; `{}` selects everything. Several values of one " +
 		"condition, in a list, are alternatives, except for `params` and `has`.")
-	words := map[string][]string{onAt: places, onEffect: effects, onRetry: retries, onOrigin: origins}
 	rows := [][]string{{"Condition", "Holds for", "Values"}}
-	for _, name := range conditions {
-		rows = append(rows, []string{code(name), conditionDocs[name], codesText(words[name])})
+	for _, c := range contractform.Words().Conditions {
+		rows = append(rows, []string{code(c.On), conditionDocs[c.On], codesText(c.Values)})
 	}
 	p.table(rows...)
 }
@@ -134,15 +134,11 @@ func (p *page) paths() {
 	p.linef("In a template `{PATH}` is filled in, and `{PATH|TEXT}` stands for TEXT where the path is empty; braces that stand " +
 		"for themselves are doubled. Where a value of a body is one placeholder and nothing else, it keeps its type.")
 	p.linef("A path is one into the record's JSON form, such as `violations.0.param` or `upstream.status`, which "+
-		"[the reference page of the default contract](recourse.md) describes: %s. These are computed:", codesText(recordOrder()))
+		"[the reference page of the default contract](recourse.md) describes: %s. These are computed:",
+		codesText(contractform.RecordOrder()))
 	rows := [][]string{{"Path", "Type", "What it is"}}
-	names := make([]string, 0, len(specials))
-	for name := range specials {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		rows = append(rows, []string{code(name + specials[name].argument), specials[name].kind, specials[name].doc})
+	for _, c := range contractform.Words().Computed {
+		rows = append(rows, []string{code(c.Path), c.Type, c.Doc})
 	}
 	p.table(rows...)
 	p.linef("%s", fmt.Sprintf("Of a record inside another, such as the `error` of an item in `failed`, they are named behind it: %s.",

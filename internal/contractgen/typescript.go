@@ -1,4 +1,4 @@
-package contract
+package contractgen
 
 import (
 	"embed"
@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
@@ -28,13 +30,14 @@ var typescriptOrder = []string{"types", "record", "write", "read"}
 // contract: its types, the table of its codes, a parser, constructors and a writer. It
 // depends on nothing and compiles under every strict option of the compiler; at run
 // time it needs ECMAScript 2022. What it leaves out stands at its head.
-func (c *Contract) TypeScript() []byte {
+func TypeScript(of *contract.Contract) []byte {
+	c := module{of, contractform.Of(of)}
 	var b strings.Builder
 	title := ""
 	if c.Title != "" {
 		title = " (" + commentText(c.Title) + ")"
 	}
-	fmt.Fprintf(&b, typescriptHead, c.Name, title, json.AppendQuote(nil, c.fallback.code))
+	fmt.Fprintf(&b, typescriptHead, c.Name, title, json.AppendQuote(nil, c.form.Fallback.Code))
 	c.typescriptTypes(&b)
 	c.typescriptTables(&b)
 	for _, name := range typescriptOrder {
@@ -72,93 +75,100 @@ func commentText(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "*/", "* /")
 }
 
+// module is a contract that is written as a module.
+type module struct {
+	*contract.Contract
+
+	form *contractform.Form
+}
+
 // typescriptTypes writes the types that are the contract's own.
-func (c *Contract) typescriptTypes(b *strings.Builder) {
+func (c module) typescriptTypes(b *strings.Builder) {
 	b.WriteString("/** The codes of the contract. */\nexport type Code =")
-	for _, en := range c.codes {
-		if en.open == nil {
-			fmt.Fprintf(b, "\n  | %s", json.AppendQuote(nil, en.code))
+	for _, en := range c.form.Codes {
+		if !en.Open {
+			fmt.Fprintf(b, "\n  | %s", json.AppendQuote(nil, en.Code))
 		}
 	}
 	b.WriteString(";\n")
-	object := func(doc, name string, sh *shape, on reflect.Type) {
+	object := func(doc, name string, sh *contractform.Shape, on reflect.Type) {
 		fmt.Fprintf(b, "\n/** %s */\nexport interface %s %s\n", commentText(doc), name, c.typescriptShape(sh, on, 0))
 	}
 	switch {
-	case c.layout.shape != nil:
-		object("The object of a failure.", "WireError", c.layout.shape, recordType)
-	case c.writesObject():
+	case c.form.Layout.Shape != nil:
+		object("The object of a failure.", "WireError", c.form.Layout.Shape, contractform.RecordType)
+	case c.form.Layout.WritesObject():
 		b.WriteString("\n/** The object of a failure: the record itself. */\nexport type WireError = Failure;\n")
 	}
-	if line, ok := c.layout.text.(textCodec); ok && line.envelope.shape != nil {
-		object("The structure behind the line of a failure.", "WireEnvelope", line.envelope.shape, recordType)
+	if line := c.form.Layout.Line; line != nil && line.EnvelopeShape != nil {
+		object("The structure behind the line of a failure.", "WireEnvelope", line.EnvelopeShape, contractform.RecordType)
 	}
-	for i, r := range c.returned {
+	for i, r := range c.form.ToolResults {
 		name := "WireReturned"
 		if i > 0 {
 			name += strconv.Itoa(i + 1)
 		}
-		object("What "+strings.Join(r.tools, ", ")+" return in place of a failure.", name, r.layout.shape, recordType)
+		object("What "+strings.Join(r.Tools, ", ")+" return in place of a failure.", name, r.Layout.Shape, contractform.RecordType)
 	}
-	if c.question != nil {
-		object("The object of a question.", "WireQuestion", c.question, questionType)
+	if c.form.Question != nil {
+		object("The object of a question.", "WireQuestion", c.form.Question, contractform.QuestionType)
 	}
 }
 
 // typescriptShape returns the type of an object of the shape.
-func (c *Contract) typescriptShape(sh *shape, on reflect.Type, depth int) string {
+func (c module) typescriptShape(sh *contractform.Shape, on reflect.Type, depth int) string {
 	indent := strings.Repeat("  ", depth+1)
 	var b strings.Builder
 	b.WriteString("{\n")
-	for _, m := range sh.members {
-		if doc := c.docOf(sh, m.name); doc != "" {
+	for _, m := range sh.Members {
+		if doc := c.docOf(sh, m.Name); doc != "" {
 			fmt.Fprintf(&b, "%s/** %s */\n", indent, commentText(doc))
 		}
 		optional := "?"
-		if m.constant != nil || m.path != nil && on == recordType && alwaysThere[m.path.src] {
+		if m.Required(on) {
 			optional = ""
 		}
-		fmt.Fprintf(&b, "%sreadonly %s%s: %s;\n", indent, typescriptName(m.name), optional, c.typescriptMember(m, on, depth))
+		fmt.Fprintf(&b, "%sreadonly %s%s: %s;\n", indent, typescriptName(m.Name), optional, c.typescriptMember(m, on, depth))
 	}
-	if sh.rest != nil {
+	if sh.Rest != "" {
 		b.WriteString(indent + "readonly [name: string]: unknown;\n")
 	}
 	return b.String() + strings.Repeat("  ", depth) + "}"
 }
 
-func (c *Contract) typescriptMember(m shapeMember, on reflect.Type, depth int) string {
+func (c module) typescriptMember(m contractform.ShapeMember, on reflect.Type, depth int) string {
 	switch {
-	case m.constant != nil:
-		return string(m.constant)
-	case m.list != nil:
-		return "readonly " + c.typescriptShape(m.nested, m.list.leaf.Elem(), depth+1) + "[]"
-	case m.nested != nil:
-		return c.typescriptShape(m.nested, on, depth+1)
-	case m.choices != nil:
-		types := typesOf(m.choices)
+	case m.Constant != nil:
+		return string(m.Constant)
+	case m.List != nil:
+		return "readonly " + c.typescriptShape(m.Nested, m.List.Leaf.Elem(), depth+1) + "[]"
+	case m.Nested != nil:
+		return c.typescriptShape(m.Nested, on, depth+1)
+	case m.Choices != nil:
+		types := m.ChoiceTypes()
 		for i, t := range types {
 			types[i] = typescriptType(t)
 		}
 		return strings.Join(types, " | ")
-	case m.path.special == nil && m.path.isCode():
+	case m.Path.Computed == "" && m.Path.IsCode():
 		return "Code | (string & {})"
 	default:
-		return typescriptType(m.path.typeOf())
+		return typescriptType(m.Path.Type())
 	}
 }
 
 // typescriptType returns the TypeScript type for a type as typeOf names it.
 func typescriptType(t string) string {
 	switch t {
-	case typeString, typeBoolean:
+	case contractform.TypeString, contractform.TypeBoolean:
 		return t
-	case typeInteger, typeNumber:
-		return typeNumber
-	case typeString + "[]":
+	case contractform.TypeInteger, contractform.TypeNumber:
+		return contractform.TypeNumber
+	case contractform.TypeString + "[]":
 		return "readonly string[]"
-	case typeArray:
+	case contractform.TypeArray:
 		return "readonly unknown[]"
-	case typeObject:
+	case contractform.TypeObject:
 		return "{ readonly [name: string]: unknown }"
 	default:
 		return "unknown"
@@ -166,38 +176,50 @@ func typescriptType(t string) string {
 }
 
 // typescriptTables writes what is known of kinds and of the contract as constants.
-func (c *Contract) typescriptTables(b *strings.Builder) {
-	var kinds, statuses, texts, rpc memberList
+func (c module) typescriptTables(b *strings.Builder) {
+	var kinds, statuses, texts, rpc json.Members
 	for _, kind := range recourse.Kinds() {
-		var facts memberList
-		facts.text("class", string(kind.Class()))
-		facts.text("retry", string(kind.Retry()))
-		facts.number("rpc", rpccode.Of(kind))
-		facts.text("sentence", kind.Sentence())
-		kinds.object(string(kind), facts)
+		var facts json.Members
+		facts.Text("class", string(kind.Class()))
+		facts.Text("retry", string(kind.Retry()))
+		facts.Number("rpc", rpccode.Of(kind))
+		facts.Text("sentence", kind.Sentence())
+		kinds.Object(string(kind), facts)
 	}
 	for status := 400; status < 600; status++ {
-		general := kindOfStatus(status - status%100 + 99)
-		if kind := kindOfStatus(status); kind != general {
-			statuses.text(strconv.Itoa(status), string(kind))
+		general := recourse.FromStatus("", status-status%100+99).Kind
+		if kind := recourse.FromStatus("", status).Kind; kind != general {
+			statuses.Text(strconv.Itoa(status), string(kind))
 		}
-		texts.text(strconv.Itoa(status), http.StatusText(status))
+		texts.Text(strconv.Itoa(status), http.StatusText(status))
 	}
 	for _, code := range slices.Sorted(maps.Keys(rpccode.Kinds)) {
-		rpc.text(strconv.Itoa(code), string(rpccode.Kinds[code]))
+		rpc.Text(strconv.Itoa(code), string(rpccode.Kinds[code]))
 	}
 	table := func(doc, declaration string, value json.Value, suffix string) {
 		fmt.Fprintf(b, "\n/** %s */\n%s = %s%s;\n", doc, declaration, typescriptValue(value, 0), suffix)
 	}
-	table("The kinds of failures: what happened, whatever the contract.", "export const kinds", kinds.appendTo(nil), " as const")
+	table("The kinds of failures: what happened, whatever the contract.", "export const kinds", kinds.AppendTo(nil), " as const")
 	table("The codes, in the order in which they are looked at: the first that selects a failure is taken.",
 		"export const codes: readonly CodeEntry[]", c.typescriptCodes(), "")
 	own := c.typescriptContract()
-	table("The rest of the contract.", "const contract: Contract", own.appendTo(nil), "")
+	table("The rest of the contract.", "const contract: Contract", own.AppendTo(nil), "")
 	table("The kinds that HTTP statuses stand for; others stand for client_error and server_error.",
-		"const statusKinds: { readonly [status: string]: Kind }", statuses.appendTo(nil), "")
-	table("What HTTP statuses are called.", "const statusTexts: { readonly [status: string]: string }", texts.appendTo(nil), "")
-	table("The kinds that codes of JSON-RPC errors stand for.", "const rpcKinds: { readonly [code: string]: Kind }", rpc.appendTo(nil), "")
+		"const statusKinds: { readonly [status: string]: Kind }", statuses.AppendTo(nil), "")
+	table("What HTTP statuses are called.", "const statusTexts: { readonly [status: string]: string }", texts.AppendTo(nil), "")
+	table("The kinds that codes of JSON-RPC errors stand for.", "const rpcKinds: { readonly [code: string]: Kind }", rpc.AppendTo(nil), "")
 	fmt.Fprintf(b, "\n/** The member of a result's _meta in which the record travels. */\nexport const metaKey = %q;\n", recourse.MetaKey)
 	fmt.Fprintf(b, "\n/** The longest wait that is believed. */\nconst maxWaitMs = %d;\n", recourse.MaxWait.Milliseconds())
+}
+
+func (c module) docOf(sh *contractform.Shape, name string) string {
+	if sh != c.form.Layout.Shape {
+		return ""
+	}
+	for _, m := range c.form.Members {
+		if m.Name == name {
+			return m.Doc
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package contract
+package contractdoc
 
 import (
 	"fmt"
@@ -6,100 +6,37 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
-
-// Members returns the members of the contract's object, in their order.
-func (c *Contract) Members() []Member {
-	names := c.memberNames()
-	list := make([]Member, len(names))
-	for i, name := range names {
-		list[i] = Member{Name: name}
-		for _, doc := range c.members {
-			if doc.Name == name {
-				list[i] = doc
-			}
-		}
-		list[i].Type = c.memberType(name)
-	}
-	return list
-}
-
-// memberType names the JSON type of a member of the object.
-func (c *Contract) memberType(name string) string {
-	if c.layout.shape != nil {
-		for _, m := range c.layout.shape.members {
-			if m.name == name {
-				return m.typeOf()
-			}
-		}
-	}
-	switch name {
-	case "v":
-		return typeInteger
-	case "truncated":
-		return typeBoolean
-	}
-	p, err := compilePath(name, recordType)
-	if err != nil {
-		return ""
-	}
-	p.special = nil
-	if name == memberMessage {
-		return typeString
-	}
-	return p.typeOf()
-}
-
-func (m *shapeMember) typeOf() string {
-	switch {
-	case m.constant != nil:
-		return code(string(m.constant))
-	case m.list != nil:
-		return typeArray
-	case m.nested != nil:
-		return typeObject
-	case m.choices != nil:
-		return strings.Join(typesOf(m.choices), " or ")
-	default:
-		return m.path.typeOf()
-	}
-}
-
-// writesObject reports whether the object stands anywhere in a result.
-func (c *Contract) writesObject() bool {
-	_, isJSON := c.layout.text.(jsonCodec)
-	return isJSON || c.layout.structured || c.layout.result != ""
-}
 
 // places tells where in an answer a failure stands.
 func (p *page) places() {
 	p.heading("Where a failure stands")
-	p.layout(&p.c.layout)
-	p.returned()
+	p.layout(&p.form.Layout)
+	p.toolResults()
 }
 
 // layout tells where in an answer of that layout a failure stands.
-func (p *page) layout(l *layout) {
+func (p *page) layout(l *contractform.Layout) {
 	var texts []string
-	switch text := l.text.(type) {
-	case jsonCodec:
+	if l.Line == nil {
 		texts = append(texts, "The first text of `content` is the object, as JSON.")
-	case textCodec:
-		texts = append(texts, text.describe())
+	} else {
+		texts = append(texts, describeLine(l.Line))
 	}
-	if l.human != nil {
+	if l.Human != "" {
 		texts = append(texts, fmt.Sprintf(
 			"The argument `%s` of the call chooses the texts: `markdown` is %s, `json` the form above, `both` one after the other. "+
-				"Missing, unknown, or not taken by the tool: `%s`.", l.format.argument, code(l.human.src), l.format.fallback))
+				"Missing, unknown, or not taken by the tool: `%s`.", l.Format.Argument, code(l.Human), l.Format.Fallback))
 	}
-	if l.structured {
+	if l.Structured {
 		texts = append(texts, "`structuredContent` is the object, unless the tool declares an outputSchema or the server sent its own.")
 	}
-	if l.result != "" {
-		texts = append(texts, fmt.Sprintf("The member %s of the result is the object too.", code(l.result)))
+	if l.Result != "" {
+		texts = append(texts, fmt.Sprintf("The member %s of the result is the object too.", code(l.Result)))
 	}
-	if l.isError {
+	if l.IsError {
 		texts = append(texts, "`isError` is true.")
 	} else {
 		texts = append(texts, "`isError` is left out.")
@@ -109,13 +46,13 @@ func (p *page) layout(l *layout) {
 	p.list(texts...)
 }
 
-func (t textCodec) describe() string {
-	text := fmt.Sprintf("The first text of `content` is a line, %s.", code(t.line.src))
-	if t.hints.before != "" {
-		text += fmt.Sprintf(" Hints follow: %q before the first, %q between them.", t.hints.before, t.hints.between)
+func describeLine(l *contractform.Line) string {
+	text := fmt.Sprintf("The first text of `content` is a line, %s.", code(l.Src))
+	if l.BeforeHints != "" {
+		text += fmt.Sprintf(" Hints follow: %q before the first, %q between them.", l.BeforeHints, l.BetweenHints)
 	}
-	if t.envelope.shape != nil {
-		text += fmt.Sprintf(" Where there are details, %q and one line of JSON come last.", t.envelope.mark)
+	if l.EnvelopeShape != nil {
+		text += fmt.Sprintf(" Where there are details, %q and one line of JSON come last.", l.EnvelopeMark)
 	}
 	return text
 }
@@ -124,20 +61,20 @@ func (t textCodec) describe() string {
 func (p *page) reading() {
 	p.heading("Read, but never written")
 	texts := []string{"A code that is not listed: by its retryable boolean and its status."}
-	for _, en := range p.c.codes {
-		if len(en.reads) > 0 {
-			texts = append(texts, fmt.Sprintf("%s is read as %s.", codesText(en.reads), code(en.code)))
+	for _, en := range p.form.Codes {
+		if len(en.Reads) > 0 {
+			texts = append(texts, fmt.Sprintf("%s is read as %s.", codesText(en.Reads), code(en.Code)))
 		}
 	}
-	for _, r := range p.c.ranges {
-		text := fmt.Sprintf("A code from %d to %d that is not listed is read as %s", r.from, r.to, code(string(r.kind)))
-		if r.name != "" {
-			text += " (" + r.name + ")"
+	for _, r := range p.form.Ranges {
+		text := fmt.Sprintf("A code from %d to %d that is not listed is read as %s", r.From, r.To, code(string(r.Kind)))
+		if r.Name != "" {
+			text += " (" + r.Name + ")"
 		}
 		texts = append(texts, text+".")
 	}
 	texts = append(texts, p.otherForms()...)
-	if p.c.layout.shape != nil && p.c.layout.shape.marked() {
+	if p.form.Layout.Shape != nil && p.form.Layout.Shape.Marked() {
 		texts = append(texts, "The object in an answer that does not say isError: only of a server that is known to keep this contract.")
 	}
 	texts = append(texts, "What SDKs and other servers write, as every contract does.")
@@ -148,12 +85,12 @@ func (p *page) reading() {
 // contract.
 func (p *page) otherForms() []string {
 	var sentences, objects []string
-	for _, r := range p.c.reads {
-		if r.text != nil {
-			sentences = append(sentences, code(r.text.src))
+	for _, r := range p.form.Reads {
+		if r.Text != "" {
+			sentences = append(sentences, code(r.Text))
 			continue
 		}
-		object := code(r.shape.outline())
+		object := code(outline(r.Shape))
 		if !slices.Contains(objects, object) {
 			objects = append(objects, object)
 		}
@@ -171,19 +108,19 @@ func (p *page) otherForms() []string {
 }
 
 // outline shows the members of an object.
-func (sh *shape) outline() string {
+func outline(sh *contractform.Shape) string {
 	var names []string
-	for _, m := range sh.members {
-		name := m.name
+	for _, m := range sh.Members {
+		name := m.Name
 		switch {
-		case m.constant != nil:
-			name += ": " + string(m.constant)
-		case m.nested != nil && m.list == nil:
-			name += ": " + m.nested.outline()
+		case m.Constant != nil:
+			name += ": " + string(m.Constant)
+		case m.Nested != nil && m.List == nil:
+			name += ": " + outline(m.Nested)
 		}
 		names = append(names, name)
 	}
-	if sh.rest != nil {
+	if sh.Rest != "" {
 		names = append(names, "...")
 	}
 	return "{" + strings.Join(names, ", ") + "}"
@@ -191,13 +128,13 @@ func (sh *shape) outline() string {
 
 // question shows how a question to the caller is written.
 func (p *page) question() {
-	if p.c.question == nil {
+	if p.form.Question == nil {
 		return
 	}
 	p.heading("Questions")
 	p.linef("A call that needs an answer of the caller is no failure: it does not say isError, and stands where a failure would.")
 	call := p.exampleCall()
-	call.FormatArgument, call.Arguments = true, rawMessage(`{"format":"both"}`)
+	call.FormatArgument, call.Arguments = true, []byte(`{"format":"both"}`)
 	a := p.c.Ask(&recourse.NeedsInput{
 		Message: "Which one is meant?", Reason: "ambiguous", Fields: []string{"id"},
 		Suggestions: map[string][]string{"id": {"a", "b"}},
@@ -209,7 +146,7 @@ func (p *page) question() {
 // loss tells what the contract's own form does not carry.
 func (p *page) loss() {
 	p.heading("What the form does not carry")
-	lost := p.c.Loss()
+	lost := Loss(p.c)
 	if len(lost) == 0 {
 		p.linef("Nothing: the record itself is written.")
 		return
@@ -218,7 +155,7 @@ func (p *page) loss() {
 	texts := make([]string, len(lost))
 	for i, l := range lost {
 		texts[i] = code(l.Path)
-		others := slices.DeleteFunc(p.c.resultKinds(), func(k recourse.Kind) bool { return slices.Contains(l.Kinds, k) })
+		others := slices.DeleteFunc(slices.Clone(p.form.ResultKinds), func(k recourse.Kind) bool { return slices.Contains(l.Kinds, k) })
 		switch {
 		case l.Kinds == nil:
 		case len(others) < len(l.Kinds):
@@ -230,11 +167,22 @@ func (p *page) loss() {
 	p.list(texts...)
 }
 
-// String writes the conditions as a reader of the file knows them.
-func (sel selector) String() string {
-	parts := make([]string, len(sel))
-	for i, c := range sel {
-		parts[i] = c.on + ": " + strings.Join(c.values, ", ")
+// toolResults tells of the tools that return their failures.
+func (p *page) toolResults() {
+	for _, r := range p.form.ToolResults {
+		p.linef("### Of %s", codesText(r.Tools))
+		p.linef("Such a tool returns what went wrong as its own result:")
+		call := p.exampleCall()
+		call.Tool = r.Tools[0]
+		a := p.c.Write(p.exampleOf(p.form.Fallback), call)
+		var result struct {
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(a.Result, &result) == nil && len(result.Content) > 0 {
+			p.fence("json", indented(json.Value(result.Content[0].Text)))
+		}
+		p.layout(&r.Layout)
 	}
-	return strings.Join(parts, "; ")
 }

@@ -1,4 +1,4 @@
-package contract
+package contractdoc
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
 )
 
 // recovery tells what a client does: the tree of decisions, and the waits.
@@ -19,7 +21,7 @@ func (p *page) recovery() {
 		fmt.Fprintf(&b, "│        still failing after %d more calls: stop, and report the failure\n", p.c.Retry.Retries)
 	}
 	b.WriteString("└── no: look at the group of its code\n")
-	groups, byGroup := p.groups(func(en *entry) bool { return p.retryableMode(en) != always })
+	groups, byGroup := p.groups(func(en *contractform.Code) bool { return p.retryableMode(en) != contractform.Always })
 	width := 0
 	for _, group := range groups {
 		width = max(width, len([]rune(p.groupName(group))))
@@ -45,7 +47,7 @@ func (p *page) recovery() {
 // poll tells how a call waits for work that takes long.
 func (p *page) poll() {
 	rule := p.c.Poll
-	if rule == (PollRule{}) {
+	if rule == (contract.PollRule{}) {
 		return
 	}
 	p.heading("Work that takes long")
@@ -53,13 +55,13 @@ func (p *page) poll() {
 		"the call that asks again. With it, the call returns when the work has ended or %s has passed; until then these codes do "+
 		"not end the wait, and any other does:", code(rule.Wait), code(rule.Timeout), code(rule.Wait), code(rule.Next), code(rule.Timeout))
 	var absorbed []string
-	for _, en := range p.c.codes {
+	for _, en := range p.form.Codes {
 		switch p.retryableMode(en) {
-		case always:
-			absorbed = append(absorbed, code(en.code))
-		case byStatus:
-			absorbed = append(absorbed, code(en.code)+" (after "+strings.Join(en.retry.status, ", ")+")")
-		case byRecord, never, stated:
+		case contractform.Always:
+			absorbed = append(absorbed, code(en.Code))
+		case contractform.ByStatus:
+			absorbed = append(absorbed, code(en.Code)+" (after "+strings.Join(en.Retry.Status, ", ")+")")
+		case contractform.ByRecord, contractform.Never, contractform.Stated:
 		}
 	}
 	p.list(strings.Join(absorbed, ", "))
@@ -82,14 +84,14 @@ func (p *page) waitNote() string {
 }
 
 // retryableMode returns how an entry decides, with what follows from its kind.
-func (p *page) retryableMode(en *entry) retryMode {
-	if en.retry.mode != byRecord {
-		return en.retry.mode
+func (p *page) retryableMode(en *contractform.Code) contractform.RetryMode {
+	if en.Retry.Mode != contractform.ByRecord {
+		return en.Retry.Mode
 	}
-	if en.kind.Retry() == recourse.RetrySameCall {
-		return always
+	if en.Kind.Retry() == recourse.RetrySameCall {
+		return contractform.Always
 	}
-	return never
+	return contractform.Never
 }
 
 func (p *page) groupName(group string) string {
@@ -100,19 +102,19 @@ func (p *page) groupName(group string) string {
 }
 
 // advice says what the kinds of a group call for.
-func advice(list []*entry) string {
+func advice(list []*contractform.Code) string {
 	var texts []string
 	for _, en := range list {
 		var text string
 		switch {
-		case en.kind.Class() == recourse.ClassPartial:
+		case en.Kind.Class() == recourse.ClassPartial:
 			text = "keep what succeeded, and decide about each failed item by its own error"
-		case en.kind.Class() == recourse.ClassSystem:
+		case en.Kind.Class() == recourse.ClassSystem:
 			text = "report it to whoever runs the server"
-		case en.kind.Class() == recourse.ClassData:
+		case en.Kind.Class() == recourse.ClassData:
 			text = "ask for something else, or add what is missing"
 		default:
-			text = adviceOf[en.kind.Retry()]
+			text = adviceOf[en.Kind.Retry()]
 		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -131,27 +133,27 @@ var adviceOf = map[recourse.Retry]string{
 
 // verify lists the calls that settle whether a write took effect.
 func (p *page) verify() {
-	if len(p.c.verify) == 0 {
+	if len(p.form.Verify) == 0 {
 		return
 	}
 	p.heading("Before a write is repeated")
 	p.linef("A write that was not answered may have been done. These calls tell:")
-	tools := make([]string, 0, len(p.c.verify))
-	for tool := range p.c.verify {
+	tools := make([]string, 0, len(p.form.Verify))
+	for tool := range p.form.Verify {
 		tools = append(tools, tool)
 	}
 	slices.Sort(tools)
 	rows := [][]string{{"Tool", "Call", "Look at"}}
 	for _, tool := range tools {
-		rule := p.c.verify[tool]
-		args := make([]string, len(rule.args))
-		for i, a := range rule.args {
-			args[i] = a.name + "=" + p.c.literal(a.value)
-			if a.pointer != "" {
-				args[i] = a.name + "=<" + a.pointer + ">"
+		rule := p.form.Verify[tool]
+		args := make([]string, len(rule.Args))
+		for i, a := range rule.Args {
+			args[i] = a.Name + "=" + a.Spelled
+			if a.Pointer != "" {
+				args[i] = a.Name + "=<" + a.Pointer + ">"
 			}
 		}
-		rows = append(rows, []string{code(tool), code(rule.call + "(" + strings.Join(args, ", ") + ")"), rule.lookAt})
+		rows = append(rows, []string{code(tool), code(rule.Call + "(" + strings.Join(args, ", ") + ")"), rule.LookAt})
 	}
 	p.table(rows...)
 }
@@ -160,8 +162,8 @@ func (p *page) verify() {
 func (p *page) upstream() {
 	p.heading("What the other side answered")
 	p.linef("When what the server itself calls does not answer, or answers with an HTTP error:")
-	var order []*entry
-	answers := map[*entry][]string{}
+	var order []*contractform.Code
+	answers := map[*contractform.Code][]string{}
 	add := func(answer string, e *recourse.Error) {
 		en := p.chosen(e)
 		if answers[en] == nil {
@@ -180,7 +182,7 @@ func (p *page) upstream() {
 		e := recourse.FromHTTP(provider, &http.Response{StatusCode: oauth.status, Header: header})
 		add(fmt.Sprintf("%d with %s", oauth.status, oauth.code), e)
 	}
-	others := map[int]*entry{4: p.chosen(recourse.FromStatus(provider, 499)), 5: p.chosen(recourse.FromStatus(provider, 599))}
+	others := map[int]*contractform.Code{4: p.chosen(recourse.FromStatus(provider, 499)), 5: p.chosen(recourse.FromStatus(provider, 599))}
 	for status := 400; status < 600; status++ {
 		e := recourse.FromStatus(provider, status)
 		if en := p.chosen(e); http.StatusText(status) == "" || en == others[status/100] {
@@ -200,44 +202,44 @@ func (p *page) upstream() {
 	}
 	rows := [][]string{{"Answer", headCode, "Retryable"}}
 	for _, en := range order {
-		rows = append(rows, []string{strings.Join(answers[en], ", "), code(en.code), retryText(en)})
+		rows = append(rows, []string{strings.Join(answers[en], ", "), code(en.Code), retryText(en)})
 	}
 	p.table(rows...)
 	p.upstreamBody()
-	for _, en := range p.c.codes {
-		if en.wait > 0 {
-			p.linef("Where %s states no wait, it is %s.", code(en.code), recourse.FormatWait(en.wait))
+	for _, en := range p.form.Codes {
+		if en.Wait > 0 {
+			p.linef("Where %s states no wait, it is %s.", code(en.Code), recourse.FormatWait(en.Wait))
 		}
 	}
 }
 
 // upstreamBody tells what is taken from the body of such an answer.
 func (p *page) upstreamBody() {
-	if p.c.upstream == nil {
+	if p.form.Upstream == nil {
 		return
 	}
 	p.linef("Where the body is JSON, these members count. A word that is one of the codes goes before the status; of any other word the " +
 		"status decides whether to repeat.")
-	p.table(append([][]string{{"Member of the body", "What it is"}}, p.c.upstream.rows("")...)...)
+	p.table(append([][]string{{"Member of the body", "What it is"}}, memberRows(p.form.Upstream, "")...)...)
 }
 
-// rows lists the members of sh and the paths that they are read into.
-func (sh *shape) rows(below string) [][]string {
+// memberRows lists the members of sh and the paths that they are read into.
+func memberRows(sh *contractform.Shape, below string) [][]string {
 	var rows [][]string
-	for _, m := range sh.members {
-		name := below + m.name
+	for _, m := range sh.Members {
+		name := below + m.Name
 		switch {
-		case m.list != nil:
-			rows = append(rows, []string{code(name), code(m.list.src)})
-		case m.nested != nil:
-			rows = append(rows, m.nested.rows(name+".")...)
-		case m.path != nil:
-			rows = append(rows, []string{code(name), code(m.path.src)})
+		case m.List != nil:
+			rows = append(rows, []string{code(name), code(m.List.Src)})
+		case m.Nested != nil:
+			rows = append(rows, memberRows(m.Nested, name+".")...)
+		case m.Path != nil:
+			rows = append(rows, []string{code(name), code(m.Path.Src)})
 		default:
 		}
 	}
-	if sh.rest != nil {
-		rows = append(rows, []string{"all others in " + code(strings.TrimSuffix(below, ".")), code(sh.rest.src)})
+	if sh.Rest != "" {
+		rows = append(rows, []string{"all others in " + code(strings.TrimSuffix(below, ".")), code(sh.Rest)})
 	}
 	return rows
 }
@@ -245,11 +247,11 @@ func (sh *shape) rows(below string) [][]string {
 // resources returns the types of resources that have codes of their own.
 func (p *page) resources() []string {
 	var types []string
-	for _, en := range p.c.codes {
-		for _, sel := range en.selectors {
+	for _, en := range p.form.Codes {
+		for _, sel := range en.Selectors {
 			for _, cond := range sel {
-				if cond.on == onResource {
-					types = append(types, cond.values...)
+				if cond.On == contractform.OnResource {
+					types = append(types, cond.Values...)
 				}
 			}
 		}

@@ -1,9 +1,11 @@
-package contract
+package contractdoc
 
 import (
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
 )
 
 // A Translation says what becomes of the failures of one contract when another says
@@ -26,17 +28,16 @@ type TranslatedCode struct {
 	Retryable, AsRetryable bool
 }
 
-// TranslateTo returns what becomes of the failures of c in the form of another
-// contract: each is written by c, read, written by target, and read again.
-func (c *Contract) TranslateTo(target *Contract) Translation {
+// Translate returns what becomes of the failures of c in the form of target: each is written by c, read, written by target, and read again.
+func Translate(c, target *contract.Contract) Translation {
 	return Translation{
-		Codes: c.translatedCodes(target),
+		Codes: translatedCodes(c, target),
 		Lost: lossOfKinds(func(kind recourse.Kind) ([]string, bool) {
-			_, told, ok := c.carry(everything(kind))
+			_, told, ok := carry(c, contractform.Everything(kind))
 			if !ok {
 				return nil, false
 			}
-			_, read, ok := target.carry(told)
+			_, read, ok := carry(target, told)
 			if !ok {
 				return nil, false
 			}
@@ -45,25 +46,25 @@ func (c *Contract) TranslateTo(target *Contract) Translation {
 	}
 }
 
-func (c *Contract) translatedCodes(target *Contract) []TranslatedCode {
-	call := &Call{Method: methodToolsCall, Now: exampleTime}
+func translatedCodes(c, target *contract.Contract) []TranslatedCode {
+	call := &contract.Call{Method: methodToolsCall, Now: contractform.ExampleTime}
 	// passed returns e as whoever gets it from contract by has it.
-	passed := func(by *Contract, e *recourse.Error) *recourse.Error {
-		if _, read, ok := by.carry(e); ok {
+	passed := func(by *contract.Contract, e *recourse.Error) *recourse.Error {
+		if _, read, ok := carry(by, e); ok {
 			return read
 		}
 		return by.Write(e, call).Record // it travels in the data of a JSON-RPC error
 	}
-	pages := page{c: c}
+	pages := page{described: describe(c)}
 	var list []TranslatedCode
-	for _, en := range c.codes {
+	for _, en := range pages.form.Codes {
 		example := pages.exampleOf(en)
-		if written := c.Write(example, call).Record; written.Code != en.code {
+		if written := c.Write(example, call).Record; written.Code != en.Code {
 			continue // another's word, or one of HTTP alone
 		}
 		told := passed(c, example)
 		list = append(list, TranslatedCode{
-			Code:        en.code,
+			Code:        en.Code,
 			As:          target.Write(told, call).Record.Code,
 			Back:        c.Write(passed(target, told), call).Record.Code,
 			Retryable:   c.Retryable(told, call),

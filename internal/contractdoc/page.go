@@ -1,4 +1,4 @@
-package contract
+package contractdoc
 
 import (
 	"fmt"
@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // Page returns the contract's reference page, in Markdown: what fails how, what it
 // looks like, and what to do about it. All of it is computed from the contract.
-func (c *Contract) Page() string {
-	p := &page{c: c}
-	p.linef("# %s", c.titleOrName())
+func Page(c *contract.Contract) string {
+	p := &page{described: describe(c)}
+	p.linef("# %s", p.title())
 	p.linef("The error contract `%s`.", c.Name)
 	p.linef("%s", c.Doc)
 	p.example()
@@ -42,7 +44,8 @@ const headCode = "Code"
 
 // A page is a reference page that is being written.
 type page struct {
-	c *Contract
+	described
+
 	b strings.Builder
 }
 
@@ -97,8 +100,8 @@ func codesText[T ~string](list []T) string {
 }
 
 // exampleCall is the call that fails in examples.
-func (p *page) exampleCall() *Call {
-	return &Call{Method: methodToolsCall, Tool: "item_get", URL: "https://example.com/mcp", Now: exampleTime}
+func (p *page) exampleCall() *contract.Call {
+	return &contract.Call{Method: methodToolsCall, Tool: "item_get", URL: "https://example.com/mcp", Now: contractform.ExampleTime}
 }
 
 // example shows a failed call.
@@ -125,11 +128,11 @@ func (p *page) example() {
 
 // resource returns a type of resource that the contract knows.
 func (p *page) resource() string {
-	for _, en := range p.c.codes {
-		for _, sel := range en.selectors {
+	for _, en := range p.form.Codes {
+		for _, sel := range en.Selectors {
 			for _, cond := range sel {
-				if cond.on == onResource {
-					return cond.values[0]
+				if cond.On == contractform.OnResource {
+					return cond.Values[0]
 				}
 			}
 		}
@@ -147,12 +150,12 @@ func indented(raw json.Value) string {
 
 // members documents the object.
 func (p *page) members() {
-	if !p.c.writesObject() {
+	if !p.form.Layout.WritesObject() {
 		return
 	}
 	p.heading("Members of the object")
 	rows := [][]string{{"Member", "Type", "Present", "Meaning"}}
-	for _, m := range p.c.Members() {
+	for _, m := range p.form.Members {
 		rows = append(rows, []string{code(m.Name), m.Type, m.Present, m.Doc})
 	}
 	p.table(rows...)
@@ -161,7 +164,7 @@ func (p *page) members() {
 // codes lists the codes by group.
 func (p *page) codes() {
 	p.heading("Codes")
-	identified, advised := p.c.bySentence(), p.c.advises()
+	identified, advised := p.bySentence(), p.advises()
 	switch name := p.retryMember(); {
 	case identified:
 		p.linef("A code does not stand in the answer: the sentence identifies the failure. Look for it within the text, the longest " +
@@ -175,17 +178,18 @@ func (p *page) codes() {
 		p.linef("Names in braces stand for what the failure says, with a text for when it says nothing behind a bar. Of several " +
 			"hints the first is given that fits and can be filled in.")
 	}
-	if len(p.c.hints) > 0 {
+	if len(p.form.Hints) > 0 {
 		p.linef("Before all others, whatever the code:")
-		for _, a := range p.c.hints {
-			p.b.WriteString("- " + hintsText([]alternative{a}) + "\n")
+		for _, a := range p.form.Hints {
+			p.b.WriteString("- " + hintsText([]contractform.Hint{a}) + "\n")
 		}
 		p.b.WriteByte('\n')
 	}
-	if len(p.c.hintTools) > 0 {
-		p.linef("A hint that names a tool which the server does not have is left out. Tools that are named: %s.", codesText(p.c.hintTools))
+	if len(p.form.HintTools) > 0 {
+		p.linef("A hint that names a tool which the server does not have is left out. Tools that are named: %s.",
+			codesText(p.form.HintTools))
 	}
-	groups, byGroup := p.groups(func(*entry) bool { return true })
+	groups, byGroup := p.groups(func(*contractform.Code) bool { return true })
 	for _, group := range groups {
 		if group != "" {
 			p.linef("### %s", group)
@@ -195,8 +199,8 @@ func (p *page) codes() {
 }
 
 // codeRows returns a table of codes.
-func (p *page) codeRows(entries []*entry) [][]string {
-	identified, advised := p.c.bySentence(), p.c.advises()
+func (p *page) codeRows(entries []*contractform.Code) [][]string {
+	identified, advised := p.bySentence(), p.advises()
 	head := []string{headCode, "When", "Retryable", "Kind"}
 	if identified {
 		head = append(head, "Sentence")
@@ -206,12 +210,12 @@ func (p *page) codeRows(entries []*entry) [][]string {
 	}
 	rows := [][]string{head}
 	for _, en := range entries {
-		row := []string{p.codeCell(en), en.when, retryText(en), code(string(en.kind))}
+		row := []string{p.codeCell(en), en.When, retryText(en), code(string(en.Kind))}
 		if identified {
-			row = append(row, sentencesText(en.message))
+			row = append(row, sentencesText(en.Messages))
 		}
 		if advised {
-			row = append(row, hintsText(en.hints))
+			row = append(row, hintsText(en.Hints))
 		}
 		rows = append(rows, row)
 	}
@@ -219,49 +223,49 @@ func (p *page) codeRows(entries []*entry) [][]string {
 }
 
 // bySentence reports whether nothing but its sentence identifies a failure.
-func (c *Contract) bySentence() bool {
-	line, ok := c.layout.text.(textCodec)
-	return ok && !line.namesCode() && !c.writesObject()
+func (d described) bySentence() bool {
+	line := d.form.Layout.Line
+	return line != nil && !line.NamesCode() && !d.form.Layout.WritesObject()
 }
 
 // advises reports whether any hint is given.
-func (c *Contract) advises() bool {
-	return len(c.hints) > 0 || slices.ContainsFunc(c.codes, func(en *entry) bool { return len(en.hints) > 0 })
+func (d described) advises() bool {
+	return len(d.form.Hints) > 0 || slices.ContainsFunc(d.form.Codes, func(en *contractform.Code) bool { return len(en.Hints) > 0 })
 }
 
-func sentencesText(forms []*template) string {
+func sentencesText(forms []string) string {
 	texts := make([]string, len(forms))
 	for i, t := range forms {
-		texts[i] = code(t.src)
+		texts[i] = code(t)
 	}
 	return strings.Join(texts, "<br>")
 }
 
 // groups sorts the entries that wanted holds for into groups, in the order of the
 // file.
-func (p *page) groups(wanted func(*entry) bool) (groups []string, byGroup map[string][]*entry) {
-	byGroup = map[string][]*entry{}
-	for _, en := range p.c.codes {
+func (p *page) groups(wanted func(*contractform.Code) bool) (groups []string, byGroup map[string][]*contractform.Code) {
+	byGroup = map[string][]*contractform.Code{}
+	for _, en := range p.form.Codes {
 		if !wanted(en) {
 			continue
 		}
-		if byGroup[en.group] == nil {
-			groups = append(groups, en.group)
+		if byGroup[en.Group] == nil {
+			groups = append(groups, en.Group)
 		}
-		byGroup[en.group] = append(byGroup[en.group], en)
+		byGroup[en.Group] = append(byGroup[en.Group], en)
 	}
 	return groups, byGroup
 }
 
-func (p *page) codeCell(en *entry) string {
-	cell := code(en.code)
-	if en.name != "" {
-		cell += " " + en.name
+func (p *page) codeCell(en *contractform.Code) string {
+	cell := code(en.Code)
+	if en.Name != "" {
+		cell += " " + en.Name
 	}
-	if en.http != nil {
-		cell += fmt.Sprintf(" (HTTP %d)", en.http.status)
+	if en.HTTP != nil {
+		cell += fmt.Sprintf(" (HTTP %d)", en.HTTP.Status)
 	}
-	if en.rpc != nil {
+	if en.RPC != nil {
 		cell += " (JSON-RPC error)"
 	}
 	return cell
@@ -270,9 +274,9 @@ func (p *page) codeCell(en *entry) string {
 // retryMember names the member that tells whether to repeat.
 func (p *page) retryMember() string {
 	switch {
-	case !p.c.writesObject():
+	case !p.form.Layout.WritesObject():
 		return ""
-	case p.c.layout.shape == nil:
+	case p.form.Layout.Shape == nil:
 		return "retry"
 	default:
 		return p.memberFor("retryable")
@@ -281,41 +285,41 @@ func (p *page) retryMember() string {
 
 // memberFor names the member of the object that a path is written to, or "".
 func (p *page) memberFor(src string) string {
-	if p.c.layout.shape == nil {
+	if p.form.Layout.Shape == nil {
 		return ""
 	}
-	for _, m := range p.c.layout.shape.members {
-		if m.path != nil && m.path.src == src {
-			return m.name
+	for _, m := range p.form.Layout.Shape.Members {
+		if m.Path != nil && m.Path.Src == src {
+			return m.Name
 		}
 	}
 	return ""
 }
 
-func retryText(en *entry) string {
-	switch en.retry.mode {
-	case always:
+func retryText(en *contractform.Code) string {
+	switch en.Retry.Mode {
+	case contractform.Always:
 		return "yes"
-	case never:
+	case contractform.Never:
 		return "no"
-	case byStatus:
-		return strings.Join(en.retry.status, ", ") + ": yes; others: no"
-	case stated:
+	case contractform.ByStatus:
+		return strings.Join(en.Retry.Status, ", ") + ": yes; others: no"
+	case contractform.Stated:
 		return "where the failure says so"
-	case byRecord:
-		return code(string(en.kind.Retry()))
+	case contractform.ByRecord:
+		return code(string(en.Kind.Retry()))
 	default:
 		return ""
 	}
 }
 
 // hintsText shows the alternatives of a hint.
-func hintsText(list []alternative) string {
+func hintsText(list []contractform.Hint) string {
 	var texts []string
 	for _, a := range list {
-		text := a.text.src
-		if len(a.when) > 0 {
-			text = "(" + a.when.String() + ") " + text
+		text := a.Text
+		if len(a.When) > 0 {
+			text = "(" + a.When.String() + ") " + text
 		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -328,10 +332,10 @@ func hintsText(list []alternative) string {
 func (p *page) choice() {
 	kinds := map[string][]recourse.Kind{}
 	plain := true
-	for _, kind := range p.c.resultKinds() {
+	for _, kind := range slices.Clone(p.form.ResultKinds) {
 		en := p.chosen(recourse.New(kind, "").WithOrigin(recourse.OriginServer))
-		kinds[en.code] = append(kinds[en.code], kind)
-		plain = plain && en.code == string(kind)
+		kinds[en.Code] = append(kinds[en.Code], kind)
+		plain = plain && en.Code == string(kind)
 	}
 	if plain {
 		return
@@ -339,49 +343,49 @@ func (p *page) choice() {
 	p.heading("Which failure gets which code")
 	p.linef("When a tool fails. A failure that already has a code of this contract keeps it.")
 	rows := [][]string{{headCode, "Kinds of failures"}}
-	for _, en := range p.c.codes {
-		if len(kinds[en.code]) > 0 {
-			rows = append(rows, []string{code(en.code), codesText(kinds[en.code])})
+	for _, en := range p.form.Codes {
+		if len(kinds[en.Code]) > 0 {
+			rows = append(rows, []string{code(en.Code), codesText(kinds[en.Code])})
 		}
 	}
 	p.table(rows...)
-	p.linef("Everything that no code selects is %s.", code(p.c.fallback.code))
+	p.linef("Everything that no code selects is %s.", code(p.form.Fallback.Code))
 }
 
 // chosen returns the entry of a failed tool call.
-func (p *page) chosen(e *recourse.Error) *entry {
+func (p *page) chosen(e *recourse.Error) *contractform.Code {
 	call := p.exampleCall()
-	return p.c.bind(e, call).entry
+	return p.form.Words[p.c.Write(e, call).Record.Code]
 }
 
 // http shows the answers that are HTTP as a whole.
 func (p *page) http() {
-	if !slices.ContainsFunc(p.c.codes, func(en *entry) bool { return en.http != nil }) {
+	if !slices.ContainsFunc(p.form.Codes, func(en *contractform.Code) bool { return en.HTTP != nil }) {
 		return
 	}
 	p.heading("HTTP answers")
 	p.linef("These failures are no tool results: the whole HTTP answer stands for them, where there is one to give.")
-	for _, en := range p.c.codes {
-		if en.http == nil {
+	for _, en := range p.form.Codes {
+		if en.HTTP == nil {
 			continue
 		}
-		p.linef("### HTTP %d: %s", en.http.status, en.code)
-		p.linef("%s", en.when)
+		p.linef("### HTTP %d: %s", en.HTTP.Status, en.Code)
+		p.linef("%s", en.When)
 		call := p.exampleCall()
 		call.HTTP = true
 		a := p.c.Write(p.exampleOf(en), call)
-		p.fence("http", httpText(en.http, a))
-		if en.otherwise != "" {
-			p.linef("Where no HTTP answer can be given, over stdio, the failure is a tool result with the code %s.", code(en.otherwise))
+		p.fence("http", httpText(en.HTTP, a))
+		if en.Otherwise != "" {
+			p.linef("Where no HTTP answer can be given, over stdio, the failure is a tool result with the code %s.", code(en.Otherwise))
 		}
 	}
 }
 
 // exampleOf returns a record for which en is chosen, with no more than such a one has.
-func (p *page) exampleOf(en *entry) *recourse.Error {
-	all := everything(en.kind)
-	e := recourse.New(en.kind, "").WithCode(p.c.Name, en.code)
-	switch en.kind.Class() {
+func (p *page) exampleOf(en *contractform.Code) *recourse.Error {
+	all := contractform.Everything(en.Kind)
+	e := recourse.New(en.Kind, "").WithCode(p.c.Name, en.Code)
+	switch en.Kind.Class() {
 	case recourse.ClassInput:
 		e.Violations = all.Violations[:1]
 	case recourse.ClassAllowance:
@@ -394,16 +398,16 @@ func (p *page) exampleOf(en *entry) *recourse.Error {
 }
 
 // httpText shows a whole HTTP answer in the form f.
-func httpText(f *httpForm, a Answer) string {
+func httpText(f *contractform.HTTP, a contract.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\n", a.Status, http.StatusText(a.Status))
-	if f.media == "" {
+	if f.Media == "" {
 		b.WriteString("Content-Length: 0\n")
 	} else {
-		fmt.Fprintf(&b, "Content-Type: %s\n", f.media)
+		fmt.Fprintf(&b, "Content-Type: %s\n", f.Media)
 	}
-	for _, h := range f.headers {
-		fmt.Fprintf(&b, "%s: %s\n", h.name, a.Header.Get(h.name))
+	for _, h := range f.Headers {
+		fmt.Fprintf(&b, "%s: %s\n", h.Name, a.Header.Get(h.Name))
 	}
 	if len(a.Body) > 0 {
 		b.WriteString("\n" + indented(a.Body))
@@ -433,25 +437,25 @@ func (p *page) rpc() {
 		}
 	}
 	p.table(append(rows, []string{strconv.Itoa(others), "all others"})...)
-	if p.c.UnknownTool == unknownToolRPC {
+	if p.c.UnknownTool == "rpc" {
 		p.linef("An unknown tool is such an error too, as the protocol has it.")
 	} else {
 		p.linef("An unknown tool is a tool result.")
 	}
-	for _, en := range p.c.codes {
-		if en.rpc == nil {
+	for _, en := range p.form.Codes {
+		if en.RPC == nil {
 			continue
 		}
-		p.linef("### JSON-RPC error %d", en.rpc.code)
-		p.linef("%s", en.when)
+		p.linef("### JSON-RPC error %d", en.RPC.Code)
+		p.linef("%s", en.When)
 		a := p.c.Write(p.exampleOf(en), p.exampleCall())
-		var e memberList
-		e.add("code", json.Value(strconv.Itoa(a.Code)))
-		e.text("message", a.Message)
+		var e json.Members
+		e.Add("code", json.Value(strconv.Itoa(a.Code)))
+		e.Text("message", a.Message)
 		if a.Data != nil {
-			e.add("data", json.Value(a.Data))
+			e.Add("data", json.Value(a.Data))
 		}
-		p.fence("json", indented(e.appendTo(nil)))
+		p.fence("json", indented(e.AppendTo(nil)))
 	}
 }
 
@@ -477,14 +481,14 @@ func (p *page) waits() []string {
 // waitMember names the member that tells how long to wait.
 func (p *page) waitMember() string {
 	switch {
-	case !p.c.writesObject():
+	case !p.form.Layout.WritesObject():
 		return recourse.FormatWait(p.c.Retry.Start)
-	case p.c.layout.shape == nil:
+	case p.form.Layout.Shape == nil:
 		return "afterMs"
 	}
-	for _, m := range p.c.layout.shape.members {
-		if m.path != nil && (strings.HasPrefix(m.path.src, "after.") || m.path.src == "after" || m.path.src == "afterMs") {
-			return m.name
+	for _, m := range p.form.Layout.Shape.Members {
+		if m.Path != nil && (strings.HasPrefix(m.Path.Src, "after.") || m.Path.Src == "after" || m.Path.Src == "afterMs") {
+			return m.Name
 		}
 	}
 	return recourse.FormatWait(p.c.Retry.Start)

@@ -1,32 +1,29 @@
-package contract
+package contractdoc
 
 import (
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// ErrorsKey is the member of `_meta` of a tool in tools/list in which a server says which
-// codes of its contract the tool can fail with: a list of texts. It is the one place where
-// that stands; the pages of [Contract.ToolPages] are printed from it.
-const ErrorsKey = "io.github.recoursehq/errors"
-
 // ToolPages returns a page for each tool of a server that keeps the contract, in Markdown:
 // its parameters, and the errors that it can emit, with what to do about each.
-func (c *Contract) ToolPages(tools []Tool) string {
-	p := &page{c: c}
-	p.linef("# The tools of %s", c.titleOrName())
+func ToolPages(c *contract.Contract, tools []contract.Tool) string {
+	p := &page{described: describe(c)}
+	p.linef("# The tools of %s", p.title())
 	p.linef("The error contract is `%s`. "+
-		"Which of its codes a tool can fail with, the server says in `_meta[%q]` of tools/list.", c.Name, ErrorsKey)
+		"Which of its codes a tool can fail with, the server says in `_meta[%q]` of tools/list.", c.Name, contract.ErrorsKey)
 	for _, t := range tools {
 		p.tool(t)
 	}
 	return strings.TrimRight(p.b.String(), "\n") + "\n"
 }
 
-func (p *page) tool(t Tool) {
+func (p *page) tool(t contract.Tool) {
 	p.heading(code(t.Name))
 	p.linef("%s", t.Description)
 	p.parameters(json.Value(t.InputSchema))
@@ -35,11 +32,11 @@ func (p *page) tool(t Tool) {
 		p.linef("The server does not say which: any code of the contract can come.")
 		return
 	}
-	listed := slices.DeleteFunc(slices.Clone(p.c.codes), func(en *entry) bool { return !slices.Contains(t.Errors, en.code) })
+	listed := slices.DeleteFunc(slices.Clone(p.form.Codes), func(en *contractform.Code) bool { return !slices.Contains(t.Errors, en.Code) })
 	if len(listed) > 0 {
 		p.table(p.codeRows(listed)...)
 	}
-	other := slices.DeleteFunc(slices.Clone(t.Errors), func(word string) bool { return p.c.byCode[word] != nil })
+	other := slices.DeleteFunc(slices.Clone(t.Errors), func(word string) bool { return p.form.Words[word] != nil })
 	if len(other) > 0 {
 		p.linef("The contract does not list: %s.", codesText(other))
 	}

@@ -1,4 +1,4 @@
-package contract
+package contractform
 
 import (
 	"time"
@@ -8,7 +8,8 @@ import (
 
 // The form of a contract file, version 1.
 
-type file struct {
+// File is a contract file.
+type File struct {
 	Node        *strictyaml.Node            `yaml:",pos"`
 	Form        int                         `yaml:"form,required" doc:"The version of this form: 1."`
 	Name        string                      `yaml:"name,required" doc:"The name by which configurations choose the contract: lower-case letters, digits, - and _."`
@@ -20,32 +21,34 @@ type file struct {
 	Literals    *strictyaml.Node            `yaml:"literals" doc:"How values are spelled in the calls that texts name: 'json' (true, null), which is meant when it is left out, or 'python' (True, None)."`
 	Mask        *strictyaml.Node            `yaml:"mask" doc:"What no failure in this contract shows, whatever the server's entry masks beside it: 'personal' (e-mail addresses, phone, card and account numbers, and members named for such data), 'addresses' (of machines, also those that the caller wrote)."`
 	HintTools   []string                    `yaml:"hint_tools" doc:"Tools that hints name. A hint is left out where the server does not have a tool that it names. Tools of 'verify' count without being listed."`
-	Session     *sessionFile                `yaml:"session" doc:"What a request has to bring before any message in it is looked at."`
-	Retry       *retryFile                  `yaml:"retry" doc:"What the contract asks of clients that repeat calls."`
-	Poll        *pollFile                   `yaml:"poll" doc:"How calls wait for work that takes long."`
+	Session     *SessionFile                `yaml:"session" doc:"What a request has to bring before any message in it is looked at."`
+	Retry       *RetryFile                  `yaml:"retry" doc:"What the contract asks of clients that repeat calls."`
+	Poll        *PollFile                   `yaml:"poll" doc:"How calls wait for work that takes long."`
 	Default     *strictyaml.Node            `yaml:"default" doc:"The code of every failure that no entry selects."`
-	Write       *writeFile                  `yaml:"write" doc:"Where a failure stands in a tool result."`
+	Write       *WriteFile                  `yaml:"write" doc:"Where a failure stands in a tool result."`
 	Shape       *strictyaml.Node            `yaml:"shape" doc:"The JSON object: a path for each member; see Shapes. The word 'record' stands for the record's own JSON form."`
-	Returns     []returnsFile               `yaml:"returns" doc:"Tools that return their failures as results of their own kind, and how."`
-	Members     strictyaml.Map[memberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
+	Returns     []ReturnsFile               `yaml:"returns" doc:"Tools that return their failures as results of their own kind, and how."`
+	Members     strictyaml.Map[MemberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
 	Question    *strictyaml.Node            `yaml:"question" doc:"The JSON object of a question to the caller, which is no failure: a shape over 'message', 'reason', 'fields', 'suggestions' and 'options' (label, value, description, field). Without it a question is written as the failure missing_param."`
-	Reads       []readFile                  `yaml:"reads" doc:"Other forms of a failure, which are read from a server that is known to keep the contract and never written. The first that fits is taken."`
-	Ranges      []rangeFile                 `yaml:"ranges" doc:"The kinds of codes that are numbers and not listed."`
-	Verify      strictyaml.Map[verifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
-	Upstream    *upstreamFile               `yaml:"upstream" doc:"How what the server itself calls tells of its failures."`
+	Reads       []ReadFile                  `yaml:"reads" doc:"Other forms of a failure, which are read from a server that is known to keep the contract and never written. The first that fits is taken."`
+	Ranges      []RangeFile                 `yaml:"ranges" doc:"The kinds of codes that are numbers and not listed."`
+	Verify      strictyaml.Map[VerifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
+	Upstream    *UpstreamFile               `yaml:"upstream" doc:"How what the server itself calls tells of its failures."`
 	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that fits comes before all others."`
 	Templates   map[string]*strictyaml.Node `yaml:"templates" doc:"A place for YAML anchors that other values use. Nothing else is read from it."`
-	Codes       []codeFile                  `yaml:"codes,required" doc:"The codes. The first whose 'for' selects a failure is taken, so that the narrower stand first."`
+	Codes       []CodeFile                  `yaml:"codes,required" doc:"The codes. The first whose 'for' selects a failure is taken, so that the narrower stand first."`
 }
 
-type sessionFile struct {
+// SessionFile is a part of a [File].
+type SessionFile struct {
 	Node        *strictyaml.Node `yaml:",pos"`
 	Path        string           `yaml:"path" doc:"The path of the endpoint, with a segment in braces for the user where it names one: '/mcp/{user_id}'."`
 	Credentials []string         `yaml:"credentials" doc:"The headers that hold a client's credentials. Each has to be there."`
 	User        string           `yaml:"user" doc:"The header in which the server behind is told the user of the path. One that a client sends is not passed on."`
 }
 
-type retryFile struct {
+// RetryFile is a part of a [File].
+type RetryFile struct {
 	Node    *strictyaml.Node `yaml:",pos"`
 	Retries int              `yaml:"retries,required" doc:"How often a call is repeated at most."`
 	Start   time.Duration    `yaml:"start,required" doc:"The wait before the first repetition, where the failure states none."`
@@ -56,68 +59,77 @@ type retryFile struct {
 	} `yaml:"jitter" doc:"'max', a random addition to a wait, and 'from', the first repetition that has it."`
 }
 
-type pollFile struct {
+// PollFile is a part of a [File].
+type PollFile struct {
 	Wait    string `yaml:"wait,required" doc:"The argument, a boolean, by which a call waits until the work has ended. Left out of a call it is false."`
 	Timeout string `yaml:"timeout,required" doc:"The argument with the budget of such a wait, in seconds. Until it is spent, failures that are retryable do not end the wait."`
 	Next    string `yaml:"next,required" doc:"The member of an answer that names the call which asks again, where the call did not wait."`
 }
 
-// upstreamFile says how what the server itself calls tells of its failures.
-type upstreamFile struct {
+// UpstreamFile is a part of a [File].
+type UpstreamFile struct {
 	Body *strictyaml.Node `yaml:"body,required" doc:"The JSON body of an HTTP error; see Shapes. A word at 'upstream.code' that is listed as a code goes before the status."`
 }
 
-type writeFile struct {
+// WriteFile is a part of a [File].
+type WriteFile struct {
 	Node       *strictyaml.Node `yaml:",pos"`
 	Text       *strictyaml.Node `yaml:"text,required" doc:"The first text of 'content': the word 'json' for the object, or a template of a line such as '[{code}] {message}'."`
 	Indent     int              `yaml:"indent" doc:"Spaces by which the object is indented in a text; 0 writes it on one line."`
-	Hints      *hintListFile    `yaml:"hints" doc:"How hints follow the line."`
-	Envelope   *envelopeFile    `yaml:"envelope" doc:"Structure behind the line, written when the failure has details."`
+	Hints      *HintListFile    `yaml:"hints" doc:"How hints follow the line."`
+	Envelope   *EnvelopeFile    `yaml:"envelope" doc:"Structure behind the line, written when the failure has details."`
 	Human      *strictyaml.Node `yaml:"human" doc:"A template of a text for people, beside the object."`
-	Format     *formatFile      `yaml:"format" doc:"The argument by which a call chooses between the two texts."`
+	Format     *FormatFile      `yaml:"format" doc:"The argument by which a call chooses between the two texts."`
 	Structured bool             `yaml:"structured" doc:"The object stands in 'structuredContent' too, unless the tool declares an outputSchema."`
 	Result     string           `yaml:"result" doc:"The object stands in this member of the result too."`
 	IsError    bool             `yaml:"is_error" default:"true" doc:"The result says isError."`
 	MimeTypes  bool             `yaml:"mime_types" doc:"Texts name their media type."`
 }
 
-type returnsFile struct {
+// ReturnsFile is a part of a [File].
+type ReturnsFile struct {
 	Node  *strictyaml.Node `yaml:",pos"`
 	Tools []string         `yaml:"tools,required" doc:"The tools."`
-	Write *writeFile       `yaml:"write,required" doc:"Where a failure of theirs stands in the result, as 'write' says of the others. With 'structured', the object is what the outputSchema of the tool describes."`
+	Write *WriteFile       `yaml:"write,required" doc:"Where a failure of theirs stands in the result, as 'write' says of the others. With 'structured', the object is what the outputSchema of the tool describes."`
 	Shape *strictyaml.Node `yaml:"shape,required" doc:"Its object; see Shapes. A constant tells it from a success."`
 }
 
-type hintListFile struct {
+// HintListFile is a part of a [File].
+type HintListFile struct {
 	Before  string `yaml:"before,required" doc:"The text before the first hint."`
 	Between string `yaml:"between,required" doc:"The text between hints. Its mark, such as a semicolon, does not stand inside a hint."`
 }
 
-type envelopeFile struct {
+// EnvelopeFile is a part of a [File].
+type EnvelopeFile struct {
 	Mark  string           `yaml:"mark,required" doc:"The text before the JSON: a word in brackets."`
 	Shape *strictyaml.Node `yaml:"shape,required" doc:"The object; see Shapes."`
 }
 
-type formatFile struct {
+// FormatFile is a part of a [File].
+type FormatFile struct {
 	Node     *strictyaml.Node `yaml:",pos"`
 	Argument string           `yaml:"argument,required" doc:"The name of the argument, whose values are 'markdown', 'json' and 'both'."`
 	Default  string           `yaml:"default" default:"markdown" doc:"What a missing or unknown value means."`
 }
 
-type memberFile struct {
+// MemberFile is a part of a [File].
+type MemberFile struct {
 	Present string `yaml:"present" doc:"When it is there."`
 	Doc     string `yaml:"doc" doc:"What it tells."`
 	Absent  *bool  `yaml:"absent" doc:"For the member of 'retryable': what it means when another server leaves it out."`
 }
 
-type readFile struct {
+// ReadFile is a part of a [File].
+type ReadFile struct {
 	Node  *strictyaml.Node `yaml:",pos"`
 	Text  *strictyaml.Node `yaml:"text" doc:"A whole text of a failed call, as a template."`
 	Shape *strictyaml.Node `yaml:"shape" doc:"A JSON object that has every member of this shape; see Shapes. It may stand in a call that says that it succeeded, and be a JSON-RPC error."`
 	Set   *strictyaml.Node `yaml:"set" doc:"What the form says where the text or object does not say otherwise: values by path."`
 }
 
-type rangeFile struct {
+// RangeFile is a part of a [File].
+type RangeFile struct {
 	Node *strictyaml.Node `yaml:",pos"`
 	From int              `yaml:"from,required" doc:"The first code."`
 	To   int              `yaml:"to,required" doc:"The last code."`
@@ -125,7 +137,8 @@ type rangeFile struct {
 	Name string           `yaml:"name" doc:"What they are called."`
 }
 
-type verifyFile struct {
+// VerifyFile is a part of a [File].
+type VerifyFile struct {
 	Call string                           `yaml:"call,required" doc:"The tool to call, which only reads."`
 	Args strictyaml.Map[*strictyaml.Node] `yaml:"args" doc:"Its arguments: JSON Pointers into those of the failed call; one in brackets makes a list of the value."`
 	With strictyaml.Map[*strictyaml.Node] `yaml:"with" doc:"Further arguments, with fixed values."`
@@ -133,7 +146,8 @@ type verifyFile struct {
 	Node *strictyaml.Node                 `yaml:",pos"`
 }
 
-type codeFile struct {
+// CodeFile is a part of a [File].
+type CodeFile struct {
 	Node      *strictyaml.Node `yaml:",pos"`
 	Code      string           `yaml:"code,required" doc:"The word on the wire. One that is a template, such as '{upstream.code}', passes on a word of the other side, unless it is listed: then that entry is meant. It also reads words that are not listed."`
 	Kind      *strictyaml.Node `yaml:"kind,required" doc:"The kind that the code is read as, unless the object or its status says another one for which the contract has the same code."`
@@ -147,12 +161,13 @@ type codeFile struct {
 	Wait      time.Duration    `yaml:"wait" doc:"The least wait, where the failure states none."`
 	Message   *strictyaml.Node `yaml:"message" doc:"The sentence, in one or more forms; the first is taken that can be filled in. A form with '{message}' puts a text before or behind it, which may name 'after.seconds'."`
 	Hint      *strictyaml.Node `yaml:"hint" doc:"What to do: one or more texts, or {for, text} with a selector; the first is taken that fits and can be filled in."`
-	HTTP      *httpFile        `yaml:"http" doc:"The whole HTTP answer that stands for it, where there is one to give."`
-	RPC       *rpcFile         `yaml:"rpc" doc:"The JSON-RPC error that stands for it, in place of a tool result."`
+	HTTP      *HTTPFile        `yaml:"http" doc:"The whole HTTP answer that stands for it, where there is one to give."`
+	RPC       *RPCFile         `yaml:"rpc" doc:"The JSON-RPC error that stands for it, in place of a tool result."`
 	Otherwise *strictyaml.Node `yaml:"otherwise" doc:"The code to use where no HTTP answer can be given, and never where one can. Left out: the failure is a tool result with this code."`
 }
 
-type httpFile struct {
+// HTTPFile is a part of a [File].
+type HTTPFile struct {
 	Node    *strictyaml.Node                 `yaml:",pos"`
 	Status  int                              `yaml:"status,required" doc:"The status, 400 to 599."`
 	Headers strictyaml.Map[*strictyaml.Node] `yaml:"headers" doc:"Templates by name."`
@@ -160,7 +175,8 @@ type httpFile struct {
 	Body    *strictyaml.Node                 `yaml:"body" doc:"The body: JSON with templates. '{shape}' is the contract's object. Left out, with 'type': no body."`
 }
 
-type rpcFile struct {
+// RPCFile is a part of a [File].
+type RPCFile struct {
 	Node    *strictyaml.Node `yaml:",pos"`
 	Code    int              `yaml:"code,required" doc:"The code of the error."`
 	Message *strictyaml.Node `yaml:"message,required" doc:"Its message, a template, in one or more forms: the first is written that can be filled in, and each is read."`

@@ -1,0 +1,244 @@
+package contract
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/contractform"
+)
+
+// What documents and generators need to know of a contract.
+var _ = contractform.Provide(func(contract any) *contractform.Form {
+	c, _ := contract.(*Contract)
+	return c.form()
+}, vocabulary)
+
+// form returns the contract as data.
+func (c *Contract) form() *contractform.Form {
+	f := &contractform.Form{
+		Words: map[string]*contractform.Code{}, Layout: c.layout.form(), Members: c.documented(),
+		Question: c.question.form(), Upstream: c.upstream.form(), Hints: hintForms(c.hints), HintTools: c.hintTools,
+		Verify: map[string]contractform.Verify{}, Literals: c.literals, ShowsValues: c.showsValues, Silence: c.silence,
+		ResultKinds: c.resultKinds(),
+	}
+	byEntry := map[*entry]*contractform.Code{}
+	for _, en := range c.codes {
+		byEntry[en] = en.form()
+		f.Codes = append(f.Codes, byEntry[en])
+	}
+	f.Fallback = byEntry[c.fallback]
+	for word, en := range c.byCode {
+		f.Words[word] = byEntry[en]
+	}
+	for _, own := range c.ownResults {
+		f.ToolResults = append(f.ToolResults, contractform.ToolResult{Tools: own.tools, Layout: own.layout.form()})
+	}
+	for _, r := range c.reads {
+		f.Reads = append(f.Reads, contractform.Read{Text: r.text.source(), Shape: r.shape.form(), Set: constantForms(r.set)})
+	}
+	for _, r := range c.ranges {
+		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
+	}
+	for tool, rule := range c.verify {
+		f.Verify[tool] = c.verifyForm(rule)
+	}
+	return f
+}
+
+// documented returns the members of the contract's object, in their order.
+func (c *Contract) documented() []contractform.Member {
+	names := c.memberNames()
+	list := make([]contractform.Member, len(names))
+	for i, name := range names {
+		list[i] = contractform.Member{Name: name}
+		for _, doc := range c.members {
+			if doc.Name == name {
+				list[i] = doc
+			}
+		}
+		list[i].Type = c.memberType(name)
+	}
+	return list
+}
+
+// memberType names the JSON type of a member of the object.
+func (c *Contract) memberType(name string) string {
+	if c.layout.shape != nil {
+		for _, m := range c.layout.shape.members {
+			if m.name == name {
+				f := m.form()
+				return f.Type()
+			}
+		}
+	}
+	switch name {
+	case "v":
+		return contractform.TypeInteger
+	case "truncated":
+		return contractform.TypeBoolean
+	case memberMessage:
+		return contractform.TypeString
+	}
+	p, err := compilePath(name, contractform.RecordType)
+	if err != nil || p.leaf == nil {
+		return ""
+	}
+	return contractform.TypeOf(p.leaf)
+}
+
+func (en *entry) form() *contractform.Code {
+	f := &contractform.Code{
+		Code: en.code, Open: en.open != nil, Name: en.name, Kind: en.kind, Group: en.group, When: en.when, Reads: en.reads,
+		Set: constantForms(en.set), Retry: contractform.Retryable{Mode: contractform.RetryMode(en.retry.mode), Status: en.retry.status},
+		Wait: en.wait, Messages: sources(en.message), Hints: hintForms(en.hints), Otherwise: en.otherwise,
+	}
+	for _, sel := range en.selectors {
+		f.Selectors = append(f.Selectors, sel.form())
+	}
+	if en.http != nil {
+		f.HTTP = &contractform.HTTP{Status: en.http.status, Media: en.http.media, Body: en.http.body.form()}
+		for _, h := range en.http.headers {
+			f.HTTP.Headers = append(f.HTTP.Headers, contractform.Header{Name: h.name, Value: h.value.source()})
+		}
+	}
+	if en.rpc != nil {
+		f.RPC = &contractform.RPC{Code: en.rpc.code, Messages: sources(en.rpc.messages), Data: en.rpc.data.form()}
+	}
+	return f
+}
+
+// source returns t as the file has it; "" for nil.
+func (t *template) source() string {
+	if t == nil {
+		return ""
+	}
+	return t.src
+}
+
+func sources(list []*template) []string {
+	var texts []string
+	for _, t := range list {
+		texts = append(texts, t.src)
+	}
+	return texts
+}
+
+func hintForms(list []alternative) []contractform.Hint {
+	var hints []contractform.Hint
+	for _, a := range list {
+		hints = append(hints, contractform.Hint{When: a.when.form(), Text: a.text.src, Tools: a.tools})
+	}
+	return hints
+}
+
+func constantForms(list []constant) []contractform.Constant {
+	var constants []contractform.Constant
+	for _, k := range list {
+		constants = append(constants, contractform.Constant{Path: k.path.src, Value: k.value})
+	}
+	return constants
+}
+
+func (sel selector) form() contractform.Selector {
+	var f contractform.Selector
+	for _, c := range sel {
+		f = append(f, contractform.Condition{On: c.on, Values: c.values})
+	}
+	return f
+}
+
+func (l *layout) form() contractform.Layout {
+	f := contractform.Layout{
+		Shape: l.shape.form(), Human: l.human.source(),
+		Format:     contractform.Format{Argument: l.format.argument, Fallback: l.format.fallback},
+		Structured: l.structured, Result: l.result, IsError: l.isError, MimeTypes: l.mimeTypes,
+	}
+	switch text := l.text.(type) {
+	case jsonCodec:
+		f.Indent = len(text.indent)
+	case textCodec:
+		f.Line = &contractform.Line{
+			Src: text.line.src, BeforeHints: text.hints.before, BetweenHints: text.hints.between,
+			EnvelopeMark: text.envelope.mark, EnvelopeShape: text.envelope.shape.form(),
+		}
+		for _, p := range text.line.parts {
+			f.Line.Parts = append(f.Line.Parts, contractform.Part{Literal: p.literal, Path: p.path.form()})
+		}
+	}
+	return f
+}
+
+func (sh *shape) form() *contractform.Shape {
+	if sh == nil {
+		return nil
+	}
+	f := &contractform.Shape{}
+	for i := range sh.members {
+		f.Members = append(f.Members, sh.members[i].form())
+	}
+	if sh.rest != nil {
+		f.Rest = sh.rest.src
+	}
+	return f
+}
+
+func (m *shapeMember) form() contractform.ShapeMember {
+	f := contractform.ShapeMember{
+		Name: m.name, Constant: m.constant, Path: m.path.form(), Nested: m.nested.form(), List: m.list.form(),
+	}
+	for _, c := range m.choices {
+		f.Choices = append(f.Choices, contractform.Choice{When: c.when.form(), Constant: c.constant, Path: c.path.form()})
+	}
+	return f
+}
+
+func (p *path) form() *contractform.Path {
+	if p == nil {
+		return nil
+	}
+	f := &contractform.Path{Src: p.src, Leaf: p.leaf}
+	if p.special != nil {
+		f.Computed = p.special.kind
+	}
+	return f
+}
+
+func (b *body) form() *contractform.Body {
+	if b == nil {
+		return nil
+	}
+	f := &contractform.Body{Constant: b.constant, Text: b.text.source(), Shape: b.shape}
+	for _, m := range b.object {
+		f.Object = append(f.Object, contractform.BodyMember{Name: m.name, Value: m.value.form()})
+	}
+	for _, item := range b.list {
+		f.List = append(f.List, item.form())
+	}
+	return f
+}
+
+func (c *Contract) verifyForm(rule verifyRule) contractform.Verify {
+	f := contractform.Verify{Call: rule.call, LookAt: rule.lookAt}
+	for _, a := range rule.args {
+		f.Args = append(f.Args, contractform.VerifyArg{
+			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),
+		})
+	}
+	return f
+}
+
+// vocabulary returns the words of the language.
+func vocabulary() contractform.Vocabulary {
+	words := map[string][]string{
+		onAt: places, onEffect: contractform.Effects, onRetry: contractform.Retries, onOrigin: contractform.Origins,
+	}
+	var v contractform.Vocabulary
+	for _, name := range conditions {
+		v.Conditions = append(v.Conditions, contractform.Condition{On: name, Values: words[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(specials)) {
+		s := specials[name]
+		v.Computed = append(v.Computed, contractform.Computed{Path: name + s.argument, Type: s.kind, Doc: s.doc})
+	}
+	return v
+}

@@ -1,0 +1,363 @@
+package contractform
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Form is a contract as data. Templates and paths stand in it as the file has them.
+type Form struct {
+	Codes    []*Code
+	Fallback *Code
+	Words    map[string]*Code // by code, and by words that are read as one
+
+	Layout      Layout
+	ToolResults []ToolResult // of tools that return their failures
+	Members     []Member     // of the object, in their order
+
+	Question *Shape // of the object of a question, or nil
+	Upstream *Shape // of the body of an HTTP error of what the server itself calls, or nil
+	Reads    []Read
+	Ranges   []Range
+
+	Hints       []Hint // whatever the code
+	HintTools   []string
+	Verify      map[string]Verify // by tool
+	Literals    string            // how values are spelled in calls: json or python
+	ShowsValues bool              // it has a place for what was given as an argument
+	Silence     *bool             // what it means that nothing is said about repeating the call; nil: nothing
+	ResultKinds []recourse.Kind   // of which a failed tool call is a tool result
+}
+
+// Code is an entry of a contract.
+type Code struct {
+	Code      string
+	Open      bool   // Code is a template, which gives another's word
+	Name      string // what a number is called
+	Kind      recourse.Kind
+	Group     string
+	When      string
+	Selectors []Selector // empty: by name only
+	Reads     []string   // other codes that are read as this one
+	Set       []Constant
+	Retry     Retryable
+	Wait      time.Duration
+	Messages  []string
+	Hints     []Hint
+	HTTP      *HTTP
+	RPC       *RPC
+	Otherwise string // the code in place of this one where no HTTP answer can be given
+}
+
+// InResult reports whether the code can stand in a tool result.
+func (c *Code) InResult() bool { return !c.Open && c.Otherwise == "" && c.RPC == nil }
+
+// Constant is a member of the record with a fixed value.
+type Constant struct {
+	Path  string
+	Value json.Value
+}
+
+// Retryable says how a code decides whether to repeat the call.
+type Retryable struct {
+	Mode   RetryMode
+	Status []string // of ByStatus
+}
+
+// RetryMode is a way to decide.
+type RetryMode int
+
+// The modes.
+const (
+	ByRecord RetryMode = iota
+	Always
+	Never
+	ByStatus
+	Stated
+)
+
+// Hint is a text that is given when its selector holds and the server has its tools.
+type Hint struct {
+	When  Selector
+	Text  string
+	Tools []string
+}
+
+// HTTP is an HTTP answer. Without a media type it has no body.
+type HTTP struct {
+	Status  int
+	Headers []Header
+	Media   string
+	Body    *Body
+}
+
+// Header is a header with the template of its value.
+type Header struct{ Name, Value string }
+
+// RPC is a JSON-RPC error.
+type RPC struct {
+	Code     int
+	Messages []string
+	Data     *Body
+}
+
+// ShapeMember has exactly one of its sources.
+type ShapeMember struct {
+	Name     string
+	Constant json.Value
+	Path     *Path
+	Choices  []Choice
+	Nested   *Shape
+	List     *Path // each of its items is written by Nested
+}
+
+// Required reports whether the member is in every object that is written. on is the type that the shape is of.
+func (m *ShapeMember) Required(on reflect.Type) bool {
+	return m.Constant != nil || m.Path != nil && on == RecordType && alwaysThere[m.Path.Src]
+}
+
+// alwaysThere are the paths that are never empty in what is written.
+var alwaysThere = map[string]bool{
+	"kind": true, "code": true, "contract": true, "message": true, "retryable": true, "retry": true,
+}
+
+// Body is JSON with templates. It has exactly one of its members.
+type Body struct {
+	Constant json.Value
+	Text     string // a template
+	Object   []BodyMember
+	List     []*Body
+	Shape    bool // the contract's own object
+}
+
+// BodyMember is a member of an object of a body.
+type BodyMember struct {
+	Name  string
+	Value *Body
+}
+
+// Selector is a conjunction of conditions.
+type Selector []Condition
+
+// Condition asks for one of Values.
+type Condition struct {
+	On     string
+	Values []string
+}
+
+// OnResource is the condition for the type of the resource.
+const OnResource = "resource"
+
+// String writes the conditions as a reader of the file knows them.
+func (s Selector) String() string {
+	parts := make([]string, len(s))
+	for i, c := range s {
+		parts[i] = c.On + ": " + strings.Join(c.Values, ", ")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Layout says where a failure stands in a tool result.
+type Layout struct {
+	Shape      *Shape // of the JSON object; nil: the record's own JSON form
+	Line       *Line  // the text; nil: it is the object
+	Indent     int    // of the object, in spaces
+	Human      string // a template of a text for people, gated by the format argument
+	Format     Format
+	Structured bool   // the object also stands in structuredContent
+	Result     string // and in this member of the result
+	IsError    bool
+	MimeTypes  bool
+}
+
+// WritesObject reports whether the object stands anywhere in a result.
+func (l *Layout) WritesObject() bool { return l.Line == nil || l.Structured || l.Result != "" }
+
+// Line is a text that is no JSON.
+type Line struct {
+	Src           string
+	Parts         []Part
+	BeforeHints   string // empty: hints are not written
+	BetweenHints  string
+	EnvelopeMark  string
+	EnvelopeShape *Shape // of the structure behind the line, or nil
+}
+
+// NamesCode reports whether the code stands in the line.
+func (l *Line) NamesCode() bool {
+	return slices.ContainsFunc(l.Parts, func(p Part) bool { return p.Path != nil && p.Path.IsCode() })
+}
+
+// Part is a literal, or a placeholder where Path is set.
+type Part struct {
+	Literal string
+	Path    *Path
+}
+
+// Format is the argument by which a call chooses texts. The zero value is none.
+type Format struct{ Argument, Fallback string }
+
+// ToolResult is the layout of tools that return their failures as results of their own kind.
+type ToolResult struct {
+	Tools  []string
+	Layout Layout
+}
+
+// Shape maps the members of an object to members of the record.
+type Shape struct {
+	Members []ShapeMember
+	Rest    string // path of a map whose members stand beside the others
+}
+
+// Marked reports whether a constant tells objects of the shape from others.
+func (s *Shape) Marked() bool {
+	return slices.ContainsFunc(s.Members, func(m ShapeMember) bool { return m.Constant != nil })
+}
+
+// Type names the JSON type of the member: of a constant the constant itself, as Markdown has code.
+func (m *ShapeMember) Type() string {
+	switch {
+	case m.Constant != nil:
+		return "`" + string(m.Constant) + "`"
+	case m.List != nil:
+		return TypeArray
+	case m.Nested != nil:
+		return TypeObject
+	case m.Choices != nil:
+		return strings.Join(m.ChoiceTypes(), " or ")
+	default:
+		return m.Path.Type()
+	}
+}
+
+// ChoiceTypes names the JSON types of a member with alternatives.
+func (m *ShapeMember) ChoiceTypes() []string {
+	var types []string
+	for _, c := range m.Choices {
+		t := typeOfConstant(c.Constant)
+		if c.Constant == nil {
+			t = c.Path.Type()
+		}
+		if !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+func typeOfConstant(raw json.Value) string {
+	switch raw.Kind() {
+	case '"':
+		return TypeString
+	case '0':
+		if bytes.ContainsAny(raw, ".eE") {
+			return TypeNumber
+		}
+		return TypeInteger
+	case 't', 'f':
+		return TypeBoolean
+	case '[':
+		return TypeArray
+	case '{':
+		return TypeObject
+	default:
+		return TypeAny
+	}
+}
+
+// Choice is one of several sources: the first is taken whose selector holds and that is not empty.
+type Choice struct {
+	When     Selector
+	Constant json.Value
+	Path     *Path // where it is no constant
+}
+
+// Path leads to a member of the record's JSON form, or to a computed one.
+type Path struct {
+	Src      string
+	Computed string       // JSON type of a computed member
+	Leaf     reflect.Type // of any other
+}
+
+// IsCode reports whether p is the record's own code.
+func (p *Path) IsCode() bool { return p.Src == "code" || p.Src == "code.number" }
+
+// Type names the JSON type of the member.
+func (p *Path) Type() string {
+	if p.Computed != "" {
+		return p.Computed
+	}
+	return TypeOf(p.Leaf)
+}
+
+// Read is another form of a failure, which is read and never written: a text or an object.
+type Read struct {
+	Text  string
+	Shape *Shape
+	Set   []Constant
+}
+
+// Range gives a kind to codes that are numbers and not listed.
+type Range struct {
+	From, To int
+	Kind     recourse.Kind
+	Name     string
+}
+
+// Verify makes the call that settles whether a tool's call took effect.
+type Verify struct {
+	Call   string
+	Args   []VerifyArg
+	LookAt string
+}
+
+// VerifyArg is taken from the failed call's arguments where Pointer is set.
+type VerifyArg struct {
+	Name    string
+	Pointer string
+	List    bool // the value stands in a list
+	Value   json.Value
+	Spelled string // Value as it stands in a call
+}
+
+// Member documents a member of the contract's object.
+type Member struct {
+	Name    string
+	Type    string
+	Present string // when it is there
+	Doc     string
+}
+
+// Vocabulary is what files can name beside the members of the record.
+type Vocabulary struct {
+	Conditions []Condition // with the words of those that have a closed set
+	Computed   []Computed
+}
+
+// Computed is a path that is computed.
+type Computed struct{ Path, Type, Doc string }
+
+// source is package contract, which makes itself known: whoever has a contract has imported it.
+var source struct {
+	form       func(contract any) *Form
+	vocabulary func() Vocabulary
+}
+
+// Provide is how package contract lets the packages beside it look into a contract; no exported signature of it can name
+// what is internal. It returns true, so that it can stand in a declaration.
+func Provide(form func(contract any) *Form, vocabulary func() Vocabulary) bool {
+	source.form, source.vocabulary = form, vocabulary
+	return true
+}
+
+// Of returns a *contract.Contract as data.
+func Of(contract any) *Form { return source.form(contract) }
+
+// Words returns the vocabulary.
+func Words() Vocabulary { return source.vocabulary() }

@@ -1,0 +1,2 @@
+// Package contractgen writes contracts as source code of other languages: [TypeScript].
+package contractgen

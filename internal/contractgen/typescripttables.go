@@ -1,0 +1,373 @@
+package contractgen
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// The contract as the tables of a TypeScript module, whose types stand in
+// typescript/types.ts.
+
+// typescriptCodes returns the entries.
+func (c module) typescriptCodes() json.Value {
+	return listOf(c.form.Codes, func(en *contractform.Code) json.Value {
+		var m json.Members
+		m.Text("code", en.Code)
+		m.Text("name", en.Name)
+		m.Text("kind", string(en.Kind))
+		m.Text("group", en.Group)
+		m.Text("when", en.When)
+		m.Add("for", listOf(en.Selectors, selectorTable))
+		m.Texts("reads", en.Reads)
+		m.Some("set", constantsTable(en.Set))
+		m.Add("retryable", retryTable(en.Retry))
+		if en.Wait > 0 {
+			m.Number("waitMs", int(en.Wait.Milliseconds()))
+		}
+		m.Some("message", listOf(en.Messages, quoted))
+		m.Some("hint", listOf(en.Hints, hintTable))
+		if en.HTTP != nil {
+			m.Add("http", httpTable(en.HTTP))
+		}
+		if en.RPC != nil {
+			var rpc json.Members
+			rpc.Number("code", en.RPC.Code)
+			rpc.Add("messages", listOf(en.RPC.Messages, quoted))
+			if en.RPC.Data != nil {
+				rpc.Add("data", bodyTable(en.RPC.Data))
+			}
+			m.Object("rpc", rpc)
+		}
+		m.Text("otherwise", en.Otherwise)
+		return m.AppendTo(nil)
+	})
+}
+
+// typescriptContract returns what is not of a single code.
+func (c module) typescriptContract() json.Members {
+	var m json.Members
+	m.Text("name", c.Name)
+	m.Text("unknownTool", c.UnknownTool)
+	m.Text("literals", orText(c.form.Literals, "json"))
+	m.Flag("showsValues", c.form.ShowsValues)
+	m.Text("default", c.form.Fallback.Code)
+	m.Add("layout", layoutTable(&c.form.Layout))
+	m.Add("returns", listOf(c.form.ToolResults, func(r contractform.ToolResult) json.Value {
+		var one json.Members
+		one.Texts("tools", r.Tools)
+		one.Add("layout", layoutTable(&r.Layout))
+		return one.AppendTo(nil)
+	}))
+	if c.form.Question != nil {
+		m.Add("question", shapeTable(c.form.Question))
+	}
+	m.Add("reads", listOf(c.form.Reads, func(r contractform.Read) json.Value {
+		var one json.Members
+		if r.Text != "" {
+			one.Text("text", r.Text)
+		}
+		if r.Shape != nil {
+			one.Add("shape", shapeTable(r.Shape))
+		}
+		one.Some("set", constantsTable(r.Set))
+		return one.AppendTo(nil)
+	}))
+	m.Add("ranges", listOf(c.form.Ranges, func(r contractform.Range) json.Value {
+		var one json.Members
+		one.Number("from", r.From)
+		one.Number("to", r.To)
+		one.Text("kind", string(r.Kind))
+		one.Text("name", r.Name)
+		return one.AppendTo(nil)
+	}))
+	if c.form.Silence != nil {
+		m.Add("silence", json.Value(strconv.AppendBool(nil, *c.form.Silence)))
+	}
+	var verify json.Members
+	for _, tool := range slices.Sorted(maps.Keys(c.form.Verify)) {
+		verify.Object(tool, verifyTable(c.form.Verify[tool]))
+	}
+	m.Object("verify", verify)
+	m.Add("hints", listOf(c.form.Hints, hintTable))
+	return m
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// listOf returns a list with what one makes of each item.
+func listOf[T any](items []T, one func(T) json.Value) json.Value {
+	list := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, one(item)...)
+	}
+	return append(list, ']')
+}
+
+func quoted(text string) json.Value { return json.AppendQuote(nil, text) }
+
+func selectorTable(sel contractform.Selector) json.Value {
+	var m json.Members
+	for _, c := range sel {
+		m.Add(c.On, json.Texts(c.Values))
+	}
+	return m.AppendTo(nil)
+}
+
+func hintTable(a contractform.Hint) json.Value {
+	var m json.Members
+	if len(a.When) > 0 {
+		m.Add("for", selectorTable(a.When))
+	}
+	m.Text("text", a.Text)
+	m.Texts("tools", a.Tools)
+	return m.AppendTo(nil)
+}
+
+func constantsTable(list []contractform.Constant) json.Value {
+	var m json.Members
+	for _, k := range list {
+		m.Add(k.Path, k.Value)
+	}
+	return m.AppendTo(nil)
+}
+
+func retryTable(r contractform.Retryable) json.Value {
+	switch r.Mode {
+	case contractform.Always:
+		return json.Value("true")
+	case contractform.Never:
+		return json.Value("false")
+	case contractform.ByStatus:
+		return json.Texts(r.Status)
+	case contractform.Stated:
+		return json.Value(`"stated"`)
+	default:
+		return json.Value(`"error"`)
+	}
+}
+
+func verifyTable(v contractform.Verify) json.Members {
+	var m json.Members
+	m.Text("call", v.Call)
+	m.Add("args", listOf(v.Args, func(a contractform.VerifyArg) json.Value {
+		var arg json.Members
+		arg.Text("name", a.Name)
+		arg.Text("pointer", a.Pointer)
+		if a.List {
+			arg.Flag("list", true)
+		}
+		if a.Pointer == "" {
+			arg.Add("is", a.Value)
+		}
+		return arg.AppendTo(nil)
+	}))
+	m.Text("lookAt", v.LookAt)
+	return m
+}
+
+func layoutTable(l *contractform.Layout) json.Value {
+	var m json.Members
+	if l.Shape != nil {
+		m.Add("shape", shapeTable(l.Shape))
+	}
+	if line := l.Line; line != nil {
+		m.Text("line", line.Src)
+		if line.BeforeHints != "" {
+			var hints json.Members
+			hints.Text("before", line.BeforeHints)
+			hints.Text("between", line.BetweenHints)
+			m.Object("hints", hints)
+		}
+		if line.EnvelopeShape != nil {
+			var envelope json.Members
+			envelope.Text("mark", line.EnvelopeMark)
+			envelope.Add("shape", shapeTable(line.EnvelopeShape))
+			m.Object("envelope", envelope)
+		}
+	} else if l.Indent > 0 {
+		m.Number("indent", l.Indent)
+	}
+	m.Text("human", l.Human)
+	if l.Format.Argument != "" {
+		var format json.Members
+		format.Text("argument", l.Format.Argument)
+		format.Text("default", l.Format.Fallback)
+		m.Object("format", format)
+	}
+	if l.Structured {
+		m.Flag("structured", true)
+	}
+	m.Text("result", l.Result)
+	if l.IsError {
+		m.Flag("isError", true)
+	}
+	if l.MimeTypes {
+		m.Flag("mimeTypes", true)
+	}
+	return m.AppendTo(nil)
+}
+
+func shapeTable(sh *contractform.Shape) json.Value {
+	var m json.Members
+	for i := range sh.Members {
+		m.Add(sh.Members[i].Name, memberTable(&sh.Members[i]))
+	}
+	if sh.Rest != "" {
+		m.Text("...", sh.Rest)
+	}
+	return m.AppendTo(nil)
+}
+
+func memberTable(m *contractform.ShapeMember) json.Value {
+	var source json.Members
+	switch {
+	case m.Constant != nil:
+		source.Add("is", m.Constant)
+	case m.List != nil:
+		source.Text("each", m.List.Src)
+		source.Add("item", shapeTable(m.Nested))
+	case m.Nested != nil:
+		source.Add("shape", shapeTable(m.Nested))
+	case m.Choices != nil:
+		source.Add("oneOf", listOf(m.Choices, choiceTable))
+	default:
+		return json.AppendQuote(nil, m.Path.Src)
+	}
+	return source.AppendTo(nil)
+}
+
+func choiceTable(c contractform.Choice) json.Value {
+	var m json.Members
+	if len(c.When) > 0 {
+		m.Add("for", selectorTable(c.When))
+	}
+	if c.Constant != nil {
+		m.Add("is", c.Constant)
+	} else {
+		m.Text("path", c.Path.Src)
+	}
+	return m.AppendTo(nil)
+}
+
+func httpTable(f *contractform.HTTP) json.Value {
+	var m, headers json.Members
+	m.Number("status", f.Status)
+	for _, h := range f.Headers {
+		headers.Text(h.Name, h.Value)
+	}
+	m.Some("headers", headers.AppendTo(nil))
+	m.Text("type", f.Media)
+	if f.Body != nil {
+		m.Add("body", bodyTable(f.Body))
+	}
+	return m.AppendTo(nil)
+}
+
+// table writes a body as JSON with templates for texts.
+func bodyTable(b *contractform.Body) json.Value {
+	switch {
+	case b.Shape:
+		return json.Value(`"{shape}"`)
+	case b.Text != "":
+		return quoted(b.Text)
+	case b.List != nil:
+		return listOf(b.List, bodyTable)
+	case b.Object != nil:
+		var m json.Members
+		for _, member := range b.Object {
+			m.Add(member.Name, bodyTable(member.Value))
+		}
+		return m.AppendTo(nil)
+	case b.Constant.Kind() == '"':
+		return json.Value(strings.NewReplacer("{", "{{", "}", "}}").Replace(string(b.Constant)))
+	default:
+		return b.Constant
+	}
+}
+
+// typescriptWidth is how long a line of a table may be.
+const typescriptWidth = 120
+
+// typescriptValue writes JSON as TypeScript: names without quotes where they need
+// none, and each value on one line where it fits there.
+func typescriptValue(raw json.Value, depth int) string {
+	if line := typescriptLine(raw); len(line)+2*depth <= typescriptWidth && depth > 0 {
+		return line
+	}
+	var items []string
+	opening, closing := "[", "]"
+	switch raw.Kind() {
+	case '{':
+		opening, closing = "{", "}"
+		for _, m := range json.MembersOf(raw) {
+			items = append(items, typescriptName(m.Name)+": "+typescriptValue(m.Value, depth+1))
+		}
+	case '[':
+		for _, item := range elementsOf(raw) {
+			items = append(items, typescriptValue(item, depth+1))
+		}
+	default:
+		return string(raw)
+	}
+	indent := strings.Repeat("  ", depth)
+	return opening + "\n" + indent + "  " + strings.Join(items, ",\n"+indent+"  ") + ",\n" + indent + closing
+}
+
+func typescriptLine(raw json.Value) string {
+	var items []string
+	switch raw.Kind() {
+	case '{':
+		for _, m := range json.MembersOf(raw) {
+			items = append(items, typescriptName(m.Name)+": "+typescriptLine(m.Value))
+		}
+		if len(items) == 0 {
+			return "{}"
+		}
+		return "{ " + strings.Join(items, ", ") + " }"
+	case '[':
+		for _, item := range elementsOf(raw) {
+			items = append(items, typescriptLine(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	default:
+		return string(raw)
+	}
+}
+
+func elementsOf(list json.Value) []json.Value {
+	var items []json.Value
+	if json.UnmarshalLenient(list, &items) != nil {
+		return nil
+	}
+	return items
+}
+
+// bareName matches the names that need no quotes.
+var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// typescriptName returns a member's name as it stands in an object: `__proto__`, too,
+// has to be a member like any other.
+func typescriptName(name string) string {
+	quoted := string(json.AppendQuote(nil, name))
+	if name == "__proto__" {
+		return "[" + quoted + "]"
+	}
+	if bareName.MatchString(name) {
+		return name
+	}
+	return quoted
+}

@@ -1,0 +1,116 @@
+package json
+
+import "strconv"
+
+// Member is a member of an object.
+type Member struct {
+	Name  string
+	Value Value
+}
+
+// Members holds the members of an object in their order. Of a name that is repeated the last value counts, as for most
+// readers of JSON.
+type Members []Member
+
+// MembersOf returns the members of an object, and none of anything else.
+func MembersOf(object []byte) Members {
+	var l Members
+	if UnmarshalLenient(object, &l) != nil {
+		return nil
+	}
+	return l
+}
+
+// UnmarshalJSONFrom reads an object, and nothing from any other value.
+func (l *Members) UnmarshalJSONFrom(d *Decoder) error {
+	*l = nil
+	if d.PeekKind() != '{' {
+		return d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	at := map[string]int{}
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		i, repeated := at[name]
+		if !repeated {
+			i = len(*l)
+			at[name] = i
+			*l = append(*l, Member{Name: name})
+		}
+		(*l)[i].Value = value.Clone()
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// AppendTo writes l as an object, without members whose value is empty.
+func (l *Members) AppendTo(dst []byte) []byte {
+	dst = append(dst, '{')
+	first := true
+	for _, m := range *l {
+		if len(m.Value) == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(AppendQuote(dst, m.Name), ':'), m.Value...)
+	}
+	return append(dst, '}')
+}
+
+// Add appends a member with that value.
+func (l *Members) Add(name string, value Value) { *l = append(*l, Member{name, value}) }
+
+// Text appends a member that is a text, unless it is empty.
+func (l *Members) Text(name, text string) {
+	if text != "" {
+		l.Add(name, AppendQuote(nil, text))
+	}
+}
+
+// Object appends a member that is an object.
+func (l *Members) Object(name string, members Members) { l.Add(name, members.AppendTo(nil)) }
+
+// Texts appends a member that is a list of texts, unless it is empty.
+func (l *Members) Texts(name string, texts []string) {
+	if len(texts) > 0 {
+		l.Add(name, Texts(texts))
+	}
+}
+
+// Number appends a member that is a whole number.
+func (l *Members) Number(name string, n int) { l.Add(name, Value(strconv.Itoa(n))) }
+
+// Flag appends a member that is a boolean.
+func (l *Members) Flag(name string, b bool) { l.Add(name, strconv.AppendBool(nil, b)) }
+
+// Some appends a member that is a list or an object, unless it is empty.
+func (l *Members) Some(name string, value Value) {
+	if len(value) > len("[]") {
+		l.Add(name, value)
+	}
+}
+
+// Texts writes a list of texts.
+func Texts(texts []string) Value {
+	list := []byte{'['}
+	for i, text := range texts {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = AppendQuote(list, text)
+	}
+	return append(list, ']')
+}

@@ -1,0 +1,26 @@
+package json_test
+
+import (
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Members keep their order, and of a name that is repeated the last value.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"b":1,"a":{"y":2,"x":3},"b":4}`: `{"b":4,"a":{"y":2,"x":3},"end":["p","q"],"n":7}`,
+		`[1]`:                             `{"end":["p","q"],"n":7}`,
+		`{`:                               `{"end":["p","q"],"n":7}`,
+	} {
+		members := json.MembersOf([]byte(raw))
+		members.Texts("end", []string{"p", "q"})
+		members.Text("none", "")
+		members.Some("none", json.Value("[]"))
+		members.Number("n", 7)
+		if got := string(members.AppendTo(nil)); got != want {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+}
