@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// seen is what an observer sees of a call.
+type seen struct {
+	End      ending
+	Kind     recourse.Kind
+	Effect   recourse.Effect
+	Attempts []int // their HTTP statuses
+	Status   int
+	Told     int
+}
+
+// watcher is an observer.
+type watcher struct {
+	mu    sync.Mutex
+	calls []seen
+	more  chan struct{}
+}
+
+func (w *watcher) ended(c *call) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := seen{End: c.out.end, Status: c.reply.status, Told: len(c.out.told)}
+	if c.out.record != nil {
+		s.Kind, s.Effect = c.out.record.Kind, c.out.record.Effect
+	}
+	for _, try := range c.out.tries {
+		s.Attempts = append(s.Attempts, try.status)
+		if try.began.Before(c.out.began) || try.took <= 0 || c.out.took < try.took {
+			s.Attempts = append(s.Attempts, -1)
+		}
+	}
+	if c.out.end == succeeded && c.reply.bytes == 0 && c.reply.status == http.StatusOK {
+		s.Told = -1
+	}
+	w.calls = append(w.calls, s)
+	w.more <- struct{}{}
+}
+
+// forbidding is a stage of somebody's own: whoever comes with this header is refused.
+func forbidding(c *call, next next) error {
+	if c.req.http.Header.Get("X-Forbidden") != "" {
+		return refuse(http.StatusForbidden, recourse.New(recourse.KindPermissionDenied, ""))
+	}
+	if c.req.http.Header.Get("X-Panic") != "" {
+		panic(http.ErrAbortHandler)
+	}
+	return next(c)
+}
+
+// However a call ends, every observer is told once; and a stage of one's own is a function
+// and its place among the others.
+func TestEveryCallEndsOnce(t *testing.T) {
+	t.Parallel()
+
+	const get = `{"field_id":"F-1"}`
+	srv := testkit.NewServer(t)
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm: {url: '"+srv.URL()+"', trust_annotations: true, timeout: 20s}\n"+
+		"  watched: {url: '"+srv.URL()+"', mode: observe, timeout: 20s}\n"), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(cfg, set, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	w := &watcher{more: make(chan struct{}, 100)}
+	g.observers = append(g.observers, w)
+	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), 4, forbidding))
+	url := testkit.Serve(t, g)
+
+	tests := []struct {
+		name    string
+		path    string
+		header  http.Header
+		faults  []testkit.Fault
+		tool    string
+		args    string
+		leaves  bool
+		notify  bool
+		want    seen
+		failing bool // nothing whole comes
+	}{
+		{name: "success", want: seen{End: succeeded, Attempts: []int{200}, Status: 200}},
+		{name: "success, in events", tool: testkit.Progress, args: `{"steps":2}`, want: seen{End: succeeded, Attempts: []int{200}, Status: 200}},
+		{name: "a notification", notify: true, want: seen{End: succeeded, Attempts: []int{202}, Status: 202}},
+		{name: "no such path", path: "/nowhere", want: seen{End: failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
+		{name: "a stage of one's own", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
+		{name: "a panic", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: failed}},
+		{name: "arguments", args: `{}`, want: seen{End: failed, Kind: recourse.KindMissingParam, Effect: recourse.EffectNone, Status: 200, Told: 1}},
+		{name: "a failure of the tool", faults: []testkit.Fault{testkit.ToolError("no", "no")}, want: seen{End: failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
+		{name: "healed", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: succeeded, Attempts: []int{503, 200}, Status: 200}},
+		{name: "a write", tool: testkit.OrderCreate, args: `{"reference":"A","amount":1}`, faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}},
+		{name: "broken off", faults: []testkit.Fault{testkit.Large(testkit.JSON, 1<<20, testkit.Broken)}, failing: true, want: seen{End: brokenOff, Kind: recourse.KindBadResponse, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
+		{name: "client gone", faults: []testkit.Fault{testkit.Hang()}, leaves: true, failing: true, want: seen{End: left, Kind: recourse.KindCancelled, Effect: recourse.EffectNone, Attempts: []int{0}, Told: 1}},
+		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 503, Told: 1}},
+	}
+	for _, tt := range tests {
+		path := tt.path
+		if path == "" {
+			path = "/farm/mcp"
+		}
+		tool, arguments := tt.tool, tt.args
+		if tool == "" {
+			tool = testkit.GetField
+		}
+		if arguments == "" {
+			arguments = get
+		}
+		client := testkit.NewClient(t, url+path, testkit.Modern)
+		client.Header = tt.header
+		srv.Next(tool, tt.faults...)
+		ctx, cancel := context.WithCancel(t.Context())
+		if tt.leaves {
+			before := srv.Attempts(tool)
+			go func() {
+				_ = srv.Await(ctx, func() bool { return srv.Attempts(tool) > before })
+				cancel()
+			}()
+		}
+		var err error
+		if tt.notify {
+			_, err = client.Notify(ctx, "notifications/x", "")
+		} else {
+			_, err = client.Call(ctx, tool, arguments)
+		}
+		cancel()
+		if (err != nil) != tt.failing && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		<-w.more
+		w.mu.Lock()
+		if diff := cmp.Diff([]seen{tt.want}, w.calls); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.name, diff)
+		}
+		w.calls = nil
+		w.mu.Unlock()
+	}
+	if len(w.more) != 0 {
+		t.Errorf("%d calls have ended besides", len(w.more))
+	}
+}

@@ -1,0 +1,82 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// bearer sends a token with every request.
+type bearer struct{ token atomic.Pointer[string] }
+
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+*b.token.Load())
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// unverified is a token that anybody can make up.
+func unverified(claims string) string {
+	part := base64.RawURLEncoding.EncodeToString
+	return part([]byte(`{"alg":"none"}`)) + "." + part([]byte(claims)) + "."
+}
+
+// A token that is refreshed in the middle of a session ends it, in the way by which clients
+// know that they have to open another; and then calls go on. What a token says of its bearer
+// changes nothing about that: nobody has verified it.
+func TestRefreshedToken(t *testing.T) {
+	t.Parallel()
+	for name, tokens := range map[string][2]string{
+		"opaque":          {"first", "second"},
+		"the same claims": {unverified(`{"sub":"ada","exp":1}`), unverified(`{"sub":"ada","exp":2}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := start(t, srv.URL(), "forward: [authorization]")
+			var credentials bearer
+			credentials.token.Store(&tokens[0])
+			// connect is what an SDK's user does for a session that is missing.
+			connect := func() *mcp.ClientSession {
+				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
+				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+					Endpoint: f.url, HTTPClient: &http.Client{Transport: &credentials}, DisableStandaloneSSE: true,
+				}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = session.Close() })
+				return session
+			}
+			call := func(session *mcp.ClientSession) error {
+				result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: testkit.Echo, Arguments: map[string]any{"message": "m"}})
+				if err == nil && result.IsError {
+					t.Errorf("%+v", result.Content[0])
+				}
+				return err
+			}
+			session := connect()
+			if err := call(session); err != nil {
+				t.Fatal(err)
+			}
+			credentials.token.Store(&tokens[1])
+			if err := call(session); !errors.Is(err, mcp.ErrSessionMissing) {
+				t.Fatalf("the client is told %v", err)
+			}
+			if err := call(connect()); err != nil {
+				t.Fatal(err)
+			}
+			calls := srv.Calls(testkit.Echo)
+			if len(calls) != 2 || srv.Messages("initialize") != 2 || calls[1].Header.Get("Authorization") != "Bearer "+tokens[1] {
+				t.Errorf("%d calls in %d sessions", len(calls), srv.Messages("initialize"))
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"log/slog"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Whatever key of an entry changes, the server is reached anew, but for those that say how
+// its clients are treated. A key to come is of the first kind unless it is named here.
+func TestEveryKeyCounts(t *testing.T) {
+	t.Parallel()
+
+	treatment := []string{
+		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
+	}
+	set := contract.Builtin()
+	for _, way := range []string{"url: 'http://127.0.0.1:1/mcp'", "command: [program]"} {
+		parse := func() *config.Config {
+			cfg, err := config.Parse("recourse.yaml", []byte("servers: {farm: {"+way+"}}\n"), config.Options{KnownContracts: set.Names()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cfg
+		}
+		g, err := New(parse(), set, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		before := g.table.Load()
+		keys := 0
+		for field := range reflect.TypeFor[config.Server]().Fields() {
+			if !field.IsExported() {
+				continue
+			}
+			keys++
+			cfg := parse()
+			change(t, field.Name, reflect.ValueOf(cfg.Servers[0]).Elem().FieldByIndex(field.Index))
+			after, err := g.newTable(cfg, set, before)
+			if err != nil {
+				t.Fatalf("%s: %v", field.Name, err)
+			}
+			old, on := before.byName()["farm"], after.byName()[cfg.Servers[0].Name]
+			if isTreatment := slices.Contains(treatment, field.Name); (on.target.backend == old.target.backend) != isTreatment {
+				t.Errorf("%s, %s: kept %v", way, field.Name, !isTreatment)
+			}
+			if on == old && field.Name != "Tools" { // whose places differ, but not what they say
+				t.Errorf("%s, %s: the endpoint is kept as it was", way, field.Name)
+			}
+			g.abandon(after)
+		}
+		if keys < 20 {
+			t.Errorf("there are %d keys only", keys)
+		}
+		if on, err := g.newTable(parse(), set, before); err != nil || on.byName()["farm"] != before.byName()["farm"] {
+			t.Errorf("%s: nothing has changed, %v", way, err)
+		}
+	}
+}
+
+// change gives a key another value that an entry may have.
+func change(t *testing.T, name string, key reflect.Value) {
+	t.Helper()
+	other := map[string]string{"Contract": "fieldmcp", "Reads": "terra", "Mode": "observe", "Redact": "off", "Share": "client", "URL": "http://127.0.0.1:2/mcp"}
+	switch value := key.Addr().Interface().(type) {
+	case *string:
+		if *value = other[name]; *value == "" {
+			*value = "other"
+		}
+	case *bool:
+		*value = !*value
+	case **bool:
+		changed := !**value
+		*value = &changed
+	case *[]string:
+		*value = append(*value, "X-Other")
+	case *map[string]string:
+		*value = map[string]string{"X-Other": "other"}
+	case *time.Duration:
+		*value += time.Second
+	case *strictyaml.Map[config.Tool]:
+		*value = append(*value, strictyaml.Entry[config.Tool]{})
+	default:
+		if key.Kind() != reflect.String {
+			t.Fatalf("%s is a %T: say how it changes", name, value)
+		}
+		key.SetString(other[name])
+	}
+}
