@@ -6,26 +6,42 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/strictyaml"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // inbound is what send remembers of the server's answer, and the memory that it is read into.
 type inbound struct {
-	scan   wire.Scanner
-	events wire.EventReader
-	window []byte // the part of an answer that is looked into
-	cut    string // what the answer is longer than, where it breaks off in what is read
+	messages wire.MessageReader
+	scan     wire.Scanner // of other texts
+	signs    *wire.Signs  // of the message in hand
+	text     []byte       // of an answer that is JSON, its beginning
+	cut      string       // what the answer is longer than, where it breaks off in what is read
 
 	asks    bool           // the server has asked the client something
 	rest    *http.Response // whose stream goes on behind the answer
 	release func()         // gives back the room of a large failure
+}
+
+// next returns the next message of the server's, or piece of one.
+func (in *inbound) next() (*wire.Part, error) {
+	part, err := in.messages.Next()
+	if part != nil {
+		in.signs = part.Signs
+	}
+	return part, err
+}
+
+// rescan scans a text that is none of those.
+func (in *inbound) rescan(text []byte) error {
+	in.scan.Reset()
+	_, err := in.scan.Write(text)
+	in.signs = in.scan.Signs()
+	return err
 }
 
 // An answer is the server's on its way to the client: a JSON text or an event stream. What
@@ -36,160 +52,69 @@ type inbound struct {
 type answer struct {
 	*call
 
-	resp   *http.Response
-	stream bool
-
-	piece     wire.Event // of a JSON text
-	buffer    []byte     // for those behind the window
-	broken    error      // what is wrong with the message as far as it was read
-	wrong     error      // why a message that should be the answer is none
-	resumable bool       // the server expects its client to come back: events have ids, or it says when
+	resp      *http.Response
+	stream    bool
+	wrong     error // why a message that should be the answer is none
+	resumable bool  // the server expects its client to come back: events have ids, or it says when
 	strip     *wire.Rewriter
 }
 
 func (enforcing) answer(c *call, resp *http.Response) error {
-	switch stream := isEventStream(resp); {
+	switch {
 	case !c.req.asks():
 		return c.handedOver(resp)
 	case resp.StatusCode != http.StatusOK:
 		return c.refusal(resp)
-	case stream && c.req.msg.Method == wire.MethodListen: // the modern stream without an end of its own
+	}
+	a := &answer{call: c, resp: resp, stream: wire.IsEvents(resp)}
+	if a.stream && c.req.msg.Method == wire.MethodListen { // the modern stream without an end of its own
 		c.passStream(resp)
 		return nil
-	default:
-		a := &answer{call: c, resp: resp, stream: stream}
-		if stream {
-			c.eventsOf(resp)
-		}
-		return a.pass()
 	}
+	c.open(resp)
+	return a.pass()
 }
 
-func isEventStream(resp *http.Response) bool {
-	return wire.IsMediaType(resp.Header.Get("Content-Type"), wire.TypeEventStream)
-}
-
-// eventsOf returns the events of an answer, read into memory that c keeps.
-func (c *call) eventsOf(resp *http.Response) *wire.EventReader {
-	c.in.events.Reset(resp.Body, int(c.table.config.DecideWithin))
-	return &c.in.events
+// open begins to read what the server says.
+func (c *call) open(resp *http.Response) {
+	c.in.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, int(c.table.config.DecideWithin))
+	c.in.text = nil
 }
 
 // pass passes the answer on up to its end, or returns the failure that it is.
 func (a *answer) pass() error {
 	for {
-		event, err := a.read()
+		part, err := a.in.next()
 		if err != nil {
 			return a.ended(err)
 		}
-		a.resumable = a.resumable || len(event.ID) > 0 || a.stream && event.Retry >= 0
-		if done, err := a.take(event); done || err != nil {
+		if !a.stream {
+			a.in.text = part.Data
+		}
+		a.resumable = a.resumable || len(part.ID) > 0 || part.Retry >= 0
+		if done, err := a.take(part); done || err != nil {
 			return err
 		}
 	}
 }
 
-// read returns the next message, or piece of one, and scans it.
-func (a *answer) read() (*wire.Event, error) {
-	if !a.stream {
-		return a.readText()
-	}
-	event, err := a.in.events.Next()
-	if err != nil {
-		return nil, err
-	}
-	if event.First {
-		a.in.scan.Reset()
-		a.broken = nil
-	}
-	if a.broken == nil {
-		_, a.broken = a.in.scan.Write(event.Data)
-	}
-	if a.broken == nil && event.Complete {
-		a.broken = a.in.scan.Close()
-	}
-	return event, nil
-}
-
-// readText does so with a JSON text: first as much as the window holds.
-func (a *answer) readText() (*wire.Event, error) {
-	if a.piece.First || a.buffer != nil {
-		if a.buffer == nil {
-			a.buffer = make([]byte, 32<<10)
-		}
-		n, err := a.resp.Body.Read(a.buffer)
-		a.piece = wire.Event{Raw: a.buffer[:n], Data: a.buffer[:n], Complete: errors.Is(err, io.EOF)}
-		if _, a.broken = a.in.scan.Write(a.piece.Data); a.broken == nil && a.piece.Complete {
-			a.broken = a.in.scan.Close()
-		}
-		if err != nil && !a.piece.Complete {
-			return nil, err
-		}
-		return &a.piece, nil
-	}
-	whole, err := a.fill(a.table.config.DecideWithin)
-	if _, syntax := errors.AsType[*wire.SyntaxError](err); syntax {
-		a.broken = err
-	} else if err != nil {
-		return nil, err
-	}
-	if whole {
-		a.broken = a.in.scan.Close()
-	}
-	a.piece = wire.Event{Raw: a.in.window, Data: a.in.window, First: true, Complete: whole}
-	return &a.piece, nil
-}
-
-// fill reads a JSON text into the window, up to its end or until there are most bytes. It
-// reports whether that was the whole text.
-func (a *answer) fill(most strictyaml.Size) (whole bool, err error) {
-	in, window := &a.in, int(most)
-	in.scan.Reset()
-	in.window = in.window[:0]
-	if n := a.resp.ContentLength; n > 0 && n <= int64(window) && int(n) >= cap(in.window) {
-		in.window = make([]byte, 0, n+1) // one more, to see the end
-	}
-	for {
-		if len(in.window) == cap(in.window) {
-			in.window = slices.Grow(in.window, min(max(len(in.window), 4<<10), window))
-		}
-		n, err := a.resp.Body.Read(in.window[len(in.window):min(cap(in.window), window)])
-		read := in.window[len(in.window) : len(in.window)+n]
-		in.window = in.window[:len(in.window)+n]
-		if _, err := in.scan.Write(read); err != nil {
-			return false, err
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return true, nil
-		case err != nil:
-			return false, err
-		case len(in.window) >= window:
-			return false, nil
-		}
-	}
-}
-
 // take deals with a message, or the first piece of one, and reports whether it ends the answer.
-func (a *answer) take(event *wire.Event) (done bool, err error) {
+func (a *answer) take(part *wire.Part) (done bool, err error) {
 	switch {
-	case a.stream && event.Complete && (len(event.Data) == 0 || !isMessage(event.Type)):
-		a.forward(a.resp, a.spoken(event, event.Raw))
+	case part.Other:
+		a.forward(a.resp, a.spoken(&part.Event, part.Raw))
 		return false, nil
-	case a.broken != nil:
-		return true, a.bad(a.resp, a.broken)
-	case !event.Complete:
-		return a.takeLarge(event)
+	case part.Err != nil:
+		return true, a.bad(a.resp, part.Err)
+	case !part.Complete:
+		return a.takeLarge(part)
 	}
-	return a.takeWhole(event)
+	return a.takeWhole(&part.Event)
 }
-
-// isMessage reports whether events of that type hold messages; clients pass over all others.
-func isMessage(kind []byte) bool { return len(kind) == 0 || string(kind) == "message" }
 
 // takeWhole deals with a message that has come as a whole.
 func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
-	switch signs := a.in.scan.Signs(); {
+	switch signs := a.in.signs; {
 	case a.stream && signs.Message() != wire.Response:
 		a.notice(signs)
 		a.forward(a.resp, a.spoken(event, event.Raw))
@@ -229,65 +154,60 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 // piece, or with half of an event that the stream ends in. What is found behind it can no
 // longer be told: an answer that is none, or somebody else's, is broken off, so that no
 // client takes it for its own; a failure is logged.
-func (a *answer) takeLarge(first *wire.Event) (done bool, err error) {
+func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	if a.stream && a.unspeakable() {
 		return a.dropRest()
 	}
 	if a.beginsFailed(first.Data) {
 		return true, a.collect(first)
 	}
-	isAnswer, size := true, a.resp.ContentLength
-	if a.stream {
-		isAnswer, size = a.in.scan.Signs().MethodAt.IsZero(), 0
-		piece := *first
-		piece.Raw, piece.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
-		first = &piece
-	}
-	var second *wire.Event
+	isAnswer, size, second := true, max(int64(len(first.Data)), a.resp.ContentLength), (*wire.Part)(nil)
 	if a.stream { // which may have ended
-		if second, err = a.read(); err != nil {
+		isAnswer, size = a.in.signs.MethodAt.IsZero(), int64(len(first.Data))
+		kept := *first
+		kept.Raw, kept.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
+		first = &kept
+		if second, err = a.in.next(); err != nil {
 			a.resumable = false
 			return true, a.ended(err)
 		}
 	}
-	switch signs := a.in.scan.Signs(); {
+	switch signs := a.in.signs; {
 	case !isAnswer:
-	case a.tooMuch(max(int64(len(first.Data)), size)):
+	case a.tooMuch(size):
 		return true, a.tooLarge(a.resp)
 	case !signs.IDAt.IsZero() && !signs.ID.Equal(a.req.msg.ID):
 		return true, a.bad(a.resp, errWrongID)
 	case a.forged():
 		a.strip = recordPruner()
 	}
-	a.put(first)
-	a.buffer = a.in.window[:cap(a.in.window)]
+	a.put(&first.Event)
 	return isAnswer, a.flow(second, int64(len(first.Data)), isAnswer)
 }
 
 // flow passes a large message on from its second piece, with total bytes of it before that.
-func (a *answer) flow(piece *wire.Event, total int64, isAnswer bool) error {
-	for {
+func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
+	for ; ; piece = nil {
 		if piece == nil {
 			var err error
-			if piece, err = a.read(); err != nil {
+			if piece, err = a.in.next(); err != nil {
 				return a.breakOff(a.to.up.Broken(a.ctx, err))
 			}
 		}
 		total += int64(len(piece.Data))
-		if err := a.check(total); err != nil && isAnswer {
+		if err := a.check(piece, total); err != nil && isAnswer {
 			return a.breakOff(err)
 		}
 		a.deadline.alive()
-		switch a.put(piece); {
+		switch a.put(&piece.Event); {
 		case a.reply.gone:
 			return nil
 		case !piece.Complete:
-			piece = nil
 			continue
 		case !isAnswer:
 			return nil
 		}
-		if err := a.flaw(); err != nil {
+		if err := a.flaw(piece); err != nil {
 			return a.breakOff(err)
 		}
 		if a.stream {
@@ -316,12 +236,12 @@ func (a *answer) put(piece *wire.Event) {
 }
 
 // check checks what has been read of a message that is being passed on.
-func (a *answer) check(total int64) error {
-	switch signs := a.in.scan.Signs(); {
+func (a *answer) check(piece *wire.Part, total int64) error {
+	switch signs := a.in.signs; {
 	case a.tooMuch(total):
 		return errTooLarge
-	case a.broken != nil:
-		return a.broken
+	case piece.Err != nil:
+		return piece.Err
 	case len(signs.ID) > 0 && !signs.ID.Equal(a.req.msg.ID):
 		return errWrongID
 	default:
@@ -332,11 +252,11 @@ func (a *answer) check(total int64) error {
 // dropRest reads an event to its end and passes nothing of it on.
 func (a *answer) dropRest() (done bool, err error) {
 	for {
-		event, err := a.read()
+		part, err := a.in.next()
 		switch {
 		case err != nil:
 			return true, a.ended(err)
-		case event.Complete:
+		case part.Complete:
 			return false, nil
 		}
 	}
@@ -367,7 +287,7 @@ var (
 
 // bad is the failure of an answer that breaks the protocol.
 func (c *call) bad(resp *http.Response, err error) *recourse.Error {
-	text := beginning(string(c.in.window))
+	text := beginning(string(c.in.text))
 	return recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).
 		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)}).
 		CausedBy(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text))
@@ -389,12 +309,11 @@ func (c *call) tooLarge(resp *http.Response) *recourse.Error {
 		WithMessage("%s gave an answer of more than the %s that are allowed.", c.to.Title, c.table.config.MaxResult)
 }
 
-// flaw returns why what was scanned is no answer to the request.
-func (c *call) flaw() error {
-	if err := c.in.scan.Close(); err != nil {
-		return err
-	}
-	switch signs := c.in.scan.Signs(); {
+// flaw returns why a message that has been read to its end is no answer to the request.
+func (c *call) flaw(last *wire.Part) error {
+	switch signs := c.in.signs; {
+	case last.Err != nil:
+		return last.Err
 	case !isWhole(signs):
 		return errNoMessage
 	case !signs.ID.Equal(c.req.msg.ID):
@@ -407,7 +326,7 @@ func (c *call) flaw() error {
 // passed returns the message that was scanned as it is passed on: with its id as the client
 // has spelled it, and without a record that is not ours.
 func (c *call) passed(text []byte) []byte {
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	var edits []wire.Edit
 	if string(signs.ID) != string(c.req.msg.ID) {
 		edits = append(edits, wire.Edit{At: signs.IDAt, With: c.req.msg.ID})
@@ -448,10 +367,10 @@ func (c *call) closeAnswer() {
 	timer := time.AfterFunc(drainTimeout, func() { _ = resp.Body.Close() }) // nothing of it is wanted
 	defer timer.Stop()
 	for more := 0; more < int(c.table.config.DecideWithin); {
-		event, err := c.in.events.Next()
+		part, err := c.in.messages.Next()
 		if err != nil {
 			return
 		}
-		more += len(event.Raw)
+		more += len(part.Raw)
 	}
 }

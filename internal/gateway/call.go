@@ -129,7 +129,7 @@ func (c *call) release() {
 	}
 	c.leave()
 	c.g.inFlight.bytes.Add(-c.req.bytes)
-	if cap(c.req.body) > maxKept || cap(c.in.window) > maxKept {
+	if cap(c.req.body) > maxKept {
 		return
 	}
 	g := c.g
@@ -144,11 +144,11 @@ func (c *call) forget() {
 		deadline: c.deadline,
 		req:      request{msg: c.req.msg},
 		out:      outcome{tries: c.out.tries[:0]},
-		in:       inbound{window: c.in.window[:0], scan: c.in.scan, events: c.in.events},
+		in:       inbound{messages: c.in.messages, scan: c.in.scan},
 	}
 	c.req.msg.Reset()
 	c.in.scan.Reset()
-	c.in.events.Reset(nil, 0)
+	c.in.messages.Reset(nil, false, 0, 0)
 }
 
 // enter finds the endpoint that the request is for, and holds its target until the call is

@@ -35,7 +35,7 @@ func (c *call) judge(text []byte) *failure {
 	}
 	e = c.caused(e, text)
 	own := reading.Contract == nil && c.forProgram(e) || !c.req.isCall()
-	if original == nil && own && isRPCError(c.in.scan.Signs().Error.Of(text)) {
+	if original == nil && own && isRPCError(c.in.signs.Error.Of(text)) {
 		return c.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
 	}
 	if original != nil && c.in.cut != "" { // beside what is told of it, half of something is no use
@@ -47,7 +47,7 @@ func (c *call) judge(text []byte) *failure {
 
 // rpcFailure is a JSON-RPC error that goes on under the server's own code, as it was scanned in text.
 func (c *call) rpcFailure(status int, text []byte, e *recourse.Error) *failure {
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	return &failure{e: e, status: status, text: text, id: signs.IDAt, rpc: signs.Error, cut: c.in.cut != ""}
 }
 
@@ -68,7 +68,7 @@ func isRPCError(raw json.Value) bool {
 // reading reads the failure in an answer. The original is its result, masked.
 func (c *call) reading(text []byte) (reading contract.Reading, original json.Value, ok bool) {
 	// The masker is made for the first failure: a success needs none.
-	return c.read(text, c.in.scan.Signs(), func(raw []byte) []byte { return c.masker().JSON(raw) })
+	return c.read(text, c.in.signs, func(raw []byte) []byte { return c.masker().JSON(raw) })
 }
 
 // read does so with what masks.
@@ -114,7 +114,7 @@ func (c *call) caused(e *recourse.Error, text []byte) *recourse.Error {
 	if e == nil || e.Cause() != nil {
 		return e
 	}
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	raw := signs.Result.Of(text)
 	if !signs.Error.IsZero() {
 		raw = signs.Error.Of(text)
@@ -125,7 +125,7 @@ func (c *call) caused(e *recourse.Error, text []byte) *recourse.Error {
 // late logs a failure that was found behind the window, when it could no longer be
 // rewritten.
 func (c *call) late() {
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	if !signs.IsError && signs.Error.IsZero() && signs.ResultError.IsZero() {
 		return
 	}

@@ -33,33 +33,30 @@ func (c *call) beginsFailed(text []byte) bool {
 
 // collect reads on in a failure of which first is the beginning, up to max_failure. One that
 // ends there is translated whole, and of a longer one what has come.
-func (a *answer) collect(first *wire.Event) error {
+func (a *answer) collect(first *wire.Part) error {
 	release, err := a.g.holdLarge(a.ctx)
 	if err != nil {
 		return a.to.up.Broken(a.ctx, err)
 	}
 	a.in.release = release
-	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type)}
-	if a.stream {
-		a.in.window = append(a.in.window[:0], first.Data...)
-	}
+	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}
 	for !event.Complete {
-		if most := int(a.maxFailure()); len(a.in.window) > most {
-			return a.cutOff(a.in.window[:most])
+		if most := int(a.maxFailure()); len(event.Data) > most {
+			return a.cutOff(event.Data[:most])
 		}
-		piece, err := a.read()
-		if err != nil {
+		piece, err := a.in.next()
+		switch {
+		case err != nil:
 			a.resumable = false
 			return a.ended(err)
-		}
-		if a.broken != nil {
-			return a.bad(a.resp, a.broken)
+		case piece.Err != nil:
+			return a.bad(a.resp, piece.Err)
 		}
 		a.deadline.alive()
-		a.in.window = append(a.in.window, piece.Data...)
+		event.Data = append(event.Data, piece.Data...)
 		event.Complete = piece.Complete
 	}
-	if event.Data = a.in.window; a.stream {
+	if a.stream {
 		event.Raw = wire.AppendEvent(nil, string(event.ID), string(event.Type), event.Data)
 	}
 	_, err = a.takeWhole(event)
@@ -77,11 +74,10 @@ func (a *answer) cutOff(text []byte) error {
 		return a.tooLarge(a.resp)
 	}
 	text = json.Complete(wholeWords(text))
-	a.in.scan.Reset()
-	if _, err := a.in.scan.Write(text); err != nil {
+	if err := a.in.rescan(text); err != nil {
 		return a.bad(a.resp, err)
 	}
-	if signs := a.in.scan.Signs(); !signs.IDAt.IsZero() && !signs.ID.Equal(a.req.msg.ID) {
+	if signs := a.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(a.req.msg.ID) {
 		return a.bad(a.resp, errWrongID)
 	}
 	a.in.cut = a.maxFailure().String()

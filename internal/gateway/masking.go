@@ -100,7 +100,7 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 // masked; any other answer as it is. It is no failure: addresses and paths in it are what
 // the client is asked about.
 func (c *call) question(text []byte) []byte {
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	asks := string(signs.ResultType) == "input_required" || bytes.Contains(text, []byte(`needsInput:v1`)) ||
 		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
 	if !asks {
@@ -144,20 +144,10 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	return wire.AppendEvent(out, string(event.ID), string(event.Type), masked)
 }
 
-// dropsLong reports whether an event that begins here is a notification that may not go on.
-func (c *call) dropsLong(first *wire.Event) bool {
-	if first.Complete || c.on.redact == redact.Off {
-		return false
-	}
-	c.in.scan.Reset()
-	_, _ = c.in.scan.Write(first.Data) // what is no message has no method
-	return c.unspeakable()
-}
-
 // unspeakable reports whether the message that is scanned, and longer than decide_within,
 // is a notification: it cannot be masked, and nobody waits for it.
 func (c *call) unspeakable() bool {
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
 		return false
 	}
@@ -202,7 +192,7 @@ func withoutComments(raw []byte) []byte {
 // forged reports whether the answer that was scanned, as far as it is known, has a record
 // that is not to be passed on.
 func (c *call) forged() bool {
-	return c.in.scan.Signs().Record && !c.to.Trusted
+	return c.in.signs.Record && !c.to.Trusted
 }
 
 func recordPruner() *wire.Rewriter {
@@ -246,11 +236,7 @@ func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 
 // strippedMessage returns an event of a stream of the server's own as it is passed on.
 func (c *call) strippedMessage(event *wire.Event) []byte {
-	if c.to.Trusted || !event.Complete || !event.First || !bytes.Contains(event.Data, []byte("result")) {
-		return event.Raw
-	}
-	c.in.scan.Reset()
-	if _, err := c.in.scan.Write(event.Data); err != nil || !c.forged() {
+	if !event.Complete || !event.First || c.in.signs == nil || !c.forged() {
 		return event.Raw
 	}
 	return strippedEvent(recordPruner(), event)

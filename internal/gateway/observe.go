@@ -37,14 +37,12 @@ func (observing) holds() bool { return false }
 
 func (observing) answer(c *call, resp *http.Response) error {
 	method, status := c.req.http.Method, resp.StatusCode
-	streams := status == http.StatusOK && isEventStream(resp)
+	streams := wire.IsEvents(resp)
 	switch {
 	case streams && method == http.MethodGet, streams && c.req.msg.Method == wire.MethodListen:
-		c.stream(resp, func(event *wire.Event) []byte { return event.Raw })
-	case streams && c.req.asks():
-		return c.watchEvents(resp)
+		c.stream(resp, func(part *wire.Part) []byte { return part.Raw })
 	case status == http.StatusOK && c.req.asks():
-		return c.watchJSON(resp)
+		return c.watchAnswer(resp)
 	case c.passesAuth(status):
 		body, e := c.refusedCredentials(resp)
 		c.passWith(resp, body)
@@ -74,76 +72,59 @@ func (c *call) passWith(resp *http.Response, body []byte) {
 	c.reply.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
 }
 
-// watchJSON passes on an answer that is one JSON text.
-func (c *call) watchJSON(resp *http.Response) error {
-	c.in.scan.Reset()
-	c.in.window = c.in.window[:0]
-	c.begin(resp)
-	within, whole := int(c.table.config.DecideWithin), true
-	buffer := make([]byte, 4<<10)
-	for {
-		n, err := resp.Body.Read(buffer)
-		_, _ = c.in.scan.Write(buffer[:n]) // Close says what is wrong
-		if whole = whole && len(c.in.window)+n <= within; whole {
-			c.in.window = append(c.in.window, buffer[:n]...)
-		} else {
+// watchAnswer passes on an answer with status 200.
+func (c *call) watchAnswer(resp *http.Response) error {
+	stream, answered, resumable := wire.IsEvents(resp), false, false
+	for c.open(resp); ; {
+		part, err := c.in.next()
+		if part != nil {
+			c.show(resp, part.Raw, stream)
+		}
+		switch {
+		case c.reply.gone:
+			return nil
+		case err != nil:
+			return c.watchedAll(resp, err, answered, stream && resumable)
+		}
+		resumable = resumable || len(part.ID) > 0 || part.Retry >= 0
+		if !part.First || !part.Complete {
 			c.deadline.alive()
 		}
 		switch {
-		case n > 0 && c.reply.put(buffer[:n]) != nil: // nobody sees the rest
-			return nil //nolint:nilerr // err is about that
-		case errors.Is(err, io.EOF) && whole:
-			c.watch(c.in.window, c.in.scan.Close())
-			return nil
-		case errors.Is(err, io.EOF):
-			c.watchLarge()
-			return nil
-		case err != nil:
-			return c.breakOff(c.to.up.Broken(c.ctx, err))
-		}
-	}
-}
-
-// watchEvents passes on an event stream.
-func (c *call) watchEvents(resp *http.Response) error {
-	reader := c.eventsOf(resp)
-	answered, resumable := false, false
-	for {
-		event, err := reader.Next()
-		if err != nil {
-			return c.watchedAll(resp, err, answered, resumable)
-		}
-		c.forward(resp, event.Raw)
-		if event.First {
-			c.in.scan.Reset()
-		}
-		_, _ = c.in.scan.Write(event.Data) // what is no message is none to look into
-		resumable = resumable || len(event.ID) > 0 || event.Retry >= 0
-		if !event.First || !event.Complete {
-			c.deadline.alive()
-		}
-		if !event.Complete || len(event.Data) == 0 || !isMessage(event.Type) {
+		case part.Other, !part.Complete:
 			continue
-		}
-		switch signs := c.in.scan.Signs(); {
-		case event.First && signs.Message() != wire.Response:
-			c.notice(signs)
+		case stream && part.First && part.Kind != wire.Response:
+			c.notice(part.Signs)
 			continue
-		case event.First:
-			c.watch(event.Data, nil)
-		case !signs.MethodAt.IsZero():
+		case stream && !part.First && !part.Signs.MethodAt.IsZero():
 			continue
+		case part.First:
+			c.watch(part)
 		default:
-			c.watchLarge()
+			c.watchLarge(part)
 		}
 		answered = true
 	}
 }
 
-// watchedAll deals with the end of a stream that was passed on.
+// show sends a part of an answer as it is.
+func (c *call) show(resp *http.Response, raw []byte, stream bool) {
+	if stream {
+		c.forward(resp, raw)
+		return
+	}
+	if !c.reply.started {
+		c.begin(resp)
+	}
+	_ = c.reply.put(raw) // the reply knows
+}
+
+// watchedAll deals with the end of an answer that was passed on.
 func (c *call) watchedAll(resp *http.Response, err error, answered, resumable bool) error {
 	clean := errors.Is(err, io.EOF)
-	c.startEvents(resp)
+	if wire.IsEvents(resp) {
+		c.startEvents(resp)
+	}
 	switch {
 	case answered && !clean:
 		c.reply.abort()
@@ -172,23 +153,23 @@ func (c *call) observe(e *recourse.Error) {
 }
 
 // watch looks for the failure in an answer that was passed on.
-func (c *call) watch(text []byte, broken error) {
-	signs := c.in.scan.Signs()
-	if broken == nil && !signs.ID.Equal(c.req.msg.ID) {
+func (c *call) watch(part *wire.Part) {
+	broken := part.Err
+	if broken == nil && !part.Signs.ID.Equal(c.req.msg.ID) {
 		broken = errWrongID
 	}
 	if broken != nil {
 		c.observe(recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).CausedBy(broken))
 		return
 	}
-	if reading, _, ok := c.reading(text); ok {
-		c.observe(c.caused(reading.Error(), text))
+	if reading, _, ok := c.reading(part.Data); ok {
+		c.observe(c.caused(reading.Error(), part.Data))
 	}
 }
 
-// watchLarge does so with one that was too large to be kept.
-func (c *call) watchLarge() {
-	if err := c.flaw(); err != nil {
+// watchLarge does so with one of which part is the last piece.
+func (c *call) watchLarge(part *wire.Part) {
+	if err := c.flaw(part); err != nil {
 		c.observe(recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).CausedBy(err))
 		return
 	}

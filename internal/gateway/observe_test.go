@@ -95,7 +95,8 @@ func checkObserved(t *testing.T, f *front, fault testkit.Fault, want outcome) {
 		}
 		return
 	}
-	if len(lines) != 1 {
+	f.await(t, func(lines []logLine) bool { return len(lines) > 0 }) // a long answer is whole before the call has ended
+	if lines = f.log.failures(t); len(lines) != 1 {
 		t.Fatalf("%d lines: %s", len(lines), f.log)
 	}
 	if l := lines[0]; want.kind != "" && (l.Kind != string(want.kind) || l.Origin != string(want.origin) || l.Note == "") || l.Attempts != 1 || l.Tool != testkit.GetField {

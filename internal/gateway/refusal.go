@@ -92,11 +92,10 @@ func (c *call) isRefusal(body []byte) bool {
 	if len(c.req.msg.ID) == 0 {
 		return false
 	}
-	c.in.scan.Reset()
-	if _, err := c.in.scan.Write(body); err != nil || c.in.scan.Close() != nil {
+	if c.in.rescan(body) != nil || c.in.scan.Close() != nil {
 		return false
 	}
-	signs := c.in.scan.Signs()
+	signs := c.in.signs
 	return isWhole(signs) && signs.ID.Equal(c.req.msg.ID) && isRPCError(signs.Error.Of(body))
 }
 

@@ -131,7 +131,7 @@ var (
 func (c *call) handedOver(resp *http.Response) error {
 	method := c.req.http.Method
 	switch {
-	case method == http.MethodGet && resp.StatusCode == http.StatusOK && isEventStream(resp):
+	case method == http.MethodGet && wire.IsEvents(resp):
 		c.passStream(resp) // that it ends is no failure: the client opens it again
 	case c.reply.started: // a stream that is held open goes on or ends
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status

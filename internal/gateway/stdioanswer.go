@@ -36,8 +36,7 @@ type stdioAnswer struct {
 	read   chan struct{} // closed when the events have been read
 
 	text lineText
-	scan wire.Scanner
-	bad  bool // what was scanned is no message
+	scan wire.Scanner // of a JSON body
 
 	loud   bool         // an error that answers nothing is written, too
 	quiet  *atomic.Bool // nothing is written
@@ -107,7 +106,7 @@ func (a *stdioAnswer) WriteHeader(status int) {
 	a.pipe, a.read = to, make(chan struct{})
 	go func() {
 		defer close(a.read)
-		a.events(wire.NewEventReader(from, 0))
+		a.events(from)
 	}()
 }
 
@@ -130,52 +129,49 @@ func (a *stdioAnswer) SetReadDeadline(time.Time) error { return nil }
 
 // add takes a part of a message.
 func (a *stdioAnswer) add(p []byte) {
-	if _, err := a.scan.Write(p); err != nil {
-		a.bad = true
-	}
+	_, _ = a.scan.Write(p) // Close says what is wrong
 	a.text.add(p)
 }
 
 // events writes the messages of an event stream.
-func (a *stdioAnswer) events(reader *wire.EventReader) {
-	for {
-		event, err := reader.Next()
+func (a *stdioAnswer) events(from io.Reader) {
+	var messages wire.MessageReader
+	for messages.Reset(from, true, 0, 0); ; {
+		part, err := messages.Next()
 		if err != nil {
 			a.drop() // of half an event
 			return
 		}
-		if len(event.Data) > 0 {
-			a.add(event.Data)
+		if !part.Other {
+			a.text.add(part.Data)
 		}
-		if event.Retry >= 0 {
-			a.retry = event.Retry
+		if part.Retry >= 0 {
+			a.retry = part.Retry
 		}
-		if !event.Complete {
+		if !part.Complete {
 			continue
 		}
-		if event.HasID {
-			a.lastEvent = string(event.ID)
+		if part.HasID {
+			a.lastEvent = string(part.ID)
 		}
-		if isMessage(event.Type) {
-			a.message()
+		if !part.Other && part.Err == nil {
+			a.message(part.Signs)
 		}
 		a.drop()
 	}
 }
 
-// message writes what was taken as a line, if it is a message, and reports whether
-// it is.
-func (a *stdioAnswer) message() bool {
-	if a.text.err != nil || a.bad || a.scan.Close() != nil {
+// message writes what was taken as a line, if it is a message, and reports whether it is.
+func (a *stdioAnswer) message(signs *wire.Signs) bool {
+	if a.text.err != nil {
 		return false
 	}
-	signs := a.scan.Signs()
 	switch signs.Message() {
 	case wire.Request, wire.Notification:
 	case wire.Response:
 		if len(a.id) > 0 && signs.ID.Equal(a.id) {
 			a.answered = true
-			a.hold()
+			a.hold(signs)
 			defer a.onAnswer()
 		}
 	case wire.Invalid: // an error that answers what had no id that can be read
@@ -190,9 +186,9 @@ func (a *stdioAnswer) message() bool {
 }
 
 // hold keeps the result where somebody needs it.
-func (a *stdioAnswer) hold() {
+func (a *stdioAnswer) hold(signs *wire.Signs) {
 	if a.keep && a.text.file == nil && len(a.text.memory) <= maxInitialize {
-		a.result = bytes.Clone(a.scan.Signs().Result.Of(a.text.memory))
+		a.result = bytes.Clone(signs.Result.Of(a.text.memory))
 	}
 }
 
@@ -200,7 +196,6 @@ func (a *stdioAnswer) hold() {
 func (a *stdioAnswer) drop() {
 	a.text.drop()
 	a.scan.Reset()
-	a.bad = false
 }
 
 // end deals with the body when it is complete. What is no answer although one is
@@ -212,7 +207,7 @@ func (a *stdioAnswer) end(ctx context.Context) {
 		return
 	}
 	expected := len(a.id) > 0 || a.loud
-	if a.aborted || ctx.Err() != nil || !expected || a.message() {
+	if a.aborted || ctx.Err() != nil || !expected || a.scan.Close() == nil && a.message(a.scan.Signs()) {
 		a.drop()
 	}
 }

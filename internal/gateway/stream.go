@@ -77,36 +77,36 @@ func (c *call) asked(id wire.ID) {
 // passStream passes a stream without an end of its own on, its messages masked.
 func (c *call) passStream(resp *http.Response) {
 	dropped := false
-	c.stream(resp, func(event *wire.Event) []byte {
-		if event.First {
-			dropped = c.dropsLong(event)
+	c.stream(resp, func(part *wire.Part) []byte {
+		if part.First {
+			dropped = !part.Complete && !part.Other && c.unspeakable()
 		}
 		if dropped {
 			return nil
 		}
 		c.mask = nil // the stream has no end: each message has a budget of its own
-		return c.spoken(event, c.strippedMessage(event))
+		return c.spoken(&part.Event, c.strippedMessage(&part.Event))
 	})
 }
 
 // stream passes a stream without an end of its own on, as spoken says, until either side or
 // the gateway ends it. It has no deadline once it has begun.
-func (c *call) stream(resp *http.Response, spoken func(*wire.Event) []byte) {
+func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 	c.deadline.stop()
 	release := context.AfterFunc(c.to.streams, func() { _ = resp.Body.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.startEvents(resp)
 	c.reply.flush()
-	for reader := c.eventsOf(resp); ; {
-		event, err := reader.Next()
+	for c.open(resp); ; {
+		part, err := c.in.next()
 		if err != nil {
 			return
 		}
-		if bytes.Contains(event.Data, []byte(wire.MethodToolsChanged)) {
+		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
 			c.to.tools.changed(c.listKey())
 		}
-		if raw := spoken(event); raw != nil {
+		if raw := spoken(part); raw != nil {
 			c.forward(resp, raw)
 		}
 		if c.ctx.Err() != nil {
