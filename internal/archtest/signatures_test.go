@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -148,8 +147,9 @@ func TestSignatures(t *testing.T) {
 
 	var public []string
 	for _, p := range readPackages(t, readFiles(t)) {
-		if path := path.Join(module, p.path); !isInternal(path) && len(p.imports) > 0 {
-			public = append(public, path)
+		name := strings.TrimSuffix(module+"/"+p.path, "/.")
+		if !isInternal(name) && len(p.imports) > 0 {
+			public = append(public, name)
 		}
 	}
 	exports := exportsOf(t, public)
