@@ -3,6 +3,8 @@ package contract_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // records returns a record of every kind, origin, upstream status and effect, with
@@ -69,15 +72,31 @@ func calls() map[string]contract.Call {
 	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments, "returned": returned}
 }
 
+// each is one of how many records and ways to write one that make test runs: each status,
+// effect and origin comes up with many kinds still.
+const each = 5
+
 // What was written, read and written again is the same, byte for byte.
 func TestWriteReadWrite(t *testing.T) {
 	t.Parallel()
+	testWriteReadWrite(t)
+}
+
+// The same of all other records.
+func TestLongWriteReadWrite(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testWriteReadWrite(t)
+}
+
+func testWriteReadWrite(t *testing.T) {
+	t.Helper()
 	for _, c := range everyContract(t) {
 		for name, call := range calls() {
 			t.Run(c.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				for i, e := range records() {
-					if name != "result" && i%5 > 0 { // each status, effect and origin comes up with many kinds still
+					if !testkit.Sampled(t, i, each) {
 						continue
 					}
 					first := c.Write(e, &call)
@@ -95,11 +114,26 @@ func TestWriteReadWrite(t *testing.T) {
 // say all of what they say in their own words.
 func TestWriteReadWriteWithoutMeta(t *testing.T) {
 	t.Parallel()
+	testWithoutMeta(t)
+}
+
+// The same of all other records.
+func TestLongWriteReadWriteWithoutMeta(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testWithoutMeta(t)
+}
+
+func testWithoutMeta(t *testing.T) {
+	t.Helper()
 	for _, c := range everyContract(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			call := toolCall()
-			for _, e := range records() {
+			for i, e := range records() {
+				if !testkit.Sampled(t, i, each) {
+					continue
+				}
 				first := withoutMeta(t, c.Write(e, &call))
 				again := withoutMeta(t, c.Write(readBack(t, c, first), &call))
 				if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
@@ -150,8 +184,25 @@ func anyRecord() *rapid.Generator[*recourse.Error] {
 // line.
 func TestWriteReadWriteAnything(t *testing.T) {
 	t.Parallel()
-	for _, c := range everyContract(t) {
-		for name, call := range calls() {
+	testAnything(t)
+}
+
+// The same of the other ways to write it.
+func TestLongWriteReadWriteAnything(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testAnything(t)
+}
+
+func testAnything(t *testing.T) {
+	t.Helper()
+	ways := calls()
+	for row, c := range everyContract(t) {
+		for column, name := range slices.Sorted(maps.Keys(ways)) {
+			if !testkit.Sampled(t, row+column, each) {
+				continue
+			}
+			call := ways[name]
 			t.Run(c.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				rapid.Check(t, func(rt *rapid.T) {
