@@ -156,7 +156,7 @@ func (n *Server) introduced(header http.Header, m *wire.Message) (s *session, ve
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
 		Capabilities    map[string]json.Value `json:"capabilities"`
-		ClientInfo      json.Value            `json:"peer.ClientInfo"`
+		ClientInfo      json.Value            `json:"clientInfo"`
 	}
 	if m.Params == nil || json.Unmarshal(m.Params, &params) != nil || params.ProtocolVersion == "" {
 		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of initialize need protocolVersion and capabilities.")
