@@ -162,6 +162,9 @@ func optionAt(s string, start int) (value span, ok bool) {
 	if text == "" || text[0] == '-' || isMark(text) || isPlaceholder(text) || at-start < 2 && !random(text) {
 		return span{}, false
 	}
+	if next > end+1 && prose(text, s[value.end:]) { // a list of options explains it
+		return span{}, false
+	}
 	return value, true
 }
 

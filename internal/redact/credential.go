@@ -2,6 +2,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -106,14 +107,13 @@ var tellings = []telling{
 		newWords("card", "karte", "kreditkarte", "carte", "tarjeta"),
 		lazily(`(?i)^(?:card|karte|kreditkarte|carte|tarjeta)(?: \w+){0,2}?:?\s{1,2}(\d[\d \-]{11,22}\d)\b`), isCard,
 	},
-	{newWords("iban"), lazily(`(?i)^IBAN:?(?: is| was)?\s{1,2}([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)\b`), isAccount},
 }
 
 var passWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "clave", "senha", "pwd", "secret", "community string")
 
 var toldWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "clave", "senha", "pwd", "secret", "community string",
 	"pin", "one-time", "one time", "verification", "security", "login", "confirmation", "user ", "card", "karte",
-	"kreditkarte", "carte", "tarjeta", "iban")
+	"kreditkarte", "carte", "tarjeta")
 
 // quoted are secrets in quotes after a word for them. "Unexpected token '<'" is
 // none.
@@ -128,7 +128,7 @@ func tokens(s string) []span {
 		found = append(found, formed(s)...)
 		found = append(found, spokenIn(s)...)
 	}
-	return append(append(found, toldIn(s)...), quotedIn(s)...)
+	return slices.Concat(found, toldIn(s), quotedIn(s), ibansIn(s))
 }
 
 func spokenIn(s string) []span {
@@ -173,6 +173,25 @@ func (t telling) value(s string, at int) (value span, ok bool) {
 	end := follow(s, at, match[3], notIn(" \t\r\n\f\v\"'`(){}[]"))
 	text := strings.TrimRight(s[match[2]:end], ".,:;!?")
 	return span{match[2], match[2] + len(text)}, t.is(text) && !isMark(text) && !isPlaceholder(text)
+}
+
+// iban is what may stand between the word and the number: "the IBAN of the payee is DE…".
+var iban = lazily(`(?i)^IBAN(?:[ -]\p{L}+\.?){0,4}?[\s:="'(]{1,3}(` + accountForm + `)\b`)
+
+var ibanWords = newWords("iban")
+
+func ibansIn(s string) []span {
+	var found []span
+	ibanWords.each(s, func(at int, word string) int {
+		match := matchAt(iban(), s, at)
+		if match == nil {
+			return at + len(word)
+		}
+		text := accountIn(s[match[2]:match[3]])
+		found = append(found, span{match[2], match[2] + len(text)})
+		return match[2] + len(text)
+	})
+	return found
 }
 
 func quotedIn(s string) []span {

@@ -26,6 +26,10 @@ func (m *Masker) With(classes ...string) *Masker {
 	return &with
 }
 
+// accountForm is the form of an IBAN (ISO 13616), in groups or without. Words behind one
+// may fit it, too.
+const accountForm = `[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`
+
 var (
 	// email is an address of RFC 5321, section 4.1.2, as people write it.
 	email = lazily(`[A-Za-z0-9!#$&'*+/=?^_{|}~\x60.%\-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}\b`)
@@ -33,8 +37,8 @@ var (
 	// digitGroups are digits that stand in groups, such as numbers of cards and phones.
 	digitGroups = lazily(`\+?\(?\d[\d().\x{a0} \-]{5,28}\d`)
 
-	// account is an IBAN (ISO 13616).
-	account = lazily(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`)
+	// account is an IBAN, and words behind it.
+	account = lazily(`\b` + accountForm + `\b`)
 
 	// social is a social security number of the United States.
 	social = lazily(`\b\d{3}-\d{2}-\d{4}\b`)
@@ -54,11 +58,7 @@ func people(s string) []span {
 				found = append(found, span{at[0], at[1]})
 			}
 		}
-		for _, at := range account().FindAllStringIndex(s, -1) {
-			if isAccount(s[at[0]:at[1]]) {
-				found = append(found, span{at[0], at[1]})
-			}
-		}
+		found = append(found, accounts(s)...)
 		for _, at := range social().FindAllStringIndex(s, -1) {
 			if alone(s, at[0], at[1]) {
 				found = append(found, span{at[0], at[1]})
@@ -132,9 +132,40 @@ func isPhone(s string) bool {
 
 var northAmerican = lazily(`^(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}$`)
 
+// accounts finds IBANs among other words.
+func accounts(s string) []span {
+	var found []span
+	for at := 0; ; {
+		match := account().FindStringIndex(s[at:])
+		if match == nil {
+			return found
+		}
+		start := at + match[0]
+		if text := accountIn(s[start : at+match[1]]); text != "" {
+			found = append(found, span{start, start + len(text)})
+			at = start + len(text)
+		} else { // it may have begun before the IBAN
+			at = start + indexOr(s[start:at+match[1]], " ")
+		}
+	}
+}
+
+// accountIn returns the IBAN that a text begins with, up to the end of a word; "" if there
+// is none.
+func accountIn(s string) string {
+	for !isAccount(s) {
+		end := strings.LastIndexByte(s, ' ')
+		if end < 0 {
+			return ""
+		}
+		s = s[:end]
+	}
+	return s
+}
+
 // isAccount checks the check digits of an IBAN (ISO 7064, MOD 97-10).
 func isAccount(s string) bool {
-	s = strings.ReplaceAll(s, " ", "")
+	s = strings.ToUpper(strings.ReplaceAll(s, " ", ""))
 	if len(s) < 15 || len(s) > 34 {
 		return false
 	}

@@ -306,27 +306,47 @@ func (m *Masker) suspicious(s string) bool {
 }
 
 func suspicious(s string) bool {
-	word, upper, digit, lower := 0, false, false, false
+	var w wordSigns
 	for i := range len(s) {
 		switch c := s[i]; {
 		case strings.IndexByte(":=/\\@\"'`$|<&%{", c) >= 0, c >= 0x80:
 			return true
 		case c == '.' && i+1 < len(s) && isWord(s[i+1]):
 			return true
+		case (c == ' ' || c == '-') && i+1 < len(s) && s[i+1] == c: // a table
+			return true
 		case !isWord(c) && c != '-':
-			word, upper, digit, lower = 0, false, false, false
-			continue
+			w = wordSigns{digits: w.digits}
 		default:
-			upper = upper || word > 0 && 'A' <= c && c <= 'Z'
-			digit = digit || isDigit(c)
-			lower = lower || 'a' <= c && c <= 'z'
-			word++
-			if word >= 8 && upper || word >= 6 && digit || word >= 32 || word >= 5 && digit && lower {
+			if w.add(c); w.odd() {
 				return true
 			}
 		}
 	}
 	return strings.Contains(s, "PIN ") || strings.Contains(s, "pin ")
+}
+
+// wordSigns is what a word is made of.
+type wordSigns struct {
+	length, digits      int // digits: of all words so far
+	upper, digit, lower bool
+}
+
+func (w *wordSigns) add(c byte) {
+	w.upper = w.upper || w.length > 0 && 'A' <= c && c <= 'Z'
+	w.lower = w.lower || 'a' <= c && c <= 'z'
+	if isDigit(c) {
+		w.digit = true
+		w.digits++
+	}
+	w.length++
+}
+
+// odd reports whether the word may be no word of a sentence.
+func (w *wordSigns) odd() bool {
+	const account = 10 // digits that a number in groups has at least
+	return w.length >= 8 && w.upper || w.length >= 6 && w.digit || w.length >= 32 || w.length >= 5 && w.digit && w.lower ||
+		w.digits >= account
 }
 
 // bySpan orders parts by where they begin.

@@ -228,6 +228,7 @@ func TestLongTextsAreCutAndFast(t *testing.T) {
 	for _, unit := range []string{
 		"x", "a ", ": ", "= ", "password=", "a.b:80 ", "/home/", "at x (y:1:2)\n", `\`, "\n", `\n`, "-----BEGIN ", "10.0.0.1 ", "::", "Bearer ",
 		"a=b;", "host=a ", "http://", "@", "//", `"password":"`, "eyJ", ".internal", "File \"x\", line 1\n", "goroutine 1 [running]:\n", "'/a/", "..../",
+		"user  token\n", "a  b\n", "token  x\n----  --\n", "  ", "DE89 3704 ", "IBAN ", "AB12",
 	} {
 		text := strings.Repeat(unit, size/len(unit))
 		start := time.Now()

@@ -7,7 +7,7 @@ import (
 )
 
 // tabled finds the values of columns, and of rows of two columns, that are named like a
-// secret: in tables of Markdown, of databases, and with commas.
+// secret: in tables of Markdown, of databases, with commas, and of columns of a fixed width.
 func tabled(s string) []span {
 	const few = 2
 	for _, sign := range []string{"|", "\t", ",", ";"} {
@@ -18,7 +18,7 @@ func tabled(s string) []span {
 			return found
 		}
 	}
-	return nil
+	return aligned(s)
 }
 
 // table finds values in a table whose cells a sign separates.
@@ -107,5 +107,5 @@ func heads(cells []string, head bool) []bool {
 
 // isRule reports whether a line separates the head of a table from its rows.
 func isRule(line string) bool {
-	return strings.Contains(line, "--") && strings.Trim(line, " |+-:=\t") == ""
+	return (strings.Contains(line, "--") || strings.Contains(line, "==")) && strings.Trim(line, " |+-:=\t") == ""
 }
