@@ -1,18 +1,36 @@
 // Package gateway stands in front of MCP servers over Streamable HTTP and sees to
 // it that every failure reaches the client in the form of a contract.
 //
-// A request comes past these stages, a file each:
+// # The way of a call
 //
-//	session    is it well formed, may it come here, which session   session.go
-//	route      which server, which tool                             route.go
-//	validate   do the arguments fit the tool's inputSchema          validate.go
-//	call       send it, within a deadline, repeat it where safe     call.go
-//	answer     pass the answer on, or find the failure in it        answer.go, events.go
-//	translate  write the failure as the contract says               translate.go
-//	record     one log line for each failure                        record.go
+// A request becomes a [call], which is handed from stage to stage, a file each. A stage
+// passes it on or returns why it failed; what stages tell each other stands in the call.
 //
-// A stage passes the call on or ends it with a *recourse.Error. A success is
-// forwarded byte for byte and never decoded; only the spelling of its id is the
-// client's own. Notifications, questions of the server's to its client, methods
-// and members that are not known pass in both directions as they are.
+//	client
+//	  |  ^
+//	  |  |  reply          the only way back: by the contract, or observing only
+//	  v  |
+//	finish                 tells every observer how the call has ended, once
+//	translate              writes what failed as the contract says
+//	admit                  may it come here: path, Host, Origin, method     -> on, to
+//	authenticate           who calls                                        -> who
+//	receive                is it a well-formed message                      -> req
+//	inSession              the session of a legacy client                   -> session
+//	route                  which tool, how long, what it does to the world  -> rule
+//	validate               do the arguments fit the tool's inputSchema
+//	                       (limit and once have their place here)
+//	repeat                 sends it again where that is safe                -> out
+//	                       (breaker has its place here)
+//	send                   the message to the server, and its answer to the client
+//	  |  ^
+//	  v  |  answer         JSON or events: passed on, or found to be a failure (judge)
+//	server
+//
+// An endpoint is where clients reach a server: a path, its contract, masking and sessions. A
+// target is the server behind it: its connection, tools and budget, which outlive a reload
+// that leaves them as they are.
+//
+// A success is forwarded byte for byte and never decoded; only the spelling of its id is the
+// client's own. Notifications, questions of the server's to its client, methods and members
+// that are not known pass in both directions as they are.
 package gateway

@@ -30,7 +30,7 @@ func (c *call) masker() *redact.Masker {
 }
 
 // secrets returns what finds the secrets of the server's entry and of the call, when they
-// are asked for, which may be after the exchange.
+// are asked for, which may be after the call.
 func (c *call) secrets() func() []string {
 	s, listed, ctx, arguments := c.on, c.rule.listed, c.req.http.Context(), c.req.msg.Arguments
 	return func() []string {

@@ -109,7 +109,7 @@ var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}
 
 // openingHeader returns the headers with which the session is opened again: those of
 // the client's own initialize. A program knows no credentials, so that its clients may
-// change theirs within a session: those of x count.
+// change theirs within a session: those of c count.
 func (s *session) openingHeader(c *call) http.Header {
 	header := s.header.Clone()
 	if header == nil {

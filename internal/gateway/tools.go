@@ -60,10 +60,10 @@ type toolList struct {
 	failed  bool        // the list could not be had
 	rests   time.Time   // before which it is not fetched again, whatever happens
 	partial bool        // the server offers more tools than these
-	by      credentials // of the asker, see [exchange.asker]
+	by      credentials // of the asker, see [call.asker]
 }
 
-// toolLists are the tool lists of a server by [exchange.listKey].
+// toolLists are the tool lists of a server by [call.listKey].
 type toolLists struct {
 	log *slog.Logger
 
@@ -180,7 +180,7 @@ func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 	return l
 }
 
-// get returns the tool list for the caller of x, fetched with its credentials and
+// get returns the tool list for the caller of c, fetched with its credentials and
 // not before newerThan; nil when it cannot be had.
 func (t *toolLists) get(ctx context.Context, c *call, newerThan time.Time) *toolList {
 	slot := t.slot(c.listKey())
@@ -232,7 +232,7 @@ func (t *toolLists) fetch(ctx context.Context, c *call, slot *listSlot) *toolLis
 	return l
 }
 
-// listTools fetches all pages of the list, as the caller of x would, as far as it is
+// listTools fetches all pages of the list, as the caller of c would, as far as it is
 // read.
 func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 	l := &toolList{tools: map[string]*listedTool{}, fetched: time.Now()}
