@@ -223,11 +223,7 @@ func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 	if event.Complete {
 		data = p.Close(data)
 	}
-	for i, b := range data {
-		if b == '\n' || b == '\r' { // white space between two tokens
-			data[i] = ' '
-		}
-	}
+	wire.OneLine(data)
 	if raw = append(raw, data...); event.Complete {
 		raw = append(raw, "\n\n"...)
 	}

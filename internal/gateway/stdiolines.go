@@ -79,7 +79,7 @@ func (t *lineText) add(p []byte) {
 	case t.file == nil && len(t.memory)+len(p) <= lineMemory:
 		start := len(t.memory)
 		t.memory = append(t.memory, p...)
-		unbreak(t.memory[start:])
+		wire.OneLine(t.memory[start:])
 		return
 	case t.file == nil:
 		if t.file, t.err = os.CreateTemp("", "recourse-*"); t.err != nil {
@@ -88,16 +88,8 @@ func (t *lineText) add(p []byte) {
 		_ = os.Remove(t.file.Name()) // where an open file cannot be removed, drop does it
 	}
 	p = bytes.Clone(p)
-	unbreak(p)
+	wire.OneLine(p)
 	_, t.err = t.file.Write(p)
-}
-
-func unbreak(p []byte) {
-	for i, c := range p {
-		if c == '\n' || c == '\r' {
-			p[i] = ' '
-		}
-	}
 }
 
 // drop forgets the message, and keeps the memory.
