@@ -34,7 +34,7 @@ func TestCostlyListIsBounded(t *testing.T) {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t, testkit.WithTools(costlyTools(24, 300)...))
-			f := start(t, srv.URL(), "timeout: 10s", "max_timeout: 10s")
+			f := start(t, srv.URL(), "timeout: 60s", "max_timeout: 60s") // unbounded it takes hours
 			c := f.client(t, era)
 			arguments := []string{`"order":1`}
 			for k := range 200 {
