@@ -64,11 +64,41 @@ func (b *Bridge) Ask(ctx context.Context, header http.Header, body []byte, id wi
 // Send from then on. The error is that of the transport, an [*recourse.Error] that
 // states recourse.EffectNone when the request has not been sent.
 func (b *Bridge) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	if method != http.MethodPost {
+		return b.send(ctx, method, header, nil)
+	}
+	m := wire.BorrowMessage()
+	defer m.Return()
+	switch err := wire.Parse(body, m); {
+	case err == nil:
+		return b.send(ctx, method, header, m)
+	case b.p.Eras.Of(eraOf(header)) == peer.Yes:
+		return b.p.Send(ctx, method, header, body) // the server says what is wrong with it
+	default:
+		return wire.RespondMalformed(m.ID, err), nil
+	}
+}
+
+// Post is [Bridge.Send] for a message that has been parsed; see [upstream.Sender].
+func (b *Bridge) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	return b.send(ctx, http.MethodPost, header, m)
+}
+
+// send sends a message, or m being nil, a request for a stream or for the end of a session.
+func (b *Bridge) send(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	b.ownEra()
 	if eraOf(header) == wire.Modern {
-		return b.sendModern(ctx, method, header, body)
+		return b.sendModern(ctx, method, header, m)
 	}
-	return b.sendLegacy(ctx, method, header, body)
+	return b.sendLegacy(ctx, method, header, m)
+}
+
+// sendAsIs sends a message to a server of its own era.
+func (b *Bridge) sendAsIs(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
+	if m == nil {
+		return b.p.Send(ctx, method, header, nil)
+	}
+	return b.p.Post(ctx, header, m)
 }
 
 // An eraTeller is a transport that knows by itself which one era its server speaks; 0:
@@ -94,9 +124,9 @@ func eraOf(header http.Header) wire.Era {
 }
 
 // sendModern sends a request of the modern era.
-func (b *Bridge) sendModern(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (b *Bridge) sendModern(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	if b.p.Eras.Of(wire.Modern) == peer.No {
-		resp, err := b.legacy.Send(ctx, method, header.Clone(), body)
+		resp, err := b.legacy.Send(ctx, method, header.Clone(), m)
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
@@ -104,11 +134,11 @@ func (b *Bridge) sendModern(ctx context.Context, method string, header http.Head
 	}
 	asked := b.p.Eras.Of(wire.Modern) == peer.Unknown && isRequest(header)
 	if asked {
-		if resp, err := b.cross(ctx, method, header, body); resp != nil || err != nil {
+		if resp, err := b.cross(ctx, method, header, m); resp != nil || err != nil {
 			return resp, err
 		}
 	}
-	resp, err := b.p.Send(ctx, method, header, body)
+	resp, err := b.sendAsIs(ctx, method, header, m)
 	if err != nil || asked || !peer.Refuses(resp) {
 		return resp, err
 	}
@@ -121,7 +151,7 @@ func (b *Bridge) sendModern(ctx context.Context, method string, header http.Head
 		_, _ = b.p.Discover(ctx, header) // so that the next request goes the right way
 		return resp, nil
 	}
-	if bridged, err := b.cross(ctx, method, header, body); bridged != nil && err == nil {
+	if bridged, err := b.cross(ctx, method, header, m); bridged != nil && err == nil {
 		_ = resp.Body.Close()
 		return bridged, nil
 	}
@@ -131,12 +161,12 @@ func (b *Bridge) sendModern(ctx context.Context, method string, header http.Head
 // cross finds out whether the server speaks the modern era, and sends the request over
 // the bridge where it does not. It returns neither an answer nor an error when the
 // request is to be sent as it is.
-func (b *Bridge) cross(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (b *Bridge) cross(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	speaks, err := b.p.Discover(ctx, header)
 	if err != nil || speaks != peer.No {
 		return nil, err
 	}
-	resp, err := b.legacy.Send(ctx, method, header.Clone(), body)
+	resp, err := b.legacy.Send(ctx, method, header.Clone(), m)
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return nil, nil //nolint:nilnil // it speaks neither: what it says of the request is the truth about it
@@ -151,26 +181,26 @@ func isRequest(header http.Header) bool {
 }
 
 // sendLegacy sends a message of the legacy era.
-func (b *Bridge) sendLegacy(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (b *Bridge) sendLegacy(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	if b.p.Eras.Of(wire.Legacy) == peer.No || b.modern.Owns(header) {
-		resp, err := b.modern.Send(ctx, method, header.Clone(), body)
+		resp, err := b.modern.Send(ctx, method, header.Clone(), m)
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
 		b.p.Eras.Forget()
 	}
-	resp, err := b.p.Send(ctx, method, header, body)
-	if err != nil || method != http.MethodPost {
+	resp, err := b.sendAsIs(ctx, method, header, m)
+	if err != nil || m == nil {
 		return resp, err
 	}
-	if !b.modern.Alone(ctx, header, body, resp) {
+	if !b.modern.Alone(ctx, header, m, resp) {
 		return resp, nil // what the server itself says of the message says more
 	}
 	b.p.Eras.Only(wire.Modern)
-	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(modern.MethodOf(body), text) {
+	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(m.Method, text) {
 		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
 	}
-	bridged, err := b.modern.Send(ctx, method, header.Clone(), body)
+	bridged, err := b.modern.Send(ctx, method, header.Clone(), m)
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return resp, nil

@@ -10,19 +10,20 @@
 // # Which era
 //
 // A client's era is that of the MCP-Protocol-Version header. A server's is found out
-// and remembered ([eras]): by server/discover for a client of the modern era, by the
+// and remembered ([peer.Eras]): by server/discover for a client of the modern era, by the
 // client's own initialize for one of the legacy. No call is sent in an era that the
 // server is known not to speak. A refusal that sounds like the other era makes the
 // bridge find out anew.
 //
-// # How an answer is made
+// # The way of a call
 //
-// A direction is a file: legacy.go sends requests of the modern era to a server of the legacy
-// one, modern.go the reverse. Each has a method send with the signature of
-// [Transport.Send], which returns an answer in the client's era: with the client's
-// own id, as JSON or as an event stream, whichever the server chose. Answers of any
-// size flow through a [wire.Passage], in constant memory: it replaces
-// the id, and adds members to the result or leaves them out, wherever they stand. An
-// error that send returns says what Send's does: it states recourse.EffectNone when
-// the client's request has not been sent.
+//	client -> Bridge.Post -> same era -> peer.Transport -> server
+//	                      -> legacy.Server (a modern client, a legacy server)
+//	                      -> modern.Server (a legacy client, a modern server)
+//
+// A direction is a package. Both reach the server by package peer, and neither knows the
+// other. Each has a method Send, which takes the parsed message and returns an answer in the
+// client's era: with the client's own id, as JSON or as an event stream, whichever the server
+// chose. Answers of any size flow through a [wire.Passage], in constant memory. The error
+// states recourse.EffectNone when the client's request has not been sent.
 package bridge

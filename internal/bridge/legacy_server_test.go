@@ -275,3 +275,7 @@ func send(tb testing.TB, b *bridge.Bridge, header http.Header, body []byte) (ans
 	}
 	return answer, before, nil
 }
+
+func (o *legacyEra) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	return o.Send(ctx, http.MethodPost, header, m.Raw)
+}

@@ -143,3 +143,7 @@ func FuzzAnswerOfNewServer(f *testing.F) {
 		})
 	})
 }
+
+func (n *modernEra) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	return n.Send(ctx, http.MethodPost, header, m.Raw)
+}

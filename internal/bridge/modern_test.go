@@ -273,3 +273,11 @@ func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts wha
 		b.Close()
 	}
 }
+
+func (h *hanging) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	return h.Send(ctx, http.MethodPost, header, m.Raw)
+}
+
+func (s *streamed) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	return s.Send(ctx, http.MethodPost, header, m.Raw)
+}

@@ -27,7 +27,6 @@ type endpoint struct {
 	forward   []string        // canonical names of the client's headers that go on
 	asked     []string        // headers in which credentials have to be
 	userParam string          // what the path calls the user who has to be in it; "": none has to
-	stamps    bool            // calls carry the request's id in them
 	sessions  *sessions
 }
 
@@ -61,7 +60,7 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 		on.manner, to.up = observing{}, to.direct
 		return on, nil
 	}
-	on.asked, on.stamps = on.contract.Session.Credentials, len(entry.Command) > 0
+	on.asked = on.contract.Session.Credentials
 	if path, forUsers := userPathOf(entry.Path); forUsers {
 		on.userParam = path.param
 	}

@@ -16,24 +16,20 @@ import (
 // server that does not take the message, is a [*recourse.Error]; what the server answers
 // otherwise is settled.
 func send(c *call, _ next) error {
-	method, header, body := c.req.http.Method, c.upstreamHeader(), c.req.body
-	switch {
-	case method != http.MethodPost:
+	method, header := c.req.http.Method, c.upstreamHeader()
+	if method != http.MethodPost {
 		if delete(header, "Content-Type"); method == http.MethodGet {
 			header["Accept"] = acceptSSE
 		}
 		if c.out.renewed { // the events were those of the session that is lost
 			delete(header, wire.HeaderLastEventID)
 		}
-		body = nil
-	case c.on.stamps && c.req.isCall():
-		body = c.req.msg.WithRequestID(c.req.id) // a program gets no headers
 	}
 	generation := c.addSession(header)
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
 	c.in.cut = ""
-	resp, err := c.to.up.Send(c.ctx, method, header, body)
+	resp, err := c.post(method, header)
 	if err != nil {
 		e := recourse.From(err)
 		c.out.ended(e)
@@ -50,6 +46,18 @@ func send(c *call, _ next) error {
 	}
 	c.out.ended(e)
 	return err
+}
+
+// post sends the message as it was parsed, or what has none: GET and DELETE.
+func (c *call) post(method string, header http.Header) (*http.Response, error) {
+	switch {
+	case method != http.MethodPost:
+		return c.to.up.Send(c.ctx, method, header, nil)
+	case c.req.msg.Kind == wire.Response: // which has lost its id to unasked
+		return c.to.up.Send(c.ctx, method, header, c.req.body)
+	default:
+		return c.to.up.Post(c.ctx, header, &c.req.msg)
+	}
 }
 
 // upstreamHeader returns the headers with which the client's message goes on.

@@ -40,6 +40,7 @@ type target struct {
 // A transport carries messages to a server and brings its answers back, whichever
 // way it is reached.
 type transport interface {
+	Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error)
 	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
 	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
 	Broken(ctx context.Context, err error) *recourse.Error

@@ -25,6 +25,9 @@ type Answer struct {
 type Sender interface {
 	// Send sends a message and returns the answer; see [HTTP.Send].
 	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
+	// Post is Send for POST and a message that has been parsed, which is not changed, nor
+	// used after Post has returned. Its Raw is: see [HTTP.Send].
+	Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error)
 	// Broken turns an error of Send, or of reading the answer, into the Error that it
 	// means.
 	Broken(ctx context.Context, err error) *recourse.Error

@@ -34,7 +34,7 @@ var errUnsent = errors.New("the request was not sent")
 
 // accept gives the child a request, as soon as it has room for it. done ends the
 // waiting, with errDone. It returns errUnsent when the child takes no more requests.
-func (c *child) accept(done <-chan struct{}, m *wire.Message, session string) (*call, error) {
+func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp string) (*call, error) {
 	call := &call{
 		clientID: m.ID.Clone(), session: session, level: wire.LogLevelOf(m.LogLevel),
 		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
@@ -53,11 +53,15 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, session string) (*
 	c.used = time.Now()
 	id := wire.IntID(call.id)
 	call.batch, call.start = c.batch, len(c.out)
-	if call.token == nil {
-		c.out = wire.SpliceID(c.out, m.Raw, m.IDAt, id)
-	} else {
-		c.out = wire.Splice(c.out, m.Raw, wire.Edit{At: m.IDAt, With: id}, wire.Edit{At: m.ProgressTokenAt, With: id})
+	edits := make([]wire.Edit, 0, 3)
+	edits = append(edits, wire.Edit{At: m.IDAt, With: id})
+	if call.token != nil {
+		edits = append(edits, wire.Edit{At: m.ProgressTokenAt, With: id})
 	}
+	if stamp != "" {
+		edits = append(edits, m.Stamp(stamp)...)
+	}
+	c.out = wire.Splice(c.out, m.Raw, edits...)
 	c.endLine(call.start)
 	call.end = len(c.out)
 	c.flush()

@@ -95,7 +95,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 		if err := wire.Parse([]byte(text), &m); err != nil {
 			return nil
 		}
-		call, err := c.accept(ctx.Done(), &m, "")
+		call, err := c.accept(ctx.Done(), &m, "", "")
 		if err != nil {
 			return nil
 		}

@@ -124,6 +124,11 @@ func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body
 	return resp, nil
 }
 
+// Post is [HTTP.Send] for a message that has been parsed.
+func (h *HTTP) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	return h.Send(ctx, http.MethodPost, header, m.Raw)
+}
+
 // Broken turns an error of the transport, while sending or while reading the
 // answer, into the Error that it means.
 func (h *HTTP) Broken(ctx context.Context, err error) *recourse.Error {

@@ -59,7 +59,7 @@ func (c *child) ask(ctx context.Context, text string) (message, error) {
 	if err := wire.Parse([]byte(text), &m); err != nil {
 		return message{}, err
 	}
-	call, err := c.accept(ctx.Done(), &m, "")
+	call, err := c.accept(ctx.Done(), &m, "", "")
 	if err != nil {
 		return message{}, err
 	}

@@ -138,7 +138,7 @@ func (s *Stdio) isOpen(x *session) bool { return s.sessions[x.id] != nil }
 // tellInterest passes a request on, and reports whether the child has taken it.
 func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *http.Response, taken bool, err error) {
 	resp, err = s.hand(ctx, recipient{}, func(c *child) (*http.Response, error) {
-		call, err := c.accept(ctx.Done(), m, x.id)
+		call, err := c.accept(ctx.Done(), m, x.id, "")
 		if err != nil {
 			return nil, err
 		}

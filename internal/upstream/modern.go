@@ -81,19 +81,19 @@ func (s *Stdio) clientKey(header http.Header) string {
 
 // postModern takes a message for a server of the modern era. The error is errOtherEra
 // when the server turns out to be of the legacy era.
-func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session, key string) (*http.Response, error) {
+func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*http.Response, error) {
 	isRequest := m.Kind == wire.Request
 	switch {
 	case isRequest && m.Method == wire.MethodInitialize && m.ProtocolVersion == "":
 		return refuseInitialize(m), nil
 	case isRequest && m.ProtocolVersion == "" && session != "": // it is one that another child has opened
 		return wire.RespondRefusal(http.StatusNotFound, lostSession), nil
-	case isRequest && s.isShared(key):
-		return s.requestShared(ctx, m, recipient{key: key})
+	case isRequest && s.isShared(to.key):
+		return s.requestShared(ctx, m, to)
 	case isRequest:
-		return s.request(ctx, m, recipient{key: key})
+		return s.request(ctx, m, to)
 	default:
-		return s.deliver(ctx, m, recipient{key: key})
+		return s.deliver(ctx, m, to)
 	}
 }
 

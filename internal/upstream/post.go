@@ -11,16 +11,16 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// post takes a client's message.
-func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
-	m := wire.BorrowMessage()
-	defer m.Return()
-	if err := wire.Parse(text, m); err != nil {
-		return wire.RespondMalformed(m.ID, err), nil
+// Post is [Stdio.Send] for a message that has been parsed. A call of a tool gets the
+// request id among its headers in its _meta, since a program gets no headers.
+func (s *Stdio) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
+	id, to := header.Get(wire.HeaderSession), recipient{}
+	if m.Method == wire.MethodToolsCall {
+		to.stamp = header.Get(wire.HeaderRequestID)
 	}
-	id := header.Get(wire.HeaderSession)
 	if s.isStateless(id, m) {
-		resp, err := s.postModern(ctx, m, id, s.clientKey(header))
+		to.key = s.clientKey(header)
+		resp, err := s.postModern(ctx, m, id, to)
 		if !errors.Is(err, errOtherEra) {
 			return resp, err
 		}
@@ -29,6 +29,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 		return s.open(ctx, m, s.clientKey(header))
 	}
 	x, refusal := s.find(id)
+	to = recipient{session: x, stamp: to.stamp}
 	switch {
 	case refusal != nil && m.Method == wire.MethodDiscover && id == "":
 		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the legacy era
@@ -39,11 +40,11 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
 		return s.changeInterest(ctx, m, x)
 	case m.Kind == wire.Request && s.command.Share == ShareAll:
-		return s.requestShared(ctx, m, recipient{session: x})
+		return s.requestShared(ctx, m, to)
 	case m.Kind == wire.Request:
-		return s.request(ctx, m, recipient{session: x})
+		return s.request(ctx, m, to)
 	default:
-		return s.deliver(ctx, m, recipient{session: x})
+		return s.deliver(ctx, m, to)
 	}
 }
 
@@ -52,6 +53,7 @@ func (s *Stdio) post(ctx context.Context, header http.Header, text []byte) (*htt
 type recipient struct {
 	session *session // nil: the message belongs to none
 	key     string   // of the client
+	stamp   string   // the id of the request that a call is given; empty: none
 }
 
 // own returns the child that is the session's own, or nil.
@@ -105,10 +107,11 @@ func (s *Stdio) requestShared(ctx context.Context, m *wire.Message, to recipient
 	if resp := refuseShared(m); resp != nil {
 		return resp, nil
 	}
-	if err := withoutTask(m); err != nil {
+	plain, err := withoutTask(m)
+	if err != nil {
 		return wire.RespondMalformed(m.ID, err), nil
 	}
-	return s.request(ctx, m, to)
+	return s.request(ctx, plain, to)
 }
 
 // request sends a request and returns the beginning of its answer.
@@ -121,7 +124,7 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 		if to.session != nil {
 			session = to.session.id
 		}
-		call, err := c.accept(ctx.Done(), m, session)
+		call, err := c.accept(ctx.Done(), m, session, to.stamp)
 		if err != nil {
 			return nil, err
 		}

@@ -170,7 +170,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 // modern era becomes that of the client.
 func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
 	c := x.child
-	call, err := c.accept(ctx.Done(), m, x.id)
+	call, err := c.accept(ctx.Done(), m, x.id, "")
 	var said message
 	if err == nil {
 		defer call.discard()

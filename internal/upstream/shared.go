@@ -83,9 +83,9 @@ func refuseShared(m *wire.Message) *http.Response {
 		"several clients share this server's program, and its "+what+" not say whose they are: they are not offered")
 }
 
-// withoutTask replaces a request that may become a task by one that does not, as a
-// server without tasks takes it. The error says that it cannot be read any more.
-func withoutTask(m *wire.Message) error {
+// withoutTask returns a request that cannot become a task, as a server without tasks takes
+// it. The error says that it cannot be read any more.
+func withoutTask(m *wire.Message) (*wire.Message, error) {
 	params := m.Params
 	if json.Lookup(params, "/task") != nil {
 		params = change(params, "task", nil)
@@ -100,9 +100,10 @@ func withoutTask(m *wire.Message) error {
 		})
 	}
 	if bytes.Equal(params, m.Params) {
-		return nil
+		return m, nil
 	}
-	return wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), m)
+	plain := new(wire.Message)
+	return plain, wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), plain)
 }
 
 // change returns an object with one of its members changed, or without it where by is nil.

@@ -151,7 +151,12 @@ func (s *Stdio) Send(ctx context.Context, method string, header http.Header, bod
 	id := header.Get(wire.HeaderSession)
 	switch {
 	case method == http.MethodPost:
-		return s.post(ctx, header, body)
+		m := wire.BorrowMessage()
+		defer m.Return()
+		if err := wire.Parse(body, m); err != nil {
+			return wire.RespondMalformed(m.ID, err), nil
+		}
+		return s.Post(ctx, header, m)
 	case s.Era() == wire.Modern:
 		return refuseMethod("POST"), nil
 	case method == http.MethodGet:

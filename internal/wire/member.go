@@ -23,6 +23,7 @@ const (
 	memberMetaClientCapabilities
 	memberMetaLogLevel
 	memberMetaSubscription
+	memberMetaRequestID
 	memberError
 	memberResult
 	memberResultType
@@ -61,6 +62,7 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 	memberMetaClientCapabilities: "/params/_meta/io.modelcontextprotocol~1clientCapabilities",
 	memberMetaLogLevel:           "/params/_meta/io.modelcontextprotocol~1logLevel",
 	memberMetaSubscription:       "/params/_meta/io.modelcontextprotocol~1subscriptionId",
+	memberMetaRequestID:          "/params/_meta/io.github.recoursehq~1requestId",
 	memberError:                  "/error",
 	memberResult:                 "/result",
 	memberResultType:             "/result/resultType",
@@ -182,6 +184,8 @@ func childOfParamsMeta(name []byte) member {
 		return memberMetaLogLevel
 	case MetaSubscription:
 		return memberMetaSubscription
+	case MetaRequestID:
+		return memberMetaRequestID
 	default:
 		return memberOther
 	}

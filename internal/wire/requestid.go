@@ -19,36 +19,26 @@ const HeaderForwardedFor = "X-Forwarded-For"
 // gets no headers, since it is a program.
 const MetaRequestID = "io.github.recoursehq/requestId"
 
-// WithRequestID returns the text of a request with that id in its _meta, in place of one
-// that is there. What has params or a _meta that is no object stays as it is.
-func (m *Message) WithRequestID(id string) []byte {
-	member := append(json.AppendQuote(append(json.AppendQuote(nil, MetaRequestID), ':'), id), ',')
-	var at Span
+// Stamp returns the edits of Raw by which a request gets that id in its _meta, in place of
+// one that is there. There are none where the params, or their _meta, are no object.
+func (m *Message) Stamp(id string) []Edit {
+	value := json.AppendQuote(nil, id)
+	member := append(append(json.AppendQuote(nil, MetaRequestID), ':'), value...)
+	at := m.reader.spans[memberMetaRequestID]
 	switch {
-	case len(m.Params) == 0 || m.Params[0] != '{':
-		return m.Raw
-	case m.Meta == nil:
-		at, member = m.ParamsAt, append(append([]byte(`"_meta":{`), bytes.TrimSuffix(member, []byte(","))...), "},"...)
-	case m.Meta[0] == '{' && json.Lookup(m.Meta, "/io.github.recoursehq~1requestId") != nil:
-		var members map[string]json.Value
-		if json.UnmarshalLenient(m.Meta, &members) != nil {
-			return m.Raw
-		}
-		members[MetaRequestID] = json.AppendQuote(nil, id)
-		meta, err := json.Marshal(members)
-		if err != nil {
-			return m.Raw
-		}
-		return Splice(nil, m.Raw, Edit{At: m.MetaAt, With: meta})
-	case m.Meta[0] == '{':
+	case len(m.Params) == 0 || m.Params[0] != '{', m.Meta != nil && m.Meta[0] != '{':
+		return nil
+	case !at.IsZero():
+		return []Edit{{At: at, With: value}}
+	case m.Meta != nil:
 		at = m.MetaAt
 	default:
-		return m.Raw
+		at, member = m.ParamsAt, append(append([]byte(`"_meta":{`), member...), '}')
 	}
-	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] == '}' {
-		member = bytes.TrimSuffix(member, []byte(","))
+	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] != '}' {
+		member = append(member, ',')
 	}
-	return Splice(nil, m.Raw, Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: member})
+	return []Edit{{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: member}}
 }
 
 // maxRequestID bounds a request id that is taken over, in bytes.

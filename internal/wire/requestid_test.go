@@ -6,7 +6,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-func TestWithRequestID(t *testing.T) {
+func TestStamp(t *testing.T) {
 	t.Parallel()
 
 	const id = `"io.github.recoursehq/requestId":"req-1"`
@@ -24,7 +24,7 @@ func TestWithRequestID(t *testing.T) {
 		if err := wire.Parse([]byte(head+params+"}"), &m); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(m.WithRequestID("req-1")); got != head+want+"}" {
+		if got := string(wire.Splice(nil, m.Raw, m.Stamp("req-1")...)); got != head+want+"}" {
 			t.Errorf("%s: got %s", params, got[len(head):])
 		}
 	}

@@ -41,13 +41,14 @@ func New(p *peer.Peer) *Server {
 	}
 }
 
-// send sends a message of the modern era. It returns peer.ErrOtherEra when the server opens
+// Send sends a message of the modern era; m is nil for anything but POST. It returns
+// [peer.ErrOtherEra] when the server opens
 // no session.
-func (o *Server) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	m := new(wire.Message)
-	malformed := wire.Parse(body, m) != nil || method != http.MethodPost || m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{'
+func (o *Server) Send(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	switch {
-	case malformed:
+	case m == nil:
+		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+method, http.MethodPost), nil
+	case m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{':
 		return wire.Respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest, "the message cannot be read", nil)), nil
 	case m.Kind != wire.Request: // it would be about nothing that the server knows of
 		return wire.Respond(http.StatusAccepted, nil), nil

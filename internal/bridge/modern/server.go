@@ -43,21 +43,17 @@ func (n *Server) Close() {
 	}
 }
 
-// send sends a message of the legacy era. It returns peer.ErrOtherEra when the server does
+// Send sends a message of the legacy era, or opens a stream or ends a session where m is
+// nil. It returns [peer.ErrOtherEra] when the server does
 // not speak the modern one.
-func (n *Server) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+func (n *Server) Send(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	id := header.Get(wire.HeaderSession)
 	var s *session
 	if id != "" {
 		s = n.find(id, n.p.CallerOf(header))
 	}
 	switch {
-	case method == http.MethodPost:
-		m := wire.BorrowMessage()
-		defer m.Return()
-		if err := wire.Parse(body, m); err != nil {
-			return wire.RespondMalformed(m.ID, err), nil
-		}
+	case m != nil:
 		if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
 			return n.open(ctx, header, m)
 		}
@@ -163,13 +159,13 @@ const (
 // Matrix"). It keeps the answer as it is, and notes that the server speaks the legacy
 // era when it opens a session; a server that does is suspected only when it refuses in
 // words of the modern era.
-func (n *Server) refused(header http.Header, body []byte, resp *http.Response) suspicion {
+func (n *Server) refused(header http.Header, m *wire.Message, resp *http.Response) suspicion {
 	known := n.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
 		return unsuspected
 	}
-	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) && header.Get(wire.HeaderSession) == "" && isInitialize(body)
+	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) && header.Get(wire.HeaderSession) == "" && m.Method == wire.MethodInitialize
 	if !opening && !isRefusal {
 		return unsuspected
 	}
@@ -200,8 +196,8 @@ var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize"
 // Alone reports whether resp, the answer to a message of the legacy era, shows that the
 // server speaks the modern one only: whatever it has refused, it takes no initialize at all.
 // The answer stays as it is.
-func (n *Server) Alone(ctx context.Context, header http.Header, body []byte, resp *http.Response) bool {
-	is := n.refused(header, body, resp)
+func (n *Server) Alone(ctx context.Context, header http.Header, m *wire.Message, resp *http.Response) bool {
+	is := n.refused(header, m, resp)
 	if is == unsuspected {
 		return false
 	}
@@ -227,20 +223,6 @@ func (n *Server) Alone(ctx context.Context, header http.Header, body []byte, res
 		}
 	}
 	return false
-}
-
-func isInitialize(body []byte) bool {
-	return bytes.Contains(body, []byte(wire.MethodInitialize)) && MethodOf(body) == wire.MethodInitialize
-}
-
-// MethodOf returns the method of a message; "" where it has none.
-func MethodOf(body []byte) string {
-	m := wire.BorrowMessage()
-	defer m.Return()
-	if wire.Parse(body, m) != nil {
-		return ""
-	}
-	return m.Method
 }
 
 // lost is the answer to a message of a session that is not known (MCP 2025-11-25,
