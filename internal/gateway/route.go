@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -83,27 +82,18 @@ func natureOfMethod(method string) retry.Nature {
 	}
 }
 
-// keptReads reports whether a contract says of a tool that it only reads: the one that
-// clients see, or the one that the server itself keeps. Where one of them says that the
-// tool writes, it does.
-func (c *call) keptReads(tool string) bool {
-	reads := false
-	for _, kept := range []*contract.Contract{c.on.contract, c.to.weak} {
-		if kept == nil {
-			continue
-		}
-		if kept.Writes(tool) {
-			return false
-		}
-		reads = reads || kept.Reads(tool)
-	}
-	return reads
+// reads reports whether the contract that clients see says of a tool that it only reads. What
+// the contract in `reads` says of its tools is no reason to repeat a call: the entry names it
+// for the way in which failures are written, on a server that may have other tools. But a
+// tool that it knows to write, writes.
+func (c *call) reads(tool string) bool {
+	return c.on.contract.Reads(tool) && (c.to.weak == nil || !c.to.weak.Writes(tool))
 }
 
 // natureOf returns what the tool does to the world, by the first that speaks: the
 // entry, the contract, trusted annotations.
 func (c *call) natureOf(tool string, rule config.Tool, listed *listedTool) retry.Nature {
-	reads, idempotent := c.keptReads(tool), false
+	reads, idempotent := c.reads(tool), false
 	if *c.to.TrustAnnotations && listed != nil && !reads {
 		reads, idempotent = listed.readOnly, listed.idempotent
 	}
