@@ -15,7 +15,7 @@ func writeOnce(pipe *os.File, text []byte) (written int) {
 		return 0
 	}
 	_ = conn.Write(func(fd uintptr) bool { // a pipe that is closed takes nothing
-		written, err = syscall.Write(int(fd), text) //nolint:gosec // a descriptor is an int
+		written, err = syscall.Write(int(fd), text)
 		return true
 	})
 	if err != nil {

@@ -152,7 +152,7 @@ func (r *MessageReader) nextJSON(p *Part) (*Part, error) {
 		case err != nil:
 			return p, err
 		case !first && len(piece) > 0, len(r.buf) >= r.window, p.Err != nil:
-			return p, nil
+			return p, nil //nolint:nilerr // p.Err says what is wrong with the text
 		}
 	}
 }

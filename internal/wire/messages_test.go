@@ -78,9 +78,10 @@ func TestMessageReader(t *testing.T) {
 		{"a large JSON answer", long, false, []string{"invalid, begun", "response to 1, going on", "response to 1, ended"}, io.EOF},
 		{
 			"a stream", ": hello\n\n" + event(notice) + event(asking) + "data: " + reply + "\n\n", true,
-			[]string{"notification", "request", "response to 1"}, io.EOF,
+			[]string{"notification", "request", "response to 1"},
+			io.EOF,
 		},
-		{"events of other types", "event: ping\ndata: {}\n\nid: 5\n\ndata:\n\ndata: x\n\n", true, []string{"other", "broken"}, io.EOF},
+		{"events of other types", "event: ping\ndata: {}\n\nid: 5\n\ndata:\n\n" + "data: x\n\n", true, []string{"other", "broken"}, io.EOF},
 		{"a type that comes last", "data: " + notice + "\nevent: ping\n\n", true, []string{"other"}, io.EOF},
 		{"a large event", event(long) + event(notice), true, []string{"invalid, begun", "response to 1, ended", "notification"}, io.EOF},
 		{"a large event of another type", "event: x\ndata: " + long + "\n\n" + event(notice), true, []string{"other", "notification"}, io.EOF},

@@ -26,7 +26,7 @@ func (m *Message) Stamp(id string) []Edit {
 	member := append(append(json.AppendQuote(nil, MetaRequestID), ':'), value...)
 	at := m.reader.spans[memberMetaRequestID]
 	switch {
-	case len(m.Params) == 0 || m.Params[0] != '{', m.Meta != nil && m.Meta[0] != '{':
+	case len(m.Params) == 0 || m.Params[0] != '{', len(m.Meta) > 0 && m.Meta[0] != '{':
 		return nil
 	case !at.IsZero():
 		return []Edit{{At: at, With: value}}

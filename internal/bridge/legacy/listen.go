@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -132,7 +131,7 @@ var errNotSubscribed = errors.New("the server has refused")
 func (s *session) subscribe(ctx context.Context, at *opened, method, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	answer, err := s.ask(ctx, at, method, ofResource(uri), peer.MaxRefusal)
+	answer, err := s.ask(ctx, at, method, ofResource(uri))
 	if err == nil && answer.Result == nil {
 		err = errNotSubscribed
 	}

@@ -3,7 +3,6 @@ package legacy
 import (
 	"context"
 
-	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -26,7 +25,7 @@ func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel)
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	params := []byte(`{"level":"` + level.String() + `"}`)
-	if answer, err := s.ask(ctx, at, wire.MethodSetLevel, params, peer.MaxRefusal); err == nil && answer.Result != nil {
+	if answer, err := s.ask(ctx, at, wire.MethodSetLevel, params); err == nil && answer.Result != nil {
 		s.level, s.levelAt = level, at
 	}
 }

@@ -1,3 +1,5 @@
+// Package legacy lets clients of the modern era reach a server of the legacy one, in sessions
+// that it opens there for them.
 package legacy
 
 import (
@@ -34,6 +36,7 @@ type Server struct {
 	lastHold int64
 }
 
+// New returns the way to a server of the legacy era.
 func New(p *peer.Peer) *Server {
 	return &Server{
 		p: p, seal: newSeal(), sessions: peer.NewRecent[sessionKey, *session](maxSessions, peer.MaxSessionBytes, sessionIdle),
@@ -49,7 +52,7 @@ func (o *Server) Send(ctx context.Context, method string, header http.Header, m 
 	case m == nil:
 		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+method, http.MethodPost), nil
 	case m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{':
-		return wire.Respond(http.StatusBadRequest, wire.AppendError(nil, m.ID, wire.CodeInvalidRequest, "the message cannot be read", nil)), nil
+		return wire.RespondMalformed(m.ID, &wire.Error{Code: wire.CodeInvalidRequest, Message: "the message cannot be read"}), nil
 	case m.Kind != wire.Request: // it would be about nothing that the server knows of
 		return wire.Respond(http.StatusAccepted, nil), nil
 	case m.Method == wire.MethodDiscover:
@@ -134,7 +137,7 @@ func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) b
 func (s *session) isGone(ctx context.Context, at *opened) bool {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	answer, err := s.ask(ctx, at, wire.MethodPing, nil, peer.MaxRefusal)
+	answer, err := s.ask(ctx, at, wire.MethodPing, nil)
 	return err == nil && peer.RefusesEra(answer.Status)
 }
 
@@ -191,7 +194,7 @@ func drain(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// close ends the calls that are held and the sessions.
+// Close ends the calls that are held and the sessions.
 func (o *Server) Close() {
 	o.mu.Lock()
 	o.closed = true

@@ -22,9 +22,10 @@ const (
 	// goes first. sessionIdle is how long one without any request is kept.
 	maxSessions = 1000
 	sessionIdle = 30 * time.Minute
-	// openTimeout bounds the opening of a session, maxInitialize the answer.
-	openTimeout   = 15 * time.Second
-	maxInitialize = 256 << 10
+	// openTimeout bounds the opening of a session, maxOwnAnswer the answer to that and to
+	// whatever else the bridge itself asks.
+	openTimeout  = 15 * time.Second
+	maxOwnAnswer = 256 << 10
 	// tellTimeout bounds the sending of a message that has no answer.
 	tellTimeout = 5 * time.Second
 )
@@ -247,7 +248,7 @@ func sizeOf(header http.Header) (size int) {
 func (s *session) initialize(ctx context.Context) (*opened, error) {
 	p := s.o.p
 	answer, err := s.ask(ctx, nil, wire.MethodInitialize, fmt.Appendf(nil,
-		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, peer.ClientInfo), maxInitialize)
+		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, peer.ClientInfo))
 	switch {
 	case err != nil && recourse.From(err).Kind == recourse.KindBadResponse:
 		return nil, peer.ErrOtherEra
@@ -300,9 +301,9 @@ func (at *opened) name(h http.Header) {
 }
 
 // ask makes a request of the bridge's own in the session.
-func (s *session) ask(ctx context.Context, at *opened, method string, params []byte, limit int64) (*upstream.Answer, error) {
+func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
 	id := wire.IntID(s.o.lastID.Add(1))
-	return s.o.p.Ask(ctx, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, limit)
+	return s.o.p.Ask(ctx, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
 }
 
 // tell sends a notification or a response.

@@ -115,14 +115,10 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 			continue
 		}
 		isAnswer := !isStream || part.Kind == wire.Response || !part.Complete && part.Signs.MethodAt.IsZero()
-		switch {
-		case !isAnswer:
-		case !part.Complete && c.isQuestion(part.Signs):
-			return nil, c.n.p.BadResponse(errLargeQuestion)
-		case part.Err == nil && c.isQuestion(part.Signs):
-			return readInputRequired(part.Signs.Result.Of(part.Data), c.n.p)
-		case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
-			c.n.mirrors.notice(part.Data, part.Signs)
+		if isAnswer {
+			if asked, err := c.look(part); asked != nil || err != nil {
+				return asked, err
+			}
 		}
 		whole := part.Complete
 		switch err := c.pass(resp, part); {
@@ -137,6 +133,19 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 			return nil, nil //nolint:nilnil // no question, and no error
 		}
 	}
+}
+
+// look returns what an answer asks, and takes note of a list of tools that passes.
+func (c *call) look(part *wire.Part) (*inputRequired, error) {
+	switch {
+	case !part.Complete && c.isQuestion(part.Signs):
+		return nil, c.n.p.BadResponse(errLargeQuestion)
+	case part.Err == nil && c.isQuestion(part.Signs):
+		return readInputRequired(part.Signs.Result.Of(part.Data), c.n.p)
+	case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
+		c.n.mirrors.notice(part.Data, part.Signs)
+	}
+	return nil, nil //nolint:nilnil // no question, and no error
 }
 
 // pass gives the client the message of which part is the first piece.

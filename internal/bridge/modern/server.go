@@ -1,3 +1,5 @@
+// Package modern lets clients of the legacy era reach a server of the modern one, and holds the
+// sessions that they want.
 package modern
 
 import (
@@ -28,11 +30,12 @@ type Server struct {
 	orphans  int // calls whose client has gone
 }
 
+// New returns the way to a server of the modern era.
 func New(p *peer.Peer) *Server {
 	return &Server{p: p, sessions: peer.NewRecent[string, *session](maxSessions, peer.MaxSessionBytes, sessionIdle)}
 }
 
-// close ends the sessions with their calls and streams.
+// Close ends the sessions with their calls and streams.
 func (n *Server) Close() {
 	n.mu.Lock()
 	n.closed = true
@@ -103,7 +106,8 @@ func (n *Server) request(ctx context.Context, s *session, header http.Header, m 
 	case len(m.Params) > 0 && m.Params[0] != '{':
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
 	case wire.Named(m.Method) && m.Name == "":
-		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams,
+			"The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
 	default:
 		return n.call(ctx, s, header, m)
 	}
@@ -165,7 +169,9 @@ func (n *Server) refused(header http.Header, m *wire.Message, resp *http.Respons
 	if known && !isRefusal {
 		return unsuspected
 	}
-	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) && header.Get(wire.HeaderSession) == "" && m.Method == wire.MethodInitialize
+	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) &&
+		header.Get(wire.HeaderSession) == "" &&
+		m.Method == wire.MethodInitialize
 	if !opening && !isRefusal {
 		return unsuspected
 	}
@@ -244,7 +250,7 @@ const sessionPrefix = "bridged-"
 // newSessionID returns an id that nobody can guess.
 func newSessionID() string { return sessionPrefix + rand.Text() }
 
-// owns reports whether a message belongs to a session of a bridge, be it one that is
+// Owns reports whether a message belongs to a session of a bridge, be it one that is
 // not known any more.
 func (n *Server) Owns(header http.Header) bool {
 	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)

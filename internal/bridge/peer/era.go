@@ -17,6 +17,7 @@ import (
 // A Verdict says whether a server speaks an era.
 type Verdict uint8
 
+// The verdicts.
 const (
 	Unknown Verdict = iota
 	Yes
@@ -29,10 +30,10 @@ type Eras struct{ v atomic.Uint32 }
 
 func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Legacy)) }
 
-// of returns what is known of an era.
+// Of returns what is known of an era.
 func (e *Eras) Of(era wire.Era) Verdict { return Verdict(e.v.Load() >> shift(era) & 0xf) }
 
-// set notes that the server speaks an era or does not.
+// Set notes that the server speaks an era or does not.
 func (e *Eras) Set(era wire.Era, v Verdict) {
 	for {
 		was := e.v.Load()
@@ -43,7 +44,7 @@ func (e *Eras) Set(era wire.Era, v Verdict) {
 	}
 }
 
-// only notes that the server speaks one era and not the other; 0: nothing is known.
+// Only notes that the server speaks one era and not the other; 0: nothing is known.
 func (e *Eras) Only(era wire.Era) {
 	switch era {
 	case wire.Legacy:
@@ -55,7 +56,7 @@ func (e *Eras) Only(era wire.Era) {
 	}
 }
 
-// forget doubts everything, as after a restart of the server.
+// Forget doubts everything, as after a restart of the server.
 func (e *Eras) Forget() { e.v.Store(0) }
 
 // A discovery is a server/discover that was sent to find out whether the server

@@ -23,6 +23,7 @@ type entry[K comparable, V any] struct {
 	v    V
 }
 
+// NewRecent returns one that holds nothing yet.
 func NewRecent[K comparable, V any](most, bytes int, idle time.Duration) *Recent[K, V] {
 	return &Recent[K, V]{most: most, bytes: bytes, idle: idle, byKey: map[K]*list.Element{}, byUse: list.New()}
 }
