@@ -56,3 +56,29 @@ func TestSecretArgumentsBySchema(t *testing.T) {
 		t.Errorf("want the arguments door and word masked, and no more: %s", shown)
 	}
 }
+
+// So it is with what a server says of its own accord, on a GET stream.
+func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
+	t.Parallel()
+	const method = "notifications/message"
+	long := `{"jsonrpc":"2.0","method":"` + method + `","params":{"level":"info","data":"` +
+		strings.Repeat("a line. ", 2500) + `password=` + leak + `"}}`
+	short := `{"jsonrpc":"2.0","method":"` + method + `","params":{"level":"info","data":"done"}}`
+	for mode, want := range map[string]string{"all": short, "off": long} {
+		srv := testkit.NewServer(t)
+		f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+srv.URL()+"', redact: "+mode+"}}\n")
+		stream, err := f.client(t, testkit.Legacy).Listen(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		srv.Notify(long)
+		srv.Notify(short)
+		if event, err := stream.Next(); err != nil || event.Data != want {
+			t.Errorf("redact %s: %v, %d bytes that begin with %.80q, want %d bytes", mode, err, len(event.Data), event.Data, len(want))
+		}
+		if got := strings.Contains(f.log.String(), "a notification was dropped"); got != (mode == "all") {
+			t.Errorf("redact %s: the log says that it was dropped: %t", mode, got)
+		}
+	}
+}
