@@ -336,7 +336,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		bound.Retry = recourse.RetryNever // so that the record says what the contract does
 	}
 	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
-		bound.Verify = c.verifyFor(call)
+		bound.Verify = c.VerifyFor(call)
 	}
 	if len(bound.Failed) > 0 {
 		bound.Failed = slices.Clone(bound.Failed)

@@ -45,9 +45,10 @@ func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
 	return rule
 }
 
-// verifyFor fills in the verify call of a tool from the failed call's arguments,
-// or returns nil where there is none.
-func (c *Contract) verifyFor(call *Call) *recourse.Verify {
+// VerifyFor returns the call that settles whether a failed one took effect, filled in from
+// its arguments; nil where the contract names none for its tool. What is looked at of call
+// is Tool, Arguments and Shows.
+func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	rule, ok := c.verify[call.Tool]
 	if !ok {
 		return nil

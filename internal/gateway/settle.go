@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"cmp"
+	stdjson "encoding/json"
 	"maps"
 	"net/http"
 	"slices"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/json"
@@ -38,8 +40,8 @@ func (c *call) settle(e *recourse.Error) *recourse.Error {
 		if !c.to.Trusted {
 			r.Verify = c.verifyOf(r.Verify)
 		}
-		if r.Effect == recourse.EffectUnknown && r.Verify == nil && c.rule.Verify != nil {
-			r.Verify = verifyOf(c.rule.Verify, c.req.msg.Arguments, c.shows)
+		if r.Effect == recourse.EffectUnknown && r.Verify == nil {
+			r.Verify = c.keptVerify()
 		}
 	}).CausedBy(cause)
 }
@@ -114,6 +116,21 @@ func (c *call) effect(e *recourse.Error) recourse.Effect {
 // words is enough where nothing is written, or where the server is trusted.
 func (c *call) mayRepeat() bool {
 	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.status == 0 || c.out.last.status == http.StatusTooManyRequests
+}
+
+// keptVerify returns the call that settles whether this one took effect: by the entry, else
+// by the contract that the server keeps where the one that clients see names none.
+func (c *call) keptVerify() *recourse.Verify {
+	switch {
+	case c.rule.Verify != nil:
+		return verifyOf(c.rule.Verify, c.req.msg.Arguments, c.shows)
+	case c.to.weak != nil && !c.on.contract.Writes(c.req.msg.Name):
+		return c.to.weak.VerifyFor(&contract.Call{
+			Tool: c.req.msg.Name, Arguments: stdjson.RawMessage(c.req.msg.Arguments), Shows: c.shows,
+		})
+	default:
+		return nil
+	}
 }
 
 // verifyOf fills in the call that settles whether a failed call took effect, from

@@ -70,3 +70,41 @@ func TestVerifyToolsRead(t *testing.T) {
 		t.Errorf("%d tools were found: the contracts name more", found)
 	}
 }
+
+// The call that settles an effect is known from the contract that the server keeps, whatever
+// its clients are shown. The server's entry goes first.
+func TestVerifyOfTheContractThatIsRead(t *testing.T) {
+	t.Parallel()
+	const entry = "tools: {study_create: {verify: {call: study_list}}}"
+	for _, tt := range []struct {
+		name, tool, want string
+		entry            []string
+	}{
+		{"shown", "study_create", "study_get", []string{"contract: studies"}},
+		{"read", "study_create", "study_get", []string{"contract: recourse", "reads: studies"}},
+		{"shown of another", "study_create", "study_get", []string{"contract: commerce", "reads: studies"}},
+		{"entry", "study_create", "study_list", []string{"contract: recourse", "reads: studies", entry}},
+		{"other tool", "study_other", "", []string{"contract: recourse", "reads: studies"}},
+		{"neither", "study_create", "", []string{"contract: recourse"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithTools(testkit.Tool{Name: tt.tool}))
+			srv.Always(tt.tool, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+			client := start(t, srv.URL(), append(tt.entry, "trust_annotations: false")...).client(t, testkit.Legacy)
+			a, err := client.Call(t.Context(), tt.tool, `{"workspace_id":"w-1"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := recordOf(t, a)
+			switch {
+			case e.Effect != recourse.EffectUnknown:
+				t.Errorf("effect %q: %s", e.Effect, a.Body)
+			case tt.want == "" && e.Verify != nil, tt.want != "" && (e.Verify == nil || e.Verify.Tool != tt.want):
+				t.Errorf("verify %+v, want %q: %s", e.Verify, tt.want, a.Body)
+			case tt.want == "study_get" && (len(e.Verify.Args) != 1 || string(e.Verify.Args[0].Value) != `"w-1"`):
+				t.Errorf("verify has the arguments %v: %s", e.Verify.Args, a.Body)
+			}
+		})
+	}
+}
