@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -23,11 +24,60 @@ func TestBoundsAreDocumented(t *testing.T) {
 		fmt.Sprintf("%d KiB, 128 levels, 4000 objects; %d,000 objects in a list", args.MaxSchema>>10, args.MaxObjects/1000),
 		fmt.Sprintf("%d,000 in a list", args.MaxInstructions/1000),
 		fmt.Sprintf("%d,000, %d MiB; %d KiB each", maxSessions/1000, maxSessionBytes>>20, maxOpening>>10),
+		fmt.Sprintf("%d calls at a time; %d MiB of memory each and %d MiB altogether, the rest in temporary files of %d GiB altogether",
+			maxStdioCalls, lineMemory>>20, roomMemory>>20, roomFiles>>30),
 		fmt.Sprintf("%.0f s; %.0f s when the gateway ends", writeTimeout.Seconds(), endTimeout.Seconds()),
 		fmt.Sprintf("%.0f s and %.0f s", headerTimeout.Seconds(), bodyTimeout.Seconds()),
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+}
+
+// What messages to a host hold together is bounded in memory, then in files, and given back.
+func TestRoomOfLines(t *testing.T) {
+	t.Parallel()
+	var room lineRoom
+	piece := make([]byte, lineMemory)
+	var texts []*lineText
+	for range roomMemory / lineMemory {
+		text := &lineText{room: &room}
+		text.add(piece)
+		texts = append(texts, text)
+	}
+	over := &lineText{room: &room}
+	texts = append(texts, over)
+	if over.add(piece); over.err != nil || over.file == nil || room.memory.Load() != roomMemory {
+		t.Errorf("%v, %d bytes of memory: want a file behind %d", over.err, room.memory.Load(), roomMemory)
+	}
+	room.files.Add(roomFiles - 2*lineMemory)
+	if over.add(piece); over.err != nil {
+		t.Error(over.err)
+	}
+	if over.add(piece[:1]); !errors.Is(over.err, errLineRoom) {
+		t.Errorf("%v: want that there is no room", over.err)
+	}
+	room.files.Add(2*lineMemory - roomFiles)
+	for _, text := range texts {
+		text.drop()
+	}
+	if room.memory.Load() != 0 || room.files.Load() != 0 {
+		t.Errorf("%d and %d bytes are still counted", room.memory.Load(), room.files.Load())
+	}
+
+	// An answer for which there is no room is broken off, and the host told.
+	var out strings.Builder
+	f := &stdioFront{out: newLineWriter(&out)}
+	f.room.memory.Add(roomMemory)
+	f.room.files.Add(roomFiles)
+	a := f.newAnswer([]byte("7"))
+	if _, err := a.Write([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	a.end(t.Context())
+	a.settle(t.Context())
+	if !strings.Contains(out.String(), `"id":7,"error"`) || !strings.Contains(out.String(), "broken off") {
+		t.Errorf("the host was told %q", out.String())
 	}
 }

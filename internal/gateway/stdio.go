@@ -31,6 +31,7 @@ type stdioFront struct {
 	g    *Gateway
 	path string
 	out  *lineWriter
+	room lineRoom
 
 	life context.Context //nolint:containedctx // the life of the calls and the stream
 	work sync.WaitGroup  // calls and the stream

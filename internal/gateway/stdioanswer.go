@@ -51,7 +51,10 @@ type stdioAnswer struct {
 }
 
 func (f *stdioFront) newAnswer(id wire.ID) *stdioAnswer {
-	return &stdioAnswer{out: f.out, id: id, header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {}}
+	return &stdioAnswer{
+		out: f.out, text: lineText{room: &f.room}, id: id,
+		header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {},
+	}
 }
 
 // send passes a message through the stages. What they say to a notification is
@@ -227,7 +230,7 @@ func (a *stdioAnswer) settle(ctx context.Context) {
 	if a.answered || ctx.Err() != nil || a.quiet.Load() {
 		return
 	}
-	if a.aborted || a.status == 0 || a.stream {
+	if a.aborted || a.status == 0 || a.stream || a.text.err != nil {
 		e := recourse.New(recourse.KindBadResponse, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectUnknown)
 		a.out.failure(a.id, e.WithMessage("The answer was broken off before its end. It is not known whether the call took effect."))
 		return

@@ -3,9 +3,11 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -58,17 +60,42 @@ func (w *lineWriter) failure(id wire.ID, e *recourse.Error) {
 	w.rpcError(id, wire.CodeInternalError, e.Message, data)
 }
 
-// lineMemory is what a message takes of memory until it can be written as a whole;
-// the rest of it waits in a temporary file.
-const lineMemory = 4 << 20
+const (
+	// lineMemory is what a message takes of memory until it can be written as a whole;
+	// the rest of it waits in a temporary file.
+	lineMemory = 4 << 20
+	// roomMemory and roomFiles bound what all messages to a host take.
+	roomMemory = 32 << 20
+	roomFiles  = 1 << 30
+	// lineKept is how much memory a message leaves to the next one.
+	lineKept = 64 << 10
+)
+
+var errLineRoom = fmt.Errorf("messages that are not whole hold more than %d MiB already", roomFiles>>20)
+
+// A lineRoom counts what the messages to a host hold, in bytes.
+type lineRoom struct{ memory, files atomic.Int64 }
+
+// claim counts n more bytes of a total, and reports whether it stays within most.
+func claim(total *atomic.Int64, held *int64, n int, most int64) bool {
+	if total.Add(int64(n)) > most {
+		total.Add(-int64(n))
+		return false
+	}
+	*held += int64(n)
+	return true
+}
 
 // A lineText is a message that is put together before it is written, since a line
 // has to be whole and others wait to write theirs. Its line ends, which JSON has
 // between tokens only, become spaces.
 type lineText struct {
+	room   *lineRoom
 	memory []byte
 	file   *os.File
 	err    error
+
+	inMemory, inFile int64 // that are counted in room
 }
 
 // add appends a part of the message.
@@ -76,7 +103,7 @@ func (t *lineText) add(p []byte) {
 	switch {
 	case t.err != nil:
 		return
-	case t.file == nil && len(t.memory)+len(p) <= lineMemory:
+	case t.file == nil && len(t.memory)+len(p) <= lineMemory && claim(&t.room.memory, &t.inMemory, len(p), roomMemory):
 		start := len(t.memory)
 		t.memory = append(t.memory, p...)
 		wire.OneLine(t.memory[start:])
@@ -87,18 +114,30 @@ func (t *lineText) add(p []byte) {
 		}
 		_ = os.Remove(t.file.Name()) // where an open file cannot be removed, drop does it
 	}
+	if !claim(&t.room.files, &t.inFile, len(p), roomFiles) {
+		t.err = errLineRoom
+		return
+	}
 	p = bytes.Clone(p)
 	wire.OneLine(p)
 	_, t.err = t.file.Write(p)
 }
 
-// drop forgets the message, and keeps the memory.
+// drop forgets the message, and keeps a little memory.
 func (t *lineText) drop() {
 	if t.file != nil {
 		_ = t.file.Close()
 		_ = os.Remove(t.file.Name())
 	}
-	*t = lineText{memory: t.memory[:0]}
+	if t.room != nil {
+		t.room.memory.Add(-t.inMemory)
+		t.room.files.Add(-t.inFile)
+	}
+	kept := t.memory[:0]
+	if cap(kept) > lineKept {
+		kept = nil
+	}
+	*t = lineText{room: t.room, memory: kept}
 }
 
 func (t *lineText) writeTo(w io.Writer) error {
