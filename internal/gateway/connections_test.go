@@ -8,12 +8,18 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // The connection of an answer serves the next call, whatever the form of the answer.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
+	onBoth(t, connectionsAreKept)
+}
+
+func connectionsAreKept(t *testing.T, reads config.Front) {
+	t.Helper()
 	for _, contentType := range []string{"application/json", "text/event-stream"} {
 		t.Run(contentType, func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +38,7 @@ func TestConnectionsAreKept(t *testing.T) {
 				_, _ = io.WriteString(w, message)
 				_ = http.NewResponseController(w).Flush()
 			})
-			client := start(t, url).client(t, testkit.Modern)
+			client := startOn(t, reads, url).client(t, testkit.Modern)
 			for range 10 {
 				if a, err := client.Call(t.Context(), "any", `{}`); err != nil || !succeeded(a) {
 					t.Fatalf("%v %+v", err, a)
@@ -51,11 +57,16 @@ func TestConnectionsAreKept(t *testing.T) {
 // that cancels the call, in the legacy era the server goes on, as it would without a gateway.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
+	onBoth(t, clientGoes)
+}
+
+func clientGoes(t *testing.T, reads config.Front) {
+	t.Helper()
 	for _, era := range eras {
 		t.Run(era.String(), func(t *testing.T) {
 			t.Parallel()
 			srv := testkit.NewServer(t)
-			f := start(t, srv.URL(), "timeout: 20s")
+			f := startOn(t, reads, srv.URL(), "timeout: 20s")
 			client := f.client(t, era)
 			srv.Next(testkit.OrderCreate, testkit.Hang())
 			ctx, cancel := context.WithCancel(t.Context())
@@ -85,8 +96,13 @@ func TestClientGoes(t *testing.T) {
 // A client of the legacy era cancels by a notification.
 func TestCancelledNotification(t *testing.T) {
 	t.Parallel()
+	onBoth(t, cancelledNotification)
+}
+
+func cancelledNotification(t *testing.T, reads config.Front) {
+	t.Helper()
 	srv := testkit.NewServer(t)
-	client := start(t, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
+	client := startOn(t, reads, srv.URL(), "timeout: 20s").client(t, testkit.Legacy)
 	srv.Next(testkit.GetField, testkit.Hang())
 	answers := make(chan *testkit.Answer, 1)
 	go func() {
@@ -109,8 +125,13 @@ func TestCancelledNotification(t *testing.T) {
 // Where there is no GET stream and no session to end.
 func TestMethodsThatAreNotServed(t *testing.T) {
 	t.Parallel()
+	onBoth(t, methodsThatAreNotServed)
+}
+
+func methodsThatAreNotServed(t *testing.T, reads config.Front) {
+	t.Helper()
 	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
-	client := start(t, srv.URL()).client(t, testkit.Modern)
+	client := startOn(t, reads, srv.URL()).client(t, testkit.Modern)
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodHead, http.MethodPatch} {
 		a, err := client.Send(t.Context(), method, nil, nil)
 		if err != nil || a.Status != http.StatusMethodNotAllowed || !strings.Contains(a.Header.Get("Allow"), http.MethodPost) {

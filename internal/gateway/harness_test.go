@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -66,6 +67,26 @@ type front struct {
 // entry are the keys of the server's entry, one a line; timeout has a default.
 func start(tb testing.TB, serverURL string, entry ...string) *front {
 	tb.Helper()
+	return startOn(tb, config.FrontLean, serverURL, entry...)
+}
+
+// fronts are those that read what clients send.
+var fronts = []config.Front{config.FrontLean, config.FrontStandard}
+
+// onBoth runs a test on each front.
+func onBoth(t *testing.T, test func(t *testing.T, reads config.Front)) {
+	t.Helper()
+	for _, reads := range fronts {
+		t.Run(string(reads), func(t *testing.T) {
+			t.Parallel()
+			test(t, reads)
+		})
+	}
+}
+
+// startOn is start with a front.
+func startOn(tb testing.TB, reads config.Front, serverURL string, entry ...string) *front {
+	tb.Helper()
 	lines := slices.Clone(entry)
 	if serverURL != "" {
 		lines = append(lines, "url: "+serverURL)
@@ -73,15 +94,33 @@ func start(tb testing.TB, serverURL string, entry ...string) *front {
 	if !strings.Contains(strings.Join(entry, "\n"), "timeout:") {
 		lines = append(lines, longTimeout)
 	}
-	reach, serve := gateway.Reach{Dial: testkit.Dial}, testkit.Serve
+	reach := gateway.Reach{Dial: testkit.Dial}
 	if serverURL == "" {
 		reach = impatient
 	}
-	g, log := newReaching(tb, reach, "servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
-	if testkit.IsInMemory(serverURL) {
-		serve = testkit.ServeInMemory
+	g, log := newReaching(tb, reach, "front: "+string(reads)+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	return &front{log: log, url: open(tb, g, testkit.IsInMemory(serverURL)) + "/farm/mcp"}
+}
+
+// open serves a gateway as the program does, and returns its URL.
+func open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
+	tb.Helper()
+	listen := func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+	if inMemory {
+		listen = testkit.ListenInMemory
 	}
-	return &front{log: log, url: serve(tb, g) + "/farm/mcp"}
+	ln, err := listen()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	end := make(chan error, 1)
+	go func() { end <- g.Serve(ctx, ln, 0) }()
+	tb.Cleanup(func() {
+		cancel()
+		<-end // what is under way is broken off
+	})
+	return "http://" + ln.Addr().String()
 }
 
 // startChildren is start for a server that is a program.
