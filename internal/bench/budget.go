@@ -94,12 +94,18 @@ func added(s setting, v int) func(*results) float64 {
 	}
 }
 
+func garbage(s setting, v int) func(*results) float64 {
+	return func(r *results) float64 {
+		return r.at(s, func(c *comparison) float64 { return c.garbage(v) / kilobyte })
+	}
+}
+
 // budgets are what the gateway promises.
 var budgets = []budget{
 	{"throughput, 1 KB, 1 caller, against a ReverseProxy", true, 1, "x", noise, throughput(one, gated, bare)},
 	{"throughput, 1 KB, 32 callers, against a ReverseProxy", true, 1, "x", noise, throughput(many, gated, bare)},
-	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 0.8, "x", noise, throughput(one, gated, pooled)},
-	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 0.8, "x", noise, throughput(many, gated, pooled)},
+	{"throughput, 1 KB, 1 caller, against one with a BufferPool", true, 1.2, "x", noise, throughput(one, gated, pooled)},
+	{"throughput, 1 KB, 32 callers, against one with a BufferPool", true, 1.33, "x", noise, throughput(many, gated, pooled)},
 	{"added p50, 1 KB, 1 caller, against a ReverseProxy", false, 1, "x", noise, func(r *results) float64 {
 		return r.at(one, func(c *comparison) float64 { return c.latency(gated, bare) })
 	}},
@@ -108,6 +114,8 @@ var budgets = []budget{
 	{"child of 1 ms, 16 callers, serve against one call at a time", true, 3, "x", noise, throughput(childWaiting, served, single)},
 	{"child of 1 ms, 16 callers, wrap against one call at a time", true, 3, "x", noise, throughput(childWaiting, wrapped, single)},
 	{"start of wrap, beyond the child's own", false, 50, "ms", noise, func(r *results) float64 { return r.start / millisecond }},
+	{"garbage a call, 1 KB, 1 caller", false, 8, "KB", exactly, garbage(one, gated)},
+	{"garbage a call, 1 KB, 32 callers", false, 8, "KB", exactly, garbage(many, gated)},
 	{"garbage a call, most of all settings", false, 20, "KB", exactly, func(r *results) float64 {
 		return r.most(func(c *comparison) float64 { return c.garbage(c.through()) }) / kilobyte
 	}},

@@ -76,14 +76,15 @@ func (c *client) do(request []byte) (answer, error) {
 		if !isField {
 			break
 		}
-		switch string(name) {
-		case "Content-Length":
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")): // some proxies write names in lower case
+
 			if length, err = strconv.Atoi(string(value)); err != nil {
 				return answer{}, err
 			}
-		case "Transfer-Encoding":
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			chunked = true
-		case headerSession:
+		case bytes.EqualFold(name, []byte(headerSession)):
 			a.session = string(value)
 		}
 	}

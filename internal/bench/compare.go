@@ -17,7 +17,7 @@ type variant struct {
 	turns   bool     // they call one at a time
 }
 
-// The variants in front of a server over HTTP, and of one that is a child.
+// The variants in front of a server over HTTP, behind which those of startOthers stand, and of one that is a child.
 const (
 	direct = 0
 
@@ -75,7 +75,8 @@ func (s setting) String() string {
 type slice struct {
 	load
 
-	garbage float64 // bytes that its process allocated on the heap for a call
+	garbage   float64 // bytes that its process allocated on the heap for a call
+	processor float64 // nanoseconds that its process took of the processors for a call
 }
 
 // A comparison holds what all variants achieved, round by round.
@@ -98,12 +99,20 @@ func (r *results) compareHTTP(ctx context.Context, o *options, dir string, serve
 		return err
 	}
 	defer func() { err = errors.Join(err, withPool.stop()) }()
+	others, err := startOthers(ctx, dir, server.address)
+	defer func() { err = errors.Join(err, stopAll(others)) }()
+	if err != nil {
+		return err
+	}
 	for _, s := range o.settings(false) {
 		all := []variant{
 			direct: {name: "direct", process: server},
 			bare:   {name: "ReverseProxy", process: proxy},
 			pooled: {name: "with BufferPool", process: withPool},
 			gated:  {name: "recourse", process: gateway},
+		}
+		for _, p := range others {
+			all = append(all, variant{name: string(p.role), process: p})
 		}
 		c, err := compare(ctx, s, all, o.rounds, o.benchtime)
 		if err != nil {
@@ -170,7 +179,8 @@ func (v *variant) measure(ctx context.Context, benchtime time.Duration) (slice, 
 	if err != nil {
 		return slice{}, err
 	}
-	return slice{done, float64(after.Allocated-before.Allocated) / float64(done.calls)}, nil
+	calls := float64(done.calls)
+	return slice{done, float64(after.Allocated-before.Allocated) / calls, float64(after.Processor-before.Processor) / calls}, nil
 }
 
 // usage returns what the variant's process has used, and nothing where it cannot be asked.
@@ -216,4 +226,9 @@ func (c *comparison) latency(v, base int) float64 {
 // garbage returns the median of what v's process allocates for a call, in bytes.
 func (c *comparison) garbage(v int) float64 {
 	return c.of(v, func(s slice) float64 { return s.garbage })
+}
+
+// processor returns the median of what v's process takes of the processors for a call, in nanoseconds.
+func (c *comparison) processor(v int) float64 {
+	return c.of(v, func(s slice) float64 { return s.processor })
 }

@@ -284,7 +284,7 @@ func TestComparison(t *testing.T) {
 	t.Parallel()
 	round := func(rates, micros [4]float64) (row []slice) {
 		for v := range rates {
-			row = append(row, slice{load{rate: rates[v], p50: time.Duration(micros[v]) * time.Microsecond}, 100 * rates[v]})
+			row = append(row, slice{load{rate: rates[v], p50: time.Duration(micros[v]) * time.Microsecond}, 100 * rates[v], 1000 * rates[v]})
 		}
 		return row
 	}
@@ -294,9 +294,9 @@ func TestComparison(t *testing.T) {
 		round([4]float64{9, 1, 4, 1}, [4]float64{20, 20, 15, 30}), // a bare proxy that adds nothing
 	}}
 	got := []float64{
-		c.throughput(gated, bare), c.throughput(gated, pooled), c.added(gated), c.latency(gated, bare), c.garbage(gated),
+		c.throughput(gated, bare), c.throughput(gated, pooled), c.added(gated), c.latency(gated, bare), c.garbage(gated), c.processor(gated),
 	}
-	if want := []float64{1, 0.5, 1e4, 2, 200}; !slices.Equal(got, want) {
+	if want := []float64{1, 0.5, 1e4, 2, 200, 2000}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

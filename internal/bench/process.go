@@ -22,6 +22,7 @@ type process struct {
 	out     *bufio.Reader
 	log     *os.File // its standard error
 	ended   bool
+	foreign bool // it is none of ours, and can be asked nothing
 }
 
 // start starts a process that serves HTTP and waits until it does. Its log goes to a file in dir.
@@ -67,6 +68,9 @@ func launch(ctx context.Context, dir string, r role, program string, args ...str
 
 // usage asks the process what it has used.
 func (p *process) usage(q question) (u usage, err error) {
+	if p.foreign {
+		return foreignUsage(p.command.Process.Pid), nil
+	}
 	if _, err := fmt.Fprintln(p.in, q); err != nil {
 		return usage{}, fmt.Errorf("%s: %w", p.role, err)
 	}
@@ -87,6 +91,9 @@ func (p *process) stop() error {
 		return nil
 	}
 	p.ended = true
+	if p.foreign {
+		return errors.Join(p.kill(), p.log.Close())
+	}
 	_ = p.in.Close() // it may have ended by itself
 	err := p.command.Wait()
 	if err != nil {

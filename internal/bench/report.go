@@ -23,13 +23,14 @@ func printComparisons(out io.Writer, all []*comparison) error {
 			}
 			if rows == 0 {
 				fmt.Fprintln(out, answers.title)
-				fmt.Fprintf(table, "size\tcallers\tthrough\tcalls/s\tp50\tp99\tadded p50\t%s\tgarbage/call\t\n", answers.columns)
+				const heads = "size\tcallers\tthrough\tcalls/s\tp50\tp99\tadded p50\t%s\tgarbage/call\tprocessor/call\t\n"
+				fmt.Fprintf(table, heads, answers.columns)
 			}
 			rows++
 			for v := range c.names {
 				printVariant(table, c, v)
 			}
-			fmt.Fprint(table, "\t\t\t\t\t\t\t\t\t\t\n")
+			fmt.Fprint(table, "\t\t\t\t\t\t\t\t\t\t\t\n")
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -42,19 +43,22 @@ func printVariant(table io.Writer, c *comparison, v int) {
 	rate := c.of(v, func(s slice) float64 { return s.rate })
 	p50 := c.of(v, func(s slice) float64 { return float64(s.p50) })
 	p99 := c.of(v, func(s slice) float64 { return float64(s.p99) })
-	added, garbage := "", ""
+	added, garbage, processor := "", "", ""
 	if v != direct { // the server's own garbage says nothing
 		added = micros(c.added(v))
 	}
 	if bytes := c.garbage(v); v != direct && bytes > 0 {
 		garbage = fmt.Sprintf("%.1f KB", bytes/kilobyte)
 	}
+	if took := c.processor(v); v != direct && took > 0 {
+		processor = micros(took)
+	}
 	bases := [2]int{bare, pooled}
 	if c.isChild() {
 		bases = [2]int{direct, single}
 	}
-	fmt.Fprintf(table, "%d B\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.size, c.callers, c.names[v],
-		rate, micros(p50), micros(p99), added, c.multiple(v, bases[0]), c.multiple(v, bases[1]), garbage)
+	fmt.Fprintf(table, "%d B\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.size, c.callers, c.names[v],
+		rate, micros(p50), micros(p99), added, c.multiple(v, bases[0]), c.multiple(v, bases[1]), garbage, processor)
 }
 
 // multiple returns v's throughput as a multiple of base's, if there is one.

@@ -91,6 +91,7 @@ type usage struct {
 	Allocated uint64 `json:"allocated"` // bytes on the heap, from the start
 	Live      uint64 `json:"live"`      // bytes on the heap, among them garbage that is not collected yet
 	Held      uint64 `json:"held"`      // bytes of the system's memory that the runtime holds
+	Processor int64  `json:"processor"` // nanoseconds, of the program and of the system for it
 	Calls     int64  `json:"calls"`     // requests of the callers that arrived at the server
 }
 
@@ -125,6 +126,7 @@ func usageNow(calls int64) usage {
 		Allocated: samples[0].Value.Uint64(),
 		Live:      samples[1].Value.Uint64(),
 		Held:      samples[2].Value.Uint64() - samples[3].Value.Uint64(),
+		Processor: int64(processorTime()),
 		Calls:     calls,
 	}
 }

@@ -129,9 +129,12 @@ func (b *requestBody) Close() error {
 }
 
 func (b *requestBody) drain() error {
-	var piece [1 << 10]byte
+	if b.left == 0 || b.ended {
+		return nil
+	}
+	piece := make([]byte, 1<<10)
 	for b.left > 0 && !b.ended {
-		if _, err := b.read(piece[:]); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := b.read(piece); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 	}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package main
+
+import "time"
+
+// processorTime returns nothing where it is not known.
+func processorTime() time.Duration { return 0 }
