@@ -137,16 +137,21 @@ func importsRunDownwards(packages []pkg) []string {
 	return faults
 }
 
-// rootImportsTheStandardLibraryOnly keeps the record free of every dependency.
+// rootImportsTheStandardLibraryOnly keeps the record free of every dependency, and HTTP of everything else.
 func rootImportsTheStandardLibraryOnly(packages []pkg) []string {
+	alone := map[string]string{
+		".":              "the root package imports %s: a record costs its user nothing but Go",
+		"internal/http1": "internal/http1 imports %s: it stands for net/http, and knows as little of MCP",
+	}
 	var faults []string
 	for _, p := range packages {
-		if p.path != "." {
+		format, ok := alone[p.path]
+		if !ok {
 			continue
 		}
 		for _, name := range p.imports {
 			if first, _, _ := strings.Cut(name, "/"); strings.Contains(first, ".") {
-				faults = append(faults, fmt.Sprintf("the root package imports %s: a record costs its user nothing but Go", name))
+				faults = append(faults, fmt.Sprintf(format, name))
 			}
 		}
 	}
@@ -311,10 +316,12 @@ func TestImportRulesFindFaults(t *testing.T) {
 			packages: []pkg{
 				{path: ".", imports: []string{"encoding/json", "golang.org/x/net/http2", module + "/internal/json"}},
 				{path: "contract", imports: []string{"golang.org/x/text"}},
+				{path: "internal/http1", imports: []string{"net/http", module + "/internal/nearest"}},
 			},
 			want: []string{
 				"the root package imports golang.org/x/net/http2",
 				"the root package imports " + module + "/internal/json",
+				"internal/http1 imports " + module + "/internal/nearest",
 			},
 		},
 		"a reserved dependency elsewhere": {

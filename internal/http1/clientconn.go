@@ -111,18 +111,16 @@ func (c *clientConn) exchange(r *http.Request) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		return nil, err
 	}
-	resp := readSimple(c.in, r)
-	for resp == nil {
-		var err error
-		if resp, err = http.ReadResponse(c.in, r); err != nil {
+	for {
+		resp, err := http.ReadResponse(c.in, r)
+		if err != nil {
 			return nil, err
 		}
-		if informs := resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols; informs {
-			resp = nil
+		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
+			c.mayRead = math.MaxInt64
+			return resp, nil
 		}
 	}
-	c.mayRead = math.MaxInt64
-	return resp, nil
 }
 
 // write writes the request, or begins to do so.
@@ -145,11 +143,9 @@ func (c *clientConn) write() error {
 func (c *clientConn) guard(ctx context.Context, resp *http.Response) {
 	switch {
 	case switches(resp): // nobody asked for that
-		resp.Body = &answerBody{conn: c, ctx: ctx, from: io.NopCloser(c.in), closes: true}
+		resp.Body = &answerBody{conn: c, ctx: ctx, from: c.in, closes: true}
 	case resp.ContentLength == 0:
 		c.end(!resp.Close)
-	case resp.Body == nil:
-		resp.Body = &answerBody{conn: c, ctx: ctx, left: resp.ContentLength}
 	default:
 		resp.Body = &answerBody{conn: c, ctx: ctx, from: resp.Body, closes: resp.Close}
 	}
@@ -204,8 +200,7 @@ func (c *clientConn) wrote() bool {
 type answerBody struct {
 	conn   *clientConn
 	ctx    context.Context //nolint:containedctx // its end is the reason why a read fails
-	from   io.ReadCloser   // nil: left bytes of the connection
-	left   int64
+	from   io.Reader
 	closes bool // the connection ends with it
 	err    error
 	closed atomic.Bool
@@ -219,17 +214,8 @@ func (b *answerBody) Read(p []byte) (n int, err error) {
 		return 0, http.ErrBodyReadAfterClose
 	case b.err != nil:
 		return 0, b.err
-	case b.from != nil:
-		n, err = b.from.Read(p)
-	default:
-		n, err = b.conn.in.Read(p[:min(int64(len(p)), b.left)])
-		if b.left -= int64(n); b.left == 0 {
-			err = io.EOF
-		} else if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
 	}
-	if err == nil {
+	if n, err = b.from.Read(p); err == nil {
 		return n, nil
 	}
 	if err != io.EOF && b.ctx.Err() != nil { //nolint:errorlint // io.EOF itself is the end

@@ -116,5 +116,7 @@ func hasAny(header http.Header, names ...string) bool {
 // never is no deadline.
 var never time.Time
 
+const proto = "HTTP/1.1"
+
 // past is a deadline that ends what waits for it.
 var past = time.Unix(1, 0)

@@ -1,15 +1,12 @@
 package http1
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
 	"slices"
-	"strings"
 )
 
 // appendRequest appends the request as net/http writes it, with its fields in order. It
@@ -78,49 +75,4 @@ func appendBody(dst []byte, r *http.Request) ([]byte, error) {
 		return dst, fmt.Errorf("http1: ContentLength=%d with a longer body", n)
 	}
 	return dst, nil
-}
-
-const proto = "HTTP/1.1"
-
-// readSimple reads the head of an answer that has arrived as a whole and whose body has a
-// Content-Length; the body is left to the caller. It returns nil for any other and then
-// has read nothing.
-func readSimple(in *bufio.Reader, r *http.Request) *http.Response {
-	window, _ := in.Peek(in.Buffered()) // it is there
-	end := bytes.Index(window, []byte("\r\n\r\n"))
-	if end < 0 {
-		return nil
-	}
-	line, fields, _ := strings.Cut(string(window[:end+2]), "\r\n")
-	status, ok := strings.CutPrefix(line, proto+" ")
-	if !ok || len(status) < len("200 O") || status[3] != ' ' || !consistsOf(status, inValue) || status[4] == ' ' {
-		return nil
-	}
-	code := 0
-	for i := range 3 {
-		if status[i] < '0' || status[i] > '9' {
-			return nil
-		}
-		code = 10*code + int(status[i]-'0')
-	}
-	if code < http.StatusOK || code == http.StatusNoContent || code == http.StatusNotModified {
-		return nil
-	}
-	header, ok := parseFields(fields)
-	if !ok || hasAny(header, "Transfer-Encoding", "Trailer", "Pragma") || !staysOpen(header) {
-		return nil
-	}
-	length, ok := parseLength(header)
-	if !ok {
-		return nil
-	}
-	_, _ = in.Discard(end + len("\r\n\r\n")) // it is there
-	resp := &http.Response{
-		Status: status, StatusCode: code, Proto: proto, ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: length, Request: r,
-	}
-	if length == 0 {
-		resp.Body = http.NoBody
-	}
-	return resp
 }
