@@ -227,23 +227,22 @@ func testLocalServers(t *testing.T) {
 // runLocals takes a program from server to server; number is the client's.
 func runLocals(t *testing.T, number int, p program) {
 	t.Helper()
-	run := func(name string, number int, test func(t *testing.T)) {
-		if testkit.Sampled(t, number, 3) {
-			t.Run(name, test)
-		}
-	}
 	for i, l := range locals() {
-		run(l.name+", served", number+2*i, func(t *testing.T) {
-			use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
-				return p.connect(ctx, start(t, "", server.entry(t)...).url, nil)
+		if testkit.Sampled(t, number+2*i, 3) {
+			t.Run(l.name+", served", func(t *testing.T) {
+				use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
+					return p.connect(ctx, start(t, "", server.entry(t)...).url, nil)
+				})
 			})
-		})
-		run(l.name+", wrapped", number+2*i+1, func(t *testing.T) {
-			use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
-				command, environ := wrapped(t, server.entry(t)...)
-				return p.launch(ctx, command, environ)
+		}
+		if testkit.Sampled(t, number+2*i+1, 3) {
+			t.Run(l.name+", wrapped", func(t *testing.T) {
+				use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
+					command, environ := wrapped(t, server.entry(t)...)
+					return p.launch(ctx, command, environ)
+				})
 			})
-		})
+		}
 	}
 }
 
