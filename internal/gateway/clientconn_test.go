@@ -75,7 +75,7 @@ func unread() map[string]struct {
 		"answers that flow":           {testkit.Large(testkit.JSON, 8<<20, testkit.Whole), 1},
 		"an event that flows":         {testkit.Large(testkit.SSE, 8<<20, testkit.Whole), 1},
 		"answers in one piece":        {testkit.Large(testkit.JSON, 200<<10, testkit.Whole), 12},
-		"refusals, one after another": {testkit.Fault{}, 12_000},
+		"refusals, one after another": {testkit.Fault{}, 5_000},
 	}
 }
 

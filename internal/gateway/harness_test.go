@@ -114,11 +114,14 @@ func open(tb testing.TB, g *gateway.Gateway, inMemory bool) string {
 		tb.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	end := make(chan error, 1)
-	go func() { end <- g.Serve(ctx, ln, 0) }()
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		_ = g.Serve(ctx, ln, 0) // what is under way is broken off
+	}()
 	tb.Cleanup(func() {
 		cancel()
-		<-end // what is under way is broken off
+		<-end
 	})
 	return "http://" + ln.Addr().String()
 }

@@ -66,6 +66,7 @@ func TestLongNotificationOfGetStreamIsDropped(t *testing.T) {
 	short := `{"jsonrpc":"2.0","method":"` + method + `","params":{"level":"info","data":"done"}}`
 	for mode, want := range map[string]string{"all": short, "off": long} {
 		t.Run("redact "+mode, func(t *testing.T) {
+			t.Parallel()
 			srv := testkit.NewServer(t)
 			f := startConfig(t, "decide_within: 4KiB\nservers: {farm: {url: '"+srv.URL()+"', redact: "+mode+"}}\n")
 			stream, err := f.client(t, testkit.Legacy).Listen(t.Context(), "")

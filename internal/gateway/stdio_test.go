@@ -410,7 +410,19 @@ func TestStdioNeedsAServer(t *testing.T) {
 // A large answer that the server has spread over lines is one line.
 func TestStdioWritesALargeAnswerAsOneLine(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{10 << 10, 6 << 20} {
+	writesOneLine(t, 10<<10, 300<<10)
+}
+
+// So is one that does not stay in memory.
+func TestLongStdioWritesALargeAnswerAsOneLine(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	writesOneLine(t, 6<<20)
+}
+
+func writesOneLine(t *testing.T, sizes ...int) {
+	t.Helper()
+	for _, size := range sizes {
 		srv := testkit.NewServer(t)
 		g, _ := farmGateway(t, srv, "max_request: 10MiB")
 		h := startHost(t, g)

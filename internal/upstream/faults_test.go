@@ -167,7 +167,12 @@ func TestChildThatStopsReading(t *testing.T) {
 	s.SetPatience(0, 3*time.Second, 100*time.Millisecond)
 	s.mustCall("stop-reading", 0)
 	large := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","pad":%q}}`, strings.Repeat("a", 1<<20))
-	var wg sync.WaitGroup
+	var patient, wg sync.WaitGroup
+	patient.Go(func() { // so that there is something to read, however soon the others give up
+		if resp, err := s.Send(t.Context(), http.MethodPost, http.Header{}, []byte(large)); err == nil {
+			resp.Body.Close() // it is the next child's
+		}
+	})
 	results := make(chan string, 12)
 	for range cap(results) {
 		wg.Go(func() {
@@ -195,6 +200,7 @@ func TestChildThatStopsReading(t *testing.T) {
 	if unsent == 0 {
 		t.Error("all calls may have been read, by a child that reads nothing")
 	}
+	patient.Wait()
 	if text := s.mustCall("echo", 0); text != "" {
 		t.Errorf("the next child says %q", text)
 	}
