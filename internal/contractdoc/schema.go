@@ -70,7 +70,7 @@ func (d described) shapeSchema(sh *contractform.Shape, on reflect.Type) json.Mem
 		default:
 			p = d.memberSchema(m.Path)
 		}
-		p.Text("description", d.docOf(sh, m.Name))
+		p.Text("description", d.form.DocOf(sh, m.Name))
 		properties.Object(m.Name, p)
 		if m.Required(on) {
 			required = append(required, m.Name)
@@ -79,18 +79,6 @@ func (d described) shapeSchema(sh *contractform.Shape, on reflect.Type) json.Mem
 	s.Object("properties", properties)
 	s.Texts("required", required)
 	return s
-}
-
-func (d described) docOf(sh *contractform.Shape, name string) string {
-	if sh != d.form.Layout.Shape {
-		return ""
-	}
-	for _, m := range d.form.Members {
-		if m.Name == name {
-			return m.Doc
-		}
-	}
-	return ""
 }
 
 // memberSchema describes the value that p leads to.

@@ -35,6 +35,19 @@ type Form struct {
 	ResultKinds []recourse.Kind   // of which a failed tool call is a tool result
 }
 
+// DocOf is what the contract says of a member of its object, and nothing of a member of another shape.
+func (f *Form) DocOf(sh *Shape, name string) string {
+	if sh != f.Layout.Shape {
+		return ""
+	}
+	for _, m := range f.Members {
+		if m.Name == name {
+			return m.Doc
+		}
+	}
+	return ""
+}
+
 // Code is an entry of a contract.
 type Code struct {
 	Code      string

@@ -121,7 +121,7 @@ func (c module) typescriptShape(sh *contractform.Shape, on reflect.Type, depth i
 	var b strings.Builder
 	b.WriteString("{\n")
 	for _, m := range sh.Members {
-		if doc := c.docOf(sh, m.Name); doc != "" {
+		if doc := c.form.DocOf(sh, m.Name); doc != "" {
 			fmt.Fprintf(&b, "%s/** %s */\n", indent, commentText(doc))
 		}
 		optional := "?"
@@ -210,16 +210,4 @@ func (c module) typescriptTables(b *strings.Builder) {
 	table("The kinds that codes of JSON-RPC errors stand for.", "const rpcKinds: { readonly [code: string]: Kind }", rpc.AppendTo(nil), "")
 	fmt.Fprintf(b, "\n/** The member of a result's _meta in which the record travels. */\nexport const metaKey = %q;\n", recourse.MetaKey)
 	fmt.Fprintf(b, "\n/** The longest wait that is believed. */\nconst maxWaitMs = %d;\n", recourse.MaxWait.Milliseconds())
-}
-
-func (c module) docOf(sh *contractform.Shape, name string) string {
-	if sh != c.form.Layout.Shape {
-		return ""
-	}
-	for _, m := range c.form.Members {
-		if m.Name == name {
-			return m.Doc
-		}
-	}
-	return ""
 }
