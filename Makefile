@@ -67,7 +67,7 @@ $(GOLANGCI_LINT): tools/go.mod tools/go.sum
 
 .PHONY: golden
 golden: ## Rewrite the golden files with what the code does now
-	@packages=$$(grep -rl --include='*_test.go' '"update"' . | sed 's,/[^/]*$$,,' | sort -u); \
+	@packages=$$(grep -rlE --include='*_test.go' '"update"|contracttest\.Golden' . | sed 's,/[^/]*$$,,' | sort -u); \
 	if [ -n "$$packages" ]; then go test $$packages -update; fi
 
 .PHONY: fuzz

@@ -9,13 +9,14 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // What stands in details, and when the boolean is not that of the table.
 func TestCommerceDetails(t *testing.T) {
 	t.Parallel()
 	late := recourse.Timeout("the warehouse", 0).WithEffect(recourse.EffectUnknown)
-	cancel := toolCall()
+	cancel := contracttest.ToolCall()
 	cancel.Tool, cancel.Arguments = "cancel-order", []byte(`{"orderId":"ord-1"}`)
 	const verify = "It is not known whether the call took effect. Before calling again: get-orders(ids=[\\\"ord-1\\\"]), and look at the order's status."
 	tests := map[string]struct {
@@ -79,13 +80,13 @@ func TestCommerceDetails(t *testing.T) {
 				`"suggestion":"Look up the present state, then call again with what is there.","originalError":"INVALID_ORDER_STATE","context":{"name":"ADAPTER_ERROR","category":"Adapter"}}}`,
 		},
 	}
-	c := builtin(t, "commerce")
+	c := contract.Builtin().MustGet("commerce")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			call := tt.call
 			if call.Method == "" {
-				call = toolCall()
+				call = contracttest.ToolCall()
 			}
 			a := c.Write(tt.from, &call)
 			var result struct {
@@ -93,7 +94,7 @@ func TestCommerceDetails(t *testing.T) {
 				Error   rawText
 				IsError bool
 			}
-			unmarshalStd(t, a.Result, &result)
+			contracttest.Unmarshal(t, a.Result, &result)
 			if diff := cmp.Diff(tt.want, result.Content[0].Text); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
@@ -104,11 +105,11 @@ func TestCommerceDetails(t *testing.T) {
 				t.Error("an argument's value stands in the answer")
 			}
 			// Read without the record, the kind is there, and the same is written again.
-			e := readBack(t, c, withoutMeta(t, a))
+			e := contracttest.ReadBack(t, c, contracttest.WithoutMeta(t, a))
 			if e.Kind != tt.from.Kind {
 				t.Errorf("read as %s", e.Kind)
 			}
-			if again := withoutMeta(t, c.Write(e, &call)); string(again.Result) != string(withoutMeta(t, a).Result) {
+			if again := contracttest.WithoutMeta(t, c.Write(e, &call)); string(again.Result) != string(contracttest.WithoutMeta(t, a).Result) {
 				t.Errorf("written again:\n%s", again.Result)
 			}
 		})
@@ -126,18 +127,18 @@ func (r *rawText) UnmarshalJSON(raw []byte) error {
 // Arguments are refused by the protocol's own error, with the dotted path.
 func TestCommerceInvalidParams(t *testing.T) {
 	t.Parallel()
-	call := toolCall()
+	call := contracttest.ToolCall()
 	call.At = contract.AtArguments
-	a := builtin(t, "commerce").Write(recourse.Missing("order.customer.email"), &call)
+	a := contract.Builtin().MustGet("commerce").Write(recourse.Missing("order.customer.email"), &call)
 	const want = `{"code":-32602,"message":"Invalid params: order.customer.email is required","data":{"field":"order.customer.email","error":` +
 		`{"code":2002,"message":"Parameter order.customer.email is required.","retryable":false,"details":{"field":"order.customer.email","reason":"required",` +
 		`"suggestion":"Provide order.customer.email.","context":{"name":"MISSING_REQUIRED_FIELD","category":"Validation","violations":[` +
 		`{"field":"order.customer.email","reason":"required","message":"order.customer.email is required"}]}}}}}`
-	if diff := cmp.Diff(want, string(rpcText(a))); diff != "" {
+	if diff := cmp.Diff(want, string(contracttest.RPCText(a))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Another method's arguments, and an unknown tool, are the protocol's matter.
-	if a := builtin(t, "commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
+	if a := contract.Builtin().MustGet("commerce").Write(recourse.UnknownTool("x"), &call); a.Code != -32602 || a.Message != `There is no tool named "x".` {
 		t.Errorf("unknown tool: %d %s", a.Code, a.Message)
 	}
 }
@@ -227,7 +228,7 @@ func TestCommerceReads(t *testing.T) {
 			want: read{Kind: recourse.KindInternal, Upstream: "DOWN", Retry: recourse.RetrySameCall, Message: "Adapter Error: down"},
 		},
 	}
-	c := builtin(t, "commerce")
+	c := contract.Builtin().MustGet("commerce")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,7 +261,7 @@ func TestCommerceReads(t *testing.T) {
 // table, wherever they lie.
 func TestCommerceNumbers(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "commerce")
+	c := contract.Builtin().MustGet("commerce")
 	for number, kind := range map[string]recourse.Kind{
 		"1001": recourse.KindClientError, "2999": recourse.KindInvalidValue, "3003": recourse.KindInvalidState,
 		"4999": recourse.KindServerError, "5999": recourse.KindServerError, "9999": recourse.KindUnknown,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // said is what a reader makes of a failure, without the texts.
@@ -276,7 +277,7 @@ func TestReadObjects(t *testing.T) {
 
 func quote(t *testing.T, text string) string {
 	t.Helper()
-	return string(marshal(t, text))
+	return string(contracttest.Marshal(t, text))
 }
 
 func TestReadNeedsInput(t *testing.T) {
@@ -306,7 +307,7 @@ func TestReadNeedsInput(t *testing.T) {
 // contract that says otherwise.
 func TestReadWeakSigns(t *testing.T) {
 	t.Parallel()
-	fieldmcp, ours := builtin(t, "fieldmcp"), builtin(t, "recourse")
+	fieldmcp, ours := contract.Builtin().MustGet("fieldmcp"), contract.Builtin().MustGet("recourse")
 	const fieldError = `{"error":true,"code":"FIELD_NOT_FOUND","message":"field 'xyz' not found","retryable":false}`
 	tests := map[string]struct {
 		text string
@@ -322,10 +323,10 @@ func TestReadWeakSigns(t *testing.T) {
 		"a code in brackets":                   {"[timeout] too late", nil, ""},
 		"a code in brackets, known":            {"[timeout] too late", ours, recourse.KindTimeout},
 		"an unlisted code in brackets, known":  {"[note] too late", ours, ""},
-		"a sentence, known":                    {"Sorry: request context is unavailable", load(t, "clinic"), recourse.KindInternal},
-		"a prefix, known":                      {"Network error: none today", load(t, "library"), ""},
-		"a number and a message, known":        {`{"code":200,"message":"done"}`, load(t, "shop"), ""},
-		"a listed number and a message, known": {`{"code":3001,"message":"slow down"}`, load(t, "shop"), recourse.KindRateLimited},
+		"a sentence, known":                    {"Sorry: request context is unavailable", contracttest.Load(t, "clinic"), recourse.KindInternal},
+		"a prefix, known":                      {"Network error: none today", contracttest.Load(t, "library"), ""},
+		"a number and a message, known":        {`{"code":200,"message":"done"}`, contracttest.Load(t, "shop"), ""},
+		"a listed number and a message, known": {`{"code":3001,"message":"slow down"}`, contracttest.Load(t, "shop"), recourse.KindRateLimited},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractdoc"
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // fieldError is the object of a failed call, as the source document has it.
@@ -52,7 +52,7 @@ func toolError(t *testing.T, a contract.Answer) fieldError {
 		Meta       json.RawMessage `json:"_meta"`
 	}
 	if a.Surface != contract.SurfaceResult {
-		t.Fatalf("no tool result: %s", wire(a))
+		t.Fatalf("no tool result: %s", contracttest.Wire(a))
 	}
 	dec := json.NewDecoder(strings.NewReader(string(a.Result)))
 	dec.DisallowUnknownFields()
@@ -113,20 +113,20 @@ func TestFieldMCPCodes(t *testing.T) {
 		{"PARTIAL_SUCCESS", recourse.Partial(nil, []recourse.Failed{{ID: "a", Error: recourse.Internal()}}), false, "Use the succeeded array. Repeat only the failed items whose own error is retryable."},
 		{"INTERNAL_ERROR", recourse.Internal().WithRequestID("req-1"), false, "Include requestId req-1 when contacting support."},
 	}
-	c := builtin(t, "fieldmcp")
+	c := contract.Builtin().MustGet("fieldmcp")
 	codes := map[string]bool{}
 	for _, tt := range tests {
 		codes[tt.code] = true
 		t.Run(tt.code, func(t *testing.T) {
 			t.Parallel()
-			call := toolCall()
+			call := contracttest.ToolCall()
 			a := c.Write(tt.from, &call)
 			got := toolError(t, a)
 			if got.Code != tt.code || *got.Retryable != tt.retryable || got.SuggestedAction != tt.action {
 				t.Errorf("got %s, retryable %t, %q; want %s, %t, %q",
 					got.Code, *got.Retryable, got.SuggestedAction, tt.code, tt.retryable, tt.action)
 			}
-			if again := readBack(t, c, withoutMeta(t, a)); again.Code != tt.code {
+			if again := contracttest.ReadBack(t, c, contracttest.WithoutMeta(t, a)); again.Code != tt.code {
 				t.Errorf("read as %s", again.Code)
 			}
 		})
@@ -173,11 +173,11 @@ func TestFieldMCPMembers(t *testing.T) {
 			},
 		},
 	}
-	c := builtin(t, "fieldmcp")
+	c := contract.Builtin().MustGet("fieldmcp")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			call := toolCall()
+			call := contracttest.ToolCall()
 			a := c.Write(tt.from, &call)
 			got := toolError(t, a)
 			got.Error, got.Code, got.Message, got.Retryable, got.SuggestedAction = false, "", "", nil, ""
@@ -206,15 +206,15 @@ func TestFieldMCPReadsWhatItWrites(t *testing.T) {
 		}
 		return kept
 	}
-	c := builtin(t, "fieldmcp")
-	call := toolCall()
-	for _, e := range records() {
+	c := contract.Builtin().MustGet("fieldmcp")
+	call := contracttest.ToolCall()
+	for _, e := range contracttest.Records() {
 		a := c.Write(e, &call)
 		if a.Surface != contract.SurfaceResult {
 			continue
 		}
 		want, _ := json.Marshal(carried(a.Record))
-		got, _ := json.Marshal(carried(readBack(t, c, withoutMeta(t, a))))
+		got, _ := json.Marshal(carried(contracttest.ReadBack(t, c, contracttest.WithoutMeta(t, a))))
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)
 		}
@@ -258,7 +258,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 		"501":                         {status: 501, code: "PROVIDER_ERROR", retryable: true},
 		"599":                         {status: 599, code: "PROVIDER_ERROR", retryable: true},
 	}
-	c := builtin(t, "fieldmcp")
+	c := contract.Builtin().MustGet("fieldmcp")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -270,7 +270,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 			if tt.resource != "" {
 				e = e.WithResource(tt.resource, "xyz")
 			}
-			call := toolCall()
+			call := contracttest.ToolCall()
 			got := toolError(t, c.Write(e, &call))
 			if got.Code != tt.code || *got.Retryable != tt.retryable {
 				t.Errorf("got %s, retryable %t; want %s, %t", got.Code, *got.Retryable, tt.code, tt.retryable)
@@ -278,7 +278,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 		})
 	}
 	// The MCP server itself is down: the gateway says so.
-	call := toolCall()
+	call := contracttest.ToolCall()
 	down := toolError(t, c.Write(recourse.Unreachable("Farm").WithOrigin(recourse.OriginGateway), &call))
 	if down.Code != "PROVIDER_UNAVAILABLE" || down.Provider != "Farm" || down.RetryAfter != 30 {
 		t.Errorf("server down: %+v", down)
@@ -288,7 +288,7 @@ func TestFieldMCPUpstream(t *testing.T) {
 // The gateway's own limit is HTTP 429, whose three spellings of the wait agree.
 func TestFieldMCPRateLimit(t *testing.T) {
 	t.Parallel()
-	minute, month := present().Add(12*time.Second), present().Add(72*time.Hour)
+	minute, month := contracttest.Present().Add(12*time.Second), contracttest.Present().Add(72*time.Hour)
 	tests := map[string]struct {
 		quotas []recourse.Quota
 		after  time.Duration
@@ -324,13 +324,13 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			body:   `{"error":"Rate limit exceeded. Try again in 259200 seconds.","errorCode":429,"rateLimits":{"minuteRemaining":0,"minuteResetAt":1785240012000,"monthlyRemaining":0,"monthlyResetAt":1785499200000}}`,
 		},
 	}
-	c := builtin(t, "fieldmcp")
+	c := contract.Builtin().MustGet("fieldmcp")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := recourse.RateLimited(tt.after).WithOrigin(recourse.OriginGateway)
 			e.Quotas = tt.quotas
-			call := toolCall()
+			call := contracttest.ToolCall()
 			call.HTTP = true
 			a := c.Write(e, &call)
 			if a.Surface != contract.SurfaceHTTP || a.Status != http.StatusTooManyRequests {
@@ -346,8 +346,8 @@ func TestFieldMCPRateLimit(t *testing.T) {
 			if diff := cmp.Diff(tt.body, string(a.Body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
-			again := c.Write(readBack(t, c, a), &call)
-			if diff := cmp.Diff(wire(a), wire(again)); diff != "" {
+			again := c.Write(contracttest.ReadBack(t, c, a), &call)
+			if diff := cmp.Diff(contracttest.Wire(a), contracttest.Wire(again)); diff != "" {
 				t.Errorf("read and written again (-first +again):\n%s", diff)
 			}
 			call.HTTP = false
@@ -361,7 +361,7 @@ func TestFieldMCPRateLimit(t *testing.T) {
 // A word of older pages is understood, and not written again.
 func TestFieldMCPOlderWord(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "fieldmcp")
+	c := contract.Builtin().MustGet("fieldmcp")
 	text := `{"error":true,"code":"RATE_LIMIT_USER","message":"slow down","retryable":true,"retryAfter":3}`
 	r := contract.Reader{Contracts: []*contract.Contract{c}}
 	reading, ok := r.Result(textResult(t, text, true))
@@ -372,7 +372,7 @@ func TestFieldMCPOlderWord(t *testing.T) {
 	if e.Kind != recourse.KindRateLimited || e.RetryAfter != 3*time.Second {
 		t.Errorf("read as %s, wait %s", e.Kind, e.RetryAfter)
 	}
-	call := toolCall()
+	call := contracttest.ToolCall()
 	if got := toolError(t, c.Write(e, &call)); got.Code != "RATE_LIMIT_ORG" {
 		t.Errorf("written as %s", got.Code)
 	}
@@ -386,8 +386,8 @@ func TestFieldMCPOlderWord(t *testing.T) {
 // A hint that names a tool which the server does not have is left out.
 func TestFieldMCPHintsNameToolsThatAreThere(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "fieldmcp")
-	call := toolCall()
+	c := contract.Builtin().MustGet("fieldmcp")
+	call := contracttest.ToolCall()
 	call.HasTool = func(name string) bool { return name == "deere_search_operations" }
 	for _, tt := range []struct {
 		from *recourse.Error
@@ -406,8 +406,8 @@ func TestFieldMCPHintsNameToolsThatAreThere(t *testing.T) {
 // A call whose effect is unknown is never said to be repeatable.
 func TestFieldMCPUnknownEffect(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "fieldmcp")
-	call := toolCall()
+	c := contract.Builtin().MustGet("fieldmcp")
+	call := contracttest.ToolCall()
 	for _, kind := range recourse.Kinds() {
 		a := c.Write(recourse.New(kind, "").WithEffect(recourse.EffectUnknown), &call)
 		if a.Surface == contract.SurfaceResult && *toolError(t, a).Retryable {
@@ -419,21 +419,11 @@ func TestFieldMCPUnknownEffect(t *testing.T) {
 func TestFieldMCPRetryRule(t *testing.T) {
 	t.Parallel()
 	want := contract.RetryRule{Retries: 3, Start: 2 * time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 2}
-	if diff := cmp.Diff(want, builtin(t, "fieldmcp").Retry); diff != "" {
+	if diff := cmp.Diff(want, contract.Builtin().MustGet("fieldmcp").Retry); diff != "" {
 		t.Errorf("retry rule (-want +got):\n%s", diff)
 	}
-	page := contractdoc.Page(builtin(t, "fieldmcp"))
-	for _, line := range []string{
-		"attempt 1: wait retryAfter\n",
-		"attempt 2: wait retryAfter × 2 + random(0 to 1000 ms)\n",
-		"attempt 3: wait retryAfter × 4 + random(0 to 1000 ms)\n",
-	} {
-		if !strings.Contains(page, line) {
-			t.Errorf("the page lacks %q", line)
-		}
-	}
 	var names []string
-	for _, m := range contractform.Of(builtin(t, "fieldmcp")).Members {
+	for _, m := range contractform.Of(contract.Builtin().MustGet("fieldmcp")).Members {
 		names = append(names, m.Name)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != 17 {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,14 +12,14 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractdoc"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // Whatever a server sends as a result is read without harm; what is then written in
 // its place is JSON on one line, and is read as the same failure again.
 func FuzzResult(f *testing.F) {
-	call := toolCall()
-	for _, c := range everyContract(f) {
+	call := contracttest.ToolCall()
+	for _, c := range contracttest.Every(f) {
 		f.Add([]byte(c.Write(recourse.Timeout("x", 0).WithDetail("a", 1), &call).Result))
 	}
 	f.Add([]byte(`{"content":[{"type":"text","text":"MCP error -32602: Tool x not found"}],"isError":true,"isError":false}`))
@@ -33,16 +31,16 @@ func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"{\"success\":false,\"error\":{\"code\":\"ORDER_NOT_FOUND\",\"details\":{\"orderId\":\"o\"}}}"}]}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"**Error:** Order not found: o"}],"isError":true}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"Invalid request: a Try again in 5 s. Try again in 12 s."}],"isError":true}`))
-	contracts, commerce := everyContract(f), builtin(f, "commerce")
+	contracts, commerce := contracttest.Every(f), contract.Builtin().MustGet("commerce")
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, weak := range []*contract.Contract{nil, commerce, builtin(t, "studies"), contracts[len(contracts)-1]} {
+		for _, weak := range []*contract.Contract{nil, commerce, contract.Builtin().MustGet("studies"), contracts[len(contracts)-1]} {
 			r := contract.Reader{Contracts: contracts, Weak: weak}
 			reading, ok := r.Result(raw)
 			if !ok || reading.Error() == nil {
 				continue
 			}
 			for _, c := range contracts {
-				call := toolCall()
+				call := contracttest.ToolCall()
 				call.Original, call.OriginalContract = raw, reading.Contract
 				first := c.Write(reading.Error(), &call)
 				if first.Surface != contract.SurfaceResult {
@@ -51,13 +49,13 @@ func FuzzResult(f *testing.F) {
 				if !json.Valid(first.Result) || bytes.ContainsAny(first.Result, "\r\n") {
 					t.Fatalf("%s: not JSON on one line: %s", c.Name, first.Result)
 				}
-				again := readBack(t, c, first)
+				again := contracttest.ReadBack(t, c, first)
 				if again.Kind != first.Record.Kind || again.Code != first.Record.Code {
 					t.Fatalf("%s: %s %s is read as %s %s", c.Name, first.Record.Kind, first.Record.Code, again.Kind, again.Code)
 				}
 				call.Original, call.OriginalContract = first.Result, c
 				second := c.Write(again, &call)
-				third := c.Write(readBack(t, c, second), &call)
+				third := c.Write(contracttest.ReadBack(t, c, second), &call)
 				if diff := cmp.Diff(string(second.Result), string(third.Result)); diff != "" {
 					t.Fatalf("%s: not stable (-second +third):\n%s", c.Name, diff)
 				}
@@ -70,7 +68,7 @@ func FuzzRPC(f *testing.F) {
 	f.Add([]byte(`{"code":-32602,"message":"Invalid params: x","data":{"field":"a","error":{"code":2003,"message":"x","retryable":false}}}`))
 	f.Add([]byte(`{"code":"x","message":{},"data":{"v":1,"kind":"timeout","failed":[{"id":"a","error":null}]}}`))
 	f.Add([]byte(`{"code":2001,"message":"MCP error 2001: Validation failed for field a: b","data":{"retryable":false,"field":"a","value":{}}}`))
-	contracts, commerce := everyContract(f), builtin(f, "commerce")
+	contracts, commerce := contracttest.Every(f), contract.Builtin().MustGet("commerce")
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := contract.Reader{Contracts: contracts, Weak: commerce}
 		e := r.RPC(raw).Error()
@@ -78,24 +76,24 @@ func FuzzRPC(f *testing.F) {
 			t.Fatal("no record")
 		}
 		for _, c := range contracts {
-			call := contract.Call{Method: "prompts/get", Now: present}
-			if a := c.Write(e, &call); a.Surface == contract.SurfaceRPC && !json.Valid(rpcText(a)) {
-				t.Fatalf("%s: not JSON: %s", c.Name, rpcText(a))
+			call := contract.Call{Method: "prompts/get", Now: contracttest.Present}
+			if a := c.Write(e, &call); a.Surface == contract.SurfaceRPC && !json.Valid(contracttest.RPCText(a)) {
+				t.Fatalf("%s: not JSON: %s", c.Name, contracttest.RPCText(a))
 			}
 		}
 	})
 }
 
 func FuzzHTTP(f *testing.F) {
-	call := toolCall()
+	call := contracttest.ToolCall()
 	call.HTTP = true
-	limited := builtin(f, "fieldmcp").Write(full(recourse.KindRateLimited).WithOrigin(recourse.OriginGateway), &call)
+	limited := contract.Builtin().MustGet("fieldmcp").Write(contracttest.Record(recourse.KindRateLimited).WithOrigin(recourse.OriginGateway), &call)
 	f.Add(429, "application/json", "12", limited.Body)
 	f.Add(404, "text/plain", "", []byte("session not found\n"))
 	f.Add(401, "application/problem+json", "", []byte(`{"type":"about:blank","title":"unauthorized","detail":"unauthorized"}`))
 	f.Add(500, "application/json", "-1", []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":[]}}`))
 	f.Add(200, "", "", []byte(nil))
-	contracts := everyContract(f)
+	contracts := contracttest.Every(f)
 	f.Fuzz(func(t *testing.T, status int, media, after string, body []byte) {
 		for _, weak := range []*contract.Contract{nil, contracts[len(contracts)-1]} {
 			r := contract.Reader{Contracts: contracts, Weak: weak}
@@ -110,34 +108,21 @@ func FuzzHTTP(f *testing.F) {
 // A contract file with whatever mistakes is refused with their places, or makes a
 // contract that can do all that contracts do.
 func FuzzLoad(f *testing.F) {
-	for _, pattern := range []string{"*.yaml", "testdata/contracts/*.yaml", "testdata/lint/*.yaml"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			f.Fatalf("no seeds in %s: %v", pattern, err)
-		}
-		for _, file := range files {
-			src, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(strings.Replace(string(src), "\nname: ", "\nname: x-", 1))
-		}
+	for _, src := range contracttest.Sources(f, "*.yaml", "testdata/lint/*.yaml", "../internal/contracttest/contracts/*.yaml") {
+		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		c, err := contract.Builtin().Load("fuzz.yaml", []byte(src))
 		if err != nil {
 			return
 		}
-		if contractdoc.Page(c) == "" || !json.Valid(contractdoc.Schema(c)) {
-			t.Fatal("no page, or a schema that is no JSON")
-		}
 		for _, kind := range recourse.Kinds() {
-			for _, call := range calls() {
-				a := c.Write(full(kind), &call)
+			for _, call := range contracttest.Calls() {
+				a := c.Write(contracttest.Record(kind), &call)
 				if a.Surface == contract.SurfaceResult && !json.Valid(a.Result) {
 					t.Fatalf("not JSON: %s", a.Result)
 				}
-				if e := readBack(t, c, a); e.Kind == "" {
+				if e := contracttest.ReadBack(t, c, a); e.Kind == "" {
 					t.Fatal("read without a kind")
 				}
 			}
@@ -160,17 +145,17 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		call := toolCall()
+		call := contracttest.ToolCall()
 		e := recourse.NotFound("field", message).WithMessage("%s", message).WithRequestID("req-1")
 		first := c.Write(e, &call)
 		if !json.Valid(first.Result) {
 			t.Fatalf("not JSON: %s", first.Result)
 		}
-		second := withoutMeta(t, c.Write(readBack(t, c, first), &call))
-		if diff := cmp.Diff(string(withoutMeta(t, first).Result), string(second.Result)); diff != "" {
+		second := contracttest.WithoutMeta(t, c.Write(contracttest.ReadBack(t, c, first), &call))
+		if diff := cmp.Diff(string(contracttest.WithoutMeta(t, first).Result), string(second.Result)); diff != "" {
 			t.Fatalf("not stable (-first +second):\n%s", diff)
 		}
-		if again := readBack(t, c, second); again.Kind == "" {
+		if again := contracttest.ReadBack(t, c, second); again.Kind == "" {
 			t.Fatal("read without a kind")
 		}
 	})
@@ -192,7 +177,7 @@ func TestHostileSizes(t *testing.T) {
 	fill := func(before, piece, behind string, size int) string {
 		return before + strings.Repeat(piece, size/len(piece)) + behind
 	}
-	contracts := []*contract.Contract{builtin(t, "studies"), builtin(t, "terra")}
+	contracts := []*contract.Contract{contract.Builtin().MustGet("studies"), contract.Builtin().MustGet("terra")}
 	for name, text := range map[string]string{
 		"prefixes": fill("", "Error executing tool x: ", "fields or select are required", 2*megabyte),
 		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, "", 10*megabyte),
@@ -204,7 +189,7 @@ func TestHostileSizes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			call := toolCall()
+			call := contracttest.ToolCall()
 			r := contract.Reader{Contracts: contracts}
 			reading, ok := r.Result(textResult(t, text, true))
 			if !ok || reading.Error() == nil {
@@ -237,7 +222,7 @@ func TestHostileTexts(t *testing.T) {
 		"members":  `{"code":1,"message":"x",` + strings.Repeat(`"a":1,`, size/6) + `"b":2}`,
 		"quotes":   strings.Repeat(`"`, size),
 	}
-	contracts := everyContract(t)
+	contracts := contracttest.Every(t)
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // A list of zod's issues is told as violations, wherever a server has put it: no client is shown the list.
@@ -16,7 +17,7 @@ func TestIssues(t *testing.T) {
 	const updates = "[\n  {\n    \"code\": \"custom\",\n    \"message\": \"At least one field must be updated\",\n    \"path\": [\n      \"updates\"\n    ]\n  }\n]"
 	const several = `[{"code":"invalid_type","expected":"string","received":"undefined","path":["updates","items",0,"sku"],"message":"Required"},` +
 		`{"code":"too_small","minimum":1,"path":["updates","quantity"],"message":"Number must be greater than or equal to 1"}]`
-	c := builtin(t, "commerce")
+	c := contract.Builtin().MustGet("commerce")
 	known := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Provider: "shop"}
 	result := func(object string, isError bool) func(string) contract.Reading {
 		return func(issues string) contract.Reading {
@@ -61,7 +62,7 @@ func TestIssues(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || e.Kind.Class() != recourse.ClassInput {
 				t.Errorf("%s: %s, (-want +got):\n%s", name, e.Kind, diff)
 			}
-			call := toolCall()
+			call := contracttest.ToolCall()
 			if a := c.Write(e, &call); strings.Contains(string(a.Result)+a.Message, "path") || !strings.Contains(string(a.Result), `"code":200`) {
 				t.Errorf("%s: %s is told as %s%s", name, issues, a.Result, a.Message)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // What a server put beside its failure stays in the answer.
@@ -56,9 +57,9 @@ func TestKeep(t *testing.T) {
 			if !ok {
 				t.Fatal("not read as a failure")
 			}
-			call := toolCall()
+			call := contracttest.ToolCall()
 			call.Original, call.OriginalContract = []byte(tt.original), reading.Contract
-			a := builtin(t, "recourse").Write(reading.Error(), &call)
+			a := contract.Builtin().MustGet("recourse").Write(reading.Error(), &call)
 			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
@@ -70,14 +71,14 @@ func TestKeep(t *testing.T) {
 // the first behind.
 func TestKeepNothingOfAnotherContract(t *testing.T) {
 	t.Parallel()
-	for _, from := range everyContract(t) {
-		for _, to := range everyContract(t) {
+	for _, from := range contracttest.Every(t) {
+		for _, to := range contracttest.Every(t) {
 			if from.Name == to.Name {
 				continue
 			}
-			call := toolCall()
+			call := contracttest.ToolCall()
 			call.FormatArgument, call.Arguments = true, []byte(`{"format":"both"}`)
-			original := withoutMeta(t, from.Write(recourse.Unavailable("Farm").WithOrigin(recourse.OriginServer), &call))
+			original := contracttest.WithoutMeta(t, from.Write(recourse.Unavailable("Farm").WithOrigin(recourse.OriginServer), &call))
 			r := contract.Reader{Contracts: []*contract.Contract{from}, Weak: from}
 			reading, ok := r.Result(original.Result)
 			if !ok {
@@ -98,8 +99,8 @@ func TestKeepNothingOfAnotherContract(t *testing.T) {
 // A result says what its era demands, and no more than the tool allows.
 func TestResultMembers(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "recourse")
-	call := toolCall()
+	c := contract.Builtin().MustGet("recourse")
+	call := contracttest.ToolCall()
 	call.ResultType, call.OutputSchema = true, true
 	got := string(c.Write(recourse.Cancelled(), &call).Result)
 	if !strings.Contains(got, `"isError":true,"resultType":"complete","_meta"`) || strings.Contains(got, "structuredContent") {

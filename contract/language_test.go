@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/contractdoc"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // The contracts of testdata use what the built-in ones do not. Each form is written,
@@ -18,7 +18,7 @@ import (
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	call := func(change func(*contract.Call)) contract.Call {
-		c := toolCall()
+		c := contracttest.ToolCall()
 		change(&c)
 		return c
 	}
@@ -26,7 +26,7 @@ func TestLanguage(t *testing.T) {
 		return call(func(c *contract.Call) { c.FormatArgument, c.Arguments = true, []byte(`{"format":`+value+`}`) })
 	}
 	arguments := call(func(c *contract.Call) { c.At = contract.AtArguments })
-	plain := toolCall()
+	plain := contracttest.ToolCall()
 	late := recourse.Timeout("", 0).WithMessage("Request timeout").WithUpstream(recourse.Upstream{Status: 504})
 	const lateJSON = `{\n  \"kind\": \"toolError:v1\",\n  \"code\": \"NETWORK_ERROR\",\n  \"message\": \"Network error: Request timeout\",\n` +
 		`  \"retryable\": true,\n  \"details\": {\n    \"statusCode\": 504\n  }\n}`
@@ -115,12 +115,12 @@ func TestLanguage(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := load(t, tt.contract)
-			a := withoutMeta(t, c.Write(tt.from, &tt.call))
-			if diff := cmp.Diff(tt.want, wire(a)); diff != "" {
+			c := contracttest.Load(t, tt.contract)
+			a := contracttest.WithoutMeta(t, c.Write(tt.from, &tt.call))
+			if diff := cmp.Diff(tt.want, contracttest.Wire(a)); diff != "" {
 				t.Errorf("written (-want +got):\n%s", diff)
 			}
-			e := readBack(t, c, a)
+			e := contracttest.ReadBack(t, c, a)
 			want := tt.kind
 			if want == "" {
 				want = tt.from.Kind
@@ -129,7 +129,7 @@ func TestLanguage(t *testing.T) {
 			if e.Kind != want {
 				t.Errorf("read as %s, want %s", e.Kind, want)
 			}
-			if diff := cmp.Diff(wire(a), wire(withoutMeta(t, c.Write(e, &tt.call)))); diff != "" && tt.from.Effect == "" {
+			if diff := cmp.Diff(contracttest.Wire(a), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(e, &tt.call)))); diff != "" && tt.from.Effect == "" {
 				t.Errorf("written again (-first +again):\n%s", diff)
 			}
 		})
@@ -160,7 +160,7 @@ func TestLanguageReadsWhatRuntimesMakeOfIt(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := load(t, tt.contract)
+			c := contracttest.Load(t, tt.contract)
 			r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
 			reading, ok := r.Result(textResult(t, tt.text, true))
 			if !ok {
@@ -177,8 +177,8 @@ func TestLanguageReadsWhatRuntimesMakeOfIt(t *testing.T) {
 // An empty answer has the form of a contract only where that is expected.
 func TestEmptyAnswerTellsNoContract(t *testing.T) {
 	t.Parallel()
-	c := load(t, "clinic")
-	for _, known := range [][]*contract.Contract{{c, builtin(t, "terra")}, {builtin(t, "recourse"), c}} {
+	c := contracttest.Load(t, "clinic")
+	for _, known := range [][]*contract.Contract{{c, contract.Builtin().MustGet("terra")}, {contract.Builtin().MustGet("recourse"), c}} {
 		r := contract.Reader{Contracts: known}
 		if reading := r.HTTP(http.StatusInternalServerError, http.Header{}, nil); (reading.Contract == c) != (known[0] == c) {
 			t.Errorf("%s is expected: by %s", known[0].Name, reading.Sign)
@@ -195,8 +195,8 @@ func TestEmptyAnswerTellsNoContract(t *testing.T) {
 // that is already in the contract's words is left as it is.
 func TestHints(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "recourse")
-	call := toolCall()
+	c := contract.Builtin().MustGet("recourse")
+	call := contracttest.ToolCall()
 	const advice = "Safe to repeat: wait 3 s, then make the same call again."
 	own := recourse.RateLimited(3 * time.Second).WithHint("Ask for ten fields at most.")
 	for _, tt := range []struct {
@@ -238,13 +238,13 @@ func TestExtends(t *testing.T) {
 		}
 	}
 	c, _ := set.Get("last")
-	if c.Title != "" || !strings.HasPrefix(contractdoc.Page(c), "# last\n") {
+	if c.Title != "" {
 		t.Errorf("it has the title of another contract, %q", c.Title)
 	}
 	if c.Retry.Retries != 1 || !c.Reads("get_it") {
 		t.Errorf("inherited: %+v, %t", c.Retry, c.Reads("get_it"))
 	}
-	call := toolCall()
+	call := contracttest.ToolCall()
 	call.HasTool = func(name string) bool { return !strings.HasPrefix(name, "order_") }
 	for _, tt := range []struct {
 		from         *recourse.Error
@@ -277,8 +277,8 @@ func TestExtends(t *testing.T) {
 // record says, and an unlisted one is written as it is.
 func TestChoosing(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "fieldmcp")
-	call := toolCall()
+	c := contract.Builtin().MustGet("fieldmcp")
+	call := contracttest.ToolCall()
 	for _, tt := range []struct {
 		from *recourse.Error
 		want string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 	internaljson "github.com/recoursehq/recourse/internal/json"
 )
 
@@ -59,8 +60,8 @@ func TestBatchesComeWhole(t *testing.T) {
 		for _, from := range places {
 			t.Run(fmt.Sprint(n, " ", from), func(t *testing.T) {
 				t.Parallel()
-				call := toolCall()
-				result, by := builtin(t, from).Write(want, &call).Result, from
+				call := contracttest.ToolCall()
+				result, by := contract.Builtin().MustGet(from).Write(want, &call).Result, from
 				for _, to := range slices.Concat(places, places) {
 					reading, ok := reader.Result(result)
 					if !ok {
@@ -76,7 +77,7 @@ func TestBatchesComeWhole(t *testing.T) {
 						t.Errorf("in %s the sign of a result of %d bytes stands at %d", by, len(result), at)
 					}
 					call.Original, call.OriginalContract = result, reading.Contract
-					result, by = builtin(t, to).Write(reading.Error(), &call).Result, to
+					result, by = contract.Builtin().MustGet(to).Write(reading.Error(), &call).Result, to
 				}
 			})
 		}
@@ -101,8 +102,8 @@ func TestCutRecordKeepsTheText(t *testing.T) {
 	if !ok || !reading.Error().Truncated() {
 		t.Fatalf("read as %v", reading.Failure)
 	}
-	for _, c := range everyContract(t) {
-		call := toolCall()
+	for _, c := range contracttest.Every(t) {
+		call := contracttest.ToolCall()
 		call.Original, call.OriginalContract = original, reading.Contract
 		if result := c.Write(reading.Error(), &call).Result; !bytes.Contains(result, quoted) {
 			t.Errorf("%s: the text is not in %.300s", c.Name, result)
@@ -153,7 +154,7 @@ func TestLongTextsComeWhole(t *testing.T) {
 				if !ok {
 					t.Fatal("not read")
 				}
-				call := toolCall()
+				call := contracttest.ToolCall()
 				result := to.Write(reading.Error(), &call).Result
 				want := text[:min(size, 256<<10)]
 				if !bytes.Contains(result, []byte(want)) {
@@ -172,8 +173,8 @@ func TestReadCut(t *testing.T) {
 	t.Parallel()
 	reader := contract.Reader{Contracts: contract.Builtin().All(), Cut: "4MiB"}
 	for _, name := range []string{"fieldmcp", "recourse"} {
-		call := toolCall()
-		whole := builtin(t, name).Write(batchOf(100), &call).Result
+		call := contracttest.ToolCall()
+		whole := contract.Builtin().MustGet(name).Write(batchOf(100), &call).Result
 		for _, at := range []int{len(whole) / 8, len(whole) / 4, len(whole) / 2} {
 			completed := internaljson.Complete(whole[:at])
 			reading, ok := reader.Result(completed)

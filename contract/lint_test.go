@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // Every mistake in a file is reported at once: where, what, and what to do.
@@ -27,7 +28,7 @@ func TestLint(t *testing.T) {
 			if _, err := contract.Builtin().Load(filepath.Base(file), src); err != nil {
 				got = err.Error() + "\n"
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", got)
+			contracttest.Golden(t, strings.TrimSuffix(file, ".yaml")+".txt", got)
 		})
 	}
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // asking is a call of a tool that takes a format.
 func asking(format string) contract.Call {
-	call := toolCall()
+	call := contracttest.ToolCall()
 	call.FormatArgument, call.Arguments = true, []byte(`{"format":"`+format+`"}`)
 	return call
 }
@@ -70,22 +71,22 @@ func TestPatternsCodes(t *testing.T) {
 			status(400).WithDetail("limit", 100), `"CLIENT_ERROR","message":"Invalid request: It broke.","retryable":false` + details + `400,"limit":100}}`, recourse.KindClientError,
 		},
 	}
-	c := builtin(t, "patterns")
+	c := contract.Builtin().MustGet("patterns")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			call := asking("json")
 			a := c.Write(tt.from, &call)
 			var result struct{ StructuredContent rawText }
-			unmarshalStd(t, a.Result, &result)
+			contracttest.Unmarshal(t, a.Result, &result)
 			if diff := cmp.Diff(`{"kind":"toolError:v1","code":`+tt.want, string(result.StructuredContent)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			e := readBack(t, c, withoutMeta(t, a))
+			e := contracttest.ReadBack(t, c, contracttest.WithoutMeta(t, a))
 			if e.Kind != tt.kind || e.RetryAfter != tt.from.RetryAfter {
 				t.Errorf("read as %s after %s, want %s after %s", e.Kind, e.RetryAfter, tt.kind, tt.from.RetryAfter)
 			}
-			if again := c.Write(e, &call); string(withoutMeta(t, again).Result) != string(withoutMeta(t, a).Result) {
+			if again := c.Write(e, &call); string(contracttest.WithoutMeta(t, again).Result) != string(contracttest.WithoutMeta(t, a).Result) {
 				t.Errorf("written again:\n%s", again.Result)
 			}
 		})
@@ -111,7 +112,7 @@ func TestPatternsQuestions(t *testing.T) {
 		Suggestions: map[string][]string{"id": {"xy", "xyzzy"}},
 		Options:     []recourse.Option{{Label: "The xy pattern", Value: "xy", Description: "Close by", Field: "id"}},
 	}
-	none := toolCall()
+	none := contracttest.ToolCall()
 	none.Arguments = []byte(`{"format":"json"}`) // of a tool that has no such argument
 	newEra := asking("markdown")
 	newEra.ResultType, newEra.OutputSchema = true, true
@@ -129,7 +130,7 @@ func TestPatternsQuestions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := builtin(t, "patterns").Ask(question, &tt.call)
+			a := contract.Builtin().MustGet("patterns").Ask(question, &tt.call)
 			if diff := cmp.Diff(tt.want, string(a.Result)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -147,8 +148,8 @@ func TestPatternsQuestions(t *testing.T) {
 // Elsewhere a question is the failure that it is for a caller who cannot be asked.
 func TestQuestionsElsewhere(t *testing.T) {
 	t.Parallel()
-	call := toolCall()
-	a := builtin(t, "fieldmcp").Ask(&recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, &call)
+	call := contracttest.ToolCall()
+	a := contract.Builtin().MustGet("fieldmcp").Ask(&recourse.NeedsInput{Message: "Which field?", Fields: []string{"fieldId"}}, &call)
 	if got := toolError(t, a); got.Code != "MISSING_REQUIRED_PARAM" || got.Message != "Which field?" {
 		t.Errorf("%s", a.Result)
 	}
@@ -157,9 +158,9 @@ func TestQuestionsElsewhere(t *testing.T) {
 // The forms in which such an answer is found, whatever transports have dropped.
 func TestPatternsReads(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "patterns")
+	c := contract.Builtin().MustGet("patterns")
 	call := asking("both")
-	whole := string(withoutMeta(t, c.Write(recourse.FromStatus("", 429).WithMessage("Slow down.").WithRetryAfter(12*time.Second), &call)).Result)
+	whole := string(contracttest.WithoutMeta(t, c.Write(recourse.FromStatus("", 429).WithMessage("Slow down.").WithRetryAfter(12*time.Second), &call)).Result)
 	_, structured, _ := strings.Cut(whole, `"structuredContent":`)
 	object := strings.TrimSuffix(structured, `,"isError":true}`)
 	want := said{Kind: recourse.KindRateLimited, Origin: recourse.OriginServer, Retry: recourse.RetryNever, After: 12 * time.Second, Status: 429}
@@ -229,7 +230,7 @@ func TestPatternsPublicServer(t *testing.T) {
 		{"SERVER_ERROR", "HTTP 503", `{"statusCode":503}`, true, recourse.KindUnavailable, same},
 	} {
 		for _, known := range []bool{true, false} {
-			r, c := reader(), builtin(t, "patterns")
+			r, c := reader(), contract.Builtin().MustGet("patterns")
 			if known {
 				r.Weak = c
 			}
@@ -241,7 +242,7 @@ func TestPatternsPublicServer(t *testing.T) {
 			}
 			call := asking("json")
 			var result struct{ StructuredContent rawText }
-			unmarshalStd(t, c.Write(reading.Error(), &call).Result, &result)
+			contracttest.Unmarshal(t, c.Write(reading.Error(), &call).Result, &result)
 			if got := string(result.StructuredContent); !strings.HasSuffix(got, fmt.Sprintf(`"retryable":%t,"details":%s}`, tt.retryable, tt.details)) {
 				t.Errorf("%s is written again as %s", object, got)
 			}

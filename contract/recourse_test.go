@@ -10,12 +10,13 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // What the default contract says of failures: a line with the code in brackets, then what to do. The record stands beside it.
 func TestDefaultContract(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "recourse")
+	c := contract.Builtin().MustGet("recourse")
 	lost := recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown)
 	verify := recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A"), LookAt: "its status"}
 	for _, tt := range []struct {
@@ -42,7 +43,7 @@ func TestDefaultContract(t *testing.T) {
 			[]string{"The call may have taken effect. Check before calling again."},
 		},
 	} {
-		call := toolCall()
+		call := contracttest.ToolCall()
 		a := c.Write(tt.from, &call)
 		var result struct {
 			Content []struct {

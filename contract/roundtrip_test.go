@@ -13,64 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
-
-// records returns a record of every kind, origin, upstream status and effect, with
-// the members filled in that come with the kind.
-func records() []*recourse.Error {
-	var list []*recourse.Error
-	for _, kind := range recourse.Kinds() {
-		for _, origin := range []recourse.Origin{recourse.OriginCaller, recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider} {
-			for _, status := range []int{0, 408, 418, 429, 501, 503} {
-				for _, effect := range []recourse.Effect{"", recourse.EffectNone, recourse.EffectUnknown} {
-					e := full(kind).WithOrigin(origin).WithUpstream(recourse.Upstream{Status: status}).WithEffect(effect)
-					list = append(list, e)
-				}
-			}
-		}
-	}
-	return list
-}
-
-// full returns a record of that kind with every member that may come with it.
-func full(kind recourse.Kind) *recourse.Error {
-	e := recourse.New(kind, "").WithRequestID("req-1")
-	switch kind.Class() {
-	case recourse.ClassInput:
-		e = e.WithViolations(recourse.Violation{
-			Pointer: "/limit", Param: "limit", Rule: "maximum", Got: []byte("500"), Want: "at most 100", Message: "limit must be at most 100",
-		})
-	case recourse.ClassResource:
-		e = e.WithResource("field", "xyz")
-	case recourse.ClassAuth:
-		e = e.WithProvider("John Deere")
-		e.MissingScopes = []string{"ag1", "ag2"}
-	case recourse.ClassAllowance:
-		e = e.WithRetryAfter(12 * time.Second)
-		e.Quotas = []recourse.Quota{{Policy: "minute", Remaining: 0}, {Policy: "month", Remaining: 4200, ResetAt: present().Add(72 * time.Hour)}}
-	case recourse.ClassUpstream:
-		e = e.WithProvider("John Deere").WithVerify(recourse.Verify{Tool: "order_get", Args: recourse.Args{}.With("reference", "A-17"), LookAt: "status"})
-	case recourse.ClassData:
-		e.Missing = []recourse.MissingData{{What: "yield", Impact: "required", Message: "No yield data for 2025."}}
-	case recourse.ClassPartial:
-		e.Succeeded = []recourse.Succeeded{{ID: "a", Value: []byte(`{"x":1}`)}}
-		e.Failed = []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.NotFound("field", "c")}}
-	default:
-	}
-	return e
-}
-
-// calls are the ways in which an answer can be given.
-func calls() map[string]contract.Call {
-	result, http, rpc, arguments, returned := toolCall(), toolCall(), toolCall(), toolCall(), toolCall()
-	http.HTTP = true
-	rpc.Method = "prompts/get"
-	arguments.At = contract.AtArguments
-	returned.Tool = "chatbot_setup"
-	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments, "returned": returned}
-}
 
 // each is one of how many records and ways to write one that make test runs: each status,
 // effect and origin comes up with many kinds still.
@@ -91,17 +36,17 @@ func TestLongWriteReadWrite(t *testing.T) {
 
 func testWriteReadWrite(t *testing.T) {
 	t.Helper()
-	for _, c := range everyContract(t) {
-		for name, call := range calls() {
+	for _, c := range contracttest.Every(t) {
+		for name, call := range contracttest.Calls() {
 			t.Run(c.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				for i, e := range records() {
+				for i, e := range contracttest.Records() {
 					if !testkit.Sampled(t, i, each) {
 						continue
 					}
 					first := c.Write(e, &call)
-					again := c.Write(readBack(t, c, first), &call)
-					if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
+					again := c.Write(contracttest.ReadBack(t, c, first), &call)
+					if diff := cmp.Diff(contracttest.Wire(first), contracttest.Wire(again)); diff != "" {
 						t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)
 					}
 				}
@@ -126,17 +71,17 @@ func TestLongWriteReadWriteWithoutMeta(t *testing.T) {
 
 func testWithoutMeta(t *testing.T) {
 	t.Helper()
-	for _, c := range everyContract(t) {
+	for _, c := range contracttest.Every(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			call := toolCall()
-			for i, e := range records() {
+			call := contracttest.ToolCall()
+			for i, e := range contracttest.Records() {
 				if !testkit.Sampled(t, i, each) {
 					continue
 				}
-				first := withoutMeta(t, c.Write(e, &call))
-				again := withoutMeta(t, c.Write(readBack(t, c, first), &call))
-				if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
+				first := contracttest.WithoutMeta(t, c.Write(e, &call))
+				again := contracttest.WithoutMeta(t, c.Write(contracttest.ReadBack(t, c, first), &call))
+				if diff := cmp.Diff(contracttest.Wire(first), contracttest.Wire(again)); diff != "" {
 					t.Fatalf("%s %s %d %s:\n%s", e.Kind, e.Origin, e.Upstream.Status, e.Effect, diff)
 				}
 			}
@@ -196,8 +141,8 @@ func TestLongWriteReadWriteAnything(t *testing.T) {
 
 func testAnything(t *testing.T) {
 	t.Helper()
-	ways := calls()
-	for row, c := range everyContract(t) {
+	ways := contracttest.Calls()
+	for row, c := range contracttest.Every(t) {
 		for column, name := range slices.Sorted(maps.Keys(ways)) {
 			if !testkit.Sampled(t, row+column, each) {
 				continue
@@ -216,17 +161,17 @@ func testAnything(t *testing.T) {
 							rt.Fatalf("not JSON on one line: %s", raw)
 						}
 					}
-					again := c.Write(readBack(t, c, first), &call)
-					if cut := strings.Contains(wire(first), `"truncated":true`); cut {
-						first, again = again, c.Write(readBack(t, c, again), &call)
+					again := c.Write(contracttest.ReadBack(t, c, first), &call)
+					if cut := strings.Contains(contracttest.Wire(first), `"truncated":true`); cut {
+						first, again = again, c.Write(contracttest.ReadBack(t, c, again), &call)
 					}
-					if diff := cmp.Diff(wire(first), wire(again)); diff != "" {
+					if diff := cmp.Diff(contracttest.Wire(first), contracttest.Wire(again)); diff != "" {
 						rt.Fatalf("again (-first +again):\n%s", diff)
 					}
-					bare := withoutMeta(t, first)
-					second := withoutMeta(t, c.Write(readBack(t, c, bare), &call))
-					third := withoutMeta(t, c.Write(readBack(t, c, second), &call))
-					if diff := cmp.Diff(wire(second), wire(third)); diff != "" {
+					bare := contracttest.WithoutMeta(t, first)
+					second := contracttest.WithoutMeta(t, c.Write(contracttest.ReadBack(t, c, bare), &call))
+					third := contracttest.WithoutMeta(t, c.Write(contracttest.ReadBack(t, c, second), &call))
+					if diff := cmp.Diff(contracttest.Wire(second), contracttest.Wire(third)); diff != "" {
 						rt.Fatalf("without _meta (-second +third):\n%s", diff)
 					}
 				})

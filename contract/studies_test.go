@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // line returns the text of a tool result, which says isError and holds nothing else.
@@ -29,7 +30,7 @@ func line(t *testing.T, a contract.Answer) string {
 	dec := json.NewDecoder(strings.NewReader(string(a.Result)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&result); err != nil || len(result.Content) != 1 || !result.IsError {
-		t.Fatalf("%v: %s", err, wire(a))
+		t.Fatalf("%v: %s", err, contracttest.Wire(a))
 	}
 	return result.Content[0].Text
 }
@@ -92,11 +93,11 @@ func TestStudiesBackend(t *testing.T) {
 		{409, `[]`, "client_error", recourse.KindConflict, false},
 		{409, `{`, "client_error", recourse.KindConflict, false},
 	}
-	c := builtin(t, "studies")
+	c := contract.Builtin().MustGet("studies")
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.body), func(t *testing.T) {
 			t.Parallel()
-			call := toolCall()
+			call := contracttest.ToolCall()
 			e := c.FromHTTP("the backend", backend(tt.status, tt.body))
 			if e.Kind != tt.kind || e.Cause() == nil || e.Upstream.Status != tt.status {
 				t.Errorf("kind %s, want %s; %+v", e.Kind, tt.kind, e)
@@ -112,7 +113,7 @@ func TestStudiesBackend(t *testing.T) {
 	}
 	challenge := backend(401, ``)
 	challenge.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-	call := toolCall()
+	call := contracttest.ToolCall()
 	if text := line(t, c.Write(recourse.FromHTTP("the backend", challenge), &call)); !strings.HasPrefix(text, "[auth_failed] ") {
 		t.Errorf("a challenge is %s", text)
 	}
@@ -126,7 +127,7 @@ func TestStudiesBackend(t *testing.T) {
 // What a message carries beyond its sentence.
 func TestStudiesLines(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "studies")
+	c := contract.Builtin().MustGet("studies")
 	unknown := func(e *recourse.Error) *recourse.Error { return e.WithEffect(recourse.EffectUnknown) }
 	lost := recourse.Timeout("The backend", 30*time.Second)
 	broken := recourse.Unreachable("The backend")
@@ -238,7 +239,7 @@ func TestStudiesLines(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			call := toolCall()
+			call := contracttest.ToolCall()
 			call.Tool, call.Arguments = tt.tool, []byte(tt.arguments)
 			if diff := cmp.Diff(tt.want, line(t, c.Write(tt.e, &call))); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
@@ -250,17 +251,17 @@ func TestStudiesLines(t *testing.T) {
 // The codes of the tunnel have kinds of their own, and none is repeated.
 func TestStudiesTunnel(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "studies")
+	c := contract.Builtin().MustGet("studies")
 	for code, want := range map[string]recourse.Kind{
 		"cloudflared_missing": recourse.KindInvalidState, "tunnel_startup_failed": recourse.KindJobFailed,
 		"registration_failed": recourse.KindJobFailed, "port_conflict": recourse.KindConflict,
 	} {
-		call := toolCall()
+		call := contracttest.ToolCall()
 		a := c.Write(recourse.New(want, "It failed.").WithCode("studies", code), &call)
 		if text := line(t, a); !strings.HasPrefix(text, "["+code+"] It failed. Suggestions: ") {
 			t.Errorf("written as %q", text)
 		}
-		e := readBack(t, c, withoutMeta(t, a))
+		e := contracttest.ReadBack(t, c, contracttest.WithoutMeta(t, a))
 		if e.Kind != want || e.Code != code || c.Retryable(e, &call) {
 			t.Errorf("%s is read as %s %s", code, e.Kind, e.Code)
 		}
@@ -270,10 +271,10 @@ func TestStudiesTunnel(t *testing.T) {
 // The envelope is read back exactly, whatever stands in it, and it is the truth.
 func TestStudiesEnvelope(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "studies")
+	c := contract.Builtin().MustGet("studies")
 	body := `{"error_code":"media_failed","message":"The video has no sound.","envelope":{"error_kind":"no_audio_track",
 		"suggestions":["Add a track; any will do","Upload [envelope] {\"x\":1} anew"],"source_url":"https://example.com/a.mp4","tries":[1, 2]}}`
-	call := toolCall()
+	call := contracttest.ToolCall()
 	a := c.Write(c.FromHTTP("the backend", backend(400, body)), &call)
 	want := `[no_audio_track] The video has no sound. Suggestions: Add a track, any will do; Upload [ENVELOPE] {"x":1} anew` +
 		` [envelope] {"error_kind":"no_audio_track","suggestions":["Add a track; any will do",` +
@@ -282,7 +283,7 @@ func TestStudiesEnvelope(t *testing.T) {
 		t.Fatalf("text (-want +got):\n%s", diff)
 	}
 	r := contract.Reader{Contracts: contract.Builtin().All()}
-	reading, ok := r.Result(withoutMeta(t, a).Result)
+	reading, ok := r.Result(contracttest.WithoutMeta(t, a).Result)
 	e := reading.Error()
 	if !ok || e == nil || e.Code != "no_audio_track" || e.Kind != recourse.KindClientError || reading.Contract.Name != "studies" {
 		t.Fatalf("read as %+v", e)
@@ -294,7 +295,7 @@ func TestStudiesEnvelope(t *testing.T) {
 		t.Errorf("details (-want +got):\n%s", diff)
 	}
 	call.Quotes = true
-	if diff := cmp.Diff(wire(withoutMeta(t, a)), wire(withoutMeta(t, c.Write(e, &call)))); diff != "" {
+	if diff := cmp.Diff(contracttest.Wire(contracttest.WithoutMeta(t, a)), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(e, &call)))); diff != "" {
 		t.Errorf("written again (-first +again):\n%s", diff)
 	}
 	// A word of nobody's counts only where an envelope says the same, or of a server that keeps the contract.
@@ -320,11 +321,11 @@ func TestStudiesEnvelope(t *testing.T) {
 // contract.
 func TestStudiesReturned(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "studies")
+	c := contract.Builtin().MustGet("studies")
 	for _, tool := range []string{"chatbot_setup", "person_attach"} {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
-			call := toolCall()
+			call := contracttest.ToolCall()
 			call.Tool, call.OutputSchema = tool, true
 			e := recourse.New(recourse.KindJobFailed, "The smoke test got no answer.").WithCode("studies", "smoke_test_failed").
 				WithHint("Check the selector; then retry").WithDetail("step", 2)
@@ -332,21 +333,21 @@ func TestStudiesReturned(t *testing.T) {
 			object := `{"ok":false,"error_kind":"smoke_test_failed","message":"The smoke test got no answer.","suggestions":["Check the selector; then retry"],"step":2}`
 			quoted, _ := json.Marshal(object)
 			want := `{"content":[{"type":"text","text":` + string(quoted) + `}],"structuredContent":` + object + `}`
-			if diff := cmp.Diff(want, string(withoutMeta(t, a).Result)); diff != "" {
+			if diff := cmp.Diff(want, string(contracttest.WithoutMeta(t, a).Result)); diff != "" {
 				t.Fatalf("result (-want +got):\n%s", diff)
 			}
 			sure := contract.Reader{Contracts: contract.Builtin().All()}
-			if _, ok := sure.Result(withoutMeta(t, a).Result); ok {
+			if _, ok := sure.Result(contracttest.WithoutMeta(t, a).Result); ok {
 				t.Error("a result that says that it succeeded is read as a failure")
 			}
 			known := contract.Reader{Contracts: contract.Builtin().All(), Weak: c}
-			reading, ok := known.Result(withoutMeta(t, a).Result)
+			reading, ok := known.Result(contracttest.WithoutMeta(t, a).Result)
 			got := reading.Error()
 			if !ok || got == nil || got.Code != "smoke_test_failed" || got.Message != e.Message || string(got.Details["step"]) != "2" {
 				t.Fatalf("read as %+v", got)
 			}
 			call.Quotes = true
-			if diff := cmp.Diff(wire(withoutMeta(t, a)), wire(withoutMeta(t, c.Write(got, &call)))); diff != "" {
+			if diff := cmp.Diff(contracttest.Wire(contracttest.WithoutMeta(t, a)), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(got, &call)))); diff != "" {
 				t.Errorf("written again (-first +again):\n%s", diff)
 			}
 			if _, ok := known.Result([]byte(`{"content":[],"structuredContent":{"ok":true,"error_kind":"x"}}`)); ok {
@@ -358,11 +359,11 @@ func TestStudiesReturned(t *testing.T) {
 
 func TestStudiesRules(t *testing.T) {
 	t.Parallel()
-	c := builtin(t, "studies")
+	c := contract.Builtin().MustGet("studies")
 	if diff := cmp.Diff(contract.PollRule{Wait: "wait", Timeout: "timeout", Next: "next_action"}, c.Poll); diff != "" {
 		t.Errorf("poll (-want +got):\n%s", diff)
 	}
-	call := toolCall()
+	call := contracttest.ToolCall()
 	for _, code := range []string{"rate_limited", "timeout", "server_error", "network_error"} {
 		if e := recourse.New(recourse.KindUnknown, "").WithCode("studies", code); !c.Retryable(e, &call) {
 			t.Errorf("%s ends a wait", code)

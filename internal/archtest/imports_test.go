@@ -42,6 +42,10 @@ var layers = []layer{
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
+		packages: []string{"internal/contracttest"},
+		up:       "it holds what tests of contracts share",
+	},
+	{
 		packages: []string{"internal/contractdoc", "internal/contractgen"},
 		up:       "it prints a contract for whoever asks",
 		beside:   "each prints another thing",
@@ -208,6 +212,12 @@ var reservations = []reserved{
 	{
 		dependency: module + "/internal/promises",
 		importers:  []string{"internal/promises"},
+		tests:      true,
+		why:        "it is for tests, and imports testing",
+	},
+	{
+		dependency: module + "/internal/contracttest",
+		importers:  []string{"internal/contracttest"},
 		tests:      true,
 		why:        "it is for tests, and imports testing",
 	},

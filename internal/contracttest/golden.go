@@ -1,4 +1,4 @@
-package contract_test
+package contracttest
 
 import (
 	"flag"
@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares got with a file, or writes it with -update.
-func golden(t *testing.T, file, got string) {
+// Golden compares got with a file, or writes the file with -update.
+func Golden(t *testing.T, file, got string) {
 	t.Helper()
 	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
 		return

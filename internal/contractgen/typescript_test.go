@@ -1,4 +1,4 @@
-package contract_test
+package contractgen_test
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -34,11 +35,11 @@ func TestTypeScriptPassesTheKit(t *testing.T) {
 	}
 	put("package.json", []byte(`{"type":"module"}`))
 	arguments := append([]string{filepath.Join(node, "node_modules", "typescript", "lib", "tsc.js")}, tscOptions...)
-	contracts := everyContract(t)
+	contracts := contracttest.Every(t)
 	for _, c := range contracts {
 		arguments = append(arguments, put(c.Name+".ts", contractgen.TypeScript(c)))
 	}
-	usage, err := os.ReadFile(filepath.Join("testdata", "typescript", "usage.ts"))
+	usage, err := os.ReadFile(filepath.Join("testdata", "usage.ts"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestTypeScriptPassesTheKit(t *testing.T) {
 	for _, c := range contracts {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			kit := put(c.Name+".txtar", kitOf(t, c))
+			kit := put(c.Name+".txtar", contracttest.Kit(t, c))
 			program := filepath.Join(node, "testkit", "kit.mjs")
 			out, err := exec.CommandContext(t.Context(), "node", program, filepath.Join(dir, c.Name+".js"), kit).CombinedOutput()
 			if err != nil {

@@ -1,8 +1,7 @@
-package contract_test
+package contractdoc_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -10,20 +9,21 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractdoc"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // Everything that is written fits the schema, wherever it stands.
 func TestSchemaDescribesWhatIsWritten(t *testing.T) {
 	t.Parallel()
-	for _, c := range everyContract(t) {
+	for _, c := range contracttest.Every(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			object, defs := compileSchema(t, c)
 			written := 0
-			all := append(records(), recourse.NotFound("field", "x").WithHint("a\nb").WithDetail("note", 1))
+			all := append(contracttest.Records(), recourse.NotFound("field", "x").WithHint("a\nb").WithDetail("note", 1))
 			for i := 0; i < len(all); i += 11 { // of every kind some
 				e := all[len(all)-1-i]
-				for name, call := range calls() {
+				for name, call := range contracttest.Calls() {
 					call.FormatArgument, call.Arguments = true, []byte(`{"format":"json"}`)
 					a := c.Write(e, &call)
 					if a.Surface != contract.SurfaceResult {
@@ -70,7 +70,7 @@ func standing(t *testing.T, raw []byte) map[string]any {
 	var content struct {
 		Content []struct{ Text string }
 	}
-	unmarshalStd(t, raw, &content)
+	contracttest.Unmarshal(t, raw, &content)
 	text := content.Content[0].Text
 	if object, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(text))); err == nil {
 		found["text"] = object
@@ -98,19 +98,12 @@ func compileSchema(t *testing.T, c *contract.Contract) (object *jsonschema.Schem
 	var schema struct {
 		Defs map[string]any `json:"$defs"`
 	}
-	unmarshalStd(t, contractdoc.Schema(c), &schema)
+	contracttest.Unmarshal(t, contractdoc.Schema(c), &schema)
 	defs = map[string]*jsonschema.Schema{}
 	for name := range schema.Defs {
 		defs[name] = compiler.MustCompile(url + "#/$defs/" + name)
 	}
 	return object, defs
-}
-
-func unmarshalStd(t *testing.T, raw []byte, v any) {
-	t.Helper()
-	if err := json.Unmarshal(raw, v); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // The schema refuses what the contract does not write.
@@ -120,14 +113,14 @@ func TestSchemaRefuses(t *testing.T) {
 		"fieldmcp": `{"error":false,"code":"FIELD_NOT_FOUND","message":"x","retryable":false}`,
 		"recourse": `{"v":2,"kind":"timeout","retry":"never"}`,
 	} {
-		object, _ := compileSchema(t, builtin(t, name))
+		object, _ := compileSchema(t, contract.Builtin().MustGet(name))
 		var v any
-		unmarshalStd(t, []byte(raw), &v)
+		contracttest.Unmarshal(t, []byte(raw), &v)
 		if object.Validate(v) == nil {
 			t.Errorf("%s takes %s", name, raw)
 		}
 	}
-	_, defs := compileSchema(t, builtin(t, "recourse"))
+	_, defs := compileSchema(t, contract.Builtin().MustGet("recourse"))
 	if defs["text"] == nil || defs["text"].Validate("no code here") == nil {
 		t.Error("the text may be anything")
 	}

@@ -1,4 +1,4 @@
-package contract_test
+package contractdoc_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractdoc"
 )
 
@@ -33,7 +34,7 @@ func TestLoss(t *testing.T) {
 	}
 	for name, want := range tests {
 		var got []string
-		for _, l := range contractdoc.Loss(builtin(t, name)) {
+		for _, l := range contractdoc.Loss(contract.Builtin().MustGet(name)) {
 			got = append(got, l.Path)
 			if name == "fieldmcp" && l.Path == "kind" && !slices.Contains(l.Kinds, recourse.KindUnreachable) {
 				t.Errorf("%s: the kind of %s survives", name, recourse.KindUnreachable)

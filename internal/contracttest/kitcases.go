@@ -1,4 +1,4 @@
-package contract_test
+package contracttest
 
 // The cases of the golden kit that are written by hand; the others follow from the
 // kinds and the codes.

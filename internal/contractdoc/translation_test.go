@@ -1,4 +1,4 @@
-package contract_test
+package contractdoc_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractdoc"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // What becomes of each code of each contract in every other is on record: a change in one of them shows what it costs.
@@ -29,7 +30,7 @@ func TestTranslations(t *testing.T) {
 				fmt.Fprintf(&b, "lost: %s %v\n", lost.Path, lost.Kinds)
 			}
 		}
-		golden(t, filepath.Join("testdata", "translation", from.Name+".txt"), b.String())
+		contracttest.Golden(t, filepath.Join("testdata", "translation", from.Name+".txt"), b.String())
 	}
 }
 

@@ -1,0 +1,93 @@
+package contractdoc_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractdoc"
+	"github.com/recoursehq/recourse/internal/contracttest"
+)
+
+// The reference pages in the documentation are those that the program prints.
+func TestPagesAreFresh(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", c.Name+".md"), contractdoc.Page(c))
+	}
+}
+
+// So is the page about the language.
+func TestLanguagePageIsFresh(t *testing.T) {
+	t.Parallel()
+	contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
+}
+
+// The example on that page is a contract.
+func TestLanguagePageExample(t *testing.T) {
+	t.Parallel()
+	_, after, _ := strings.Cut(contractdoc.Language(), "```yaml\n")
+	example, _, _ := strings.Cut(after, "```")
+	if _, err := contract.Builtin().Load("example.yaml", []byte(example)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSchemasAreFresh(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		contracttest.Golden(t, filepath.Join("testdata", "schema", c.Name+".json"), string(contractdoc.Schema(c)))
+	}
+}
+
+// The page has what a reader looks for.
+func TestPageSays(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"fieldmcp": {
+			"attempt 1: wait retryAfter\n",
+			"attempt 2: wait retryAfter × 2 + random(0 to 1000 ms)\n",
+			"attempt 3: wait retryAfter × 4 + random(0 to 1000 ms)\n",
+		},
+		"terra": {
+			"fields or select are required", "Provider-User-Id header is required", "'{violations.0.got}'. Use formats like", "`unauthorized`",
+		},
+	} {
+		page := contractdoc.Page(contract.Builtin().MustGet(name))
+		for _, text := range want {
+			if !strings.Contains(page, text) {
+				t.Errorf("the page of %s lacks %q", name, text)
+			}
+		}
+	}
+}
+
+// A contract without a title is headed by its name, also when the one that it extends has a title.
+func TestPageWithoutATitle(t *testing.T) {
+	t.Parallel()
+	c, err := contract.Builtin().Load("test.yaml", []byte(`{form: 1, name: last, extends: fieldmcp, codes: []}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := contractdoc.Page(c); !strings.HasPrefix(page, "# last\n") {
+		t.Errorf("the page is headed %.40q", page)
+	}
+}
+
+// Whatever contract can be loaded has a page and a schema.
+func FuzzPage(f *testing.F) {
+	for _, src := range contracttest.Sources(f, "../../contract/*.yaml", "../../contract/testdata/lint/*.yaml", "../contracttest/contracts/*.yaml") {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		c, err := contract.Builtin().Load("fuzz.yaml", []byte(src))
+		if err != nil {
+			return
+		}
+		if contractdoc.Page(c) == "" || !json.Valid(contractdoc.Schema(c)) {
+			t.Fatal("no page, or a schema that is no JSON")
+		}
+	})
+}

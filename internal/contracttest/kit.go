@@ -1,0 +1,357 @@
+package contracttest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// The files of a case.
+const (
+	kitInput  = "input.json"
+	kitResult = "result.json"
+	kitError  = "error.json"
+	kitHTTP   = "http.txt"
+	kitRead   = "read.json"
+)
+
+// A kitInputFile is what a case has a contract write, and for which call.
+type kitInputFile struct {
+	Record   json.Value `json:"record,omitzero"`
+	Question json.Value `json:"question,omitzero"`
+	Call     kitCall    `json:"call"`
+}
+
+// A kitCall is the part of contract.Call that a case sets.
+type kitCall struct {
+	Method         string      `json:"method,omitzero"`
+	Tool           string      `json:"tool,omitzero"`
+	URL            string      `json:"url,omitzero"`
+	Arguments      json.Value  `json:"arguments,omitzero"`
+	At             contract.At `json:"at,omitzero"`
+	Status         int         `json:"status,omitzero"`
+	HTTP           bool        `json:"http,omitzero"`
+	OutputSchema   bool        `json:"outputSchema,omitzero"`
+	FormatArgument bool        `json:"formatArgument,omitzero"`
+	ResultType     bool        `json:"resultType,omitzero"`
+	Tools          []string    `json:"tools,omitzero"`
+}
+
+func (k kitCall) call() *contract.Call {
+	call := &contract.Call{
+		Method: k.Method, Tool: k.Tool, URL: k.URL, Arguments: []byte(k.Arguments), At: k.At, Status: k.Status, HTTP: k.HTTP,
+		OutputSchema: k.OutputSchema, FormatArgument: k.FormatArgument, ResultType: k.ResultType, Now: Present,
+	}
+	if k.Tools != nil {
+		call.HasTool = func(name string) bool { return slices.Contains(k.Tools, name) }
+	}
+	return call
+}
+
+// Kit returns the golden kit of a contract: what it writes and how it is read, byte for byte, so that other
+// implementations can be held to it. contract/testdata/kit/README.md says what its files hold.
+func Kit(t *testing.T, c *contract.Contract) []byte {
+	t.Helper()
+	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[written]bool{}}
+	k.kinds()
+	k.places()
+	for _, v := range slices.Concat(kitVariations, kitVariationsOf[c.Name]) {
+		k.write(v.name, kitInputFile{Record: json.Value(v.record), Call: kitCallOf(t, v.call)})
+	}
+	k.formats()
+	k.named()
+	k.questions()
+	for _, r := range slices.Concat(kitReadings, kitReadingsOf[c.Name]) {
+		k.answer("read/"+r.name, r.file, []byte(r.answer))
+	}
+	k.archive.Comment = fmt.Appendf(nil, "form 1, contract %s\n", c.Name)
+	return txtar.Format(&k.archive)
+}
+
+// A written is a code, and whether it was written as an HTTP answer.
+type written struct {
+	code string
+	http bool
+}
+
+// A kit collects the cases of one contract.
+type kit struct {
+	t       *testing.T
+	c       *contract.Contract
+	archive txtar.Archive
+	answers map[string]bool // what was written, so that nothing stands twice
+	codes   map[written]bool
+}
+
+// add adds a file of a case.
+func (k *kit) add(name, file string, data []byte) {
+	if bytes.ContainsAny(data, "\r") || bytes.Contains(data, []byte("\n-- ")) {
+		k.t.Fatalf("%s/%s cannot stand in an archive: %q", name, file, data)
+	}
+	k.archive.Files = append(k.archive.Files, txtar.File{Name: name + "/" + file, Data: append(bytes.Clone(data), '\n')})
+}
+
+// kinds has a failure of each kind written on each surface; nothing is added that the
+// kind has on another surface.
+func (k *kit) kinds() {
+	inClass := map[recourse.Class]bool{}
+	for _, kind := range recourse.Kinds() {
+		tool := kitCall{Method: "tools/call", Tool: "get_field", URL: "https://example.com/mcp"}
+		whole, arguments, rpc, refused := tool, tool, kitCall{Method: "prompts/get"}, kitCall{Status: 400}
+		whole.HTTP, arguments.At = true, contract.AtArguments
+		own, theirs := k.full(kind, recourse.OriginGateway), k.full(kind, recourse.OriginServer)
+		k.writeNew(string(kind)+"/result", string(kind), kitInputFile{Record: own, Call: tool})
+		k.writeNew(string(kind)+"/server", string(kind), kitInputFile{Record: theirs, Call: tool})
+		k.writeNew(string(kind)+"/http", string(kind), kitInputFile{Record: own, Call: whole})
+		if kind.Class() == recourse.ClassInput {
+			k.writeNew(string(kind)+"/arguments", string(kind), kitInputFile{Record: own, Call: arguments})
+		}
+		if !inClass[kind.Class()] { // the form is the same for all contracts, and the code that of the kind
+			inClass[kind.Class()] = true
+			k.writeNew(string(kind)+"/rpc", string(kind), kitInputFile{Record: own, Call: rpc})
+			k.writeNew(string(kind)+"/refused", string(kind), kitInputFile{Record: own, Call: refused})
+		}
+	}
+	k.write("unknown_session/ended", kitInputFile{Record: k.full(recourse.KindUnknownSession, recourse.OriginGateway), Call: kitCall{Status: http.StatusNotFound}})
+}
+
+// places are where a call may stand that fails before its tool runs.
+var places = []contract.At{
+	contract.AtCredentialsMissing, contract.AtCredentialsInvalid, contract.AtUserMissing, contract.AtUserInvalid,
+	contract.AtSession, contract.AtUpstreamMisconfigured, contract.AtUpstream,
+}
+
+// places has written what fails before the tool runs, where that is an HTTP answer of
+// the contract.
+func (k *kit) places() {
+	for _, place := range places {
+		for _, kind := range recourse.Kinds() {
+			input := kitInputFile{Record: k.full(kind, recourse.OriginGateway), Call: kitCall{
+				Method: "tools/call", Tool: "get_field", URL: "https://example.com/mcp", At: place, HTTP: true,
+			}}
+			if a := k.c.Write(k.record(input.Record), input.Call.call()); a.Surface == contract.SurfaceHTTP {
+				k.writeNew("at/"+string(place)+"/"+string(kind), "", input)
+			}
+		}
+	}
+}
+
+// named has each code written that an author names and nothing else has led to, as an
+// HTTP answer where it stands for one.
+func (k *kit) named() {
+	for _, listed := range contractform.Of(k.c).Codes {
+		form := written{listed.Code, listed.HTTP != nil}
+		if listed.Open || k.codes[form] {
+			continue
+		}
+		e := Record(listed.Kind).WithCode(k.c.Name, listed.Code)
+		k.write("named/"+listed.Code, kitInputFile{Record: recordText(k.t, e), Call: kitCall{Method: "tools/call", Tool: "get_field", HTTP: form.http}})
+		if !k.codes[form] {
+			k.t.Errorf("no case writes %s", listed.Code)
+		}
+	}
+}
+
+// formats has a failure written in each way that a call can ask for.
+func (k *kit) formats() {
+	if k.c.FormatArgument() == "" {
+		return
+	}
+	for _, f := range kitFormats {
+		k.write("format/"+f.name, kitInputFile{Record: k.full(recourse.KindNotFound, recourse.OriginServer), Call: formatCall(f.arguments)})
+	}
+	k.write("format/not asked for", kitInputFile{Record: k.full(recourse.KindNotFound, recourse.OriginServer), Call: kitCall{
+		Method: "tools/call", Tool: "get_field", Arguments: json.Value(`{"format":"json"}`),
+	}})
+}
+
+func formatCall(arguments string) kitCall {
+	return kitCall{Method: "tools/call", Tool: "get_field", Arguments: json.Value(arguments), FormatArgument: true}
+}
+
+func (k *kit) questions() {
+	for _, q := range kitQuestions {
+		k.write("question/"+q.name, kitInputFile{Question: json.Value(q.record), Call: kitCallOf(k.t, q.call)})
+	}
+	if k.c.FormatArgument() == "" {
+		return
+	}
+	for _, f := range kitFormats {
+		k.write("question/format/"+f.name, kitInputFile{Question: json.Value(kitQuestions[0].record), Call: formatCall(f.arguments)})
+	}
+}
+
+// full returns the JSON form of a record with every member that comes with the kind.
+func (k *kit) full(kind recourse.Kind, origin recourse.Origin) json.Value {
+	return recordText(k.t, Record(kind).WithOrigin(origin))
+}
+
+// recordText returns the JSON form of a record as an author states it: without the
+// retry that follows from the kind.
+func recordText(t *testing.T, e *recourse.Error) json.Value {
+	t.Helper()
+	return without(t, Marshal(t, e), "retry")
+}
+
+// without returns an object without one of its members.
+func without(t *testing.T, object []byte, name string) json.Value {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.ReadToken(); err != nil {
+		t.Fatalf("%v: %s", err, object)
+	}
+	rest := []byte{'{'}
+	for d.PeekKind() != '}' {
+		member, err := d.ReadToken()
+		if err != nil {
+			t.Fatalf("%v: %s", err, object)
+		}
+		key := member.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			t.Fatalf("%v: %s", err, object)
+		}
+		if key == name {
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(json.AppendQuote(rest, key), ':'), value...)
+	}
+	return append(rest, '}')
+}
+
+// record reads the record of an input, which is how an implementation gets it.
+func (k *kit) record(raw json.Value) *recourse.Error {
+	e := new(recourse.Error)
+	if err := e.UnmarshalJSON(raw); err != nil {
+		k.t.Fatalf("%v: %s", err, raw)
+	}
+	return e
+}
+
+// writeNew adds a case unless its answer is that of another one within the same group.
+func (k *kit) writeNew(name, group string, input kitInputFile) {
+	form := group + show(k.t, k.c.Write(k.record(input.Record), input.Call.call()))
+	if !k.answers[form] {
+		k.answers[form] = true
+		k.write(name, input)
+	}
+}
+
+// show shows an answer without the record in _meta.
+func show(t *testing.T, a contract.Answer) string {
+	t.Helper()
+	return fmt.Sprintf("%d %s", a.Status, Wire(WithoutMeta(t, a)))
+}
+
+// write adds a case of writing.
+func (k *kit) write(name string, input kitInputFile) {
+	k.t.Helper()
+	k.add(name, kitInput, Marshal(k.t, input))
+	if input.Question != nil {
+		question := new(recourse.NeedsInput)
+		if err := json.Unmarshal(input.Question, question); err != nil {
+			k.t.Fatalf("%v: %s", err, input.Question)
+		}
+		k.sent(name, k.c.Ask(question, input.Call.call()))
+		return
+	}
+	a := k.c.Write(k.record(input.Record), input.Call.call())
+	k.codes[written{a.Record.Code, a.Surface == contract.SurfaceHTTP}] = true
+	k.sent(name, a)
+	if a.Surface == contract.SurfaceResult { // with the record in _meta nothing is lost
+		if diff := cmp.Diff(string(Marshal(k.t, a.Record)), string(Marshal(k.t, ReadBack(k.t, k.c, a)))); diff != "" {
+			k.t.Errorf("%s: read from _meta (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// sent adds an answer as it is sent.
+func (k *kit) sent(name string, a contract.Answer) {
+	switch a.Surface {
+	case contract.SurfaceResult:
+		k.answer(name, kitResult, a.Result)
+	case contract.SurfaceRPC:
+		k.answer(name, kitError, RPCText(a))
+	case contract.SurfaceHTTP:
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "%d\n", a.Status)
+		if err := a.Header.Write(&b); err != nil {
+			k.t.Fatal(err)
+		}
+		b.WriteByte('\n')
+		b.Write(a.Body)
+		k.answer(name, kitHTTP, bytes.ReplaceAll(b.Bytes(), []byte("\r\n"), []byte("\n")))
+	}
+}
+
+// answer adds an answer, and what a client makes of it that knows the contract and has
+// no use for the record in _meta.
+func (k *kit) answer(name, file string, raw []byte) {
+	k.t.Helper()
+	k.add(name, file, raw)
+	r := contract.Reader{Contracts: []*contract.Contract{k.c}, Weak: k.c, Trusted: true}
+	var reading contract.Reading
+	switch file {
+	case kitResult:
+		reading, _ = r.Result(without(k.t, raw, "_meta"))
+	case kitError:
+		reading = r.RPC(raw)
+	case kitHTTP:
+		reading = r.HTTP(httpParts(k.t, raw))
+	}
+	var read struct {
+		Record   json.Value `json:"record,omitzero"`
+		Question json.Value `json:"question,omitzero"`
+	}
+	switch failure := reading.Failure.(type) {
+	case *recourse.Error:
+		read.Record = Marshal(k.t, failure)
+	case *recourse.NeedsInput:
+		read.Question = Marshal(k.t, failure)
+	}
+	k.add(name, kitRead, Marshal(k.t, read))
+}
+
+// httpParts takes an HTTP answer of the kit apart.
+func httpParts(t *testing.T, raw []byte) (int, http.Header, []byte) {
+	t.Helper()
+	head, body, _ := strings.Cut(string(raw), "\n\n")
+	lines := strings.Split(head, "\n")
+	status, err := strconv.Atoi(lines[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := http.Header{}
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Add(name, value)
+	}
+	return status, h, []byte(body)
+}
+
+func kitCallOf(t *testing.T, raw string) kitCall {
+	t.Helper()
+	call := kitCall{Method: "tools/call", Tool: "get_field", URL: "https://example.com/mcp"}
+	if raw == "" {
+		return call
+	}
+	if err := json.UnmarshalKnown([]byte(raw), &call); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return call
+}
