@@ -12,9 +12,13 @@ import (
 // A deadline ends a context when a call has shown no sign of life for a time, and at the
 // latest after another. While the server waits for its client, whom it has asked something,
 // only the latter counts. It can be used again when it has been stopped.
+//
+// A timer that goes off too early is set again when it does. To set it for each call would
+// cost more, and wake a thread that waits for the network.
 type deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
+	fires  time.Time               // the timer; zero: it does not run
 	cancel context.CancelCauseFunc // nil: it does not run
 	cause  func(within time.Duration) error
 	quiet  time.Duration
@@ -30,19 +34,34 @@ func (d *deadline) start(quiet, most time.Duration, cancel context.CancelCauseFu
 	defer d.mu.Unlock()
 	now, first := time.Now(), min(quiet, most)
 	d.cancel, d.cause, d.asking = cancel, cause, 0
-	d.quiet, d.most, d.ends, d.last = quiet, most, now.Add(first), now.Add(most)
+	d.quiet, d.most, d.last = quiet, most, now.Add(most)
+	d.move(now.Add(first))
+}
+
+// move sets the end.
+func (d *deadline) move(ends time.Time) {
+	d.ends = ends
+	if !d.fires.IsZero() && !ends.Before(d.fires) {
+		return
+	}
+	d.fires = ends
 	if d.timer == nil {
-		d.timer = time.AfterFunc(first, d.end)
+		d.timer = time.AfterFunc(time.Until(ends), d.end)
 	} else {
-		d.timer.Reset(first)
+		d.timer.Reset(time.Until(ends))
 	}
 }
 
-// end ends the context, unless the timer has been set anew meanwhile.
+// end ends the context when its time has come.
 func (d *deadline) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.cancel == nil || time.Now().Before(d.ends) {
+	d.fires = time.Time{}
+	if d.cancel == nil {
+		return
+	}
+	if time.Now().Before(d.ends) {
+		d.move(d.ends)
 		return
 	}
 	within := d.quiet
@@ -58,9 +77,6 @@ func (d *deadline) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cancel, d.cause = nil, nil
-	if d.timer != nil {
-		d.timer.Stop()
-	}
 }
 
 // alive notes a sign of life.
@@ -78,11 +94,11 @@ func (d *deadline) note(asking int, waits bool) {
 	if d.cancel == nil {
 		return
 	}
-	d.ends = d.last
+	ends := d.last
 	if quiet := time.Now().Add(d.quiet); !waits && d.asking == 0 && quiet.Before(d.last) {
-		d.ends = quiet
+		ends = quiet
 	}
-	d.timer.Reset(time.Until(d.ends))
+	d.move(ends)
 }
 
 // left returns the time until the end, as it stands.

@@ -18,18 +18,20 @@ const watchAfter = 10 * time.Millisecond
 // context.
 type watch struct {
 	nc    net.Conn
-	timer *time.Timer
+	timer *time.Timer // set again when it goes off too early: to set it for each request costs more
 
 	mu       sync.Mutex
 	cond     sync.Cond
 	armed    time.Time // the deadline that nc has for reading
 	until    time.Time // the deadline of the rest of the body
 	cancel   context.CancelFunc
-	complete bool // the request has come as a whole
-	waiting  bool // for the timer
-	reading  bool // the body
-	watching bool // the connection
-	aborted  bool // the deadline is that of end
+	complete bool      // the request has come as a whole
+	ticking  bool      // the timer
+	waiting  bool      // for the timer
+	from     time.Time // when it began to wait
+	reading  bool      // the body
+	watching bool      // the connection
+	aborted  bool      // the deadline is that of end
 	byte     [1]byte
 	got      bool // byte is the first of the next request
 }
@@ -54,18 +56,31 @@ func (w *watch) start() {
 	if w.cancel == nil || w.got { // it has ended, or the next one has begun
 		return
 	}
-	w.waiting = true
+	w.waiting, w.from = true, time.Now()
+	if !w.ticking {
+		w.tick(watchAfter)
+	}
+}
+
+func (w *watch) tick(d time.Duration) {
+	w.ticking = true
 	if w.timer == nil {
-		w.timer = time.AfterFunc(watchAfter, w.wake)
+		w.timer = time.AfterFunc(d, w.wake)
 	} else {
-		w.timer.Reset(watchAfter)
+		w.timer.Reset(d)
 	}
 }
 
 // wake is called by the timer.
 func (w *watch) wake() {
 	w.mu.Lock()
+	w.ticking = false
 	if !w.waiting {
+		w.mu.Unlock()
+		return
+	}
+	if early := watchAfter - time.Since(w.from); early > 0 {
+		w.tick(early)
 		w.mu.Unlock()
 		return
 	}
@@ -93,11 +108,7 @@ func (w *watch) look() {
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cancel = nil
-	if w.waiting {
-		w.waiting = false
-		w.timer.Stop()
-	}
+	w.cancel, w.waiting = nil, false
 	if !w.watching {
 		return
 	}
@@ -131,7 +142,6 @@ func (w *watch) limit(t time.Time) error {
 		return w.setReadDeadline(t)
 	case w.waiting && !t.IsZero(): // net/http would watch already, and end the context then
 		w.waiting, w.watching = false, true
-		w.timer.Stop()
 		if err := w.setReadDeadline(t); err != nil {
 			return err
 		}
