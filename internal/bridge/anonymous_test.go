@@ -32,7 +32,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 				answer := c.ask("elicitation/create", say)
 				c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
 			}
-			b := bridge.New(o, tt.options)
+			b := newBridge(o, tt.options)
 			defer b.Close()
 			header, body := modernRequest("tools/call", "t", "", "")
 			answer, _, err := send(t, b, header, body)
@@ -48,7 +48,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 func TestHeldCallsOfCallersWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
-	b := bridge.New(o, bridge.Options{})
+	b := newBridge(o, bridge.Options{})
 	defer b.Close()
 	states := make([]string, 20)
 	for i := range states {

@@ -6,16 +6,12 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge/legacy"
 	"github.com/recoursehq/recourse/internal/bridge/modern"
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
-
-// A Transport carries messages to a server; see [peer.Transport].
-type Transport = peer.Transport
 
 // Options say what a bridge has to know of the server; see [peer.Options].
 type Options = peer.Options
@@ -29,8 +25,8 @@ type Bridge struct {
 	modern *modern.Server
 }
 
-// New returns the bridge over a transport, which it closes.
-func New(next Transport, options Options) *Bridge {
+// New returns the bridge over a connection, which it closes.
+func New(next upstream.Connection, options Options) *Bridge {
 	p := peer.New(next, options)
 	b := &Bridge{p: p, legacy: legacy.New(p), modern: modern.New(p)}
 	b.tells, _ = next.(eraTeller)
@@ -40,10 +36,6 @@ func New(next Transport, options Options) *Bridge {
 // Name returns what people call the server.
 func (b *Bridge) Name() string { return b.p.Name() }
 
-// Broken turns an error of Send, or of reading the answer, into the Error that it
-// means.
-func (b *Bridge) Broken(ctx context.Context, err error) *recourse.Error { return b.p.Broken(ctx, err) }
-
 // Close ends the sessions that the bridge has opened, and the transport. Calls under
 // way are broken off.
 func (b *Bridge) Close() {
@@ -52,53 +44,26 @@ func (b *Bridge) Close() {
 	b.p.End()
 }
 
-// Ask sends a request whose answer the caller needs for itself, such as tools/list,
-// and reads it to its end, up to limit bytes. The error is that of [Bridge.Send], or
-// bad_response of origin server.
-func (b *Bridge) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
-	return upstream.Ask(ctx, b, header, body, id, limit)
-}
-
-// Send sends a request of either era and returns the answer in the same era,
-// whatever its status; closing its body is left to the caller. The headers belong to
-// Send from then on. The error is that of the transport, an [*recourse.Error] that
-// states recourse.EffectNone when the request has not been sent.
-func (b *Bridge) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	if method != http.MethodPost {
-		return b.send(ctx, method, header, nil)
+// Do implements [upstream.Connection] for requests of either era, with answers of the same
+// era. The error states recourse.EffectNone when the client's request has not been sent.
+func (b *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	if r.IsPost() && r.Message == nil {
+		m := wire.BorrowMessage()
+		defer m.Return()
+		switch err := wire.Parse(r.Body, m); {
+		case err == nil:
+			r.Message = m
+		case b.p.Eras.Of(eraOf(r.Header)) == peer.Yes:
+			return b.p.Do(ctx, r) // the server says what is wrong with it
+		default:
+			return wire.RespondMalformed(m.ID, err), nil
+		}
 	}
-	m := wire.BorrowMessage()
-	defer m.Return()
-	switch err := wire.Parse(body, m); {
-	case err == nil:
-		return b.send(ctx, method, header, m)
-	case b.p.Eras.Of(eraOf(header)) == peer.Yes:
-		return b.p.Send(ctx, method, header, body) // the server says what is wrong with it
-	default:
-		return wire.RespondMalformed(m.ID, err), nil
-	}
-}
-
-// Post is [Bridge.Send] for a message that has been parsed; see [upstream.Sender].
-func (b *Bridge) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	return b.send(ctx, http.MethodPost, header, m)
-}
-
-// send sends a message, or m being nil, a request for a stream or for the end of a session.
-func (b *Bridge) send(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
 	b.ownEra()
-	if eraOf(header) == wire.Modern {
-		return b.sendModern(ctx, method, header, m)
+	if eraOf(r.Header) == wire.Modern {
+		return b.doModern(ctx, r)
 	}
-	return b.sendLegacy(ctx, method, header, m)
-}
-
-// sendAsIs sends a message to a server of its own era.
-func (b *Bridge) sendAsIs(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
-	if m == nil {
-		return b.p.Send(ctx, method, header, nil)
-	}
-	return b.p.Post(ctx, header, m)
+	return b.doLegacy(ctx, r)
 }
 
 // An eraTeller is a transport that knows by itself which one era its server speaks; 0:
@@ -123,35 +88,35 @@ func eraOf(header http.Header) wire.Era {
 	return wire.Legacy
 }
 
-// sendModern sends a request of the modern era.
-func (b *Bridge) sendModern(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
+// doModern sends a request of the modern era.
+func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	if b.p.Eras.Of(wire.Modern) == peer.No {
-		resp, err := b.legacy.Send(ctx, method, header.Clone(), m)
+		resp, err := b.legacy.Do(ctx, r.Clone())
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
 		b.p.Eras.Forget()
 	}
-	asked := b.p.Eras.Of(wire.Modern) == peer.Unknown && isRequest(header)
+	asked := b.p.Eras.Of(wire.Modern) == peer.Unknown && isRequest(r.Header)
 	if asked {
-		if resp, err := b.cross(ctx, method, header, m); resp != nil || err != nil {
+		if resp, err := b.cross(ctx, r); resp != nil || err != nil {
 			return resp, err
 		}
 	}
-	resp, err := b.sendAsIs(ctx, method, header, m)
+	resp, err := b.p.Do(ctx, r)
 	if err != nil || asked || !peer.Refuses(resp) {
 		return resp, err
 	}
 	text, err := peer.Keep(resp)
-	if err != nil || !peer.SoundsLegacy(resp.StatusCode, header, text) {
+	if err != nil || !peer.SoundsLegacy(resp.StatusCode, r.Header, text) {
 		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
 	}
 	b.p.Eras.Forget()
-	if !peer.MaySendAgain(header.Get(wire.HeaderMethod), text) {
-		_, _ = b.p.Discover(ctx, header) // so that the next request goes the right way
+	if !peer.MaySendAgain(r.Header.Get(wire.HeaderMethod), text) {
+		_, _ = b.p.Discover(ctx, r.Caller, r.Header) // so that the next request goes the right way
 		return resp, nil
 	}
-	if bridged, err := b.cross(ctx, method, header, m); bridged != nil && err == nil {
+	if bridged, err := b.cross(ctx, r); bridged != nil && err == nil {
 		_ = resp.Body.Close()
 		return bridged, nil
 	}
@@ -161,12 +126,12 @@ func (b *Bridge) sendModern(ctx context.Context, method string, header http.Head
 // cross finds out whether the server speaks the modern era, and sends the request over
 // the bridge where it does not. It returns neither an answer nor an error when the
 // request is to be sent as it is.
-func (b *Bridge) cross(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
-	speaks, err := b.p.Discover(ctx, header)
+func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	speaks, err := b.p.Discover(ctx, r.Caller, r.Header)
 	if err != nil || speaks != peer.No {
 		return nil, err
 	}
-	resp, err := b.legacy.Send(ctx, method, header.Clone(), m)
+	resp, err := b.legacy.Do(ctx, r.Clone())
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return nil, nil //nolint:nilnil // it speaks neither: what it says of the request is the truth about it
@@ -180,27 +145,27 @@ func isRequest(header http.Header) bool {
 	return method != "" && !strings.HasPrefix(method, "notifications/")
 }
 
-// sendLegacy sends a message of the legacy era.
-func (b *Bridge) sendLegacy(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
-	if b.p.Eras.Of(wire.Legacy) == peer.No || b.modern.Owns(header) {
-		resp, err := b.modern.Send(ctx, method, header.Clone(), m)
+// doLegacy sends a message of the legacy era.
+func (b *Bridge) doLegacy(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	if b.p.Eras.Of(wire.Legacy) == peer.No || b.modern.Owns(r.Header) {
+		resp, err := b.modern.Do(ctx, r.Clone())
 		if !errors.Is(err, peer.ErrOtherEra) {
 			return resp, err
 		}
 		b.p.Eras.Forget()
 	}
-	resp, err := b.sendAsIs(ctx, method, header, m)
-	if err != nil || m == nil {
+	resp, err := b.p.Do(ctx, r)
+	if err != nil || r.Message == nil {
 		return resp, err
 	}
-	if !b.modern.Alone(ctx, header, m, resp) {
+	if !b.modern.Alone(ctx, r, resp) {
 		return resp, nil // what the server itself says of the message says more
 	}
 	b.p.Eras.Only(wire.Modern)
-	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(m.Method, text) {
+	if text, err := peer.Keep(resp); err != nil || !peer.MaySendAgain(r.Message.Method, text) {
 		return resp, nil //nolint:nilerr // the caller finds the same when it reads the body
 	}
-	bridged, err := b.modern.Send(ctx, method, header.Clone(), m)
+	bridged, err := b.modern.Do(ctx, r.Clone())
 	if errors.Is(err, peer.ErrOtherEra) {
 		b.p.Eras.Forget()
 		return resp, nil

@@ -31,7 +31,7 @@ func FuzzRequestToOldServer(f *testing.F) {
 				}
 				c.answer(`{}`)
 			})
-			b := bridge.New(o, bridge.Options{})
+			b := newBridge(o, bridge.Options{})
 			defer b.Close()
 			header := http.Header{"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20260728}, wire.HeaderMethod: {"x"}}
 			resp, err := b.Send(t.Context(), http.MethodPost, header, body)
@@ -68,7 +68,7 @@ func FuzzAnswerOfOldServer(f *testing.F) {
 				_, _ = c.out.Write(text)
 			})
 			o.silent = true
-			b := bridge.New(o, bridge.Options{})
+			b := newBridge(o, bridge.Options{})
 			defer b.Close()
 			header, body := modernRequest("tools/call", "t", "", "")
 			resp, err := b.Send(t.Context(), http.MethodPost, header, body)

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -115,8 +115,9 @@ func (o *legacyEra) count(what string) int {
 	return n
 }
 
-// Send implements [bridge.Transport].
-func (o *legacyEra) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+// Do implements [upstream.Connection].
+func (o *legacyEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	method, header, body := cmp.Or(r.Method, http.MethodPost), r.Header, textOf(r)
 	o.mu.Lock()
 	modern, broken := o.modern, o.broken
 	known := o.sessions[header.Get(wire.HeaderSession)]
@@ -132,7 +133,7 @@ func (o *legacyEra) Send(ctx context.Context, method string, header http.Header,
 	}
 	switch {
 	case broken != nil:
-		return nil, o.Broken(ctx, broken)
+		return nil, upstream.Broken(ctx, o.Name(), broken)
 	case modern:
 		return o.answerModern(&m, header), nil
 	case header.Get(wire.HeaderVersion) == wire.Version20260728:
@@ -156,15 +157,15 @@ func (o *legacyEra) Send(ctx context.Context, method string, header http.Header,
 	case m.Kind != wire.Request:
 		return reply(http.StatusAccepted, "", ""), nil
 	}
-	r, w := io.Pipe()
-	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
+	out, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Cause(ctx)) })
 	c := &serverCall{legacyEra: o, ctx: ctx, m: &m, out: w}
 	go func() {
 		o.call(c)
 		_ = w.Close()
 	}()
 	resp := reply(http.StatusOK, wire.TypeEventStream, "")
-	resp.Body = r
+	resp.Body = out
 	return resp, nil
 }
 
@@ -201,26 +202,13 @@ func (o *legacyEra) stream(ctx context.Context) *http.Response {
 	return resp
 }
 
-// Ask implements [bridge.Transport].
-func (o *legacyEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
-	return upstream.Ask(ctx, o, header, body, id, limit)
-}
-
-// Broken implements [bridge.Transport].
-func (o *legacyEra) Broken(ctx context.Context, err error) *recourse.Error {
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return recourse.From(err)
-}
-
-// Name implements [bridge.Transport].
+// Name implements [upstream.Connection].
 func (o *legacyEra) Name() string { return "The farm" }
 
-// Close implements [bridge.Transport].
+// Close implements [upstream.Connection].
 func (o *legacyEra) Close() {}
 
-var _ bridge.Transport = (*legacyEra)(nil)
+var _ upstream.Connection = (*legacyEra)(nil)
 
 // modernRequest returns a request of the modern era, with the headers that belong to it.
 func modernRequest(method, name, params, meta string) (http.Header, []byte) {
@@ -244,8 +232,36 @@ type told struct {
 	Error json.RawMessage `json:"error"`
 }
 
+// textOf returns the message that a request carries.
+func textOf(r *upstream.Request) []byte {
+	if r.Message != nil {
+		return r.Message.Raw
+	}
+	return r.Body
+}
+
+// A bridged server is reached over a bridge, by callers who are told apart by some headers.
+type bridged struct {
+	*bridge.Bridge
+
+	apart []string
+}
+
+func newBridge(to upstream.Connection, options bridge.Options) *bridged {
+	return &bridged{bridge.New(to, options), options.Forward}
+}
+
+// Send makes a request for the caller with those headers.
+func (b *bridged) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	var known []string
+	for _, name := range b.apart {
+		known = append(known, header[name]...)
+	}
+	return b.Do(ctx, &upstream.Request{Method: method, Header: header, Body: body, Caller: upstream.CallerOf(known...)})
+}
+
 // send sends a request and reads its answer: the message, and what came before it.
-func send(tb testing.TB, b *bridge.Bridge, header http.Header, body []byte) (answer told, before []string, err error) {
+func send(tb testing.TB, b *bridged, header http.Header, body []byte) (answer told, before []string, err error) {
 	tb.Helper()
 	resp, err := b.Send(tb.Context(), http.MethodPost, header, body)
 	if err != nil {
@@ -274,8 +290,4 @@ func send(tb testing.TB, b *bridge.Bridge, header http.Header, body []byte) (ans
 		}
 	}
 	return answer, before, nil
-}
-
-func (o *legacyEra) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	return o.Send(ctx, http.MethodPost, header, m.Raw)
 }

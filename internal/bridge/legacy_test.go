@@ -34,7 +34,7 @@ func first(texts ...[]byte) []byte {
 }
 
 // held begins a call that is held because of a question, and returns its state.
-func held(tb testing.TB, b *bridge.Bridge, tool string) string {
+func held(tb testing.TB, b *bridged, tool string) string {
 	tb.Helper()
 	header, body := modernRequest("tools/call", tool, "", "")
 	answer, _, err := send(tb, b, header, body)
@@ -45,7 +45,7 @@ func held(tb testing.TB, b *bridge.Bridge, tool string) string {
 }
 
 // resume brings the answer to a question.
-func resume(tb testing.TB, b *bridge.Bridge, tool, state string) (told, error) {
+func resume(tb testing.TB, b *bridged, tool, state string) (told, error) {
 	tb.Helper()
 	header, body := modernRequest("tools/call", tool, fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":{"action":"accept"}},`, state), "")
 	answer, _, err := send(tb, b, header, body)
@@ -58,7 +58,7 @@ func TestHeldCallExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, asking)
-		b := bridge.New(o, bridge.Options{})
+		b := newBridge(o, bridge.Options{})
 		defer b.Close()
 		state := held(t, b, "t")
 		time.Sleep(10*time.Minute - time.Second)
@@ -87,7 +87,7 @@ func TestTooManyHeldCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, asking)
-		b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
+		b := newBridge(o, bridge.Options{Forward: []string{"Authorization"}})
 		defer b.Close()
 		call := func(caller string) told {
 			header, body := modernRequest("tools/call", "t", "", "")
@@ -128,7 +128,7 @@ func TestQuestionsInARow(t *testing.T) {
 		c.ask("ping", c.say)
 		c.answer(`{}`)
 	})
-	b := bridge.New(o, bridge.Options{})
+	b := newBridge(o, bridge.Options{})
 	defer b.Close()
 	state := held(t, b, "t")
 	answer, err := resume(t, b, "t", state)
@@ -155,7 +155,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 			answer := c.ask("elicitation/create", o.broadcast)
 			c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
 		}
-		b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
+		b := newBridge(o, bridge.Options{Forward: []string{"Authorization"}})
 		defer b.Close()
 		state := held(t, b, "t")
 		if answer, err := resume(t, b, "t", state); err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "accept") {
@@ -183,7 +183,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 func TestHeldCallHasItsSessionForItself(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
-	b := bridge.New(o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
+	b := newBridge(o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
 	defer b.Close()
 	states := []string{held(t, b, "t"), held(t, b, "t"), held(t, b, "t")}
 	for _, state := range states {
@@ -200,7 +200,7 @@ func TestHeldCallHasItsSessionForItself(t *testing.T) {
 func TestCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
-	b := bridge.New(o, bridge.Options{Forward: []string{"Authorization"}})
+	b := newBridge(o, bridge.Options{Forward: []string{"Authorization"}})
 	held(t, b, "t")
 	held(t, b, "t")
 	b.Close()
@@ -215,7 +215,7 @@ func TestEraIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-		b := bridge.New(o, bridge.Options{})
+		b := newBridge(o, bridge.Options{})
 		defer b.Close()
 		header, body := modernRequest("tools/call", "t", "", "")
 		o.broken = errors.New("away")
@@ -259,7 +259,7 @@ func TestServerChangesItsEra(t *testing.T) {
 func testServerChangesItsEra(t *testing.T, method string) {
 	t.Helper()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{"is":"old"}`) })
-	b := bridge.New(o, bridge.Options{})
+	b := newBridge(o, bridge.Options{})
 	defer b.Close()
 	for _, modern := range []bool{false, true, false, true} {
 		o.mu.Lock()
@@ -299,7 +299,7 @@ func TestLogs(t *testing.T) {
 		}
 		c.answer(`{}`)
 	})
-	b := bridge.New(o, bridge.Options{})
+	b := newBridge(o, bridge.Options{})
 	defer b.Close()
 	for _, tt := range []struct {
 		level      string
@@ -326,7 +326,7 @@ func TestStreamThatGoesOnElsewhere(t *testing.T) {
 				o.cut()
 			})
 		}
-		b := bridge.New(o, bridge.Options{Silent: true})
+		b := newBridge(o, bridge.Options{Silent: true})
 		defer b.Close()
 		begun := time.Now()
 		header, body := modernRequest("tools/call", "t", "", "")
@@ -343,7 +343,7 @@ func TestSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-		b := bridge.New(o, bridge.Options{})
+		b := newBridge(o, bridge.Options{})
 		defer b.Close()
 		header, body := modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,`+
 			`"resourceSubscriptions":["test://a"]},`, "")
@@ -400,7 +400,7 @@ func TestSubscription(t *testing.T) {
 func TestSubscriptionInALostSession(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-	b := bridge.New(o, bridge.Options{Silent: true})
+	b := newBridge(o, bridge.Options{Silent: true})
 	defer b.Close()
 	header, body := modernRequest("tools/call", "t", "", "")
 	if _, _, err := send(t, b, header, body); err != nil {
@@ -426,7 +426,7 @@ func TestSubscriptionToASilentServer(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 	o.silent = true
-	b := bridge.New(o, bridge.Options{})
+	b := newBridge(o, bridge.Options{})
 	defer b.Close()
 	header, body := modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
 	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
@@ -445,7 +445,7 @@ func TestIdleSessionsOfOldServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-		b := bridge.New(o, bridge.Options{})
+		b := newBridge(o, bridge.Options{})
 		defer b.Close()
 		header, body := modernRequest("tools/call", "t", "", "")
 		if _, _, err := send(t, b, header, body); err != nil {
@@ -470,7 +470,7 @@ func TestClientGoesAway(t *testing.T) {
 			}
 			<-c.ctx.Done()
 		})
-		b := bridge.New(o, bridge.Options{})
+		b := newBridge(o, bridge.Options{})
 		defer b.Close()
 		for i, tool := range []string{"waiting", "begun"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -25,8 +24,9 @@ type modernEra struct {
 	body   string
 }
 
-// Send checks that the request is one of the modern era, but for the client's own initialize.
-func (n *modernEra) Send(_ context.Context, _ string, header http.Header, body []byte) (*http.Response, error) {
+// Do checks that the request is one of the modern era, but for the client's own initialize.
+func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*http.Response, error) {
+	header, body := r.Header, textOf(r)
 	var m wire.Message
 	if err := wire.Parse(body, &m); err != nil {
 		n.tb.Errorf("what is no message reaches the server: %v: %q", err, body)
@@ -44,14 +44,6 @@ func (n *modernEra) Send(_ context.Context, _ string, header http.Header, body [
 	resp := reply(n.status, "", n.body)
 	resp.Header = n.header.Clone()
 	return resp, nil
-}
-
-func (n *modernEra) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error) {
-	return upstream.Ask(ctx, n, header, body, id, limit)
-}
-
-func (n *modernEra) Broken(_ context.Context, err error) *recourse.Error {
-	return recourse.Unreachable("The farm").CausedBy(err)
 }
 
 func (n *modernEra) Name() string { return "The farm" }
@@ -85,7 +77,7 @@ func FuzzRequestToNewServer(f *testing.F) {
 			return // it is what the server refuses
 		}
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
-		b := bridge.New(n, bridge.Options{})
+		b := newBridge(n, bridge.Options{})
 		defer b.Close()
 		header := openOn(t, b)
 		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
@@ -122,7 +114,7 @@ func FuzzAnswerOfNewServer(f *testing.F) {
 			if events {
 				n.header["Content-Type"] = []string{wire.TypeEventStream}
 			}
-			b := bridge.New(n, bridge.Options{})
+			b := newBridge(n, bridge.Options{})
 			defer b.Close()
 			header := openOn(t, b)
 			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
@@ -142,8 +134,4 @@ func FuzzAnswerOfNewServer(f *testing.F) {
 			}
 		})
 	})
-}
-
-func (n *modernEra) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	return n.Send(ctx, http.MethodPost, header, m.Raw)
 }

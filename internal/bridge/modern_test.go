@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -28,25 +29,25 @@ type hanging struct {
 	ended chan error
 }
 
-// Send waits for the end of a call.
-func (h *hanging) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
-		return h.modernEra.Send(ctx, method, header, body)
+// Do waits for the end of a call.
+func (h *hanging) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
+		return h.modernEra.Do(ctx, r)
 	}
 	<-ctx.Done()
 	h.ended <- context.Cause(ctx)
-	return nil, h.Broken(ctx, ctx.Err())
+	return nil, upstream.Broken(ctx, h.Name(), ctx.Err())
 }
 
-func startHanging(tb testing.TB) (*hanging, *bridge.Bridge, http.Header) {
+func startHanging(tb testing.TB) (*hanging, *bridged, http.Header) {
 	tb.Helper()
 	h := &hanging{modernEra: modernEra{tb: tb}, ended: make(chan error, 1000)}
-	b := bridge.New(h, bridge.Options{})
+	b := newBridge(h, bridge.Options{})
 	return h, b, openOn(tb, b)
 }
 
 // openOn opens a session of a client that can be asked for its roots.
-func openOn(tb testing.TB, b *bridge.Bridge) http.Header {
+func openOn(tb testing.TB, b *bridged) http.Header {
 	tb.Helper()
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}}`
 	resp, err := b.Send(tb.Context(), http.MethodPost, http.Header{"Content-Type": {wire.TypeJSON}}, []byte(hello))
@@ -153,7 +154,7 @@ func TestManyQuestions(t *testing.T) {
 		}
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeEventStream}}}
 		n.body = `data: {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{` + strings.Join(names, ",") + "}}}\n\n"
-		b := bridge.New(n, bridge.Options{})
+		b := newBridge(n, bridge.Options{})
 		defer b.Close()
 		header := openOn(t, b)
 		ctx, leave := context.WithCancel(t.Context())
@@ -182,7 +183,7 @@ func TestIdleSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
-		b := bridge.New(n, bridge.Options{})
+		b := newBridge(n, bridge.Options{})
 		defer b.Close()
 		idle, used := openOn(t, b), openOn(t, b)
 		for range 3 {
@@ -202,7 +203,7 @@ func TestIdleSessions(t *testing.T) {
 // and else in the newest of them.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	b := bridge.New(&modernEra{tb: t}, bridge.Options{})
+	b := newBridge(&modernEra{tb: t}, bridge.Options{})
 	defer b.Close()
 	for asked, want := range map[string]string{
 		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
@@ -225,10 +226,10 @@ type streamed struct{ modernEra }
 
 const streamedSize = 50 << 20
 
-// Send answers calls with the body.
-func (s *streamed) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	if header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
-		return s.modernEra.Send(ctx, method, header, body)
+// Do answers calls with the body.
+func (s *streamed) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	if r.Header.Get(wire.HeaderMethod) != wire.MethodToolsCall {
+		return s.modernEra.Do(ctx, r)
 	}
 	resp := reply(http.StatusOK, s.header.Get("Content-Type"), "")
 	prefix, suffix := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`, `"}],"resultType":"complete"},"id":1}`
@@ -254,7 +255,7 @@ func (letters) Read(p []byte) (int, error) {
 func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
 		s := &streamed{modernEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
-		b := bridge.New(s, bridge.Options{})
+		b := newBridge(s, bridge.Options{})
 		header := openOn(t, b)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -272,12 +273,4 @@ func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts wha
 		}
 		b.Close()
 	}
-}
-
-func (h *hanging) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	return h.Send(ctx, http.MethodPost, header, m.Raw)
-}
-
-func (s *streamed) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	return s.Send(ctx, http.MethodPost, header, m.Raw)
 }

@@ -191,7 +191,7 @@ func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
 		if piece == nil {
 			var err error
 			if piece, err = a.in.next(); err != nil {
-				return a.breakOff(a.to.up.Broken(a.ctx, err))
+				return a.breakOff(a.to.broken(a.ctx, err))
 			}
 		}
 		total += int64(len(piece.Data))
@@ -268,7 +268,7 @@ func (a *answer) ended(err error) error {
 	clean := errors.Is(err, io.EOF)
 	switch {
 	case !clean && !errors.Is(err, wire.ErrUnfinishedEvent):
-		return a.to.up.Broken(a.ctx, err)
+		return a.to.broken(a.ctx, err)
 	case a.wrong != nil:
 		return a.bad(a.resp, a.wrong)
 	case clean && a.resumable && a.req.era == wire.Legacy:

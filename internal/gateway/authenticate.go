@@ -1,29 +1,27 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
-// A caller is who calls, found out once.
+// A caller is who calls, found out once. Nothing is taken out of credentials that nobody has
+// verified.
 type caller struct {
 	user string // that the path names
 	// id tells callers apart by the credentials that they send to the server, and by the
-	// user. Callers of whom nothing goes on are one. Nothing is taken out of credentials
-	// that nobody has verified.
-	id credentials
-	// program tells the clients of a program apart, which sees nothing of it. The host of a
-	// wrapper needs no credentials: there is one.
-	program []string
+	// user. Callers of whom nothing goes on are one.
+	id upstream.Caller
+	// server is the caller as the server is to tell it from others. A program sees no credentials, but its
+	// clients may have to be kept apart all the same; the host of a wrapper needs none,
+	// since there is one.
+	server upstream.Caller
 }
-
-// credentials are those of a caller, hashed.
-type credentials [sha256.Size]byte
 
 // authenticate checks what the contract and the path ask of a request before anything in it
 // is read: that the credentials are there, then that the user is, then that it can be one.
@@ -48,26 +46,22 @@ func authenticate(c *call, next next) error {
 
 // caller finds out who calls.
 func (c *call) caller() caller {
-	header, who := c.req.http.Header, caller{user: c.req.user}
-	if len(c.on.forward) > 0 || who.user != "" {
-		sum := sha256.New()
-		_, _ = sum.Write([]byte(who.user + "\x00")) // never fails
-		for _, name := range c.on.forward {
-			for _, value := range header[name] {
-				_, _ = sum.Write([]byte(name + "\x00" + value + "\x00")) // never fails
-			}
+	var user, sent []string
+	if c.req.user != "" {
+		user = []string{"user", c.req.user}
+	}
+	for _, name := range c.on.forward {
+		for _, value := range c.forwarded(name) {
+			sent = append(sent, name, value)
 		}
-		who.id = credentials(sum.Sum(nil))
 	}
-	if len(c.to.Command) == 0 {
-		return who
-	}
-	who.program = header["Authorization"]
-	if c.req.stdio {
-		who.program = append(slices.Clip(who.program), "the host")
-	}
-	if who.user != "" {
-		who.program = append(slices.Clip(who.program), "user "+who.user)
+	who := caller{user: c.req.user, id: upstream.CallerOf(append(sent, user...)...)}
+	if who.server = who.id; len(c.to.Command) > 0 {
+		sent = c.req.http.Header["Authorization"]
+		if c.req.stdio {
+			sent = append(slices.Clip(sent), "the host")
+		}
+		who.server = upstream.CallerOf(append(slices.Clip(sent), user...)...)
 	}
 	return who
 }

@@ -36,7 +36,7 @@ func (c *call) beginsFailed(text []byte) bool {
 func (a *answer) collect(first *wire.Part) error {
 	release, err := a.g.holdLarge(a.ctx)
 	if err != nil {
-		return a.to.up.Broken(a.ctx, err)
+		return a.to.broken(a.ctx, err)
 	}
 	a.in.release = release
 	event := &wire.Event{ID: bytes.Clone(first.ID), Type: bytes.Clone(first.Type), Data: bytes.Clone(first.Data)}

@@ -59,7 +59,7 @@ func (observing) answer(c *call, resp *http.Response) error {
 func (c *call) watchRefusal(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, int64(c.table.config.DecideWithin)+1)) // a broken body says no more than the status
 	if c.ctx.Err() != nil {
-		return c.to.up.Broken(c.ctx, c.ctx.Err())
+		return c.to.broken(c.ctx, c.ctx.Err())
 	}
 	c.observe(c.refusedFor(c.to.readHTTP(resp.StatusCode, resp.Header, body, "").Error(), body))
 	c.passWith(resp, body)
@@ -132,7 +132,7 @@ func (c *call) watchedAll(resp *http.Response, err error, answered, resumable bo
 	case clean, errors.Is(err, wire.ErrUnfinishedEvent):
 		c.observe(c.bad(resp, errNoMessage).WithMessage("%s ended its answer without a result.", c.to.Title))
 	default:
-		return c.breakOff(c.to.up.Broken(c.ctx, err))
+		return c.breakOff(c.to.broken(c.ctx, err))
 	}
 	return nil
 }

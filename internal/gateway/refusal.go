@@ -27,7 +27,7 @@ func (c *call) refusal(resp *http.Response) error {
 	within := c.table.config.DecideWithin
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, int64(within)+1)) // a broken body says no more than the status
 	if err := c.ctx.Err(); err != nil {
-		return c.to.up.Broken(c.ctx, err)
+		return c.to.broken(c.ctx, err)
 	}
 	if len(text) > int(within) {
 		c.in.cut = within.String()
@@ -187,7 +187,7 @@ func (c *call) isGone(session string) bool {
 	id := wire.ID(fmt.Sprintf(`"%s-ping"`, c.req.id))
 	ctx, cancel := context.WithTimeout(c.ctx, pingTimeout)
 	defer cancel()
-	answer, err := c.to.up.Ask(ctx, header, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id), id, maxPong)
+	answer, err := upstream.Ask(ctx, c.to.up, c.who.request(header, wire.AppendRequest(nil, id, wire.MethodPing, nil)), id, maxPong)
 	return err == nil && (answer.Status == http.StatusNotFound || answer.Status == http.StatusBadRequest)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -29,7 +30,15 @@ func send(c *call, _ next) error {
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
 	c.in.cut = ""
-	resp, err := c.post(method, header)
+	r := c.who.request(header, nil)
+	switch r.Method = method; {
+	case method != http.MethodPost:
+	case c.req.msg.Kind == wire.Response: // which has lost its id to unasked
+		r.Body = c.req.body
+	default:
+		r.Message = &c.req.msg
+	}
+	resp, err := c.to.up.Do(c.ctx, r)
 	if err != nil {
 		e := recourse.From(err)
 		c.out.ended(e)
@@ -48,16 +57,9 @@ func send(c *call, _ next) error {
 	return err
 }
 
-// post sends the message as it was parsed, or what has none: GET and DELETE.
-func (c *call) post(method string, header http.Header) (*http.Response, error) {
-	switch {
-	case method != http.MethodPost:
-		return c.to.up.Send(c.ctx, method, header, nil)
-	case c.req.msg.Kind == wire.Response: // which has lost its id to unasked
-		return c.to.up.Send(c.ctx, method, header, c.req.body)
-	default:
-		return c.to.up.Post(c.ctx, header, &c.req.msg)
-	}
+// request returns a request of the caller's to the server.
+func (who *caller) request(header http.Header, body []byte) *upstream.Request {
+	return &upstream.Request{Header: header, Body: body, Caller: who.server}
 }
 
 // upstreamHeader returns the headers with which the client's message goes on.
@@ -81,21 +83,24 @@ func (c *call) upstreamHeader() http.Header {
 		}
 	}
 	for _, name := range c.on.forward {
-		values, ok := from[name]
-		if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor {
-			values, ok = append(slices.Clone(values), peer), true
-		}
-		if ok {
+		if values := c.forwarded(name); len(values) > 0 {
 			h[name] = values
 		}
-	}
-	if len(c.who.program) > 0 {
-		h["Authorization"] = c.who.program
 	}
 	c.addUser(h)
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{c.req.id}
 	return h
+}
+
+// forwarded returns what of a header of the client's goes on to the server, where the entry
+// says that it does.
+func (c *call) forwarded(name string) []string {
+	values := c.req.http.Header[name]
+	if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor {
+		values = append(slices.Clip(values), peer)
+	}
+	return values
 }
 
 // addUser tells the server whose request it is, in the header that the contract

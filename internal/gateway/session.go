@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -76,10 +77,10 @@ func (s *session) renew(ctx context.Context, c *call, generation int) error {
 		}
 		done := make(chan struct{})
 		s.renewing = done
-		header := s.openingHeader(c)
+		r := s.opening(c)
 		c.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
 			defer up.leave()
-			id, err := s.reopen(ctx, up, header)
+			id, err := s.reopen(ctx, up, r)
 			s.mu.Lock()
 			if s.renewed = err; err == nil {
 				s.upstream, s.place = id, up.place
@@ -101,37 +102,28 @@ func (s *session) renew(ctx context.Context, c *call, generation int) error {
 		}
 		return s.renewed
 	case <-ctx.Done():
-		return c.to.up.Broken(ctx, context.Cause(ctx))
+		return c.to.broken(ctx, context.Cause(ctx))
 	}
 }
 
 var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 
-// openingHeader returns the headers with which the session is opened again: those of
-// the client's own initialize. A program knows no credentials, so that its clients may
-// change theirs within a session: those of c count.
-func (s *session) openingHeader(c *call) http.Header {
+// opening returns the client's own initialize, on behalf of the caller of c. A program knows
+// no credentials, so that its clients may change theirs within a session: those of c count.
+func (s *session) opening(c *call) *upstream.Request {
 	header := s.header.Clone()
-	if header == nil {
-		return nil
+	if header != nil {
+		header[wire.HeaderRequestID] = []string{c.req.id}
 	}
-	header[wire.HeaderRequestID] = []string{c.req.id}
-	if len(c.to.Command) == 0 {
-		return header
-	}
-	delete(header, "Authorization")
-	if values := c.who.program; len(values) > 0 {
-		header["Authorization"] = values
-	}
-	return header
+	return c.who.request(header, s.open)
 }
 
 // reopen sends the client's own initialize once more, and what follows it.
-func (s *session) reopen(ctx context.Context, up *target, header http.Header) (string, error) {
+func (s *session) reopen(ctx context.Context, up *target, r *upstream.Request) (string, error) {
 	if s.open == nil {
 		return "", recourse.New(recourse.KindUnknownSession, "").WithOrigin(recourse.OriginServer)
 	}
-	answer, err := up.up.Ask(ctx, header.Clone(), s.open, s.openID, maxInitialize)
+	answer, err := upstream.Ask(ctx, up.up, r.Clone(), s.openID, maxInitialize)
 	if err != nil {
 		return "", err
 	}
@@ -144,15 +136,16 @@ func (s *session) reopen(ctx context.Context, up *target, header http.Header) (s
 			WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone)
 	}
 	if id != "" {
-		header[wire.HeaderSession] = []string{id}
+		r.Header[wire.HeaderSession] = []string{id}
 	}
 	if version := json.Lookup(answer.Result, "/protocolVersion"); version.Kind() == '"' {
 		var text string
 		if json.Unmarshal(version, &text) == nil {
-			header[wire.HeaderVersion] = []string{text}
+			r.Header[wire.HeaderVersion] = []string{text}
 		}
 	}
-	resp, err := up.up.Send(ctx, http.MethodPost, header, initialized)
+	r.Body = initialized
+	resp, err := up.up.Do(ctx, r)
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -34,7 +35,7 @@ const (
 // stays the same when the session at the server is lost and made anew.
 type session struct {
 	id       string
-	of       credentials
+	of       upstream.Caller
 	open     []byte      // the client's initialize request
 	openID   wire.ID     // its id
 	header   http.Header // with which it was sent
@@ -114,7 +115,7 @@ func sizeOf(header http.Header) (size int) {
 
 // find returns the session of that id, or nil. A session belongs to the credentials
 // that it was opened with.
-func (t *sessions) find(id string, of credentials) *session {
+func (t *sessions) find(id string, of upstream.Caller) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.byID[id]

@@ -16,7 +16,6 @@ import (
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -26,7 +25,7 @@ type target struct {
 	*config.Server
 	*backend
 
-	up       transport
+	up       upstream.Connection
 	weak     *contract.Contract // whose weak signs count; nil: none do
 	reader   func() *contract.Reader
 	policy   retry.Policy
@@ -37,18 +36,15 @@ type target struct {
 	passesCredentials bool
 }
 
-// A transport carries messages to a server and brings its answers back, whichever
-// way it is reached.
-type transport interface {
-	Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error)
-	Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error)
-	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
-	Broken(ctx context.Context, err error) *recourse.Error
+// broken turns an error of reaching the server, or of reading its answer, into the Error that
+// it means.
+func (to *target) broken(ctx context.Context, err error) *recourse.Error {
+	return upstream.Broken(ctx, to.Title, err)
 }
 
-// newTransport returns the way to an entry's server for clients of both eras, and the
+// newConnection returns the way to an entry's server for clients of both eras, and the
 // part of it by which messages go on as they are. Closing the first closes both.
-func (g *Gateway) newTransport(entry *config.Server, userHeader string) (bridged *bridge.Bridge, direct bridge.Transport, err error) {
+func (g *Gateway) newConnection(entry *config.Server, userHeader string) (bridged, direct upstream.Connection, err error) {
 	direct, err = g.newDirect(entry)
 	if err != nil {
 		return nil, nil, err
@@ -56,14 +52,13 @@ func (g *Gateway) newTransport(entry *config.Server, userHeader string) (bridged
 	options := bridge.Options{Forward: canonical(entry.Forward)}
 	if entry.URL == "" {
 		options.Program, options.Silent = true, entry.Share != config.ShareClient
-		options.Forward = []string{"Authorization"} // see programCaller
 	} else if userHeader != "" {
 		options.Forward = append(options.Forward, canonical([]string{userHeader})...)
 	}
 	return bridge.New(direct, options), direct, nil
 }
 
-func (g *Gateway) newDirect(entry *config.Server) (bridge.Transport, error) {
+func (g *Gateway) newDirect(entry *config.Server) (upstream.Connection, error) {
 	if entry.URL != "" {
 		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, g.reach.Dial)
 	}
@@ -128,8 +123,8 @@ func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract
 // change of the entry that says nothing of how the server is reached.
 type backend struct {
 	g        *Gateway
-	bridged  *bridge.Bridge
-	direct   bridge.Transport // the same without the bridge
+	bridged  upstream.Connection
+	direct   upstream.Connection // the same without the bridge
 	sessions *sessions
 	place    *place // where those were opened that need not be opened again
 	tools    *toolLists
@@ -155,7 +150,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 		to.backend, to.up = old.target.backend, old.target.bridged
 		return nil
 	}
-	bridged, direct, err := g.newTransport(to.Server, userHeader)
+	bridged, direct, err := g.newConnection(to.Server, userHeader)
 	if err != nil {
 		return err
 	}

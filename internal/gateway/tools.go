@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/args"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -57,10 +57,10 @@ type toolList struct {
 	names   []string
 	fetched time.Time
 	expires time.Time
-	failed  bool        // the list could not be had
-	rests   time.Time   // before which it is not fetched again, whatever happens
-	partial bool        // the server offers more tools than these
-	by      credentials // of the asker, see [call.asker]
+	failed  bool            // the list could not be had
+	rests   time.Time       // before which it is not fetched again, whatever happens
+	partial bool            // the server offers more tools than these
+	by      upstream.Caller // of the asker, see [call.asker]
 }
 
 // toolLists are the tool lists of a server by [call.listKey].
@@ -70,7 +70,7 @@ type toolLists struct {
 	fetches chan struct{} // holds a token for each list that is being fetched
 
 	mu    sync.Mutex
-	lists map[credentials]*listSlot
+	lists map[upstream.Caller]*listSlot
 	tools map[[sha256.Size]byte]*listedTool // those of all lists, by what is said of them
 	bytes int                               // that those are counted for
 	noted map[string]string                 // tool to the reason why its arguments are not checked
@@ -87,13 +87,13 @@ type listSlot struct {
 
 func newToolLists(log *slog.Logger) *toolLists {
 	return &toolLists{
-		log: log, lists: map[credentials]*listSlot{}, tools: map[[sha256.Size]byte]*listedTool{},
+		log: log, lists: map[upstream.Caller]*listSlot{}, tools: map[[sha256.Size]byte]*listedTool{},
 		noted: map[string]string{}, fetches: make(chan struct{}, maxFetches),
 	}
 }
 
 // changed notes that the server has announced another list.
-func (t *toolLists) changed(of credentials) {
+func (t *toolLists) changed(of upstream.Caller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if slot := t.lists[of]; slot != nil {
@@ -101,7 +101,7 @@ func (t *toolLists) changed(of credentials) {
 	}
 }
 
-func (t *toolLists) slot(of credentials) *listSlot {
+func (t *toolLists) slot(of upstream.Caller) *listSlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slot := t.lists[of]
@@ -317,7 +317,7 @@ func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.V
 	}
 	generation := c.addSession(header)
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}}`, id, params)
-	answer, err := to.up.Ask(ctx, header.Clone(), []byte(body), id, int64(limit))
+	answer, err := upstream.Ask(ctx, to.up, c.who.request(header.Clone(), []byte(body)), id, int64(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.V
 			return nil, reading.Error()
 		}
 		c.addSession(header)
-		if answer, err = to.up.Ask(ctx, header, []byte(body), id, int64(limit)); err != nil {
+		if answer, err = upstream.Ask(ctx, to.up, c.who.request(header, []byte(body)), id, int64(limit)); err != nil {
 			return nil, err
 		}
 	}
@@ -357,31 +357,24 @@ func (c *call) metaWithoutToken() []byte {
 
 // listKey tells apart the callers whose tool lists are kept apart: by their credentials,
 // and where each has a program of its own by the session, or what stands for it.
-func (c *call) listKey() credentials {
+func (c *call) listKey() upstream.Caller {
 	switch {
 	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
 		return c.who.id
 	case c.session != nil:
-		return sha256.Sum256([]byte("session\x00" + c.session.id))
+		return upstream.CallerOf("session", c.session.id)
+	default:
+		return c.who.server
 	}
-	sum := sha256.New()
-	for _, value := range c.who.program {
-		_, _ = sum.Write([]byte(value + "\x00")) // never fails
-	}
-	return credentials(sum.Sum(nil))
 }
 
 // asker tells apart the callers who share a list but could be given another: a server
 // may list other tools in another session, or for a client that can do more.
-func (c *call) asker() credentials {
+func (c *call) asker() upstream.Caller {
 	if c.session != nil {
-		return sha256.Sum256([]byte("session\x00" + c.session.id))
+		return upstream.CallerOf("session", c.session.id)
 	}
-	sum := sha256.New()
-	for _, part := range [][]byte{c.req.msg.ClientInfo, c.req.msg.ClientCapabilities} {
-		_, _ = sum.Write(append(slices.Clip(part), 0)) // never fails
-	}
-	return credentials(sum.Sum(nil))
+	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
 // refreshList gets the list anew before anything is refused on its word, unless it

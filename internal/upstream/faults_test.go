@@ -322,7 +322,7 @@ func TestLargeAnswersThatAreNone(t *testing.T) {
 			s.token = "a"
 			s, _ = s.open(wire.Version20251125)
 			_, err := s.call(tool, 3<<20)
-			if got := record(t, s.Broken(t.Context(), err)); got != bad {
+			if got := record(t, upstream.Broken(t.Context(), s.Name(), err)); got != bad {
 				t.Errorf("got %s, want %s", got, bad)
 			}
 			s.mustCall("echo", 0)
@@ -398,7 +398,7 @@ func disturb(t *testing.T, s *server, body, id string) {
 		}
 	}
 	if err != nil {
-		switch e := s.Broken(ctx, err); e.Kind {
+		switch e := upstream.Broken(ctx, s.Name(), err); e.Kind {
 		case recourse.KindTimeout, recourse.KindUnreachable, recourse.KindBadResponse, recourse.KindUnavailable:
 		default:
 			t.Errorf("%.100s ends with %v", body, e)

@@ -128,6 +128,11 @@ func (s *server) header() http.Header {
 	return h
 }
 
+// Send makes a request for the caller with the credentials in header.
+func (s *server) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	return s.Do(ctx, &upstream.Request{Method: method, Header: header, Body: body, Caller: upstream.CallerOf(header["Authorization"]...)})
+}
+
 // post sends a message within a bound that no test comes near.
 func (s *server) post(body string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

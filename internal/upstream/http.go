@@ -4,8 +4,8 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/http1"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats
@@ -83,20 +82,13 @@ func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 // Name returns what people call the server.
 func (h *HTTP) Name() string { return h.name }
 
-// Send sends a request and returns the answer, whatever its status; closing its
-// body is left to the caller. The headers are sent beside the server's own, which
-// win; they belong to Send from then on. The body is nil for none; it may still be
-// read after the answer has come (see [http.RoundTripper]), so that it must not
-// change any more.
-//
-// The error is an [*recourse.Error] of origin gateway: cancelled or timeout when
-// ctx ended, else unreachable. It states recourse.EffectNone when no connection
-// was made, and no effect when the message may have arrived.
-func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+// Do implements [Connection]. The server's own headers win over those of the request.
+func (h *HTTP) Do(ctx context.Context, req *Request) (*http.Response, error) {
+	header := req.Header
 	maps.Copy(header, h.header)
 	withoutReplay(header)
 	r := &http.Request{
-		Method: method, URL: h.url, Host: h.url.Host, Header: header,
+		Method: cmp.Or(req.Method, http.MethodPost), URL: h.url, Host: h.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	var over *overTLS
@@ -106,7 +98,7 @@ func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body
 	} else {
 		r = r.WithContext(ctx)
 	}
-	if len(body) > 0 {
+	if body := req.text(); len(body) > 0 {
 		// The transport knows this reader, and writes the header and the body at once.
 		open := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 		r.ContentLength = int64(len(body))
@@ -115,52 +107,11 @@ func (h *HTTP) Send(ctx context.Context, method string, header http.Header, body
 	}
 	resp, err := h.client.RoundTrip(r)
 	if err != nil {
-		e := h.Broken(ctx, err)
+		e := Broken(ctx, h.name, err)
 		if over.unsent() {
 			e = e.WithEffect(recourse.EffectNone)
 		}
 		return nil, e
 	}
 	return resp, nil
-}
-
-// Post is [HTTP.Send] for a message that has been parsed.
-func (h *HTTP) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	return h.Send(ctx, http.MethodPost, header, m.Raw)
-}
-
-// Broken turns an error of the transport, while sending or while reading the
-// answer, into the Error that it means.
-func (h *HTTP) Broken(ctx context.Context, err error) *recourse.Error {
-	return broken(ctx, h.name, err)
-}
-
-// broken is what [HTTP.Broken] returns for a server called name.
-func broken(ctx context.Context, name string, err error) *recourse.Error {
-	e := recourse.From(err)
-	if cause := context.Cause(ctx); cause != nil {
-		if own, ok := errors.AsType[*recourse.Error](cause); ok {
-			e = own
-		} else {
-			e = recourse.From(cause)
-		}
-	}
-	switch {
-	case e.Kind == recourse.KindCancelled, e.Kind == recourse.KindTimeout && e.Message != "" && e.Provider != "":
-	case e.Kind == recourse.KindTimeout:
-		e = recourse.Timeout(name, 0)
-	case e.Effect == recourse.EffectNone:
-		e = recourse.Unreachable(name).WithEffect(recourse.EffectNone)
-	default:
-		e = recourse.Unreachable(name).WithMessage("The connection to %s broke before the answer was complete.", name)
-	}
-	return e.WithOrigin(recourse.OriginGateway).WithProvider(name).CausedBy(err)
-}
-
-// Ask sends a request whose answer the caller needs for itself, such as
-// initialize or tools/list, and reads it to its end, up to limit bytes. What else
-// the server says meanwhile is dropped. The error is that of [HTTP.Send], or
-// bad_response of origin server.
-func (h *HTTP) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	return Ask(ctx, h, header, body, id, limit)
 }

@@ -24,7 +24,7 @@ func TestMessageIsSentAtOnce(t *testing.T) {
 	h.OnWrite(func() { writes.Add(1) })
 	message := []byte(toolCall("echo", 0) + strings.Repeat(" ", 8<<10))
 	for range 3 {
-		resp, err := h.Send(t.Context(), http.MethodPost, http.Header{}, message)
+		resp, err := h.Do(t.Context(), &upstream.Request{Header: http.Header{}, Body: message})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return nil, s.unsent(ctx)
+		return nil, Unsent(ctx, s.name)
 	}
 	var uri string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // what is missing or no string, the child judges

@@ -2,8 +2,6 @@ package upstream
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"net/http"
 	"slices"
@@ -58,25 +56,21 @@ func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	}
 }
 
-// anonymous is the key of clients of the modern era who send no credentials. Nothing tells
+// anonymous is the key of clients of the modern era of whom nothing is known. Nothing tells
 // them apart, so that they share a child as if all did.
 const anonymous = "anonymous"
 
 // clientKey returns what tells clients of the modern era apart where each has its own
-// child: the credentials that they send. It is empty where all share one.
-func (s *Stdio) clientKey(header http.Header) string {
-	values := header["Authorization"]
+// child. It is empty where all share one.
+func (s *Stdio) clientKey(of Caller) string {
 	switch {
 	case s.command.Share == ShareAll:
 		return ""
-	case len(values) == 0:
+	case of.IsAnonymous():
 		return anonymous
+	default:
+		return string(of[:])
 	}
-	sum := sha256.New()
-	for _, value := range values {
-		_, _ = io.WriteString(sum, value+"\x00") // never fails
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // postModern takes a message for a server of the modern era. The error is errOtherEra

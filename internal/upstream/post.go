@@ -11,22 +11,21 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Post is [Stdio.Send] for a message that has been parsed. A call of a tool gets the
-// request id among its headers in its _meta, since a program gets no headers.
-func (s *Stdio) Post(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	id, to := header.Get(wire.HeaderSession), recipient{}
+// post takes a message.
+func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Response, error) {
+	id, to := r.Header.Get(wire.HeaderSession), recipient{}
 	if m.Method == wire.MethodToolsCall {
-		to.stamp = header.Get(wire.HeaderRequestID)
+		to.stamp = r.Header.Get(wire.HeaderRequestID)
 	}
 	if s.isStateless(id, m) {
-		to.key = s.clientKey(header)
+		to.key = s.clientKey(r.Caller)
 		resp, err := s.postModern(ctx, m, id, to)
 		if !errors.Is(err, errOtherEra) {
 			return resp, err
 		}
 	}
 	if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
-		return s.open(ctx, m, s.clientKey(header))
+		return s.open(ctx, m, s.clientKey(r.Caller))
 	}
 	x, refusal := s.find(id)
 	to = recipient{session: x, stamp: to.stamp}
@@ -88,7 +87,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 		resp, err := use(c)
 		switch {
 		case errors.Is(err, errDone):
-			return nil, s.unsent(ctx)
+			return nil, Unsent(ctx, s.name)
 		case !errors.Is(err, errUnsent):
 			return resp, err
 		case to.own() != nil:
@@ -97,7 +96,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 		select {
 		case <-c.ended:
 		case <-ctx.Done():
-			return nil, s.unsent(ctx)
+			return nil, Unsent(ctx, s.name)
 		}
 	}
 }
@@ -153,9 +152,9 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Erro
 	sent := c.abandon(call, noLonger)
 	call.discard()
 	if !sent {
-		return s.unsent(ctx)
+		return Unsent(ctx, s.name)
 	}
-	return broken(ctx, s.name, context.Cause(ctx))
+	return Broken(ctx, s.name, context.Cause(ctx))
 }
 
 // catchUp gives the session's client what its child has said while there was no way

@@ -239,7 +239,7 @@ func (r *receiver) lose(why error) {
 	if r.call == nil {
 		r.text.close()
 	} else {
-		r.text.finish(badResponse(r.child.name, fmt.Errorf("an answer of more than 1 MiB: %w", why)))
+		r.text.finish(BadResponse(r.child.name, fmt.Errorf("an answer of more than 1 MiB: %w", why)))
 	}
 	r.text = nil
 }

@@ -33,7 +33,7 @@ func send(tb testing.TB, h *upstream.HTTP, header http.Header) *recourse.Error {
 	if header == nil {
 		header = http.Header{}
 	}
-	resp, err := h.Send(tb.Context(), http.MethodPost, header, []byte(toolCall("say", 0)))
+	resp, err := h.Do(tb.Context(), &upstream.Request{Header: header, Body: []byte(toolCall("say", 0))})
 	if err != nil {
 		return recourse.From(err)
 	}

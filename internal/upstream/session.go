@@ -145,7 +145,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 			return nil, s.dead(why, wait)
 		}
 		if s.pause(ctx) != nil {
-			return nil, s.unsent(ctx)
+			return nil, Unsent(ctx, s.name)
 		}
 		if err := s.makeRoom(ctx); err != nil {
 			return nil, err
@@ -179,7 +179,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	switch {
 	case err != nil && ctx.Err() != nil: // nothing is left of it, so that nothing has happened
 		c.stop(errStopped)
-		return nil, s.unsent(ctx)
+		return nil, Unsent(ctx, s.name)
 	case err != nil:
 		<-c.ended
 		return nil, errDiedOpening
@@ -199,7 +199,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	}
 	if err != nil {
 		c.stop(errStopped)
-		return nil, badResponse(s.name, err)
+		return nil, BadResponse(s.name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +235,7 @@ func (s *Stdio) makeRoom(ctx context.Context) error {
 	case <-oldest.ended:
 		return nil
 	case <-ctx.Done():
-		return s.unsent(ctx)
+		return Unsent(ctx, s.name)
 	}
 }
 

@@ -135,33 +135,31 @@ func (s *Stdio) Close() {
 	s.endStreams()
 }
 
-// Send gives the server a message and returns its answer, as Streamable HTTP would:
-// POST sends a message, and in the legacy era GET opens a stream and DELETE ends a
-// session. Two headers are looked at: Mcp-Session-Id, and in the modern era with
-// [ShareClient] Authorization, by which clients are told apart. Closing the body is
-// left to the caller, may happen while it is read, and gives up a call whose answer
-// has not come. So does the end of ctx, which also ends the reading.
+// Do implements [Connection] as a server over Streamable HTTP: POST sends a message, and in
+// the legacy era GET opens a stream and DELETE ends a session. Of the headers it looks at
+// Mcp-Session-Id and the request id, which a call of a tool gets in its _meta, since a
+// program gets no headers. Closing the body may happen while it is read, and gives up a call
+// whose answer has not come. So does the end of ctx, which also ends the reading.
 //
-// The error is a [*recourse.Error] of origin gateway: cancelled or timeout when ctx
-// ended; unreachable when the process ended before the answer; unavailable when it
-// cannot be started, with its last lines on stderr as the cause. It states
-// recourse.EffectNone when the process has not been given a byte of the message, and
-// no effect when it may have read it.
-func (s *Stdio) Send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	id := header.Get(wire.HeaderSession)
+// The error is unreachable when the process ended before the answer, and unavailable when
+// it cannot be started, with its last lines on stderr as the cause.
+func (s *Stdio) Do(ctx context.Context, r *Request) (*http.Response, error) {
+	id := r.Header.Get(wire.HeaderSession)
 	switch {
-	case method == http.MethodPost:
+	case r.IsPost() && r.Message != nil:
+		return s.post(ctx, r, r.Message)
+	case r.IsPost():
 		m := wire.BorrowMessage()
 		defer m.Return()
-		if err := wire.Parse(body, m); err != nil {
+		if err := wire.Parse(r.Body, m); err != nil {
 			return wire.RespondMalformed(m.ID, err), nil
 		}
-		return s.Post(ctx, header, m)
+		return s.post(ctx, r, m)
 	case s.Era() == wire.Modern:
 		return refuseMethod("POST"), nil
-	case method == http.MethodGet:
+	case r.Method == http.MethodGet:
 		return s.listen(ctx, id), nil
-	case method == http.MethodDelete:
+	case r.Method == http.MethodDelete:
 		return s.endSession(id), nil
 	default:
 		return refuseMethod("GET, POST, DELETE"), nil
@@ -170,28 +168,6 @@ func (s *Stdio) Send(ctx context.Context, method string, header http.Header, bod
 
 func refuseMethod(allowed string) *http.Response {
 	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server takes "+allowed, allowed)
-}
-
-// Ask sends a request whose answer the caller needs for itself, such as initialize
-// or tools/list, and reads it to its end, up to limit bytes. What else the server
-// says meanwhile is dropped. The error is that of [Stdio.Send], or bad_response of
-// origin server.
-func (s *Stdio) Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*Answer, error) {
-	return Ask(ctx, s, header, body, id, limit)
-}
-
-// Broken turns an error of Send, or of reading the answer, into the Error that it
-// means.
-func (s *Stdio) Broken(ctx context.Context, err error) *recourse.Error {
-	if e, ok := errors.AsType[*recourse.Error](err); ok && ctx.Err() == nil {
-		return e
-	}
-	return broken(ctx, s.name, err)
-}
-
-// unsent is the failure of a message that was not sent before ctx ended.
-func (s *Stdio) unsent(ctx context.Context) *recourse.Error {
-	return broken(ctx, s.name, context.Cause(ctx)).WithEffect(recourse.EffectNone)
 }
 
 // unavailable is the failure of a message for which there is no process.
@@ -278,7 +254,7 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 		select {
 		case <-a.done:
 		case <-ctx.Done():
-			return nil, s.unsent(ctx)
+			return nil, Unsent(ctx, s.name)
 		}
 		if a.err != nil {
 			return nil, a.err

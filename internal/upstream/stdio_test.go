@@ -106,14 +106,14 @@ func TestIDsTowardsTheChildAreOurs(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
-	answer, err := s.Ask(t.Context(), http.Header{}, []byte(toolCall("echo", 0)), wire.ID("1"), 1<<10)
+	answer, err := upstream.Ask(t.Context(), s, &upstream.Request{Header: http.Header{}, Body: []byte(toolCall("echo", 0))}, wire.ID("1"), 1<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(`{"content":[{"type":"text","text":""}]}`, string(answer.Result)); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
-	_, err = s.Ask(t.Context(), http.Header{}, []byte(toolCall("large", 1<<11)), wire.ID("1"), 1<<10)
+	_, err = upstream.Ask(t.Context(), s, &upstream.Request{Header: http.Header{}, Body: []byte(toolCall("large", 1<<11))}, wire.ID("1"), 1<<10)
 	if got, want := record(t, err), "bad_response origin=server effect=: farm gave an answer that cannot be understood."; got != want {
 		t.Errorf("an answer over the limit: %s, want %s", got, want)
 	}

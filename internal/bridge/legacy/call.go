@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -48,9 +49,10 @@ type said struct {
 }
 
 // newCall makes a request in the session. Its first turn has to be taken.
-func (s *session) newCall(at *opened, header http.Header, m *wire.Message) *call {
+func (s *session) newCall(at *opened, r *upstream.Request) *call {
+	m := r.Message
 	c := &call{
-		s: s, at: at, header: header.Clone(), id: s.o.newID(), method: m.Method, name: m.Name,
+		s: s, at: at, header: r.Header.Clone(), id: s.o.newID(), method: m.Method, name: m.Name,
 		said: make(chan said), last: make(chan said, 1),
 	}
 	peer.WithoutEra(c.header)
@@ -67,7 +69,7 @@ func (s *session) newCall(at *opened, header http.Header, m *wire.Message) *call
 
 // run sends the request and listens to what the server says, up to its answer.
 func (c *call) run() {
-	resp, err := c.s.o.p.Send(c.ctx, http.MethodPost, c.header, c.body)
+	resp, err := c.s.post(c.ctx, c.header, c.body)
 	if err == nil {
 		resp.Body = &abandonable{resp.Body, c.ctx}
 	}
@@ -158,10 +160,7 @@ func (c *call) resume(l *hearing, err error) bool {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, max(l.retry, streamFirst)) {
 		return false
 	}
-	h := c.s.headerAt(c.at)
-	delete(h, "Content-Type")
-	h[wire.HeaderLastEventID] = []string{l.lastID}
-	resp, err := c.s.o.p.Send(c.ctx, http.MethodGet, h, nil)
+	resp, err := c.s.without(c.ctx, http.MethodGet, c.at, l.lastID)
 	if err != nil {
 		return false
 	}

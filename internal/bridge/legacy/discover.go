@@ -6,12 +6,13 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // discover answers server/discover from what the server has answered to initialize.
-func (o *Server) discover(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	s := o.enter(header, m.ClientCapabilities)
+func (o *Server) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	s := o.enter(r)
 	defer o.leave(s)
 	at, err := s.ready(ctx, nil)
 	if err != nil {
@@ -21,7 +22,7 @@ func (o *Server) discover(ctx context.Context, header http.Header, m *wire.Messa
 	if err != nil {
 		return nil, recourse.BadResponse(o.p.Name()).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).CausedBy(err)
 	}
-	return wire.RespondResult(m.ID, result), nil
+	return wire.RespondResult(r.Message.ID, result), nil
 }
 
 // discovered returns the result of server/discover (MCP 2026-07-28, "Discovery") for

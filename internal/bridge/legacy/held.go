@@ -80,7 +80,7 @@ func (o *Server) isHeld(c *call) bool {
 }
 
 // purposeOf says what a state is for: the caller and the call.
-func purposeOf(of peer.Caller, method, name string) []byte {
+func purposeOf(of upstream.Caller, method, name string) []byte {
 	sum := sha256.New()
 	_, _ = sum.Write(of[:]) // never fails
 	_, _ = sum.Write([]byte(method + "\x00" + name))
@@ -97,10 +97,11 @@ func stateOf(m *wire.Message) string {
 }
 
 // resume takes the client's answer to the server, and goes on with the call.
-func (o *Server) resume(ctx context.Context, header http.Header, m *wire.Message, state string) (*http.Response, error) {
-	name, err := o.seal.open(state, purposeOf(o.p.CallerOf(header), m.Method, m.Name))
+func (o *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
+	m := r.Message
+	name, err := o.seal.open(state, purposeOf(r.Caller, m.Method, m.Name))
 	if err != nil {
-		return o.stranger(ctx, header, m, err)
+		return o.stranger(ctx, r, err)
 	}
 	c := o.takeCall(int64(binary.BigEndian.Uint64(name))) //nolint:gosec // it was one before
 	if c == nil {
@@ -129,8 +130,8 @@ func (o *Server) resume(ctx context.Context, header http.Header, m *wire.Message
 
 // stranger answers a request with a state that is not the bridge's, or not for this
 // request. It may be that of a server which has turned out to speak the modern era.
-func (o *Server) stranger(ctx context.Context, header http.Header, m *wire.Message, why error) (*http.Response, error) {
-	s := o.enter(header, m.ClientCapabilities)
+func (o *Server) stranger(ctx context.Context, r *upstream.Request, why error) (*http.Response, error) {
+	s := o.enter(r)
 	defer o.leave(s)
 	if _, err := s.ready(ctx, nil); err != nil {
 		return refusedOpening(err)
@@ -149,7 +150,7 @@ func (o *Server) notHeld(cause error) *recourse.Error {
 // answer brings the answer to the question to the server.
 func (c *call) answer(result json.Value) error {
 	o := c.s.o
-	resp, err := o.p.Send(c.ctx, http.MethodPost, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
+	resp, err := c.s.post(c.ctx, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
 	switch {
 	case err != nil:
 		return err

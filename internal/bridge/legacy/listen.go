@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -55,8 +56,8 @@ type listener struct {
 
 // listen answers subscriptions/listen with what the server says on the stream of the
 // session (MCP 2026-07-28, "Subscriptions").
-func (o *Server) listen(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	s := o.enter(header, m.ClientCapabilities)
+func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	m, s := r.Message, o.enter(r)
 	defer o.leave(s)
 	at, err := s.ready(ctx, nil)
 	if err != nil {

@@ -32,7 +32,7 @@ type Server struct {
 	sessions *peer.Recent[sessionKey, *session]
 	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
 	held     map[int64]*call
-	heldBy   map[peer.Caller]int
+	heldBy   map[upstream.Caller]int
 	lastHold int64
 }
 
@@ -40,34 +40,34 @@ type Server struct {
 func New(p *peer.Peer) *Server {
 	return &Server{
 		p: p, seal: newSeal(), sessions: peer.NewRecent[sessionKey, *session](maxSessions, peer.MaxSessionBytes, sessionIdle),
-		held: map[int64]*call{}, heldBy: map[peer.Caller]int{},
+		held: map[int64]*call{}, heldBy: map[upstream.Caller]int{},
 	}
 }
 
-// Send sends a message of the modern era; m is nil for anything but POST. It returns
-// [peer.ErrOtherEra] when the server opens
+// Do takes a request of the modern era. It returns [peer.ErrOtherEra] when the server opens
 // no session.
-func (o *Server) Send(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
+func (o *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	m := r.Message
 	switch {
 	case m == nil:
-		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+method, http.MethodPost), nil
+		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
 	case m.Kind == wire.Request && json.Value(m.Meta).Kind() != '{':
 		return wire.RespondMalformed(m.ID, &wire.Error{Code: wire.CodeInvalidRequest, Message: "the message cannot be read"}), nil
 	case m.Kind != wire.Request: // it would be about nothing that the server knows of
 		return wire.Respond(http.StatusAccepted, nil), nil
 	case m.Method == wire.MethodDiscover:
-		return o.discover(ctx, header, m)
+		return o.discover(ctx, r)
 	case m.Method == wire.MethodListen:
-		return o.listen(ctx, header, m)
+		return o.listen(ctx, r)
 	case !bridgeable(m.Method):
 		return nil, recourse.New(recourse.KindUnknownMethod, "").
 			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", o.p.Name(), m.Method).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
 	if state := stateOf(m); state != "" {
-		return o.resume(ctx, header, m, state)
+		return o.resume(ctx, r, state)
 	}
-	return o.request(ctx, header, m)
+	return o.request(ctx, r)
 }
 
 // bridgeable reports whether a request of that method goes to a server of the legacy
@@ -84,8 +84,8 @@ func bridgeable(method string) bool {
 
 // request makes a request in the session of its caller, and makes it again, once, in
 // a new one when the server does not know the session any more: then it has done nothing.
-func (o *Server) request(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	s := o.enter(header, m.ClientCapabilities)
+func (o *Server) request(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	s := o.enter(r)
 	defer o.leave(s)
 	var lost *opened
 	for {
@@ -93,8 +93,8 @@ func (o *Server) request(ctx context.Context, header http.Header, m *wire.Messag
 		if err != nil {
 			return refusedOpening(err)
 		}
-		s.setLevel(ctx, at, wire.LogLevelOf(m.LogLevel))
-		resp, err := s.newCall(at, header, m).turn(ctx, m).begin()
+		s.setLevel(ctx, at, wire.LogLevelOf(r.Message.LogLevel))
+		resp, err := s.newCall(at, r).turn(ctx, r.Message).begin()
 		if err != nil || !s.lostBy(ctx, at, resp) {
 			return resp, err
 		}

@@ -32,7 +32,7 @@ const (
 
 // A sessionKey says whose a session is.
 type sessionKey struct {
-	of       peer.Caller
+	of       upstream.Caller
 	declared [sha256.Size]byte // sum of the capabilities
 	spare    int               // counts the sessions beside those in which a call is held
 }
@@ -81,18 +81,17 @@ type opening struct {
 // is called. One in which a call waits for its client is left alone, so that
 // it can be told which call the server's next question is about; those who may be
 // anybody are asked only where the server says that itself.
-func (o *Server) enter(header http.Header, capabilities json.Value) *session {
-	of := o.p.CallerOf(header)
-	declared, asks := o.declare(of, capabilities)
-	key := sessionKey{of: of, declared: sha256.Sum256(declared)}
+func (o *Server) enter(r *upstream.Request) *session {
+	declared, asks := o.declare(r.Caller, r.Message.ClientCapabilities)
+	key := sessionKey{of: r.Caller, declared: sha256.Sum256(declared)}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
 		s, ok := o.sessions.Get(key)
 		if !ok {
-			s = o.add(key, declared, asks, header)
+			s = o.add(key, declared, asks, r.Header)
 		}
-		if s.held == 0 || key.spare >= maxHeldByCaller || of.IsAnonymous() {
+		if s.held == 0 || key.spare >= maxHeldByCaller || r.Caller.IsAnonymous() {
 			s.users++
 			return s
 		}
@@ -154,7 +153,7 @@ func (o *Server) sweep() {
 // declare returns the capabilities that are declared for a client of the modern era, and
 // whether the server may ask something because of them. A program does not say which
 // request a question is about, so that it is told of none where that may be anybody's.
-func (o *Server) declare(of peer.Caller, capabilities json.Value) (declared json.Value, asks bool) {
+func (o *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
 	var from, to map[string]json.Value
 	if o.p.Silent || o.p.Program && of.IsAnonymous() || json.Unmarshal(capabilities, &from) != nil {
 		return json.Value("{}"), false
@@ -300,15 +299,34 @@ func (at *opened) name(h http.Header) {
 	}
 }
 
+// post sends a message in the session.
+func (s *session) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
+	return s.o.p.Post(ctx, s.key.of, header, text)
+}
+
+// without makes a request without a message: GET for a stream, from behind the event with
+// that id, or DELETE.
+func (s *session) without(ctx context.Context, method string, at *opened, lastEvent string) (*http.Response, error) {
+	h := s.headerAt(at)
+	delete(h, "Content-Type")
+	if method == http.MethodGet {
+		h["Accept"] = []string{wire.TypeEventStream}
+	}
+	if lastEvent != "" {
+		h[wire.HeaderLastEventID] = []string{lastEvent}
+	}
+	return s.o.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
+}
+
 // ask makes a request of the bridge's own in the session.
 func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
 	id := wire.IntID(s.o.lastID.Add(1))
-	return s.o.p.Ask(ctx, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
+	return s.o.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
 }
 
 // tell sends a notification or a response.
 func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
-	resp, err := s.o.p.Send(ctx, http.MethodPost, s.headerAt(at), text)
+	resp, err := s.post(ctx, s.headerAt(at), text)
 	if err != nil {
 		return err
 	}
@@ -338,9 +356,7 @@ func (s *session) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	h := s.headerAt(at)
-	delete(h, "Content-Type")
-	if resp, err := s.o.p.Send(ctx, http.MethodDelete, h, nil); err == nil { // else it ends when it is idle
+	if resp, err := s.without(ctx, http.MethodDelete, at, ""); err == nil { // else it ends when it is idle
 		drain(resp)
 	}
 }

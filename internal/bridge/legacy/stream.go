@@ -86,7 +86,7 @@ func (s *session) keepHearing(st *stream) {
 	l := &hearing{}
 	wait := streamFirst
 	for {
-		resp, err := s.openStream(ctx, st.at, l)
+		resp, err := s.without(ctx, http.MethodGet, st.at, l.lastID)
 		switch {
 		case err == nil && wire.IsEvents(resp):
 			begun := time.Now()
@@ -121,17 +121,6 @@ func (st *stream) settle(given, lost bool) {
 		st.given, st.lost = given, lost
 		close(st.tried)
 	}
-}
-
-// openStream asks for the stream, from where it has ended.
-func (s *session) openStream(ctx context.Context, at *opened, l *hearing) (*http.Response, error) {
-	h := s.headerAt(at)
-	delete(h, "Content-Type")
-	h["Accept"] = []string{wire.TypeEventStream}
-	if l.lastID != "" {
-		h[wire.HeaderLastEventID] = []string{l.lastID}
-	}
-	return s.o.p.Send(ctx, http.MethodGet, h, nil)
 }
 
 // hearAll reads the stream to its end.

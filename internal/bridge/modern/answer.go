@@ -61,7 +61,7 @@ func (c *call) post() (*http.Response, error) {
 		return resp, err
 	}
 	text, _ := peer.Keep(resp) // whoever reads the body finds what is wrong with it
-	if string(json.Lookup(text, "/error/code")) != "-32020" || !c.n.relearn(c.ctx, c.header, c.s.introduce(), c.tool) {
+	if string(json.Lookup(text, "/error/code")) != "-32020" || !c.n.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
 		return resp, nil
 	}
 	_ = resp.Body.Close() // it has been read
@@ -71,7 +71,7 @@ func (c *call) post() (*http.Response, error) {
 func (c *call) postOnce() (*http.Response, error) {
 	h := c.header.Clone()
 	wire.SetParamHeaders(h, c.arguments, c.n.mirrors.of(c.tool))
-	return c.n.p.Send(c.ctx, http.MethodPost, h, c.text)
+	return c.n.p.Post(c.ctx, c.of, h, c.text)
 }
 
 // take deals with an answer of the server. It returns the next one, where this one
@@ -279,7 +279,7 @@ func (c *call) otherEra(text []byte) bool {
 	if string(json.Lookup(text, "/error/code")) == "-32022" {
 		return true
 	}
-	speaks, err := c.n.p.Discover(c.ctx, c.header)
+	speaks, err := c.n.p.Discover(c.ctx, c.of, c.header)
 	return err == nil && speaks == peer.No
 }
 

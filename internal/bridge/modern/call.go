@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -29,6 +30,7 @@ type call struct {
 	// The request at the server.
 	ctx       context.Context //nolint:containedctx // the call is longer than that of Send
 	end       context.CancelCauseFunc
+	of        upstream.Caller
 	header    http.Header
 	text      []byte // in the modern era
 	id        wire.ID
@@ -56,9 +58,10 @@ type beginning struct {
 }
 
 // call sends a request and returns the beginning of its answer.
-func (n *Server) call(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+	m := r.Message
 	c := &call{
-		n: n, s: s, header: headerOf(header), text: renewed(m, s.introduce()),
+		n: n, s: s, of: r.Caller, header: headerOf(r.Header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -73,7 +74,7 @@ func (s *session) wants() (f filter, anything bool) {
 
 // listen opens the stream of a session. A new one takes the place of the old. Nothing
 // is kept for a client that does not listen, so that there is nothing to resume.
-func (n *Server) listen(ctx context.Context, s *session, header http.Header) (*http.Response, error) {
+func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	f, anything := s.wants()
 	if !anything && !s.offered.Resources.Subscribe {
 		return silent(), nil
@@ -82,7 +83,7 @@ func (n *Server) listen(ctx context.Context, s *session, header http.Header) (*h
 	life, end := context.WithCancel(ctx)
 	t := &stream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
-		l, refusal, err := n.subscribeTo(life, header, s.introduce(), f)
+		l, refusal, err := n.subscribeTo(life, s, r.Header, f)
 		if err != nil || refusal != nil {
 			end()
 			return refusal, err
@@ -96,7 +97,7 @@ func (n *Server) listen(ctx context.Context, s *session, header http.Header) (*h
 	context.AfterFunc(life, func() { s.leave(t) })
 	n.hear(t, t.current)
 	if now, _ := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
-		if _, err := n.relisten(ctx, s, header, ""); err != nil {
+		if _, err := n.relisten(ctx, s, r.Header, ""); err != nil {
 			s.leave(t)
 			return nil, err
 		}
@@ -136,18 +137,16 @@ func (s *session) leave(t *stream) {
 // subscribeTo sends subscriptions/listen and waits for the server's agreement. It
 // returns nil where there is nothing to hear, and the answer to the client where the
 // server refuses.
-func (n *Server) subscribeTo(
-	ctx context.Context, header http.Header, introduction []byte, f filter,
-) (*listening, *http.Response, error) {
+func (n *Server) subscribeTo(ctx context.Context, s *session, header http.Header, f filter) (*listening, *http.Response, error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := &listening{id: n.newID()}
 	h := headerFor(header, wire.MethodListen)
-	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, introduction)
+	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, s.introduce())
 	ctx, l.end = context.WithCancel(ctx)
-	if l.resp, err = n.p.Send(ctx, http.MethodPost, h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)); err != nil {
+	if l.resp, err = n.p.Post(ctx, s.of, h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)); err != nil {
 		l.end()
 		return nil, nil, err
 	}
@@ -275,7 +274,8 @@ func announced(text []byte) []byte {
 // subscribe answers resources/subscribe and resources/unsubscribe. Where the client
 // listens, what it wants to hear is asked for anew before it has its answer, so that
 // nothing is missed from then on.
-func (n *Server) subscribe(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+	m := r.Message
 	var uri string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // else it is none
 	switch {
@@ -292,7 +292,7 @@ func (n *Server) subscribe(ctx context.Context, s *session, header http.Header, 
 	case !changed:
 		return done, nil
 	}
-	refused, err := n.relisten(ctx, s, header, uri)
+	refused, err := n.relisten(ctx, s, r.Header, uri)
 	if m.Method == wire.MethodUnsubscribe { // the client passes over what it does not want any more
 		return done, nil
 	}
@@ -389,8 +389,8 @@ func (n *Server) relisten(ctx context.Context, s *session, header http.Header, u
 func (t *stream) open(ctx context.Context, n *Server, header http.Header, f filter) (*listening, *http.Response, error) {
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
-	l, refusal, err := n.subscribeTo(life, header, t.s.introduce(), f) //nolint:contextcheck // it lasts longer than ctx
-	if !stop() {                                                       // who waited does not any more
+	l, refusal, err := n.subscribeTo(life, t.s, header, f) //nolint:contextcheck // it lasts longer than ctx
+	if !stop() {                                           // who waited does not any more
 		if l != nil {
 			l.close()
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -81,9 +82,9 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 	t.learn(signs.Result.Of(text))
 }
 
-// relearn asks the server for its tools, as the sender of header, and reports whether
+// relearn asks the server for its tools, for a caller, and reports whether
 // the tool mirrors anything.
-func (n *Server) relearn(ctx context.Context, header http.Header, introduction []byte, tool string) bool {
+func (n *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
 	h := headerFor(header, wire.MethodToolsList)
 	var cursor json.Value
 	left := maxToolBytes
@@ -93,7 +94,7 @@ func (n *Server) relearn(ctx context.Context, header http.Header, introduction [
 		if cursor != nil {
 			params = fmt.Appendf(nil, `{"cursor":%s,"_meta":{%s}}`, cursor, introduction)
 		}
-		answer, err := n.p.Ask(ctx, h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params), id, int64(left))
+		answer, err := n.p.Ask(ctx, of, h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params), id, int64(left))
 		if err != nil {
 			return false
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -46,30 +47,27 @@ func (n *Server) Close() {
 	}
 }
 
-// Send sends a message of the legacy era, or opens a stream or ends a session where m is
-// nil. It returns [peer.ErrOtherEra] when the server does
+// Do takes a request of the legacy era. It returns [peer.ErrOtherEra] when the server does
 // not speak the modern one.
-func (n *Server) Send(ctx context.Context, method string, header http.Header, m *wire.Message) (*http.Response, error) {
-	id := header.Get(wire.HeaderSession)
+func (n *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	id := r.Header.Get(wire.HeaderSession)
 	var s *session
 	if id != "" {
-		s = n.find(id, n.p.CallerOf(header))
+		s = n.find(id, r.Caller)
 	}
-	switch {
+	switch m := r.Message; {
+	case m != nil && m.Kind == wire.Request && m.Method == wire.MethodInitialize:
+		return n.open(ctx, r)
+	case m != nil && id != "" && s == nil:
+		return lost(), nil
 	case m != nil:
-		if m.Kind == wire.Request && m.Method == wire.MethodInitialize {
-			return n.open(ctx, header, m)
-		}
-		if id != "" && s == nil {
-			return lost(), nil
-		}
-		return n.post(ctx, s, header, m)
+		return n.post(ctx, s, r)
 	case id == "":
 		return wire.RespondRefusal(http.StatusBadRequest, "the header Mcp-Session-Id is missing"), nil
 	case s == nil:
 		return lost(), nil
-	case method == http.MethodGet:
-		return n.listen(ctx, s, header)
+	case r.Method == http.MethodGet:
+		return n.listen(ctx, s, r)
 	default:
 		n.forget(s)
 		return wire.Respond(http.StatusNoContent, nil), nil
@@ -77,29 +75,29 @@ func (n *Server) Send(ctx context.Context, method string, header http.Header, m 
 }
 
 // post takes a message in a session; s is nil where the client has none.
-func (n *Server) post(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
-	switch m.Kind {
+func (n *Server) post(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+	switch r.Message.Kind {
 	case wire.Request:
-		return n.request(ctx, s, header, m)
+		return n.request(ctx, s, r)
 	case wire.Response:
 		if s != nil {
-			s.answer(m)
+			s.answer(r.Message)
 		}
 		return wire.Respond(http.StatusAccepted, nil), nil
 	default:
-		return n.notification(ctx, s, header, m)
+		return n.notification(ctx, s, r)
 	}
 }
 
 // request answers a request, by itself where the modern era has no such method.
-func (n *Server) request(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
-	switch {
+func (n *Server) request(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+	switch m := r.Message; {
 	case m.Method == wire.MethodPing:
 		return wire.RespondResult(m.ID, []byte("{}")), nil
 	case m.Method == wire.MethodSetLevel && s != nil:
 		return s.setLevel(m), nil
 	case m.Method == wire.MethodSubscribe && s != nil, m.Method == wire.MethodUnsubscribe && s != nil:
-		return n.subscribe(ctx, s, header, m)
+		return n.subscribe(ctx, s, r)
 	case !crosses(m.Method):
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound,
 			n.p.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
@@ -109,7 +107,7 @@ func (n *Server) request(ctx context.Context, s *session, header http.Header, m 
 		return wire.RespondError(m.ID, wire.CodeInvalidParams,
 			"The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
 	default:
-		return n.call(ctx, s, header, m)
+		return n.call(ctx, s, r)
 	}
 }
 
@@ -127,7 +125,8 @@ func crosses(method string) bool {
 
 // notification takes a client's notification. Those that belong to a session are the
 // bridge's own; others go to the server.
-func (n *Server) notification(ctx context.Context, s *session, header http.Header, m *wire.Message) (*http.Response, error) {
+func (n *Server) notification(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+	m := r.Message
 	switch m.Method {
 	case wire.MethodInitialized, wire.MethodRootsChanged, wire.MethodProgress:
 		return wire.Respond(http.StatusAccepted, nil), nil
@@ -140,9 +139,9 @@ func (n *Server) notification(ctx context.Context, s *session, header http.Heade
 	if !strings.HasPrefix(m.Method, "notifications/") || !crosses(m.Method) {
 		return wire.Respond(http.StatusAccepted, nil), nil // it is nothing that a server is told
 	}
-	h := headerOf(header)
+	h := headerOf(r.Header)
 	wire.SetHeaders(h, wire.Version20260728, m)
-	resp, err := n.p.Send(ctx, http.MethodPost, h, bytes.Clone(m.Raw))
+	resp, err := n.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
 	if err == nil && resp.StatusCode == http.StatusNotFound { // which would be a session that is lost
 		resp.StatusCode = http.StatusBadRequest
 	}
@@ -163,15 +162,15 @@ const (
 // Matrix"). It keeps the answer as it is, and notes that the server speaks the legacy
 // era when it opens a session; a server that does is suspected only when it refuses in
 // words of the modern era.
-func (n *Server) refused(header http.Header, m *wire.Message, resp *http.Response) suspicion {
+func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	known := n.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
 		return unsuspected
 	}
 	opening := resp.StatusCode == http.StatusOK && !wire.IsEvents(resp) &&
-		header.Get(wire.HeaderSession) == "" &&
-		m.Method == wire.MethodInitialize
+		r.Header.Get(wire.HeaderSession) == "" &&
+		r.Message.Method == wire.MethodInitialize
 	if !opening && !isRefusal {
 		return unsuspected
 	}
@@ -202,19 +201,19 @@ var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize"
 // Alone reports whether resp, the answer to a message of the legacy era, shows that the
 // server speaks the modern one only: whatever it has refused, it takes no initialize at all.
 // The answer stays as it is.
-func (n *Server) Alone(ctx context.Context, header http.Header, m *wire.Message, resp *http.Response) bool {
-	is := n.refused(header, m, resp)
+func (n *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
+	is := n.refused(r, resp)
 	if is == unsuspected {
 		return false
 	}
-	if speaks, err := n.p.Discover(ctx, header); err != nil || speaks != peer.Yes {
+	if speaks, err := n.p.Discover(ctx, r.Caller, r.Header); err != nil || speaks != peer.Yes {
 		return false
 	}
 	if is == avowed {
 		return true
 	}
-	h := headerOf(header)
-	answer, err := n.p.Ask(ctx, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
+	h := headerOf(r.Header)
+	answer, err := n.p.Ask(ctx, r.Caller, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return false
@@ -224,7 +223,7 @@ func (n *Server) Alone(ctx context.Context, header http.Header, m *wire.Message,
 	n.p.Eras.Set(wire.Legacy, peer.Yes)
 	if id := answer.Header.Get(wire.HeaderSession); id != "" {
 		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
-		if resp, err := n.p.Send(ctx, http.MethodDelete, h, nil); err == nil {
+		if resp, err := n.p.Do(ctx, &upstream.Request{Method: http.MethodDelete, Header: h, Caller: r.Caller}); err == nil {
 			_ = resp.Body.Close() // whatever it says, nobody uses the session
 		}
 	}

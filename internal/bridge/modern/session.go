@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -28,7 +29,7 @@ const (
 // server, which has no sessions, does not know from one request to the next.
 type session struct {
 	id       string
-	of       peer.Caller
+	of       upstream.Caller
 	meta     []byte // members of each request's _meta, without braces
 	declared declared
 	offered  offered
@@ -63,7 +64,7 @@ type offered struct {
 
 // find returns the session of that id, or nil. A session belongs to the caller who
 // has opened it.
-func (n *Server) find(id string, of peer.Caller) *session {
+func (n *Server) find(id string, of upstream.Caller) *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, ok := n.sessions.Get(id)
@@ -115,14 +116,15 @@ func (s *session) end() {
 
 // open answers initialize from the server's answer to server/discover (MCP
 // 2025-11-25, basic/lifecycle; MCP 2026-07-28, server/discover).
-func (n *Server) open(ctx context.Context, header http.Header, m *wire.Message) (*http.Response, error) {
-	s, version, refusal := n.introduced(header, m)
+func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	m := r.Message
+	s, version, refusal := n.introduced(r)
 	if refusal != nil {
 		return refusal, nil
 	}
-	h := headerFor(header, wire.MethodDiscover)
+	h := headerFor(r.Header, wire.MethodDiscover)
 	params := append(append([]byte(`{"_meta":{`), s.meta...), "}}"...)
-	answer, err := n.p.Ask(ctx, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
+	answer, err := n.p.Ask(ctx, r.Caller, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return nil, err
@@ -152,7 +154,8 @@ func (n *Server) open(ctx context.Context, header http.Header, m *wire.Message) 
 // introduced returns a session for a client that introduces itself in initialize, and
 // the version that it is answered in: its own where that is known, also the oldest,
 // whose messages later ones contain.
-func (n *Server) introduced(header http.Header, m *wire.Message) (s *session, version string, refusal *http.Response) {
+func (n *Server) introduced(r *upstream.Request) (s *session, version string, refusal *http.Response) {
+	m := r.Message
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
 		Capabilities    map[string]json.Value `json:"capabilities"`
@@ -170,7 +173,7 @@ func (n *Server) introduced(header http.Header, m *wire.Message) (s *session, ve
 		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
 	}
 	s = &session{
-		id: newSessionID(), of: n.p.CallerOf(header), meta: introduction(params.ClientInfo, capabilities),
+		id: newSessionID(), of: r.Caller, meta: introduction(params.ClientInfo, capabilities),
 		calls: map[*call]struct{}{}, questions: map[string]chan<- reply{},
 	}
 	_ = json.UnmarshalLenient(capabilities, &s.declared) // what cannot be read is not declared

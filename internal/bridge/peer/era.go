@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -77,10 +78,10 @@ const (
 )
 
 // Discover finds out whether the server speaks the modern era, and notes it. It is asked
-// with the credentials in header, which is left as it is. The Verdict Unknown is that of
+// with the credentials of a request, which is left as it is. The Verdict Unknown is that of
 // a server which is not in order, or refuses the credentials. The error is that of the
 // transport and states recourse.EffectNone, since whatever was to be sent has not been.
-func (p *Peer) Discover(ctx context.Context, header http.Header) (Verdict, error) {
+func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Header) (Verdict, error) {
 	for {
 		p.mu.Lock()
 		q, own := p.discovering, false
@@ -91,7 +92,7 @@ func (p *Peer) Discover(ctx context.Context, header http.Header) (Verdict, error
 		p.mu.Unlock()
 		if own {
 			h := discoverHeader(header)
-			p.Background(func(ctx context.Context) { p.askServer(ctx, q, h) }) // for all callers: it outlives this one
+			p.Background(func(ctx context.Context) { p.askServer(ctx, q, of, h) }) // for all callers: it outlives this one
 		}
 		select {
 		case <-q.done:
@@ -105,7 +106,7 @@ func (p *Peer) Discover(ctx context.Context, header http.Header) (Verdict, error
 }
 
 // askServer asks the server what it speaks.
-func (p *Peer) askServer(ctx context.Context, q *discovery, header http.Header) {
+func (p *Peer) askServer(ctx context.Context, q *discovery, of upstream.Caller, header http.Header) {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -114,7 +115,7 @@ func (p *Peer) askServer(ctx context.Context, q *discovery, header http.Header) 
 	}()
 	ctx, cancel := context.WithTimeout(ctx, p.Patience(discoverTimeout))
 	defer cancel()
-	answer, err := p.Ask(ctx, header, discoverRequest, discoverID, MaxDiscover)
+	answer, err := p.Ask(ctx, of, header, discoverRequest, discoverID, MaxDiscover)
 	switch {
 	case err != nil && (ctx.Err() != nil || recourse.From(err).Kind == recourse.KindBadResponse):
 		q.speaks = No

@@ -5,7 +5,6 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -15,21 +14,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Transport carries messages to a server that presents itself as one over
-// Streamable HTTP, as [upstream.HTTP] and [upstream.Stdio] do.
-type Transport interface {
-	upstream.Sender
-
-	// Ask sends a request and reads its answer; see [upstream.Ask].
-	Ask(ctx context.Context, header http.Header, body []byte, id wire.ID, limit int64) (*upstream.Answer, error)
-	// Close ends what the transport holds.
-	Close()
-}
-
 // Options say what a bridge has to know of the server.
 type Options struct {
-	// Forward are the canonical names of the headers by which callers are told apart:
-	// those with the client's own credentials. Without any, all callers are one.
+	// Forward are the canonical names of the headers with the client's own credentials.
 	Forward []string
 	// Program says that the server is a program: it says on the answer of any call under
 	// way what it asks, whichever call that is about.
@@ -42,7 +29,7 @@ type Options struct {
 // Peer is a server. It is safe for concurrent use. Make one with [New] and end it with
 // [Peer.End].
 type Peer struct {
-	Transport
+	upstream.Connection
 	Options
 
 	Eras Eras
@@ -56,20 +43,11 @@ type Peer struct {
 	discovering *discovery // server/discover, under way; nil: it is not
 }
 
-// New returns the server that a transport leads to.
-func New(next Transport, options Options) *Peer {
-	p := &Peer{Transport: next, Options: options}
+// New returns the server that a connection leads to.
+func New(next upstream.Connection, options Options) *Peer {
+	p := &Peer{Connection: next, Options: options}
 	p.Life, p.end = context.WithCancel(context.Background())
 	return p
-}
-
-// Broken turns an error of Send, or of reading the answer, into the Error that it
-// means. One of the bridge's own stays as it is.
-func (p *Peer) Broken(ctx context.Context, err error) *recourse.Error {
-	if e, ok := errors.AsType[*recourse.Error](err); ok && ctx.Err() == nil {
-		return e
-	}
-	return p.Transport.Broken(ctx, err)
 }
 
 // End ends the background work, and then the transport.
@@ -104,12 +82,25 @@ func (p *Peer) Patience(usual time.Duration) time.Duration {
 	return usual
 }
 
-// Unsent is the failure of a request that was not sent before ctx ended.
-func (p *Peer) Unsent(ctx context.Context) *recourse.Error {
-	return p.Transport.Broken(ctx, context.Cause(ctx)).WithEffect(recourse.EffectNone)
+// Ask makes a request of the bridge's own for a caller; see [upstream.Ask].
+func (p *Peer) Ask(
+	ctx context.Context, of upstream.Caller, header http.Header, body []byte, id wire.ID, limit int64,
+) (*upstream.Answer, error) {
+	return upstream.Ask(ctx, p, &upstream.Request{Header: header, Body: body, Caller: of}, id, limit)
 }
 
-// BadResponse is the failure of an answer that breaks the protocol.
-func (p *Peer) BadResponse(err error) *recourse.Error {
-	return recourse.BadResponse(p.Name()).WithOrigin(recourse.OriginServer).CausedBy(err)
+// Post sends a message of the bridge's own for a caller.
+func (p *Peer) Post(ctx context.Context, of upstream.Caller, header http.Header, body []byte) (*http.Response, error) {
+	return p.Do(ctx, &upstream.Request{Header: header, Body: body, Caller: of})
 }
+
+// Broken turns an error into the Error that it means; see [upstream.Broken].
+func (p *Peer) Broken(ctx context.Context, err error) *recourse.Error {
+	return upstream.Broken(ctx, p.Name(), err)
+}
+
+// Unsent is the failure of a request that was not sent before ctx ended.
+func (p *Peer) Unsent(ctx context.Context) *recourse.Error { return upstream.Unsent(ctx, p.Name()) }
+
+// BadResponse is the failure of an answer that breaks the protocol.
+func (p *Peer) BadResponse(err error) *recourse.Error { return upstream.BadResponse(p.Name(), err) }
