@@ -2,11 +2,14 @@ package contract
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/argument"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -17,12 +20,8 @@ const replacement = "\uFFFD"
 // texts in UTF-8, raw values that are JSON, on one line. What is no JSON is left out.
 // Lists are copied before they are changed.
 func clean(e *recourse.Error) {
-	for _, text := range []*string{
-		&e.Code, &e.Contract, &e.Message, &e.Provider, &e.Resource.Type, &e.Resource.ID,
-		&e.Upstream.Code, &e.Upstream.RequestID, &e.RequestID,
-	} {
-		cleanText(text)
-	}
+	cleanTexts(&e.Code, &e.Contract, &e.Message, &e.Provider, &e.Resource.Type, &e.Resource.ID,
+		&e.Upstream.Code, &e.Upstream.RequestID, &e.RequestID)
 	e.Hints = cleanEach(e.Hints, cleanText)
 	e.MissingScopes = cleanEach(e.MissingScopes, cleanText)
 	e.Violations = cleanEach(e.Violations, func(v *recourse.Violation) {
@@ -92,4 +91,83 @@ func cleanRaw(raw []byte) (clean json.Value, ok bool) {
 		clean = bytes.ToValidUTF8(clean, []byte(replacement))
 	}
 	return clean, true
+}
+
+// cut bounds a message, and says so.
+func cut(text string) string {
+	if len(text) <= maxMessage {
+		return strings.ToValidUTF8(text, replacement)
+	}
+	kept := strings.ToValidUTF8(text[:maxMessage], "")
+	return fmt.Sprintf("%s … (The text is cut here: %d bytes of it are left out.)", kept, len(text)-len(kept))
+}
+
+func cutTo(text string, most int) string {
+	if len(text) <= most {
+		return strings.ToValidUTF8(text, replacement)
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
+}
+
+// oneLine folds line breaks, so that a sentence stays on its line.
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\r\n") {
+		return s
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// onOneLine folds everything that ends a line somewhere, or is not to be seen.
+func onOneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// plainName returns what a server calls something, as it can stand in a sentence of
+// somebody else's; "" where it holds sentences itself.
+func plainName(name string) string {
+	if name = onOneLine(name); len(name) > argument.MaxShown || strings.ContainsAny(name, "!?") || strings.Contains(name, ". ") {
+		return ""
+	}
+	return name
+}
+
+// isPlain reports whether a text is a name or an identifier, and cannot be prose.
+func isPlain(text string) bool {
+	return text != "" && len(text) <= argument.MaxShown && strings.IndexFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/@#+*[]", r)
+	}) < 0
+}
+
+// readEach stores the members of an object in the fields of into, each alone: one of an unexpected type does not hide
+// the others.
+func readEach[T any](object json.Value, into *T) {
+	for _, m := range json.MembersOf(object) {
+		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
+		if read := *into; json.UnmarshalLenient(append(one, '}'), &read) == nil {
+			*into = read
+		}
+	}
+}
+
+// textValue returns the text of a JSON string.
+func textValue(raw json.Value) (text string, ok bool) {
+	if raw.Kind() != '"' {
+		return "", false
+	}
+	err := json.UnmarshalLenient(raw, &text)
+	return text, err == nil
+}
+
+// plainText returns a string's text, and anything else as it is spelled.
+func plainText(raw json.Value) string {
+	if text, ok := textValue(raw); ok {
+		return text
+	}
+	return string(raw)
 }

@@ -1,16 +1,68 @@
 package contract
 
 import (
-	"net/http"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
-	"github.com/recoursehq/recourse/internal/rpccode"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
+
+// An entry is one code.
+type entry struct {
+	code      string
+	name      string    // what a number is called
+	open      *template // the code is another's word, which this template gives
+	kind      recourse.Kind
+	group     string
+	when      string     // a sentence: when the code is chosen
+	selectors []selector // empty: by name only
+	reads     []string   // other codes that are read as this one
+	set       []constant // what the code says beyond its kind, when it is read
+	retry     retryable  // the wire's boolean
+	wait      time.Duration
+	message   []*template // the first that can be filled in
+	hints     []alternative
+	http      *httpForm
+	rpc       *rpcForm
+	otherwise string // the code in place of this one where no HTTP answer can be given
+}
+
+// constant is a member of the record with a fixed value.
+type constant struct {
+	path  *path
+	value json.Value
+}
+
+// store puts constants into a record.
+func store(list []constant, base reflect.Value) {
+	for _, k := range list {
+		k.path.set(base, k.value)
+	}
+}
+
+// retryable is how an entry decides the wire's boolean.
+type retryable struct {
+	mode   retryMode
+	status []string // of byStatus
+}
+
+type retryMode int
+
+const (
+	byRecord retryMode = iota
+	always
+	never
+	byStatus
+	stated
+)
+
+// inResult reports whether the code can stand in a tool result.
+func (en *entry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }
 
 // codes compiles the entries: the file's own, then those of the contract that it
 // extends and does not list anew.
@@ -99,7 +151,7 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 	if strings.ContainsAny(f.Code, "{}") {
 		en.open = k.template(f.Node.Get("code"))
 	}
-	en.kind = recourse.Kind(k.oneOf(f.Kind, words(recourse.Kinds())...))
+	en.kind = recourse.Kind(k.oneOf(f.Kind, contractform.Kinds...))
 	mistaken = k.selectFor(en, f.For)
 	if f.Wait < 0 {
 		k.mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
@@ -196,113 +248,45 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	return retryable{}
 }
 
-func (k *compiler) http(f *contractform.HTTPFile) *httpForm {
-	form := &httpForm{status: f.Status, media: f.Type}
-	if f.Status < http.StatusBadRequest || f.Status > 599 {
-		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is none of a failure", f.Status)
-	}
-	if (f.Body == nil) != (f.Type == "") {
-		k.mistakef(f.Node, "leave out both for an empty body", "`type` and `body` go together")
-	}
-	for _, h := range f.Headers {
-		t := k.template(h.Value)
-		k.readable(h.Value, t)
-		form.headers = append(form.headers, header{h.Key, t})
-	}
-	if f.Body != nil {
-		form.body = k.body(f.Body)
-	}
-	return form
+// A codeRange gives a kind to codes that are numbers and not listed.
+type codeRange struct {
+	from, to int
+	kind     recourse.Kind
+	name     string
 }
 
-// lint reports what a file says that cannot be meant.
-func (k *compiler) lint() {
-	for i, own := range k.own {
-		at := own.file.Node.Get("code")
-		if own.entry != k.c.fallback && !own.mistaken && len(own.selectors) > 0 && k.unreachable(i) {
-			k.mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
-				"no record reaches %s: earlier entries select all of its own", own.code)
-		}
-		if n, err := strconv.Atoi(own.code); err == nil && rpccode.Reserved(n) && own.rpc == nil {
-			k.mistakef(at, "codes of your own lie outside -32768..-32000",
-				"%s is reserved by JSON-RPC and the entry has no `rpc`", own.code)
-		}
-		if k.hasHintPlace() && len(own.hints) == 0 && own.http == nil && own.rpc == nil {
-			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
-		}
-		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !isCodeWord(own.code) {
-			k.mistakef(at, "use letters, digits, _, - and . only",
-				"a code that stands in a text has to be one word, and `%s` is none", own.code)
-		}
-		for j, t := range own.message {
-			k.lintMessage(items(own.file.Message)[j], t)
+// kindOfRange returns the kind of a code that is not listed, by its range.
+func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
+	if r := c.rangeOf(code); r != nil {
+		return r.kind, true
+	}
+	return "", false
+}
+
+// rangeOf returns the range of a code, or nil.
+func (c *Contract) rangeOf(code string) *codeRange {
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		return nil
+	}
+	for i := range c.ranges {
+		if r := &c.ranges[i]; r.from <= n && n <= r.to {
+			return r
 		}
 	}
-	k.lintHintTools()
+	return nil
 }
 
-// lintMessage refuses forms of a message that cannot be read back.
-func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
-	if !k.readable(n, t) || !t.frames() {
-		return
+// ranged reports whether the code is one of a range and not listed, for which the fallback
+// stands in.
+func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
+
+// ownNumber reports whether c gives a number a meaning, as the code of a JSON-RPC
+// error too.
+func (c *Contract) ownNumber(code string) bool {
+	if en := c.byCode[code]; en != nil {
+		return en.rpc == nil
 	}
-	for i, p := range t.parts {
-		wait := p.path != nil && p.path.src == pathSeconds && i > 0 && !p.optional
-		if p.path != nil && !p.path.isSentence() && !wait {
-			k.mistakef(n, "use {message} with a text before or behind it",
-				"a form of {message} is a prefix or a suffix, in which nothing is named but {after.seconds}")
-			return
-		}
-	}
+	_, ok := c.kindOfRange(code)
+	return ok
 }
-
-// readable refuses a template that cannot be taken apart again.
-func (k *compiler) readable(n *strictyaml.Node, t *template) bool {
-	for i := 1; i < len(t.parts); i++ {
-		if t.parts[i].path != nil && t.parts[i-1].path != nil {
-			k.mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
-			return false
-		}
-	}
-	return true
-}
-
-func (k *compiler) hasHintPlace() bool {
-	if line, ok := k.c.layout.text.(textCodec); ok && line.hints.before != "" {
-		return true
-	}
-	return k.c.layout.shape != nil && k.c.layout.shape.places("hints")
-}
-
-// places reports whether sh has a member for a path below src.
-func (sh *shape) places(src string) bool {
-	return slices.ContainsFunc(sh.members, func(m shapeMember) bool {
-		if m.nested != nil && m.list == nil && m.nested.places(src) {
-			return true
-		}
-		return slices.ContainsFunc(m.paths(), func(p *path) bool { return p.src == src || strings.HasPrefix(p.src, src+".") })
-	})
-}
-
-// unreachable reports whether earlier entries select every record that entry i
-// selects, as far as that follows from the conditions.
-func (k *compiler) unreachable(i int) bool {
-	for _, sel := range k.own[i].selectors {
-		for _, kind := range sel.kinds() {
-			if !slices.ContainsFunc(k.own[:i], func(earlier ownEntry) bool { return earlier.covers(sel, kind) }) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// covers reports whether en selects all records of that kind that sel selects.
-func (en *entry) covers(sel selector, kind recourse.Kind) bool {
-	return en.open == nil && slices.ContainsFunc(en.selectors, func(wider selector) bool {
-		return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
-	})
-}
-
-// inResult reports whether the code can stand in a tool result.
-func (en *entry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }

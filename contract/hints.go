@@ -1,13 +1,20 @@
 package contract
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
+
+// An alternative is a text that is used when its selector holds, its
+// placeholders are filled, and the tools that it names exist.
+type alternative struct {
+	when  selector
+	text  *template
+	tools []string
+}
 
 // alternatives reads hints: a text, {for, text}, or a list of both.
 func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
@@ -32,51 +39,70 @@ func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
 	return list
 }
 
-// A hintText is a hint with the place where it is written.
-type hintText struct {
-	at   *strictyaml.Node
-	text string
-}
-
-// lintHintTools reports a tool that no hint names, and a word in a hint that is
-// nearly one: both are spelling mistakes, and the hint would be written where the
-// server does not have the tool.
-func (k *compiler) lintHintTools() {
-	tools := k.c.tools()
-	for i, tool := range k.file.HintTools {
-		inherited := k.parent != nil && slices.Contains(k.parent.hintTools, tool)
-		if !inherited && !k.namesTool(tool) {
-			k.mistakef(k.file.Node.Get("hint_tools").Item(i), "remove it, or correct its name", "no hint names the tool %s", tool)
+// hintsFor returns the hints to write: a warning of the contract about the record,
+// the author's own, and the code's advice, which a record that already is in the
+// contract's words has among its own.
+func (c *Contract) hintsFor(s *subject, fresh bool) []string {
+	var hints []string
+	add := func(hint string, ok bool) {
+		if ok && !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
 		}
 	}
-	for _, h := range k.hintTexts {
-		for word := range strings.FieldsFuncSeq(notTools.ReplaceAllString(h.text, " "), func(r rune) bool { return !isWordRune(r) }) {
-			if !strings.Contains(word, "_") || slices.Contains(tools, word) {
-				continue
-			}
-			if near, ok := nearest.Of(word, tools); ok {
-				k.mistakef(h.at, "did you mean `"+near+"`?", "%s is not among `hint_tools`", word)
-			}
+	warned := !fresh && slices.ContainsFunc(s.e.Hints, c.warns)
+	if !warned {
+		var warning string
+		warning, warned = pick(c.hints, s)
+		add(warning, warned)
+	}
+	advice, advises := pick(s.entry.hints, s)
+	for _, own := range s.e.Hints {
+		said, led := strings.CutPrefix(own, ServerSays)
+		switch {
+		case led && !warned && advises && said == advice:
+			own = advice // it is what the contract says, too
+		case led && (warned && c.isAdvice(said) || c.warns(said)):
+			continue // what the contract says of calls that are safe to repeat, or are not
+		}
+		add(own, own != "")
+	}
+	if !warned && (fresh && !s.entry.leavesAdvice(s.e) || len(hints) == 0) {
+		add(advice, advises)
+	}
+	return hints
+}
+
+func pick(from []alternative, s *subject) (string, bool) {
+	for _, a := range from {
+		if !a.when.selects(s) || slices.ContainsFunc(a.tools, func(t string) bool { return !s.call.hasTool(t) }) {
+			continue
+		}
+		if text, ok := a.text.render(s); ok {
+			return text, true
 		}
 	}
+	return "", false
 }
 
-// notTools are the words in a hint that are no tools: placeholders, and parameters
-// in front of their values.
-var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
-
-func (k *compiler) namesTool(tool string) bool {
-	return slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) ||
-		slices.Contains(k.c.verifyTools(), tool) ||
-		k.parent != nil && k.parent.mentions(tool)
+// warns reports whether a hint is one of those that c gives whatever the code.
+func (c *Contract) warns(hint string) bool {
+	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.match(hint, func(*path, string) {}) })
 }
 
-// mentions reports whether a hint of c names a tool.
-func (c *Contract) mentions(tool string) bool {
-	named := func(list []alternative) bool {
-		return slices.ContainsFunc(list, func(a alternative) bool { return mentions(a.text.src, tool) })
+// isAdvice reports whether a text is one of the hints that c gives, of whatever code.
+func (c *Contract) isAdvice(text string) bool {
+	gives := func(list []alternative) bool {
+		return slices.ContainsFunc(list, func(a alternative) bool {
+			return a.text.says() && a.text.match(text, func(*path, string) {})
+		})
 	}
-	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
+	return gives(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return gives(en.hints) })
+}
+
+// leavesAdvice reports whether what the other side advised stands alone: its word is
+// its own, and so is the structure that its suggestions stand in.
+func (en *entry) leavesAdvice(e *recourse.Error) bool {
+	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider
 }
 
 // tools returns the tools that hints may name: those of `hint_tools`, and those that

@@ -1,10 +1,10 @@
 package contract
 
 import (
-	"bytes"
+	"slices"
 	"strings"
 
-	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -34,19 +34,48 @@ const (
 	formatBoth     = "both"
 )
 
-// A codec is the syntax of a failure in a text. It knows no code and no kind.
-type codec interface {
-	// append writes the text of s.
-	append(dst []byte, s *subject) []byte
-	// read takes a text apart that append may have written in the layout l. It
-	// reports whether it is of this syntax and names a code that c lists or may list.
-	read(c *Contract, l *layout, text string, d *draft) bool
+// An ownResult is the layout of tools that do not fail: they return what went wrong as
+// a result of their own kind, so that a caller goes on.
+type ownResult struct {
+	tools  []string
+	layout *layout
 }
 
-var (
-	_ codec = jsonCodec{}
-	_ codec = textCodec{}
-)
+// layouts returns all of the layouts, the contract's own first.
+func (c *Contract) layouts() []*layout {
+	list := []*layout{&c.layout}
+	for _, r := range c.ownResults {
+		list = append(list, r.layout)
+	}
+	return list
+}
+
+// layout returns where the failure stands.
+func (s *subject) layout() *layout {
+	if l := s.c.ownLayout(s.call.Tool); l != nil {
+		return l
+	}
+	return &s.c.layout
+}
+
+// ownLayout returns the layout of a tool that returns its failures, or nil.
+func (c *Contract) ownLayout(tool string) *layout {
+	for _, r := range c.ownResults {
+		if slices.Contains(r.tools, tool) {
+			return r.layout
+		}
+	}
+	return nil
+}
+
+// hasObject reports whether the contract has an object of its own in any layout.
+func (c *Contract) hasObject() bool { return c.layout.shape != nil || len(c.ownResults) > 0 }
+
+// writesObject reports whether the object stands anywhere in a result.
+func (c *Contract) writesObject() bool {
+	_, isJSON := c.layout.text.(jsonCodec)
+	return isJSON || c.layout.structured || c.layout.result != ""
+}
 
 // blocks returns the text blocks of s.
 func (l *layout) blocks(s *subject) []block {
@@ -61,18 +90,6 @@ func (l *layout) blocks(s *subject) []block {
 	return l.format.choose(s, block{text: []byte(text), media: mediaMarkdown}, form)
 }
 
-// choose returns the blocks that the call asks for.
-func (g formatGate) choose(s *subject, human, form block) []block {
-	switch g.of(s) {
-	case formatJSON:
-		return []block{form}
-	case formatBoth:
-		return []block{human, form}
-	default:
-		return []block{human}
-	}
-}
-
 type block struct {
 	text  []byte
 	media string
@@ -84,25 +101,17 @@ const (
 	mediaJSON     = "application/json"
 )
 
-// appendBlocks writes the items of content, without the brackets.
-func (l *layout) appendBlocks(dst []byte, blocks []block) []byte {
-	for i, b := range blocks {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"type":"text","text":`...)
-		dst = json.AppendQuote(dst, b.text)
-		if l.mimeTypes {
-			dst = json.AppendQuote(append(dst, `,"mimeType":`...), b.media)
-		}
-		dst = append(dst, '}')
+// choose returns the blocks that the call asks for.
+func (g formatGate) choose(s *subject, human, form block) []block {
+	switch g.of(s) {
+	case formatJSON:
+		return []block{form}
+	case formatBoth:
+		return []block{human, form}
+	default:
+		return []block{human}
 	}
-	return dst
 }
-
-// FormatArgument returns the name of the argument by which calls choose the texts of a
-// failure, where the tool has it; "" where no argument does.
-func (c *Contract) FormatArgument() string { return c.layout.format.argument }
 
 // of returns the format that the call asks for: where the tool takes one, or has given
 // what was asked for all the same.
@@ -125,6 +134,22 @@ func (g formatGate) of(s *subject) string {
 	default:
 		return g.fallback
 	}
+}
+
+// appendBlocks writes the items of content, without the brackets.
+func (l *layout) appendBlocks(dst []byte, blocks []block) []byte {
+	for i, b := range blocks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"text","text":`...)
+		dst = json.AppendQuote(dst, b.text)
+		if l.mimeTypes {
+			dst = json.AppendQuote(append(dst, `,"mimeType":`...), b.media)
+		}
+		dst = append(dst, '}')
+	}
+	return dst
 }
 
 // appendShape writes the contract's object: its shape, or the record itself.
@@ -184,30 +209,56 @@ func (l *layout) readHuman(c *Contract, text string, d *draft) bool {
 	})
 }
 
-// readRecord reads the record's own JSON form.
-func readRecord(raw json.Value) (*recourse.Error, bool) {
-	var head struct {
-		V    int    `json:"v"`
-		Kind string `json:"kind"`
+func (k *compiler) layout(w *contractform.WriteFile) layout {
+	l := layout{structured: w.Structured, result: w.Result, isError: w.IsError, mimeTypes: w.MimeTypes}
+	if w.Indent < 0 || w.Indent > 8 {
+		k.mistakef(w.Node.Get("indent"), "use 0 to 8", "indent %d is not sensible", w.Indent)
+		w.Indent = 0
 	}
-	e := new(recourse.Error)
-	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // as we write it
-		return e, e.UnmarshalJSON(raw) == nil
+	if w.Text.Text() == "json" {
+		l.text = jsonCodec{indent: strings.Repeat(" ", w.Indent)}
+	} else {
+		l.text = k.line(w)
 	}
-	ok := json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != "" && e.UnmarshalJSON(raw) == nil
-	return e, ok
+	if w.Human != nil {
+		l.human = k.template(w.Human)
+		k.readable(w.Human, l.human)
+	}
+	if w.Format != nil {
+		l.format = formatGate{argument: w.Format.Argument, fallback: w.Format.Default}
+		if w.Human == nil {
+			k.mistakef(w.Format.Node, `add human: "{message}"`,
+				"a format argument chooses between `text` and `human`, and there is no `human`")
+		}
+		if !slices.Contains([]string{formatMarkdown, formatJSON, formatBoth}, w.Format.Default) {
+			k.mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is no format", w.Format.Default)
+		}
+	}
+	return l
 }
 
-// oneLine folds line breaks, so that a sentence stays on its line.
-func oneLine(s string) string {
-	if !strings.ContainsAny(s, "\r\n") {
-		return s
+// ownResults compiles the layouts of single tools.
+func (k *compiler) ownResults(files []contractform.ReturnsFile) []ownResult {
+	var list []ownResult
+	var tools []string
+	for _, f := range files {
+		if f.Write == nil || f.Shape == nil {
+			continue // reported as missing
+		}
+		l := k.layout(f.Write)
+		if l.shape = k.shape(f.Shape, contractform.RecordType); !l.shape.marked() {
+			k.mistakef(f.Shape, "for example ok: =false", "nothing in the object tells it from a success")
+		}
+		if !l.shape.places("code") && !l.shape.places("code.number") {
+			k.mistakef(f.Shape, "for example error_kind: code", "the object has no member for the code")
+		}
+		for i, tool := range f.Tools {
+			if slices.Contains(tools, tool) {
+				k.mistakef(f.Node.Get("tools").Item(i), "give each tool one layout", "%s has a layout already", tool)
+			}
+			tools = append(tools, tool)
+		}
+		list = append(list, ownResult{f.Tools, &l})
 	}
-	return strings.Join(strings.Fields(s), " ")
-}
-
-// writesObject reports whether the object stands anywhere in a result.
-func (c *Contract) writesObject() bool {
-	_, isJSON := c.layout.text.(jsonCodec)
-	return isJSON || c.layout.structured || c.layout.result != ""
+	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,17 +13,19 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // A path addresses a member of the record's JSON form, such as
-// violations.0.param, or one of the computed members in specials.
+// violations.0.param, or one of the computed members in computedMembers.
 type path struct {
-	src     string
-	steps   []step
-	leaf    reflect.Type // of the member, where it is not computed
-	special *special     // computed on the last record that steps lead to
-	text    bool         // the member is a text
-	zero    bool         // a zero says something
+	src      string
+	steps    []step
+	leaf     reflect.Type // of the member, where it is not computed
+	computed *computed    // computed on the last record that steps lead to
+	text     bool         // the member is a text
+	zero     bool         // a zero says something
 }
 
 // A step goes from a value to one inside it.
@@ -50,8 +53,8 @@ func compilePath(src string, on reflect.Type) (*path, error) {
 	rest := src
 	for {
 		if on == contractform.RecordType {
-			if s := findSpecial(rest); s != nil {
-				p.special, p.text = s, s.kind == contractform.TypeString
+			if s := findComputed(rest); s != nil {
+				p.computed, p.text = s, s.kind == contractform.TypeString
 				return p, nil
 			}
 		}
@@ -118,7 +121,7 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 			return v
 		}
 	}
-	if p.special == nil {
+	if p.computed == nil {
 		if v.IsZero() && !p.zero || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0 {
 			return reflect.Value{}
 		}
@@ -128,7 +131,7 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 	if !ok {
 		return reflect.Value{}
 	}
-	value, ok := p.special.get(s.on(e), p.special.arg)
+	value, ok := p.computed.get(s.on(e), p.computed.arg)
 	if !ok {
 		return reflect.Value{}
 	}
@@ -139,9 +142,9 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 // on the way. A value that is empty, or of another type than the member's, is not
 // stored.
 func (p *path) set(base reflect.Value, raw json.Value) {
-	if p.special != nil {
-		if p.special.set != nil && p.special.set(new(recourse.Error), p.special.arg, raw) {
-			p.special.set(p.record(base), p.special.arg, raw)
+	if p.computed != nil {
+		if p.computed.set != nil && p.computed.set(new(recourse.Error), p.computed.arg, raw) {
+			p.computed.set(p.record(base), p.computed.arg, raw)
 		}
 		return
 	}
@@ -217,9 +220,15 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 // isSentence reports whether p is the record's sentence.
 func (p *path) isSentence() bool { return p.src == memberMessage || p.src == pathGiven }
 
+// isRetryable reports whether p is the computed boolean.
+func (p *path) isRetryable() bool { return p.computed != nil && p.computed.name == "retryable" }
+
+// isCode reports whether p is the record's own code.
+func (p *path) isCode() bool { return p.src == "code" || p.src == "code.number" }
+
 // words returns the words of a closed set that p's member can have, or nil.
 func (p *path) words() []string {
-	if p.special != nil {
+	if p.computed != nil {
 		return nil
 	}
 	return contractform.WordsOf(p.leaf)
@@ -228,9 +237,9 @@ func (p *path) words() []string {
 // setText stores a text that a template captured.
 func (p *path) setText(base reflect.Value, text string) {
 	switch {
-	case p.text || p.special == nil && p.leaf == contractform.TimeType:
+	case p.text || p.computed == nil && p.leaf == contractform.TimeType:
 		p.set(base, json.AppendQuote(nil, text))
-	case p.special == nil && p.leaf.Kind() == reflect.Slice && p.leaf.Elem().Kind() == reflect.String:
+	case p.computed == nil && p.leaf.Kind() == reflect.Slice && p.leaf.Elem().Kind() == reflect.String:
 		list := []byte{'['}
 		for i, item := range strings.Split(text, listSeparator) {
 			if i > 0 {
@@ -241,7 +250,7 @@ func (p *path) setText(base reflect.Value, text string) {
 		p.set(base, append(list, ']'))
 	case json.Valid([]byte(text)):
 		p.set(base, json.Value(text))
-	case p.special == nil && p.leaf == contractform.RawType:
+	case p.computed == nil && p.leaf == contractform.RawType:
 		p.set(base, json.AppendQuote(nil, text))
 	}
 }
@@ -303,4 +312,41 @@ func wait(seconds float64) time.Duration {
 		return 0
 	}
 	return time.Duration(min(seconds, recourse.MaxWait.Seconds()) * float64(time.Second))
+}
+
+func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
+	var text string
+	if n.Decode(&text) != nil {
+		return nil
+	}
+	p, err := compilePath(text, on)
+	if err != nil {
+		k.mistakef(n, pathHint(text), "%s", err)
+		return nil
+	}
+	k.saw(p)
+	return p
+}
+
+// saw notes what a path that the contract names leads to.
+func (k *compiler) saw(p *path) {
+	if p.src == memberGot || strings.HasSuffix(p.src, "."+memberGot) {
+		k.c.showsValues = true
+	}
+}
+
+// pathHint helps with a path that leads nowhere.
+func pathHint(src string) string {
+	known := slices.Clone(contractform.RecordOrder())
+	for name := range computedMembers {
+		known = append(known, strings.TrimSuffix(name, "."))
+	}
+	slices.Sort(known)
+	for _, list := range []reflect.Type{reflect.TypeFor[recourse.Violation](), reflect.TypeFor[recourse.MissingData]()} {
+		known = append(known, contractform.MembersOf(list)...)
+	}
+	if near, ok := nearest.Of(src, known); ok {
+		return "did you mean `" + near + "`?"
+	}
+	return "paths are those of the record's JSON form, such as violations.0.param"
 }

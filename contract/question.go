@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 )
 
 // Ask writes a question to the caller for a tool call: a result that does not say
@@ -90,4 +91,30 @@ func cleanQuestion(n *recourse.NeedsInput) {
 		suggestions[strings.ToValidUTF8(field, replacement)] = cleanEach(values, cleanText)
 	}
 	n.Suggestions = suggestions
+}
+
+// readNeedsInput reads an object of kind needsInput:v1. Members of another type
+// than expected are passed over.
+func readNeedsInput(raw json.Value) *recourse.NeedsInput {
+	n := &recourse.NeedsInput{}
+	for _, m := range json.MembersOf(raw) {
+		switch m.Name {
+		case memberMessage:
+			n.Message = cut(plainText(m.Value))
+		case "options":
+			if json.UnmarshalLenient(m.Value, &n.Options) != nil {
+				n.Options = nil
+			}
+		case "needsInput":
+			var o struct {
+				Fields      []string            `json:"fields"`
+				Reason      string              `json:"reason"`
+				Suggestions map[string][]string `json:"suggestions"`
+			}
+			if json.UnmarshalLenient(m.Value, &o) == nil {
+				n.Fields, n.Reason, n.Suggestions = o.Fields, o.Reason, o.Suggestions
+			}
+		}
+	}
+	return n
 }

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +70,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	var head resultHead
 	if json.UnmarshalLenient(result, &head) != nil {
 		head = resultHead{}
-		head.readEach(result)
+		readEach(result, &head)
 	}
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
 	a := answer{sure: head.IsError || isErrorObject(head.Error)}
@@ -123,17 +122,6 @@ type resultHead struct {
 	Meta       map[string]json.Value `json:"_meta"`
 }
 
-// readEach reads each member alone: one of another type than the protocol's must
-// not hide the others.
-func (h *resultHead) readEach(result json.Value) {
-	for _, m := range json.MembersOf(result) {
-		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)
-		if read := *h; json.UnmarshalLenient(append(one, '}'), &read) == nil {
-			*h = read
-		}
-	}
-}
-
 // maxBlocks bounds how many text blocks are looked at.
 const maxBlocks = 8
 
@@ -156,6 +144,16 @@ func (r *Reader) textsOf(content []json.Value) (firstText string, objects []json
 		}
 	}
 	return firstText, objects
+}
+
+// textBlock returns the text of a content block of type text.
+func textBlock(block json.Value) (string, bool) {
+	var b struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	err := json.UnmarshalLenient(block, &b)
+	return b.Text, err == nil && b.Type == "text"
 }
 
 // peeled returns a, and then what is left of it when what runtimes put before its
@@ -364,6 +362,20 @@ func (r *Reader) record(e *recourse.Error) Reading {
 	return reading
 }
 
+// readRecord reads the record's own JSON form.
+func readRecord(raw json.Value) (*recourse.Error, bool) {
+	var head struct {
+		V    int    `json:"v"`
+		Kind string `json:"kind"`
+	}
+	e := new(recourse.Error)
+	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // as we write it
+		return e, e.UnmarshalJSON(raw) == nil
+	}
+	ok := json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != "" && e.UnmarshalJSON(raw) == nil
+	return e, ok
+}
+
 func (r *Reader) plain(e *recourse.Error, sign string) Reading {
 	return Reading{Sign: sign, Failure: e.With(func(c *recourse.Error) {
 		if c.Origin == "" || c.Origin == recourse.OriginProvider {
@@ -403,47 +415,5 @@ func kindOf(raw json.Value) string {
 	return plainText(o.Kind)
 }
 
-// readNeedsInput reads an object of kind needsInput:v1. Members of another type
-// than expected are passed over.
-func readNeedsInput(raw json.Value) *recourse.NeedsInput {
-	n := &recourse.NeedsInput{}
-	for _, m := range json.MembersOf(raw) {
-		switch m.Name {
-		case memberMessage:
-			n.Message = cut(plainText(m.Value))
-		case "options":
-			if json.UnmarshalLenient(m.Value, &n.Options) != nil {
-				n.Options = nil
-			}
-		case "needsInput":
-			var o struct {
-				Fields      []string            `json:"fields"`
-				Reason      string              `json:"reason"`
-				Suggestions map[string][]string `json:"suggestions"`
-			}
-			if json.UnmarshalLenient(m.Value, &o) == nil {
-				n.Fields, n.Reason, n.Suggestions = o.Fields, o.Reason, o.Suggestions
-			}
-		}
-	}
-	return n
-}
-
 // maxCode bounds a server's own error code, in bytes.
 const maxCode = 128
-
-// cut bounds a message, and says so.
-func cut(text string) string {
-	if len(text) <= maxMessage {
-		return strings.ToValidUTF8(text, replacement)
-	}
-	kept := strings.ToValidUTF8(text[:maxMessage], "")
-	return fmt.Sprintf("%s … (The text is cut here: %d bytes of it are left out.)", kept, len(text)-len(kept))
-}
-
-func cutTo(text string, most int) string {
-	if len(text) <= most {
-		return strings.ToValidUTF8(text, replacement)
-	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
-}

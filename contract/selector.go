@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // A selector is a conjunction: it selects a record that fulfils every condition.
@@ -155,4 +157,83 @@ func (sel selector) kinds() []recourse.Kind {
 				c.on == onClass && !slices.Contains(c.values, string(k.Class()))
 		})
 	})
+}
+
+// store puts into e what the conditions of sel say, where they say one thing. Who
+// failed is not among it: that nobody can tell from a word.
+func (sel selector) store(e *recourse.Error) {
+	for _, c := range sel {
+		if len(c.values) != 1 {
+			continue
+		}
+		switch value := c.values[0]; c.on {
+		case onKind:
+			e.Kind = recourse.Kind(value)
+		case onResource:
+			e.Resource.Type = value
+		case onUpstreamCode:
+			e.Upstream.Code = value
+		case onEffect:
+			e.Effect = recourse.Effect(value)
+		case onRetry:
+			e.Retry = recourse.Retry(value)
+		}
+	}
+}
+
+// selector reads a mapping of conditions.
+func (k *compiler) selector(n *strictyaml.Node) selector {
+	sel := selector{}
+	if n.Kind() != strictyaml.KindMapping {
+		k.mistakef(n, "for example {kind: not_found, resource: field}", "expected conditions")
+		return sel
+	}
+	for name, value := range n.All() {
+		if !slices.Contains(conditions, name) {
+			k.reportf(n.Key(name), nearestHint(name, conditions), "unknown condition `%s`", name)
+			continue
+		}
+		c := condition{on: name}
+		for _, item := range items(value) {
+			c.values = append(c.values, k.conditionValue(name, item))
+		}
+		if name == onHas {
+			for i, item := range items(value) {
+				p, err := compilePath(c.values[i], contractform.RecordType)
+				if err != nil {
+					k.mistakef(item, pathHint(c.values[i]), "%s", err)
+					continue
+				}
+				c.paths = append(c.paths, p)
+			}
+		}
+		sel = append(sel, c)
+	}
+	return sel
+}
+
+func (k *compiler) conditionValue(name string, n *strictyaml.Node) string {
+	text := n.Text()
+	known := map[string][]string{
+		onKind:   contractform.Kinds,
+		onClass:  contractform.Classes,
+		onOrigin: contractform.Origins,
+		onAt:     places,
+		onEffect: contractform.Effects,
+		onRetry:  contractform.Retries,
+	}[name]
+	if known != nil && !slices.Contains(known, text) {
+		k.mistakef(n, nearestHint(text, known), "`%s` is no %s", text, name)
+	}
+	if name == onStatus && text != statusNone && !isStatus(text) {
+		k.mistakef(n, "write a number such as 404, or 5xx, or none", "`%s` is no HTTP status", text)
+	}
+	return text
+}
+
+func isStatus(text string) bool {
+	if len(text) != 3 || text[0] < '1' || text[0] > '5' {
+		return false
+	}
+	return text[1:] == "xx" || strings.Trim(text[1:], "0123456789") == ""
 }

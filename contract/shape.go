@@ -3,13 +3,14 @@ package contract
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // A shape maps the members of a wire object to members of the record. It is read
@@ -90,18 +91,6 @@ func (sh *shape) has(name string) bool {
 	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.name == name })
 }
 
-// memberNames returns the members of the contract's object, in their order.
-func (c *Contract) memberNames() []string {
-	if c.layout.shape == nil {
-		return slices.Concat([]string{"v"}, contractform.RecordOrder(), []string{"truncated"})
-	}
-	names := make([]string, len(c.layout.shape.members))
-	for i, m := range c.layout.shape.members {
-		names[i] = m.name
-	}
-	return names
-}
-
 func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte {
 	switch {
 	case m.constant != nil:
@@ -171,6 +160,24 @@ func (m *shapeMember) paths() []*path {
 // marked reports whether a constant tells objects of sh from others.
 func (sh *shape) marked() bool {
 	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.constant != nil })
+}
+
+// places reports whether sh has a member for a path below src.
+func (sh *shape) places(src string) bool {
+	return slices.ContainsFunc(sh.members, func(m shapeMember) bool {
+		if m.nested != nil && m.list == nil && m.nested.places(src) {
+			return true
+		}
+		return slices.ContainsFunc(m.paths(), func(p *path) bool { return p.src == src || strings.HasPrefix(p.src, src+".") })
+	})
+}
+
+// decides reports whether the member of that name is the boolean that says whether to
+// repeat the call.
+func (sh *shape) decides(name string) bool {
+	return sh != nil && slices.ContainsFunc(sh.members, func(m shapeMember) bool {
+		return m.name == name && m.path != nil && m.path.isRetryable()
+	})
 }
 
 // read stores in base what object says. Members of another type than expected are
@@ -251,38 +258,184 @@ func (m *shapeMember) readList(raw json.Value, base reflect.Value, d *draft) {
 // maxItems bounds the lists that are read. A record whose lists were cut says so.
 const maxItems = 10_000
 
-// isRetryable reports whether p is the computed boolean.
-func (p *path) isRetryable() bool { return p.special != nil && p.special.name == "retryable" }
-
-// isCode reports whether p is the record's own code.
-func (p *path) isCode() bool { return p.src == "code" || p.src == "code.number" }
-
-// A draft is a record while it is read.
-type draft struct {
-	e    *recourse.Error
-	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
-	open bool                     // words count as codes that the contract does not list
-	as   *entry                   // gives the kind in place of the code's own entry
-	cut  bool                     // what is read breaks off
-	// object says that it is the contract's own object that was read.
-	object bool
-	// foreign says that it was in a form that the contract does not write.
-	foreign bool
-	left    []string // sentences about what was left out
+// A choice is one of the sources that a member of a shape has: the first is taken
+// whose selector holds and that is not empty.
+type choice struct {
+	when     selector
+	constant json.Value
+	path     *path // where it is no constant
 }
 
-func newDraft() *draft {
-	return &draft{e: new(recourse.Error), said: map[*recourse.Error]bool{}}
-}
-
-// try reads, and forgets what was read where that comes to nothing.
-func (d *draft) try(read func() bool) bool {
-	e, said := *d.e, maps.Clone(d.said)
-	if read() {
-		return true
+// appendChoice writes the first alternative that holds and says something.
+func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []byte {
+	for i := range list {
+		c := &list[i]
+		switch {
+		case !c.when.selects(s):
+		case c.constant != nil:
+			return append(dst, c.constant...)
+		default:
+			if v := c.path.get(s, base); v.IsValid() {
+				return appendValue(dst, v)
+			}
+		}
 	}
-	*d.e, d.said = e, said
-	return false
+	return dst
 }
 
-func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }
+// readChoice stores a value that appendChoice may have written: a word of a closed set
+// where it belongs, another value in the first path that can hold it. A constant that
+// it is adds what its selector says.
+func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
+	for i := range list {
+		if c := &list[i]; c.constant == nil && c.path.words() != nil && c.takes(raw, d) {
+			c.path.set(base, raw)
+			return
+		}
+	}
+	stored := false
+	for i := range list {
+		c := &list[i]
+		switch {
+		case c.constant != nil && bytes.Equal(compact(raw), c.constant):
+			c.when.store(d.e)
+			return
+		case c.constant == nil && !stored && c.takes(raw, d):
+			c.path.set(base, raw)
+			stored = true
+		}
+	}
+}
+
+// takes reports whether c may have written raw, as far as is known of the record
+// that is being read.
+func (c *choice) takes(raw json.Value, d *draft) bool {
+	if c.path.computed == nil {
+		if scratch := reflect.New(c.path.leaf).Elem(); !setJSON(scratch, raw) {
+			return false
+		}
+		if words := c.path.words(); words != nil && !slices.Contains(words, plainText(raw)) {
+			return false
+		}
+	}
+	return c.when.selects(&subject{e: d.e, call: &Call{}})
+}
+
+// shapeOrRecord reads a shape, or the word record for the record's own form.
+func (k *compiler) shapeOrRecord(n *strictyaml.Node) *shape {
+	if n.Kind() == strictyaml.KindString {
+		k.oneOf(n, "record")
+		return nil
+	}
+	return k.shape(n, contractform.RecordType)
+}
+
+func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
+	sh := &shape{}
+	if n.Kind() != strictyaml.KindMapping {
+		k.mistakef(n, "for example {code: code, message: message}", "expected a mapping of members to paths")
+		return sh
+	}
+	for name, value := range n.All() {
+		if name == restMember {
+			if sh.rest = k.path(value, on); sh.rest != nil && (sh.rest.leaf == nil || sh.rest.leaf.Kind() != reflect.Map) {
+				k.mistakef(value, "only details has members of its own", "%s has no members to place here", sh.rest.src)
+				sh.rest = nil
+			}
+			continue
+		}
+		m := shapeMember{name: name}
+		switch {
+		case value.Kind() == strictyaml.KindSequence:
+			m.choices = k.choices(value, on)
+		case value.Kind() != strictyaml.KindMapping:
+			k.source(&m, value, on)
+		case value.Get("each") != nil && value.Get("item") != nil:
+			m.list = k.path(value.Get("each"), on)
+			if m.list == nil {
+				continue
+			}
+			item := k.listItem(m.list, on, value.Get("each"))
+			if item == nil {
+				continue
+			}
+			m.nested = k.shape(value.Get("item"), item)
+		default:
+			m.nested = k.shape(value, on)
+		}
+		if m.path != nil || m.constant != nil || m.nested != nil || len(m.choices) > 0 {
+			sh.members = append(sh.members, m)
+		}
+	}
+	return sh
+}
+
+// restMember is the name under which the members of a map stand beside the others.
+const restMember = "..."
+
+// source reads a path, or a constant after an equals sign.
+func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
+	var text string
+	if n.Decode(&text) != nil {
+		return
+	}
+	constant, ok := strings.CutPrefix(text, "=")
+	if !ok {
+		m.path = k.path(n, on)
+		return
+	}
+	if m.constant = json.Value(constant); !json.Valid(m.constant) {
+		m.constant = json.AppendQuote(nil, constant)
+	}
+}
+
+// listItem returns the type of the items of the list that p leads to.
+func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflect.Type {
+	t := on
+	for _, st := range p.steps {
+		if st.field < 0 || p.computed != nil {
+			t = nil
+			break
+		}
+		t = contractform.Indirect(t.Field(st.field).Type)
+	}
+	if t == nil || t == contractform.ArgsType || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+		k.mistakef(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is no list of objects", p.src)
+		return nil
+	}
+	return t.Elem()
+}
+
+// choices reads the alternatives of a member: paths, constants, or {for, is} with a
+// selector.
+func (k *compiler) choices(n *strictyaml.Node, on reflect.Type) []choice {
+	var list []choice
+	for i, item := range items(n) {
+		c := choice{}
+		source := item
+		if item.Kind() == strictyaml.KindMapping {
+			var form struct {
+				For *strictyaml.Node `yaml:"for,required"`
+				Is  *strictyaml.Node `yaml:"is,required"`
+			}
+			if item.Decode(&form) != nil {
+				continue
+			}
+			if on != contractform.RecordType {
+				k.mistakef(form.For, "leave `for` out", "the items of a list are not selected")
+				continue
+			}
+			c.when, source = k.selector(form.For), form.Is
+		}
+		m := shapeMember{}
+		k.source(&m, source, on)
+		if c.constant, c.path = m.constant, m.path; c.constant == nil && c.path == nil {
+			continue
+		}
+		if c.constant != nil && c.when == nil && i+1 < n.Len() {
+			k.mistakef(item, "move it to the end, or give it a `for`", "what follows a constant without `for` is never reached")
+		}
+		list = append(list, c)
+	}
+	return list
+}

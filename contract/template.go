@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
 // A template is a text with placeholders: {path}, or {path|text} with a text for
@@ -81,6 +84,15 @@ func (t *template) literal() string {
 		b.WriteString(p.literal)
 	}
 	return b.String()
+}
+
+// fixed returns the length of what is not in placeholders.
+func (t *template) fixed() int {
+	n := 0
+	for _, p := range t.parts {
+		n += len(p.literal)
+	}
+	return n
 }
 
 // says reports whether t has words of its own, so that a text that matches it is
@@ -183,4 +195,61 @@ func (t *template) match(text string, store func(p *path, text string)) bool {
 		store(c.path, c.text)
 	}
 	return true
+}
+
+// find returns t's sentence where it stands in text.
+func (t *template) find(text string) (sentence string, ok bool) {
+	if len(t.parts) == 0 {
+		return "", false
+	}
+	first, last := t.parts[0], t.parts[len(t.parts)-1]
+	from := strings.Index(text, first.literal)
+	if first.path != nil || last.path != nil || from < 0 {
+		return "", false
+	}
+	if len(t.parts) == 1 {
+		return first.literal, true
+	}
+	to := strings.LastIndex(text, last.literal)
+	if to <= from {
+		return "", false
+	}
+	sentence = text[from : to+len(last.literal)]
+	return sentence, t.match(sentence, func(*path, string) {})
+}
+
+func (k *compiler) template(n *strictyaml.Node) *template {
+	return k.templateOn(n, contractform.RecordType)
+}
+
+func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
+	var text string
+	if n.Decode(&text) != nil {
+		return &template{}
+	}
+	t, err := compileTemplate(text, on)
+	switch {
+	case errors.Is(err, errBraces):
+		k.mistakef(n, "write {path}, and a brace that stands for itself twice", "%s", err)
+		return &template{}
+	case err != nil:
+		name, _, _ := strings.Cut(err.Error(), " ")
+		k.mistakef(n, pathHint(name), "%s", err)
+		return &template{}
+	}
+	for _, p := range t.parts {
+		if p.path != nil {
+			k.saw(p.path)
+		}
+	}
+	return t
+}
+
+// templates reads one template or a list of them.
+func (k *compiler) templates(n *strictyaml.Node) []*template {
+	var list []*template
+	for _, item := range items(n) {
+		list = append(list, k.template(item))
+	}
+	return list
 }

@@ -5,8 +5,47 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 )
+
+// A codec is the syntax of a failure in a text. It knows no code and no kind.
+type codec interface {
+	// append writes the text of s.
+	append(dst []byte, s *subject) []byte
+	// read takes a text apart that append may have written in the layout l. It
+	// reports whether it is of this syntax and names a code that c lists or may list.
+	read(c *Contract, l *layout, text string, d *draft) bool
+}
+
+var (
+	_ codec = jsonCodec{}
+	_ codec = textCodec{}
+)
+
+// jsonCodec writes the contract's object.
+type jsonCodec struct{ indent string }
+
+func (j jsonCodec) append(dst []byte, s *subject) []byte {
+	if j.indent == "" {
+		return s.appendShape(slices.Grow(dst, len(s.record()))) // it is hardly longer
+	}
+	return j.appendObject(dst, s.appendShape(nil))
+}
+
+func (j jsonCodec) appendObject(dst []byte, raw json.Value) []byte {
+	if j.indent != "" {
+		if pretty, err := json.AppendIndent(dst, raw, j.indent); err == nil {
+			return pretty
+		}
+	}
+	return append(dst, raw...)
+}
+
+func (j jsonCodec) read(c *Contract, l *layout, text string, d *draft) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") && l.readObject(c, json.Value(text), d)
+}
 
 // textCodec writes a line from a template such as `[{code}] {message}`, then the
 // hints, then structure as one line of JSON.
@@ -213,32 +252,23 @@ func (c *Contract) identify(text string, d *draft) bool {
 	return true
 }
 
-// fixed returns the length of what is not in placeholders.
-func (t *template) fixed() int {
-	n := 0
-	for _, p := range t.parts {
-		n += len(p.literal)
+// line reads a text layout.
+func (k *compiler) line(w *contractform.WriteFile) textCodec {
+	line := textCodec{line: k.template(w.Text)}
+	k.readable(w.Text, line.line)
+	if w.Hints != nil {
+		line.hints = hintList{before: w.Hints.Before, between: w.Hints.Between}
+		if w.Hints.Before == "" || w.Hints.Between == "" {
+			k.mistakef(w.Node.Get("hints"), `for example {before: " Suggestions: ", between: "; "}`,
+				"hints need a text before and between them")
+		}
 	}
-	return n
-}
-
-// find returns t's sentence where it stands in text.
-func (t *template) find(text string) (sentence string, ok bool) {
-	if len(t.parts) == 0 {
-		return "", false
+	if w.Envelope != nil {
+		line.envelope = envelope{mark: w.Envelope.Mark, shape: k.shape(w.Envelope.Shape, contractform.RecordType)}
+		if mark := strings.TrimSpace(w.Envelope.Mark); len(mark) < 3 || mark[0] != '[' || !isCodeWord(strings.Trim(mark, "[]")) {
+			k.mistakef(w.Node.Get("envelope").Get("mark"), `for example " [envelope] "`, "the mark has to be a word in brackets")
+			line.envelope = envelope{}
+		}
 	}
-	first, last := t.parts[0], t.parts[len(t.parts)-1]
-	from := strings.Index(text, first.literal)
-	if first.path != nil || last.path != nil || from < 0 {
-		return "", false
-	}
-	if len(t.parts) == 1 {
-		return first.literal, true
-	}
-	to := strings.LastIndex(text, last.literal)
-	if to <= from {
-		return "", false
-	}
-	sentence = text[from : to+len(last.literal)]
-	return sentence, t.match(sentence, func(*path, string) {})
+	return line
 }

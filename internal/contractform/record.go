@@ -110,7 +110,7 @@ func Indirect(t reflect.Type) reflect.Type {
 func WordsOf(t reflect.Type) []string {
 	switch t {
 	case reflect.TypeFor[recourse.Kind]():
-		return words(recourse.Kinds())
+		return Kinds
 	case reflect.TypeFor[recourse.Retry]():
 		return Retries
 	case reflect.TypeFor[recourse.Effect]():
@@ -139,8 +139,10 @@ func MembersOf(t reflect.Type) []string {
 	return names
 }
 
-// The words that origin, effect and retry can have.
+// The words that members of closed sets can have.
 var (
+	Kinds   = words(recourse.Kinds())
+	Classes = words(recourse.Classes())
 	Origins = words([]recourse.Origin{
 		recourse.OriginCaller, recourse.OriginGateway, recourse.OriginServer, recourse.OriginProvider,
 	})

@@ -197,8 +197,8 @@ func (p *path) form() *contractform.Path {
 		return nil
 	}
 	f := &contractform.Path{Src: p.src, Leaf: p.leaf}
-	if p.special != nil {
-		f.Computed = p.special.kind
+	if p.computed != nil {
+		f.Computed = p.computed.kind
 	}
 	return f
 }
@@ -236,9 +236,21 @@ func vocabulary() contractform.Vocabulary {
 	for _, name := range conditions {
 		v.Conditions = append(v.Conditions, contractform.Condition{On: name, Values: words[name]})
 	}
-	for _, name := range slices.Sorted(maps.Keys(specials)) {
-		s := specials[name]
+	for _, name := range slices.Sorted(maps.Keys(computedMembers)) {
+		s := computedMembers[name]
 		v.Computed = append(v.Computed, contractform.Computed{Path: name + s.argument, Type: s.kind, Doc: s.doc})
 	}
 	return v
+}
+
+// memberNames returns the members of the contract's object, in their order.
+func (c *Contract) memberNames() []string {
+	if c.layout.shape == nil {
+		return slices.Concat([]string{"v"}, contractform.RecordOrder(), []string{"truncated"})
+	}
+	names := make([]string, len(c.layout.shape.members))
+	for i, m := range c.layout.shape.members {
+		names[i] = m.name
+	}
+	return names
 }

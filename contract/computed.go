@@ -17,9 +17,9 @@ import (
 // rawMessage is the type of raw JSON in the record.
 type rawMessage = stdjson.RawMessage
 
-// A special is a member that is computed from the record, its entry in the
+// A computed is a member of the record that is computed from the record, its entry in the
 // contract and the call.
-type special struct {
+type computed struct {
 	doc  string
 	kind string // JSON type of its value
 	name string // without its argument
@@ -34,8 +34,8 @@ type special struct {
 	set func(e *recourse.Error, arg string, raw []byte) bool
 }
 
-// specials are the computed members. A name that ends in a dot takes an argument.
-var specials = map[string]special{
+// computedMembers are the computed members. A name that ends in a dot takes an argument.
+var computedMembers = map[string]computed{
 	memberMessage: {
 		doc: "the sentence, in the form that the code gives it", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return s.message(), true },
@@ -166,12 +166,12 @@ const (
 	quotaResetAtMs = "resetAtMs"
 )
 
-func findSpecial(name string) *special {
-	if s, ok := specials[name]; ok {
+func findComputed(name string) *computed {
+	if s, ok := computedMembers[name]; ok {
 		s.name = name
 		return &s
 	}
-	for prefix, s := range specials {
+	for prefix, s := range computedMembers {
 		arg, ok := strings.CutPrefix(name, prefix)
 		if ok && s.takes != nil && s.takes(arg) {
 			s.name, s.arg = prefix, arg

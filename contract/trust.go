@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/argument"
@@ -133,17 +132,6 @@ func saidByServer(hints []string) []string {
 	return said
 }
 
-// onOneLine folds everything that ends a line somewhere, or is not to be seen.
-func onOneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf) {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
-}
-
 // plainVerify returns the call that a server names as the one that settles what became
 // of another, where it is nothing but that: names and plain values, no sentences.
 // Whether the tool only reads is for others to know.
@@ -165,22 +153,6 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 		plain.LookAt = ""
 	}
 	return &plain
-}
-
-// plainName returns what a server calls something, as it can stand in a sentence of
-// somebody else's; "" where it holds sentences itself.
-func plainName(name string) string {
-	if name = onOneLine(name); len(name) > argument.MaxShown || strings.ContainsAny(name, "!?") || strings.Contains(name, ". ") {
-		return ""
-	}
-	return name
-}
-
-// isPlain reports whether a text is a name or an identifier, and cannot be prose.
-func isPlain(text string) bool {
-	return text != "" && len(text) <= argument.MaxShown && strings.IndexFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/@#+*[]", r)
-	}) < 0
 }
 
 // refusedCode reports whether a JSON-RPC error says by a code of the protocol that the

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -207,6 +208,25 @@ func binding(a, b recourse.Quota) int {
 	}
 }
 
+func (k *compiler) http(f *contractform.HTTPFile) *httpForm {
+	form := &httpForm{status: f.Status, media: f.Type}
+	if f.Status < http.StatusBadRequest || f.Status > 599 {
+		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is none of a failure", f.Status)
+	}
+	if (f.Body == nil) != (f.Type == "") {
+		k.mistakef(f.Node, "leave out both for an empty body", "`type` and `body` go together")
+	}
+	for _, h := range f.Headers {
+		t := k.template(h.Value)
+		k.readable(h.Value, t)
+		form.headers = append(form.headers, header{h.Key, t})
+	}
+	if f.Body != nil {
+		form.body = k.body(f.Body)
+	}
+	return form
+}
+
 // body reads a JSON value with placeholders.
 func (k *compiler) body(n *strictyaml.Node) *body {
 	b := &body{}
@@ -234,4 +254,106 @@ func (k *compiler) body(n *strictyaml.Node) *body {
 		b.constant = k.constant(n)
 	}
 	return b
+}
+
+// A reads is a form of failures that is read and never written: a whole text, or an
+// object.
+type reads struct {
+	text  *template
+	shape *shape
+	set   []constant
+}
+
+// otherForms reads the form of questions, and what the contract understands beyond
+// what it writes.
+func (k *compiler) otherForms() {
+	if k.file.Question != nil {
+		k.c.question = k.shape(k.file.Question, contractform.QuestionType)
+	}
+	if k.file.Reads != nil {
+		k.c.reads = nil
+	}
+	for _, f := range k.file.Reads {
+		r := reads{set: k.constants(f.Set)}
+		switch {
+		case (f.Text == nil) == (f.Shape == nil):
+			k.mistakef(f.Node, `for example {text: "Timed out after {details.ms} ms", set: {kind: timeout}}`,
+				"give either `text` or `shape`")
+			continue
+		case f.Text != nil:
+			r.text = k.template(f.Text)
+			k.readable(f.Text, r.text)
+		default:
+			r.shape = k.shape(f.Shape, contractform.RecordType)
+		}
+		k.c.reads = append(k.c.reads, r)
+	}
+	if k.file.Ranges != nil {
+		k.c.ranges = nil
+	}
+	for _, f := range k.file.Ranges {
+		r := codeRange{from: f.From, to: f.To, kind: recourse.Kind(k.oneOf(f.Kind, contractform.Kinds...)), name: f.Name}
+		switch {
+		case r.from > r.to:
+			k.mistakef(f.Node, "give the lower one first", "from %d to %d there is no code", r.from, r.to)
+		case slices.ContainsFunc(k.c.ranges, func(other codeRange) bool { return r.from <= other.to && other.from <= r.to }):
+			k.mistakef(f.Node, "let ranges not overlap", "codes from %d to %d are in a range already", r.from, r.to)
+		}
+		k.c.ranges = append(k.c.ranges, r)
+	}
+}
+
+// readOtherObject reads an object in a form that c does not write itself: any, if the
+// server is known to keep c, and otherwise one that is an object of c with more in it.
+func (c *Contract) readOtherObject(raw json.Value, known bool, d *draft) bool {
+	var members map[string]json.Value
+	if len(c.reads) == 0 || raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
+		return false
+	}
+	if own := c.layout.shape; !known && (own == nil || !own.marked() || !own.fits(members)) {
+		return false
+	}
+	for i := range c.reads {
+		if r := &c.reads[i]; r.shape != nil && r.shape.isWhole(members) {
+			store(r.set, d.base())
+			r.shape.read(members, d.base(), d)
+			d.foreign = true
+			return true
+		}
+	}
+	return false
+}
+
+// readOtherText reads a whole text in a form that c does not write itself.
+func (c *Contract) readOtherText(text string, d *draft) bool {
+	for i := range c.reads {
+		r := &c.reads[i]
+		if r.text == nil || !r.text.match(text, func(*path, string) {}) {
+			continue
+		}
+		d.e.Message = cut(text) // unless it is put into a frame
+		store(r.set, d.base())
+		return r.text.match(text, func(p *path, text string) { p.setText(d.base(), text) })
+	}
+	return false
+}
+
+// isWhole reports whether object has every member of sh, of its type.
+func (sh *shape) isWhole(object map[string]json.Value) bool {
+	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object[m.name]) })
+}
+
+func (m *shapeMember) is(raw json.Value) bool {
+	switch kind := raw.Kind(); {
+	case m.constant != nil:
+		return string(compact(raw)) == string(m.constant)
+	case m.list != nil:
+		return kind == '['
+	case m.nested != nil:
+		return kind == '{'
+	case m.path != nil && m.path.text:
+		return kind == '"'
+	default:
+		return kind != 0 && kind != 'n'
+	}
 }

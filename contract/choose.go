@@ -1,0 +1,238 @@
+package contract
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+// A subject is a record as a contract sees it.
+type subject struct {
+	c     *Contract
+	e     *recourse.Error
+	entry *entry
+	call  *Call
+	bare  bool // {message} is the record's sentence, not the form that the code gives it
+	json  []byte
+}
+
+// record returns the record's own JSON form, whole: a place of the contract has no bound.
+func (s *subject) record() []byte {
+	if s.json == nil {
+		s.json = s.encoded(s.e.WholeJSON())
+	}
+	return s.json
+}
+
+// bounded returns the record as it travels beside the answer, in _meta.
+func (s *subject) bounded() []byte {
+	const escaped = len(`\u003c`) // the most that a byte takes up
+	if whole := s.record(); len(whole)*escaped <= recourse.MaxJSON {
+		return whole
+	}
+	return s.encoded(s.e.MarshalJSON())
+}
+
+func (s *subject) encoded(raw []byte, err error) []byte {
+	if err != nil { // of a member that has no JSON form
+		return fmt.Appendf(nil, `{"v":%d,"kind":%q}`, recourse.Version, s.e.Kind)
+	}
+	return raw
+}
+
+// base is what paths start from.
+func (s *subject) base() reflect.Value { return reflect.ValueOf(s.e).Elem() }
+
+// on returns the subject for e, which is s's own record or one inside it.
+func (s *subject) on(e *recourse.Error) *subject {
+	if e == s.e {
+		return s
+	}
+	inner := &subject{c: s.c, e: e, call: s.call}
+	inner.entry = s.c.choose(inner)
+	return inner
+}
+
+// choose returns the entry of a record. Every record has one.
+func (c *Contract) choose(s *subject) *entry {
+	if s.e.Contract == c.Name && s.e.Code != "" {
+		if en, ok := c.byCode[s.e.Code]; ok {
+			return en
+		}
+		if c.open != nil {
+			return c.open
+		}
+		return c.fallback
+	}
+	for _, en := range c.codes {
+		for _, sel := range en.selectors {
+			word := ""
+			if sel.selects(s) {
+				word = en.codeOf(s)
+			}
+			if listed, ok := c.byCode[word]; ok { // another's word may be one of the contract's own
+				return listed
+			}
+			if word != "" {
+				return en
+			}
+		}
+	}
+	return c.fallback
+}
+
+// codeOf returns the code of a record that en was chosen for; "" when en takes
+// another's word and there is none.
+func (en *entry) codeOf(s *subject) string {
+	if en.open == nil {
+		return en.code
+	}
+	if word, ok := en.open.render(s); ok && isCodeWord(word) {
+		return word
+	}
+	return ""
+}
+
+// bind puts e in the words of c: its code, the wait and the hints that come with
+// the code, and the same for what it contains.
+func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
+	bound := *e
+	s := &subject{c: c, e: &bound, call: call}
+	s.entry = c.choose(s)
+	fresh := e.Contract != c.Name
+	if fresh || e.Code == "" {
+		bound.Contract, bound.Code = c.Name, s.entry.codeOf(s)
+	}
+	if en := c.inPlaceOf(s.entry, call); en != nil {
+		s.entry, bound.Code = en, en.code
+	}
+	bound.Message = bound.Sentence()
+	clean(&bound)
+	if !c.showsValues {
+		for i := range bound.Violations {
+			bound.Violations[i].Got = nil
+		}
+	}
+	if bound.RetryAfter == 0 {
+		bound.RetryAfter = c.waitOf(s)
+	}
+	mode := s.entry.retry.mode
+	if bound.Retry == "" && (mode == stated || mode == never) && !s.unlisted() && bound.Kind.Retry() == recourse.RetrySameCall {
+		bound.Retry = recourse.RetryNever // so that the record says what the contract does
+	}
+	if bound.Verify == nil && bound.Effect == recourse.EffectUnknown {
+		bound.Verify = c.VerifyFor(call)
+	}
+	if len(bound.Failed) > 0 {
+		bound.Failed = slices.Clone(bound.Failed)
+		for i, item := range bound.Failed {
+			if item.Error != nil {
+				bound.Failed[i].Error = c.bind(item.Error, &Call{HasTool: call.HasTool, Now: call.Now}).e
+			}
+		}
+	}
+	bound.Hints = c.hintsFor(s, fresh)
+	return s
+}
+
+// inPlaceOf returns the entry that stands for en because of where the answer is to be
+// written: another code where no HTTP answer can be given, and the HTTP answer where
+// one can and en is what stands for it elsewhere. nil: en itself.
+func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
+	if !call.HTTP {
+		return c.byCode[en.otherwise]
+	}
+	if i := slices.IndexFunc(c.codes, func(other *entry) bool { return other.otherwise == en.code }); i >= 0 {
+		return c.codes[i]
+	}
+	return nil
+}
+
+// waitOf returns the wait that the record implies without stating it.
+func (c *Contract) waitOf(s *subject) time.Duration {
+	if s.e.Kind.Class() == recourse.ClassAllowance && len(s.e.Quotas) > 0 && !s.e.Quotas[0].ResetAt.IsZero() {
+		return min(max(s.e.Quotas[0].ResetAt.Sub(s.call.now()), 0), recourse.MaxWait)
+	}
+	return s.entry.wait
+}
+
+// inResult returns s with the code that it has in a tool result, where its own
+// stands for another answer.
+func (s *subject) inResult() *subject {
+	if s.entry.inResult() {
+		return s
+	}
+	inner := *s
+	inner.entry, inner.json = s.c.fallback, nil
+	for _, en := range s.c.codes {
+		if en.inResult() && slices.ContainsFunc(en.selectors, func(sel selector) bool { return sel.selects(s) }) {
+			inner.entry = en
+			break
+		}
+	}
+	inner.e = s.e.WithCode(s.c.Name, inner.entry.code)
+	inner.e.Hints = s.c.hintsFor(&inner, false)
+	return &inner
+}
+
+// message returns the sentence in the form that the code gives it. What is about the
+// protocol and has no code of its own is no tool's failure, and keeps its sentence.
+func (s *subject) message() string {
+	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
+		return s.e.Sentence()
+	}
+	bare := *s
+	bare.bare = true
+	for _, t := range s.entry.message {
+		if text, ok := t.render(&bare); ok {
+			return text
+		}
+	}
+	return s.e.Sentence()
+}
+
+// unlisted reports whether the code is a word that the contract does not list, for
+// which the fallback stands in.
+func (s *subject) unlisted() bool {
+	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
+}
+
+// retryable decides the wire's boolean. A code that the table calls never retryable stays
+// so, where the table leaves it to the other side that one decides, and so does the record
+// of a code that the table does not list. That a call may have taken effect is not
+// overruled otherwise, nor is an advice that departs from the kind's: somebody gave it
+// on purpose. Else the code decides.
+func (s *subject) retryable() bool {
+	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
+		return s.e.Retry == recourse.RetrySameCall
+	}
+	same := s.e.RetryAdvice() == recourse.RetrySameCall
+	switch mode := s.entry.retry.mode; {
+	case mode == stated:
+		return same && s.e.Retry == recourse.RetrySameCall
+	case s.unlisted(): // the table says nothing of it
+		return same
+	case mode == never: // whatever anybody says
+		return false
+	}
+	if s.e.Effect == recourse.EffectUnknown || same != (s.e.Kind.Retry() == recourse.RetrySameCall) {
+		return same
+	}
+	switch s.entry.retry.mode {
+	case always:
+		return true
+	case byStatus:
+		if status := s.e.Upstream.Status; status != 0 {
+			return matchStatus(s.entry.retry.status, status)
+		}
+	case byRecord, never, stated:
+	}
+	return same
+}
+
+// Retryable reports whether the same call may succeed after e, as the contract says
+// of the code that it has for e.
+func (c *Contract) Retryable(e *recourse.Error, call *Call) bool { return c.bind(e, call).retryable() }

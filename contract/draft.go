@@ -1,0 +1,305 @@
+package contract
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// A draft is a record while it is read.
+type draft struct {
+	e    *recourse.Error
+	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
+	open bool                     // words count as codes that the contract does not list
+	as   *entry                   // gives the kind in place of the code's own entry
+	cut  bool                     // what is read breaks off
+	// object says that it is the contract's own object that was read.
+	object bool
+	// foreign says that it was in a form that the contract does not write.
+	foreign bool
+	left    []string // sentences about what was left out
+}
+
+func newDraft() *draft {
+	return &draft{e: new(recourse.Error), said: map[*recourse.Error]bool{}}
+}
+
+// try reads, and forgets what was read where that comes to nothing.
+func (d *draft) try(read func() bool) bool {
+	e, said := *d.e, maps.Clone(d.said)
+	if read() {
+		return true
+	}
+	*d.e, d.said = e, said
+	return false
+}
+
+func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }
+
+// complete gives a record that was read in the form of c what its code stands for.
+// One without a code is in no contract's words.
+func (c *Contract) complete(d *draft, e *recourse.Error) {
+	en := c.byCode[e.Code]
+	if en == nil && e.Code != "" {
+		en = c.open
+	}
+	said, stated := recourse.ParseKind(string(e.Kind))
+	if e.Kind = said; !stated {
+		e.Kind = c.kindOfUnlisted(e)
+	}
+	if e.Code != "" {
+		e.Contract = c.Name
+		if _, ranged := c.kindOfRange(e.Code); en == nil && !ranged && e.Upstream.Code == "" {
+			e.Upstream.Code = e.Code // c gives it no meaning: it is the other side's own word
+		}
+	}
+	if en != nil {
+		e.Kind = en.kind
+		c.apply(e, en)
+	}
+	if d.as != nil && e == d.e {
+		word := e.Code
+		en, e.Kind = d.as, d.as.kind
+		c.apply(e, d.as)
+		e.Code = word
+	}
+	if stated && d.foreign && e == d.e {
+		e.Kind = said // such a form says one because its code leaves it open
+	}
+	retryable, told := d.toldOf(c, en, e)
+	var others []recourse.Kind
+	if stated {
+		others = append(others, said)
+	}
+	if isFailure(e.Upstream.Status) {
+		others = append(others, kindOfStatus(e.Upstream.Status))
+	}
+	if en != nil {
+		c.refine(e, en, others, func(s *subject) bool {
+			if told {
+				sayRetryable(s.e, retryable)
+			}
+			return !told || s.retryable() == retryable
+		})
+	}
+	if told {
+		sayRetryable(e, retryable)
+	}
+	nameResource(e)
+	for _, item := range e.Failed {
+		if item.Error != nil {
+			c.complete(d, item.Error)
+		}
+	}
+}
+
+// nameResource gives a record without a sentence one that says what is not there, where that is all that is told.
+func nameResource(e *recourse.Error) {
+	if e.Message == "" && e.Kind == recourse.KindNotFound && e.Resource.Type != "" && e.Resource.ID != "" {
+		e.Message = recourse.NotFound(e.Resource.Type, e.Resource.ID).Message
+	}
+}
+
+// toldOf returns what the other side has said about repeating the call, as far as c heeds
+// it. en is the entry of e, or nil.
+func (d *draft) toldOf(c *Contract, en *entry, e *recourse.Error) (retryable, told bool) {
+	retryable, told = d.said[e]
+	if !told && c.silence != nil && d.object && e == d.e {
+		retryable, told = *c.silence, true
+	}
+	if en != nil && en.retry.mode == never {
+		retryable = false // whatever the other side says
+	}
+	return retryable, told
+}
+
+// kindOfUnlisted returns the kind of a record whose code c does not list.
+func (c *Contract) kindOfUnlisted(e *recourse.Error) recourse.Kind {
+	if kind, ok := c.kindOfRange(e.Code); ok {
+		return kind
+	}
+	return kindOfStatus(e.Upstream.Status)
+}
+
+// refine gives e, which was read as en, the first of other kinds that it says itself
+// or that its status stands for: where c has the same code for it, and fits holds, it
+// tells more than the code.
+func (c *Contract) refine(e *recourse.Error, en *entry, others []recourse.Kind, fits func(*subject) bool) {
+	for _, kind := range others {
+		other := *e
+		other.Kind, other.Contract, other.Code = kind, "", ""
+		s := &subject{c: c, e: &other, call: &Call{}}
+		if s.entry = c.choose(s); s.entry == en && fits(s) {
+			e.Kind = kind
+			return
+		}
+	}
+}
+
+func isFailure(status int) bool { return status >= 400 && status <= 599 }
+
+// kindOfStatus returns the kind that an HTTP status stands for.
+func kindOfStatus(status int) recourse.Kind {
+	if !isFailure(status) {
+		return recourse.KindUnknown
+	}
+	return recourse.FromStatus("", status).Kind
+}
+
+// apply adds what the entry says: its constants, what its message holds, and for a
+// word that stands for another the word itself.
+func (c *Contract) apply(e *recourse.Error, en *entry) {
+	base := reflect.ValueOf(e).Elem()
+	capture := func(p *path, text string) { p.setText(base, text) }
+	if en.open != nil {
+		en.open.match(e.Code, capture)
+	} else {
+		e.Code = en.code
+	}
+	store(en.set, base)
+	for _, t := range en.message {
+		if !t.match(e.Message, func(*path, string) {}) {
+			continue
+		}
+		said := e.Message
+		t.match(said, capture)
+		if !t.frames() { // the sentence as a whole is the code's
+			e.Message = said
+		}
+		return
+	}
+}
+
+// whole reads an answer that is a failure by a sure sign, and whose record was cut to
+// fit beside it: what was cut there stands whole in the contract's own places. Where
+// these cannot be read, the record is all there is.
+func (r *Reader) whole(record *recourse.Error, a answer) Reading {
+	if reading, ok := r.inForm(a); ok {
+		return r.merged(record, reading)
+	}
+	reading := r.record(record)
+	reading.Contract = nil // its text says more than is known here
+	return reading
+}
+
+// merged returns a record that was cut, completed by the same failure as it was read
+// from another place. What is never cut is the record's word.
+func (r *Reader) merged(record *recourse.Error, from Reading) Reading {
+	reading := r.record(record)
+	said := from.Error()
+	if said == nil {
+		return reading
+	}
+	if from.Contract != nil {
+		reading.Contract = from.Contract
+	}
+	reading.Sign = "record, and " + from.Sign
+	reading.Failure = reading.Error().With(func(e *recourse.Error) { complement(e, said) })
+	return reading
+}
+
+// marked says in a failure that what it was read from breaks off.
+func (r *Reader) marked(reading Reading) Reading {
+	if e := reading.Error(); e != nil && r.Cut != "" {
+		reading.Failure = leftOut(e, "The answer is cut here: it is longer than "+r.Cut+".")
+	}
+	return reading
+}
+
+// leftOut returns a record that says what is missing in it.
+func leftOut(e *recourse.Error, sentences ...string) *recourse.Error {
+	return e.WithMessage("%s (%s)", e.Sentence(), strings.Join(sentences, " ")).WithTruncated()
+}
+
+// completed returns an object as it can be read where it breaks off.
+func (r *Reader) completed(object json.Value) json.Value {
+	d := draft{cut: r.Cut != ""}
+	return d.completed(object)
+}
+
+func (d *draft) completed(object json.Value) json.Value {
+	if d.cut && !json.Valid(object) {
+		if whole := json.Complete(object); whole != nil {
+			return whole
+		}
+	}
+	return object
+}
+
+// complement puts into e, which was cut, what said has in its place: texts and lists
+// that are there, and lists that are no shorter.
+func complement(e, said *recourse.Error) {
+	prefer(&e.Code, said.Code)
+	prefer(&e.Contract, said.Contract)
+	prefer(&e.Message, said.Message)
+	prefer(&e.Provider, said.Provider)
+	prefer(&e.Resource.Type, said.Resource.Type)
+	prefer(&e.Resource.ID, said.Resource.ID)
+	prefer(&e.RequestID, said.RequestID)
+	prefer(&e.Upstream.Code, said.Upstream.Code)
+	prefer(&e.Upstream.RequestID, said.Upstream.RequestID)
+	e.Hints = longer(e.Hints, said.Hints)
+	e.MissingScopes = longer(e.MissingScopes, said.MissingScopes)
+	e.Quotas = longer(e.Quotas, said.Quotas)
+	e.Missing = longer(e.Missing, said.Missing)
+	e.Succeeded = longer(e.Succeeded, said.Succeeded)
+	e.Violations = eachOf(e.Violations, said.Violations, func(v, said recourse.Violation) recourse.Violation {
+		prefer(&v.Pointer, said.Pointer)
+		prefer(&v.Param, said.Param)
+		prefer(&v.Rule, said.Rule)
+		prefer(&v.Want, said.Want)
+		prefer(&v.Message, said.Message)
+		if said.Got != nil {
+			v.Got = said.Got
+		}
+		return v
+	})
+	e.Failed = eachOf(e.Failed, said.Failed, func(f, said recourse.Failed) recourse.Failed {
+		prefer(&f.ID, said.ID)
+		if f.Error == nil || said.Error == nil {
+			return recourse.Failed{ID: f.ID, Error: said.Error}
+		}
+		f.Error = f.Error.With(func(item *recourse.Error) { complement(item, said.Error) })
+		return f
+	})
+	if e.Verify == nil {
+		e.Verify = said.Verify
+	}
+	if len(said.Details) > 0 {
+		e.Details = said.Details
+	}
+	if len(e.Extra()) == 0 && len(said.Extra()) > 0 {
+		*e = *e.WithExtra(said.Extra())
+	}
+}
+
+func prefer(text *string, said string) {
+	if said != "" {
+		*text = said
+	}
+}
+
+// longer returns said, unless list has more to say.
+func longer[T any](list, said []T) []T {
+	if len(said) >= len(list) {
+		return said
+	}
+	return list
+}
+
+// eachOf returns said with each item completed by the one of list that stands in its
+// place; list, where that is longer.
+func eachOf[T any](list, said []T, both func(item, said T) T) []T {
+	if len(said) < len(list) {
+		return list
+	}
+	merged := slices.Clone(said)
+	for i := range list {
+		merged[i] = both(list[i], said[i])
+	}
+	return merged
+}

@@ -1,0 +1,286 @@
+package contract
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/rpccode"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// lint reports what a file says that cannot be meant.
+func (k *compiler) lint() {
+	for i, own := range k.own {
+		at := own.file.Node.Get("code")
+		if own.entry != k.c.fallback && !own.mistaken && len(own.selectors) > 0 && k.unreachable(i) {
+			k.mistakef(at, "move it up, narrow an earlier `for`, or write for: [] when only authors choose it",
+				"no record reaches %s: earlier entries select all of its own", own.code)
+		}
+		if n, err := strconv.Atoi(own.code); err == nil && rpccode.Reserved(n) && own.rpc == nil {
+			k.mistakef(at, "codes of your own lie outside -32768..-32000",
+				"%s is reserved by JSON-RPC and the entry has no `rpc`", own.code)
+		}
+		if k.hasHintPlace() && len(own.hints) == 0 && own.http == nil && own.rpc == nil {
+			k.mistakef(at, "say what the caller can do", "%s has no `hint`, and the layout has a place for one", own.code)
+		}
+		if line, ok := k.c.layout.text.(textCodec); ok && own.open == nil && line.namesCode() && !isCodeWord(own.code) {
+			k.mistakef(at, "use letters, digits, _, - and . only",
+				"a code that stands in a text has to be one word, and `%s` is none", own.code)
+		}
+		for j, t := range own.message {
+			k.lintMessage(items(own.file.Message)[j], t)
+		}
+	}
+	k.lintHintTools()
+}
+
+// lintMessage refuses forms of a message that cannot be read back.
+func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
+	if !k.readable(n, t) || !t.frames() {
+		return
+	}
+	for i, p := range t.parts {
+		wait := p.path != nil && p.path.src == pathSeconds && i > 0 && !p.optional
+		if p.path != nil && !p.path.isSentence() && !wait {
+			k.mistakef(n, "use {message} with a text before or behind it",
+				"a form of {message} is a prefix or a suffix, in which nothing is named but {after.seconds}")
+			return
+		}
+	}
+}
+
+// readable refuses a template that cannot be taken apart again.
+func (k *compiler) readable(n *strictyaml.Node, t *template) bool {
+	for i := 1; i < len(t.parts); i++ {
+		if t.parts[i].path != nil && t.parts[i-1].path != nil {
+			k.mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
+			return false
+		}
+	}
+	return true
+}
+
+func (k *compiler) hasHintPlace() bool {
+	if line, ok := k.c.layout.text.(textCodec); ok && line.hints.before != "" {
+		return true
+	}
+	return k.c.layout.shape != nil && k.c.layout.shape.places("hints")
+}
+
+// unreachable reports whether earlier entries select every record that entry i
+// selects, as far as that follows from the conditions.
+func (k *compiler) unreachable(i int) bool {
+	for _, sel := range k.own[i].selectors {
+		for _, kind := range sel.kinds() {
+			if !slices.ContainsFunc(k.own[:i], func(earlier ownEntry) bool { return earlier.covers(sel, kind) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// covers reports whether en selects all records of that kind that sel selects.
+func (en *entry) covers(sel selector, kind recourse.Kind) bool {
+	return en.open == nil && slices.ContainsFunc(en.selectors, func(wider selector) bool {
+		return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
+	})
+}
+
+// A hintText is a hint with the place where it is written.
+type hintText struct {
+	at   *strictyaml.Node
+	text string
+}
+
+// lintHintTools reports a tool that no hint names, and a word in a hint that is
+// nearly one: both are spelling mistakes, and the hint would be written where the
+// server does not have the tool.
+func (k *compiler) lintHintTools() {
+	tools := k.c.tools()
+	for i, tool := range k.file.HintTools {
+		inherited := k.parent != nil && slices.Contains(k.parent.hintTools, tool)
+		if !inherited && !k.namesTool(tool) {
+			k.mistakef(k.file.Node.Get("hint_tools").Item(i), "remove it, or correct its name", "no hint names the tool %s", tool)
+		}
+	}
+	for _, h := range k.hintTexts {
+		for word := range strings.FieldsFuncSeq(notTools.ReplaceAllString(h.text, " "), func(r rune) bool { return !isWordRune(r) }) {
+			if !strings.Contains(word, "_") || slices.Contains(tools, word) {
+				continue
+			}
+			if near, ok := nearest.Of(word, tools); ok {
+				k.mistakef(h.at, "did you mean `"+near+"`?", "%s is not among `hint_tools`", word)
+			}
+		}
+	}
+}
+
+// notTools are the words in a hint that are no tools: placeholders, and parameters
+// in front of their values.
+var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
+
+func (k *compiler) namesTool(tool string) bool {
+	return slices.ContainsFunc(k.hintTexts, func(h hintText) bool { return mentions(h.text, tool) }) ||
+		slices.Contains(k.c.verifyTools(), tool) ||
+		k.parent != nil && k.parent.mentions(tool)
+}
+
+// mentions reports whether a hint of c names a tool.
+func (c *Contract) mentions(tool string) bool {
+	named := func(list []alternative) bool {
+		return slices.ContainsFunc(list, func(a alternative) bool { return mentions(a.text.src, tool) })
+	}
+	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
+}
+
+// LintFor reads a contract file as [Set.Load] does, adds nothing, and also reports
+// where the advice in the file does not fit a server with those tools: hints and
+// verify calls that name a tool or a parameter which is not there, that leave out a
+// parameter which has to be given, or that call a tool whose annotations do not say
+// that it only reads. An
+// inherited piece of advice is not looked at. The error, if any, is a
+// strictyaml.Errors with every mistake. Without src it reads the file of the built-in
+// contract of that name.
+func (s *Set) LintFor(name string, src []byte, tools []Tool) error {
+	live := newLiveTools(tools)
+	if src == nil {
+		_, err := builtin.readBuiltin(name, live)
+		return err
+	}
+	_, err := s.read(name, src, live)
+	return err
+}
+
+// liveTools are the tools of a server.
+type liveTools struct {
+	names  []string
+	byName map[string]*liveTool
+}
+
+type liveTool struct {
+	open     bool // nothing is known of its parameters
+	params   []string
+	required []string
+	writes   bool
+}
+
+func newLiveTools(tools []Tool) *liveTools {
+	l := &liveTools{byName: map[string]*liveTool{}}
+	for _, tool := range tools {
+		var schema struct {
+			Properties json.Members `json:"properties"`
+			Required   []string     `json:"required"`
+		}
+		live := &liveTool{writes: tool.Writes}
+		if json.UnmarshalLenient(tool.InputSchema, &schema) != nil || len(schema.Properties) == 0 {
+			live.open = true
+		}
+		for _, m := range schema.Properties {
+			live.params = append(live.params, m.Name)
+		}
+		live.required = schema.Required
+		l.names = append(l.names, tool.Name)
+		l.byName[tool.Name] = live
+	}
+	return l
+}
+
+func (t *liveTool) has(param string) bool { return t.open || slices.Contains(t.params, param) }
+
+// lintTools reports advice of the file that a server with those tools cannot follow.
+func (k *compiler) lintTools(live *liveTools) {
+	for i, tool := range k.file.HintTools {
+		if live.byName[tool] == nil {
+			k.mistakef(k.file.Node.Get("hint_tools").Item(i), live.hint(tool),
+				"the server has no tool %s: hints that name it are left out", tool)
+		}
+	}
+	for _, v := range k.file.Verify {
+		k.lintVerifyCall(live, v.Key, &v.Value)
+	}
+	for _, h := range k.hintTexts {
+		k.lintHintParams(live, h)
+	}
+}
+
+// hint advises on the name of a tool that is not there.
+func (l *liveTools) hint(tool string) string {
+	if near, ok := nearest.Of(tool, l.names); ok {
+		return "did you mean `" + near + "`?"
+	}
+	return "remove it, or check that this is the server that keeps the contract"
+}
+
+func (k *compiler) lintVerifyCall(live *liveTools, tool string, v *contractform.VerifyFile) {
+	failed, verify := live.byName[tool], live.byName[v.Call]
+	if failed == nil {
+		k.mistakef(v.Node, live.hint(tool), "the server has no tool %s", tool)
+	}
+	if verify == nil {
+		k.mistakef(v.Node.Get("call"), live.hint(v.Call), "the server has no tool %s", v.Call)
+		return
+	}
+	if verify.writes {
+		k.mistakef(v.Node.Get("call"), "name a tool that only reads", "%s does not say of itself that it only reads", v.Call)
+	}
+	given := make([]string, 0, len(v.Args)+len(v.With))
+	for _, a := range v.Args {
+		given = append(given, a.Key)
+		pointer := items(a.Value)[0]
+		if param := firstToken(pointer.Text()); failed != nil && !failed.has(param) {
+			k.mistakef(pointer, nearestHint(param, failed.params), "%s has no parameter %s", tool, param)
+		}
+	}
+	for _, w := range v.With {
+		given = append(given, w.Key)
+	}
+	for _, param := range given {
+		if !verify.has(param) {
+			k.mistakef(v.Node, nearestHint(param, verify.params), "%s has no parameter %s", v.Call, param)
+		}
+	}
+	for _, param := range verify.required {
+		if !slices.Contains(given, param) {
+			k.mistakef(v.Node, "add it to `args` or `with`", "%s needs the parameter %s", v.Call, param)
+		}
+	}
+}
+
+// firstToken returns the first reference token of a JSON Pointer.
+func firstToken(pointer string) (token string) {
+	for t := range json.Pointer(pointer).Tokens() {
+		return t
+	}
+	return ""
+}
+
+// paramInHint is a parameter with its value: resourceType='fields', study_id=....
+var paramInHint = regexp.MustCompile(`([A-Za-z0-9_-]+)=`)
+
+// lintHintParams looks at the parameters that a hint gives to the tools that it names.
+func (k *compiler) lintHintParams(live *liveTools, h hintText) {
+	var named []*liveTool
+	var params []string
+	for _, tool := range k.c.tools() {
+		if t := live.byName[tool]; t != nil && mentions(h.text, tool) {
+			named = append(named, t)
+			params = append(params, t.params...)
+		}
+	}
+	if len(named) == 0 {
+		return
+	}
+	for _, found := range paramInHint.FindAllStringSubmatch(h.text, -1) {
+		param := found[1]
+		if !slices.ContainsFunc(named, func(t *liveTool) bool { return t.has(param) }) {
+			k.mistakef(h.at, nearestHint(param, params), "no tool that this hint names has the parameter %s", param)
+		}
+	}
+}
