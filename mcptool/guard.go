@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/wire"
-	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
 // Authenticator checks the credentials of a client.
@@ -120,7 +120,7 @@ const maxRequest = 4 << 20
 // it, such as the connection of a proxy, is written with [Fail].
 func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
 	g := &guard{
-		next: next, contract: toolcall.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,
+		next: next, contract: handler.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,
 		challenge: "Bearer", maxRequest: maxRequest, path: newPathRule(c.Session.Path),
 	}
 	for _, o := range options {
@@ -166,7 +166,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.requestID = wire.RequestID(r.Header.Get(wire.HeaderRequestID))
 	x.r = r.Clone(context.WithValue(r.Context(), visitKey{}, x))
 	x.r.Header.Set(wire.HeaderRequestID, x.requestID)
-	for _, name := range []string{toolcall.HeaderCharge, g.callerHeader, g.contract.Session.UserHeader} {
+	for _, name := range []string{handler.HeaderCharge, g.callerHeader, g.contract.Session.UserHeader} {
 		x.r.Header.Del(name)
 	}
 	w.Header().Set(wire.HeaderRequestID, x.requestID)
@@ -181,7 +181,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if charge != nil {
-		defer toolcall.Charged(x.r.Header, charge.Refund)()
+		defer handler.Charged(x.r.Header, charge.Refund)()
 		x.w.charge = charge
 	}
 	x.w.withholds = x.withholds
@@ -199,7 +199,7 @@ func (x *visit) recover() {
 	case p == http.ErrAbortHandler, x.w.started: //nolint:errorlint // net/http compares it like this
 		panic(p) //nolint:forbidigo // it is net/http's to end the connection
 	default:
-		x.refuse(&refusal{at: contract.AtSession, err: toolcall.NewPanic(p)})
+		x.refuse(&refusal{at: contract.AtSession, err: handler.NewPanic(p)})
 	}
 }
 

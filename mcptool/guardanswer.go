@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/wire"
-	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
 // Fail answers r with err in the form of the contract of the [Guard] that r has come
@@ -69,7 +69,7 @@ func (x *visit) refuse(no *refusal) {
 		x.sendMessage(answer.Status, wire.AppendError(nil, x.msg.ID, answer.Code, answer.Message, answer.Data))
 	}
 	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(no.at)), slog.Int("status", answer.Status)}
-	toolcall.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
+	handler.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
 }
 
 // isCall reports whether the request calls a tool.

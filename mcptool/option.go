@@ -3,14 +3,11 @@ package mcptool
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/argument"
-	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/mcptool/internal/handler"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -35,11 +32,11 @@ type CommonOption interface {
 	GuardOption
 }
 
-// Behind the sealed interfaces stand options of package toolcall, which knows both SDKs.
+// Behind the sealed interfaces stand options of package handler, which knows both SDKs.
 type (
-	server struct{ toolcall.Option }
-	tool   struct{ toolcall.ToolOption }
-	shared struct{ toolcall.SharedOption }
+	server struct{ handler.Option }
+	tool   struct{ handler.ToolOption }
+	shared struct{ handler.SharedOption }
 	common struct {
 		server
 
@@ -60,7 +57,7 @@ func WithLogger(log *slog.Logger) CommonOption {
 	if log == nil {
 		log = slog.Default()
 	}
-	return common{server{toolcall.WithLogger(log)}, func(g *guard) { g.log = log }}
+	return common{server{handler.WithLogger(log)}, func(g *guard) { g.log = log }}
 }
 
 // WithClock returns the option that now is asked for the time of day, from which
@@ -69,7 +66,7 @@ func WithClock(now func() time.Time) CommonOption {
 	if now == nil {
 		now = time.Now
 	}
-	return common{server{toolcall.WithClock(now)}, func(g *guard) { g.now = now }}
+	return common{server{handler.WithClock(now)}, func(g *guard) { g.now = now }}
 }
 
 // WithLimiter returns the option that calls of tools are charged to l, and refused
@@ -84,13 +81,13 @@ func WithLimiter(l Limiter) CommonOption {
 			return err
 		}
 	}
-	return common{server{toolcall.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
+	return common{server{handler.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
 }
 
 // WithTool returns the options for the tool of that name. Of several WithTool for
 // one tool, each adds to those before.
 func WithTool(name string, options ...ToolOption) Option {
-	return server{toolcall.WithTool(name, options...)}
+	return server{handler.WithTool(name, options...)}
 }
 
 // WithDeadline returns the option that a call is answered within d of its start: its
@@ -98,7 +95,7 @@ func WithTool(name string, options ...ToolOption) Option {
 // handler does not heed its context; such a handler is left behind until it ends.
 // The time in which a client's user is asked something counts. The default is
 // NoDeadline. The zero duration says nothing.
-func WithDeadline(d time.Duration) SharedOption { return shared{toolcall.WithDeadline(d)} }
+func WithDeadline(d time.Duration) SharedOption { return shared{handler.WithDeadline(d)} }
 
 // WithErrorTexts returns the option that clients are told the text of an error that is
 // no [recourse.Error], at most 4 KiB, with credentials, addresses and stack frames masked.
@@ -106,24 +103,24 @@ func WithDeadline(d time.Duration) SharedOption { return shared{toolcall.WithDea
 // before until each has become a failure with a kind. Prose can give away more than masking
 // knows of. The default is false: such an error is told as what [recourse.From] makes of it,
 // and its text is logged.
-func WithErrorTexts(told bool) SharedOption { return shared{toolcall.WithErrorTexts(told)} }
+func WithErrorTexts(told bool) SharedOption { return shared{handler.WithErrorTexts(told)} }
 
 // NoDeadline says that a call takes as long as its handler takes.
-const NoDeadline time.Duration = toolcall.NoDeadline
+const NoDeadline time.Duration = handler.NoDeadline
 
 // WithContract returns the option that a tool fails in the form of c in place of
 // the server's contract. It panics when c is nil.
-func WithContract(c *contract.Contract) ToolOption { return tool{toolcall.WithContract(c)} }
+func WithContract(c *contract.Contract) ToolOption { return tool{handler.WithContract(c)} }
 
 // WithNature returns the option that says what a tool does to the world. It overrules
 // the contract, which may say that all tools only read, and the tool's annotations.
-func WithNature(n retry.Nature) ToolOption { return tool{toolcall.WithNature(n)} }
+func WithNature(n retry.Nature) ToolOption { return tool{handler.WithNature(n)} }
 
 // WithVerify returns the option that names the call that settles whether a call of
 // the tool took effect, for failures that leave it unknown and do not name one
 // themselves. The tool then counts as one that writes, unless WithNature says
 // otherwise.
-func WithVerify(v Verify) ToolOption { return tool{toolcall.WithVerify(v.of)} }
+func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.Verify(v))} }
 
 // Verify says how to find out whether a call took effect: by which call of a tool
 // that only reads.
@@ -138,18 +135,4 @@ type Verify struct {
 	With map[string]any
 	// LookAt names what settles the question in the answer.
 	LookAt string
-}
-
-// of fills v in from the arguments of the call in question.
-func (v Verify) of(arguments []byte, shows func(value []byte) bool) *recourse.Verify {
-	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
-	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
-		if value := argument.Shown(arguments, v.Args[name]); value != nil && shows(value) {
-			call.Args = call.Args.With(name, value)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(v.With)) {
-		call.Args = call.Args.With(name, v.With[name])
-	}
-	return call
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/mcptool/internal/handler"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -127,7 +127,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, e
 	}
 	if x.nature != retry.Reads {
-		toolcall.Wrote(req.Context())
+		handler.Wrote(req.Context())
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
 		resp.Body = &body{ReadCloser: resp.Body, x: x}

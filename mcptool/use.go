@@ -12,15 +12,16 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
-	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
 // Use makes server fail in the form of c, whatever its tools return. It adds receiving
 // middleware to server, on every transport and for both eras of the protocol. Tools may
 // be added before and after. Use panics when c is nil.
 func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
-	s := toolcall.NewServer(c, options)
+	s := handler.NewServer(c, options)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			call := callOf(next, method, req)
@@ -61,11 +62,11 @@ func isSDKs(method string) bool {
 // RequestID returns the id of the call that ctx belongs to, which is also in its
 // log line and in what the client is told: the X-Request-Id of the HTTP request, or in
 // a program what a gateway says in its place, or a fresh one. It is "" outside of calls.
-func RequestID(ctx context.Context) string { return toolcall.RequestID(ctx) }
+func RequestID(ctx context.Context) string { return handler.RequestID(ctx) }
 
 // callOf describes a request.
-func callOf(next mcp.MethodHandler, method string, req mcp.Request) *toolcall.Call {
-	call := &toolcall.Call{Method: method}
+func callOf(next mcp.MethodHandler, method string, req mcp.Request) *handler.Request {
+	call := &handler.Request{Method: method}
 	extra := req.GetExtra()
 	if extra != nil {
 		call.Header = extra.Header
@@ -73,7 +74,7 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *toolcall.Ca
 	if versioned, ok := req.(interface{ ProtocolVersion() string }); ok {
 		call.ResultType = versioned.ProtocolVersion() >= wire.Version20260728
 	}
-	call.List = func(ctx context.Context) ([]toolcall.Tool, error) {
+	call.List = func(ctx context.Context) ([]*toolcall.Tool, error) {
 		session, _ := req.GetSession().(*mcp.ServerSession)
 		return list(ctx, next, session, extra)
 	}
@@ -88,8 +89,8 @@ func callOf(next mcp.MethodHandler, method string, req mcp.Request) *toolcall.Ca
 }
 
 // list asks the server itself for its tools, as the caller would.
-func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSession, extra *mcp.RequestExtra) ([]toolcall.Tool, error) {
-	var tools []toolcall.Tool
+func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSession, extra *mcp.RequestExtra) ([]*toolcall.Tool, error) {
+	var tools []*toolcall.Tool
 	params := &mcp.ListToolsParams{}
 	for {
 		result, err := next(ctx, wire.MethodToolsList, &mcp.ListToolsRequest{Session: session, Params: params, Extra: extra})
@@ -110,8 +111,8 @@ func list(ctx context.Context, next mcp.MethodHandler, session *mcp.ServerSessio
 	}
 }
 
-func toolOf(t *mcp.Tool) toolcall.Tool {
-	tool := toolcall.Tool{
+func toolOf(t *mcp.Tool) *toolcall.Tool {
+	tool := &toolcall.Tool{
 		Name: t.Name, Source: t, OutputSchema: t.OutputSchema != nil,
 		InputSchema: func() ([]byte, error) { return stdjson.Marshal(t.InputSchema) },
 	}
@@ -150,7 +151,7 @@ func failed(err error) error {
 		if marshalErr != nil {
 			return errors.Join(err, marshalErr)
 		}
-		return &toolcall.ResultError{Result: raw, Own: true}
+		return &handler.ResultError{Result: raw, Own: true}
 	}
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
@@ -160,7 +161,7 @@ func failed(err error) error {
 	if marshalErr != nil { // of data that is no JSON
 		return err
 	}
-	return &toolcall.RPCError{Raw: raw, Err: err}
+	return &handler.RPCError{Raw: raw, Err: err}
 }
 
 // said returns the failure of a result that says isError.
@@ -173,7 +174,7 @@ func said(r *mcp.CallToolResult, err error) error {
 		return errors.Join(err, marshalErr)
 	}
 	_, overwritten := r.StructuredContent.(stdjson.RawMessage) // as the SDK leaves it of a typed tool
-	return &toolcall.ResultError{Result: raw, Err: err, Own: !overwritten}
+	return &handler.ResultError{Result: raw, Err: err, Own: !overwritten}
 }
 
 // isOwnText reports whether the content is nothing but the text of err, which the

@@ -46,6 +46,11 @@ var layers = []layer{
 		up:       "it holds what tests of contracts share",
 	},
 	{
+		packages: []string{"internal/endpoint", "internal/toolcall"},
+		up:       "it is what gateway and author have in common, and must not know which of them it serves",
+		beside:   "one ends where a request has come in at the door, the other begins with the tool behind it",
+	},
+	{
 		packages: []string{"internal/contractdoc", "internal/contractgen"},
 		up:       "it prints a contract for whoever asks",
 		beside:   "each prints another thing",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -64,8 +65,8 @@ type rule struct {
 	config.Tool
 
 	nature retry.Nature
-	listed *listedTool // what tools/list says of the tool; nil: not known
-	list   *toolList
+	list   *toolList       // nil: it is not known
+	listed toolcall.Listed // what it says of the tool
 }
 
 // A stage passes a call on to the next one, or ends it: with nil when the client has its

@@ -32,11 +32,11 @@ func (c *call) masker() *redact.Masker {
 // secrets returns what finds the secrets of the server's entry and of the call, when they
 // are asked for, which may be after the call.
 func (c *call) secrets() func() []string {
-	s, listed, ctx, arguments := c.on, c.rule.listed, c.req.http.Context(), c.req.msg.Arguments
+	s, tool, ctx, arguments := c.on, c.rule.listed.Tool, c.req.http.Context(), c.req.msg.Arguments
 	return func() []string {
 		secrets := slices.Concat(s.secrets(), redact.Arguments(arguments))
-		if listed != nil {
-			secrets = append(secrets, listed.secrets(ctx, arguments)...)
+		if tool != nil {
+			secrets = append(secrets, tool.Secrets(ctx, arguments)...)
 		}
 		return secrets
 	}

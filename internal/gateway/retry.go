@@ -69,6 +69,13 @@ func (c *call) final(e *recourse.Error) string {
 	}
 }
 
+// mayRepeat reports whether a call that had no effect may be made again: it was not sent,
+// or the HTTP status itself says that it is a matter of time. That a server says so in
+// words is enough where nothing is written, or where the server is trusted.
+func (c *call) mayRepeat() bool {
+	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.status == 0 || c.out.last.status == http.StatusTooManyRequests
+}
+
 // regain makes the session anew that the server has lost. Its 404 is its word that
 // it did nothing, so that the call can be sent again, writes included; but once.
 func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {

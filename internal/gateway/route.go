@@ -4,9 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -32,16 +31,14 @@ func route(c *call, next next) error {
 		return next(c)
 	}
 	c.rule.list = c.to.tools.get(c.ctx, c, time.Time{})
-	if c.rule.list != nil && c.rule.list.tools[name] == nil {
-		c.refreshList()
-	}
 	if c.rule.list == nil {
 		return next(c)
 	}
-	c.rule.listed = c.rule.list.tools[name]
-	c.rule.nature = c.natureOf(name, c.rule.Tool, c.rule.listed)
-	if c.rule.listed == nil && !c.rule.list.partial && c.isOwnList() {
-		if err := c.reply.manner.object(c, unknownTool(name, c.rule.list.names)); err != nil {
+	c.rule.listed = c.rule.list.In(name)
+	e := c.rule.listed.Find(name, c.relist)
+	c.rule.nature = c.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
+	if e != nil && c.mayRefuse() {
+		if err := c.reply.manner.object(c, e); err != nil {
 			return err
 		}
 	}
@@ -62,14 +59,6 @@ func (c *call) unasked() {
 	c.within(most, most)
 }
 
-func unknownTool(name string, known []string) *recourse.Error {
-	e := recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	if other, ok := nearest.Of(name, known); ok {
-		e = e.WithMessage("%s Did you mean %s?", e.Message, other)
-	}
-	return e
-}
-
 // natureOfMethod returns what a method other than tools/call does to the world.
 func natureOfMethod(method string) retry.Nature {
 	switch {
@@ -82,36 +71,20 @@ func natureOfMethod(method string) retry.Nature {
 	}
 }
 
+// natureOf returns what a tool does to the world; entry is what the configuration says of it,
+// and listed what the server does, or nil.
+func (c *call) natureOf(name string, entry config.Tool, listed *toolcall.Tool) retry.Nature {
+	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: c.reads(name)}
+	if *c.to.TrustAnnotations {
+		said.Annotated = listed
+	}
+	return said.Nature()
+}
+
 // reads reports whether the contract that clients see says of a tool that it only reads. What
 // the contract in `reads` says of its tools is no reason to repeat a call: the entry names it
 // for the way in which failures are written, on a server that may have other tools. But a
 // tool that it knows to write, writes.
 func (c *call) reads(tool string) bool {
 	return c.on.contract.Reads(tool) && (c.to.weak == nil || !c.to.weak.Writes(tool))
-}
-
-// natureOf returns what the tool does to the world, by the first that speaks: the
-// entry, the contract, trusted annotations.
-func (c *call) natureOf(tool string, rule config.Tool, listed *listedTool) retry.Nature {
-	reads, idempotent := c.reads(tool), false
-	if *c.to.TrustAnnotations && listed != nil && !reads {
-		reads, idempotent = listed.readOnly, listed.idempotent
-	}
-	switch {
-	case rule.ReadOnly != nil:
-		reads = *rule.ReadOnly
-	case rule.Verify != nil: // there is something to verify only where something is written
-		reads = false
-	}
-	if rule.Idempotent != nil {
-		idempotent = *rule.Idempotent
-	}
-	switch {
-	case reads:
-		return retry.Reads
-	case idempotent:
-		return retry.Idempotent
-	default:
-		return retry.Writes
-	}
 }

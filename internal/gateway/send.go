@@ -73,8 +73,8 @@ func (c *call) upstreamHeader() http.Header {
 	}
 	switch {
 	case c.req.era != wire.Modern:
-	case c.req.stdio && c.rule.listed != nil:
-		wire.SetParamHeaders(h, c.req.msg.Arguments, c.rule.listed.mirrors())
+	case c.req.stdio && c.rule.listed.Tool != nil:
+		wire.SetParamHeaders(h, c.req.msg.Arguments, c.rule.listed.Tool.ParamHeaders())
 	default:
 		for name, values := range from {
 			if strings.HasPrefix(name, wire.HeaderParamPrefix) {

@@ -2,22 +2,14 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/recoursehq/recourse/internal/args"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/upstream"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (
@@ -53,8 +45,8 @@ const (
 // A toolList is what a server offers to the bearer of some credentials. It does
 // not change.
 type toolList struct {
-	tools   map[string]*listedTool
-	names   []string
+	toolcall.List
+
 	fetched time.Time
 	expires time.Time
 	failed  bool            // the list could not be had
@@ -71,9 +63,18 @@ type toolLists struct {
 
 	mu    sync.Mutex
 	lists map[upstream.Caller]*listSlot
-	tools map[[sha256.Size]byte]*listedTool // those of all lists, by what is said of them
-	bytes int                               // that those are counted for
-	noted map[string]string                 // tool to the reason why its arguments are not checked
+	tools map[any]*sharedTool // those of all lists, by what is said of them
+	bytes int                 // that those are counted for
+	noted map[string]string   // tool to the reason why its arguments are not checked
+}
+
+// A sharedTool is one that all lists have which say the same of it, so that nothing is made
+// ready twice.
+type sharedTool struct {
+	*toolcall.Tool
+
+	size int // bytes that it is counted for
+	uses int // lists that it is in
 }
 
 // A listSlot holds one list. Its lock is held while the list is fetched, so that it
@@ -87,7 +88,7 @@ type listSlot struct {
 
 func newToolLists(log *slog.Logger) *toolLists {
 	return &toolLists{
-		log: log, lists: map[upstream.Caller]*listSlot{}, tools: map[[sha256.Size]byte]*listedTool{},
+		log: log, lists: map[upstream.Caller]*listSlot{}, tools: map[any]*sharedTool{},
 		noted: map[string]string{}, fetches: make(chan struct{}, maxFetches),
 	}
 }
@@ -137,14 +138,15 @@ func (t *toolLists) put(slot *listSlot, l *toolList) {
 		slot.list = l
 		return
 	}
-	for name, tool := range l.tools {
-		known := t.tools[tool.key]
+	for name, tool := range l.Tools {
+		known := t.tools[tool.Source]
 		if known == nil {
-			t.tools[tool.key], known = tool, tool
-			t.bytes += tool.size
+			known = &sharedTool{Tool: tool, size: sizeOfTool(tool)}
+			t.tools[tool.Source] = known
+			t.bytes += known.size
 		}
 		known.uses++
-		l.tools[name] = known
+		l.Tools[name] = known.Tool
 	}
 	t.drop(slot.list)
 	slot.list = l
@@ -156,10 +158,11 @@ func (t *toolLists) drop(l *toolList) {
 	if l == nil {
 		return
 	}
-	for _, tool := range l.tools {
-		if tool.uses--; tool.uses == 0 {
-			delete(t.tools, tool.key)
-			t.bytes -= tool.size
+	for _, tool := range l.Tools {
+		shared := t.tools[tool.Source]
+		if shared.uses--; shared.uses == 0 {
+			delete(t.tools, tool.Source)
+			t.bytes -= shared.size
 		}
 	}
 }
@@ -232,129 +235,6 @@ func (t *toolLists) fetch(ctx context.Context, c *call, slot *listSlot) *toolLis
 	return l
 }
 
-// listTools fetches all pages of the list, as the caller of c would, as far as it is
-// read.
-func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
-	l := &toolList{tools: map[string]*listedTool{}, fetched: time.Now()}
-	budget := args.NewBudget()
-	ttl, left := listMaxAge, maxListBytes
-	cursor := json.Value(nil)
-	for page := range maxPages {
-		result, err := to.listPage(ctx, c, page, cursor, left)
-		if err != nil {
-			return nil, err
-		}
-		left -= len(result)
-		if json.Lookup(result, "/tools").Kind() != '[' {
-			return nil, errors.New("tools/list: the result has no list of tools")
-		}
-		tools, more := json.Items(json.Lookup(result, "/tools"), maxTools)
-		l.partial = l.partial || more
-		for _, raw := range tools {
-			l.add(raw, budget)
-		}
-		ttl = min(ttl, ttlOf(result))
-		if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
-			break
-		}
-		l.partial = l.partial || left <= 0 || page+1 == maxPages
-		if l.partial {
-			break
-		}
-	}
-	l.expires = l.fetched.Add(ttl)
-	l.rests = l.fetched.Add(time.Duration(maxListBytes-left) * listRest)
-	if l.partial {
-		to.tools.logOnce(to.Name)("", fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; what is beyond is not checked",
-			maxTools, maxListBytes, maxPages))
-	}
-	return l, nil
-}
-
-// ttlOf returns how long a list may be used by its own word.
-func ttlOf(result json.Value) time.Duration {
-	ttl := json.Lookup(result, "/ttlMs")
-	ms, err := strconv.ParseFloat(string(ttl), 64)
-	if ttl == nil || err != nil || ms > float64(listMaxAge.Milliseconds()) {
-		return listMaxAge
-	}
-	return max(time.Duration(ms)*time.Millisecond, listLeast)
-}
-
-// add adds what a list says of a tool, unless there are too many.
-func (l *toolList) add(raw json.Value, budget *args.Budget) {
-	if len(l.tools) >= maxTools {
-		l.partial = true
-		return
-	}
-	tool := readTool(raw, budget)
-	if tool == nil {
-		return
-	}
-	tool.key = sha256.Sum256(raw)
-	if l.tools[tool.name] == nil {
-		l.names = append(l.names, tool.name)
-	}
-	l.tools[tool.name] = tool
-}
-
-func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.Value, limit int) (json.Value, error) {
-	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
-	params := `{`
-	if cursor != nil {
-		params += `"cursor":` + string(cursor)
-	}
-	header := c.upstreamHeader()
-	header["Content-Type"] = []string{wire.TypeJSON}
-	delete(header, wire.HeaderName)
-	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
-	if c.req.era == wire.Modern {
-		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
-		if len(params) > 1 {
-			params += ","
-		}
-		params += `"_meta":` + string(c.metaWithoutToken())
-	}
-	generation := c.addSession(header)
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}}`, id, params)
-	answer, err := upstream.Ask(ctx, to.up, c.who.request(header.Clone(), []byte(body)), id, int64(limit))
-	if err != nil {
-		return nil, err
-	}
-	if answer.Status != http.StatusOK {
-		reading := to.readHTTP(answer.Status, answer.Header, answer.Body, "")
-		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.session.renew(ctx, c, generation) != nil {
-			return nil, reading.Error()
-		}
-		c.addSession(header)
-		if answer, err = upstream.Ask(ctx, to.up, c.who.request(header, []byte(body)), id, int64(limit)); err != nil {
-			return nil, err
-		}
-	}
-	if answer.Result == nil {
-		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body)
-	}
-	return answer.Result, nil
-}
-
-// metaWithoutToken returns the caller's _meta without its progress token, since
-// nobody listens for the progress of a list.
-func (c *call) metaWithoutToken() []byte {
-	if len(c.req.msg.ProgressToken) == 0 {
-		return c.req.msg.Meta
-	}
-	var members map[string]json.Value
-	if json.UnmarshalLenient(c.req.msg.Meta, &members) != nil {
-		return c.req.msg.Meta
-	}
-	delete(members, "progressToken")
-	meta, err := json.Marshal(members)
-	if err != nil {
-		return c.req.msg.Meta
-	}
-	return meta
-}
-
 // listKey tells apart the callers whose tool lists are kept apart: by their credentials,
 // and where each has a program of its own by the session, or what stands for it.
 func (c *call) listKey() upstream.Caller {
@@ -377,9 +257,9 @@ func (c *call) asker() upstream.Caller {
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }
 
-// refreshList gets the list anew before anything is refused on its word, unless it
-// was fetched for this caller just now.
-func (c *call) refreshList() {
+// relist gets the list anew before anything is refused on its word, unless it was fetched
+// for this caller just now.
+func (c *call) relist() *toolcall.List {
 	newerThan := time.Now()
 	if c.rule.list.by == c.asker() {
 		newerThan = newerThan.Add(-listFresh)
@@ -387,8 +267,11 @@ func (c *call) refreshList() {
 	if newer := c.to.tools.get(c.ctx, c, newerThan); newer != nil {
 		c.rule.list = newer
 	}
+	return &c.rule.list.List
 }
 
-// isOwnList reports whether a call may be refused on the word of the list: it was given
-// to this caller.
-func (c *call) isOwnList() bool { return c.rule.list.by == c.asker() }
+// mayRefuse reports whether the call may be refused on the word of the list: it was given to
+// this caller, and tells of the tool, or of all.
+func (c *call) mayRefuse() bool {
+	return c.rule.list.by == c.asker() && (c.rule.listed.Tool != nil || !c.rule.list.partial)
+}

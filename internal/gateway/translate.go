@@ -106,16 +106,16 @@ func (c *call) writeFailure(f *failure) {
 
 // writeRefusal ends a request that was not taken up as a call.
 func (c *call) writeRefusal(f *failure) {
-	of, e := contract.Builtin().MustGet(contract.Default), f.e
+	of, e, effect := contract.Builtin().MustGet(contract.Default), f.e, recourse.EffectNone
 	if e.Origin == "" {
 		e = e.WithOrigin(recourse.OriginCaller)
 	}
 	e = e.WithRequestID(c.req.id)
 	if c.on != nil {
-		of = c.on.contract
+		of, effect = c.on.contract, c.effect(e)
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
-	answer := of.Write(e.WithEffect(c.effect(e)), &contract.Call{
+	answer := of.Write(e.WithEffect(effect), &contract.Call{
 		At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.url(),
 	})
 	c.write(c.withProtocolData(c.masked(answer), e), e)
@@ -224,22 +224,6 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 	default:
 		return 0
 	}
-}
-
-// contractCall describes the call that failed with e to the contract.
-func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
-	call := &contract.Call{
-		Method: c.req.msg.Method, Tool: c.req.msg.Name, Arguments: stdjson.RawMessage(c.req.msg.Arguments),
-		URL: c.url(), Status: status, HTTP: c.answersHTTP(), ResultType: c.req.era == wire.Modern, At: c.at(e), Shows: c.shows,
-	}
-	if c.rule.listed != nil {
-		call.OutputSchema = c.rule.listed.outputSchema
-		call.FormatArgument = c.rule.listed.takes(c.on.contract.FormatArgument())
-	}
-	if list := c.rule.list; list != nil {
-		call.HasTool = func(name string) bool { return list.tools[name] != nil }
-	}
-	return call
 }
 
 // answersHTTP reports whether the failure can be a whole HTTP answer: over stdio there

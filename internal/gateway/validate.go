@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -10,7 +10,7 @@ import (
 // mirror them, so that every violation is told at once and the server never sees the call.
 // A tool whose schema is not known gets its calls as they are.
 func validate(c *call, next next) error {
-	if e := c.violations(); e != nil {
+	if e := c.rule.listed.Check(c.refuseArguments, c.relist); e != nil && c.mayRefuse() {
 		if err := c.reply.manner.object(c, e); err != nil {
 			return err
 		}
@@ -18,40 +18,11 @@ func validate(c *call, next next) error {
 	return next(c)
 }
 
-func (c *call) violations() *recourse.Error {
-	if c.rule.listed == nil {
-		return nil
-	}
-	e := c.checkArguments()
-	if e == nil {
-		return nil
-	}
-	before := c.rule.list
-	if c.refreshList(); c.rule.list != before { // the list may have changed without a word
-		if c.rule.listed = c.rule.list.tools[c.req.msg.Name]; c.rule.listed == nil {
-			return nil
-		}
-		e = c.checkArguments()
-	}
-	if e == nil || !c.isOwnList() {
-		return nil
-	}
-	return e
-}
-
-func (c *call) checkArguments() *recourse.Error {
+func (c *call) refuseArguments(t *toolcall.Tool) *recourse.Error {
 	if c.req.era == wire.Modern && !c.req.stdio {
-		if err := wire.CheckParamHeaders(c.req.http.Header, c.req.msg.Arguments, c.rule.listed.mirrors()); err != nil {
+		if err := wire.CheckParamHeaders(c.req.http.Header, c.req.msg.Arguments, t.ParamHeaders()); err != nil {
 			return fromWire(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 		}
 	}
-	arguments := c.req.msg.Arguments
-	if string(arguments) == "null" { // some SDKs write null for none
-		arguments = nil
-	}
-	violations := c.rule.listed.check(c.ctx, arguments, c.to.tools.logOnce(c.to.Name))
-	if len(violations) == 0 {
-		return nil
-	}
-	return args.Error(c.req.msg.Name, violations)
+	return t.Refuse(c.ctx, c.req.msg.Arguments)
 }

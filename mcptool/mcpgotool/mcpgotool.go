@@ -36,16 +36,17 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/mcptool"
-	"github.com/recoursehq/recourse/mcptool/internal/toolcall"
+	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
 // Use makes s fail in the form of c, whatever its tools return. It adds middleware for
 // tools, resources and prompts; middleware that was added before runs outside. Tools may
 // be added before and after. Use panics when c is nil.
 func Use(s *server.MCPServer, c *contract.Contract, options ...mcptool.Option) {
-	u := &use{server: s, calls: toolcall.NewServer(c, options)}
+	u := &use{server: s, calls: handler.NewServer(c, options)}
 	s.Use(u.tool)
 	server.WithResourceHandlerMiddleware(u.resource)(s)
 	server.WithPromptHandlerMiddleware(u.prompt)(s)
@@ -53,7 +54,7 @@ func Use(s *server.MCPServer, c *contract.Contract, options ...mcptool.Option) {
 
 type use struct {
 	server *server.MCPServer
-	calls  *toolcall.Server
+	calls  *handler.Server
 }
 
 // passed is an error that is for the SDK to write.
@@ -76,7 +77,7 @@ func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 }
 
 // call describes a call of a tool.
-func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *toolcall.Call {
+func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *handler.Request {
 	arguments := request.Params.RawArguments
 	if arguments == nil && request.Params.Arguments != nil { // a call that was not read from the wire
 		if raw, err := json.Marshal(request.Params.Arguments); err == nil { // what has no JSON form is not checked
@@ -88,23 +89,23 @@ func (u *use) call(ctx context.Context, request *mcp.CallToolRequest) *toolcall.
 	if meta := request.Params.Meta; meta != nil {
 		requestID, _ = meta.AdditionalFields[wire.MetaRequestID].(string) // another type is none
 	}
-	return &toolcall.Call{
+	return &handler.Request{
 		Method: wire.MethodToolsCall, Tool: request.Params.Name, Arguments: []byte(arguments), Header: request.Header, RequestID: requestID,
 		Continues: again.RequestState != "" || again.InputResponses != nil, ResultOnly: true,
-		List: func(context.Context) ([]toolcall.Tool, error) { return u.list(ctx) },
+		List: func(context.Context) ([]*toolcall.Tool, error) { return u.list(ctx) },
 	}
 }
 
 // list returns the tools of the server and those of the session.
-func (u *use) list(ctx context.Context) ([]toolcall.Tool, error) {
-	var tools []toolcall.Tool
+func (u *use) list(ctx context.Context) ([]*toolcall.Tool, error) {
+	var tools []*toolcall.Tool
 	own := map[string]server.ServerTool{}
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
 		own = session.GetSessionTools()
 	}
 	add := func(t *mcp.Tool) error {
 		schema, err := inputSchema(t)
-		tools = append(tools, toolcall.Tool{
+		tools = append(tools, &toolcall.Tool{
 			Name: t.Name, Source: string(schema),
 			InputSchema:  func() ([]byte, error) { return schema, nil },
 			OutputSchema: t.RawOutputSchema != nil || t.OutputSchema.Type != "",
@@ -151,7 +152,7 @@ func outcome(result *mcp.CallToolResult, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, &toolcall.ResultError{Result: raw, Own: true}
+	return nil, &handler.ResultError{Result: raw, Own: true}
 }
 
 // asks reports whether err asks the client's user for something, which the SDK knows
@@ -212,7 +213,7 @@ func (u *use) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 
 // other handles another request than a call.
 func other[Result any](ctx context.Context, u *use, method string, next func(context.Context) (Result, error)) (Result, error) {
-	result, answer := u.calls.Do(ctx, &toolcall.Call{Method: method}, func(ctx context.Context) (any, error) {
+	result, answer := u.calls.Do(ctx, &handler.Request{Method: method}, func(ctx context.Context) (any, error) {
 		result, err := next(ctx)
 		if asks(err) || errors.Is(err, server.ErrResourceNotFound) {
 			return passed{err}, nil

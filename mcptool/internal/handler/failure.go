@@ -1,4 +1,4 @@
-package toolcall
+package handler
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
 // ResultError is a tool result that says of itself that it is an error.
@@ -62,7 +62,9 @@ func (x *exchange) masker() *redact.Masker { return credentials.With(x.rule.cont
 // fail writes a failure in the form of the contract and logs it.
 func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	x.refund()
-	x.refresh(ctx)
+	if newer := x.relist(ctx); newer != nil {
+		x.listed = newer.In(x.req.Tool)
+	}
 	if n, ok := errors.AsType[*recourse.NeedsInput](err); ok && x.isCall() {
 		if answer := x.rule.contract.Ask(n, x.contractCall()); answer.Record == nil { // else it is written as a failure
 			return &answer
@@ -79,7 +81,7 @@ func (x *exchange) fail(ctx context.Context, err error) *contract.Answer {
 	}
 	e := x.settle(f.e)
 	answer := x.rule.contract.Write(e, call)
-	if answer.Surface != contract.SurfaceResult && x.call.ResultOnly {
+	if answer.Surface != contract.SurfaceResult && x.req.ResultOnly {
 		call.At = contract.AtTool // where contracts prefer results
 		answer = x.rule.contract.Write(e, call)
 	}
@@ -129,7 +131,7 @@ func (x *exchange) told(err error) string {
 	if len(text) > most {
 		text = text[:most]
 	}
-	text = redact.New(redact.All, string(x.call.Arguments)).With(x.rule.contract.Mask...).String(text)
+	text = redact.New(redact.All, string(x.req.Arguments)).With(x.rule.contract.Mask...).String(text)
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + " [cut]"
 	}
@@ -152,7 +154,7 @@ func (x *exchange) readResult(r *ResultError) failure {
 		return failure{e: recourse.From(reading.Failure)}
 	}
 	f := failure{e: reading.Error().CausedBy(r), original: original, from: reading.Contract}
-	if x.tool == nil || !x.tool.OutputSchema {
+	if x.listed.Tool == nil || !x.listed.Tool.OutputSchema {
 		return f
 	}
 	structured := json.Lookup(original, "/structuredContent")
@@ -209,7 +211,7 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	}
 	_ = json.UnmarshalLenient(raw, &head) // it was written here
 	code, _ := strconv.Atoi(string(head.Code))
-	if x.isCall() && !x.call.Continues && code != codeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
+	if x.isCall() && !x.req.Continues && code != codeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
 		return failure{e: e}
 	}
 	return failure{e: e, pass: &contract.Answer{
@@ -217,67 +219,38 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	}}
 }
 
-// settle completes a failure by what is known of the call. Where the contract keeps
-// something out of failures, the author's own records are masked, too.
+// settle completes a failure by what is known of the call.
 func (x *exchange) settle(e *recourse.Error) *recourse.Error {
-	if len(x.rule.contract.Mask) > 0 {
-		e = x.masker().Error(e).CausedBy(e.Cause())
+	if e.Origin == "" {
+		e = e.WithOrigin(originOf(e.Kind))
 	}
-	return e.With(func(c *recourse.Error) {
-		c.Effect = x.effect(e)
-		switch {
-		case c.Origin != "":
-		case c.Kind.Class() == recourse.ClassInput:
-			c.Origin = recourse.OriginCaller
-		case c.Kind == recourse.KindCancelled:
-			c.Origin = recourse.OriginCaller
-		default:
-			c.Origin = recourse.OriginServer
-		}
-		if c.RequestID == "" {
-			c.RequestID = x.requestID
-		}
-		if c.Effect == recourse.EffectUnknown && c.Verify == nil && x.rule.verify != nil {
-			c.Verify = x.rule.verify(x.call.Arguments, x.shows)
-		}
-	})
+	return x.call().Settle(e)
 }
 
-// effect returns whether the call changed anything.
-func (x *exchange) effect(e *recourse.Error) recourse.Effect {
-	if !x.ran {
-		return recourse.EffectNone
+// originOf returns who has failed where the record does not say.
+func originOf(kind recourse.Kind) recourse.Origin {
+	if kind.Class() == recourse.ClassInput || kind == recourse.KindCancelled {
+		return recourse.OriginCaller
 	}
-	nature := x.nature()
-	effect := retry.Effect(e, nature)
-	own := e.Effect != "" && e.Origin != recourse.OriginProvider // the author's own word
-	if effect == recourse.EffectNone && nature != retry.Reads && x.wrote.Load() && !own {
-		return recourse.EffectUnknown // this did nothing, but something before it may have
+	return recourse.OriginServer
+}
+
+// call describes the call.
+func (x *exchange) call() *toolcall.Call {
+	return &toolcall.Call{
+		Listed: x.listed, ID: x.requestID, Method: x.req.Method, Name: x.req.Tool, Arguments: x.req.Arguments,
+		Contract: x.rule.contract, Masker: x.masker, Nature: x.nature(), Ran: x.ran, Wrote: x.wrote.Load(),
+		Trusted: true, Verify: x.rule.verify,
 	}
-	return effect
 }
 
 // contractCall describes the call to the contract.
 func (x *exchange) contractCall() *contract.Call {
-	call := &contract.Call{
-		Method: x.call.Method, Tool: x.call.Tool, Arguments: stdjson.RawMessage(x.call.Arguments),
-		ResultType: x.call.ResultType, At: contract.AtTool, Now: x.s.now, Shows: x.shows,
-	}
+	at := contract.AtTool
 	if !x.ran {
-		call.At = contract.AtArguments
+		at = contract.AtArguments
 	}
-	if t := x.tool; t != nil {
-		call.OutputSchema = t.OutputSchema
-		_, call.FormatArgument = t.input().properties[x.rule.contract.FormatArgument()]
-	}
-	if list := x.list; list != nil {
-		call.HasTool = func(name string) bool { return list.tools[name] != nil }
-	}
+	call := x.call().Describe(at)
+	call.ResultType, call.Now = x.req.ResultType, x.s.now
 	return call
-}
-
-// shows reports whether a value of the call's arguments may stand in a call that is
-// advised: it is nothing that is masked.
-func (x *exchange) shows(value []byte) bool {
-	return x.masker().String(string(value)) == string(value)
 }

@@ -1,4 +1,4 @@
-package toolcall
+package handler
 
 import (
 	"cmp"
@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/args"
-	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -19,27 +19,26 @@ import (
 // An exchange is one request on its way.
 type exchange struct {
 	s         *Server
-	call      *Call
+	req       *Request
 	rule      rule
 	start     time.Time
 	requestID string
-	list      *toolList // nil: not known
-	fresh     bool      // the list was fetched for this request
-	tool      *tool     // nil: not known
-	ran       bool      // the handler was given the request
-	wrote     wrote     // what was done on its behalf
+	listed    toolcall.Listed
+	fresh     bool        // the list was fetched for this request
+	ran       bool        // the handler was given the request
+	wrote     atomic.Bool // something was changed on its behalf
 }
 
-// Handler runs the SDK's own handling of a request. What it returns beside an error
+// Func runs the SDK's own handling of a request. What it returns beside an error
 // is the SDK's result. An error is what the tool failed with: any Go error, a
 // *ResultError or an *RPCError.
-type Handler func(ctx context.Context) (result any, err error)
+type Func func(ctx context.Context) (result any, err error)
 
 // Do handles a request: the result of handler as it is, or the answer that takes
 // its place.
-func (s *Server) Do(ctx context.Context, call *Call, handler Handler) (result any, answer *contract.Answer) {
-	x := &exchange{s: s, call: call, rule: s.ruleOf(call.Tool), start: time.Now()}
-	x.requestID = wire.RequestID(cmp.Or(call.Header.Get(wire.HeaderRequestID), call.RequestID))
+func (s *Server) Do(ctx context.Context, req *Request, handler Func) (result any, answer *contract.Answer) {
+	x := &exchange{s: s, req: req, rule: s.ruleOf(req.Tool), start: time.Now()}
+	x.requestID = wire.RequestID(cmp.Or(req.Header.Get(wire.HeaderRequestID), req.RequestID))
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	if e := x.admit(ctx); e != nil {
 		return nil, x.fail(ctx, e)
@@ -62,7 +61,7 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-func (x *exchange) isCall() bool { return x.call.Method == wire.MethodToolsCall }
+func (x *exchange) isCall() bool { return x.req.Method == wire.MethodToolsCall }
 
 // admit returns why a call cannot run: there is no such tool, its arguments do not
 // fit, or there were too many calls.
@@ -70,62 +69,36 @@ func (x *exchange) admit(ctx context.Context) error {
 	if !x.isCall() {
 		return nil
 	}
-	x.list = x.s.list(ctx, x.call)
-	if x.tool = x.list.get(x.call.Tool); x.tool == nil {
-		if x.refresh(ctx); x.list != nil && x.tool == nil {
-			return x.unknown()
-		}
+	anew := func() *toolcall.List { return x.relist(ctx) }
+	x.listed = x.s.list(ctx, x.req).In(x.req.Tool)
+	if e := x.listed.Find(x.req.Tool, anew); e != nil {
+		return e
 	}
-	if x.tool != nil && len(x.tool.check(ctx, x.call.Arguments)) > 0 {
-		if x.refresh(ctx); x.tool == nil {
-			return x.unknown()
-		}
-		if violations := x.tool.check(ctx, x.call.Arguments); len(violations) > 0 {
-			return args.Error(x.call.Tool, violations)
-		}
+	refuse := func(t *toolcall.Tool) *recourse.Error { return t.Refuse(ctx, x.req.Arguments) }
+	if e := x.listed.Check(refuse, anew); e != nil {
+		return e
 	}
 	return x.take(ctx)
 }
 
-// refresh fetches the list anew, once a request.
-func (x *exchange) refresh(ctx context.Context) {
+// relist fetches the list anew, once a call.
+func (x *exchange) relist(ctx context.Context) *toolcall.List {
 	if x.fresh || !x.isCall() {
-		return
+		return nil
 	}
 	x.fresh = true
-	if l := x.s.fetch(ctx, x.call); l != nil {
-		x.list, x.tool = l, l.get(x.call.Tool)
-	}
+	return x.s.relist(ctx, x.req)
 }
 
-func (x *exchange) unknown() *recourse.Error {
-	e := recourse.UnknownTool(x.call.Tool)
-	if name, ok := nearest.Of(x.call.Tool, x.list.names); ok {
-		e = e.WithMessage("%s Did you mean %s?", e.Message, name)
-	}
-	return e
-}
-
-// nature returns what the call does to the world, by the first that speaks: the
-// author's option, the contract, the tool's annotations, which are the author's own.
+// nature returns what the request does to the world. The annotations are the author's own.
 func (x *exchange) nature() retry.Nature {
-	switch {
-	case !x.isCall():
+	if !x.isCall() {
 		return retry.Reads
-	case x.rule.nature != nil:
-		return *x.rule.nature
-	case x.rule.verify != nil: // there is something to verify only where something is written
-		if x.tool != nil && x.tool.Idempotent {
-			return retry.Idempotent
-		}
-		return retry.Writes
-	case x.rule.contract.Reads(x.call.Tool), x.tool != nil && x.tool.ReadOnly:
-		return retry.Reads
-	case x.tool != nil && x.tool.Idempotent:
-		return retry.Idempotent
-	default:
-		return retry.Writes
 	}
+	return toolcall.Said{
+		ReadOnly: x.rule.readOnly, Idempotent: x.rule.idempotent, Verified: x.rule.verify != nil,
+		Reads: x.rule.contract.Reads(x.req.Tool), Annotated: x.listed.Tool,
+	}.Nature()
 }
 
 // grace is how long, at most, a handler that heeds its context may take after the
@@ -134,7 +107,7 @@ const grace = 250 * time.Millisecond
 
 // run runs the handler within its deadline. One that does not heed its context is
 // left behind, and ends when it ends.
-func (x *exchange) run(ctx context.Context, handler Handler) (any, error) {
+func (x *exchange) run(ctx context.Context, handler Func) (any, error) {
 	within := x.rule.deadline
 	if within <= 0 || !x.isCall() {
 		return x.guard(ctx, handler)
@@ -185,7 +158,7 @@ func (x *exchange) late(ctx context.Context, err error) {
 }
 
 // guard runs the handler and makes an error of a panic.
-func (x *exchange) guard(ctx context.Context, handler Handler) (result any, err error) {
+func (x *exchange) guard(ctx context.Context, handler Func) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, NewPanic(p)

@@ -1,11 +1,10 @@
-package toolcall
+package handler
 
 import (
 	"context"
 	"crypto/rand"
 	"net/http"
 	"sync"
-	"sync/atomic"
 )
 
 // HeaderCharge is the header by which what stands before a server tells it that a
@@ -34,7 +33,7 @@ func refundOf(header http.Header) func() {
 
 // take charges the call, where its HTTP request was not charged already.
 func (x *exchange) take(ctx context.Context) error {
-	if x.s.charge == nil || refundOf(x.call.Header) != nil {
+	if x.s.charge == nil || refundOf(x.req.Header) != nil {
 		return nil
 	}
 	return x.s.charge(ctx)
@@ -45,13 +44,10 @@ func (x *exchange) refund() {
 	if x.ran || !x.isCall() {
 		return
 	}
-	if refund := refundOf(x.call.Header); refund != nil {
+	if refund := refundOf(x.req.Header); refund != nil {
 		refund()
 	}
 }
-
-// wrote says that something was changed on behalf of a call.
-type wrote struct{ atomic.Bool }
 
 // Wrote notes that something was changed on behalf of the call that ctx belongs to.
 func Wrote(ctx context.Context) {

@@ -1,4 +1,4 @@
-package toolcall
+package handler
 
 import (
 	"context"
@@ -24,9 +24,9 @@ func (x *exchange) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("request_id", x.requestID))
 	if x.isCall() {
-		return append(attrs, slog.String("tool", clip(x.call.Tool)))
+		return append(attrs, slog.String("tool", clip(x.req.Tool)))
 	}
-	return append(attrs, slog.String("method", clip(x.call.Method)))
+	return append(attrs, slog.String("method", clip(x.req.Method)))
 }
 
 // record writes the one log line of a failure. err is what the handler returned.

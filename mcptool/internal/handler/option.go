@@ -1,12 +1,12 @@
-package toolcall
+package handler
 
 import (
 	"context"
 	"log/slog"
 	"time"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -26,10 +26,11 @@ type SharedOption interface {
 // A rule is what is said of one tool beside its annotations.
 type rule struct {
 	contract *contract.Contract
-	nature   *retry.Nature
 	deadline time.Duration
-	verify   Verify
+	verify   *toolcall.Verify
 	texts    *bool // whether the texts of errors are told
+
+	readOnly, idempotent *bool
 }
 
 type serverOption func(s *Server)
@@ -96,15 +97,12 @@ func WithContract(c *contract.Contract) ToolOption {
 
 // WithNature returns the option that says what a tool does to the world.
 func WithNature(n retry.Nature) ToolOption {
-	return toolOption(func(r *rule) { r.nature = &n })
+	reads, idempotent := n == retry.Reads, n == retry.Idempotent
+	return toolOption(func(r *rule) { r.readOnly, r.idempotent = &reads, &idempotent })
 }
 
-// Verify returns the call that settles whether a call with those arguments took effect.
-// A value that shows refuses is left out of it.
-type Verify func(arguments []byte, shows func(value []byte) bool) *recourse.Verify
-
-// WithVerify returns the option that v names the call that settles whether a call of
-// the tool took effect.
-func WithVerify(v Verify) ToolOption {
-	return toolOption(func(r *rule) { r.verify = v })
+// WithVerify returns the option that v is the call that settles whether a call of the tool
+// took effect.
+func WithVerify(v toolcall.Verify) ToolOption {
+	return toolOption(func(r *rule) { r.verify = &v })
 }

@@ -1,13 +1,17 @@
-package toolcall
+package handler
 
 import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/toolcall"
 )
 
 // Server is an author's server under a contract. It is safe for concurrent use.
@@ -17,7 +21,7 @@ type Server struct {
 	log    *slog.Logger
 	now    func() time.Time
 	charge func(ctx context.Context) error // nil: a call costs nothing
-	tools  tools
+	tools  atomic.Pointer[toolcall.List]   // as they were last seen: they may change at any time without a word
 }
 
 // NewServer returns a server that keeps c. Each of options is an Option.
@@ -59,8 +63,8 @@ func (s *Server) ruleOf(tool string) rule {
 	return r
 }
 
-// Call is a request that an author's server has received.
-type Call struct {
+// Request is a request that an author's server has received.
+type Request struct {
 	// Method is the JSON-RPC method. Only a tools/call is looked into before it runs.
 	Method string
 	// Tool and Arguments are those of a tools/call.
@@ -78,6 +82,57 @@ type Call struct {
 	ResultType bool
 	// ResultOnly says that the SDK answers a failed call by a tool result alone.
 	ResultOnly bool
-	// List returns the tools that the caller is offered at the moment.
-	List func(context.Context) ([]Tool, error)
+	// List returns the tools that the caller is offered at the moment. One whose Source has
+	// been seen before need not be made ready again.
+	List func(context.Context) ([]*toolcall.Tool, error)
+}
+
+// list asks for the tools, past middleware of the author's.
+func (r *Request) list(ctx context.Context) (offered []*toolcall.Tool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = NewPanic(p)
+		}
+	}()
+	return r.List(ctx)
+}
+
+// list returns the tools as they were last seen, asked for where none were.
+func (s *Server) list(ctx context.Context, r *Request) *toolcall.List {
+	if l := s.tools.Load(); l != nil {
+		return l
+	}
+	return s.relist(ctx, r)
+}
+
+// relist asks for the tools. It returns nil where they cannot be had.
+func (s *Server) relist(ctx context.Context, r *Request) *toolcall.List {
+	offered, err := r.list(ctx)
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: the arguments are not checked here",
+			slog.String("cause", redact.Log(err.Error())))
+		return nil
+	}
+	before := s.tools.Load()
+	l := &toolcall.List{Tools: make(map[string]*toolcall.Tool, len(offered)), Names: make([]string, 0, len(offered))}
+	for _, t := range offered {
+		if known := before.In(t.Name).Tool; known != nil && known.Source == t.Source {
+			t = known
+		} else {
+			t.Native, t.Flawed = true, s.flawed()
+		}
+		l.Add(t)
+	}
+	s.tools.Store(l)
+	return l
+}
+
+// flawed returns what logs, once, that arguments of a tool cannot be checked.
+func (s *Server) flawed() func(t *toolcall.Tool, err error) {
+	var once sync.Once
+	return func(t *toolcall.Tool, err error) {
+		once.Do(func() {
+			s.log.Warn("inputSchema cannot be used in full", slog.String("tool", t.Name), slog.String("cause", redact.Log(err.Error())))
+		})
+	}
 }

@@ -1,0 +1,156 @@
+package toolcall
+
+import (
+	"cmp"
+	stdjson "encoding/json"
+	"slices"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A Call is a call that has failed, as it is known to whoever carries it out. Any other
+// request is one as well: of a tool without a name.
+type Call struct {
+	Listed
+
+	ID        string // of the request
+	Method    string
+	Name      string // of the tool
+	Arguments json.Value
+	Contract  *contract.Contract // that the client sees
+	Masker    func() *redact.Masker
+
+	Nature retry.Nature
+	Ran    bool // the tool may have begun
+	Wrote  bool // and something is known to have been written on its behalf
+
+	// Relays says that another program has carried the call out.
+	Relays bool
+	// Trusted says that a record is believed on its effect and on the call that settles it.
+	Trusted bool
+	// Reads reports whether a tool only reads, of which t is what is listed; it is asked
+	// where records are not believed.
+	Reads func(name string, t *Tool) bool
+
+	// Verify is the call that settles whether this one took effect, and Kept the contract
+	// that names one where neither Verify nor Contract does. Both may be nil.
+	Verify *Verify
+	Kept   *contract.Contract
+}
+
+// Effect returns whether the call changed anything. A program that is not believed has
+// stated none in words: what stands in the record is what the protocol says.
+func (c *Call) Effect(e *recourse.Error) recourse.Effect {
+	switch {
+	case !c.Ran, c.Nature == retry.Reads:
+		return recourse.EffectNone // nothing has begun, or there is nothing that it could change
+	case !c.Trusted && e.Effect == "" && e.Kind != recourse.KindPartial:
+		return recourse.EffectUnknown
+	}
+	effect := retry.Effect(e, c.Nature)
+	stated := e.Effect != "" && e.Origin != recourse.OriginProvider // of the call, not of a request of its own
+	if effect == recourse.EffectNone && c.Wrote && !stated {
+		return recourse.EffectUnknown // this request did nothing, but one before it may have
+	}
+	return effect
+}
+
+// Settle completes a failure by what is known of the call, and masks it.
+func (c *Call) Settle(e *recourse.Error) *recourse.Error {
+	settled := e
+	if c.Relays || len(c.Contract.Mask) > 0 {
+		settled = c.Masker().Error(e)
+	}
+	return settled.With(func(r *recourse.Error) {
+		r.Effect = c.Effect(e)
+		c.identify(r)
+		r.RequestID = cmp.Or(r.RequestID, c.ID)
+		r.Failed = c.items(r.Failed)
+		r.Verify = c.believed(r.Verify)
+		if r.Effect == recourse.EffectUnknown && r.Verify == nil {
+			r.Verify = c.verify()
+		}
+	}).CausedBy(e.Cause())
+}
+
+// identify has a record that names a request name the one that all logs on the way of a
+// relayed call have. What the other program calls it is of use there only.
+func (c *Call) identify(r *recourse.Error) {
+	if c.Relays && r.RequestID != "" && r.RequestID != c.ID {
+		r.Upstream.RequestID = cmp.Or(r.Upstream.RequestID, r.RequestID)
+		r.RequestID = c.ID
+	}
+}
+
+// items settles the items of a call that has failed in part: whoever is not believed on the
+// whole is not believed on them.
+func (c *Call) items(items []recourse.Failed) []recourse.Failed {
+	items = slices.Clone(items)
+	for i, item := range items {
+		if item.Error == nil {
+			continue
+		}
+		items[i].Error = item.Error.With(func(r *recourse.Error) {
+			c.identify(r)
+			r.Failed = c.items(r.Failed)
+			if c.Trusted {
+				return
+			}
+			if effect := c.Effect(item.Error); effect == recourse.EffectUnknown {
+				r.Effect = effect
+			}
+			r.Verify = c.believed(r.Verify)
+		})
+	}
+	return items
+}
+
+// believed returns the call that a record names as the one that settles its effect: of a
+// program that is not believed, if the tool is known to read.
+func (c *Call) believed(v *recourse.Verify) *recourse.Verify {
+	if v == nil || c.Trusted {
+		return v
+	}
+	of := c.List.In(v.Tool)
+	if of.List != nil && of.Tool == nil || !c.Reads(v.Tool, of.Tool) {
+		return nil
+	}
+	return v
+}
+
+// verify returns the call that settles whether this one took effect, unless the contract
+// itself names one.
+func (c *Call) verify() *recourse.Verify {
+	switch {
+	case c.Verify != nil:
+		return c.Verify.of(c.Arguments, c.shows)
+	case c.Kept != nil && !c.Contract.Writes(c.Name):
+		return c.Kept.VerifyFor(&contract.Call{Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), Shows: c.shows})
+	default:
+		return nil
+	}
+}
+
+// shows reports whether a value of the arguments may stand in a call that is advised:
+// nothing of it is masked.
+func (c *Call) shows(value []byte) bool {
+	return c.Masker().String(string(value)) == string(value)
+}
+
+// Describe describes the call to the contract; at is where it stood when it failed.
+func (c *Call) Describe(at contract.At) *contract.Call {
+	call := &contract.Call{
+		Method: c.Method, Tool: c.Name, Arguments: stdjson.RawMessage(c.Arguments), At: at, Shows: c.shows,
+	}
+	if t := c.Tool; t != nil {
+		call.OutputSchema, call.FormatArgument = t.OutputSchema, t.Takes(c.Contract.FormatArgument())
+	}
+	if list := c.List; list != nil {
+		call.HasTool = func(name string) bool { return list.Tools[name] != nil }
+	}
+	return call
+}

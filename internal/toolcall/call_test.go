@@ -1,0 +1,171 @@
+package toolcall_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/retry"
+)
+
+func TestEffect(t *testing.T) {
+	t.Parallel()
+	const none, applied, unknown = recourse.EffectNone, recourse.EffectApplied, recourse.EffectUnknown
+	timeout, conflict := recourse.Timeout("X", 1), recourse.New(recourse.KindConflict, "")
+	partial := recourse.New(recourse.KindPartial, "")
+	writes := toolcall.Call{Ran: true, Nature: retry.Writes}
+	trusted := toolcall.Call{Ran: true, Nature: retry.Writes, Trusted: true}
+	wrote := toolcall.Call{Ran: true, Nature: retry.Writes, Trusted: true, Wrote: true}
+	for name, test := range map[string]struct {
+		call toolcall.Call
+		e    *recourse.Error
+		want recourse.Effect
+	}{
+		"it never began":                         {toolcall.Call{Nature: retry.Writes, Trusted: true}, timeout.WithEffect(applied), none},
+		"it reads, whatever is said":             {toolcall.Call{Ran: true, Nature: retry.Reads, Trusted: true}, timeout.WithEffect(applied), none},
+		"it is idempotent":                       {toolcall.Call{Ran: true, Nature: retry.Idempotent, Trusted: true}, timeout, unknown},
+		"believed: by the kind":                  {trusted, conflict, none},
+		"believed: what is stated":               {trusted, timeout.WithEffect(none), none},
+		"believed: a passing fault":              {trusted, timeout, unknown},
+		"not believed: by the kind":              {writes, conflict, unknown},
+		"not believed: what the protocol states": {writes, conflict.WithEffect(none), none},
+		"not believed: some of it":               {writes, partial, applied},
+		"something was written":                  {wrote, conflict, unknown},
+		"but the author says nothing":            {wrote, conflict.WithEffect(none), none},
+		"the provider speaks of one request":     {wrote, conflict.WithEffect(none).WithOrigin(recourse.OriginProvider), unknown},
+	} {
+		if got := test.call.Effect(test.e); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// relayed and own are a call of the same tool, for a server behind the gateway and for an
+// author's handler.
+func relayed() *toolcall.Call {
+	call := own()
+	call.Relays, call.Trusted, call.Verify = true, false, nil
+	call.Reads = func(name string, _ *toolcall.Tool) bool { return name == "order_get" }
+	return call
+}
+
+func own() *toolcall.Call {
+	masker := redact.New(redact.Secrets).Hiding(func() []string { return []string{"hunter22"} })
+	list := &toolcall.List{Tools: map[string]*toolcall.Tool{"order_create": {}, "order_get": {}, "order_list": {}}}
+	return &toolcall.Call{
+		Listed: list.In("order_create"), ID: "ours", Method: "tools/call", Name: "order_create",
+		Arguments: json.Value(`{"reference":"A-17","note":"hunter22"}`), Contract: contract.Builtin().MustGet(contract.Default),
+		Masker: func() *redact.Masker { return masker }, Nature: retry.Writes, Ran: true, Trusted: true,
+		Verify: &toolcall.Verify{
+			Tool: "order_get", Args: map[string]string{"reference": "/reference", "note": "/note", "absent": "/absent"},
+			With: map[string]any{"full": true}, LookAt: "status",
+		},
+	}
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	said := recourse.Timeout("X", 1).WithRequestID("theirs").CausedBy(errors.New("why"))
+	filled := &recourse.Verify{
+		Tool: "order_get", LookAt: "status",
+		Args: recourse.Args{}.With("reference", json.Value(`"A-17"`)).With("full", true), // the secret is left out
+	}
+	verify := func(tool string) *recourse.Verify { return &recourse.Verify{Tool: tool} }
+	with := func(tool string) *recourse.Error {
+		return said.With(func(e *recourse.Error) { e.Verify = verify(tool) })
+	}
+	type settled struct {
+		Effect           recourse.Effect
+		RequestID, Their string
+		Verify           *recourse.Verify
+	}
+	for name, test := range map[string]struct {
+		call *toolcall.Call
+		e    *recourse.Error
+		want settled
+	}{
+		"an author's own record":             {own(), said, settled{recourse.EffectUnknown, "theirs", "", filled}},
+		"an author who names the call":       {own(), with("order_create"), settled{recourse.EffectUnknown, "theirs", "", verify("order_create")}},
+		"a record without an id":             {own(), said.WithRequestID(""), settled{recourse.EffectUnknown, "ours", "", filled}},
+		"another program's record":           {relayed(), said, settled{recourse.EffectUnknown, "ours", "theirs", nil}},
+		"which names a call that reads":      {relayed(), with("order_get"), settled{recourse.EffectUnknown, "ours", "theirs", verify("order_get")}},
+		"which names one that may write":     {relayed(), with("order_list"), settled{recourse.EffectUnknown, "ours", "theirs", nil}},
+		"which names one that there is not":  {relayed(), with("order_show"), settled{recourse.EffectUnknown, "ours", "theirs", nil}},
+		"a failure that has changed nothing": {own(), said.WithEffect(recourse.EffectNone), settled{recourse.EffectNone, "theirs", "", nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := test.call.Settle(test.e)
+			if diff := cmp.Diff(test.want, settled{e.Effect, e.RequestID, e.Upstream.RequestID, e.Verify}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !errors.Is(e, test.e.Kind) || e.Cause() == nil {
+				t.Errorf("%v with the cause %v: want those that it had", e, e.Cause())
+			}
+		})
+	}
+}
+
+// Which items of a call that has failed in part can be repeated is no more another
+// program's to say than for the whole.
+func TestSettleItems(t *testing.T) {
+	t.Parallel()
+	item := recourse.New(recourse.KindConflict, "").WithRequestID("theirs")
+	item = item.With(func(e *recourse.Error) { e.Verify = &recourse.Verify{Tool: "order_list"} })
+	e := recourse.New(recourse.KindPartial, "").With(func(e *recourse.Error) {
+		e.Failed = []recourse.Failed{{ID: "1", Error: item}, {ID: "2"}}
+	})
+	for name, test := range map[string]struct {
+		call   *toolcall.Call
+		effect recourse.Effect
+		id     string
+		verify bool
+	}{
+		"own":     {own(), "", "theirs", true},
+		"relayed": {relayed(), recourse.EffectUnknown, "ours", false},
+	} {
+		got := test.call.Settle(e).Failed
+		if first := got[0].Error; first.Effect != test.effect || first.RequestID != test.id || (first.Verify != nil) != test.verify {
+			t.Errorf("%s: effect %q, id %q, verify %v", name, first.Effect, first.RequestID, first.Verify)
+		}
+		if item.RequestID != "theirs" || e.Failed[0].Error != item {
+			t.Errorf("%s: the record itself was changed", name)
+		}
+	}
+}
+
+// What another program says is masked in any case, what an author says where the contract
+// keeps something out of failures.
+func TestSettleMasks(t *testing.T) {
+	t.Parallel()
+	e := recourse.New(recourse.KindConflict, "The password is hunter22.")
+	if got := own().Settle(e).Message; got != e.Message {
+		t.Errorf("own: %q", got)
+	}
+	if got := relayed().Settle(e).Message; got == e.Message {
+		t.Errorf("relayed: %q", got)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	call := own()
+	call.Tool = &toolcall.Tool{OutputSchema: true}
+	got := call.Describe(contract.AtTool)
+	if got.Tool != "order_create" || got.At != contract.AtTool || !got.OutputSchema || got.FormatArgument {
+		t.Errorf("%+v", got)
+	}
+	if !got.HasTool("order_get") || got.HasTool("order_show") || !got.Shows([]byte(`"A-17"`)) || got.Shows([]byte(`"hunter22"`)) {
+		t.Error("it has tools that are not listed, or shows what is masked")
+	}
+	call.Listed = toolcall.Listed{}
+	if call.Describe(contract.AtTool).HasTool != nil {
+		t.Error("nothing is listed, and yet some tools are not there")
+	}
+}

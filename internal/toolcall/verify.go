@@ -1,0 +1,34 @@
+package toolcall
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// Verify is the call that settles whether another one took effect.
+type Verify struct {
+	Tool string
+	// Args are JSON Pointers into the arguments of the call in question, and With what is
+	// always the same, both by the name of the parameter.
+	Args   map[string]string
+	With   map[string]any
+	LookAt string
+}
+
+// of fills v in from the arguments of the call in question. A value that shows refuses is left out.
+func (v *Verify) of(arguments json.Value, shows func(value []byte) bool) *recourse.Verify {
+	call := &recourse.Verify{Tool: v.Tool, LookAt: v.LookAt}
+	for _, name := range slices.Sorted(maps.Keys(v.Args)) {
+		if value := argument.Shown(arguments, v.Args[name]); value != nil && shows(value) {
+			call.Args = call.Args.With(name, value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.With)) {
+		call.Args = call.Args.With(name, v.With[name])
+	}
+	return call
+}
