@@ -23,9 +23,12 @@ var layers = []layer{
 		up:       "it compares words",
 	},
 	{
-		packages: []string{"internal/http1", "internal/json", "internal/promises", "internal/secret", "internal/strictyaml", "internal/testkit", "internal/visible"},
-		up:       "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
-		beside:   "one is not read, nor tested, by way of another",
+		packages: []string{
+			"internal/http1", "internal/json", "internal/promises", "internal/recent", "internal/secret", "internal/spool",
+			"internal/strictyaml", "internal/testkit", "internal/visible",
+		},
+		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
+		beside: "one is not read, nor tested, by way of another",
 	},
 	{
 		packages: []string{"."},

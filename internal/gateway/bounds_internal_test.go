@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/spool"
 )
 
 // The page names the bounds as they are.
@@ -25,7 +25,7 @@ func TestBoundsAreDocumented(t *testing.T) {
 		fmt.Sprintf("%d,000 in a list", args.MaxInstructions/1000),
 		fmt.Sprintf("%d,000, %d MiB; %d KiB each", maxSessions/1000, maxSessionBytes>>20, maxOpening>>10),
 		fmt.Sprintf("%d calls at a time; %d MiB of memory each and %d MiB altogether, the rest in temporary files of %d GiB altogether",
-			maxStdioCalls, lineMemory>>20, roomMemory>>20, roomFiles>>30),
+			maxStdioCalls, spool.Memory>>20, spool.RoomMemory>>20, spool.RoomFiles>>30),
 		fmt.Sprintf("%.0f s; %.0f s when the gateway ends", writeTimeout.Seconds(), endTimeout.Seconds()),
 		fmt.Sprintf("%.0f s and %.0f s", headerTimeout.Seconds(), bodyTimeout.Seconds()),
 	} {
@@ -35,42 +35,12 @@ func TestBoundsAreDocumented(t *testing.T) {
 	}
 }
 
-// What messages to a host hold together is bounded in memory, then in files, and given back.
+// An answer for which there is no room is broken off, and the host told.
 func TestRoomOfLines(t *testing.T) {
 	t.Parallel()
-	var room lineRoom
-	piece := make([]byte, lineMemory)
-	var texts []*lineText
-	for range roomMemory / lineMemory {
-		text := &lineText{room: &room}
-		text.add(piece)
-		texts = append(texts, text)
-	}
-	over := &lineText{room: &room}
-	texts = append(texts, over)
-	if over.add(piece); over.err != nil || over.file == nil || room.memory.Load() != roomMemory {
-		t.Errorf("%v, %d bytes of memory: want a file behind %d", over.err, room.memory.Load(), roomMemory)
-	}
-	room.files.Add(roomFiles - 2*lineMemory)
-	if over.add(piece); over.err != nil {
-		t.Error(over.err)
-	}
-	if over.add(piece[:1]); !errors.Is(over.err, errLineRoom) {
-		t.Errorf("%v: want that there is no room", over.err)
-	}
-	room.files.Add(2*lineMemory - roomFiles)
-	for _, text := range texts {
-		text.drop()
-	}
-	if room.memory.Load() != 0 || room.files.Load() != 0 {
-		t.Errorf("%d and %d bytes are still counted", room.memory.Load(), room.files.Load())
-	}
-
-	// An answer for which there is no room is broken off, and the host told.
 	var out strings.Builder
 	f := &stdioFront{out: newLineWriter(&out)}
-	f.room.memory.Add(roomMemory)
-	f.room.files.Add(roomFiles)
+	f.room.Memory, f.room.Files = 1, 1
 	a := f.newAnswer([]byte("7"))
 	if _, err := a.Write([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)); err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ func ForgetSessions(g *Gateway, path string) {
 	t := g.table.Load().endpoints[path].sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	clear(t.byID)
-	t.byUse.Init()
-	t.bytes = 0
+	for _, s := range t.byID.All() {
+		t.byID.Remove(s.id)
+	}
 }
 
 // SessionBytes returns how many sessions the server at path has, and what is kept for
@@ -23,7 +23,7 @@ func SessionBytes(g *Gateway, path string) (sessions, bytes int) {
 	t := g.table.Load().endpoints[path].sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byID), t.bytes
+	return t.byID.Len(), t.byID.Bytes()
 }
 
 // InFlight returns how many bytes the requests under way hold.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"container/list"
 	"crypto/rand"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -34,13 +34,11 @@ const (
 // A session is an legacy session of a client. Its id is the gateway's own and
 // stays the same when the session at the server is lost and made anew.
 type session struct {
-	id       string
-	of       upstream.Caller
-	open     []byte      // the client's initialize request
-	openID   wire.ID     // its id
-	header   http.Header // with which it was sent
-	lastUsed time.Time   // guarded by sessions.mu, as its place among the others is
-	bytes    int         // that are kept for it
+	id     string
+	of     upstream.Caller
+	open   []byte      // the client's initialize request
+	openID wire.ID     // its id
+	header http.Header // with which it was sent
 
 	questions questions // that the server waits for the client to answer
 
@@ -54,33 +52,27 @@ type session struct {
 
 // sessions are the sessions of a server.
 type sessions struct {
-	mu    sync.Mutex
-	byID  map[string]*list.Element
-	byUse *list.List // of *session, the one used last in front
-	bytes int        // that are kept for all of them
+	mu   sync.Mutex
+	byID *recent.Map[string, *session]
 }
 
 func newSessions() *sessions {
-	return &sessions{byID: map[string]*list.Element{}, byUse: list.New()}
+	return &sessions{byID: recent.New[string, *session](recent.Bounds{Most: maxSessions, Bytes: maxSessionBytes, Idle: sessionIdle})}
 }
 
 // add makes a session of an initialize request that the server has answered with
 // an id of its own.
 func (t *sessions) add(c *call, serverID string) *session {
-	s := &session{
-		id: rand.Text(), of: c.who.id, upstream: serverID, place: c.to.place, bytes: len(serverID),
-	}
-	header := c.keptHeader()
+	s := &session{id: rand.Text(), of: c.who.id, upstream: serverID, place: c.to.place}
+	header, kept := c.keptHeader(), len(serverID)
 	if size := len(c.req.body) + sizeOf(header); size <= maxOpening {
 		s.open, s.openID, s.header = bytes.Clone(c.req.body), c.req.msg.ID.Clone(), header.Clone()
-		s.bytes += size
+		kept += size
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.lastUsed = time.Now()
-	t.trim(s.lastUsed)
-	t.byID[s.id] = t.byUse.PushFront(s)
-	t.bytes += s.bytes
+	t.byID.Trim(1, nil)
+	t.byID.Put(s.id, s, kept)
 	return s
 }
 
@@ -118,43 +110,17 @@ func sizeOf(header http.Header) (size int) {
 func (t *sessions) find(id string, of upstream.Caller) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := t.byID[id]
-	if at == nil {
+	if s, ok := t.byID.Peek(id); !ok || s.of != of {
 		return nil
 	}
-	s, _ := at.Value.(*session)
-	if s.of != of {
-		return nil
-	}
-	s.lastUsed = time.Now()
-	t.byUse.MoveToFront(at)
+	s, _ := t.byID.Get(id)
 	return s
 }
 
 func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at := t.byID[s.id]; at != nil {
-		t.drop(at, s)
-	}
-}
-
-// drop forgets a session. The lock is held.
-func (t *sessions) drop(at *list.Element, s *session) {
-	t.byUse.Remove(at)
-	delete(t.byID, s.id)
-	t.bytes -= s.bytes
-}
-
-// trim drops what has been idle too long, and makes room for one more.
-func (t *sessions) trim(now time.Time) {
-	for at := t.byUse.Back(); at != nil; at = t.byUse.Back() {
-		s, _ := at.Value.(*session)
-		if now.Sub(s.lastUsed) <= sessionIdle && len(t.byID) < maxSessions && t.bytes <= maxSessionBytes {
-			return
-		}
-		t.drop(at, s)
-	}
+	t.byID.Remove(s.id)
 }
 
 // at returns the server's id of the session, and which one it is.

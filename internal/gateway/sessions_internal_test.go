@@ -3,7 +3,6 @@ package gateway
 import (
 	"strconv"
 	"testing"
-	"time"
 )
 
 // Sessions are bounded in bytes altogether: those that have been idle longest go first.
@@ -12,19 +11,19 @@ func TestSessionsHaveRoom(t *testing.T) {
 
 	all := newSessions()
 	for i := range 100 {
-		s := &session{id: strconv.Itoa(i), bytes: 1 << 20, lastUsed: time.Now()}
-		all.byID[s.id] = all.byUse.PushFront(s)
-		all.bytes += s.bytes
+		s := &session{id: strconv.Itoa(i)}
+		all.byID.Put(s.id, s, 1<<20)
 	}
-	all.trim(time.Now())
-	if all.bytes > maxSessionBytes || len(all.byID) != maxSessionBytes>>20 || all.byID["99"] == nil || all.byID["0"] != nil {
-		t.Errorf("%d sessions with %d bytes", len(all.byID), all.bytes)
+	all.byID.Trim(0, nil)
+	_, oldest := all.byID.Peek("0")
+	_, newest := all.byID.Peek("99")
+	if all.byID.Bytes() > maxSessionBytes || all.byID.Len() != maxSessionBytes>>20 || oldest || !newest {
+		t.Errorf("%d sessions with %d bytes", all.byID.Len(), all.byID.Bytes())
 	}
-	for _, at := range all.byID {
-		s, _ := at.Value.(*session)
+	for _, s := range all.byID.All() {
 		all.remove(s)
 	}
-	if all.bytes != 0 {
-		t.Errorf("%d bytes are left", all.bytes)
+	if all.byID.Bytes() != 0 {
+		t.Errorf("%d bytes are left", all.byID.Bytes())
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -31,7 +32,7 @@ type stdioFront struct {
 	g    *Gateway
 	path string
 	out  *lineWriter
-	room lineRoom
+	room spool.Room
 
 	life context.Context //nolint:containedctx // the life of the calls and the stream
 	work sync.WaitGroup  // calls and the stream

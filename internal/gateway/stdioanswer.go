@@ -14,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -52,7 +53,7 @@ type stdioAnswer struct {
 
 func (f *stdioFront) newAnswer(id wire.ID) *stdioAnswer {
 	return &stdioAnswer{
-		out: f.out, text: lineText{room: &f.room}, id: id,
+		out: f.out, text: lineText{Text: spool.NewText(&f.room)}, id: id,
 		header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {},
 	}
 }
@@ -183,15 +184,15 @@ func (a *stdioAnswer) message(signs *wire.Signs) bool {
 		}
 	}
 	if !a.quiet.Load() {
-		a.out.write(&a.text)
+		a.out.write(a.text.writeLine)
 	}
 	return true
 }
 
 // hold keeps the result where somebody needs it.
 func (a *stdioAnswer) hold(signs *wire.Signs) {
-	if a.keep && a.text.file == nil && len(a.text.memory) <= maxInitialize {
-		a.result = bytes.Clone(signs.Result.Of(a.text.memory))
+	if text := a.text.inMemory(maxInitialize); a.keep && text != nil {
+		a.result = bytes.Clone(signs.Result.Of(text))
 	}
 }
 
@@ -235,11 +236,7 @@ func (a *stdioAnswer) settle(ctx context.Context) {
 		a.out.failure(a.id, e.WithMessage("The answer was broken off before its end. It is not known whether the call took effect."))
 		return
 	}
-	var body []byte
-	if a.text.file == nil && len(a.text.memory) <= maxErrorBody {
-		body = a.text.memory
-	}
-	code, message, data := a.refusal(body)
+	code, message, data := a.refusal(a.text.inMemory(maxErrorBody))
 	a.out.rpcError(a.id, code, message, data)
 }
 

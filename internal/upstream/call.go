@@ -211,16 +211,16 @@ func (call *call) last(ctx context.Context) (message, error) {
 
 // give hands the answer to the call. One that nobody waits for any more is dropped.
 func (call *call) give(m message) {
-	if !call.finish(m, io.EOF) && m.spool != nil {
-		m.spool.close()
+	if !call.finish(m, io.EOF) && m.long != nil {
+		m.long.close()
 	}
 }
 
 // discard drops what a call was given and nobody reads.
 func (call *call) discard() {
 	for _, m := range call.drain(errClosed) {
-		if m.spool != nil {
-			m.spool.close()
+		if m.long != nil {
+			m.long.close()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -62,7 +63,7 @@ type child struct {
 	mask     *redact.Masker
 	patience Patience
 	home     listener
-	spools   *spoolRoom // of the server's answers
+	spools   *spool.Room // of the server's answers
 	onEnd    func(c *child)
 
 	cmd     *exec.Cmd
@@ -132,7 +133,7 @@ func (e *exitError) Error() string { return "ended (" + e.state + ")" }
 // newChild returns a child that is not started yet.
 func newChild(name string, log *slog.Logger) *child {
 	return &child{
-		spools: &spoolRoom{},
+		spools: &spool.Room{},
 		name:   name, log: log, mask: redact.New(redact.Secrets), patience: defaultPatience,
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
 		exited: make(chan struct{}), ended: make(chan struct{}), stopping: make(chan struct{}),

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -52,7 +53,7 @@ func (c *watched) Write(p []byte) (int, error) {
 }
 
 // SpoolMemory is what an answer may take in memory.
-const SpoolMemory = spoolMemory
+const SpoolMemory = spool.Memory
 
 // Lines returns the lines of src, put together from their pieces, and the length of
 // the longest piece.

@@ -73,8 +73,8 @@ var errRefused = errors.New("refused initialize")
 
 // readInitResult reads the answer to initialize.
 func readInitResult(said message) (*initResult, error) {
-	if said.spool != nil {
-		said.spool.close()
+	if said.long != nil {
+		said.long.close()
 		return nil, errors.New("answered initialize with more than 1 MiB")
 	}
 	if why := said.member("/error"); why != nil {

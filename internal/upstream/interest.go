@@ -133,7 +133,10 @@ func (s *Stdio) forget(x *session, uri string) {
 }
 
 // isOpen reports whether the session has not been ended. s.mu is held.
-func (s *Stdio) isOpen(x *session) bool { return s.sessions[x.id] != nil }
+func (s *Stdio) isOpen(x *session) bool {
+	_, ok := s.sessions.Peek(x.id)
+	return ok
+}
 
 // tellInterest passes a request on, and reports whether the child has taken it.
 func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (resp *http.Response, taken bool, err error) {

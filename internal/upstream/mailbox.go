@@ -16,9 +16,9 @@ const (
 // A message is what a child said, for one reader: a whole text, or one that is still
 // being written.
 type message struct {
-	text  []byte
-	spool *spool // in place of text
-	last  bool   // it is the answer
+	text []byte
+	long *longAnswer // in place of text
+	last bool        // it is the answer
 }
 
 // member returns the result of an answer, or its error; nil: it has none, or is too long.

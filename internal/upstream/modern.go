@@ -22,8 +22,8 @@ func (c *child) discovers(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	if said.spool != nil {
-		said.spool.close()
+	if said.long != nil {
+		said.long.close()
 		return false
 	}
 	var versions []string

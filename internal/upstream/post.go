@@ -169,11 +169,11 @@ func (s *Stdio) catchUp(x *session, call *call) {
 
 // answer returns the answer that begins with said.
 func answer(ctx context.Context, c *child, call *call, said message) *http.Response {
-	if said.last && said.spool == nil {
+	if said.last && said.long == nil {
 		return wire.Respond(http.StatusOK, said.text)
 	}
 	if said.last {
-		return wire.RespondText(&spoolBody{ctx: ctx, spool: said.spool})
+		return wire.RespondText(&longBody{ctx: ctx, answer: said.long})
 	}
 	resp, body := stream(ctx, c, call)
 	body.load(said)

@@ -11,7 +11,7 @@ import (
 )
 
 // messageWindow bounds a message of a child that is held in memory, in bytes. An
-// answer that is longer goes through a spool; anything else that is longer is
+// answer that is longer is a [longAnswer]; anything else that is longer is
 // dropped.
 const messageWindow = 1 << 20
 
@@ -31,9 +31,9 @@ type receiver struct {
 
 	// Of a line that is longer than the window:
 	long bool
-	text *spool // where it goes; nil: nowhere, since it is no answer or nobody waits for it
-	call *call  // whose answer it is
-	id   bool   // text has been told where the id stands
+	text *longAnswer // where it goes; nil: nowhere, since it is no answer or nobody waits for it
+	call *call       // whose answer it is
+	id   bool        // text has been told where the id stands
 }
 
 // read reads stdout to its end.
@@ -141,7 +141,7 @@ func (r *receiver) progress(text []byte) {
 func (r *receiver) piece(text []byte, last bool) {
 	first := !r.long
 	if first {
-		r.long, r.text, r.call, r.id = true, newSpool(r.child.spools), nil, false
+		r.long, r.text, r.call, r.id = true, newLongAnswer(r.child.spools), nil, false
 		r.scan.Reset()
 	}
 	_, err := r.scan.Write(text)
@@ -209,7 +209,7 @@ var errWrongID = errors.New("the answer has another id than the request")
 func (r *receiver) open(call *call) {
 	r.call = call
 	r.text.replace(call.clientID)
-	call.give(message{spool: r.text})
+	call.give(message{long: r.text})
 }
 
 // end deals with the end of a long line.

@@ -39,19 +39,15 @@ type session struct {
 
 // add makes the session known. s.mu is held.
 func (s *Stdio) add(x *session) {
-	for len(s.sessions) >= maxSessions {
-		oldest, _ := s.byUse.Back().Value.(*session)
+	for _, oldest := range s.sessions.Trim(1, nil) {
 		s.remove(oldest)
 	}
-	s.sessions[x.id] = s.byUse.PushFront(x)
+	s.sessions.Put(x.id, x, 0)
 }
 
 // remove forgets the session and ends its stream. s.mu is held.
 func (s *Stdio) remove(x *session) {
-	if at := s.sessions[x.id]; at != nil {
-		s.byUse.Remove(at)
-		delete(s.sessions, x.id)
-	}
+	s.sessions.Remove(x.id)
 	if x.stream != nil {
 		x.stream.end(io.EOF)
 	}
@@ -78,12 +74,10 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.sessions[id]
-	if at == nil {
+	x, ok := s.sessions.Get(id)
+	if !ok {
 		return nil, wire.RespondRefusal(http.StatusNotFound, lostSession)
 	}
-	s.byUse.MoveToFront(at)
-	x, _ := at.Value.(*session)
 	return x, nil
 }
 
@@ -193,7 +187,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 		}
 		return refuseInitialize(m), nil
 	}
-	if err != nil && said.spool == nil { // whatever it is, it is the client's to judge
+	if err != nil && said.long == nil { // whatever it is, it is the client's to judge
 		c.stop(errStopped)
 		return wire.Respond(http.StatusOK, said.text), nil
 	}

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,9 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/spool"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -56,9 +57,8 @@ type Stdio struct {
 	ready    map[string]*child   // by the client that has it; empty for the one of all clients
 	attempts map[string]*attempt // to start one of these
 	children map[*child]struct{}
-	spools   spoolRoom // what their long answers hold
-	sessions map[string]*list.Element
-	byUse    *list.List            // of *session, the one used last in front
+	spools   spool.Room // what their long answers hold
+	sessions *recent.Map[string, *session]
 	streams  map[*mailbox]*session // on which a shared child is heard; nil: of a client without a session
 }
 
@@ -95,7 +95,8 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
 		interests: newInterests(), patience: command.Patience.withDefaults(), most: maxChildren,
 		ready: map[string]*child{}, attempts: map[string]*attempt{},
-		children: map[*child]struct{}{}, sessions: map[string]*list.Element{}, byUse: list.New(), streams: map[*mailbox]*session{},
+		children: map[*child]struct{}{}, streams: map[*mailbox]*session{},
+		sessions: recent.New[string, *session](recent.Bounds{Most: maxSessions}),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if _, err := command.find(); err != nil {

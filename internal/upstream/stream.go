@@ -9,35 +9,35 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// spoolBody is the body of an answer that is one long text.
-type spoolBody struct {
-	ctx   context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
-	spool *spool
+// longBody is the body of an answer that is one long text.
+type longBody struct {
+	ctx    context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
+	answer *longAnswer
 }
 
-var _ io.ReadCloser = (*spoolBody)(nil)
+var _ io.ReadCloser = (*longBody)(nil)
 
 // Read implements [io.Reader].
-func (b *spoolBody) Read(p []byte) (int, error) { return b.spool.next(b.ctx, p) }
+func (b *longBody) Read(p []byte) (int, error) { return b.answer.next(b.ctx, p) }
 
 // Close implements [io.Closer]. It may be called while Read waits.
-func (b *spoolBody) Close() error {
-	b.spool.close()
+func (b *longBody) Close() error {
+	b.answer.close()
 	return nil
 }
 
 // eventBody is a body of server-sent events, one for each message of a mailbox.
 type eventBody struct {
-	ctx     context.Context //nolint:containedctx // as that of spoolBody
+	ctx     context.Context //nolint:containedctx // as that of longBody
 	mailbox *mailbox
 	onClose func()
 
 	once   sync.Once
 	closed chan struct{}
 
-	buf  []byte // what was not read yet of it
-	from []byte // the memory of buf
-	text *spool // the rest of the event, if there is more
+	buf  []byte      // what was not read yet of it
+	from []byte      // the memory of buf
+	text *longAnswer // the rest of the event, if there is more
 	mu   sync.Mutex
 }
 
@@ -49,12 +49,12 @@ func newEventBody(ctx context.Context, b *mailbox, onClose func()) *eventBody {
 
 // load makes m the next thing to read.
 func (b *eventBody) load(m message) {
-	if m.spool == nil {
+	if m.long == nil {
 		b.from = wire.AppendMessage(b.from[:0], m.text)
 	} else {
 		b.from = append(b.from[:0], wire.EventBegin...)
 		b.mu.Lock()
-		b.text = m.spool
+		b.text = m.long
 		b.mu.Unlock()
 	}
 	b.buf = b.from

@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -29,7 +30,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	closed   bool
-	sessions *peer.Recent[sessionKey, *session]
+	sessions *recent.Map[sessionKey, *session]
 	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
 	held     map[int64]*call
 	heldBy   map[upstream.Caller]int
@@ -38,8 +39,9 @@ type Server struct {
 
 // New returns the way to a server of the legacy era.
 func New(p *peer.Peer) *Server {
+	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
 	return &Server{
-		p: p, seal: newSeal(), sessions: peer.NewRecent[sessionKey, *session](maxSessions, peer.MaxSessionBytes, sessionIdle),
+		p: p, seal: newSeal(), sessions: recent.New[sessionKey, *session](bounds),
 		held: map[int64]*call{}, heldBy: map[upstream.Caller]int{},
 	}
 }

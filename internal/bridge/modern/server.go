@@ -13,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -27,13 +28,14 @@ type Server struct {
 
 	mu       sync.Mutex
 	closed   bool
-	sessions *peer.Recent[string, *session]
+	sessions *recent.Map[string, *session]
 	orphans  int // calls whose client has gone
 }
 
 // New returns the way to a server of the modern era.
 func New(p *peer.Peer) *Server {
-	return &Server{p: p, sessions: peer.NewRecent[string, *session](maxSessions, peer.MaxSessionBytes, sessionIdle)}
+	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
+	return &Server{p: p, sessions: recent.New[string, *session](bounds)}
 }
 
 // Close ends the sessions with their calls and streams.

@@ -1,4 +1,4 @@
-package peer
+package recent
 
 import (
 	"slices"
@@ -7,10 +7,10 @@ import (
 )
 
 // What is kept is bounded in bytes as well: the oldest go first, unless they are in use.
-func TestRecentIsBoundedInBytes(t *testing.T) {
+func TestBoundedInBytes(t *testing.T) {
 	t.Parallel()
 
-	r := NewRecent[string, string](100, 1000, time.Hour)
+	r := New[string, string](Bounds{Most: 100, Bytes: 1000, Idle: time.Hour})
 	for _, key := range []string{"busy", "a", "b"} {
 		r.Put(key, key, 300)
 	}

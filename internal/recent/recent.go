@@ -1,0 +1,120 @@
+// Package recent holds values for as long as they are used: so many of them, of so many bytes,
+// and for so long after their last use.
+package recent
+
+import (
+	"cmp"
+	"container/list"
+	"math"
+	"time"
+)
+
+// Bounds are those of a [Map]; 0 is none.
+type Bounds struct {
+	Most  int           // values
+	Bytes int           // that they take together
+	Idle  time.Duration // since the last use of a value
+}
+
+// Map holds values by key, as many as its bounds allow. It is not safe for concurrent use.
+type Map[K comparable, V any] struct {
+	bounds Bounds
+	taken  int // bytes
+	byKey  map[K]*list.Element
+	byUse  *list.List // of *entry[K, V], the one used last in front
+}
+
+type entry[K comparable, V any] struct {
+	key  K
+	used time.Time
+	size int
+	v    V
+}
+
+// New returns a map that holds nothing yet.
+func New[K comparable, V any](bounds Bounds) *Map[K, V] {
+	bounds = Bounds{
+		Most: cmp.Or(bounds.Most, math.MaxInt), Bytes: cmp.Or(bounds.Bytes, math.MaxInt), Idle: cmp.Or(bounds.Idle, math.MaxInt64),
+	}
+	return &Map[K, V]{bounds: bounds, byKey: map[K]*list.Element{}, byUse: list.New()}
+}
+
+// Get returns the value for the key, and counts as its use.
+func (m *Map[K, V]) Get(key K) (v V, ok bool) {
+	if at := m.byKey[key]; at != nil {
+		e, _ := at.Value.(*entry[K, V])
+		e.used = time.Now()
+		m.byUse.MoveToFront(at)
+	}
+	return m.Peek(key)
+}
+
+// Peek returns the value for the key, which is no use of it.
+func (m *Map[K, V]) Peek(key K) (v V, ok bool) {
+	at := m.byKey[key]
+	if at == nil {
+		return v, false
+	}
+	e, _ := at.Value.(*entry[K, V])
+	return e.v, true
+}
+
+// Put adds a value under a new key that takes size bytes.
+func (m *Map[K, V]) Put(key K, v V, size int) {
+	m.byKey[key] = m.byUse.PushFront(&entry[K, V]{key: key, used: time.Now(), v: v, size: size})
+	m.taken += size
+}
+
+// Grow notes that the value for the key takes so many bytes more.
+func (m *Map[K, V]) Grow(key K, bytes int) {
+	if at := m.byKey[key]; at != nil {
+		e, _ := at.Value.(*entry[K, V])
+		e.size += bytes
+		m.taken += bytes
+	}
+}
+
+// Remove takes a value out.
+func (m *Map[K, V]) Remove(key K) {
+	if at := m.byKey[key]; at != nil {
+		e, _ := at.Value.(*entry[K, V])
+		m.taken -= e.size
+		m.byUse.Remove(at)
+		delete(m.byKey, key)
+	}
+}
+
+// Len returns the number of values.
+func (m *Map[K, V]) Len() int { return len(m.byKey) }
+
+// Bytes returns what they take.
+func (m *Map[K, V]) Bytes() int { return m.taken }
+
+// Trim takes out the values that have been idle too long, and as many as have to go
+// for room for some more, but none that is busy; nil: none is.
+func (m *Map[K, V]) Trim(room int, busy func(V) bool) (out []V) {
+	now := time.Now()
+	for at := m.byUse.Back(); at != nil; {
+		e, _ := at.Value.(*entry[K, V])
+		if now.Sub(e.used) <= m.bounds.Idle && len(m.byKey)+room <= m.bounds.Most && m.taken <= m.bounds.Bytes {
+			return out
+		}
+		before := at.Prev()
+		if busy == nil || !busy(e.v) {
+			m.Remove(e.key)
+			out = append(out, e.v)
+		}
+		at = before
+	}
+	return out
+}
+
+// All returns all values.
+func (m *Map[K, V]) All() []V {
+	values := make([]V, 0, len(m.byKey))
+	for at := m.byUse.Front(); at != nil; at = at.Next() {
+		e, _ := at.Value.(*entry[K, V])
+		values = append(values, e.v)
+	}
+	return values
+}

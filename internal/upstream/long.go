@@ -1,0 +1,196 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/recoursehq/recourse/internal/spool"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// longest bounds an answer.
+	longest = 1 << 30
+	// heldBack is how many bytes at the end of an answer stay in it while it is not known
+	// where the id stands: more than any id of ours takes.
+	heldBack = 32
+)
+
+var (
+	errTooLong   = fmt.Errorf("the answer is larger than %d MiB", longest>>20)
+	errForeignID = errors.New("the id of the answer is not spelled as an integer")
+	errClosed    = errors.New("the answer was closed")
+)
+
+// A longAnswer is one that is longer than the window, on its way from the child to the one
+// who waits for it. The child is never kept waiting, since others wait for what it says
+// next. The id, which may stand last, is replaced on the way.
+//
+// One goroutine writes and another reads; close may be called by any.
+type longAnswer struct {
+	wake chan struct{} // holds a token when there is something new
+
+	mu      sync.Mutex
+	text    *spool.Text // what is written and not read
+	written int64       // bytes of the answer
+	given   int64       // bytes of it that were read
+
+	id      wire.Span // where it stands, once that is known
+	instead wire.ID   // what is given in its place
+
+	ended  bool  // nothing more is written
+	err    error // with which it ends, io.EOF when the answer is whole
+	closed bool  // nobody reads it
+}
+
+func newLongAnswer(room *spool.Room) *longAnswer {
+	return &longAnswer{wake: make(chan struct{}, 1), text: spool.NewText(room)}
+}
+
+// replace names the id that the reader gets; it is called before the answer is
+// handed out.
+func (a *longAnswer) replace(instead wire.ID) { a.instead = instead }
+
+// place tells where the id stands, before what holds its end is written.
+func (a *longAnswer) place(at wire.Span) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.id = at; int64(at.Start) < a.given || at.End-at.Start > heldBack {
+		a.end(errForeignID)
+	}
+}
+
+// put writes a piece of the answer. What goes wrong is told to the reader.
+func (a *longAnswer) put(p []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended || a.closed {
+		return
+	}
+	if a.written += int64(len(p)); a.written > longest {
+		a.end(errTooLong)
+		return
+	}
+	if _, err := a.text.Write(p); err != nil {
+		a.end(fmt.Errorf("hold an answer in a file: %w", err))
+	}
+	wake(a.wake)
+}
+
+// finish says that the text is whole, or with err why it will not be.
+func (a *longAnswer) finish(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		err = io.EOF
+	}
+	a.end(err)
+}
+
+func (a *longAnswer) end(err error) {
+	if !a.ended {
+		a.ended, a.err = true, err
+	}
+	if a.err != nil && !errors.Is(a.err, io.EOF) {
+		a.text.Drop()
+	}
+	wake(a.wake)
+}
+
+// close says that nobody reads any more.
+func (a *longAnswer) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	a.text.Drop()
+	wake(a.wake)
+}
+
+// next reads a piece of the text into p, and waits for one. It returns io.EOF at the
+// end of a whole text, else what has gone wrong, and the cause of ctx when that ends.
+func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
+	for {
+		n, err := a.poll(p)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		select {
+		case <-a.wake:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// poll reads what there is.
+func (a *longAnswer) poll(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return 0, errClosed
+	}
+	if a.ended && !errors.Is(a.err, io.EOF) {
+		return 0, a.err
+	}
+	ready := a.written - a.given
+	if a.id.IsZero() && !a.ended {
+		ready = max(0, ready-heldBack)
+	}
+	if !a.id.IsZero() {
+		start, end := int64(a.id.Start), int64(a.id.End)
+		switch {
+		case a.given < start:
+			ready = min(ready, start-a.given)
+		case a.given == start && ready < end-start:
+			ready = 0
+		case a.given == start:
+			return a.giveID(p, int(end-start))
+		}
+	}
+	if ready == 0 && a.ended {
+		return 0, a.err
+	}
+	return a.get(p[:min(int64(len(p)), ready)])
+}
+
+// giveID gives the id that stands in place of the next n bytes.
+func (a *longAnswer) giveID(p []byte, n int) (int, error) {
+	given := copy(p, a.instead)
+	if a.instead = a.instead[given:]; len(a.instead) > 0 {
+		return given, nil
+	}
+	var skipped [heldBack]byte
+	for n > 0 { // it may begin in memory and end in the file
+		done, err := a.get(skipped[:n])
+		if err != nil {
+			return given, err
+		}
+		n -= done
+	}
+	return given, nil
+}
+
+// get reads up to len(p) bytes.
+func (a *longAnswer) get(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := a.text.Read(p)
+	a.given += int64(n)
+	if err != nil {
+		err = fmt.Errorf("hold an answer in a file: %w", err)
+		a.end(err)
+	}
+	return n, err
+}
+
+// wake puts a token into a channel that has room for one.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
