@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
@@ -121,8 +122,9 @@ const maxRequest = 4 << 20
 func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
 	g := &guard{
 		next: next, contract: handler.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,
-		challenge: "Bearer", maxRequest: maxRequest, path: newPathRule(c.Session.Path),
+		challenge: "Bearer", maxRequest: maxRequest,
 	}
+	g.path, g.forUsers = endpoint.NewUserPath(c.Session.Path)
 	for _, o := range options {
 		o.guard(g)
 	}
@@ -144,7 +146,8 @@ type guard struct {
 	challenge     string
 	publicURL     string
 	maxRequest    int64
-	path          pathRule
+	path          endpoint.UserPath
+	forUsers      bool // the path has a place for one
 }
 
 // A visit is one HTTP request.
@@ -218,7 +221,7 @@ func (x *visit) admit() *refusal {
 	if no := x.authenticate(); no != nil {
 		return no
 	}
-	user, no := x.g.path.match(x.r.URL)
+	user, no := x.user()
 	if no != nil {
 		return no
 	}
@@ -280,11 +283,11 @@ func (g *guard) credentials() []string {
 // enter checks the user that the path names.
 func (x *visit) enter(user string) *refusal {
 	g := x.g
-	if !g.path.hasUser {
+	if !g.forUsers {
 		return nil
 	}
 	if user == "" {
-		return &refusal{at: contract.AtUserMissing, err: recourse.Missing(g.path.name)}
+		return &refusal{at: contract.AtUserMissing, err: recourse.Missing(g.path.Param)}
 	}
 	if !isHeaderValue(user) {
 		return &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}

@@ -6,10 +6,10 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
@@ -44,14 +44,16 @@ func (x *visit) refuse(no *refusal) {
 		at = contract.AtSession
 	}
 	call := &contract.Call{
-		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: x.url(), At: at,
+		Method: x.msg.Method, Tool: x.msg.Name, Arguments: x.msg.Arguments, URL: endpoint.URL(x.r, x.g.publicURL), At: at,
 		Status: status, HTTP: true, Now: x.g.now, ResultType: x.msg.ProtocolVersion >= wire.Version20260728,
 	}
 	answer := x.g.contract.Write(e, call)
 	if no.plain || answer.Surface == contract.SurfaceRPC { // of which the contract says nothing: its codes are those of tools
 		answer = x.g.plain.Write(e, call)
 	}
-	answer.Data = withVersions(answer.Data, no.versions, x.r.Header)
+	if len(no.versions) > 0 {
+		answer.Data = endpoint.WithVersions(answer.Data, no.versions, x.r.Header.Get(wire.HeaderVersion))
+	}
 	h := x.w.Header()
 	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" && h.Get("WWW-Authenticate") == "" {
 		h.Set("WWW-Authenticate", x.g.challenge)
@@ -107,10 +109,8 @@ func (x *visit) settle(at contract.At, e *recourse.Error) *recourse.Error {
 }
 
 func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
-	switch at {
-	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid, contract.AtUserMissing, contract.AtUserInvalid:
+	if endpoint.Status(at) != 0 {
 		return recourse.OriginCaller
-	default:
 	}
 	switch kind.Class() {
 	case recourse.ClassProtocol, recourse.ClassInput, recourse.ClassPermission:
@@ -127,12 +127,8 @@ func (x *visit) statusOf(at contract.At, kind recourse.Kind) int {
 	if at == contract.AtUpstream && x.msg.Kind == wire.Request {
 		return 0
 	}
-	switch at {
-	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid:
-		return http.StatusUnauthorized
-	case contract.AtUserMissing, contract.AtUserInvalid:
-		return http.StatusNotFound
-	default:
+	if status := endpoint.Status(at); status != 0 {
+		return status
 	}
 	switch kind {
 	case recourse.KindMalformed, recourse.KindInvalidRequest:
@@ -153,16 +149,4 @@ func (x *visit) statusOf(at contract.At, kind recourse.Kind) int {
 	default:
 		return http.StatusInternalServerError
 	}
-}
-
-// url returns the URL of the request as the client knows it.
-func (x *visit) url() string {
-	if base := strings.TrimSuffix(x.g.publicURL, "/"); base != "" {
-		return base + x.r.URL.RequestURI()
-	}
-	scheme := "http"
-	if x.r.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + x.r.Host + x.r.URL.RequestURI()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -106,7 +107,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case e.Kind == recourse.KindUnknownMethod:
 		return x.wrongMessage(e)
 	case status == http.StatusNotFound && x.isModern() && fault != nil:
-		return x.wrongMessage(unreadable(fault))
+		return x.wrongMessage(endpoint.Refused(fault).CausedBy(fault))
 	case status == http.StatusNotFound:
 		return invalid(status, "There is no MCP server at this path.")
 	case status != http.StatusBadRequest:
@@ -114,7 +115,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case x.hasStrangeVersion():
 		return x.wrongVersion(nil)
 	case fault != nil:
-		return x.wrongMessage(unreadable(fault))
+		return x.wrongMessage(endpoint.Refused(fault).CausedBy(fault))
 	}
 	return invalid(status, "The server did not take the message. Compare its headers and members with what MCP says of them.")
 }
@@ -173,23 +174,6 @@ func (x *visit) wrongVersion(e *recourse.Error) *refusal {
 	no.err = recourse.New(recourse.KindUnsupportedVersion, "").
 		WithMessage("This protocol version is not supported. The server speaks %s.", strings.Join(no.versions, ", "))
 	return no
-}
-
-// withVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 wants there of a
-// version that is not spoken.
-func withVersions(data []byte, versions []string, asked http.Header) []byte {
-	if len(versions) == 0 || len(data) < len("{}") {
-		return data
-	}
-	supported, err := json.Marshal(versions)
-	if err != nil {
-		return data
-	}
-	const most = 64
-	requested := asked.Get(wire.HeaderVersion)
-	requested = strings.ToValidUTF8(requested[:min(len(requested), most)], "")
-	extra := append(append([]byte(`{"supported":`), supported...), `,"requested":`...)
-	return append(append(json.AppendQuote(extra, requested), ','), data[1:]...)
 }
 
 // acceptsAnswers reports whether the client says that it accepts what answers of MCP are.

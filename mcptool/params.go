@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -36,7 +37,7 @@ var paramsOf = map[string]func() any{
 // included, and with the names of Go's types; or, where they are missing, with a text.
 func checkParams(m *wire.Message) *recourse.Error {
 	if missing := m.CheckParams(); missing != nil {
-		return unreadable(missing).WithEffect(recourse.EffectNone).WithOrigin(recourse.OriginCaller)
+		return endpoint.Refused(missing).CausedBy(missing).WithEffect(recourse.EffectNone).WithOrigin(recourse.OriginCaller)
 	}
 	params := paramsOf[m.Method]
 	if params == nil || m.Kind != wire.Request || len(m.Params) == 0 {

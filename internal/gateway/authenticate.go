@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -31,13 +30,13 @@ func authenticate(c *call, next next) error {
 	missing := slices.IndexFunc(asked, func(name string) bool { return c.req.http.Header.Get(name) == "" })
 	switch user := c.req.user; {
 	case missing >= 0:
-		return refuseAt(contract.AtCredentialsMissing, http.StatusUnauthorized, recourse.Unauthenticated().
+		return refuseAt(contract.AtCredentialsMissing, recourse.Unauthenticated().
 			WithMessage("The header %s is missing.", asked[missing]))
 	case c.on.userParam != "" && user == "":
-		return refuseAt(contract.AtUserMissing, http.StatusNotFound, recourse.Missing(c.on.userParam).
+		return refuseAt(contract.AtUserMissing, recourse.Missing(c.on.userParam).
 			WithMessage("The path lacks the %s.", c.on.userParam))
 	case c.on.userParam != "" && !isUser(user):
-		return refuseAt(contract.AtUserInvalid, http.StatusNotFound, recourse.New(recourse.KindNotFound, "").
+		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path cannot be one.", c.on.userParam))
 	}
 	c.who = c.caller()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
@@ -61,9 +62,8 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 		return on, nil
 	}
 	on.asked = on.contract.Session.Credentials
-	if path, forUsers := userPathOf(entry.Path); forUsers {
-		on.userParam = path.param
-	}
+	path, _ := door.NewUserPath(entry.Path)
+	on.userParam = path.Param
 	return on, nil
 }
 
@@ -79,40 +79,6 @@ func canonical(names []string) []string {
 // forwards reports whether the client's own header goes to the server.
 func (on *endpoint) forwards(header string) bool { return slices.Contains(on.forward, header) }
 
-// A userPath is the path of a server with a place for the user in it.
-type userPath struct {
-	before, after string // what stands around it, slashes included
-	param         string // what the path calls it
-	endpoint      *endpoint
-}
-
-// userPathOf takes a path of the configuration apart; ok is false where it has no
-// place for a user.
-func userPathOf(path string) (p userPath, ok bool) {
-	p.before, path, ok = strings.Cut(path, "{")
-	p.param, p.after, _ = strings.Cut(path, "}")
-	return p, ok
-}
-
-// match returns the user in an escaped path, which is "" where there is nothing in
-// its place.
-func (p *userPath) match(path string) (user string, ok bool) {
-	if path == strings.TrimSuffix(p.before, "/")+p.after {
-		return "", true
-	}
-	if user, ok = strings.CutPrefix(path, p.before); !ok {
-		return "", false
-	}
-	user, ok = strings.CutSuffix(user, p.after)
-	if !ok || strings.Contains(user, "/") {
-		return "", false
-	}
-	if plain, err := url.PathUnescape(user); err == nil {
-		user = plain
-	}
-	return user, true
-}
-
 // find returns the server at the path of a URL, and the user that the path names. One
 // that begins like the path of a server and goes on otherwise is the server's, too:
 // the user in it is not one, which the server's contract has words for.
@@ -122,15 +88,15 @@ func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
 	if on, ok = t.endpoints[u.Path]; ok && plain {
 		return on, "", true
 	}
+	on = nil
 	for i := range t.userPaths {
-		if user, ok = t.userPaths[i].match(escaped); ok {
-			return t.userPaths[i].endpoint, user, true
+		named, fit := t.userPaths[i].User(escaped)
+		switch {
+		case fit == door.Fits:
+			return t.userPaths[i].endpoint, named, true
+		case fit == door.Begins && on == nil:
+			on, user = t.userPaths[i].endpoint, named+"/"
 		}
 	}
-	for i := range t.userPaths {
-		if user, ok = strings.CutPrefix(escaped, t.userPaths[i].before); ok {
-			return t.userPaths[i].endpoint, user + "/", true
-		}
-	}
-	return nil, "", false
+	return on, user, on != nil
 }

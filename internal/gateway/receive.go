@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -41,11 +41,11 @@ func receive(c *call, next next) error {
 	}
 	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
 		c.req.msg.ID = nil // nothing in a message that is none is taken at its word
-		return refuse(http.StatusBadRequest, fromWire(err))
+		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	var err error
 	if c.req.era, err = wire.CheckHeaders(h, &c.req.msg); err != nil {
-		return refuse(http.StatusBadRequest, fromWire(err))
+		return refuse(http.StatusBadRequest, door.Refused(err))
 	}
 	return next(c)
 }
@@ -107,18 +107,9 @@ const (
 	firstTimeout = 100 * time.Millisecond
 )
 
-// firstID returns the id of a request of which only the beginning was read, where
-// it stands there, so that the client's program knows what was refused; the Go SDK
-// ends its session over a 4xx without one.
-func (c *call) firstID() wire.ID {
-	c.in.scan.Reset()
-	_, _ = c.in.scan.Write(c.req.body[:min(len(c.req.body), firstPart)]) // it is not the whole, and may be nothing
-	id := c.in.scan.Signs().ID
-	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
-		return nil
-	}
-	return id.Clone()
-}
+// firstID returns the id of a request of which only the beginning was read, where it stands
+// there; the Go SDK ends its session over a 4xx without one.
+func (c *call) firstID() wire.ID { return door.FirstID(c.req.body[:min(len(c.req.body), firstPart)]) }
 
 var errOverLimit = errors.New("more than the limit")
 
@@ -140,37 +131,6 @@ func appendAll(dst []byte, r io.Reader, limit int64) ([]byte, error) {
 			return dst, err
 		}
 	}
-}
-
-// fromWire turns a refusal of package wire into a record.
-func fromWire(err error) *recourse.Error {
-	refusal, ok := errors.AsType[*wire.Error](err)
-	if !ok {
-		return recourse.Internal().CausedBy(err)
-	}
-	kind := map[int]recourse.Kind{
-		wire.CodeParseError:         recourse.KindMalformed,
-		wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
-		wire.CodeMethodNotFound:     recourse.KindUnknownMethod,
-		wire.CodeInvalidParams:      recourse.KindMissingParam,
-		wire.CodeHeaderMismatch:     recourse.KindHeaderMismatch,
-		wire.CodeUnsupportedVersion: recourse.KindUnsupportedVersion,
-	}[refusal.Code]
-	e := recourse.New(kind, sentence(refusal.Message))
-	if kind == recourse.KindMissingParam {
-		e = e.WithViolations(recourse.Violation{
-			Pointer: refusal.Pointer, Param: refusal.Pointer, Rule: "required", Message: refusal.Message,
-		})
-	}
-	return e
-}
-
-// sentence makes a sentence of a clause.
-func sentence(clause string) string {
-	if clause == "" {
-		return clause
-	}
-	return strings.ToUpper(clause[:1]) + clause[1:] + "."
 }
 
 const (

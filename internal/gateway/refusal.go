@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -75,7 +76,7 @@ func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
 	}
 	why := recourse.New(recourse.KindInvalidRequest, e.Message)
 	if fault := c.req.msg.Refused(); fault != nil {
-		why = fromWire(fault)
+		why = door.Refused(fault)
 	}
 	switch {
 	case status == http.StatusBadRequest && (!c.req.isCall() || why.Kind != recourse.KindInvalidRequest):

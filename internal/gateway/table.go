@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 )
 
 // A table is a configuration, ready to be looked up in. It does not change.
@@ -19,9 +20,16 @@ type table struct {
 	config    *config.Config
 	serve     next                 // the chain of stages
 	endpoints map[string]*endpoint // by path
-	userPaths []userPath           // those with a place for the user, the longest first
+	userPaths []userPath           // the longest first
 	hosts     map[string]bool      // the names under which the gateway answers
 	origins   map[string]bool
+}
+
+// A userPath is the path of an endpoint with a place for the user in it.
+type userPath struct {
+	door.UserPath
+
+	endpoint *endpoint
 }
 
 // newTable returns the table for a configuration. What has not changed since old is
@@ -37,12 +45,11 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 			return nil, err
 		}
 		t.endpoints[entry.Path] = on
-		if path, ok := userPathOf(entry.Path); ok {
-			path.endpoint = on
-			t.userPaths = append(t.userPaths, path)
+		if path, ok := door.NewUserPath(entry.Path); ok {
+			t.userPaths = append(t.userPaths, userPath{path, on})
 		}
 	}
-	slices.SortStableFunc(t.userPaths, func(a, b userPath) int { return len(b.before+b.after) - len(a.before+a.after) })
+	slices.SortStableFunc(t.userPaths, func(a, b userPath) int { return b.Len() - a.Len() })
 	if err := t.names(); err != nil {
 		g.abandon(t)
 		return nil, err

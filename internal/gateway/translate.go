@@ -2,7 +2,6 @@ package gateway
 
 import (
 	stdjson "encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -46,11 +46,13 @@ func (f *failure) Unwrap() error { return f.e }
 func settled(e *recourse.Error) error { return &failure{e: e} }
 
 // refuse returns the failure of a request that is not taken up as a call, by an HTTP status.
-func refuse(status int, e *recourse.Error) error { return refuseAt(contract.AtSession, status, e) }
+func refuse(status int, e *recourse.Error) error {
+	return &failure{e: e, refusal: true, at: contract.AtSession, status: status}
+}
 
-// refuseAt does so at one of the places before a call.
-func refuseAt(at contract.At, status int, e *recourse.Error) error {
-	return &failure{e: e, refusal: true, at: at, status: status}
+// refuseAt does so at a place that has a status of its own.
+func refuseAt(at contract.At, e *recourse.Error) error {
+	return &failure{e: e, refusal: true, at: at, status: door.Status(at)}
 }
 
 // breakOff is the failure of an answer that has begun, so that the client sees that it is not whole.
@@ -231,21 +233,12 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
 
 // url returns the URL of the request as the client knows it.
-func (c *call) url() string {
-	if base := strings.TrimSuffix(c.table.config.PublicURL, "/"); base != "" {
-		return base + c.req.http.URL.RequestURI()
-	}
-	scheme := "http"
-	if c.req.http.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + c.req.http.Host + c.req.http.URL.RequestURI()
-}
+func (c *call) url() string { return door.URL(c.req.http, c.table.config.PublicURL) }
 
 // withProtocolData adds to the data of a JSON-RPC error what the protocol wants there,
 // beside the record (MCP 2026-07-28, "Errors").
 func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contract.Answer {
-	if e.Kind != recourse.KindUnsupportedVersion || answer.Surface != contract.SurfaceRPC || len(answer.Data) < len("{}") {
+	if e.Kind != recourse.KindUnsupportedVersion || answer.Surface != contract.SurfaceRPC {
 		return answer
 	}
 	var versions []string // as the server has said
@@ -254,12 +247,7 @@ func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contr
 	if len(versions) == 0 {
 		versions = wire.Versions()
 	}
-	supported, err := json.Marshal(versions)
-	if err != nil {
-		return answer
-	}
-	requested := json.AppendQuote(nil, clip(c.req.http.Header.Get(wire.HeaderVersion)))
-	answer.Data = append(fmt.Appendf(nil, `{"supported":%s,"requested":%s,`, supported, requested), answer.Data[1:]...)
+	answer.Data = door.WithVersions(answer.Data, versions, c.req.http.Header.Get(wire.HeaderVersion))
 	return answer
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/recoursehq/recourse"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -21,7 +22,7 @@ func validate(c *call, next next) error {
 func (c *call) refuseArguments(t *toolcall.Tool) *recourse.Error {
 	if c.req.era == wire.Modern && !c.req.stdio {
 		if err := wire.CheckParamHeaders(c.req.http.Header, c.req.msg.Arguments, t.ParamHeaders()); err != nil {
-			return fromWire(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+			return door.Refused(err).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 		}
 	}
 	return t.Refuse(c.ctx, c.req.msg.Arguments)

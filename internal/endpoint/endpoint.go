@@ -1,0 +1,40 @@
+// Package endpoint holds what the gateway and an author's guard both do where a request comes
+// in: the user that a path names, and how a request is refused that does not come to a tool.
+//
+// They check different things. The gateway passes credentials and users on to a server that
+// knows them, so that it asks no more than that they are there and can be ones; a guard has
+// an authenticator and users of its own.
+package endpoint
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// Status returns the HTTP status that says where a request was refused, or 0 where the place
+// has none of its own.
+func Status(at contract.At) int {
+	switch at {
+	case contract.AtCredentialsMissing, contract.AtCredentialsInvalid:
+		return http.StatusUnauthorized
+	case contract.AtUserMissing, contract.AtUserInvalid:
+		return http.StatusNotFound
+	default:
+		return 0
+	}
+}
+
+// URL returns the URL of a request as its client knows it: under public, the base URL of the
+// configuration, or as it was received where that is "".
+func URL(r *http.Request, public string) string {
+	if public != "" {
+		return strings.TrimSuffix(public, "/") + r.URL.RequestURI()
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + r.URL.RequestURI()
+}

@@ -1,0 +1,106 @@
+package endpoint_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+func TestUserPath(t *testing.T) {
+	t.Parallel()
+	const elsewhere, begins, fits = endpoint.Elsewhere, endpoint.Begins, endpoint.Fits
+	type found struct {
+		User string
+		Fit  endpoint.Fit
+	}
+	for pattern, paths := range map[string]map[string]found{
+		"/users/{user}/mcp": {
+			"/users/ann/mcp": {"ann", fits}, "/users/a%2Fb/mcp": {"a/b", fits}, "/users//mcp": {"", fits}, "/users/mcp": {"", fits},
+			"/users/ann": {"ann", begins}, "/users/ann/mcp/": {"ann/mcp/", begins}, "/users/ann/x/mcp": {"ann/x/mcp", begins},
+			"/user/ann/mcp": {"", elsewhere}, "/": {"", elsewhere},
+		},
+		"/mcp/{who}": {
+			"/mcp/ann": {"ann", fits}, "/mcp/": {"", fits}, "/mcp": {"", fits}, "/mcp/ann/": {"ann/", begins}, "/mc": {"", elsewhere},
+		},
+	} {
+		p, ok := endpoint.NewUserPath(pattern)
+		if !ok {
+			t.Fatalf("%s has no place for a user", pattern)
+		}
+		for path, want := range paths {
+			user, fit := p.User(path)
+			if diff := cmp.Diff(want, found{user, fit}); diff != "" {
+				t.Errorf("%s at %s (-want +got):\n%s", path, pattern, diff)
+			}
+		}
+	}
+	if p, _ := endpoint.NewUserPath("/mcp/{who}/x"); p.Param != "who" || p.Len() != len("/mcp//x") {
+		t.Errorf("%+v", p)
+	}
+	if _, ok := endpoint.NewUserPath("/mcp"); ok {
+		t.Error("/mcp has a place for a user")
+	}
+}
+
+func TestURL(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodPost, "http://inside:8080/mcp?q=1", http.NoBody)
+	for public, want := range map[string]string{
+		"": "http://inside:8080/mcp?q=1", "https://farm.example": "https://farm.example/mcp?q=1", "https://farm.example/": "https://farm.example/mcp?q=1",
+	} {
+		if got := endpoint.URL(r, public); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	r.TLS = new(tls.ConnectionState)
+	if got := endpoint.URL(r, ""); got != "https://inside:8080/mcp?q=1" {
+		t.Error(got)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	e := endpoint.Refused(&wire.Error{Code: wire.CodeInvalidParams, Message: "params are missing", Pointer: "/params/_meta/a~1b"})
+	want := []recourse.Violation{{Pointer: "/params/_meta/a~1b", Param: "params._meta.a/b", Rule: "required", Message: "params are missing"}}
+	if diff := cmp.Diff(want, e.Violations); diff != "" || e.Kind != recourse.KindMissingParam || e.Message != "Params are missing." {
+		t.Errorf("%v %q (-want +got):\n%s", e.Kind, e.Message, diff)
+	}
+	if e := endpoint.Refused(&wire.Error{Code: wire.CodeParseError, Message: "a quote"}); e.Kind != recourse.KindMalformed || e.Violations != nil {
+		t.Errorf("%+v", e)
+	}
+	if e := endpoint.Refused(errors.New("another")); e.Kind != recourse.KindInternal || e.Cause() == nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestFirstID(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"id":7,"params":"cut o`: "7", `{"id":"a"`: `"a"`, `{"id":-1,`: "-1", `{"id":null}`: "", `{"id":[1]}`: "", `{"params":`: "", "": "",
+	} {
+		if got := string(endpoint.FirstID([]byte(text))); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestWithVersions(t *testing.T) {
+	t.Parallel()
+	data := endpoint.WithVersions([]byte(`{"kind":"x"}`), []string{"2026-07-28"}, strings.Repeat("é", 64))
+	want := `{"supported":["2026-07-28"],"requested":"` + strings.Repeat("é", 32) + `","kind":"x"}`
+	if string(data) != want {
+		t.Errorf("%s, want %s", data, want)
+	}
+	if got := endpoint.WithVersions(nil, nil, ""); got != nil {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,0 +1,62 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// kinds are the kinds of failures by the codes that package wire gives them.
+var kinds = map[int]recourse.Kind{
+	wire.CodeParseError:         recourse.KindMalformed,
+	wire.CodeInvalidRequest:     recourse.KindInvalidRequest,
+	wire.CodeMethodNotFound:     recourse.KindUnknownMethod,
+	wire.CodeInvalidParams:      recourse.KindMissingParam,
+	wire.CodeHeaderMismatch:     recourse.KindHeaderMismatch,
+	wire.CodeUnsupportedVersion: recourse.KindUnsupportedVersion,
+}
+
+// Refused returns the record of a message that package wire refuses with err.
+func Refused(err error) *recourse.Error {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return recourse.Internal().CausedBy(err)
+	}
+	e := recourse.New(kinds[refusal.Code], strings.ToUpper(refusal.Message[:1])+refusal.Message[1:]+".")
+	if e.Kind == recourse.KindMissingParam {
+		e = e.WithViolations(recourse.Violation{
+			Pointer: refusal.Pointer, Param: strings.Join(slices.Collect(json.Pointer(refusal.Pointer).Tokens()), "."),
+			Rule: "required", Message: refusal.Message,
+		})
+	}
+	return e
+}
+
+// FirstID returns the id in a text that is no message, or the beginning of one, so that
+// the client's program knows what was refused; nil where none can be read.
+func FirstID(text []byte) wire.ID {
+	var scan wire.Scanner
+	_, _ = scan.Write(text) // what there is, is enough
+	id := scan.Signs().ID
+	if len(id) == 0 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return nil
+	}
+	return id.Clone()
+}
+
+// WithVersions adds to the data of a JSON-RPC error what MCP 2026-07-28 wants there of a
+// version of the protocol that is not spoken ("Errors").
+func WithVersions(data []byte, spoken []string, asked string) []byte {
+	supported, err := json.Marshal(spoken)
+	if err != nil || len(data) < len("{}") {
+		return data
+	}
+	const most = 64
+	asked = strings.ToValidUTF8(asked[:min(len(asked), most)], "")
+	return append(fmt.Appendf(nil, `{"supported":%s,"requested":%s,`, supported, json.AppendQuote(nil, asked)), data[1:]...)
+}
