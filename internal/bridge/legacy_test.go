@@ -396,50 +396,6 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// A subscription in a session that the server has lost is one in the next.
-func TestSubscriptionInALostSession(t *testing.T) {
-	t.Parallel()
-	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-	b := newBridge(o, bridge.Options{Silent: true})
-	defer b.Close()
-	header, body := modernRequest("tools/call", "t", "", "")
-	if _, _, err := send(t, b, header, body); err != nil {
-		t.Fatal(err)
-	}
-	o.mu.Lock()
-	clear(o.sessions)
-	o.mu.Unlock()
-	header, body = modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
-	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	event, err := wire.NewEventReader(resp.Body, 0).Next()
-	if err != nil || !strings.Contains(string(event.Data), `"toolsListChanged":true`) {
-		t.Errorf("%v %+v", err, event)
-	}
-}
-
-// A server without a stream has nothing to tell, and its clients know.
-func TestSubscriptionToASilentServer(t *testing.T) {
-	t.Parallel()
-	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-	o.silent = true
-	b := newBridge(o, bridge.Options{})
-	defer b.Close()
-	header, body := modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`, "")
-	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
-		t.Errorf("%v %s", err, text)
-	}
-}
-
 // Sessions that nobody uses are ended.
 func TestIdleSessionsOfOldServer(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 
 // A call is a request that a child has been given, or is about to be.
 type call struct {
-	mailbox
+	Mailbox
 
 	id       int64   // towards the child, of the request and of its progress
 	clientID wire.ID // as the client spelled it
@@ -39,7 +39,6 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp str
 		clientID: m.ID.Clone(), session: session, level: wire.LogLevelOf(m.LogLevel),
 		opening: m.Method == wire.MethodInitialize, listens: m.Method == wire.MethodListen,
 	}
-	call.init()
 	if isToken(m.ProgressToken) {
 		call.token = bytes.Clone(m.ProgressToken)
 	}
@@ -140,7 +139,7 @@ func (c *child) cancel(m *wire.Message, session string) {
 		} else {
 			c.append(wire.Splice(nil, m.Raw, wire.Edit{At: m.RequestIDAt, With: wire.IntID(call.id)}))
 		}
-		call.mailbox.end(ended)
+		call.End(ended)
 		return
 	}
 }

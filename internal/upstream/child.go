@@ -273,9 +273,9 @@ func (c *child) fail(why error) {
 	c.mu.Unlock()
 	for _, call := range calls {
 		if call.batch == batch || call.batch == refused {
-			call.mailbox.end(errUnsent)
+			call.End(errUnsent)
 		} else {
-			call.mailbox.end(e)
+			call.End(e)
 		}
 	}
 }

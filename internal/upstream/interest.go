@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -30,13 +29,7 @@ type interests struct {
 	// the order in which they are made.
 	turn chan struct{}
 
-	// Guarded by Stdio.mu:
-	subscribers map[string]int // how many sessions, by the URI of the resource
-	subscribed  int            // bytes of the URIs of all of them
-}
-
-func newInterests() interests {
-	return interests{turn: make(chan struct{}, 1), subscribers: map[string]int{}}
+	wanted Subscriptions[*session] // guarded by Stdio.mu
 }
 
 // isInterest reports whether requests of the method change what a session is told of.
@@ -67,21 +60,20 @@ func done(m *wire.Message) (*http.Response, error) {
 
 func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*http.Response, error) {
 	s.mu.Lock()
-	switch full := len(x.uris) >= maxSubscriptions || len(uri) > maxURI || s.subscribed+len(uri) > maxSubscribed; {
-	case x.uris[uri]:
-		s.mu.Unlock()
-		return done(m)
+	known, wanted := s.wanted.Has(x, uri), s.wanted.IsWanted(uri)
+	full := !known && (s.wanted.Count(x) >= maxSubscriptions || len(uri) > maxURI || s.wanted.Bytes()+len(uri) > maxSubscribed)
+	if !full && wanted && s.isOpen(x) {
+		s.wanted.Add(x, uri)
+	}
+	s.mu.Unlock()
+	switch {
 	case full:
-		s.mu.Unlock()
 		return wire.RespondError(m.ID, wire.CodeInvalidRequest,
 			fmt.Sprintf("a session may have at most %d subscriptions, to URIs of at most %d bytes, of which all have %d together",
 				maxSubscriptions, maxURI, maxSubscribed)), nil
-	case s.subscribers[uri] > 0:
-		s.note(x, uri)
-		s.mu.Unlock()
+	case wanted:
 		return done(m)
 	}
-	s.mu.Unlock()
 	resp, taken, err := s.tellInterest(ctx, m, x)
 	if !taken || uri == "" {
 		return resp, err
@@ -89,47 +81,23 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen(x) {
-		s.note(x, uri)
+		s.wanted.Add(x, uri)
 	} else {
 		s.orderShared(wire.MethodUnsubscribe, "uri", uri)
 	}
 	return resp, err
 }
 
-// note takes note of a subscription. s.mu is held.
-func (s *Stdio) note(x *session, uri string) {
-	if x.uris == nil {
-		x.uris = map[string]bool{}
-	}
-	if x.uris[uri] { // by another request at the same time
-		return
-	}
-	x.uris[uri] = true
-	s.subscribers[uri]++
-	s.subscribed += len(uri)
-}
-
 func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, uri string) (*http.Response, error) {
 	s.mu.Lock()
-	if x.uris[uri] {
-		s.forget(x, uri)
-	}
-	wanted := s.subscribers[uri] > 0
+	s.wanted.Remove(x, uri)
+	wanted := s.wanted.IsWanted(uri)
 	s.mu.Unlock()
 	if wanted {
 		return done(m)
 	}
 	resp, _, err := s.tellInterest(ctx, m, x)
 	return resp, err
-}
-
-// forget forgets a subscription. s.mu is held.
-func (s *Stdio) forget(x *session, uri string) {
-	delete(x.uris, uri)
-	s.subscribed -= len(uri)
-	if s.subscribers[uri]--; s.subscribers[uri] == 0 {
-		delete(s.subscribers, uri)
-	}
 }
 
 // isOpen reports whether the session has not been ended. s.mu is held.
@@ -180,34 +148,14 @@ func (c *child) orderString(method, name, value string) {
 func (s *Stdio) resumeInterests(c *child) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for uri := range s.subscribers {
+	for _, uri := range s.wanted.All() {
 		c.orderString(wire.MethodSubscribe, "uri", uri)
 	}
 }
 
 // dropInterests forgets what a session that ends wants to be told of. s.mu is held.
 func (s *Stdio) dropInterests(x *session) {
-	for uri := range x.uris {
-		if s.forget(x, uri); s.subscribers[uri] == 0 {
-			s.orderShared(wire.MethodUnsubscribe, "uri", uri)
-		}
+	for _, uri := range s.wanted.Drop(x) {
+		s.orderShared(wire.MethodUnsubscribe, "uri", uri)
 	}
-}
-
-// isSubscribed reports whether the session has subscribed to the resource, or to one
-// that it is a part of (MCP 2025-11-25, schema, ResourceUpdatedNotificationParams). x is
-// nil for a client without a session. Stdio.mu is held.
-func (x *session) isSubscribed(uri string) bool {
-	switch {
-	case x == nil:
-		return false
-	case x.uris[uri]:
-		return true
-	}
-	for whole := range x.uris {
-		if rest, ok := strings.CutPrefix(uri, whole); ok && (strings.HasSuffix(whole, "/") || strings.ContainsAny(rest[:1], "/?#")) {
-			return true
-		}
-	}
-	return false
 }

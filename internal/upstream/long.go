@@ -187,7 +187,7 @@ func (a *longAnswer) get(p []byte) (int, error) {
 	return n, err
 }
 
-// wake puts a token into a channel that has room for one.
+// wake puts a token into a channel that has room for one, if there is a channel.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"io"
 	"sync"
 
 	"github.com/recoursehq/recourse/internal/json"
@@ -24,20 +25,18 @@ type message struct {
 // member returns the result of an answer, or its error; nil: it has none, or is too long.
 func (m message) member(name json.Pointer) json.Value { return json.Lookup(m.text, name) }
 
-// A mailbox holds the messages that wait for their reader. Putting never blocks.
-type mailbox struct {
-	wake chan struct{} // holds a token when there is something new
-
+// A Mailbox holds the messages that wait for their one reader. Putting never blocks. The zero
+// Mailbox is empty. It is safe for concurrent use.
+type Mailbox struct {
 	mu    sync.Mutex
+	wake  chan struct{} // holds a token when there is something new; nil: nobody has waited yet
 	queue []message
 	bytes int
 	err   error // with which it ends; nil while it is open
 }
 
-func (b *mailbox) init() { b.wake = make(chan struct{}, 1) }
-
-// put adds a message, and reports false when the mailbox is full or has ended.
-func (b *mailbox) put(text []byte) bool {
+// Put adds a message, and reports false when the mailbox is full or has ended.
+func (b *Mailbox) Put(text []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil || len(b.queue) >= mailboxMessages || b.bytes+len(text) > mailboxBytes && len(b.queue) > 0 {
@@ -49,9 +48,12 @@ func (b *mailbox) put(text []byte) bool {
 	return true
 }
 
+// Finish adds the last message, after which io.EOF comes.
+func (b *Mailbox) Finish(text []byte) { b.finish(message{text: text}, io.EOF) }
+
 // finish adds the answer, after which nothing comes but err. It reports false when
 // the mailbox has ended.
-func (b *mailbox) finish(m message, err error) bool {
+func (b *Mailbox) finish(m message, err error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -63,8 +65,8 @@ func (b *mailbox) finish(m message, err error) bool {
 	return true
 }
 
-// end ends the mailbox: when what it holds has been taken, err comes.
-func (b *mailbox) end(err error) {
+// End ends the mailbox: when what it holds has been taken, err comes.
+func (b *Mailbox) End(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err == nil {
@@ -73,9 +75,9 @@ func (b *mailbox) end(err error) {
 	wake(b.wake)
 }
 
-// next takes a message and waits for one. The error is that of end or finish, the
+// next takes a message and waits for one. The error is that of End or finish, the
 // cause of ctx, or errClosed.
-func (b *mailbox) next(ctx context.Context, closed <-chan struct{}) (message, error) {
+func (b *Mailbox) next(ctx context.Context, closed <-chan struct{}) (message, error) {
 	for {
 		if m, ok, err := b.poll(); ok || err != nil {
 			return m, err
@@ -90,10 +92,13 @@ func (b *mailbox) next(ctx context.Context, closed <-chan struct{}) (message, er
 	}
 }
 
-func (b *mailbox) poll() (m message, ok bool, err error) {
+func (b *Mailbox) poll() (m message, ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) == 0 {
+		if b.wake == nil {
+			b.wake = make(chan struct{}, 1)
+		}
 		return message{}, false, b.err
 	}
 	m = b.queue[0]
@@ -106,7 +111,7 @@ func (b *mailbox) poll() (m message, ok bool, err error) {
 }
 
 // drain takes everything that is left, and ends the mailbox with err.
-func (b *mailbox) drain(err error) []message {
+func (b *Mailbox) drain(err error) []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.queue

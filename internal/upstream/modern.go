@@ -143,9 +143,9 @@ func (r *receiver) publish(m *wire.Message) {
 		return // it has just ended
 	}
 	text := wire.Splice(nil, m.Raw, wire.Edit{At: m.SubscriptionAt, With: call.clientID})
-	if !call.put(text) {
+	if !call.Put(text) {
 		r.child.abandon(call, noLonger)
-		call.mailbox.end(io.EOF)
+		call.End(io.EOF)
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *child) endSubscription(id int64) bool {
 	}
 	delete(c.calls, id)
 	c.used = time.Now()
-	call.mailbox.end(io.EOF)
+	call.End(io.EOF)
 	return true
 }
 
@@ -176,7 +176,7 @@ func (c *child) tellLog(text []byte, level wire.LogLevel) {
 	}
 	for _, call := range c.calls {
 		if call.level != 0 && level >= call.level {
-			call.put(text)
+			call.Put(text)
 		}
 	}
 }

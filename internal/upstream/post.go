@@ -163,7 +163,7 @@ func (s *Stdio) catchUp(x *session, call *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range x.unheard() {
-		call.put(text)
+		call.Put(text)
 	}
 }
 
@@ -182,7 +182,7 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 
 // stream returns an answer that is what the child says to the call from now on.
 func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
-	body := newEventBody(ctx, &call.mailbox, func() {
+	body := call.events(ctx, func() {
 		c.abandon(call, noLonger)
 		call.discard()
 	})

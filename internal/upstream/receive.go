@@ -133,7 +133,7 @@ func (r *receiver) progress(text []byte) {
 		return
 	}
 	if call := r.child.byID(token); call != nil && call.token != nil {
-		call.put(wire.Splice(nil, text, wire.Edit{At: r.message.ProgressTokenAt, With: call.token}))
+		call.Put(wire.Splice(nil, text, wire.Edit{At: r.message.ProgressTokenAt, With: call.token}))
 	}
 }
 

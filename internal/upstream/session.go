@@ -31,10 +31,9 @@ type session struct {
 	child *child // its own; nil where all share one
 
 	// Guarded by Stdio.mu:
-	stream  *mailbox // on which its client listens; nil: it does not
+	stream  *Mailbox // on which its client listens; nil: it does not
 	backlog [][]byte // what its child has said meanwhile
 	bytes   int
-	uris    map[string]bool // of the resources that it is subscribed to, where all share a child
 }
 
 // add makes the session known. s.mu is held.
@@ -49,7 +48,7 @@ func (s *Stdio) add(x *session) {
 func (s *Stdio) remove(x *session) {
 	s.sessions.Remove(x.id)
 	if x.stream != nil {
-		x.stream.end(io.EOF)
+		x.stream.End(io.EOF)
 	}
 	x.unheard()
 	s.dropInterests(x)
@@ -262,8 +261,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	if refusal != nil {
 		return refusal
 	}
-	b := &mailbox{}
-	b.init()
+	b := &Mailbox{}
 	s.mu.Lock()
 	if x != nil {
 		if x.stream != nil {
@@ -274,21 +272,21 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 		}
 		x.stream = b
 		for _, text := range x.unheard() {
-			b.put(text)
+			b.Put(text)
 		}
 	}
 	if x == nil || x.child == nil {
 		s.streams[b] = x
 	}
 	if s.closed {
-		b.end(io.EOF)
+		b.End(io.EOF)
 	}
 	s.mu.Unlock()
-	return wire.RespondEvents(newEventBody(ctx, b, func() { s.leave(x, b) }))
+	return wire.RespondEvents(b.Events(ctx, func() { s.leave(x, b) }))
 }
 
 // leave ends a stream. What its reader has not taken is kept for the next.
-func (s *Stdio) leave(x *session, b *mailbox) {
+func (s *Stdio) leave(x *session, b *Mailbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, b)
@@ -306,7 +304,7 @@ func (s *Stdio) endStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for b := range s.streams {
-		b.end(io.EOF)
+		b.End(io.EOF)
 	}
 }
 
@@ -318,18 +316,18 @@ func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 	text = bytes.Clone(text)
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	boxes := make([]*mailbox, 0, 2)
+	boxes := make([]*Mailbox, 0, 2)
 	if x.stream != nil {
 		boxes = append(boxes, x.stream)
 	}
 	if call := c.newestCall(); call != nil {
-		boxes = append(boxes, &call.mailbox)
+		boxes = append(boxes, &call.Mailbox)
 	}
 	if kind == wire.Request && len(boxes) > 1 {
 		boxes[0], boxes[1] = boxes[1], boxes[0]
 	}
 	for _, b := range boxes {
-		if b.put(text) {
+		if b.Put(text) {
 			return
 		}
 	}

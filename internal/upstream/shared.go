@@ -54,14 +54,14 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	defer s.mu.Unlock()
 	var kept []byte
 	for b, x := range s.streams {
-		if method == wire.MethodUpdated && !x.isSubscribed(uri) {
+		if method == wire.MethodUpdated && !s.wanted.Hears(x, uri) {
 			continue
 		}
 		if kept == nil {
 			kept = bytes.Clone(text)
 		}
-		if !b.put(kept) {
-			b.end(io.EOF)
+		if !b.Put(kept) {
+			b.End(io.EOF)
 			delete(s.streams, b)
 		}
 	}

@@ -59,7 +59,7 @@ type Stdio struct {
 	children map[*child]struct{}
 	spools   spool.Room // what their long answers hold
 	sessions *recent.Map[string, *session]
-	streams  map[*mailbox]*session // on which a shared child is heard; nil: of a client without a session
+	streams  map[*Mailbox]*session // on which a shared child is heard; nil: of a client without a session
 }
 
 // An attempt is one to start a child that is not that of a session.
@@ -93,9 +93,9 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	secrets := func() []string { return redact.Environ(command.Env) }
 	s := &Stdio{
 		name: name, command: command, log: log, mask: redact.New(redact.Secrets).Hiding(secrets),
-		interests: newInterests(), patience: command.Patience.withDefaults(), most: maxChildren,
+		interests: interests{turn: make(chan struct{}, 1)}, patience: command.Patience.withDefaults(), most: maxChildren,
 		ready: map[string]*child{}, attempts: map[string]*attempt{},
-		children: map[*child]struct{}{}, streams: map[*mailbox]*session{},
+		children: map[*child]struct{}{}, streams: map[*Mailbox]*session{},
 		sessions: recent.New[string, *session](recent.Bounds{Most: maxSessions}),
 	}
 	s.life, s.end = context.WithCancel(context.Background())

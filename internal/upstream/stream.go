@@ -26,10 +26,10 @@ func (b *longBody) Close() error {
 	return nil
 }
 
-// eventBody is a body of server-sent events, one for each message of a mailbox.
+// eventBody is the body that [Mailbox.Events] returns.
 type eventBody struct {
 	ctx     context.Context //nolint:containedctx // as that of longBody
-	mailbox *mailbox
+	mailbox *Mailbox
 	onClose func()
 
 	once   sync.Once
@@ -43,7 +43,13 @@ type eventBody struct {
 
 var _ io.ReadCloser = (*eventBody)(nil)
 
-func newEventBody(ctx context.Context, b *mailbox, onClose func()) *eventBody {
+// Events returns a body of server-sent events, one for each message, up to the end of the
+// mailbox or of ctx. It is closed once, which calls onClose.
+func (b *Mailbox) Events(ctx context.Context, onClose func()) io.ReadCloser {
+	return b.events(ctx, onClose)
+}
+
+func (b *Mailbox) events(ctx context.Context, onClose func()) *eventBody {
 	return &eventBody{ctx: ctx, mailbox: b, onClose: onClose, closed: make(chan struct{})}
 }
 

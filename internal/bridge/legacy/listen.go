@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/recoursehq/recourse"
@@ -19,8 +17,6 @@ const (
 	// maxListeners bounds the subscriptions in a session, maxURIs the resources of one.
 	maxListeners = 100
 	maxURIs      = 100
-	// maxUnheard bounds what is kept for a client that is slow; it is cut off then.
-	maxUnheard = 64
 )
 
 // changes are the notifications of changed lists by their name in subscriptions/listen,
@@ -35,23 +31,13 @@ var changes = []struct {
 	{"resourcesListChanged", wire.MethodResourcesChanged, "/capabilities/resources/listChanged"},
 }
 
-// A listener is a client's subscriptions/listen, and the body of its answer.
+// A listener is a client's subscriptions/listen.
 type listener struct {
 	s    *session
 	id   wire.ID
 	want map[string]bool // methods
 	uris []string
-
-	out  chan []byte // events
-	done chan struct{}
-	once sync.Once
-	why  error       // of done
-	stop func() bool // ends the dependence on the client's request
-
-	closed sync.Once
-
-	left []byte // of an event that is being read
-	over bool   // the last one is
+	box  upstream.Mailbox // of what it is told
 }
 
 // listen answers subscriptions/listen with what the server says on the stream of the
@@ -63,7 +49,7 @@ func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respons
 	if err != nil {
 		return refusedOpening(err)
 	}
-	l := &listener{s: s, id: m.ID.Clone(), want: map[string]bool{}, out: make(chan []byte, maxUnheard), done: make(chan struct{})}
+	l := &listener{s: s, id: m.ID.Clone(), want: map[string]bool{}}
 	agreed, lost := l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
 	if lost {
 		if at, err = s.ready(ctx, at); err != nil {
@@ -71,22 +57,21 @@ func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respons
 		}
 		agreed, _ = l.agree(ctx, at, json.Lookup(m.Params, "/notifications"))
 	}
-	if len(agreed) > 0 && !s.listeners.add(l) {
-		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.p.Name()).
-			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
-	}
 	notifications, err := json.Marshal(agreed)
 	if err != nil {
 		return nil, recourse.Internal().WithEffect(recourse.EffectNone).CausedBy(err)
 	}
-	o.stay(s)
-	l.stop = context.AfterFunc(ctx, func() { l.end(context.Cause(ctx)) })
 	params := fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications)
-	l.left = wire.AppendMessage(nil, wire.AppendRequest(nil, nil, wire.MethodAcknowledged, params))
-	if len(agreed) == 0 {
-		l.end(io.EOF)
+	l.box.Put(wire.AppendRequest(nil, nil, wire.MethodAcknowledged, params))
+	switch {
+	case len(agreed) == 0:
+		l.end()
+	case !s.listeners.add(l):
+		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.p.Name()).
+			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	return wire.RespondEvents(l), nil
+	o.stay(s)
+	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
 }
 
 // agree returns the part of the notifications that are wanted which the client will get,
@@ -144,8 +129,9 @@ func ofResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"ur
 
 // listeners are those of a session.
 type listeners struct {
-	mu  sync.Mutex
-	all map[*listener]struct{}
+	mu     sync.Mutex
+	all    map[*listener]struct{}
+	wanted upstream.Subscriptions[*listener]
 }
 
 // add reports false when there are too many.
@@ -159,6 +145,9 @@ func (ls *listeners) add(l *listener) bool {
 		ls.all = map[*listener]struct{}{}
 	}
 	ls.all[l] = struct{}{}
+	for _, uri := range l.uris {
+		ls.wanted.Add(l, uri)
+	}
 	return true
 }
 
@@ -167,18 +156,7 @@ func (ls *listeners) remove(l *listener) (unheard []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	delete(ls.all, l)
-	wanted := map[string]bool{}
-	for other := range ls.all {
-		for _, uri := range other.uris {
-			wanted[uri] = true
-		}
-	}
-	for _, uri := range l.uris {
-		if !wanted[uri] {
-			unheard = append(unheard, uri)
-		}
-	}
-	return unheard
+	return ls.wanted.Drop(l)
 }
 
 // each calls f for each of them.
@@ -193,11 +171,9 @@ func (ls *listeners) each(f func(*listener)) {
 // subscribed returns the resources that anybody listens to. ok is false when nobody
 // listens to anything.
 func (ls *listeners) subscribed() (uris []string, ok bool) {
-	ls.each(func(l *listener) {
-		uris, ok = append(uris, l.uris...), true
-	})
-	slices.Sort(uris)
-	return slices.Compact(uris), ok
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.wanted.All(), len(ls.all) > 0
 }
 
 // publish takes a notification to those who listen to it. It reports whether it is one
@@ -206,7 +182,7 @@ func (s *session) publish(method, text []byte) bool {
 	if string(method) == wire.MethodUpdated {
 		uri := param(text, "/uri")
 		s.listeners.each(func(l *listener) {
-			if slices.Contains(l.uris, uri) {
+			if s.listeners.wanted.Hears(l, uri) {
 				l.put(text)
 			}
 		})
@@ -264,67 +240,34 @@ func (l *listener) put(text []byte) {
 	if err != nil {
 		return
 	}
-	select {
-	case l.out <- wire.AppendMessage(nil, wire.AppendRequest(nil, nil, m.Method, raw)):
-	default:
-		l.end(errTooSlow)
+	if !l.box.Put(wire.AppendRequest(nil, nil, m.Method, raw)) {
+		l.box.End(errTooSlow)
 	}
 }
 
 var errTooSlow = errors.New("the client does not keep up")
 
-// end ends the subscription.
-func (l *listener) end(why error) {
-	l.once.Do(func() {
-		l.why = why
-		close(l.done)
-	})
+// end ends the subscription with its answer.
+func (l *listener) end() {
+	l.box.Finish(wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
 }
 
-// Read implements io.Reader.
-func (l *listener) Read(p []byte) (int, error) {
-	if len(l.left) == 0 {
-		select {
-		case l.left = <-l.out:
-		case <-l.done:
-			if l.over || !errors.Is(l.why, io.EOF) {
-				return 0, l.why
-			}
-			l.left = wire.AppendMessage(nil, wire.AppendResult(nil, l.id,
-				fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id)))
-			l.over = true
+// close forgets the listener, whose client has gone, and unsubscribes from what nobody listens
+// to any more.
+func (l *listener) close() {
+	s := l.s
+	l.box.End(errNotWanted)
+	unheard := s.listeners.remove(l)
+	s.o.p.Background(func(ctx context.Context) {
+		defer s.o.leave(s)
+		s.mu.Lock()
+		at := s.at
+		s.mu.Unlock()
+		if at == nil {
+			return
 		}
-	}
-	n := copy(p, l.left)
-	l.left = l.left[n:]
-	return n, nil
-}
-
-// Close implements io.Closer. It may be called while another goroutine reads.
-func (l *listener) Close() error {
-	l.stop()
-	l.end(errNotWanted)
-	l.s.unlisten(l)
-	return nil
-}
-
-var _ io.ReadCloser = (*listener)(nil)
-
-// unlisten forgets a listener, and unsubscribes from what nobody listens to any more.
-func (s *session) unlisten(l *listener) {
-	l.closed.Do(func() {
-		unheard := s.listeners.remove(l)
-		s.o.p.Background(func(ctx context.Context) {
-			defer s.o.leave(s)
-			s.mu.Lock()
-			at := s.at
-			s.mu.Unlock()
-			if at == nil {
-				return
-			}
-			for _, uri := range unheard {
-				_ = s.subscribe(ctx, at, wire.MethodUnsubscribe, uri) // it is told for nothing, then
-			}
-		})
+		for _, uri := range unheard {
+			_ = s.subscribe(ctx, at, wire.MethodUnsubscribe, uri) // it is told for nothing, then
+		}
 	})
 }

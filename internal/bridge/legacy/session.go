@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -350,7 +349,7 @@ func (s *session) end(ctx context.Context) {
 	s.at, s.ended = nil, true
 	s.silence()
 	s.mu.Unlock()
-	s.listeners.each(func(l *listener) { l.end(io.EOF) })
+	s.listeners.each((*listener).end)
 	if at == nil || at.id == "" || s.o.p.Program {
 		return
 	}

@@ -1,0 +1,81 @@
+package bridge_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// subscribe listens to a server of the legacy era.
+func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
+	t.Helper()
+	header, body := modernRequest("subscriptions/listen", "", `"notifications":`+notifications+`,`, "")
+	resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp.Body
+}
+
+// Who has subscribed to a resource is told of what belongs to it, too.
+func TestSubscriptionToAPartOfAResource(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+	b := newBridge(o, bridge.Options{})
+	t.Cleanup(b.Close)
+	events := wire.NewEventReader(subscribe(t, b, `{"resourceSubscriptions":["farm://fields"]}`), 0)
+	if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), "farm://fields") {
+		t.Fatal(event, err)
+	}
+	for _, uri := range []string{"farm://barns", "farm://fields2", "farm://fields/7"} {
+		o.broadcast(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+	}
+	for { // at first anything may have changed
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data := string(event.Data); strings.Contains(data, "farm://fields/7") {
+			return
+		} else if strings.Contains(data, "fields2") || strings.Contains(data, "barns") {
+			t.Fatalf("it was told %s", data)
+		}
+	}
+}
+
+// A subscription in a session that the server has lost is one in the next.
+func TestSubscriptionInALostSession(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+	b := newBridge(o, bridge.Options{Silent: true})
+	t.Cleanup(b.Close)
+	header, body := modernRequest("tools/call", "t", "", "")
+	if _, _, err := send(t, b, header, body); err != nil {
+		t.Fatal(err)
+	}
+	o.mu.Lock()
+	clear(o.sessions)
+	o.mu.Unlock()
+	event, err := wire.NewEventReader(subscribe(t, b, `{"toolsListChanged":true}`), 0).Next()
+	if err != nil || !strings.Contains(string(event.Data), `"toolsListChanged":true`) {
+		t.Errorf("%v %+v", err, event)
+	}
+}
+
+// A server without a stream has nothing to tell, and its clients know.
+func TestSubscriptionToASilentServer(t *testing.T) {
+	t.Parallel()
+	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
+	o.silent = true
+	b := newBridge(o, bridge.Options{})
+	t.Cleanup(b.Close)
+	text, err := io.ReadAll(subscribe(t, b, `{"toolsListChanged":true}`))
+	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
+		t.Errorf("%v %s", err, text)
+	}
+}
