@@ -13,14 +13,13 @@ import (
 	"syscall"
 )
 
-// From turns any error into an Error; nil stays nil. An Error anywhere in the
-// chain is returned as it is. Deadlines, cancellations and failures of the
-// network are known by their meaning; of anything else nothing is revealed: it is
-// [KindInternal] with that kind's sentence. err becomes the private cause.
+// From turns any error into an Error; nil stays nil. An Error anywhere in the chain is
+// returned as it is. Deadlines, cancellations and failures of the network are recognised
+// by their meaning. Anything else becomes [KindInternal] with that kind's sentence: its
+// text is not revealed. err becomes the private cause.
 //
-// A connection that was never made leaves [EffectNone]. A broken one leaves the
-// effect unstated: whether a call that was sent was carried out depends on what
-// it does.
+// A connection that was never made leaves [EffectNone]. A broken one leaves the effect
+// unstated: whether a call that was sent was carried out depends on what it does.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -56,11 +55,10 @@ func classify(err error) *Error {
 	}
 }
 
-// neverConnected reports whether err says that no connection was made, so that
-// nothing can have been sent. What a connection that was made breaks by (no route
-// to host, say) is no such word, whatever the number of the error. Where several
-// failures are joined, as by a caller that has tried more than once, each of them
-// has to say so.
+// neverConnected reports whether err says that no connection was made, so that nothing
+// can have been sent. An error of an established connection, such as no route to host,
+// does not say so, whatever its number. Of several joined errors, as from a caller that
+// has tried more than once, every one has to say so.
 func neverConnected(err error) bool {
 	never, broke := connecting(err)
 	return never && !broke

@@ -9,9 +9,10 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// The texts by which SDKs say that arguments do not fit a tool's inputSchema.
+// The texts by which SDKs and validators say that arguments do not fit a tool's
+// inputSchema.
 
-// Rules that give a violation its kind; they are keywords of JSON Schema.
+// Rules that decide the kind of a violation. They are keywords of JSON Schema.
 const (
 	ruleRequired = "required"
 	ruleType     = "type"
@@ -22,7 +23,7 @@ const (
 // maxViolations bounds how many violations are taken from a text.
 const maxViolations = 20
 
-// argumentTexts are the ways of the SDKs.
+// argumentTexts are the forms of the SDKs, with how each is recognised.
 var argumentTexts = []struct {
 	sign string
 	read func(text string) ([]recourse.Violation, bool) // JSON is read whole, prose up to maxDetect
@@ -70,7 +71,7 @@ func zodIssues(text string) ([]recourse.Violation, bool) {
 	return list, true
 }
 
-// zodRules are the keywords for zod's codes.
+// zodRules are the keywords of JSON Schema for zod's codes.
 var zodRules = map[string]string{
 	"invalid_type": ruleType, "unrecognized_keys": ruleUnknown, "too_small": "minimum", "too_big": "maximum",
 	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": ruleEnum, "invalid_option": ruleEnum,
@@ -131,7 +132,7 @@ func zodText(text string) ([]recourse.Violation, bool) {
 	return list, true
 }
 
-// zodMessage reads the rule from an issue's sentence.
+// zodMessage takes the rule from an issue's sentence.
 func zodMessage(message string) recourse.Violation {
 	v := recourse.Violation{Message: message}
 	received := ""
@@ -165,8 +166,8 @@ func quoted(list string) []string {
 
 var reGoStep = regexp.MustCompile(`^validating ([^\s:]+): `)
 
-// goText reads the Go SDK's text, which names each schema on the way to the first
-// violation, and then the keyword.
+// goText reads the text of the Go SDK, which names each schema on the way to the first
+// violation, then the keyword.
 func goText(text string) ([]recourse.Violation, bool) {
 	rest, ok := strings.CutPrefix(headOf(text), `validating "arguments": `)
 	if !ok {
@@ -216,7 +217,7 @@ var (
 	rePydanticField = regexp.MustCompile(`(?m)^(\S[^\n]*)\n {2}([^\n]*?) \[type=([a-z_]+)`)
 )
 
-// pydanticText reads the text of pydantic, behind the Python SDK.
+// pydanticText reads the text of pydantic, which the Python SDK passes on.
 func pydanticText(text string) ([]recourse.Violation, bool) {
 	if text = headOf(text); !rePydantic.MatchString(text) {
 		return nil, false
@@ -237,8 +238,8 @@ func pydanticText(text string) ([]recourse.Violation, bool) {
 	return list, true
 }
 
-// atEach places a violation at each of names below a path, or at the path where
-// there are none.
+// atEach places a violation at each of the names below a path, or at the path itself if
+// there are no names.
 func atEach(v recourse.Violation, steps, names []string) []recourse.Violation {
 	if len(names) == 0 {
 		return []recourse.Violation{at(v, steps...)}
@@ -261,15 +262,15 @@ func at(v recourse.Violation, steps ...string) recourse.Violation {
 	return v
 }
 
-// The sentences of Ajv, by which servers in JavaScript say that arguments do not fit a JSON
-// Schema: what it calls the arguments, the way to the value, and the rule.
+// The sentences of Ajv, by which servers in JavaScript say that arguments do not fit a
+// JSON Schema: Ajv's name for the arguments, the path to the value, and the rule.
 var (
 	reAjv         = regexp.MustCompile(`^(?:data|instance)?((?:/[^\s/]+)*) ?(must (?:NOT )?(?:have|be|match) .+)$`)
 	reAjvRequired = regexp.MustCompile(`^must have required property '([^']+)'`)
 	reAjvType     = regexp.MustCompile(`^must be (string|integer|number|boolean|object|array|null)$`)
 )
 
-// ajvRules are the keywords for how its sentences begin.
+// ajvRules are the keywords of JSON Schema by the beginning of Ajv's sentence.
 var ajvRules = []struct{ begin, rule string }{
 	{"must match format ", "format"},
 	{"must match pattern ", "pattern"},
@@ -283,7 +284,7 @@ var ajvRules = []struct{ begin, rule string }{
 	{"must be multiple of", "multipleOf"},
 }
 
-// ajvSentence reads a sentence of Ajv's as a violation below where.
+// ajvSentence reads a sentence of Ajv as a violation at or below a path.
 func ajvSentence(text string, where []string) (recourse.Violation, bool) {
 	m := reAjv.FindStringSubmatch(headOf(text))
 	if m == nil {
@@ -321,8 +322,8 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
-// placeFirst puts the place of the first violation as we write it, where a server has spelled
-// it as Ajv does: as a JSON Pointer, as data, or in its sentence.
+// placeFirst corrects the place of the first violation where a server has written it as
+// Ajv does: as a JSON Pointer, as "data", or in its sentence only.
 func placeFirst(e *recourse.Error) {
 	if e.Kind.Class() != recourse.ClassInput {
 		return
@@ -359,8 +360,8 @@ func placeFirst(e *recourse.Error) {
 	}
 }
 
-// unfolded reads the sentence of a failure that is zod's list of issues as JSON, wherever a
-// server has put it, as the violations that it lists.
+// unfolded returns a failure whose sentence is zod's list of issues in JSON with the
+// violations that the list holds, wherever the server has put it.
 func unfolded(reading Reading) Reading {
 	e := reading.Error()
 	if e == nil {
@@ -383,7 +384,7 @@ func unfolded(reading Reading) Reading {
 	return reading
 }
 
-// sentenceOf says what is wrong, in the words that came with each violation.
+// sentenceOf joins the messages of violations.
 func sentenceOf(violations []recourse.Violation) string {
 	said := make([]string, len(violations))
 	for i, v := range violations {

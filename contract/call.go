@@ -8,10 +8,10 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// At says where a failed call stood. The zero value is AtTool.
+// At says where a call stood when it failed. The zero value is [AtTool].
 type At string
 
-// The places, in the order in which a call comes past them.
+// The places, in the order in which a call passes them.
 const (
 	AtCredentialsMissing    At = "credentials_missing"
 	AtCredentialsInvalid    At = "credentials_invalid"
@@ -29,47 +29,48 @@ var places = []string{
 	string(AtSession), string(AtArguments), string(AtUpstreamMisconfigured), string(AtUpstream), string(AtTool),
 }
 
-// Call is what a contract has to know of the call that failed.
+// Call is what a contract needs to know about the call that failed. The zero value is a
+// request over stdio about which nothing is known.
 type Call struct {
-	// Method is the JSON-RPC method; only a failed tools/call is written as a tool
+	// Method is the JSON-RPC method. Only a failed tools/call is written as a tool
 	// result.
 	Method string
 	// Tool is the tool's name, URL the URL of the request.
 	Tool, URL string
-	// Arguments are the arguments of the call, raw.
+	// Arguments are the arguments of the call: a JSON object, or nil.
 	Arguments json.RawMessage
 	At        At
-	// Status is the HTTP status that the transport demands for this failure; 0
-	// means that the contract is free to choose.
+	// Status is the HTTP status that the transport demands for this failure; 0 leaves the
+	// choice to the contract.
 	Status int
-	// HTTP says that the whole HTTP answer is still to be written, so that a code's
-	// own HTTP form can be used.
+	// HTTP says that no part of the HTTP answer has been written, so that a code's own
+	// HTTP form can be used.
 	HTTP bool
-	// OutputSchema says that the tool declares one: our structuredContent is then
-	// left out, since some clients throw away a result that does not fit.
+	// OutputSchema says that the tool declares one. The contract's structuredContent is
+	// then left out, since some clients reject a result that does not fit.
 	OutputSchema bool
-	// FormatArgument says that the tool's inputSchema has the argument that the
-	// contract's layout is gated by.
+	// FormatArgument says that the tool's inputSchema has the argument by which calls
+	// choose the form of the text: see [Contract.FormatArgument].
 	FormatArgument bool
-	// ResultType says that results carry resultType (2026-07-28 and later).
+	// ResultType says that results carry resultType (MCP 2026-07-28 and later).
 	ResultType bool
-	// HasTool tells whether the server has a tool; nil: not known, so that every
-	// tool counts as there.
+	// HasTool reports whether the server has a tool; nil means that it is not known, so
+	// that every tool counts as there.
 	HasTool func(name string) bool
-	// Shows tells whether a value of the arguments may be shown in a call that verifies
-	// the failed one, or in a hint; nil: every one that is no secret by its name and
-	// has at most 128 bytes. One that may not is left out, since what stands in its place would be another value.
+	// Shows reports whether a value of the arguments may be shown in a verify call or a
+	// hint. One that may not is left out, with its parameter. nil shows every value of at
+	// most 128 bytes that is not a secret by its name.
 	Shows func(value []byte) bool
-	// Original is the result that the failure was read from, or nil. What it holds
-	// beyond the failure itself is kept, and the failure stays a result unless its code
-	// has a form of its own in HTTP or JSON-RPC.
+	// Original is the result that the failure was read from, or nil. What it holds beyond
+	// the failure is kept, and the failure stays a tool result unless its code has a form
+	// of its own in HTTP or JSON-RPC.
 	Original json.RawMessage
-	// OriginalContract is the contract whose form Original had: Reading.Contract.
+	// OriginalContract is the contract in whose form Original was: [Reading.Contract].
 	OriginalContract *Contract
-	// Quotes says that the server is known to keep this contract and has written the
-	// failure in it: see [ServerSays].
+	// Quotes says that the server is known to keep this contract and wrote the failure in
+	// it: see [ServerSays].
 	Quotes bool
-	// Now is the present, for points in time; nil means time.Now.
+	// Now returns the present, for points in time; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -101,30 +102,30 @@ type Answer struct {
 	Code    int
 	Message string
 	Data    json.RawMessage
-	// Status is the HTTP status, Header what goes beside the transport's own
-	// headers, Body the whole body of SurfaceHTTP.
+	// Status is the HTTP status. Header holds headers in addition to those of the
+	// transport, Body the whole body of SurfaceHTTP.
 	Status int
 	Header http.Header
 	Body   []byte
-	// Record is the failure in the words of the contract, as it was written; nil for
-	// a question.
+	// Record is the failure in the words of the contract, as it was written; nil for a
+	// question.
 	Record *recourse.Error
 }
 
-// A Tool is what tools/list of a server says of a tool.
+// A Tool is what a server's tools/list says of a tool.
 type Tool struct {
 	Name        string
 	InputSchema json.RawMessage
-	// Writes says that it has annotations and that they do not say readOnlyHint.
+	// Writes says that the tool has annotations and that they do not include
+	// readOnlyHint.
 	Writes bool
 	// Description is the tool's own, for its page.
 	Description string
-	// Errors are the codes that the server says the tool can fail with, under
-	// [ErrorsKey]; nil: it says nothing.
+	// Errors are the codes that the tool can fail with, as the server lists them under
+	// [ErrorsKey]; nil if it does not.
 	Errors []string
 }
 
-// ErrorsKey is the member of `_meta` of a tool in tools/list in which a server says which
-// codes of its contract the tool can fail with: a list of texts. It is the one place where
-// that stands.
+// ErrorsKey is the member of a tool's `_meta` in tools/list under which a server lists,
+// as strings, the codes of its contract that the tool can fail with.
 const ErrorsKey = "io.github.recoursehq/errors"

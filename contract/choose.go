@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A subject is a record as a contract sees it.
+// A subject is a record together with what a contract makes of it.
 type subject struct {
 	c     *Contract
 	e     *recourse.Error
@@ -19,7 +19,8 @@ type subject struct {
 	json  []byte
 }
 
-// record returns the record's own JSON form, whole: a place of the contract has no bound.
+// record returns the whole JSON form of the record: places of the contract's own have no
+// bound.
 func (s *subject) record() []byte {
 	if s.json == nil {
 		s.json = s.encoded(s.e.WholeJSON())
@@ -27,7 +28,7 @@ func (s *subject) record() []byte {
 	return s.json
 }
 
-// bounded returns the record as it travels beside the answer, in _meta.
+// bounded returns the JSON form of the record as it travels in _meta.
 func (s *subject) bounded() []byte {
 	const escaped = len(`\u003c`) // the most that a byte takes up
 	if whole := s.record(); len(whole)*escaped <= recourse.MaxJSON {
@@ -84,7 +85,7 @@ func (c *Contract) choose(s *subject) *entry {
 	return c.fallback
 }
 
-// codeOf returns the code of a record that en was chosen for; "" when en takes
+// codeOf returns the code of a record for which en was chosen; "" if en passes on
 // another's word and there is none.
 func (en *entry) codeOf(s *subject) string {
 	if en.open == nil {
@@ -96,8 +97,8 @@ func (en *entry) codeOf(s *subject) string {
 	return ""
 }
 
-// bind puts e in the words of c: its code, the wait and the hints that come with
-// the code, and the same for what it contains.
+// bind puts e into the words of c: its code, with the wait and the hints of that code. It
+// does the same for failed items.
 func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	bound := *e
 	s := &subject{c: c, e: &bound, call: call}
@@ -138,9 +139,9 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 	return s
 }
 
-// inPlaceOf returns the entry that stands for en because of where the answer is to be
-// written: another code where no HTTP answer can be given, and the HTTP answer where
-// one can and en is what stands for it elsewhere. nil: en itself.
+// inPlaceOf returns the entry to use in place of en because of where the answer goes: the
+// entry's otherwise if no HTTP answer can be given; if one can, the entry with an HTTP
+// form whose otherwise is en. nil means en itself.
 func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
 	if !call.HTTP {
 		return c.byCode[en.otherwise]
@@ -151,7 +152,8 @@ func (c *Contract) inPlaceOf(en *entry, call *Call) *entry {
 	return nil
 }
 
-// waitOf returns the wait that the record implies without stating it.
+// waitOf returns the wait that the record implies without stating it: until the binding
+// quota is reset, else the wait of its code.
 func (c *Contract) waitOf(s *subject) time.Duration {
 	if s.e.Kind.Class() == recourse.ClassAllowance && len(s.e.Quotas) > 0 && !s.e.Quotas[0].ResetAt.IsZero() {
 		return min(max(s.e.Quotas[0].ResetAt.Sub(s.call.now()), 0), recourse.MaxWait)
@@ -159,8 +161,8 @@ func (c *Contract) waitOf(s *subject) time.Duration {
 	return s.entry.wait
 }
 
-// inResult returns s with the code that it has in a tool result, where its own
-// stands for another answer.
+// inResult returns s with the code that it has in a tool result, if its own code belongs
+// to another surface.
 func (s *subject) inResult() *subject {
 	if s.entry.inResult() {
 		return s
@@ -178,8 +180,8 @@ func (s *subject) inResult() *subject {
 	return &inner
 }
 
-// message returns the sentence in the form that the code gives it. What is about the
-// protocol and has no code of its own is no tool's failure, and keeps its sentence.
+// message returns the sentence in the form that the code gives it. A failure of the
+// protocol without a code of its own keeps its sentence, since no tool has failed.
 func (s *subject) message() string {
 	if s.bare || s.entry == nil || s.unlisted() || s.entry == s.c.fallback && s.e.Kind.Class() == recourse.ClassProtocol {
 		return s.e.Sentence()
@@ -194,17 +196,17 @@ func (s *subject) message() string {
 	return s.e.Sentence()
 }
 
-// unlisted reports whether the code is a word that the contract does not list, for
-// which the fallback stands in.
+// unlisted reports whether the code is a word that the contract does not list, so that
+// the fallback stands in for it.
 func (s *subject) unlisted() bool {
 	return s.entry.open == nil && s.e.Code != "" && s.e.Code != s.entry.code
 }
 
-// retryable decides the wire's boolean. A code that the table calls never retryable stays
-// so, where the table leaves it to the other side that one decides, and so does the record
-// of a code that the table does not list. That a call may have taken effect is not
-// overruled otherwise, nor is an advice that departs from the kind's: somebody gave it
-// on purpose. Else the code decides.
+// retryable decides the wire's boolean. In this order: a code that leaves the decision to
+// the other side follows what that has stated; a code that is not listed follows the
+// record; a code that is never retryable stays so; an unknown effect, or advice that
+// differs from the kind's and so was given on purpose, follows the record; otherwise the
+// code decides.
 func (s *subject) retryable() bool {
 	if s.entry.retry.mode == stated && s.e.Effect == recourse.EffectUnknown {
 		return s.e.Retry == recourse.RetrySameCall
@@ -233,6 +235,6 @@ func (s *subject) retryable() bool {
 	return same
 }
 
-// Retryable reports whether the same call may succeed after e, as the contract says
-// of the code that it has for e.
+// Retryable reports whether the same call may succeed after e, as the contract says for
+// the code that it gives to e.
 func (c *Contract) Retryable(e *recourse.Error, call *Call) bool { return c.bind(e, call).retryable() }

@@ -13,12 +13,11 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// replacement stands for bytes that are no UTF-8.
+// replacement stands for bytes that are not UTF-8.
 const replacement = "\uFFFD"
 
-// clean puts the members of e, which others have set, in a form that can be written:
-// texts in UTF-8, raw values that are JSON, on one line. What is no JSON is left out.
-// Lists are copied before they are changed.
+// clean makes the members of e fit to be written: texts in UTF-8, raw values as JSON on
+// one line. What is not JSON is removed. Lists are copied before they are changed.
 func clean(e *recourse.Error) {
 	cleanTexts(&e.Code, &e.Contract, &e.Message, &e.Provider, &e.Resource.Type, &e.Resource.ID,
 		&e.Upstream.Code, &e.Upstream.RequestID, &e.RequestID)
@@ -80,8 +79,8 @@ func cleanValue(raw *rawMessage) {
 	}
 }
 
-// cleanRaw returns a value of foreign origin on one line and in valid UTF-8, so
-// that it can stand in an answer of ours; ok is false when it is no JSON.
+// cleanRaw returns a value of foreign origin on one line and in valid UTF-8; ok is false
+// if it is not JSON.
 func cleanRaw(raw []byte) (clean json.Value, ok bool) {
 	clean, err := json.AppendCompact(nil, raw)
 	if err != nil || len(clean) == 0 {
@@ -93,7 +92,7 @@ func cleanRaw(raw []byte) (clean json.Value, ok bool) {
 	return clean, true
 }
 
-// cut bounds a message, and says so.
+// cut bounds a message. A message that was cut says so.
 func cut(text string) string {
 	if len(text) <= maxMessage {
 		return strings.ToValidUTF8(text, replacement)
@@ -117,7 +116,7 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// onOneLine folds everything that ends a line somewhere, or is not to be seen.
+// onOneLine folds line ends of any kind and invisible characters into spaces.
 func onOneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf) {
@@ -128,8 +127,8 @@ func onOneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// plainName returns what a server calls something, as it can stand in a sentence of
-// somebody else's; "" where it holds sentences itself.
+// plainName returns a name that a server has given, fit to stand in a sentence; "" if it
+// holds sentences itself.
 func plainName(name string) string {
 	if name = onOneLine(name); len(name) > argument.MaxShown || strings.ContainsAny(name, "!?") || strings.Contains(name, ". ") {
 		return ""
@@ -144,8 +143,8 @@ func isPlain(text string) bool {
 	}) < 0
 }
 
-// readEach stores the members of an object in the fields of into, each alone: one of an unexpected type does not hide
-// the others.
+// readEach stores the members of an object in the fields of into, one by one: a member of
+// an unexpected type does not hide the others.
 func readEach[T any](object json.Value, into *T) {
 	for _, m := range json.MembersOf(object) {
 		one := append(append(json.AppendQuote([]byte{'{'}, m.Name), ':'), m.Value...)

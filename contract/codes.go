@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// An entry is one code.
+// An entry is a code of the contract.
 type entry struct {
 	code      string
 	name      string    // what a number is called
@@ -64,8 +64,8 @@ const (
 // inResult reports whether the code can stand in a tool result.
 func (en *entry) inResult() bool { return en.open == nil && en.otherwise == "" && en.rpc == nil }
 
-// codes compiles the entries: the file's own, then those of the contract that it
-// extends and does not list anew.
+// codes compiles the entries: those of the file, then those of the extended contract that
+// the file does not list anew.
 func (k *compiler) codes() {
 	c := k.c
 	c.byCode = map[string]*entry{}
@@ -179,8 +179,8 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 	return en, mistaken
 }
 
-// selectFor compiles what an entry selects, and reports whether that is not known
-// because of a mistake.
+// selectFor compiles what an entry selects, and reports whether a mistake leaves that
+// unknown.
 func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
 	if file == nil {
 		en.selectors = []selector{{{on: onKind, values: []string{string(en.kind)}}}}
@@ -248,14 +248,14 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	return retryable{}
 }
 
-// A codeRange gives a kind to codes that are numbers and not listed.
+// A codeRange gives a kind to numeric codes that are not listed.
 type codeRange struct {
 	from, to int
 	kind     recourse.Kind
 	name     string
 }
 
-// kindOfRange returns the kind of a code that is not listed, by its range.
+// kindOfRange returns the kind of the range that a code is in.
 func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
 	if r := c.rangeOf(code); r != nil {
 		return r.kind, true
@@ -263,7 +263,7 @@ func (c *Contract) kindOfRange(code string) (recourse.Kind, bool) {
 	return "", false
 }
 
-// rangeOf returns the range of a code, or nil.
+// rangeOf returns the range that a code is in, or nil.
 func (c *Contract) rangeOf(code string) *codeRange {
 	n, err := strconv.Atoi(code)
 	if err != nil {
@@ -277,12 +277,12 @@ func (c *Contract) rangeOf(code string) *codeRange {
 	return nil
 }
 
-// ranged reports whether the code is one of a range and not listed, for which the fallback
-// stands in.
+// ranged reports whether the code is not listed but in a range, so that the fallback
+// stands in for it.
 func (s *subject) ranged() bool { return s.unlisted() && s.c.rangeOf(s.e.Code) != nil }
 
-// ownNumber reports whether c gives a number a meaning, as the code of a JSON-RPC
-// error too.
+// ownNumber reports whether c gives a meaning to a number that is also the code of a
+// JSON-RPC error.
 func (c *Contract) ownNumber(code string) bool {
 	if en := c.byCode[code]; en != nil {
 		return en.rpc == nil

@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A compiler makes a Contract of a file and collects the mistakes in it.
+// A compiler makes a Contract from a file and collects the mistakes in it.
 type compiler struct {
 	doc    *strictyaml.Document
 	file   *contractform.File
@@ -24,7 +24,7 @@ type compiler struct {
 	mistakes  int
 }
 
-// formVersion is the version of the file form that is read.
+// formVersion is the version of the file format.
 const formVersion = 1
 
 func (k *compiler) compile() {
@@ -95,7 +95,7 @@ func (k *compiler) compile() {
 	}
 }
 
-// readOnly reads which tools only read: every one, or those that are named.
+// readOnly reads which tools only read: all of them, or those that are named.
 func (k *compiler) readOnly(n *strictyaml.Node) {
 	if n.Kind() == strictyaml.KindBool {
 		_ = n.Decode(&k.c.readOnly) // it is a boolean
@@ -152,7 +152,7 @@ func (k *compiler) masks(n *strictyaml.Node) []string {
 	return classes
 }
 
-// members reads what is said of the wire object's members.
+// members reads the documentation of the wire object's members.
 func (k *compiler) members() {
 	for _, m := range k.file.Members {
 		doc := contractform.Member{Name: m.Key, Present: m.Value.Present, Doc: m.Value.Doc}
@@ -187,7 +187,7 @@ func (k *compiler) reportf(at strictyaml.Pos, hint, format string, args ...any) 
 	k.doc.Reportf(at, hint, format, args...)
 }
 
-// oneOf reads a text that has to be one of those.
+// oneOf reads a text that has to be one of values.
 func (k *compiler) oneOf(n *strictyaml.Node, values ...string) string {
 	var text string
 	if n.Decode(&text) != nil {

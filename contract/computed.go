@@ -17,24 +17,23 @@ import (
 // rawMessage is the type of raw JSON in the record.
 type rawMessage = stdjson.RawMessage
 
-// A computed is a member of the record that is computed from the record, its entry in the
-// contract and the call.
+// A computed is a path that is not a member of the record: its value follows from the
+// record, its entry in the contract and the call.
 type computed struct {
 	doc  string
 	kind string // JSON type of its value
 	name string // without its argument
 	arg  string
-	// argument is how the documentation writes what follows a name that ends in a
-	// dot, and takes reports whether a text is one.
+	// A name that ends in a dot takes an argument: argument is how the documentation
+	// writes it, and takes reports whether a text is one.
 	argument string
 	takes    func(arg string) bool
 	get      func(s *subject, arg string) (any, bool)
-	// set reads the value back into the record; nil: it tells nothing that the
-	// record does not hold elsewhere.
+	// set reads the value back into the record; nil if the record holds it elsewhere.
 	set func(e *recourse.Error, arg string, raw []byte) bool
 }
 
-// computedMembers are the computed members. A name that ends in a dot takes an argument.
+// computedMembers are the computed paths by name.
 var computedMembers = map[string]computed{
 	memberMessage: {
 		doc: "the sentence, in the form that the code gives it", kind: contractform.TypeString,

@@ -7,25 +7,25 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// Contract says how a server fails: which code stands for which record, whether
-// the same call may be repeated, what to advise, and how all of it is written.
-// Get one with [Builtin] or [Set.Load]. It is safe for concurrent use.
+// Contract says how a server fails: which code stands for which record, whether the same
+// call may be repeated, what to advise, and how all of it is written. Get one with
+// [Builtin] or [Set.Load]. It is safe for concurrent use; do not change its fields.
 type Contract struct {
 	Name  string
 	Title string
 	Doc   string
-	// UnknownTool tells where an unknown tool is reported: "rpc", the JSON-RPC
-	// error of the protocol, or "result", a tool result.
+	// UnknownTool says how an unknown tool is reported: "rpc", as the JSON-RPC error of
+	// the protocol (the default), or "result", as a tool result.
 	UnknownTool string
-	// Mask are the classes of what no failure shows: [MaskPersonal], [MaskAddresses].
-	// Whoever sends a failure masks it.
+	// Mask lists what no failure may show: [MaskPersonal], [MaskAddresses]. Whoever sends
+	// a failure masks it.
 	Mask []string
-	// Session is what a request has to bring before a call is taken up.
+	// Session is what a request has to bring before a call is accepted.
 	Session SessionRule
 	// Retry is what the contract asks of a client that repeats calls.
 	Retry RetryRule
 
-	// Poll is how calls wait for work that takes long.
+	// Poll is how calls wait for long-running work.
 	Poll PollRule
 
 	source     [sha256.Size]byte // of the text that it was loaded from, and of the one that it extends
@@ -54,28 +54,28 @@ type Contract struct {
 // Same reports whether both contracts were loaded from the same text.
 func (c *Contract) Same(other *Contract) bool { return c.source == other.source }
 
-// Writes reports whether the contract says of a tool that it writes: by naming the call
-// that settles whether it took effect.
+// Writes reports whether the contract says that a tool writes, by naming the call that
+// settles whether it took effect.
 func (c *Contract) Writes(tool string) bool {
 	_, writes := c.verify[tool]
 	return writes
 }
 
-// Reads reports whether the contract says of a tool that it only reads: by name, of
-// every tool, or because it is the call that settles whether another one took effect.
-// A tool that has such a call writes.
+// Reads reports whether the contract says that a tool only reads: all of its tools do,
+// the tool is named, or it is the call that settles whether another one took effect. A
+// tool for which there is such a call writes.
 func (c *Contract) Reads(tool string) bool {
 	return !c.Writes(tool) && (c.readOnly || c.readers[tool])
 }
 
-// FormatArgument returns the name of the argument by which calls choose the texts of a
-// failure, where the tool has it; "" where no argument does.
+// FormatArgument returns the name of the argument by which a call chooses the form of a
+// failure's text (markdown, json or both), for tools that have it; "" if there is none.
 func (c *Contract) FormatArgument() string { return c.layout.format.argument }
 
-// RetryRule says how a client repeats calls under a contract: at most Retries
-// more calls, the first after Start or after the wait that the failure states,
-// each later one Factor times as long, from the repetition JitterFrom on with a
-// random addition of up to JitterMax.
+// RetryRule says how a client repeats calls under a contract: at most Retries times after
+// the first call. It first waits for Start, or for the wait that the failure states. Each
+// later wait is Factor times as long. From the repetition JitterFrom on (the first is 1),
+// up to JitterMax is added at random.
 type RetryRule struct {
 	Retries    int
 	Start      time.Duration
@@ -84,34 +84,33 @@ type RetryRule struct {
 	JitterFrom int
 }
 
-// PollRule says how a call waits for work that takes long: where the argument Wait
-// is true, until the work has ended or as many seconds have passed as the argument
-// Timeout says. Meanwhile a failure that [Contract.Retryable] holds for does not end
-// the wait; any other does. A call that does not wait names in the member Next of
-// its answer the call that asks again. The zero value: nothing takes that long.
+// PollRule says how a call waits for long-running work. If its argument Wait is true, it
+// waits until the work has ended or the seconds in its argument Timeout have passed; a
+// failure for which [Contract.Retryable] holds does not end the wait, any other does. If
+// it does not wait, the member Next of its answer names the call that asks again. The
+// zero value says that no call takes that long.
 type PollRule struct{ Wait, Timeout, Next string }
 
-// SessionRule says what a request has to bring before any message in it is looked
-// at. The checks come in the order of the places: [AtCredentialsMissing],
-// [AtCredentialsInvalid], [AtUserMissing], [AtUserInvalid]. The zero value asks for
-// nothing.
+// SessionRule says what a request has to bring before any message in it is looked at. The
+// checks are made in the order [AtCredentialsMissing], [AtCredentialsInvalid],
+// [AtUserMissing], [AtUserInvalid]. The zero value asks for nothing.
 type SessionRule struct {
-	// Path is the path of the endpoint, in the form of http.ServeMux, with a segment
-	// in braces for the user; empty: the server's own choice.
+	// Path is the path of the endpoint in the form of http.ServeMux, with a segment in
+	// braces for the user; empty leaves it to the server.
 	Path string
-	// Credentials are the headers that hold a client's credentials. Each has to be
-	// there.
+	// Credentials are the headers that hold a client's credentials. All of them are
+	// required.
 	Credentials []string
-	// UserHeader is the header in which the server behind is told the user of the
-	// path. One that a client sends is never passed on. Empty: there is none.
+	// UserHeader is the header in which the server behind is told the user of the path; a
+	// value that the client sends is never passed on. Empty: there is none.
 	UserHeader string
 }
 
-// Classes of what a contract keeps out of its failures.
+// Classes of data that a contract keeps out of its failures.
 const (
-	// MaskPersonal are e-mail addresses, phone, card, account and social security
+	// MaskPersonal covers e-mail addresses, phone, card, account and social security
 	// numbers, and values that are named for such data.
 	MaskPersonal = "personal"
-	// MaskAddresses are addresses of machines, also those that the caller wrote.
+	// MaskAddresses covers addresses of machines, including those that the caller wrote.
 	MaskAddresses = "addresses"
 )

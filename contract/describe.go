@@ -7,7 +7,7 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// What documents and generators need to know of a contract.
+// Documents and generators look into a contract by way of package contractform.
 var _ = contractform.Provide(func(contract any) *contractform.Form {
 	c, _ := contract.(*Contract)
 	return c.form()

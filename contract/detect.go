@@ -13,24 +13,24 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// The texts that the common SDKs write themselves, where the protocol or their
-// own structure has no better place. Each is anchored at its start: a tool's own
-// prose is never guessed at.
+// The texts that the common SDKs write themselves, where they use no place or structure
+// that the protocol provides. Each is anchored at its start: a tool's own prose is never
+// guessed at.
 
 const (
-	// maxDetect bounds how much of a text is searched for what an SDK wrote, in bytes. Its
-	// sentence is taken whole.
+	// maxDetect bounds how much of a text is searched, in bytes. The sentence itself is
+	// taken whole.
 	maxDetect = 16 << 10
-	// maxWraps bounds how many SDKs are thought to have wrapped a text in turn.
+	// maxWraps bounds how many runtimes may have wrapped a text in turn.
 	maxWraps = 4
 )
 
 var (
 	// TypeScript SDK 1.x: a JSON-RPC error inside a tool result.
 	reMCPError = regexp.MustCompile(`^MCP error (-?\d{1,9}): `)
-	// Python SDK, and runtimes after it.
+	// Python SDK, and runtimes modelled on it.
 	reExecuting = regexp.MustCompile(`^Error (?:executing|calling) tool '?[^':\s]+'?: `)
-	// A tool that is not there: TypeScript, Go, mcp-go, Python.
+	// A tool that does not exist: TypeScript, Go, mcp-go, Python.
 	reUnknownTool = regexp.MustCompile(`^(?:Tool (\S+) (?:not found|disabled)` +
 		`|unknown tool:? "?([^"\s]+)"?` +
 		`|Unknown tool: '?([^'\s]+)'?` +
@@ -57,7 +57,7 @@ func detect(text string) (e *recourse.Error, sign string, ok bool) {
 	return unwrap(strings.TrimSpace(text), maxWraps)
 }
 
-// headOf returns what of a text is searched.
+// headOf returns the part of a text that is searched.
 func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 
 func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
@@ -95,15 +95,14 @@ func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
 	return nil, "", false
 }
 
-// refused marks a failure of the caller's that was found before anything was
+// refused marks a failure that is the caller's fault and was found before anything was
 // done.
 func refused(e *recourse.Error) *recourse.Error {
 	return e.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 }
 
-// invalid is the failure of arguments that a server found not to fit. Its kind is
-// that of the first violation, in the order in which the gateway's own validation
-// names them.
+// invalid returns the failure of arguments that a server has rejected. Its kind is the
+// first of argumentKinds that occurs, as in the gateway's own validation.
 func invalid(violations []recourse.Violation, text string) *recourse.Error {
 	kind := recourse.KindInvalidValue
 	for _, candidate := range argumentKinds {
@@ -133,8 +132,8 @@ func ruleKind(rule string) recourse.Kind {
 	}
 }
 
-// detectHTTP reads the texts by which SDKs answer what they do not know: a session, a
-// method, a version of the protocol.
+// detectHTTP reads the texts by which SDKs reject an unknown session, method or protocol
+// version.
 func detectHTTP(status int, body []byte) (e *recourse.Error, sign string, ok bool) {
 	if status != http.StatusNotFound && status != http.StatusBadRequest || len(body) > maxDetect {
 		return nil, "", false
@@ -172,7 +171,7 @@ func detectHTTP(status int, body []byte) (e *recourse.Error, sign string, ok boo
 	return nil, "", false
 }
 
-// maxVersions bounds how many versions a server is thought to speak.
+// maxVersions bounds the list of versions that is taken from a server.
 const maxVersions = 16
 
 var (
@@ -190,8 +189,7 @@ var sessionTexts = []string{
 	"server not initialized", "no active session", "no active session found for the given session id", "unknown session",
 }
 
-// foreign are the members by which error objects of many makers say the same
-// things.
+// foreign holds the members that error objects of many makers have in common.
 type foreign struct {
 	Code         json.Value `json:"code"`
 	ErrorCode    json.Value `json:"errorCode"`
@@ -210,8 +208,8 @@ type foreign struct {
 	Details      json.Value `json:"details"`
 }
 
-// readForeign reads an error object that is in no contract's form. It has to have
-// a message.
+// readForeign reads an error object that is in no contract's form. Without a message, ok
+// is false.
 func readForeign(raw json.Value) (*recourse.Error, bool) {
 	f, ok := parseForeign(raw)
 	if !ok {
@@ -288,8 +286,8 @@ func (f *foreign) apply(e *recourse.Error) *recourse.Error {
 	})
 }
 
-// sayRetryable states what the wire's boolean says. That there is no way says less
-// than a kind that names one.
+// sayRetryable stores the wire's boolean. A plain false says less than a kind that names
+// a way out.
 func sayRetryable(e *recourse.Error, retryable bool) {
 	switch {
 	case retryable:
@@ -299,8 +297,8 @@ func sayRetryable(e *recourse.Error, retryable bool) {
 	}
 }
 
-// fromRPC turns a JSON-RPC error into a record; plain says that only its code tells
-// the kind. Data of the server's own is kept in the details.
+// fromRPC turns a JSON-RPC error into a record; plain says that only its code tells the
+// kind. The server's own data is kept in the details.
 func fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bool) {
 	e, plain = rpcKind(code, message)
 	if f, ok := parseForeign(data); ok {

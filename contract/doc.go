@@ -1,38 +1,41 @@
-// Package contract holds contracts: data that says how a server fails, and the
-// code that puts it into effect.
+// Package contract puts error contracts into effect. A contract is data that says how a
+// server fails.
 //
-// A contract is a YAML file. It lists codes; for each it says which records of
-// package recourse it stands for, whether the same call may be repeated, what to
-// advise, and how it looks in HTTP and JSON-RPC. For all of them together it says
-// where a failure stands in a tool result and which member of the wire object is
-// which member of the record. From that one file a [Contract] chooses a code for
-// any record, writes it ([Contract.Write]), and takes part in reading what servers
-// send ([Reader]).
-//
-// The way of a failure: a server answers, a [Reader] makes a record of the answer in
-// whatever contract's form it comes, and another contract writes the record:
+// A contract is a YAML file. It lists codes. For each code it says which records of package
+// recourse it stands for, whether the same call may be repeated, what to advise, and how it
+// looks in HTTP and JSON-RPC. For all codes together it says where a failure stands in a
+// tool result, and which member of the wire object is which member of the record. From that
+// one file a [Contract] chooses the code of a record and writes it ([Contract.Write]); a
+// [Reader] uses the same file to read what servers send.
 //
 //	answer --Reader--> *recourse.Error --Contract.Write--> Answer
 //	                                         ^
 //	          YAML --Set.Load--> Contract ---+
 //
-// # Choosing
+// [Builtin] returns the built-in contracts, of which [Default] is used if none is named.
+// docs/contracts/README.md describes the language of the files.
 //
-// A record that is already in the contract's own words keeps its code: the
-// author's word wins. Otherwise the first entry whose `for` selects the record is
-// taken, else the entry that `default` names. So every record has a code.
+// # Writing
 //
-// A question ([recourse.NeedsInput]) is no failure and has no code; [Contract.Ask]
-// writes it.
+// Every record has a code in every contract, so that Write cannot fail. A record that is
+// already in the contract's own words keeps its code: the author's word wins. Otherwise the
+// first entry whose `for` selects the record is taken, else the entry that `default` names.
+//
+// [Answer.Surface] says what was written: a tool result, a JSON-RPC error, or a whole HTTP
+// answer. The record itself travels along, in _meta or in the error's data, in the JSON form
+// of package recourse: waits in whole milliseconds, times in RFC 3339.
+//
+// A question ([recourse.NeedsInput]) is not a failure and has no code; [Contract.Ask] writes
+// it.
 //
 // # Reading
 //
-// Sure signs of a failure are always read: our record in _meta, an HTTP status, a
-// JSON-RPC error, isError, a result.error with code and message, and the kinds
-// toolError:v1 and needsInput:v1. Weak signs, such as {"success":false} in an answer
-// that says that it succeeded, count for the one contract that a server is known to
-// keep. Nothing that a server sends is believed on the origin of a failure or its
-// effect unless the server is trusted.
+// Sure signs of a failure are always read: a record in _meta, an HTTP status of 400 or more,
+// a JSON-RPC error, isError, a result.error with code and message, and the kinds toolError:v1
+// and needsInput:v1. Weak signs, such as {"success":false} in an answer that otherwise
+// reports success, count only for the contract that the server is known to keep
+// ([Reader.Weak]). A server is believed on the origin and the effect of a failure only if it
+// is trusted ([Reader.Trusted]).
 //
 // Contracts and readers are safe for concurrent use.
 package contract

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A draft is a record while it is read.
+// A draft is a record that is being read.
 type draft struct {
 	e    *recourse.Error
 	said map[*recourse.Error]bool // the wire's booleans, by the record that they belong to
@@ -19,7 +19,7 @@ type draft struct {
 	cut  bool                     // what is read breaks off
 	// object says that it is the contract's own object that was read.
 	object bool
-	// foreign says that it was in a form that the contract does not write.
+	// foreign says that it was in a form that the contract only reads.
 	foreign bool
 	left    []string // sentences about what was left out
 }
@@ -28,7 +28,7 @@ func newDraft() *draft {
 	return &draft{e: new(recourse.Error), said: map[*recourse.Error]bool{}}
 }
 
-// try reads, and forgets what was read where that comes to nothing.
+// try calls read, and undoes what that has stored if it returns false.
 func (d *draft) try(read func() bool) bool {
 	e, said := *d.e, maps.Clone(d.said)
 	if read() {
@@ -41,7 +41,7 @@ func (d *draft) try(read func() bool) bool {
 func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }
 
 // complete gives a record that was read in the form of c what its code stands for.
-// One without a code is in no contract's words.
+// Without a code, a record is not in the words of any contract.
 func (c *Contract) complete(d *draft, e *recourse.Error) {
 	en := c.byCode[e.Code]
 	if en == nil && e.Code != "" {
@@ -97,15 +97,16 @@ func (c *Contract) complete(d *draft, e *recourse.Error) {
 	}
 }
 
-// nameResource gives a record without a sentence one that says what is not there, where that is all that is told.
+// nameResource gives a record without a sentence one that says what was not found, if it
+// names that.
 func nameResource(e *recourse.Error) {
 	if e.Message == "" && e.Kind == recourse.KindNotFound && e.Resource.Type != "" && e.Resource.ID != "" {
 		e.Message = recourse.NotFound(e.Resource.Type, e.Resource.ID).Message
 	}
 }
 
-// toldOf returns what the other side has said about repeating the call, as far as c heeds
-// it. en is the entry of e, or nil.
+// toldOf returns what the other side has said about repeating the call, as far as c takes
+// it into account. en is the entry of e, or nil.
 func (d *draft) toldOf(c *Contract, en *entry, e *recourse.Error) (retryable, told bool) {
 	retryable, told = d.said[e]
 	if !told && c.silence != nil && d.object && e == d.e {
@@ -125,9 +126,8 @@ func (c *Contract) kindOfUnlisted(e *recourse.Error) recourse.Kind {
 	return kindOfStatus(e.Upstream.Status)
 }
 
-// refine gives e, which was read as en, the first of other kinds that it says itself
-// or that its status stands for: where c has the same code for it, and fits holds, it
-// tells more than the code.
+// refine gives e, which was read as en, a kind that tells more than the code: the first
+// of others for which c has the same code and for which fits holds.
 func (c *Contract) refine(e *recourse.Error, en *entry, others []recourse.Kind, fits func(*subject) bool) {
 	for _, kind := range others {
 		other := *e
@@ -150,8 +150,8 @@ func kindOfStatus(status int) recourse.Kind {
 	return recourse.FromStatus("", status).Kind
 }
 
-// apply adds what the entry says: its constants, what its message holds, and for a
-// word that stands for another the word itself.
+// apply stores what the entry says: its constants, what its message holds, and the word
+// itself where the entry passes on another's.
 func (c *Contract) apply(e *recourse.Error, en *entry) {
 	base := reflect.ValueOf(e).Elem()
 	capture := func(p *path, text string) { p.setText(base, text) }
@@ -174,9 +174,9 @@ func (c *Contract) apply(e *recourse.Error, en *entry) {
 	}
 }
 
-// whole reads an answer that is a failure by a sure sign, and whose record was cut to
-// fit beside it: what was cut there stands whole in the contract's own places. Where
-// these cannot be read, the record is all there is.
+// whole reads an answer that is a failure by a sure sign and whose record was cut to fit
+// into _meta: what was cut stands whole in the contract's own places. If these cannot be
+// read, the record is all there is.
 func (r *Reader) whole(record *recourse.Error, a answer) Reading {
 	if reading, ok := r.inForm(a); ok {
 		return r.merged(record, reading)
@@ -186,8 +186,8 @@ func (r *Reader) whole(record *recourse.Error, a answer) Reading {
 	return reading
 }
 
-// merged returns a record that was cut, completed by the same failure as it was read
-// from another place. What is never cut is the record's word.
+// merged returns a record that was cut, completed from another place of the same answer.
+// What is never cut is taken from the record.
 func (r *Reader) merged(record *recourse.Error, from Reading) Reading {
 	reading := r.record(record)
 	said := from.Error()
@@ -202,7 +202,7 @@ func (r *Reader) merged(record *recourse.Error, from Reading) Reading {
 	return reading
 }
 
-// marked says in a failure that what it was read from breaks off.
+// marked notes in a failure that what it was read from breaks off.
 func (r *Reader) marked(reading Reading) Reading {
 	if e := reading.Error(); e != nil && r.Cut != "" {
 		reading.Failure = leftOut(e, "The answer is cut here: it is longer than "+r.Cut+".")
@@ -210,12 +210,12 @@ func (r *Reader) marked(reading Reading) Reading {
 	return reading
 }
 
-// leftOut returns a record that says what is missing in it.
+// leftOut returns the record with sentences that say what it lacks.
 func leftOut(e *recourse.Error, sentences ...string) *recourse.Error {
 	return e.WithMessage("%s (%s)", e.Sentence(), strings.Join(sentences, " ")).WithTruncated()
 }
 
-// completed returns an object as it can be read where it breaks off.
+// completed returns an object that breaks off in a form that can be read.
 func (r *Reader) completed(object json.Value) json.Value {
 	d := draft{cut: r.Cut != ""}
 	return d.completed(object)
@@ -230,8 +230,8 @@ func (d *draft) completed(object json.Value) json.Value {
 	return object
 }
 
-// complement puts into e, which was cut, what said has in its place: texts and lists
-// that are there, and lists that are no shorter.
+// complement replaces what was cut in e by what said has in its place: texts that are not
+// empty, and lists that are not shorter.
 func complement(e, said *recourse.Error) {
 	prefer(&e.Code, said.Code)
 	prefer(&e.Contract, said.Contract)
@@ -283,7 +283,7 @@ func prefer(text *string, said string) {
 	}
 }
 
-// longer returns said, unless list has more to say.
+// longer returns said, unless list is longer.
 func longer[T any](list, said []T) []T {
 	if len(said) >= len(list) {
 		return said
@@ -291,8 +291,8 @@ func longer[T any](list, said []T) []T {
 	return list
 }
 
-// eachOf returns said with each item completed by the one of list that stands in its
-// place; list, where that is longer.
+// eachOf returns said with each item completed from the item of list in the same place;
+// or list, if that is longer.
 func eachOf[T any](list, said []T, both func(item, said T) T) []T {
 	if len(said) < len(list) {
 		return list

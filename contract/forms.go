@@ -32,7 +32,7 @@ type rpcForm struct {
 	data     *body
 }
 
-// message writes the message.
+// message writes the message of the JSON-RPC error.
 func (f *rpcForm) message(s *subject) string {
 	for _, t := range f.messages {
 		if text, ok := t.render(s); ok {
@@ -42,7 +42,7 @@ func (f *rpcForm) message(s *subject) string {
 	return s.message()
 }
 
-// says reports whether data has anything that f knows.
+// says reports whether data has a member that f knows.
 func (f *rpcForm) says(data json.Value) bool {
 	if f.data == nil || f.data.object == nil {
 		return true
@@ -66,7 +66,7 @@ type bodyMember struct {
 	value *body
 }
 
-// append writes b; nothing where it comes out empty.
+// append writes b, or nothing if it comes out empty.
 func (b *body) append(dst []byte, s *subject) []byte {
 	switch {
 	case b.constant != nil:
@@ -109,8 +109,8 @@ func (b *body) append(dst []byte, s *subject) []byte {
 	return append(dst, '}')
 }
 
-// read reports whether raw may have been written by b, and stores in d what it
-// says. Members that b knows may be missing: they may have come out empty.
+// read reports whether raw may have been written by b, and stores what it says in d.
+// Members of b may be missing, since empty ones are left out.
 func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	switch {
 	case b.constant != nil:
@@ -179,8 +179,8 @@ func (f *httpForm) answer(s *subject) (http.Header, []byte) {
 	return h, f.body.append(nil, s)
 }
 
-// read reports whether an HTTP answer may have been written by f, and stores in d
-// what it says.
+// read reports whether an HTTP answer may have been written by f, and stores what it says
+// in d.
 func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, d *draft) bool {
 	if status != f.status || (f.body == nil) != (len(raw) == 0) {
 		return false
@@ -195,8 +195,8 @@ func (f *httpForm) read(c *Contract, status int, h http.Header, raw []byte, d *d
 	return true
 }
 
-// binding orders quotas: those that are used up first, and of these the one that
-// is reset last.
+// binding orders quotas: those that are used up come first, and of these the one that is
+// reset last.
 func binding(a, b recourse.Quota) int {
 	switch {
 	case (a.Remaining <= 0) != (b.Remaining <= 0):
@@ -264,8 +264,8 @@ type reads struct {
 	set   []constant
 }
 
-// otherForms reads the form of questions, and what the contract understands beyond
-// what it writes.
+// otherForms compiles the form of questions, and what the contract reads beyond what it
+// writes.
 func (k *compiler) otherForms() {
 	if k.file.Question != nil {
 		k.c.question = k.shape(k.file.Question, contractform.QuestionType)
@@ -303,8 +303,8 @@ func (k *compiler) otherForms() {
 	}
 }
 
-// readOtherObject reads an object in a form that c does not write itself: any, if the
-// server is known to keep c, and otherwise one that is an object of c with more in it.
+// readOtherObject reads an object in a form that c only reads: any such form if the
+// server is known to keep c, otherwise only an object of c with further members.
 func (c *Contract) readOtherObject(raw json.Value, known bool, d *draft) bool {
 	var members map[string]json.Value
 	if len(c.reads) == 0 || raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
@@ -324,7 +324,7 @@ func (c *Contract) readOtherObject(raw json.Value, known bool, d *draft) bool {
 	return false
 }
 
-// readOtherText reads a whole text in a form that c does not write itself.
+// readOtherText reads a whole text in a form that c only reads.
 func (c *Contract) readOtherText(text string, d *draft) bool {
 	for i := range c.reads {
 		r := &c.reads[i]
@@ -338,7 +338,7 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 	return false
 }
 
-// isWhole reports whether object has every member of sh, of its type.
+// isWhole reports whether object has every member of sh, each of its type.
 func (sh *shape) isWhole(object map[string]json.Value) bool {
 	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object[m.name]) })
 }

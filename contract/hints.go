@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// An alternative is a text that is used when its selector holds, its
-// placeholders are filled, and the tools that it names exist.
+// An alternative is a text that is used if its selector holds, its placeholders can be
+// filled in, and the server has the tools that it names.
 type alternative struct {
 	when  selector
 	text  *template
@@ -39,9 +39,9 @@ func (k *compiler) alternatives(n *strictyaml.Node) []alternative {
 	return list
 }
 
-// hintsFor returns the hints to write: a warning of the contract about the record,
-// the author's own, and the code's advice, which a record that already is in the
-// contract's words has among its own.
+// hintsFor returns the hints to write: the contract's warning about the record, the
+// author's own hints, and the advice of the code. fresh says that the record was not in
+// the contract's words before; otherwise it has that advice among its hints already.
 func (c *Contract) hintsFor(s *subject, fresh bool) []string {
 	var hints []string
 	add := func(hint string, ok bool) {
@@ -84,12 +84,12 @@ func pick(from []alternative, s *subject) (string, bool) {
 	return "", false
 }
 
-// warns reports whether a hint is one of those that c gives whatever the code.
+// warns reports whether a hint is one of those that c gives for any code.
 func (c *Contract) warns(hint string) bool {
 	return slices.ContainsFunc(c.hints, func(a alternative) bool { return a.text.match(hint, func(*path, string) {}) })
 }
 
-// isAdvice reports whether a text is one of the hints that c gives, of whatever code.
+// isAdvice reports whether a text is one of c's own hints.
 func (c *Contract) isAdvice(text string) bool {
 	gives := func(list []alternative) bool {
 		return slices.ContainsFunc(list, func(a alternative) bool {
@@ -99,14 +99,14 @@ func (c *Contract) isAdvice(text string) bool {
 	return gives(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return gives(en.hints) })
 }
 
-// leavesAdvice reports whether what the other side advised stands alone: its word is
-// its own, and so is the structure that its suggestions stand in.
+// leavesAdvice reports whether the other side's advice stands alone, because its code is
+// passed on as well.
 func (en *entry) leavesAdvice(e *recourse.Error) bool {
 	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider
 }
 
-// tools returns the tools that hints may name: those of `hint_tools`, and those that
-// verify calls use.
+// tools returns the tools that hints may name: those of `hint_tools`, and those of verify
+// calls.
 func (c *Contract) tools() []string {
 	tools := slices.Concat(c.hintTools, c.verifyTools())
 	slices.Sort(tools)
@@ -121,8 +121,8 @@ func (c *Contract) verifyTools() []string {
 	return tools
 }
 
-// bindTools notes for each hint the tools that it names. What comes from another
-// contract is copied, since the list may have grown.
+// bindTools notes the tools that each hint names. Inherited hints are copied, since the
+// list of tools may have grown.
 func (c *Contract) bindTools() {
 	tools := c.tools()
 	bound := func(list []alternative) []alternative {

@@ -20,8 +20,8 @@ type layout struct {
 	mimeTypes  bool // text blocks name their type
 }
 
-// A formatGate lets an argument of the call choose the blocks: markdown, json or
-// both. The zero value is no gate.
+// A formatGate lets an argument of the call choose the blocks: markdown, json or both.
+// The zero value offers no choice.
 type formatGate struct {
 	argument string
 	fallback string // what a missing, wrong or unknown value means
@@ -34,14 +34,14 @@ const (
 	formatBoth     = "both"
 )
 
-// An ownResult is the layout of tools that do not fail: they return what went wrong as
-// a result of their own kind, so that a caller goes on.
+// An ownResult is the layout of tools that return a failure as a result of their own
+// kind, without isError, so that a caller goes on.
 type ownResult struct {
 	tools  []string
 	layout *layout
 }
 
-// layouts returns all of the layouts, the contract's own first.
+// layouts returns all layouts, the contract's own first.
 func (c *Contract) layouts() []*layout {
 	list := []*layout{&c.layout}
 	for _, r := range c.ownResults {
@@ -113,8 +113,8 @@ func (g formatGate) choose(s *subject, human, form block) []block {
 	}
 }
 
-// of returns the format that the call asks for: where the tool takes one, or has given
-// what was asked for all the same.
+// of returns the format that the call asks for, if the tool takes that argument or has
+// evidently heeded it.
 func (g formatGate) of(s *subject) string {
 	call := s.call
 	if !call.FormatArgument && !call.answeredInJSON(s.c) {
@@ -192,7 +192,7 @@ func (l *layout) readObject(c *Contract, raw json.Value, d *draft) bool {
 	return listed || d.open || l.shape.marked()
 }
 
-// readText reads the text of a failure, whichever of the blocks it is.
+// readText reads the text of a failure in any layout.
 func (c *Contract) readText(text string, d *draft) bool {
 	for _, l := range c.layouts() {
 		if d.try(func() bool { return l.text.read(c, l, text, d) }) || l.readHuman(c, text, d) {

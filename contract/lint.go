@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// lint reports what a file says that cannot be meant.
+// lint reports what a file says but cannot mean.
 func (k *compiler) lint() {
 	for i, own := range k.own {
 		at := own.file.Node.Get("code")
@@ -40,7 +40,7 @@ func (k *compiler) lint() {
 	k.lintHintTools()
 }
 
-// lintMessage refuses forms of a message that cannot be read back.
+// lintMessage rejects forms of a message that cannot be read back.
 func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
 	if !k.readable(n, t) || !t.frames() {
 		return
@@ -55,7 +55,7 @@ func (k *compiler) lintMessage(n *strictyaml.Node, t *template) {
 	}
 }
 
-// readable refuses a template that cannot be taken apart again.
+// readable rejects a template whose text cannot be taken apart again.
 func (k *compiler) readable(n *strictyaml.Node, t *template) bool {
 	for i := 1; i < len(t.parts); i++ {
 		if t.parts[i].path != nil && t.parts[i-1].path != nil {
@@ -86,7 +86,7 @@ func (k *compiler) unreachable(i int) bool {
 	return true
 }
 
-// covers reports whether en selects all records of that kind that sel selects.
+// covers reports whether en selects every record of that kind that sel selects.
 func (en *entry) covers(sel selector, kind recourse.Kind) bool {
 	return en.open == nil && slices.ContainsFunc(en.selectors, func(wider selector) bool {
 		return slices.Contains(wider.kinds(), kind) && sel.implies(wider)
@@ -99,8 +99,8 @@ type hintText struct {
 	text string
 }
 
-// lintHintTools reports a tool that no hint names, and a word in a hint that is
-// nearly one: both are spelling mistakes, and the hint would be written where the
+// lintHintTools reports a listed tool that no hint names, and a word in a hint that
+// nearly is one. Both are spelling mistakes, and would let the hint appear although the
 // server does not have the tool.
 func (k *compiler) lintHintTools() {
 	tools := k.c.tools()
@@ -122,8 +122,8 @@ func (k *compiler) lintHintTools() {
 	}
 }
 
-// notTools are the words in a hint that are no tools: placeholders, and parameters
-// in front of their values.
+// notTools matches the words in a hint that are not tools: placeholders, and parameters
+// before their values.
 var notTools = regexp.MustCompile(`\{[^{}]*\}|[A-Za-z0-9_-]+=`)
 
 func (k *compiler) namesTool(tool string) bool {
@@ -140,14 +140,12 @@ func (c *Contract) mentions(tool string) bool {
 	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
 }
 
-// LintFor reads a contract file as [Set.Load] does, adds nothing, and also reports
-// where the advice in the file does not fit a server with those tools: hints and
-// verify calls that name a tool or a parameter which is not there, that leave out a
-// parameter which has to be given, or that call a tool whose annotations do not say
-// that it only reads. An
-// inherited piece of advice is not looked at. The error, if any, is a
-// strictyaml.Errors with every mistake. Without src it reads the file of the built-in
-// contract of that name.
+// LintFor reads a contract file as [Set.Load] does, without adding it to the set, and
+// also checks the file's advice against the tools of a server. It reports hints and
+// verify calls that name a missing tool or parameter, leave out a required parameter, or
+// call a tool whose annotations do not say that it only reads. Inherited advice is not
+// checked. The error lists every mistake with its place. Without src, it reads the file
+// of the built-in contract of that name.
 func (s *Set) LintFor(name string, src []byte, tools []Tool) error {
 	live := newLiveTools(tools)
 	if src == nil {
@@ -194,7 +192,7 @@ func newLiveTools(tools []Tool) *liveTools {
 
 func (t *liveTool) has(param string) bool { return t.open || slices.Contains(t.params, param) }
 
-// lintTools reports advice of the file that a server with those tools cannot follow.
+// lintTools reports advice in the file that a server with those tools cannot follow.
 func (k *compiler) lintTools(live *liveTools) {
 	for i, tool := range k.file.HintTools {
 		if live.byName[tool] == nil {
@@ -210,7 +208,7 @@ func (k *compiler) lintTools(live *liveTools) {
 	}
 }
 
-// hint advises on the name of a tool that is not there.
+// hint advises on the name of a missing tool.
 func (l *liveTools) hint(tool string) string {
 	if near, ok := nearest.Of(tool, l.names); ok {
 		return "did you mean `" + near + "`?"
@@ -264,7 +262,7 @@ func firstToken(pointer string) (token string) {
 // paramInHint is a parameter with its value: resourceType='fields', study_id=....
 var paramInHint = regexp.MustCompile(`([A-Za-z0-9_-]+)=`)
 
-// lintHintParams looks at the parameters that a hint gives to the tools that it names.
+// lintHintParams checks the parameters that a hint gives to the tools that it names.
 func (k *compiler) lintHintParams(live *liveTools, h hintText) {
 	var named []*liveTool
 	var params []string

@@ -17,8 +17,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A path addresses a member of the record's JSON form, such as
-// violations.0.param, or one of the computed members in computedMembers.
+// A path addresses a member of the record's JSON form, such as violations.0.param, or one
+// of computedMembers.
 type path struct {
 	src      string
 	steps    []step
@@ -35,8 +35,8 @@ type step struct {
 	key   string // of a map
 }
 
-// memberMessage is the member, and the path, of the sentence; pathGiven is the path
-// of one that is not the kind's or the code's own.
+// memberMessage is the member, and the path, of the sentence; pathGiven is the path of a
+// sentence that is neither the kind's nor the code's own.
 const (
 	memberMessage = "message"
 	memberGot     = "got" // of a violation
@@ -98,8 +98,8 @@ func descend(on reflect.Type, name string) (reflect.Type, step, bool) {
 	}
 }
 
-// get returns the value that p leads to from base, or the zero Value where it is
-// empty. base is addressable.
+// get returns the value that p leads to from base, or the zero Value if it is empty. base
+// is addressable.
 func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 	v := base
 	for _, st := range p.steps {
@@ -138,9 +138,8 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 	return reflect.ValueOf(value)
 }
 
-// set stores a JSON value where p leads to from base, and makes what is missing
-// on the way. A value that is empty, or of another type than the member's, is not
-// stored.
+// set stores a JSON value where p leads to from base, and creates what is missing on the
+// way. A value that is empty, or of another type than the member, is not stored.
 func (p *path) set(base reflect.Value, raw json.Value) {
 	if p.computed != nil {
 		if p.computed.set != nil && p.computed.set(new(recourse.Error), p.computed.arg, raw) {
@@ -169,7 +168,7 @@ func (p *path) place(base, value reflect.Value) {
 	walk(v, p.steps[len(p.steps)-1:]).Set(value)
 }
 
-// walk follows steps, which lead through no map, and makes what is missing.
+// walk follows steps, none of which leads through a map, and creates what is missing.
 func walk(v reflect.Value, steps []step) reflect.Value {
 	for _, st := range steps {
 		if st.field >= 0 {
@@ -226,7 +225,7 @@ func (p *path) isRetryable() bool { return p.computed != nil && p.computed.name 
 // isCode reports whether p is the record's own code.
 func (p *path) isCode() bool { return p.src == "code" || p.src == "code.number" }
 
-// words returns the words of a closed set that p's member can have, or nil.
+// words returns the closed set of words that p's member can have, or nil.
 func (p *path) words() []string {
 	if p.computed != nil {
 		return nil
@@ -286,8 +285,8 @@ func appendValue(dst []byte, v reflect.Value) []byte {
 	return append(dst, b...)
 }
 
-// textOf writes v as it stands in a sentence: texts as they are, lists with
-// commas, anything else as JSON.
+// textOf writes v as part of a sentence: strings as they are, lists with commas, anything
+// else as JSON.
 func textOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.String:
@@ -328,14 +327,14 @@ func (k *compiler) path(n *strictyaml.Node, on reflect.Type) *path {
 	return p
 }
 
-// saw notes what a path that the contract names leads to.
+// saw notes the path if it shows what was given as an argument.
 func (k *compiler) saw(p *path) {
 	if p.src == memberGot || strings.HasSuffix(p.src, "."+memberGot) {
 		k.c.showsValues = true
 	}
 }
 
-// pathHint helps with a path that leads nowhere.
+// pathHint suggests what a path that leads nowhere may have meant.
 func pathHint(src string) string {
 	known := slices.Clone(contractform.RecordOrder())
 	for name := range computedMembers {

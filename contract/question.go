@@ -12,9 +12,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Ask writes a question to the caller for a tool call: a result that does not say
-// isError, with the texts that the call's format asks for. A contract without a form
-// for questions writes the failure that [recourse.From] makes of it. n is not changed.
+// Ask writes a question to the caller of a tool: a result without isError, with the texts
+// in the format that the call asks for. A contract without a form for questions writes
+// the failure that [recourse.From] makes of n. n is not changed.
 func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	if c.question == nil {
 		return c.Write(recourse.From(n), call)
@@ -43,8 +43,8 @@ func (c *Contract) Ask(n *recourse.NeedsInput, call *Call) Answer {
 	return Answer{Surface: SurfaceResult, Status: http.StatusOK, Result: append(dst, '}')}
 }
 
-// questionText puts a question in Markdown: the sentence, then what there is to
-// choose from.
+// questionText writes a question in Markdown: the sentence, then what there is to choose
+// from.
 func questionText(n *recourse.NeedsInput) string {
 	var b strings.Builder
 	b.WriteString(n.Message)
@@ -77,7 +77,7 @@ func quotedEach(values []string) []string {
 	return list
 }
 
-// cleanQuestion puts texts that others have set in UTF-8. Lists and maps are copied
+// cleanQuestion makes the texts of a question valid UTF-8. Lists and maps are copied
 // before they are changed.
 func cleanQuestion(n *recourse.NeedsInput) {
 	cleanTexts(&n.Message, &n.Reason)
@@ -93,8 +93,8 @@ func cleanQuestion(n *recourse.NeedsInput) {
 	n.Suggestions = suggestions
 }
 
-// readNeedsInput reads an object of kind needsInput:v1. Members of another type
-// than expected are passed over.
+// readNeedsInput reads an object of kind needsInput:v1. Members of an unexpected type are
+// ignored.
 func readNeedsInput(raw json.Value) *recourse.NeedsInput {
 	n := &recourse.NeedsInput{}
 	for _, m := range json.MembersOf(raw) {

@@ -12,31 +12,31 @@ import (
 
 // Reader reads the failures that servers send, in whatever form they come.
 type Reader struct {
-	// Contracts are the forms that are known, the likeliest first. HTTP answers without
-	// a body are only read in the form of the first.
+	// Contracts are the forms that are known, the likeliest first. Only the first is
+	// considered for an HTTP answer without a body.
 	Contracts []*Contract
-	// Weak is the contract that the server is known to keep. Its weak signs count:
-	// members and texts that say "failed" inside an answer that otherwise says that
-	// it succeeded, and forms that say little by themselves. nil: none do, since a
+	// Weak is the contract that the server is known to keep, or nil. Its weak signs
+	// count: members and texts that say "failed" in an answer that otherwise reports
+	// success, and forms that say little by themselves. Without it none does, since a
 	// tool may rightly answer {"success":false}.
 	Weak *Contract
-	// Trusted says that the server's word is believed: on who failed, on whether
-	// anything was changed, and on what to do next.
+	// Trusted says that the server is believed on who failed, on whether anything was
+	// changed, and on what to do next.
 	Trusted bool
-	// Provider is the display name of the server.
+	// Provider is the display name of the server. It stands in the sentences of failures.
 	Provider string
-	// Cut says after how much what is read breaks off, such as 4MiB, and was completed
-	// to be JSON: the failure says so. "": it is whole.
+	// Cut is the size, such as 4MiB, at which what is read was cut off and completed to
+	// valid JSON; the failure then says so. Empty: it is whole.
 	Cut string
 }
 
-// Reading is a failure as it was read.
+// Reading is a failure as it was read. Without a failure it is the zero value.
 type Reading struct {
 	// Failure is an *recourse.Error or a *recourse.NeedsInput.
 	Failure recourse.Failure
-	// Contract is the contract whose form it had, or nil.
+	// Contract is the contract in whose form it was, or nil.
 	Contract *Contract
-	// Sign says by what it was recognised, for a person.
+	// Sign names, for a person, the sign by which it was recognised.
 	Sign string
 }
 
@@ -47,17 +47,17 @@ func (r Reading) Error() *recourse.Error {
 }
 
 // maxMessage bounds a message that is taken from a server's text, in bytes: as much as
-// the gateway looks into to tell failures from successes.
+// the gateway reads to tell failures from successes.
 const maxMessage = 256 << 10
 
-// answer is a tool result as far as it can tell of a failure.
+// answer is the part of a tool result that can show a failure.
 type answer struct {
 	text    string       // of the first text block
 	objects []json.Value // wherever an error object may stand
 	sure    bool         // it says that it is a failure
 }
 
-// Result reads the member "result" of an answer; ok is false when it is no
+// Result reads the member "result" of a JSON-RPC response; ok is false if it is not a
 // failure.
 func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
 	if reading, ok = r.result(result); ok {
@@ -113,7 +113,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	return reading, true
 }
 
-// resultHead are the members of a result that can tell of a failure.
+// resultHead are the members of a result that can show a failure.
 type resultHead struct {
 	Content    []json.Value          `json:"content"`
 	Structured json.Value            `json:"structuredContent"`
@@ -156,8 +156,8 @@ func textBlock(block json.Value) (string, bool) {
 	return b.Text, err == nil && b.Type == "text"
 }
 
-// peeled returns a, and then what is left of it when what runtimes put before its
-// text is taken away, one layer after the other.
+// peeled returns a, then a without what runtimes put before its text, one layer after the
+// other.
 func (r *Reader) peeled(a answer) []answer {
 	list := []answer{a}
 	for range maxWraps {
@@ -191,7 +191,7 @@ func (r *Reader) failed(a answer) Reading {
 	return r.plain(recourse.New(recourse.KindUnknown, cut(a.text)), "isError")
 }
 
-// inForm reads a as a record or in the form of a contract.
+// inForm reads a as a record, or in the form of a known contract.
 func (r *Reader) inForm(a answer) (Reading, bool) {
 	for _, raw := range a.objects {
 		if e, ok := readRecord(raw); ok {
@@ -208,8 +208,8 @@ func (r *Reader) inForm(a answer) (Reading, bool) {
 	return Reading{}, false
 }
 
-// form reads a in the form of c; open allows words that c does not list. The contract
-// that the server is known to keep is read in forms, too, that it does not write.
+// form reads a in the form of c; open allows codes that c does not list. If the server is
+// known to keep c, that includes forms that c only reads.
 func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
 	known := c == r.Weak
 	for _, raw := range a.objects {
@@ -236,7 +236,7 @@ func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
 	return r.draft(c, "text", open, func(d *draft) bool { return c.readOtherText(a.text, d) })
 }
 
-// draft reads by read, and completes the record by what its code stands for.
+// draft reads with read, and completes the record with what its code stands for.
 func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
 	d := newDraft()
 	d.open, d.cut = open, r.Cut != ""
@@ -264,14 +264,14 @@ func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bo
 	return Reading{Failure: d.e, Contract: c, Sign: sign}, true
 }
 
-// RPC reads the member "error" of an answer with HTTP status 200.
+// RPC reads the member "error" of a JSON-RPC response in an answer with HTTP status 200.
 func (r *Reader) RPC(raw []byte) Reading {
 	reading, _ := r.rpc(raw)
 	return r.weigh(r.marked(unfolded(reading)), refusedCode(raw))
 }
 
-// recordInData is where the record stands in the data of a JSON-RPC error that has data of
-// its own: where a gateway has put it.
+// recordInData is where a gateway puts the record in a JSON-RPC error that has data of
+// its own.
 var recordInData = json.Pointer("").AppendToken(recourse.MetaKey)
 
 // rpc reads a JSON-RPC error; plain says that only its code tells the kind.
@@ -347,7 +347,7 @@ func (r *Reader) rpcForm(c *Contract, code, message string, data json.Value) (Re
 	return Reading{}, false
 }
 
-// record takes a record that a server sent. It is changed in place.
+// record takes over a record that a server has sent. It changes e.
 func (r *Reader) record(e *recourse.Error) Reading {
 	r.believe(e)
 	if e.Origin == "" && !r.Trusted {

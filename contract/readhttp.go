@@ -12,8 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// HTTP reads an HTTP answer with a status of 400 or more; one with another status
-// is a bad response.
+// HTTP reads an HTTP answer with a status of 400 or more. Any other status is a bad
+// response.
 func (r *Reader) HTTP(status int, header http.Header, body []byte) Reading {
 	refused := recourse.FromStatus("", status).Effect == recourse.EffectNone
 	if inner, ok := rpcError(body); ok && status < http.StatusInternalServerError {
@@ -54,8 +54,8 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 
 func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []byte) (Reading, bool) {
 	for _, en := range c.codes {
-		// An answer without a body tells nothing of the contract that it is in: it is
-		// taken for that which is expected.
+		// An answer without a body does not show its contract, so that the expected one
+		// is assumed.
 		if en.http == nil || en.http.body == nil && c != r.Contracts[0] {
 			continue
 		}
@@ -73,7 +73,7 @@ func (r *Reader) httpForm(c *Contract, status int, header http.Header, body []by
 	return Reading{}, false
 }
 
-// says reports whether message is what en says, where that is always the same.
+// says reports whether message is the fixed message of en, if it has one.
 func (en *entry) says(message string) bool {
 	for _, t := range en.message {
 		if !t.constant() || t.literal() == message {
@@ -124,7 +124,7 @@ func rpcError(body []byte) (json.Value, bool) {
 	return message.Error, err == nil && message.Version != nil && message.Error.Kind() == '{'
 }
 
-// withHTTP adds to e what the HTTP answer around it says.
+// withHTTP adds what the HTTP answer around e says.
 func withHTTP(e, answer *recourse.Error) *recourse.Error {
 	return e.With(func(c *recourse.Error) {
 		c.Upstream.Status = answer.Upstream.Status
@@ -141,12 +141,11 @@ func withHTTP(e, answer *recourse.Error) *recourse.Error {
 // maxUpstreamBody bounds how much of an answer FromHTTP reads, in bytes.
 const maxUpstreamBody = 64 << 10
 
-// FromHTTP turns an HTTP answer with a status of 400 or more, of what the server
-// itself calls, into an Error as [recourse.FromHTTP] does; it is nil for any other.
-// What the contract says of such bodies (`upstream`) is taken from the body besides:
-// a word of the other side that is one of the contract's codes, or is read as one,
-// goes before the status. The body is read up to 64 KiB; closing it is left to the
-// caller.
+// FromHTTP turns the HTTP answer of a service that the server itself calls into an Error,
+// as [recourse.FromHTTP] does; it returns nil for a status below 400. In addition it
+// reads the body as the contract's `upstream` says: a word that is, or is read as, one of
+// the contract's codes takes precedence over the status. The body is read up to 64 KiB;
+// the caller closes it.
 func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Error {
 	if resp.StatusCode < http.StatusBadRequest || c.upstream == nil || resp.Body == nil {
 		return recourse.FromHTTP(provider, resp)
@@ -162,7 +161,7 @@ func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Erro
 	return e
 }
 
-// readUpstream adds to e, which the status has given, what the body says.
+// readUpstream adds what the body says to e, which the status has given.
 func (c *Contract) readUpstream(e *recourse.Error, members map[string]json.Value) {
 	said := *e
 	if c.upstream.places("upstream.code") { // then it stands nowhere else

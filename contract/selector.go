@@ -11,18 +11,18 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A selector is a conjunction: it selects a record that fulfils every condition.
+// A selector is a conjunction of conditions.
 type selector []condition
 
-// A condition holds when the record's value is one of values; for params when it
-// is all of them, for has when every path is there.
+// A condition holds if the record's value is one of values; for params, if the parameters
+// are exactly values; for has, if every path leads to a value.
 type condition struct {
 	on     string
 	values []string
 	paths  []*path // of has
 }
 
-// What a selector may ask for: a closed set.
+// What a condition may ask for.
 const (
 	onKind         = "kind"
 	onClass        = "class"
@@ -92,7 +92,7 @@ func (c *condition) holds(s *subject) bool {
 	}
 }
 
-// isParams reports whether the violations name the parameters of c and no other.
+// isParams reports whether the violations name exactly the parameters of c.
 func (c *condition) isParams(violations []recourse.Violation) bool {
 	for _, v := range violations {
 		if !slices.Contains(c.values, v.Param) {
@@ -121,8 +121,7 @@ func matchStatus(values []string, status int) bool {
 	})
 }
 
-// implies reports whether every record that sel selects is selected by wider too,
-// the kinds aside.
+// implies reports whether wider selects every record that sel selects, kinds aside.
 func (sel selector) implies(wider selector) bool {
 	for _, w := range wider {
 		if w.on == onKind || w.on == onClass {
@@ -135,7 +134,7 @@ func (sel selector) implies(wider selector) bool {
 	return true
 }
 
-// within reports whether c holds only where wider does.
+// within reports whether wider holds wherever c does.
 func (c *condition) within(wider condition) bool {
 	switch c.on {
 	case onHas: // more paths are narrower
@@ -159,8 +158,8 @@ func (sel selector) kinds() []recourse.Kind {
 	})
 }
 
-// store puts into e what the conditions of sel say, where they say one thing. Who
-// failed is not among it: that nobody can tell from a word.
+// store puts into e what the conditions of sel say, if they allow one value only. Who
+// failed is not stored, since no word on the wire can tell.
 func (sel selector) store(e *recourse.Error) {
 	for _, c := range sel {
 		if len(c.values) != 1 {

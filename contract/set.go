@@ -16,23 +16,22 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// builtinNames are the built-in contracts, the default first; one that extends
-// another stands behind it.
+// builtinNames are the built-in contracts, the default first; a contract follows the one
+// that it extends.
 var builtinNames = []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"}
 
-// Default is the name of the contract that is used where none is named.
+// Default is the name of the contract that is used if none is named.
 const Default = "recourse"
 
-// Set is a collection of contracts by name. The zero value is empty; get one with
-// the built-in contracts from [Builtin]. It is safe for concurrent use as long as
-// nothing is loaded.
+// Set is a collection of contracts by name. The zero value is empty; [Builtin] returns a
+// set with the built-in contracts. It is safe for concurrent use while nothing is loaded.
 type Set struct {
 	byName map[string]func() *Contract
 	names  []string
 }
 
-// builtin are the built-in contracts, each of which is read when it is asked for
-// first: a program that starts needs one of them, and soon.
+// builtin holds the built-in contracts. Each is read on first use, since a program needs
+// one of them, and quickly.
 var builtin = func() *Set {
 	s := &Set{byName: map[string]func() *Contract{}, names: builtinNames}
 	for _, name := range builtinNames {
@@ -71,7 +70,8 @@ func (s *Set) Get(name string) (*Contract, bool) {
 	return c(), true
 }
 
-// MustGet returns the contract of that name, for names that stand in the program: it panics where there is none.
+// MustGet is [Set.Get] for names that are fixed in the program: it panics if there is no
+// such contract.
 func (s *Set) MustGet(name string) *Contract {
 	c, ok := s.Get(name)
 	if !ok {
@@ -93,8 +93,9 @@ func (s *Set) All() []*Contract {
 	return list
 }
 
-// Load reads a contract file and adds it. The error, if any, is a
-// strictyaml.Errors with every mistake in the file; name is how they name it.
+// Load reads a contract file and adds the contract to the set. The error lists every
+// mistake in the file, each with its line, an excerpt and a hint; name stands for the
+// file in it.
 func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	c, err := s.read(name, src, nil)
 	if err != nil {
@@ -108,8 +109,8 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	return c, nil
 }
 
-// read reads a contract file that is to be added to s, and checks its advice against
-// the tools of a server unless live is nil.
+// read reads a contract file for s. With live, it also checks the advice against the
+// tools of a server.
 func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {

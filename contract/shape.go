@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A shape maps the members of a wire object to members of the record. It is read
-// and written by the same description.
+// A shape maps the members of a wire object to members of the record. The same
+// description serves for reading and for writing.
 type shape struct {
 	members []shapeMember
 	rest    *path // of a map: its members stand beside the others
@@ -30,8 +30,7 @@ type shapeMember struct {
 	list     *path // each of its items is written by nested
 }
 
-// append writes the object of base, with members that come out empty left out;
-// nothing when none is left.
+// append writes the object of base without empty members, or nothing if all are empty.
 func (sh *shape) append(dst []byte, s *subject, base reflect.Value) []byte {
 	start := len(dst)
 	dst = append(dst, '{')
@@ -49,8 +48,8 @@ func (sh *shape) append(dst []byte, s *subject, base reflect.Value) []byte {
 	return append(dst, '}')
 }
 
-// appendMember writes one member of the object that begins at start, and nothing
-// when its value comes out empty.
+// appendMember writes one member of the object that begins at start, or nothing if its
+// value comes out empty.
 func appendMember(dst []byte, start int, name string, value func([]byte) []byte) []byte {
 	before := len(dst)
 	if before > start+1 {
@@ -64,7 +63,7 @@ func appendMember(dst []byte, start int, name string, value func([]byte) []byte)
 	return dst
 }
 
-// appendRest writes the members of a map, except those that the shape has itself.
+// appendRest writes the members of a map that the shape does not have itself.
 func (sh *shape) appendRest(dst []byte, start int, s *subject, base reflect.Value) []byte {
 	m, _ := reflect.TypeAssert[map[string]rawMessage](orEmpty(sh.rest.get(s, base)))
 	names := make([]string, 0, len(m))
@@ -122,8 +121,8 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 	return dst
 }
 
-// fits reports whether object may have been written by sh: its constants stand
-// there as they are, and so does a code.
+// fits reports whether object may have been written by sh: it has the shape's constants
+// and a code.
 func (sh *shape) fits(object map[string]json.Value) bool {
 	code := false
 	for i := range sh.members {
@@ -142,8 +141,8 @@ func (sh *shape) fits(object map[string]json.Value) bool {
 	return code
 }
 
-// paths returns the paths that the member is written from, those of objects inside
-// it aside.
+// paths returns the paths from which the member is written, without those of objects
+// inside it.
 func (m *shapeMember) paths() []*path {
 	if m.path != nil {
 		return []*path{m.path}
@@ -157,7 +156,7 @@ func (m *shapeMember) paths() []*path {
 	return list
 }
 
-// marked reports whether a constant tells objects of sh from others.
+// marked reports whether a constant distinguishes objects of sh from others.
 func (sh *shape) marked() bool {
 	return slices.ContainsFunc(sh.members, func(m shapeMember) bool { return m.constant != nil })
 }
@@ -180,8 +179,7 @@ func (sh *shape) decides(name string) bool {
 	})
 }
 
-// read stores in base what object says. Members of another type than expected are
-// passed over.
+// read stores what object says in base. Members of an unexpected type are ignored.
 func (sh *shape) read(object map[string]json.Value, base reflect.Value, d *draft) {
 	for _, alternatives := range []bool{false, true} { // which of them it was, the others tell
 		for i := range sh.members {
@@ -255,11 +253,11 @@ func (m *shapeMember) readList(raw json.Value, base reflect.Value, d *draft) {
 	}
 }
 
-// maxItems bounds the lists that are read. A record whose lists were cut says so.
+// maxItems bounds the lists that are read. A record with a list that was cut says so.
 const maxItems = 10_000
 
-// A choice is one of the sources that a member of a shape has: the first is taken
-// whose selector holds and that is not empty.
+// A choice is one of several sources of a member: the first whose selector holds and that
+// is not empty is used.
 type choice struct {
 	when     selector
 	constant json.Value
@@ -283,9 +281,9 @@ func appendChoice(dst []byte, list []choice, s *subject, base reflect.Value) []b
 	return dst
 }
 
-// readChoice stores a value that appendChoice may have written: a word of a closed set
-// where it belongs, another value in the first path that can hold it. A constant that
-// it is adds what its selector says.
+// readChoice stores a value that appendChoice may have written: a word of a closed set in
+// the member for it, any other value in the first path that can hold it. A constant
+// stores what its selector says.
 func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 	for i := range list {
 		if c := &list[i]; c.constant == nil && c.path.words() != nil && c.takes(raw, d) {
@@ -307,8 +305,8 @@ func readChoice(raw json.Value, list []choice, base reflect.Value, d *draft) {
 	}
 }
 
-// takes reports whether c may have written raw, as far as is known of the record
-// that is being read.
+// takes reports whether c may have written raw, as far as the record that is being read
+// shows.
 func (c *choice) takes(raw json.Value, d *draft) bool {
 	if c.path.computed == nil {
 		if scratch := reflect.New(c.path.leaf).Elem(); !setJSON(scratch, raw) {
@@ -373,7 +371,7 @@ func (k *compiler) shape(n *strictyaml.Node, on reflect.Type) *shape {
 // restMember is the name under which the members of a map stand beside the others.
 const restMember = "..."
 
-// source reads a path, or a constant after an equals sign.
+// source reads a path, or a constant behind an equals sign.
 func (k *compiler) source(m *shapeMember, n *strictyaml.Node, on reflect.Type) {
 	var text string
 	if n.Decode(&text) != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A template is a text with placeholders: {path}, or {path|text} with a text for
-// when the path is empty. Doubled braces stand for themselves.
+// A template is a text with placeholders: {path}, or {path|text} with a text to use if
+// the path is empty. Doubled braces stand for single ones.
 type template struct {
 	src   string
 	parts []part
@@ -86,7 +86,7 @@ func (t *template) literal() string {
 	return b.String()
 }
 
-// fixed returns the length of what is not in placeholders.
+// fixed returns the length of what is not a placeholder.
 func (t *template) fixed() int {
 	n := 0
 	for _, p := range t.parts {
@@ -95,14 +95,14 @@ func (t *template) fixed() int {
 	return n
 }
 
-// says reports whether t has words of its own, so that a text that matches it is
+// says reports whether t has enough words of its own that a text that matches it is
 // likely to come from it.
 func (t *template) says() bool {
 	const few = 12
 	return len(t.literal()) > few
 }
 
-// only returns the placeholder that t consists of, or nil.
+// only returns the placeholder that makes up t, or nil.
 func (t *template) only() *path {
 	if len(t.parts) == 1 && !t.parts[0].optional {
 		return t.parts[0].path
@@ -123,7 +123,7 @@ func (t *template) names(src string) bool {
 	return false
 }
 
-// render fills t in; ok is false when a placeholder without a fallback is empty.
+// render fills t in; ok is false if a placeholder without a fallback is empty.
 func (t *template) render(s *subject) (text string, ok bool) {
 	if len(t.parts) == 1 && t.parts[0].path == nil {
 		return t.parts[0].literal, true
@@ -147,9 +147,9 @@ func (t *template) render(s *subject) (text string, ok bool) {
 	return b.String(), true
 }
 
-// match takes a text apart that t may have written: store is called with each
-// placeholder's text. A literal between placeholders is looked for from the left,
-// one at the end must end the text.
+// match takes apart a text that t may have written, and calls store with the text of each
+// placeholder. A literal between placeholders is looked for from the left; one at the end
+// must end the text.
 func (t *template) match(text string, store func(p *path, text string)) bool {
 	type capture struct {
 		path *path
@@ -197,7 +197,7 @@ func (t *template) match(text string, store func(p *path, text string)) bool {
 	return true
 }
 
-// find returns t's sentence where it stands in text.
+// find returns t's sentence if it stands in text.
 func (t *template) find(text string) (sentence string, ok bool) {
 	if len(t.parts) == 0 {
 		return "", false

@@ -9,12 +9,12 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// A codec is the syntax of a failure in a text. It knows no code and no kind.
+// A codec is the syntax of a failure in a text. It knows neither codes nor kinds.
 type codec interface {
 	// append writes the text of s.
 	append(dst []byte, s *subject) []byte
-	// read takes a text apart that append may have written in the layout l. It
-	// reports whether it is of this syntax and names a code that c lists or may list.
+	// read takes apart a text that append may have written in the layout l. It reports
+	// whether the text is of this syntax and names a code that c lists or may list.
 	read(c *Contract, l *layout, text string, d *draft) bool
 }
 
@@ -47,8 +47,8 @@ func (j jsonCodec) read(c *Contract, l *layout, text string, d *draft) bool {
 	return strings.HasPrefix(text, "{") && l.readObject(c, json.Value(text), d)
 }
 
-// textCodec writes a line from a template such as `[{code}] {message}`, then the
-// hints, then structure as one line of JSON.
+// textCodec writes a line from a template such as `[{code}] {message}`, then the hints,
+// then an envelope: structure as one line of JSON.
 type textCodec struct {
 	line     *template
 	hints    hintList
@@ -58,8 +58,8 @@ type textCodec struct {
 // A hintList says how hints follow the line. The zero value writes none.
 type hintList struct{ before, between string }
 
-// An envelope is the structure behind a mark. It is written when the record has
-// details. The zero value writes none.
+// An envelope is JSON behind a mark, written if the record has details. The zero value
+// writes none.
 type envelope struct {
 	mark  string // such as " [envelope] "
 	shape *shape
@@ -93,9 +93,8 @@ func (t textCodec) append(dst []byte, s *subject) []byte {
 	return dst
 }
 
-// continued begins every line of a sentence but the first where hints stand on lines
-// of their own: what a server has written on several lines keeps them, and none of
-// them can be taken for a hint.
+// continued begins every line of a sentence but the first, if hints stand on lines of
+// their own: a text of several lines keeps them, and none of them looks like a hint.
 const continued = "\n  "
 
 // onLines reports whether hints stand on lines of their own.
@@ -138,7 +137,7 @@ func (t textCodec) cut(text string) (line, rest string) {
 	return strings.ReplaceAll(line, continued, "\n"), rest
 }
 
-// unmark spells the marks that a sentence holds in another way.
+// unmark respells the marks that occur in a sentence.
 func (t textCodec) unmark(sentence string) string {
 	for _, mark := range []string{t.hints.before, t.envelope.mark} {
 		if strings.TrimSpace(mark) == "" || !strings.Contains(sentence, mark) {
@@ -153,8 +152,8 @@ func (t textCodec) unmark(sentence string) string {
 	return sentence
 }
 
-// escapeMark spells the bracket of mark as an escape inside the JSON that begins at
-// start, so that the mark in front of it is always the last one.
+// escapeMark escapes the bracket of mark in the JSON that begins at start, so that the
+// mark before it is always the last one.
 func escapeMark(dst []byte, start int, mark string) []byte {
 	if !bytes.Contains(dst[start:], []byte(mark)) {
 		return dst
@@ -189,7 +188,7 @@ func (t textCodec) read(c *Contract, _ *layout, text string, d *draft) bool {
 	return listed || c.open != nil && isCodeWord(d.e.Code) && (d.open || enveloped && code == d.e.Code)
 }
 
-// spaced returns a line with the space of the template behind the code, where a line break
+// spaced returns the line with the template's space behind the code, where a line break
 // or nothing stands in its place.
 func (t textCodec) spaced(line string) string {
 	for i, part := range t.line.parts {
@@ -209,7 +208,7 @@ func (t textCodec) spaced(line string) string {
 // namesCode reports whether the line says the code.
 func (t textCodec) namesCode() bool { return t.line.names("code") || t.line.names("code.number") }
 
-// split takes a list of hints apart; empty ones are dropped.
+// split takes a list of hints apart and drops empty ones.
 func split(list, between string) []string {
 	return slices.DeleteFunc(strings.SplitN(list, between, maxItems), func(h string) bool { return strings.TrimSpace(h) == "" })
 }
@@ -219,11 +218,10 @@ func isCodeWord(word string) bool {
 	return word != "" && len(word) <= 64 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == ""
 }
 
-// identify finds the code whose own sentence stands in text, the longest first:
-// such a sentence is the code's identity, and runtimes write things before and
-// behind it. One that is meant for an HTTP answer has to be the whole text, and says
-// too little outside of that answer where it is a single word. A form around
-// {message} says little, too: it counts where the contract is known to be kept.
+// identify finds the code whose own sentence stands in text, the longest first. Such a
+// sentence identifies its code, and runtimes put text before and behind it. The sentence
+// of an HTTP answer has to be the whole text; a single word is too little outside of that
+// answer. So is a form around {message}, unless the server is known to keep the contract.
 func (c *Contract) identify(text string, d *draft) bool {
 	var best *entry
 	sentence := ""

@@ -12,17 +12,17 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// Who knows what of a failed call: that it was not sent, or was refused, whoever sent it
-// knows by the connection, the HTTP status and the codes of the protocol itself. All else
-// that a server says of a call (a record, a code of its own, a status inside a body, a
-// sentence, and the kind that follows from any of them) tells what happened and who is
-// to blame, but not whether it is safe to call again. Only a server that is trusted is
-// believed on that, and speaks in the voice of whoever reads it.
+// What a server is believed on. That a call was not sent, or was refused, its sender
+// knows from the connection, the HTTP status and the protocol's own codes. Anything else
+// that a server says (a record, a code of its own, a status inside a body, a sentence,
+// and the kind that follows from them) tells what happened and who is to blame, but not
+// whether it is safe to call again. Only a trusted server is believed on that too, and
+// speaks in the voice of whoever reads it.
 
-// believe leaves of a record, which it changes in place, what is believed: a wait
-// up to a bound, words that are known, and origin and effect only of a server that
-// is trusted. That it is the caller's fault, or the provider's, any server may say, and
-// that something was done, or may have been: that makes no call safe to repeat.
+// believe reduces a record, in place, to what is believed: a bounded wait, known words,
+// and origin and effect of a trusted server. Any server may say that the caller or the
+// provider is at fault, and that something was done or may have been: that makes no call
+// safe to repeat.
 func (r *Reader) believe(e *recourse.Error) {
 	e.RetryAfter = min(max(e.RetryAfter, 0), recourse.MaxWait)
 	if !slices.Contains(contractform.Retries, string(e.Retry)) {
@@ -42,8 +42,8 @@ func (r *Reader) believe(e *recourse.Error) {
 	}
 }
 
-// weigh leaves of what was read what is believed. refused says that the status or a
-// code of the protocol says that the call was not carried out.
+// weigh reduces what was read to what is believed. refused says that, by the status or a
+// code of the protocol, the call was not carried out.
 func (r *Reader) weigh(reading Reading, refused bool) Reading {
 	e := reading.Error()
 	if e == nil || r.Trusted {
@@ -57,8 +57,8 @@ func (r *Reader) weigh(reading Reading, refused bool) Reading {
 	return reading
 }
 
-// distrust returns e without the word of a server that is not trusted that the call was
-// not carried out, and with its advice as advice of the server's.
+// distrust returns e without an untrusted server's word that the call was not carried
+// out, and with its advice marked as the server's.
 func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 	e = e.With(func(c *recourse.Error) {
 		if c.Effect == recourse.EffectNone {
@@ -86,12 +86,11 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 	return e.WithExtra(nil)
 }
 
-// ServerSays stands before each piece of advice that comes from a server which is not
-// trusted: in the record, in every text of a contract that speaks for whoever writes it,
-// and where a failure is put in the words of another contract. Only in the form of a
-// contract whose advice is the server's own by definition (a member suggestedAction, say),
-// and only where the server is known to keep that contract and has written the failure
-// in it, does the advice stand as it came: it is the server's place.
+// ServerSays stands before advice that comes from a server that is not trusted: in the
+// record, in texts in which the writer speaks, and where a failure is put into the words
+// of another contract. The advice stands as it came only in a contract whose advice is
+// the server's by definition (a member suggestedAction, say), and only if the server is
+// known to keep that contract and wrote the failure in it.
 const ServerSays = "The server says: "
 
 // inForm returns s as the contract's own form shows it.
@@ -109,18 +108,19 @@ func (s *subject) inForm() *subject {
 	return &quoting
 }
 
-// speaksForWriter reports whether advice in the form is that of whoever writes it: the
-// form shows the record, and hints of everybody's in one place.
+// speaksForWriter reports whether advice in this layout is the writer's: the layout shows
+// the record, with all hints in one place.
 func (l *layout) speaksForWriter() bool { return l.structured && l.shape == nil }
 
 const (
-	// maxAdvice bounds the pieces of a server's advice, maxAdviceText one of them, in bytes.
+	// maxAdvice bounds how many hints of a server are kept, maxAdviceText each of them,
+	// in bytes.
 	maxAdvice     = 8
 	maxAdviceText = 512
 )
 
-// saidByServer returns the advice of a server as what it is: led, and on one line, so
-// that none of it can stand on a line of its own.
+// saidByServer marks a server's hints as such, each on one line, so that no part of a
+// hint can stand on a line of its own.
 func saidByServer(hints []string) []string {
 	var said []string
 	for _, hint := range hints {
@@ -132,9 +132,8 @@ func saidByServer(hints []string) []string {
 	return said
 }
 
-// plainVerify returns the call that a server names as the one that settles what became
-// of another, where it is nothing but that: names and plain values, no sentences.
-// Whether the tool only reads is for others to know.
+// plainVerify returns the verify call that a server names, if it consists of names and
+// plain values, without sentences. Whether the tool only reads is for others to know.
 func plainVerify(v *recourse.Verify) *recourse.Verify {
 	if v == nil || !isPlain(v.Tool) {
 		return nil
@@ -155,7 +154,7 @@ func plainVerify(v *recourse.Verify) *recourse.Verify {
 	return &plain
 }
 
-// refusedCode reports whether a JSON-RPC error says by a code of the protocol that the
+// refusedCode reports whether a JSON-RPC error says, by a code of the protocol, that the
 // request was not carried out.
 func refusedCode(raw json.Value) bool {
 	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))

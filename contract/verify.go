@@ -25,7 +25,8 @@ type verifyArg struct {
 	value   json.Value // a constant, where pointer is empty
 }
 
-// verifies reads the calls that settle whether others took effect: they only read.
+// verifies reads the calls that settle whether others took effect. The tools that they
+// call only read.
 func (k *compiler) verifies() {
 	for _, v := range k.file.Verify {
 		k.c.verify[v.Key] = k.verify(v.Value)
@@ -59,9 +60,9 @@ func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
 	return rule
 }
 
-// VerifyFor returns the call that settles whether a failed one took effect, filled in from
-// its arguments; nil where the contract names none for its tool. What is looked at of call
-// is Tool, Arguments and Shows.
+// VerifyFor returns the call that settles whether a failed one took effect, filled in
+// from its arguments; nil if the contract names none for the tool. Only Tool, Arguments
+// and Shows of call are used.
 func (c *Contract) VerifyFor(call *Call) *recourse.Verify {
 	rule, ok := c.verify[call.Tool]
 	if !ok {
@@ -92,13 +93,13 @@ func (call *Call) argument(pointer string) json.Value {
 	return value
 }
 
-// How values are spelled in the calls that texts name.
+// How values are spelled in calls that texts mention.
 const (
 	literalsJSON   = "json"
 	literalsPython = "python"
 )
 
-// callText writes a call as a text names it: order_get(reference="A-17").
+// callText writes a call as texts mention it: order_get(reference="A-17").
 func (c *Contract) callText(v *recourse.Verify) string {
 	if c.literals != literalsPython {
 		return v.String()

@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// Write writes e for the call. The function is total: every record has a form in
-// every contract. e is not changed.
+// Write writes e for the call. It is total: every record has a form in every contract. e
+// is not changed.
 func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	s := c.bind(e, call)
 	answer := Answer{Record: s.e, Status: http.StatusOK}
@@ -41,9 +41,8 @@ func (c *Contract) Write(e *recourse.Error, call *Call) Answer {
 	return answer
 }
 
-// asResult reports whether a failed tools/call of that kind is a tool result, the
-// one surface that every client hands on with its details. What a server said as a
-// result stays one, of whatever kind it is: a model has to see it.
+// asResult reports whether a failed tools/call of that kind is a tool result, the only
+// surface that every client passes on with its details.
 func (c *Contract) asResult(kind recourse.Kind) bool {
 	if kind == recourse.KindUnknownTool {
 		return c.UnknownTool == unknownToolResult
@@ -51,7 +50,7 @@ func (c *Contract) asResult(kind recourse.Kind) bool {
 	return kind.Class() != recourse.ClassProtocol
 }
 
-// resultKinds returns the kinds of which a failed tool call is a tool result.
+// resultKinds returns the kinds for which a failed tool call is a tool result.
 func (c *Contract) resultKinds() []recourse.Kind {
 	return slices.DeleteFunc(recourse.Kinds(), func(kind recourse.Kind) bool { return !c.asResult(kind) })
 }
@@ -67,8 +66,8 @@ const methodToolsCall = "tools/call"
 
 const problemType = "application/problem+json"
 
-// data writes the member data of a JSON-RPC error: the record, and beside it, on
-// an HTTP error, the members of a problem document (RFC 9457).
+// data writes the member data of a JSON-RPC error: the record and, for an HTTP error, the
+// members of a problem document beside it (RFC 9457).
 func (s *subject) data() json.Value {
 	record := s.record()
 	if s.call.Status < http.StatusBadRequest {
@@ -128,12 +127,12 @@ func (s *subject) result() json.Value {
 	return append(append(dst, record...), "}}"...)
 }
 
-// signWithin is up to which size of a result its sign stands behind the content, where
-// every SDK writes it. In a longer one it stands first, in bytes that whoever has to
-// tell failures from successes is sure to look at.
+// signWithin is the largest size of a result in which isError stands behind the content,
+// where every SDK writes it. In a larger one it stands first, within the bytes that are
+// always looked at to tell failures from successes.
 const signWithin = 64 << 10
 
-// sizeOf returns about how many bytes a result has, so that it is allocated once.
+// sizeOf estimates the size of a result in bytes, so that it is allocated once.
 func (l *layout) sizeOf(blocks []block, record []byte) int {
 	const frame = 256
 	size := frame + len(record)
@@ -146,8 +145,8 @@ func (l *layout) sizeOf(blocks []block, record []byte) int {
 	return size
 }
 
-// kept is what a result holds beyond the failure that was read from it: it goes
-// into the result that takes its place.
+// kept is what a result holds beyond the failure that was read from it. It goes into the
+// result that replaces it.
 type kept struct {
 	blocks     []json.Value // content after the first text
 	structured json.Value   // structuredContent of the server's own
@@ -155,11 +154,9 @@ type kept struct {
 	meta       json.Members
 }
 
-// keep sorts out an original result: what is left of it when the failure is taken
-// out, which is its first text block and everything in the form of the contract
-// that it was read in.
-//
-// Where e is a record that was cut and no form says the rest, the first text stays, too.
+// keep returns what is left of an original result without the failure: without its first
+// text block, and without everything in the form of the contract in which it was read. If
+// e was cut and no form says the rest, the first text stays.
 func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	var k kept
 	all := e.Truncated() && call.OriginalContract == nil
@@ -187,8 +184,7 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 	return k
 }
 
-// isFailure reports whether an object of the original is the failure in another
-// place.
+// isFailure reports whether an object of the original repeats the failure.
 func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 	if _, record := readRecord(raw); record {
 		return true
@@ -205,8 +201,7 @@ func (call *Call) isFailure(raw json.Value, target *Contract) bool {
 	return kind == toolErrorKind
 }
 
-// otherBlocks returns the blocks of content that do not tell of the failure, or all of
-// them.
+// otherBlocks returns the content blocks that do not tell of the failure, or all of them.
 func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 	var blocks []json.Value
 	if json.UnmarshalLenient(content, &blocks) != nil {

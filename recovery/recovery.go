@@ -1,5 +1,5 @@
-// Package recovery is for callers of MCP tools: what a contract asks of whoever
-// repeats a call.
+// Package recovery is for callers of MCP tools. [Policy] turns the retry rule of a
+// contract into a policy of package retry, which then decides about each failed call.
 package recovery
 
 import (
@@ -7,8 +7,9 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// Policy returns the policy of a client that keeps the retry rule of c: a wait that a
-// failure states takes the place of the rule's start.
+// Policy returns the policy of a client that keeps the retry rule of c: at most
+// RetryRule.Retries more attempts, where a wait that a failure states takes the place of
+// RetryRule.Start.
 func Policy(c *contract.Contract) retry.Policy {
 	rule := c.Retry
 	return retry.Policy{

@@ -1,12 +1,20 @@
-// Package retry decides whether a failed call is made again: only where that is
-// proven to be safe, never before the wait that was stated, and within a budget.
+// Package retry decides whether a failed call is made again: only if that is proven to
+// be safe, never before the wait that was stated, and within a budget.
 //
-// A call is safe to repeat when it did not take effect (it was never sent, or it
-// was refused), when its tool only reads, or when its tool is idempotent. Nothing
-// else is: a write that may have happened is settled by a verify call, not by a
-// second write.
+// A call is safe to repeat if it did not take effect (it was never sent, or it was
+// refused), if its tool only reads, or if its tool is idempotent. Nothing else is: a
+// write that may have happened is settled by a verify call, not by a second write.
 //
-// The package is pure: it waits for nothing and sends nothing.
+// The package is pure: it neither waits nor sends. The loop is the caller's:
+//
+//	e = e.WithEffect(retry.Effect(e, nature))
+//	d := policy.Decide(e, nature, attempt, time.Until(deadline))
+//	if d.Repeat && budget.Take() {
+//		// wait for d.Wait, then call again
+//	}
+//
+// A [Policy] says how often and how long to wait; a [Budget] bounds what repetitions add
+// to the load of a failing server, over all calls.
 package retry
 
 import (
@@ -72,39 +80,41 @@ func Effect(e *recourse.Error, nature Nature) recourse.Effect {
 
 // Policy bounds the repetitions. The zero value allows none.
 type Policy struct {
-	// Attempts is the most that one call may cost, the first included.
+	// Attempts is how often one call may be sent at most, the first time included.
 	Attempts int
-	// Start is the wait before the first repetition, Factor what each later one is
-	// multiplied by. A rate limit without a stated wait starts at a second.
+	// Start is the wait before the first repetition. Each later wait is Factor times as
+	// long; less than 1 counts as 1. For a rate limit without a stated wait, Start is at
+	// least a second.
 	Start  time.Duration
 	Factor float64
-	// Jitter is the part of a wait, at most, that is added at random.
+	// Jitter is the largest part of a wait that is added at random, such as 0.5.
 	Jitter float64
-	// JitterMax is the most that is added at random beside that, whatever the wait,
-	// from the repetition JitterFrom on; the first is 1.
+	// JitterMax is the largest time that is added at random besides, whatever the wait,
+	// from the repetition JitterFrom on; the first repetition is 1.
 	JitterMax  time.Duration
 	JitterFrom int
-	// GrowStated says that a wait which a failure states takes the place of Start, and
-	// grows with Factor. Without it, such a wait is no more than the least one.
+	// GrowStated says that a wait which a failure states takes the place of Start and
+	// grows with Factor. Otherwise a stated wait is only a minimum.
 	GrowStated bool
-	// Random returns a number in [0, 1); nil means math/rand.
+	// Random returns a number in [0, 1); nil means rand.Float64 of math/rand/v2.
 	Random func() float64
 }
 
 // Decision says whether to make a call again.
 type Decision struct {
 	Repeat bool
-	// Wait is how long to wait first.
+	// Wait is how long to wait before the repetition.
 	Wait time.Duration
-	// Verify is the call that settles whether a repetition is needed, if there is one.
+	// Verify is the call that settles whether the failed one took effect. It is set only
+	// where that is why the call is not repeated, and nil if there is no such call.
 	Verify *recourse.Verify
 	// Reason says why, for the log.
 	Reason string
 }
 
-// Decide says whether to make a call again that failed with e in its attempt-th
-// attempt (from 1), with left the time until its deadline. e states its effect,
-// see [Effect].
+// Decide says whether to repeat a call that failed with e. attempt counts the attempts so
+// far, from 1; left is the time until the call's deadline: a wait that is not shorter is
+// not worth it. e states its effect, see [Effect].
 func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.Duration) Decision {
 	advice := e.Retry
 	if advice == "" {

@@ -1,15 +1,14 @@
-// Package args checks the arguments of a call against the inputSchema of its
-// tool, and says in a person's words everything that is wrong with them.
+// Package args checks the arguments of a call against the inputSchema of its tool, and
+// says in a person's words everything that is wrong with them.
 //
-// The library compiles a schema: drafts, references, the meta-schema. The
-// evaluation is ours, for reasons that were measured on the library's own. Its
-// time has no bound: thirty lines of schema ask for 2^30 evaluations. The number
-// 1e9999999 makes it panic, each 1e999999 costs it 25 ms, a list of a million
-// wrong items 400 MB. And of {"not": {"required": ["a", "b"]}} it does not tell
-// which parameters conflict. A test holds both to the same verdicts.
+// A library compiles a schema: drafts, references, the meta-schema. The evaluation is
+// ours, since the library's has no bounds: thirty lines of schema can ask for 2^30
+// evaluations, the number 1e9999999 makes it panic, 1e999999 takes 25 ms, and a list of a
+// million wrong items takes 400 MB. Nor does it say which parameters conflict in {"not":
+// {"required": ["a", "b"]}}. A test holds both to the same verdicts.
 //
-// Arguments are checked for the sake of a good answer, not for safety: the
-// server checks them again. Where checking would cost too much, they pass.
+// Arguments are checked to give a good answer, not for safety, since the server checks
+// them again. Where checking would cost too much, they pass.
 package args
 
 import (
@@ -22,18 +21,17 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// ruleRequired is the keyword that the most is said about.
+// ruleRequired is the keyword for missing parameters.
 const ruleRequired = "required"
 
-// deciding are the kinds of a record about arguments, the first that occurs
-// decides.
+// deciding lists the kinds of a record about arguments. The first that occurs decides.
 var deciding = []recourse.Kind{
 	recourse.KindMissingParam, recourse.KindInvalidType, recourse.KindConflictingParams,
 	recourse.KindInvalidValue, recourse.KindUnknownParam,
 }
 
-// kindOf returns what breaking a rule means. Of a single value that breaks not or
-// oneOf it is told apart by what is wanted: see [Kind].
+// kindOf returns the kind that breaking a rule stands for. For not and oneOf it also
+// depends on what is wanted: see [kindOfViolation].
 func kindOf(rule string) recourse.Kind {
 	switch rule {
 	case ruleRequired:
@@ -49,25 +47,25 @@ func kindOf(rule string) recourse.Kind {
 	}
 }
 
-// Check returns what is wrong with the arguments of a call: one violation for
-// each leaf cause, sorted by pointer, at most 20. Of anyOf and oneOf it reports
-// the branch that the value comes closest to. No arguments at all count as {}.
+// Check returns what is wrong with the arguments of a call: one violation for each leaf
+// cause, sorted by pointer, at most 20. For anyOf and oneOf it reports the branch that
+// the value comes closest to. Missing arguments count as {}.
 //
-// Got is at most 128 characters of JSON, and absent for a long object or array
-// and for what is a secret by its schema (writeOnly, format: password) or by its
-// name. In names, more than 128 characters are cut.
+// Got is at most 128 characters of JSON. It is absent for long objects and arrays, and
+// for secrets: by the schema (writeOnly, format: password) or by name. Names are cut to
+// 128 characters.
 //
-// Check returns nil for arguments that are not JSON, that have more than 128
-// levels or 2^14 values; and it ends early, with what it has found so far, after
-// 2^18 steps or when ctx ends.
+// Check returns nil for arguments that are not JSON, or that have more than 128 levels or
+// 2^14 values. It ends early, with what it has found so far, after 2^18 steps or when ctx
+// ends.
 func (s *Schema) Check(ctx context.Context, arguments []byte) []recourse.Violation {
 	return s.check(ctx, arguments, false)
 }
 
-// CheckNative is Check for a program that takes numbers as int64 and float64: it also
-// reports an integer beyond ±9.2e18 and any other number beyond a float64, which such
-// a program fails on in words of its own, or takes for another number. A schema sets
-// no such bounds.
+// CheckNative is Check for a program that takes numbers as int64 and float64. It also
+// reports integers beyond ±9.2e18 and other numbers beyond a float64, which the schema
+// does not forbid: such a program fails on them in words of its own, or takes them for
+// other numbers.
 func (s *Schema) CheckNative(ctx context.Context, arguments []byte) []recourse.Violation {
 	return s.check(ctx, arguments, true)
 }
@@ -137,11 +135,12 @@ func Kind(violations []recourse.Violation) recourse.Kind {
 	return deciding[best]
 }
 
-// onlyOneOf begins what is wanted where parameters exclude each other.
+// onlyOneOf begins Want where parameters exclude each other.
 const onlyOneOf = "only one of "
 
-// kindOfViolation returns what a violation means. One between parameters wants one of
-// them, or nothing: a single value that breaks not or oneOf is invalid.
+// kindOfViolation returns the kind that a violation stands for. Where parameters
+// conflict, Want names one of them or is empty; otherwise a single value breaks not or
+// oneOf, and is invalid.
 func kindOfViolation(v recourse.Violation) recourse.Kind {
 	kind := kindOf(v.Rule)
 	if kind == recourse.KindConflictingParams && v.Want != "" && !strings.HasPrefix(v.Want, onlyOneOf) {
@@ -150,10 +149,10 @@ func kindOfViolation(v recourse.Violation) recourse.Kind {
 	return kind
 }
 
-// Error returns the record of a call that was refused for its arguments. Its
-// kind is that of [Kind]. The first violation of that kind, which decides, is
-// moved to the front, where contracts that tell of one look for it; the others
-// stay sorted by pointer. The message tells of all, up to 1000 characters.
+// Error returns the record of a call that was refused for its arguments. Its kind is that
+// of [Kind]. The first violation of that kind is moved to the front, where contracts that
+// report a single one look for it; the others stay sorted by pointer. The message names
+// all of them, in up to 1000 characters.
 func Error(tool string, violations []recourse.Violation) *recourse.Error {
 	kind := Kind(violations)
 	violations = slices.Clone(violations)

@@ -92,8 +92,8 @@ func (r *report) fork() *report {
 	return &report{}
 }
 
-// negated is the fault of a value that keeps what it must not. Where that is to
-// have certain members, the members are at fault.
+// negated is the fault of a value that keeps a schema under not. If that schema requires
+// members, these are at fault.
 func negated(n *node, v *value, at *place) finding {
 	names := given(v, []*node{n.not})
 	if len(names) == 0 {
@@ -115,8 +115,8 @@ func ambiguous(matched []*node, n *node, v *value, at *place) finding {
 	return finding{at: at.member(names[0]), rule: "oneOf", node: n, value: v.member(names[0]), names: names}
 }
 
-// given returns which members that the schemas require v has, if that is all
-// that they ask of it.
+// given returns which of the members that the schemas require v has. It returns nothing
+// if the schemas ask for anything else.
 func given(v *value, schemas []*node) []string {
 	var names []string
 	for _, n := range schemas {
@@ -160,8 +160,9 @@ func closest(branches []*report, at *place, exactly bool) *report {
 	return slices.MinFunc(branches, func(x, y *report) int { return distance(x, at) - distance(y, at) })
 }
 
-// distance tells how far from a branch a value is: a value of another type or
-// with another constant in it was not meant for it; else the faults count.
+// distance returns how far a value is from a branch. A value of another type, or with
+// another constant in it, was not meant for the branch; otherwise the number of faults
+// counts.
 func distance(r *report, at *place) int {
 	self := at.pointer()
 	sum := 0

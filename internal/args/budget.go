@@ -15,7 +15,7 @@ const (
 	MaxInstructions = 100_000
 )
 
-// errSpent is the reason why a schema is not compiled that fits by itself.
+// errSpent says why a schema is not compiled although it is small enough by itself.
 var errSpent = errors.New("the schemas of the list have more objects than are compiled for one list")
 
 // A Budget is what the schemas that were made with it may cost together. It is safe

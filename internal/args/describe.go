@@ -81,8 +81,8 @@ func (f finding) violation(secrets []string) recourse.Violation {
 	return v
 }
 
-// missing says what is expected where a parameter is missing, as far as the schema says
-// it in words that are short.
+// missing says what is expected of a missing parameter, if the schema does so in few
+// words.
 func (f finding) missing() string {
 	for _, n := range f.node.reach() {
 		property := n.properties[f.at.name]
@@ -126,8 +126,8 @@ func (n *node) isSecret() bool {
 	return false
 }
 
-// reach returns n and the schemas that it applies, or may apply, to the same
-// value, as far as a person would look.
+// reach returns n and the schemas that it applies, or may apply, to the same value, as
+// deep as a person would look.
 func (n *node) reach() []*node {
 	const most = 100
 	nodes := []*node{n}
@@ -239,7 +239,7 @@ func (n *node) want(rule string) string {
 	}
 }
 
-// verb joins a parameter's name and what [node.want] says to a clause.
+// verb joins a parameter's name and what is wanted of it to a clause.
 func verb(rule string) string {
 	switch rule {
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
@@ -254,7 +254,7 @@ func verb(rule string) string {
 	}
 }
 
-// describe says of a simple schema what keeps it.
+// describe says what a value has to be to keep a simple schema.
 func describe(n *node) string {
 	switch {
 	case n.types != nil:
@@ -272,7 +272,7 @@ func describe(n *node) string {
 	}
 }
 
-// describeNot says what a value is wanted to be that must not keep n.
+// describeNot says what a value has to be in order not to keep n.
 func describeNot(n *node) string {
 	switch {
 	case n.enum != nil:
@@ -309,8 +309,8 @@ func count(bound string, n int, noun string) string {
 	return fmt.Sprintf("%s %d %s", bound, n, noun)
 }
 
-// suggestion names the parameter that the unknown one of f was meant to be, or
-// those that there are.
+// suggestion names the parameter that the unknown one of f was probably meant to be, or
+// those that exist.
 func (f finding) suggestion() string {
 	const mostNames, mostKnown = 8, 250
 	known := f.known()

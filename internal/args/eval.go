@@ -18,8 +18,8 @@ const (
 	findingSteps = 20
 )
 
-// check is one evaluation of arguments. When it has no steps left, every rule
-// counts as kept and no finding is added: those that are there remain true.
+// check is one evaluation of arguments. When its steps are used up, every rule counts as
+// kept and no finding is added; those found before remain true.
 type check struct {
 	ctx       context.Context //nolint:containedctx // a check is a part of its call
 	budget    *Budget         // of patterns that are not compiled yet
@@ -44,7 +44,7 @@ func (c *check) spend(n int) bool {
 // exhausted reports whether the results of branches cannot be trusted any more.
 func (c *check) exhausted() bool { return c.steps <= 0 }
 
-// fail adds f to out, if somebody wants to know, and returns false.
+// fail adds f to out, unless that is nil, and returns false.
 func (c *check) fail(out *report, f finding) bool {
 	if out != nil && c.spend(findingSteps) && !c.exhausted() {
 		f.pointer = f.at.pointer()
@@ -70,9 +70,9 @@ func (c *check) rules(n *node, v *value, at *place, out *report, rules ...rule) 
 	return ok
 }
 
-// eval reports whether v keeps n and adds to out what it breaks. With a nil out
-// it ends at the first fault. What n evaluates is marked in seen, which is nil
-// when nobody asks.
+// eval reports whether v keeps n and adds to out what it breaks. With a nil out it ends
+// at the first fault. Members and items that n evaluates are marked in seen, unless that
+// is nil.
 func (c *check) eval(n *node, v *value, at *place, out *report, seen *seen) bool {
 	if !c.spend(1) || c.nesting >= maxNesting {
 		c.steps = 0

@@ -2,12 +2,12 @@ package args
 
 import "strconv"
 
-// What a program makes of numbers whose types are int64 and float64.
+// Checks for programs whose number types are int64 and float64.
 
 const typeInteger = "integer"
 
-// The integers that are an int64 whichever way they are read: decoders that go by way
-// of a float64 round to the next one, which may be out of range.
+// Between these an integer is an int64 for every decoder. One that goes through a float64
+// rounds to the next one, which may be out of range.
 var mostInteger, leastInteger = decimal{digits: "92", exp: 17}, decimal{negative: true, digits: "92", exp: 17}
 
 func isFloat(v *value) bool {
@@ -15,7 +15,7 @@ func isFloat(v *value) bool {
 	return err == nil
 }
 
-// integer holds what the schema says is an integer to these.
+// integer checks a value that the schema calls an integer against these bounds.
 func (c *check) integer(n *node, v *value, d decimal, at *place, out *report) bool {
 	switch {
 	case !isFloat(v): // which was found before
@@ -29,7 +29,7 @@ func (c *check) integer(n *node, v *value, d decimal, at *place, out *report) bo
 	}
 }
 
-// floats adds every number that is none of float64's, wherever it stands.
+// floats adds every number beyond a float64, wherever it stands.
 func (c *check) floats(v *value, at *place, out *report) {
 	if !c.spend(1) {
 		return

@@ -18,8 +18,8 @@ type decimal struct {
 	exp      int
 }
 
-// parseDecimal reads a JSON number. An exponent beyond what an int holds is no
-// number that anybody can mean; ok is false.
+// parseDecimal reads a JSON number. ok is false if the exponent does not fit into an int:
+// nobody can mean such a number.
 func parseDecimal(number string) (d decimal, ok bool) {
 	number, d.negative = strings.CutPrefix(number, "-")
 	mantissa := number

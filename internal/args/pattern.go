@@ -17,9 +17,9 @@ const (
 )
 
 // pattern is a regular expression of a schema, in the dialect of ECMAScript. It is
-// compiled when it is first needed. What Go's engine, which knows neither
-// look-around nor back references, cannot run matches everything: one such pattern
-// must not switch off the rest of a schema. So does what the budget does not allow.
+// compiled when it is first needed. What Go's engine cannot run (look-around, back
+// references) matches everything: one such pattern must not switch off the rest of a
+// schema. The same goes for what the budget does not allow.
 type pattern struct {
 	source string
 

@@ -22,9 +22,9 @@ const (
 	maxPointers   = 1 << 20
 	valuesPerNode = 4
 
-	// baseURL is hierarchical, so that a relative reference names another document,
-	// which is not there: against an opaque one (urn:tool) the library takes it for
-	// a reference to the schema itself.
+	// baseURL is hierarchical, so that a relative reference names another document, which
+	// does not exist. With an opaque one (urn:tool) the library would take it for a
+	// reference to the schema itself.
 	baseURL = "tool:///inputSchema"
 )
 
@@ -35,8 +35,8 @@ type Schema struct {
 	unchecked atomic.Pointer[string] // a pattern that costs too much
 }
 
-// Unchecked returns a pattern that some check has come to and that would have cost
-// more than is allowed, so that it counts as kept; "" where there is none.
+// Unchecked returns a pattern that a check has met and that would have cost more than is
+// allowed, so that it counts as kept; "" if there is none.
 func (s *Schema) Unchecked() string {
 	if source := s.unchecked.Load(); source != nil {
 		return *source
@@ -49,13 +49,14 @@ func (s *Schema) Unchecked() string {
 // "exclusiveMinimum") are common all the same.
 var drafts = []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
 
-// Compile prepares the inputSchema of a tool. It comes from a server and may be
-// hostile: nothing is loaded, so that a $ref reaches only into the schema itself;
-// more than 256 KiB, 128 levels or 4000 objects are refused, and so is what is more than
-// the budget has left. A pattern that is more counts as kept: see [Schema.Unchecked].
+// Compile prepares the inputSchema of a tool. It comes from a server and may be hostile:
+// nothing is loaded, so that a $ref reaches only into the schema itself. A schema of more
+// than 256 KiB, 128 levels or 4000 objects is refused, and so is one that costs more than
+// the budget has left. A pattern that costs too much counts as kept: see
+// [Schema.Unchecked].
 //
-// Of a schema that is refused the caller is to let calls pass: a server may use
-// what cannot be checked here.
+// If a schema is refused, the caller should let calls pass: a server may use what cannot
+// be checked here.
 func Compile(inputSchema []byte, budget *Budget) (*Schema, error) {
 	if budget == nil {
 		budget = NewBudget()

@@ -207,8 +207,8 @@ func (e *callError) print(w io.Writer) (exitCode int) {
 	return exitCodeOf(failed)
 }
 
-// exitCodeOf says which sort of failure it was. What the server says of repeating goes
-// before the kind: one and the same kind passes by itself in one contract, and not in
+// exitCodeOf returns the exit code for a failure. What the server says about repeating
+// goes before the kind: the same kind passes by itself in one contract, and not in
 // another.
 func exitCodeOf(e *recourse.Error) int {
 	switch e.Kind.Class() {

@@ -14,8 +14,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// started leaves in a hosts file what its host starts. That there is no such server is
-// an error.
+// started removes from a hosts file the servers that its host does not start. It is an
+// error if none is left.
 func started(path string, file *hosts.File) error {
 	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled })
 	if len(file.Servers) == 0 {

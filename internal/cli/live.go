@@ -80,7 +80,7 @@ func (l *liveServer) transport(ctx context.Context, env *Environment, command se
 }
 
 // liveTransport adds headers to requests, and reads failures of which the SDK's client
-// tells no more than the status.
+// reports no more than the status.
 type liveTransport struct{ headers http.Header }
 
 // maxRefusal bounds how much of an answer that is a failure is read.
@@ -110,8 +110,8 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, recourse.FromStatus("the server", resp.StatusCode)
 }
 
-// refuses reports whether an answer with that status is the end of a request. Those with
-// other statuses may be how a server says which era of MCP it speaks.
+// refuses reports whether an answer with that status ends a request. With any other, a
+// server may be saying which era of MCP it speaks.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:

@@ -58,8 +58,8 @@ func (f fingerprints) read(path string) ([]byte, error) {
 	return src, err
 }
 
-// read reads the configuration file and the contract files that it names, or the
-// hosts file. The reading says also after an error which files those are.
+// read reads the configuration file and the contract files that it names, or the hosts
+// file. Even with an error, the reading says which files those are.
 func (c *serveCommand) read(env *Environment) (*reading, error) {
 	r := &reading{set: contract.Builtin(), files: fingerprints{}}
 	readConfig := r.readConfig
@@ -195,8 +195,8 @@ func (w *watcher) reload(ctx context.Context) {
 	}
 }
 
-// fixed puts what cannot change while the gateway runs back to what it is, and returns
-// the keys of what would have changed.
+// fixed resets what cannot change while the gateway runs, and returns the keys that would
+// have changed.
 func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Listen != w.running.Listen {
 		keys = append(keys, "listen")

@@ -136,7 +136,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 }
 
 // readHosts returns the configuration with the one server of the hosts file that is
-// meant. What is wrong with the others is left to those who start them.
+// meant. Mistakes in other entries are left to whoever starts them.
 func (c *wrapCommand) readHosts(env *Environment) (*config.Config, error) {
 	file, err := loadHosts(c.HostsFile)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *wrapCommand) choose(servers config.Servers) (*config.Server, error) {
 	return chosen, nil
 }
 
-// inherit returns the environment that a host has chosen for its server, and what the
+// inherit returns the environment that a host has chosen for its server, with what the
 // server's entry adds to it.
 func inherit(environ []string, own map[string]string) map[string]string {
 	all := make(map[string]string, len(environ)+len(own))

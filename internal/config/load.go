@@ -104,8 +104,9 @@ func (s *Server) Same(other *Server) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// SameReach reports whether other reaches the server in the same way. All of an entry counts
-// for that, keys to come among it, but what says how calls and answers are treated.
+// SameReach reports whether other reaches the server in the same way. It compares
+// everything in an entry, keys to come included, except for what says how calls and
+// answers are treated.
 func (s *Server) SameReach(other *Server) bool {
 	return reflect.DeepEqual(s.reach(), other.reach())
 }

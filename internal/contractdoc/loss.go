@@ -11,8 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Lost is a member of the record that a contract's own form does not carry: who
-// has no use for the record in _meta does not get it.
+// Lost is a member of the record that a contract's own form does not carry. A client that
+// ignores the record in _meta does not get it.
 type Lost struct {
 	// Path names the member, such as provider or violations[].pointer. A list of
 	// which only the first item is carried is hints[1:].
@@ -74,9 +74,9 @@ func lossOfKinds(of func(recourse.Kind) (lost []string, ok bool)) []Lost {
 	return list
 }
 
-// carry writes e as a tool result and reads that back without _meta. It returns what
-// was written, with the values that a contract may keep back, and what was read; ok
-// is false for a failure that is no tool result.
+// carry writes e as a tool result and reads that back without _meta. It returns what was
+// written, including values that a contract may withhold, and what was read; ok is false
+// for a failure that is not a tool result.
 func carry(c *contract.Contract, e *recourse.Error) (written, read *recourse.Error, ok bool) {
 	a := c.Write(e, &contract.Call{Method: methodToolsCall, Now: contractform.ExampleTime})
 	if a.Surface != contract.SurfaceResult {

@@ -381,7 +381,7 @@ func (p *page) http() {
 	}
 }
 
-// exampleOf returns a record for which en is chosen, with no more than such a one has.
+// exampleOf returns a record for which en is chosen and that says no more than it has to.
 func (p *page) exampleOf(en *contractform.Code) *recourse.Error {
 	all := contractform.Everything(en.Kind)
 	e := recourse.New(en.Kind, "").WithCode(p.c.Name, en.Code)

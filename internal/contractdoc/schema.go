@@ -95,8 +95,8 @@ func (d described) memberSchema(p *contractform.Path) json.Members {
 	return s
 }
 
-// codeSchema lists the codes, and leaves room for others: a client has to expect
-// codes that are added later.
+// codeSchema lists the codes and allows others, since clients have to expect codes that
+// are added later.
 func (d described) codeSchema() json.Members {
 	var known, other, s json.Members
 	var codes []string
@@ -145,8 +145,8 @@ func (d described) recordSchema() json.Members {
 	return s
 }
 
-// pattern returns a regular expression, of the dialect that Go and JavaScript share,
-// for the text that t writes.
+// pattern returns a regular expression, in the dialect that Go and JavaScript share, for
+// the texts that line describes.
 func pattern(line *contractform.Line) string {
 	var b strings.Builder
 	b.WriteByte('^')

@@ -8,8 +8,9 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
-// A Translation says what becomes of the failures of one contract when another says
-// them, to whoever has no use for the record in _meta; with it nothing is lost.
+// A Translation says what becomes of the failures of one contract in the words of
+// another, for a client that ignores the record in _meta. With the record nothing is
+// lost.
 type Translation struct {
 	// Codes has an entry for each code of the first contract that a failed tool call
 	// can have, in its order.
@@ -28,7 +29,8 @@ type TranslatedCode struct {
 	Retryable, AsRetryable bool
 }
 
-// Translate returns what becomes of the failures of c in the form of target: each is written by c, read, written by target, and read again.
+// Translate returns what becomes of the failures of c in the form of target: each is
+// written by c, read, written by target, and read again.
 func Translate(c, target *contract.Contract) Translation {
 	return Translation{
 		Codes: translatedCodes(c, target),
@@ -48,7 +50,7 @@ func Translate(c, target *contract.Contract) Translation {
 
 func translatedCodes(c, target *contract.Contract) []TranslatedCode {
 	call := &contract.Call{Method: methodToolsCall, Now: contractform.ExampleTime}
-	// passed returns e as whoever gets it from contract by has it.
+	// passed returns e as a client of the contract by receives it.
 	passed := func(by *contract.Contract, e *recourse.Error) *recourse.Error {
 		if _, read, ok := carry(by, e); ok {
 			return read
@@ -74,7 +76,7 @@ func translatedCodes(c, target *contract.Contract) []TranslatedCode {
 	return list
 }
 
-// inWordsOf returns e with the codes of read: that they differ is no loss.
+// inWordsOf returns e with the codes of read: a difference in codes is not a loss.
 func inWordsOf(e, read *recourse.Error) *recourse.Error {
 	e = e.WithCode(read.Contract, read.Code)
 	e.Failed = slices.Clone(e.Failed)

@@ -35,7 +35,8 @@ type Form struct {
 	ResultKinds []recourse.Kind   // of which a failed tool call is a tool result
 }
 
-// DocOf is what the contract says of a member of its object, and nothing of a member of another shape.
+// DocOf returns what the contract says of a member of its object; "" for a member of
+// another shape.
 func (f *Form) DocOf(sh *Shape, name string) string {
 	if sh != f.Layout.Shape {
 		return ""
@@ -356,14 +357,16 @@ type Vocabulary struct {
 // Computed is a path that is computed.
 type Computed struct{ Path, Type, Doc string }
 
-// source is package contract, which makes itself known: whoever has a contract has imported it.
+// source is package contract, which registers itself: whoever has a contract has imported
+// it.
 var source struct {
 	form       func(contract any) *Form
 	vocabulary func() Vocabulary
 }
 
-// Provide is how package contract lets the packages beside it look into a contract; no exported signature of it can name
-// what is internal. It returns true, so that it can stand in a declaration.
+// Provide registers package contract, so that the packages beside it can look into a
+// contract although none of its exported signatures names an internal type. It returns
+// true, so that it can stand in a declaration.
 func Provide(form func(contract any) *Form, vocabulary func() Vocabulary) bool {
 	source.form, source.vocabulary = form, vocabulary
 	return true

@@ -44,7 +44,7 @@ var RecordOrder = sync.OnceValue(func() []string {
 	return names
 })
 
-// quotaMembers does so for a quota.
+// quotaMembers does the same for a quota.
 var quotaMembers = map[string]string{
 	"policy": "Policy", "limit": "Limit", "windowMs": "Window", "remaining": "Remaining", "resetAt": "ResetAt",
 	"partition": "Partition",
@@ -81,7 +81,8 @@ func TypeOf(t reflect.Type) string {
 	}
 }
 
-// FieldNamed returns the field of a struct of the record that a member of the JSON form of that name is.
+// FieldNamed returns the field of a struct of the record for the member of that name in
+// the JSON form.
 func FieldNamed(on reflect.Type, name string) (reflect.StructField, bool) {
 	switch on {
 	case RecordType:

@@ -17,8 +17,8 @@ import (
 	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// typescriptFiles are the part of every generated module that is the same: the types
-// of the record and of the tables, and what reads and writes by the tables.
+// typescriptFiles are the part that is the same in every module: the types of the record
+// and of the tables, and the code that reads and writes by the tables.
 //
 //go:embed typescript/*.ts
 var typescriptFiles embed.FS
@@ -157,7 +157,8 @@ func (c module) typescriptMember(m contractform.ShapeMember, on reflect.Type, de
 	}
 }
 
-// typescriptType returns the TypeScript type for a type as typeOf names it.
+// typescriptType returns the TypeScript type for a JSON type as [contractform.TypeOf]
+// names it.
 func typescriptType(t string) string {
 	switch t {
 	case contractform.TypeString, contractform.TypeBoolean:

@@ -49,7 +49,7 @@ func (c module) typescriptCodes() json.Value {
 	})
 }
 
-// typescriptContract returns what is not of a single code.
+// typescriptContract returns what concerns the contract as a whole.
 func (c module) typescriptContract() json.Members {
 	var m json.Members
 	m.Text("name", c.Name)
@@ -105,7 +105,7 @@ func orText(text, otherwise string) string {
 	return text
 }
 
-// listOf returns a list with what one makes of each item.
+// listOf returns a list of what one makes of each item.
 func listOf[T any](items []T, one func(T) json.Value) json.Value {
 	list := []byte{'['}
 	for i, item := range items {
@@ -359,7 +359,7 @@ func elementsOf(list json.Value) []json.Value {
 // bareName matches the names that need no quotes.
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// typescriptName returns a member's name as it stands in an object: `__proto__`, too,
+// typescriptName returns a member's name as an object literal needs it: `__proto__`, too,
 // has to be a member like any other.
 func typescriptName(name string) string {
 	quoted := string(json.AppendQuote(nil, name))

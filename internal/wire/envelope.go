@@ -156,9 +156,8 @@ func (m *Message) reset(body []byte) {
 	m.reader.names.reset(body)
 }
 
-// read checks the whole text and notes where the known members stand. It goes on
-// after a repeated name, because a text that turns out not to be JSON is called
-// that.
+// read checks the whole text and notes where the known members stand. It goes on after a
+// repeated name, so that a text that is not JSON is reported as that.
 func (r *reader) read(body []byte) error {
 	for r.lex.pos < len(body) {
 		tok, _ := r.lex.next(body[r.lex.pos:])

@@ -166,8 +166,8 @@ func checkNames(h http.Header, m *Message) error {
 	}
 }
 
-// ReadsOnly reports whether requests of the method change nothing, whatever they are
-// about. Of a call of a tool, and of a method of nobody's, that cannot be said.
+// ReadsOnly reports whether requests of the method never change anything. It is false for
+// tools/call, and for methods that the protocol does not have.
 func ReadsOnly(method string) bool {
 	switch method {
 	case MethodToolsList, MethodDiscover, MethodPromptsGet, MethodResourcesRead, MethodInitialize,

@@ -56,8 +56,7 @@ func NewMessageReader(resp *http.Response, window int) *MessageReader {
 }
 
 // Reset makes r read another body, an event stream or a JSON text, and keeps its memory.
-// A length that is known, and so is positive, spares memory. Window 0 means
-// [DefaultWindow].
+// A length above 0 is that of the body and saves memory. Window 0 means [DefaultWindow].
 func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, window int) {
 	if window <= 0 {
 		window = DefaultWindow
@@ -73,10 +72,10 @@ func (r *MessageReader) Reset(body io.Reader, isEvents bool, length int64, windo
 	}
 }
 
-// Next returns the next part. A JSON body that turns out to be no message comes as far
-// as it was read. At the end of the body the error is io.EOF; for an event stream that
-// ends inside an event, [ErrUnfinishedEvent]; else that of the body. With the error of a
-// JSON body comes what of the part was read before it.
+// Next returns the next part. A JSON body that turns out not to be a message is returned
+// as far as it was read. At the end of the body the error is io.EOF; for an event stream
+// that ends inside an event it is [ErrUnfinishedEvent]; otherwise it is the body's own.
+// An error of a JSON body comes with what was read before it.
 func (r *MessageReader) Next() (*Part, error) {
 	p := &r.current
 	if r.isJSON {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// requests are the methods of the requests that servers get, in any version of MCP and in
-// its extension for tasks, and whether they need params. Of those that few servers know,
-// that is for the server to say.
+// requests lists the methods of the requests that servers get, in any version of MCP and
+// in its extension for tasks, and whether they need params. For methods that few servers
+// know, the server decides.
 var requests = map[string]bool{
 	MethodInitialize: true, MethodDiscover: false, "ping": false, "logging/setLevel": true,
 	MethodToolsList: false, MethodToolsCall: true,
@@ -17,8 +17,8 @@ var requests = map[string]bool{
 	"tasks/get": false, "tasks/result": false, "tasks/update": false, "tasks/cancel": false, "tasks/list": false,
 }
 
-// CheckParams returns why a request cannot be answered: its method needs params, and it has
-// none (JSON-RPC 2.0, section 5.1). It returns nil for other messages.
+// CheckParams returns why a request cannot be answered: its method needs params, and it
+// has none (JSON-RPC 2.0, section 5.1). It returns nil for all other messages.
 func (m *Message) CheckParams() *Error {
 	if m.Kind != Request || !requests[m.Method] || len(m.Params) > 0 {
 		return nil
@@ -26,9 +26,9 @@ func (m *Message) CheckParams() *Error {
 	return &Error{Code: CodeInvalidParams, Message: "params are missing, which " + m.Method + " needs", Pointer: "/params"}
 }
 
-// Refused returns what is wrong with a message whose form is right and which a server does
-// not take all the same, as far as the message tells: its method is none of the protocol's, or
-// it lacks its params. It returns nil where that cannot be said.
+// Refused returns why a server does not take a message although it is well formed, as far
+// as the message tells: the protocol has no such method, or params are missing. Otherwise
+// it returns nil.
 func (m *Message) Refused() *Error {
 	_, known := requests[m.Method]
 	switch {

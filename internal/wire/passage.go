@@ -19,8 +19,8 @@ func (p *Passage) Begin(from *MessageReader, part *Part, asEvent bool) {
 }
 
 // Next returns what the client gets next; it is valid until the next call. last reports
-// whether that is the end of the message. With an error, which is that of the reader,
-// comes what goes out before the message breaks off.
+// whether that is the end of the message. An error is the reader's, and comes with what
+// goes out before the message breaks off.
 func (p *Passage) Next() (piece []byte, last bool, err error) {
 	part := p.part
 	if p.part = nil; part == nil {
@@ -56,8 +56,8 @@ const (
 // AppendMessage appends an event that holds a message.
 func AppendMessage(dst, text []byte) []byte { return AppendEvent(dst, "", "message", text) }
 
-// OneLine makes one line of a JSON text, in place: a line end, which it has between two
-// tokens only, can as well be a space.
+// OneLine makes a JSON text one line, in place: between two tokens, a line end can as
+// well be a space.
 func OneLine(text []byte) {
 	for _, end := range []byte("\n\r") {
 		for rest := text; ; {

@@ -11,16 +11,16 @@ import (
 // HeaderRequestID names a request in the logs of everybody who handles it.
 const HeaderRequestID = "X-Request-Id"
 
-// HeaderForwardedFor is the header in which proxies tell whom they pass a request on
-// for: each adds the address of its peer.
+// HeaderForwardedFor is the header in which proxies say for whom they forward a request:
+// each appends the address of its peer.
 const HeaderForwardedFor = "X-Forwarded-For"
 
-// MetaRequestID is the member of a request's _meta that says the same to a server that
-// gets no headers, since it is a program.
+// MetaRequestID is the member of a request's _meta that carries the same id to a server
+// on stdio, which gets no headers.
 const MetaRequestID = "io.github.recoursehq/requestId"
 
-// Stamp returns the edits of Raw by which a request gets that id in its _meta, in place of
-// one that is there. There are none where the params, or their _meta, are no object.
+// Stamp returns the edits of Raw that put the id into a request's _meta, in place of any
+// other. There are none if params or _meta is not an object.
 func (m *Message) Stamp(id string) []Edit {
 	value := json.AppendQuote(nil, id)
 	member := append(append(json.AppendQuote(nil, MetaRequestID), ':'), value...)
@@ -44,8 +44,8 @@ func (m *Message) Stamp(id string) []Edit {
 // maxRequestID bounds a request id that is taken over, in bytes.
 const maxRequestID = 128
 
-// RequestID takes over the request id that a caller gave when it is one: up to 128
-// letters, digits and any of - _ . : in ASCII. Otherwise it makes one.
+// RequestID returns the id that a caller gave if it is usable: up to 128 ASCII letters,
+// digits and any of - _ . :. Otherwise it makes one.
 func RequestID(given string) string {
 	if given != "" && len(given) <= maxRequestID && isToken(given) {
 		return given

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Respond returns an answer that is given in a server's place: a JSON text, or none.
+// Respond returns an answer in a server's place, with a JSON text or without a body.
 func Respond(status int, text []byte) *http.Response {
 	resp := respond(status)
 	resp.ContentLength = int64(len(text))
@@ -22,7 +22,7 @@ func Respond(status int, text []byte) *http.Response {
 	return resp
 }
 
-// RespondText returns one that is a JSON text of unknown length.
+// RespondText returns an answer that is a JSON text of unknown length.
 func RespondText(body io.ReadCloser) *http.Response {
 	resp := respond(http.StatusOK)
 	resp.Header["Content-Type"] = []string{TypeJSON}
@@ -30,7 +30,7 @@ func RespondText(body io.ReadCloser) *http.Response {
 	return resp
 }
 
-// RespondEvents returns one that is an event stream.
+// RespondEvents returns an answer that is an event stream.
 func RespondEvents(body io.ReadCloser) *http.Response {
 	resp := respond(http.StatusOK)
 	resp.Header["Content-Type"] = []string{TypeEventStream}
@@ -39,17 +39,17 @@ func RespondEvents(body io.ReadCloser) *http.Response {
 	return resp
 }
 
-// RespondResult returns one that is the result of a request, which is JSON.
+// RespondResult returns the answer to a request with a result, which is JSON.
 func RespondResult(id ID, result []byte) *http.Response {
 	return Respond(http.StatusOK, AppendResult(nil, id, result))
 }
 
-// RespondError returns one that is a JSON-RPC error.
+// RespondError returns the answer to a request with a JSON-RPC error.
 func RespondError(id ID, code int, message string) *http.Response {
 	return Respond(http.StatusOK, AppendError(nil, id, code, message, nil))
 }
 
-// RespondMalformed returns the answer to what [Parse] has refused.
+// RespondMalformed returns the answer to a text that [Parse] has refused.
 func RespondMalformed(id ID, err error) *http.Response {
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -58,8 +58,8 @@ func RespondMalformed(id ID, err error) *http.Response {
 	return Respond(http.StatusBadRequest, AppendError(nil, id, refusal.Code, refusal.Message, nil))
 }
 
-// RespondRefusal returns one that says, in words, why a message is not taken, and with
-// which methods of HTTP one would be.
+// RespondRefusal returns an answer that says, in words, why a message is not taken, and
+// which HTTP methods are allowed.
 func RespondRefusal(status int, why string, allowed ...string) *http.Response {
 	resp := Respond(status, []byte(why))
 	resp.Header["Content-Type"] = []string{"text/plain; charset=utf-8"}

@@ -7,9 +7,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Rewriter makes a server's answer that of the gateway's client as it passes, in pieces of
-// any size: it replaces the id, and leaves members out or adds some. Everything else stays
-// byte for byte as it was sent, also where it is broken: that is for whoever reads it to
+// Rewriter turns a server's answer into the one for the gateway's client as it passes, in
+// pieces of any size: it replaces the id, and removes or adds members. Everything else
+// stays byte for byte as it was sent, even if it is broken: that is for the reader to
 // find out. It holds a few KiB at most.
 //
 // The zero Rewriter changes nothing. It is not safe for concurrent use.
@@ -48,8 +48,8 @@ const (
 	rewriteBlind              // the text is not JSON: nothing can be said of the rest
 )
 
-// maxHeld bounds what is held back. What is longer is no name that is left out, and
-// no id.
+// maxHeld bounds what is held back: anything longer is neither an id nor a name to leave
+// out.
 const maxHeld = 8 << 10
 
 // ToLegacy makes r ready for an answer of the modern era that goes to a client of the
@@ -57,8 +57,9 @@ const maxHeld = 8 << 10
 // the results of some methods do, ttlMs and cacheScope.
 func (r *Rewriter) ToLegacy(from, to ID, lists bool) { r.reset(rewriteToLegacy, from, to, lists) }
 
-// ToModern is the reverse of [Rewriter.ToLegacy]: a result that lacks them gains those
-// members. An answer with another id than from gets the id null, which is nobody's.
+// ToModern is the reverse of [Rewriter.ToLegacy]: a result gains those members if it
+// lacks them. An answer with an id other than from gets the id null, which no request
+// has.
 func (r *Rewriter) ToModern(from, to ID, lists bool) { r.reset(rewriteToModern, from, to, lists) }
 
 // WithoutRecord makes r ready for an answer of which only the record of a failure in the
@@ -204,8 +205,8 @@ func (r *Rewriter) member(dst []byte) []byte {
 	return r.flush(dst)
 }
 
-// begins makes what is held, up to a name, begin the object where everything before it
-// was left out.
+// begins lets the object begin with what is held, up to a name, where everything before
+// it was left out.
 func (r *Rewriter) begins() {
 	if r.emitted || r.at.container(&r.lex) != r.within() {
 		return
