@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -44,8 +45,7 @@ type request struct {
 	http *http.Request
 	id   string // which every log and answer on its way names
 	user string // that the path names, as it was sent
-	// stdio says that there are no headers: what they say stands in the body alone (MCP
-	// 2026-07-28, basic/transports/stdio, "Request Metadata").
+	// stdio says that it came over stdio, without headers of its own.
 	stdio bool
 
 	era   wire.Era
@@ -105,7 +105,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request) *call {
 	}
 	c.g, c.table = g, g.table.Load()
 	c.req.http, c.req.id = r, wire.RequestID(r.Header.Get(wire.HeaderRequestID))
-	_, c.req.stdio = w.(*stdioAnswer)
+	c.req.stdio = front.IsStdio(w)
 	c.reply.w, c.reply.manner = w, enforcing{}
 	c.out.began = time.Now()
 	w.Header()[wire.HeaderRequestID] = []string{c.req.id}

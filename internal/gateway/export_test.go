@@ -4,7 +4,9 @@ import "time"
 
 // SetPatience sets how long clients may take to receive a piece of what they are sent,
 // and how long when the gateway ends.
-func SetPatience(g *Gateway, writing, ending time.Duration) { g.writing, g.ending = writing, ending }
+func SetPatience(g *Gateway, writing, ending time.Duration) {
+	g.http.Writing, g.http.Ending = writing, ending
+}
 
 // ForgetSessions makes the gateway forget the sessions of the server at path, as after
 // a day without a request.

@@ -3,7 +3,10 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -32,7 +36,7 @@ type Gateway struct {
 	calls     calls
 	inFlight  inFlight
 
-	writing, ending time.Duration // see clientConns
+	http front.HTTP
 
 	large chan struct{} // holds a token for each failure over the decision window
 
@@ -64,10 +68,11 @@ func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, err
 func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
 	reach.Pause = cmp.Or(reach.Pause, defaultPause)
 	g := &Gateway{
-		log: log, reach: reach, writing: writeTimeout, ending: endTimeout,
+		log: log, reach: reach,
 		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
 		observers: []observer{logger{log}},
 	}
+	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
 	t, err := g.newTable(cfg, set, nil)
@@ -95,6 +100,30 @@ func (g *Gateway) Close() {
 	for b := range g.backends {
 		b.close()
 	}
+}
+
+// Serve answers requests on ln until ctx ends; then it takes no new ones, ends the
+// streams, and gives the calls under way up to grace to end. It closes ln, but not
+// the gateway. The error is nil after a ctx that has ended, unless calls had to be
+// broken off.
+//
+// There is no limit on the time of an answer: each call has its own deadline. But a
+// client has to read what it is sent: one that takes nothing of it for a minute is
+// hung up on, and after 5 s when ctx has ended.
+func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
+	in := g.http
+	in.Standard = g.table.Load().config.Front == config.FrontStandard
+	return in.Serve(ctx, ln, grace)
+}
+
+// ServeStdio serves one host, over a pair of streams, with the server at path: see
+// [front.Stdio.Serve].
+func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out io.Writer) error {
+	t := g.table.Load()
+	if t.endpoints[path] == nil {
+		return fmt.Errorf("serve stdio: there is no server at %q", path)
+	}
+	return front.Stdio{Handler: g, Path: path, Limit: int(t.config.MaxRequest), Log: g.log}.Serve(ctx, in, out)
 }
 
 // ServeHTTP answers one request of a client. How long a client may take to read the

@@ -1,12 +1,11 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -41,7 +40,7 @@ func repeat(c *call, next next) error {
 		switch {
 		case !decision.Repeat, c.out.reason != "":
 			return settled(e)
-		case !pause(c.ctx, decision.Wait):
+		case !pause.For(c.ctx, decision.Wait):
 			c.out.reason = "the call ended before the wait did"
 			return settled(e)
 		}
@@ -166,17 +165,5 @@ func statusOf(method string, e *recourse.Error) int {
 		return status
 	default:
 		return http.StatusBadGateway
-	}
-}
-
-// pause waits, and reports false when the call has ended meanwhile.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -153,5 +154,5 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		held := c.failureOf(c.settle(e), "the server is away: the stream is held open")
 		logger{c.g.log}.line(c, &held) // at once: the stream may go on for hours
 	}
-	return pause(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
+	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
 }

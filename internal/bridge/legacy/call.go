@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -157,7 +158,7 @@ func (c *call) listen(l *hearing) {
 // resume opens the event stream again where it has ended, if the server has told how:
 // it may end a stream on purpose (MCP 2025-11-25, basic/transports).
 func (c *call) resume(l *hearing, err error) bool {
-	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause(c.ctx, max(l.retry, streamFirst)) {
+	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause.For(c.ctx, max(l.retry, streamFirst)) {
 		return false
 	}
 	resp, err := c.s.without(c.ctx, http.MethodGet, c.at, l.lastID)
@@ -173,18 +174,6 @@ func (c *call) resume(l *hearing, err error) bool {
 	l.lastID = "" // only what comes now is a reason to come back
 	l.open(resp)
 	return true
-}
-
-// pause waits, and reports false when ctx ends meanwhile.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // nobody is the id of an answer to nothing that the client has asked.

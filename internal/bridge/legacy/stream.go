@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -105,7 +106,7 @@ func (s *session) keepHearing(st *stream) {
 		case err == nil:
 			drain(resp)
 		}
-		if !pause(ctx, max(wait, l.retry)) {
+		if !pause.For(ctx, max(wait, l.retry)) {
 			st.settle(false, false)
 			return
 		}

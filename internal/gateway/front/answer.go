@@ -1,4 +1,4 @@
-package gateway
+package front
 
 import (
 	"bytes"
@@ -19,14 +19,14 @@ import (
 )
 
 var (
-	_ http.ResponseWriter = (*stdioAnswer)(nil)
-	_ http.Flusher        = (*stdioAnswer)(nil)
+	_ http.ResponseWriter = (*answer)(nil)
+	_ http.Flusher        = (*answer)(nil)
 )
 
-// A stdioAnswer is the answer of the stages to one message of a host: a
+// An answer is the answer of the stages to one message of a host: a
 // http.ResponseWriter that writes the messages in it as lines. A JSON body is one
 // message; of an event stream each event is one, written as soon as it is complete.
-type stdioAnswer struct {
+type answer struct {
 	out *lineWriter
 	id  wire.ID // of the request; empty where no answer is expected
 
@@ -51,23 +51,31 @@ type stdioAnswer struct {
 	onAnswer  func()
 }
 
-func (f *stdioFront) newAnswer(id wire.ID) *stdioAnswer {
-	return &stdioAnswer{
-		out: f.out, text: lineText{Text: spool.NewText(&f.room)}, id: id,
+// IsStdio reports whether the answer that w writes goes to a host over stdio: there are no
+// headers then, and what they say stands in the body alone (MCP 2026-07-28,
+// basic/transports/stdio, "Request Metadata").
+func IsStdio(w http.ResponseWriter) bool {
+	_, ok := w.(*answer)
+	return ok
+}
+
+func (h *host) newAnswer(id wire.ID) *answer {
+	return &answer{
+		out: h.out, text: lineText{Text: spool.NewText(&h.room)}, id: id,
 		header: http.Header{}, retry: -1, quiet: new(atomic.Bool), onAnswer: func() {},
 	}
 }
 
 // send passes a message through the stages. What they say to a notification is
 // dropped: they have logged it.
-func (f *stdioFront) send(ctx context.Context, a *stdioAnswer, method string, l *wire.Line, header http.Header) {
+func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line, header http.Header) {
 	var body io.Reader = http.NoBody
 	if l != nil {
 		body = bytes.NewReader(l.Text)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+f.path, body)
+	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+h.Path, body)
 	if err != nil { // the configuration has been checked
-		f.g.log.LogAttrs(ctx, slog.LevelError, "no request", slog.String("cause", err.Error()))
+		h.Log.LogAttrs(ctx, slog.LevelError, "no request", slog.String("cause", err.Error()))
 		return
 	}
 	if l != nil {
@@ -76,28 +84,28 @@ func (f *stdioFront) send(ctx context.Context, a *stdioAnswer, method string, l 
 	r.Header = header
 	a.header, a.status, a.stream = http.Header{}, 0, false
 	defer a.end(ctx)
-	defer f.recovered(ctx, a)
-	f.g.ServeHTTP(a, r)
+	defer h.recovered(ctx, a)
+	h.Handler.ServeHTTP(a, r)
 }
 
 // recovered does what net/http does about a panic: an answer that the stages cannot
 // go on with is broken off, and the next message is served all the same.
-func (f *stdioFront) recovered(ctx context.Context, a *stdioAnswer) {
+func (h *host) recovered(ctx context.Context, a *answer) {
 	v := recover()
 	if v == nil {
 		return
 	}
 	a.aborted = true
 	if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-		f.g.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("cause", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
+		h.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("cause", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
 	}
 }
 
 // Header returns the headers of the answer.
-func (a *stdioAnswer) Header() http.Header { return a.header }
+func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader takes the status of the answer.
-func (a *stdioAnswer) WriteHeader(status int) {
+func (a *answer) WriteHeader(status int) {
 	if a.status != 0 {
 		return
 	}
@@ -115,7 +123,7 @@ func (a *stdioAnswer) WriteHeader(status int) {
 }
 
 // Write takes a part of the body.
-func (a *stdioAnswer) Write(p []byte) (int, error) {
+func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.stream {
 		return a.pipe.Write(p)
@@ -126,19 +134,19 @@ func (a *stdioAnswer) Write(p []byte) (int, error) {
 
 // Flush has nothing to do: an event goes out when it is complete, and a message
 // cannot go out before.
-func (a *stdioAnswer) Flush() {}
+func (a *answer) Flush() {}
 
 // SetReadDeadline has nothing to do: the message has been read.
-func (a *stdioAnswer) SetReadDeadline(time.Time) error { return nil }
+func (a *answer) SetReadDeadline(time.Time) error { return nil }
 
 // add takes a part of a message.
-func (a *stdioAnswer) add(p []byte) {
+func (a *answer) add(p []byte) {
 	_, _ = a.scan.Write(p) // Close says what is wrong
 	a.text.add(p)
 }
 
 // events writes the messages of an event stream.
-func (a *stdioAnswer) events(from io.Reader) {
+func (a *answer) events(from io.Reader) {
 	var messages wire.MessageReader
 	for messages.Reset(from, true, 0, 0); ; {
 		part, err := messages.Next()
@@ -166,7 +174,7 @@ func (a *stdioAnswer) events(from io.Reader) {
 }
 
 // message writes what was taken as a line, if it is a message, and reports whether it is.
-func (a *stdioAnswer) message(signs *wire.Signs) bool {
+func (a *answer) message(signs *wire.Signs) bool {
 	if a.text.err != nil {
 		return false
 	}
@@ -189,22 +197,28 @@ func (a *stdioAnswer) message(signs *wire.Signs) bool {
 	return true
 }
 
+// maxKept bounds a result that is kept, and maxRefusal the body of a refusal that is read.
+const (
+	maxKept    = 1 << 20
+	maxRefusal = 64 << 10
+)
+
 // hold keeps the result where somebody needs it.
-func (a *stdioAnswer) hold(signs *wire.Signs) {
-	if text := a.text.inMemory(maxInitialize); a.keep && text != nil {
+func (a *answer) hold(signs *wire.Signs) {
+	if text := a.text.inMemory(maxKept); a.keep && text != nil {
 		a.result = bytes.Clone(signs.Result.Of(text))
 	}
 }
 
 // drop makes a ready for another message.
-func (a *stdioAnswer) drop() {
+func (a *answer) drop() {
 	a.text.drop()
 	a.scan.Reset()
 }
 
 // end deals with the body when it is complete. What is no answer although one is
 // expected is left for settle.
-func (a *stdioAnswer) end(ctx context.Context) {
+func (a *answer) end(ctx context.Context) {
 	if a.stream {
 		_ = a.pipe.Close() // never fails
 		<-a.read
@@ -217,7 +231,7 @@ func (a *stdioAnswer) end(ctx context.Context) {
 }
 
 // wait returns how long to wait before the stream is opened again.
-func (a *stdioAnswer) wait() time.Duration {
+func (a *answer) wait() time.Duration {
 	if a.retry < 0 {
 		return resumeWait
 	}
@@ -226,7 +240,7 @@ func (a *stdioAnswer) wait() time.Duration {
 
 // settle makes sure that a request has its answer: it says what the HTTP answer said,
 // where that was no message. A call that was cancelled gets none.
-func (a *stdioAnswer) settle(ctx context.Context) {
+func (a *answer) settle(ctx context.Context) {
 	defer a.drop()
 	if a.answered || ctx.Err() != nil || a.quiet.Load() {
 		return
@@ -236,13 +250,13 @@ func (a *stdioAnswer) settle(ctx context.Context) {
 		a.out.failure(a.id, e.WithMessage("The answer was broken off before its end. It is not known whether the call took effect."))
 		return
 	}
-	code, message, data := a.refusal(a.text.inMemory(maxErrorBody))
+	code, message, data := a.refusal(a.text.inMemory(maxRefusal))
 	a.out.rpcError(a.id, code, message, data)
 }
 
 // refusal returns the JSON-RPC error that says what an HTTP answer says: an error
 // without an id, a problem document (RFC 9457), or anything else by its status.
-func (a *stdioAnswer) refusal(body []byte) (code int, message string, data []byte) {
+func (a *answer) refusal(body []byte) (code int, message string, data []byte) {
 	code = wire.CodeInternalError
 	if a.status >= http.StatusBadRequest && a.status < http.StatusInternalServerError {
 		code = wire.CodeInvalidRequest

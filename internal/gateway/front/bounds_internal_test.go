@@ -1,0 +1,47 @@
+package front
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/spool"
+)
+
+// The page names the bounds as they are.
+func TestBoundsAreDocumented(t *testing.T) {
+	t.Parallel()
+
+	page, err := os.ReadFile("../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("%d calls at a time; %d MiB of memory each and %d MiB altogether, the rest in temporary files of %d GiB altogether",
+			maxStdioCalls, spool.Memory>>20, spool.RoomMemory>>20, spool.RoomFiles>>30),
+		fmt.Sprintf("%.0f s; %.0f s when the gateway ends", writeTimeout.Seconds(), endTimeout.Seconds()),
+		fmt.Sprintf("%.0f s and ", headerTimeout.Seconds()),
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// An answer for which there is no room is broken off, and the host told.
+func TestRoomOfLines(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	h := &host{out: newLineWriter(&out)}
+	h.room.Memory, h.room.Files = 1, 1
+	a := h.newAnswer([]byte("7"))
+	if _, err := a.Write([]byte(`{"jsonrpc":"2.0","id":7,"result":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	a.end(t.Context())
+	a.settle(t.Context())
+	if !strings.Contains(out.String(), `"id":7,"error"`) || !strings.Contains(out.String(), "broken off") {
+		t.Errorf("the host was told %q", out.String())
+	}
+}

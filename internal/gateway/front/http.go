@@ -1,0 +1,88 @@
+package front
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/http1"
+)
+
+const (
+	headerTimeout  = 10 * time.Second
+	keepAlive      = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// HTTP lets clients in over HTTP.
+type HTTP struct {
+	Handler http.Handler
+	Log     *slog.Logger // gets what clients do wrong below HTTP
+	// Standard says that net/http's server answers alone, without the lean one before it.
+	Standard bool
+	// Drain is called when no new requests are taken any more: it ends what has no end of its own.
+	Drain func()
+	// Writing is how long a client may take to receive a piece of what it is sent, and
+	// Ending how long it may when Serve ends; 0 is a minute, and 5 s.
+	Writing, Ending time.Duration
+}
+
+// A server answers requests: [http.Server], or the lean one before it.
+type server interface {
+	Serve(ln net.Listener) error
+	Shutdown(ctx context.Context) error
+	Close() error
+}
+
+func (h *HTTP) server() server {
+	srv := &http.Server{
+		Handler:           h.Handler,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       keepAlive,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug),
+	}
+	if h.Standard {
+		return srv
+	}
+	return http1.NewServer(srv)
+}
+
+// Serve answers requests on ln until ctx ends; then it takes no new ones, and gives those
+// under way up to grace to end. It closes ln. The error is nil after a ctx that has ended,
+// unless calls had to be broken off.
+//
+// There is no limit on the time of an answer, which the handler sets. But a client has to
+// read what it is sent: one that takes nothing of it for a time is hung up on.
+func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
+	conns := newClientConns(ln, cmp.Or(h.Writing, writeTimeout), cmp.Or(h.Ending, endTimeout))
+	failed := make(chan error, 1)
+	srv := h.server()
+	var serving sync.WaitGroup
+	serving.Go(func() { failed <- srv.Serve(conns) })
+	defer serving.Wait()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	h.Drain()
+	conns.end()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := srv.Shutdown(ending)
+	if errors.Is(err, context.DeadlineExceeded) {
+		_ = srv.Close() // what is left is broken off
+		return fmt.Errorf("calls were still under way after %s and had to be broken off", grace)
+	}
+	if err != nil {
+		return fmt.Errorf("shut down: %w", err)
+	}
+	return nil
+}

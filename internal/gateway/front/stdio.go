@@ -1,0 +1,412 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/spool"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// stdioGrace is how long calls under way may take when the host has closed its end.
+	stdioGrace = 30 * time.Second
+	// stdioGoodbye bounds the ending of the session, and of calls that were broken off.
+	stdioGoodbye = 2 * time.Second
+	// maxStdioCalls bounds the calls under way of one host.
+	maxStdioCalls = 256
+)
+
+// Stdio lets in one host that speaks MCP over a pair of streams (MCP 2025-11-25 and
+// 2026-07-28, basic/transports). Each message becomes a request of Streamable HTTP within
+// the process, so that the handler need not know another transport.
+type Stdio struct {
+	Handler http.Handler
+	Path    string // of the requests
+	Limit   int    // of a message, in bytes
+	Log     *slog.Logger
+}
+
+// Serve reads messages from in, a line each, has them answered side by side, and writes what
+// comes back to out, a whole line each and nothing else. What is no message, or larger than
+// the limit, is answered with a JSON-RPC error, and never ends the session.
+//
+// It returns when in ends, after calls under way have had up to 30 s to end; when out
+// cannot be written, with that error; and when ctx ends, at once: calls are broken
+// off. A read of in that is under way then is left behind until in ends or is closed.
+func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	life, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h := &host{Stdio: s, out: newLineWriter(out), life: life, calls: map[*hostCall]struct{}{}, unhear: func() {}}
+	err := h.read(in)
+	grace := stdioGrace
+	if ctx.Err() != nil || h.out.failed() != nil {
+		grace = 0
+	}
+	h.end(cancel, grace)
+	if err == nil {
+		err = h.out.failed()
+	}
+	if err != nil {
+		return fmt.Errorf("serve stdio: %w", err)
+	}
+	return nil
+}
+
+// A host is the one that is served.
+type host struct {
+	Stdio
+
+	out  *lineWriter
+	room spool.Room
+
+	life context.Context //nolint:containedctx // the life of the calls and the stream
+	work sync.WaitGroup  // calls and the stream
+
+	opening sync.Mutex // held while a session is opened
+
+	mu      sync.Mutex
+	open    wire.Line // its initialize request
+	session string
+	version string // of the protocol, as negotiated; empty: none that HTTP knows
+	ready   bool   // it has said notifications/initialized
+	unhear  context.CancelFunc
+	calls   map[*hostCall]struct{}
+}
+
+// A hostCall is a request of the host under way.
+type hostCall struct {
+	id        wire.ID
+	era       wire.Era
+	cancel    context.CancelFunc
+	cancelled atomic.Bool // the host has no use for an answer
+}
+
+// read takes the host's lines until there are no more.
+func (h *host) read(in io.Reader) error {
+	ctx := h.life
+	lines := make(chan wire.Line)
+	var ended error
+	go func() {
+		defer close(lines)
+		reader := wire.NewLineReader(in, h.Limit)
+		for {
+			l, err := reader.Next()
+			if err != nil && !errors.Is(err, io.EOF) {
+				ended = err
+			}
+			if err != nil {
+				return
+			}
+			select {
+			case lines <- l:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case l, more := <-lines:
+			if !more {
+				return ended
+			}
+			h.take(l)
+		case <-h.out.broken:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// end lets calls under way end for a time, breaks off what is left, and ends the
+// session. What does not even end then, since the host takes nothing any more, is
+// left behind.
+func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
+	h.hush()
+	done := make(chan struct{})
+	go func() {
+		h.work.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-h.out.broken:
+	case <-h.life.Done():
+	}
+	cancel()
+	bye, release := context.WithTimeout(context.WithoutCancel(h.life), stdioGoodbye)
+	defer release()
+	select {
+	case <-done:
+	case <-bye.Done():
+		return
+	}
+	if header := h.header(nil); header.Get(wire.HeaderSession) != "" {
+		h.send(bye, h.newAnswer(nil), http.MethodDelete, nil, header)
+	}
+}
+
+// take deals with one line. Requests run side by side; messages whose order matters
+// are dealt with before the next line is taken.
+func (h *host) take(l wire.Line) {
+	var m wire.Message
+	err := wire.Parse(l.Text, &m)
+	switch {
+	case err != nil || l.Cut(): // the stages refuse it
+		a := h.newAnswer(nil)
+		a.loud = true
+		h.send(h.life, a, http.MethodPost, &l, h.header(nil))
+	case m.Kind == wire.Request && m.Method == wire.MethodInitialize:
+		h.initialize(l, &m)
+	case m.Kind == wire.Request:
+		h.call(l, &m)
+	case m.Method == wire.MethodCancelled:
+		h.cancel(l, &m)
+	default:
+		h.send(h.life, h.newAnswer(nil), http.MethodPost, &l, h.header(&m))
+		if m.Method == wire.MethodInitialized {
+			h.begin()
+		}
+	}
+}
+
+// initialize opens a session. Everything that follows waits for it.
+func (h *host) initialize(l wire.Line, m *wire.Message) {
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	h.hush()
+	h.mu.Lock()
+	h.open, h.session, h.version, h.ready = l, "", "", false // the host begins anew
+	h.mu.Unlock()
+	a := h.newAnswer(m.ID)
+	a.keep = true
+	h.send(h.life, a, http.MethodPost, &l, h.header(m))
+	a.settle(h.life)
+	h.opened(a)
+}
+
+// opened takes over the session that initialize was answered with.
+func (h *host) opened(a *answer) {
+	var version string
+	if raw := json.Lookup(a.result, "/protocolVersion"); raw.Kind() == '"' {
+		_ = json.Unmarshal(raw, &version) // else it stays empty
+	}
+	if era, ok := wire.EraOf(version); !ok || era != wire.Legacy {
+		version = ""
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session, h.version = a.header.Get(wire.HeaderSession), version
+}
+
+// reopen opens a session in place of one that the gateway does not know any more,
+// such as after a day of silence. However many calls find that out, it is done once.
+// It reports whether there is another session now.
+func (h *host) reopen(header http.Header) bool {
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	h.mu.Lock()
+	l, session, ready := h.open, h.session, h.ready
+	h.mu.Unlock()
+	if session != header.Get(wire.HeaderSession) {
+		return true
+	}
+	var m wire.Message
+	if wire.Parse(l.Text, &m) != nil {
+		return false
+	}
+	a := h.newAnswer(m.ID)
+	a.keep = true
+	a.quiet.Store(true)
+	h.send(h.life, a, http.MethodPost, &l, plainHeader())
+	a.drop()
+	if a.header.Get(wire.HeaderSession) == "" {
+		return false
+	}
+	h.opened(a)
+	if ready {
+		text := []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		said := wire.Line{Text: text, Size: len(text)}
+		h.send(h.life, h.newAnswer(nil), http.MethodPost, &said, h.header(nil))
+		h.begin()
+	}
+	return true
+}
+
+// call starts a request.
+func (h *host) call(l wire.Line, m *wire.Message) {
+	c := &hostCall{id: m.ID, era: wire.Legacy}
+	if m.ProtocolVersion != "" {
+		c.era = wire.Modern
+	}
+	h.mu.Lock()
+	full := len(h.calls) >= maxStdioCalls
+	if !full {
+		h.calls[c] = struct{}{}
+	}
+	h.mu.Unlock()
+	if full {
+		e := recourse.New(recourse.KindUnavailable, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+		h.out.failure(m.ID, e.WithMessage("%d calls are under way already. Wait for one of them to end, then call again.", maxStdioCalls))
+		return
+	}
+	var ctx context.Context
+	ctx, c.cancel = context.WithCancel(h.life)
+	header := h.header(m)
+	h.work.Go(func() {
+		defer h.done(c)
+		a := h.newAnswer(c.id)
+		a.quiet = &c.cancelled
+		h.send(ctx, a, http.MethodPost, &l, header)
+		if a.status == http.StatusNotFound && header.Get(wire.HeaderSession) != "" && !a.answered && h.reopen(header) {
+			header = h.header(nil)
+			a = h.newAnswer(c.id)
+			a.quiet = &c.cancelled
+			h.send(ctx, a, http.MethodPost, &l, header)
+		}
+		h.resume(ctx, a, header)
+		a.settle(ctx)
+	})
+}
+
+// done takes a call off the list.
+func (h *host) done(c *hostCall) {
+	c.cancel()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.calls, c)
+}
+
+// cancel ends a call that the host wants no more. Of the legacy era the server is told;
+// of the modern one, where ending a call's stream cancels it, the stages see to that.
+func (h *host) cancel(l wire.Line, m *wire.Message) {
+	var found *hostCall
+	h.mu.Lock()
+	for c := range h.calls {
+		if c.id.Equal(m.RequestID) {
+			found = c
+		}
+	}
+	h.mu.Unlock()
+	if found != nil {
+		found.cancelled.Store(true)
+	}
+	if found == nil || found.era == wire.Legacy {
+		h.send(h.life, h.newAnswer(nil), http.MethodPost, &l, h.header(m))
+	}
+	if found != nil {
+		found.cancel()
+	}
+}
+
+// header returns the headers that HTTP wants for a message; m is nil where there is
+// none that can be read.
+func (h *host) header(m *wire.Message) http.Header {
+	to := plainHeader()
+	if m != nil && m.ProtocolVersion != "" {
+		wire.SetHeaders(to, m.ProtocolVersion, m)
+		return to
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session != "" {
+		to[wire.HeaderSession] = []string{h.session}
+	}
+	if h.version != "" {
+		to[wire.HeaderVersion] = []string{h.version}
+	}
+	return to
+}
+
+func plainHeader() http.Header {
+	return http.Header{"Content-Type": {wire.TypeJSON}, "Accept": {wire.TypeJSON + ", " + wire.TypeEventStream}}
+}
+
+const (
+	// resumeWait is how long a stream that has ended rests before it is opened again,
+	// unless the server says something else (HTML Standard, section 9.2.3); the longest
+	// wait after failures is resumeMost.
+	resumeWait = time.Second
+	resumeMost = 30 * time.Second
+	// maxResumes bounds how often the rest of one answer is asked for.
+	maxResumes = 10
+)
+
+// resume asks for the rest of an answer whose stream the server has ended after an
+// event with an id (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
+func (h *host) resume(ctx context.Context, a *answer, header http.Header) {
+	for range maxResumes {
+		if a.answered || a.lastEvent == "" || a.aborted || !pause.For(ctx, a.wait()) {
+			return
+		}
+		get := header.Clone()
+		delete(get, "Content-Type")
+		get[wire.HeaderLastEventID] = []string{a.lastEvent}
+		once, cancel := context.WithCancel(ctx)
+		a.onAnswer = cancel // such a stream may stay open
+		h.send(once, a, http.MethodGet, nil, get)
+		cancel()
+	}
+}
+
+// begin opens the stream on which the server speaks of its own accord, now that the
+// host is ready for it.
+func (h *host) begin() {
+	header := h.header(nil)
+	if header.Get(wire.HeaderSession) == "" {
+		return
+	}
+	delete(header, "Content-Type")
+	header["Accept"] = []string{wire.TypeEventStream}
+	ctx, cancel := context.WithCancel(h.life)
+	h.mu.Lock()
+	h.unhear()
+	h.ready, h.unhear = true, cancel
+	h.mu.Unlock()
+	h.work.Go(func() { h.hear(ctx, header) })
+}
+
+// hush ends that stream.
+func (h *host) hush() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unhear()
+}
+
+// hear passes on what the server says of its own accord, until the session ends or
+// it turns out that the server says nothing.
+func (h *host) hear(ctx context.Context, header http.Header) {
+	for failures := 0; ; {
+		a := h.newAnswer(nil)
+		h.send(ctx, a, http.MethodGet, nil, header.Clone())
+		switch {
+		case a.stream:
+			failures = 0
+		case a.status == http.StatusMethodNotAllowed, a.status == http.StatusNotFound:
+			return
+		default:
+			failures++
+		}
+		if a.lastEvent != "" {
+			header[wire.HeaderLastEventID] = []string{a.lastEvent}
+		}
+		if !pause.For(ctx, min(a.wait()<<min(failures, 5), resumeMost)) {
+			return
+		}
+	}
+}
