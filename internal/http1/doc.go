@@ -2,9 +2,9 @@
 // needs for them, and leaves everything else to net/http.
 //
 // [Transport] sends a POST with a short body over plain HTTP on the caller's goroutine.
-// [Server] answers a POST with a short body of a known length on the goroutine of its
+// [Server] answers a POST with a short body of known length on the goroutine of its
 // connection. Both are strict: what they do not know for certain goes to the
-// [http.Transport] or [http.Server] behind them, and so it is read by one parser only.
-// What differs from net/http is said at the two types; all else is the same to the byte,
-// which the tests and fuzz targets of this package demand.
+// [http.Transport] or [http.Server] behind them, so that only one parser reads it. The
+// docs of the two types say what differs from net/http. Everything else is the same to
+// the byte, as the tests and fuzz targets of this package demand.
 package http1

@@ -3,6 +3,7 @@ package http1
 import (
 	"net/http"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -76,24 +77,15 @@ func parseFields(text string) (http.Header, bool) {
 	return header, true
 }
 
-// parseLength returns the value of the one Content-Length.
+// parseLength returns the value of the one Content-Length, in its shortest spelling.
 func parseLength(header http.Header) (int64, bool) {
 	values := header["Content-Length"]
 	if len(values) != 1 {
 		return 0, false
 	}
 	text := values[0]
-	if text == "" || len(text) > 18 || text[0] == '0' && len(text) > 1 {
-		return 0, false
-	}
-	n := int64(0)
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(text[i]-'0')
-	}
-	return n, true
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), err == nil && (text[0] != '0' || text == "0")
 }
 
 // staysOpen reports whether a message of HTTP/1.1 says nothing of its connection, or

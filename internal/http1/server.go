@@ -11,18 +11,24 @@ import (
 	"time"
 )
 
-// A Server answers simple requests on the goroutines of their connections, by the
-// handler of the [http.Server] behind it, with the time-outs of that one. A connection
-// that brings anything else, be it in its tenth request, is handed over to that server
-// for the rest of its life, together with what was read. A request is simple when it is
-// a POST of HTTP/1.1 with a Content-Length of at most 64 KiB and nothing else that
-// concerns the message or the connection, and a head of at most 8 KiB.
+// A Server answers simple requests on the goroutines of their connections, with the
+// handler and the time-outs of the [http.Server] behind it. A connection that brings
+// anything else, even in its tenth request, is handed over to that server for the rest of
+// its life, together with what was read. A request is simple if it is a POST of HTTP/1.1
+// with a Content-Length of at most 64 KiB, a head of at most 8 KiB, and nothing else that
+// concerns the message or the connection.
 //
-// What differs for the handler from net/http's: there is no Hijacker, answers have no
-// trailers, and [http.MaxBytesReader] does not close the connection. A client that goes
-// is noticed 10 ms after the request has come as a whole. A server with ConnState,
-// ConnContext or TLS gets every connection, and SetKeepAlivesEnabled counts for what is
-// handed over alone.
+// For the handler, these things differ from net/http:
+//
+//   - there is no Hijacker;
+//   - trailers of an answer are not sent;
+//   - [http.MaxBytesReader] refuses what is beyond its limit, but does not close the
+//     connection;
+//   - that a client has gone is noticed no sooner than 10 ms after the whole request has
+//     come.
+//
+// If the http.Server has ConnState, ConnContext or TLS, it gets every connection. Its
+// SetKeepAlivesEnabled counts only for connections that were handed over.
 type Server struct {
 	standard *http.Server
 	ending   atomic.Bool

@@ -205,7 +205,7 @@ func conversations() map[string]conversation {
 	// What is not.
 	for i, line := range []string{
 		"Content-Length: 3", "Content-Length: 2", "Content-Length : 2", "Content-Length: +2", "Content-Length: -2", "Content-Length: 0x2",
-		"Content-Length: 02", "Content-Length:", "Content-Length: 2, 2", "Content-Length: 99999999999999999999", "content-length: 2 ",
+		"Content-Length: 02", "Content-Length: 00", "Content-Length:", "Content-Length: 2, 2", "Content-Length: 99999999999999999999", "content-length: 2 ",
 		"Content-Length: 2\t", "Content-Length: \xc2\xa02", "Transfer-Encoding: chunked", "Transfer-Encoding: identity", "Transfer-Encoding: gzip, chunked",
 		"Transfer-Encoding : chunked", "Transfer-Encoding:\tchunked", "Transfer-Encoding: \x0bchunked", "Transfer-Encoding: xchunked",
 		"transfer-encoding: CHUNKED", "Expect: 100-continue", "Expect: else", "Upgrade: h2c", "Connection: close", "Connection: upgrade",

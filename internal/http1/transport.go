@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync"
 	"time"
 )
@@ -15,16 +14,15 @@ import (
 const maxBody = 64 << 10
 
 // A Transport sends simple requests on the goroutine of its caller, and all others by
-// the [http.Transport] behind it. A request is simple when it is a POST over plain HTTP,
-// without a proxy, with a body of at most 64 KiB that is in memory (it has a GetBody).
-// The settings of the other transport count for both. It is safe for concurrent use.
+// the [http.Transport] behind it, whose settings count for both. A request is simple if
+// it is a POST over plain HTTP, without a proxy, with a body of at most 64 KiB that is in
+// memory (it has a GetBody). A Transport is safe for concurrent use.
 //
-// A request leaves at most once: a connection that was kept is seen to be quiet before
-// anything is written to it, and a request is written to another one only if not a
-// single byte of it was taken. Unlike net/http it never takes a header such as
-// Idempotency-Key for the permission to send a request again.
+// A request is sent at most once: a kept connection has to be quiet before anything is
+// written to it, and another connection is tried only if it took not a single byte.
+// Unlike net/http, no header such as Idempotency-Key permits sending a request again.
 //
-// A connection that the server has ended meanwhile is closed when it is looked at next,
+// A kept connection that the server has closed is closed here when it is next considered,
 // or after the idle timeout.
 type Transport struct {
 	standard *http.Transport
@@ -145,26 +143,16 @@ func simpleFields(header http.Header) bool {
 }
 
 // isSpecial reports whether a field, however it is spelled, says something of the
-// message or the connection.
+// message or the connection. net/http knows User-Agent in one spelling only.
 func isSpecial(name string) bool {
-	var is string
-	switch len(name) {
-	case len("Host"):
-		is = "Host"
-	case len("Expect"):
-		is = "Expect"
-	case len("Upgrade"): // and Trailer
-		return strings.EqualFold(name, "Upgrade") || strings.EqualFold(name, "Trailer")
-	case len("Connection"): // and User-Agent, which net/http knows in one spelling
-		return strings.EqualFold(name, "Connection") || name != "User-Agent" && strings.EqualFold(name, "User-Agent")
-	case len("Content-Length"):
-		is = "Content-Length"
-	case len("Transfer-Encoding"):
-		is = "Transfer-Encoding"
+	switch http.CanonicalHeaderKey(name) {
+	case "Connection", "Content-Length", "Expect", "Host", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	case "User-Agent":
+		return name != "User-Agent"
 	default:
 		return false
 	}
-	return strings.EqualFold(name, is)
 }
 
 // take returns a connection that is quiet, one that was kept or a new one.
