@@ -37,6 +37,8 @@ func (n *modernEra) Do(_ context.Context, r *upstream.Request) (*http.Response, 
 		return reply(http.StatusBadRequest, wire.TypeJSON, `{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"no"}}`), nil
 	case err != nil || era != wire.Modern || header.Get(wire.HeaderSession) != "":
 		n.tb.Errorf("%v: %s era, %v: %q", err, era, header, body)
+	case m.Kind == wire.Request && m.ClientInfo == nil:
+		n.tb.Errorf("nobody says that it makes the request %q", body)
 	case m.Method == wire.MethodDiscover:
 		return reply(http.StatusOK, wire.TypeJSON, string(wire.AppendResult(nil, m.ID,
 			[]byte(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}}}`)))), nil

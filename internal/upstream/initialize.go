@@ -16,13 +16,13 @@ type initResult struct {
 	version string
 }
 
-// clientInfo says who opens a child that is not a session's.
-var clientInfo = func() string {
+// ClientInfo is what this program calls itself as a client, where it speaks for no other.
+var ClientInfo = func() []byte {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
 	}
-	return fmt.Sprintf(`{"name":"recourse","version":%s}`, json.AppendQuote(nil, version))
+	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
 }()
 
 // open finds out the era of a child that is not a session's, and makes it ready for
@@ -37,9 +37,8 @@ func (c *child) open(ctx context.Context) (hello *initResult, err error) {
 
 // initialize opens a child that all clients share.
 func (c *child) initialize(ctx context.Context) (*initResult, error) {
-	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}}`,
-		wire.Version20251125, clientInfo)
-	said, err := c.ask(ctx, text)
+	said, err := c.ask(ctx, wire.MethodInitialize,
+		fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}`, wire.Version20251125, ClientInfo))
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +49,10 @@ func (c *child) initialize(ctx context.Context) (*initResult, error) {
 	return hello, c.tell(ctx.Done(), wire.AppendRequest(nil, nil, wire.MethodInitialized, nil))
 }
 
-// openID is the id of requests that are made to open a child.
-var openID = wire.IntID(0)
-
-// ask makes a request, with the id openID, and returns its answer.
-func (c *child) ask(ctx context.Context, text string) (message, error) {
+// ask makes a request of our own, to open a child, and returns its answer.
+func (c *child) ask(ctx context.Context, method string, params []byte) (message, error) {
 	var m wire.Message
-	if err := wire.Parse([]byte(text), &m); err != nil {
+	if err := wire.Parse(wire.AppendRequest(nil, wire.IntID(0), method, params), &m); err != nil {
 		return message{}, err
 	}
 	call, err := c.accept(ctx.Done(), &m, "", "")

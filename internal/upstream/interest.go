@@ -83,7 +83,7 @@ func (s *Stdio) subscribe(ctx context.Context, m *wire.Message, x *session, uri 
 	if s.isOpen(x) {
 		s.wanted.Add(x, uri)
 	} else {
-		s.orderShared(wire.MethodUnsubscribe, "uri", uri)
+		s.forget(uri)
 	}
 	return resp, err
 }
@@ -126,36 +126,34 @@ func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (
 	return resp, taken, err
 }
 
-// orderShared makes a request of one string parameter to the child that all share, if
-// there is one. s.mu is held.
-func (s *Stdio) orderShared(method, name, value string) {
+// forget tells the child that all share, if there is one, that nobody wants to hear of a
+// resource any more. s.mu is held.
+func (s *Stdio) forget(uri string) {
 	if c := s.ready[""]; c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.orderString(method, name, value)
+		c.orderAbout(wire.MethodUnsubscribe, uri)
 	}
 }
 
-// orderString is order for a request of one string parameter. c.mu is held.
-func (c *child) orderString(method, name, value string) {
+// orderAbout is order for a request about a resource.
+func (c *child) orderAbout(method, uri string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.gone == nil {
-		c.order(fmt.Sprintf(`"method":%q,"params":{%q:%s}`, method, name, json.AppendQuote(nil, value)))
+		c.order(method, append(json.AppendQuote([]byte(`{"uri":`), uri), '}'))
 	}
 }
 
 // resumeInterests tells a child that is to be shared what the sessions want to be
 // told of. s.mu is held.
 func (s *Stdio) resumeInterests(c *child) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, uri := range s.wanted.All() {
-		c.orderString(wire.MethodSubscribe, "uri", uri)
+		c.orderAbout(wire.MethodSubscribe, uri)
 	}
 }
 
 // dropInterests forgets what a session that ends wants to be told of. s.mu is held.
 func (s *Stdio) dropInterests(x *session) {
 	for _, uri := range s.wanted.Drop(x) {
-		s.orderShared(wire.MethodUnsubscribe, "uri", uri)
+		s.forget(uri)
 	}
 }

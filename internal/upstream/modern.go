@@ -11,14 +11,13 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// discover is all of a server/discover request but its id.
-var discover = `"method":"` + wire.MethodDiscover + `","params":{"_meta":{"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 +
-	`","` + wire.MetaClientInfo + `":` + clientInfo + `,"` + wire.MetaClientCapabilities + `":{}}}`
+// DiscoverParams are those of a server/discover of our own.
+var DiscoverParams = append(append([]byte(`{"_meta":{`), wire.Introduction(ClientInfo, []byte("{}"))...), "}}"...)
 
 // discovers reports whether a child that has refused initialize is of the modern era,
 // and takes note of it.
 func (c *child) discovers(ctx context.Context) bool {
-	said, err := c.ask(ctx, `{"jsonrpc":"2.0","id":`+openID.String()+`,`+discover+`}`)
+	said, err := c.ask(ctx, wire.MethodDiscover, DiscoverParams)
 	if err != nil {
 		return false
 	}

@@ -1,8 +1,9 @@
 package upstream
 
 import (
-	"strconv"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // probe asks a child that has left a call unanswered for a sign of life: by a ping
@@ -12,11 +13,11 @@ func (c *child) probe() {
 	if c.probing != nil {
 		return
 	}
-	sign := `"method":"ping"`
-	if c.modern.Load() {
-		sign = discover
+	if c.modern.Load() { // anything that is said will do
+		c.order(wire.MethodDiscover, DiscoverParams)
+	} else {
+		c.order(wire.MethodPing, nil)
 	}
-	c.order(sign) // anything that is said will do
 	said := c.said.Load()
 	c.probing = time.AfterFunc(c.patience.Silence, func() {
 		c.mu.Lock()
@@ -28,10 +29,9 @@ func (c *child) probe() {
 	})
 }
 
-// order makes a request, of which members holds all but the id, and whose answer
-// nobody waits for. c.mu is held.
-func (c *child) order(members string) {
+// order makes a request whose answer nobody waits for. c.mu is held.
+func (c *child) order(method string, params []byte) {
 	c.lastID++
 	c.late(c.lastID)
-	c.append([]byte(`{"jsonrpc":"2.0","id":` + strconv.FormatInt(c.lastID, 10) + `,` + members + `}`))
+	c.append(wire.AppendRequest(nil, wire.IntID(c.lastID), method, params))
 }

@@ -137,7 +137,7 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 		if why != nil {
 			return nil, s.dead(why, wait)
 		}
-		if s.pause(ctx) != nil {
+		if !s.mayStart(ctx) {
 			return nil, Unsent(ctx, s.name)
 		}
 		if err := s.makeRoom(ctx); err != nil {

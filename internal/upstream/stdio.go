@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/recent"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/spool"
@@ -271,7 +272,7 @@ func (s *Stdio) try(key string, a *attempt) {
 		defer s.mu.Unlock()
 		delete(s.attempts, key)
 	}()
-	if s.pause(s.life) != nil {
+	if !s.mayStart(s.life) {
 		return
 	}
 	if a.err = s.makeRoom(s.life); a.err != nil {
@@ -323,22 +324,12 @@ func (s *Stdio) offer(c *child, key string) bool {
 	return true
 }
 
-// pause waits until a child may be started.
-func (s *Stdio) pause(ctx context.Context) error {
+// mayStart waits until a child may be started, and reports false when ctx ends meanwhile.
+func (s *Stdio) mayStart(ctx context.Context) bool {
 	s.mu.Lock()
 	wait := s.starts.wait(time.Now())
 	s.mu.Unlock()
-	if wait == 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return wait == 0 || pause.For(ctx, wait)
 }
 
 // spawn starts a child whose messages home hears.

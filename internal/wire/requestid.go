@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 
@@ -23,22 +22,15 @@ const MetaRequestID = "io.github.recoursehq/requestId"
 // other. There are none if params or _meta is not an object.
 func (m *Message) Stamp(id string) []Edit {
 	value := json.AppendQuote(nil, id)
-	member := append(append(json.AppendQuote(nil, MetaRequestID), ':'), value...)
 	at := m.reader.spans[memberMetaRequestID]
 	switch {
 	case len(m.Params) == 0 || m.Params[0] != '{', len(m.Meta) > 0 && m.Meta[0] != '{':
 		return nil
 	case !at.IsZero():
 		return []Edit{{At: at, With: value}}
-	case m.Meta != nil:
-		at = m.MetaAt
 	default:
-		at, member = m.ParamsAt, append(append([]byte(`"_meta":{`), member...), '}')
+		return []Edit{m.PutMeta(append(append(json.AppendQuote(nil, MetaRequestID), ':'), value...))}
 	}
-	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] != '}' {
-		member = append(member, ',')
-	}
-	return []Edit{{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: member}}
 }
 
 // maxRequestID bounds a request id that is taken over, in bytes.

@@ -217,30 +217,25 @@ func (s *session) missed() {
 // put gives the client a notification, as one of its subscription. One that does not
 // keep up is cut off, so that it knows.
 func (l *listener) put(text []byte) {
-	var m struct {
-		Method string                `json:"method"`
-		Params map[string]json.Value `json:"params"`
-	}
-	if json.UnmarshalLenient(text, &m) != nil {
+	var m wire.Message
+	if wire.Parse(text, &m) != nil {
 		return
 	}
-	var meta map[string]json.Value
-	_ = json.UnmarshalLenient(m.Params["_meta"], &meta) // what is no object is none
-	if meta == nil {
-		meta = map[string]json.Value{}
-	}
-	meta[wire.MetaSubscription] = json.Value(l.id)
-	params := map[string]any{"_meta": meta}
-	for name, value := range m.Params {
-		if name != "_meta" {
-			params[name] = value
-		}
-	}
-	raw, err := json.Marshal(params)
-	if err != nil {
+	member := fmt.Appendf(nil, "%q:%s", wire.MetaSubscription, l.id)
+	var edit wire.Edit
+	switch params, meta := json.Value(m.Params).Kind(), json.Value(m.Meta).Kind(); {
+	case !m.Subscription.IsZero():
+		edit = wire.Edit{At: m.SubscriptionAt, With: l.id}
+	case params == '{' && m.Meta != nil && meta != '{':
+		edit = wire.Edit{At: m.MetaAt, With: fmt.Appendf(nil, "{%s}", member)}
+	case m.Params == nil || params == '{':
+		edit = m.PutMeta(member)
+	case params == 'n':
+		edit = wire.Edit{At: m.ParamsAt, With: fmt.Appendf(nil, `{"_meta":{%s}}`, member)}
+	default:
 		return
 	}
-	if !l.box.Put(wire.AppendRequest(nil, nil, m.Method, raw)) {
+	if !l.box.Put(wire.Splice(nil, text, edit)) {
 		l.box.End(errTooSlow)
 	}
 }

@@ -246,7 +246,7 @@ func sizeOf(header http.Header) (size int) {
 func (s *session) initialize(ctx context.Context) (*opened, error) {
 	p := s.o.p
 	answer, err := s.ask(ctx, nil, wire.MethodInitialize, fmt.Appendf(nil,
-		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, peer.ClientInfo))
+		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, upstream.ClientInfo))
 	switch {
 	case err != nil && recourse.From(err).Kind == recourse.KindBadResponse:
 		return nil, peer.ErrOtherEra

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -145,14 +146,10 @@ func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 
 // rest gives the server a time.
 func (c *call) rest() error {
-	timer := time.NewTimer(min(firstRest<<(c.rounds-1), longestRest))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-c.ctx.Done():
+	if !pause.For(c.ctx, min(firstRest<<(c.rounds-1), longestRest)) {
 		return c.broken(context.Cause(c.ctx))
 	}
+	return nil
 }
 
 // mayAsk reports, as an error, that a question is none that the client has said it

@@ -1,7 +1,6 @@
 package modern
 
 import (
-	"bytes"
 	"maps"
 	"net/http"
 	"slices"
@@ -32,29 +31,13 @@ func headerFor(from http.Header, method string) http.Header {
 // introduction in its _meta, and otherwise as it is. Its params, if there are any,
 // are an object.
 func renewed(m *wire.Message, introduction []byte) []byte {
-	size := len(m.Raw) + len(introduction) + len(`,"params":{"_meta":{}}`)
-	dst := make([]byte, 0, size)
-	switch {
-	case m.Params == nil:
-		end := bytes.LastIndexByte(m.Raw, '}') // that of the message
-		return wire.Splice(dst, m.Raw, putIn(end, `,"params":{"_meta":{`, introduction, "}}"))
-	case m.Meta == nil && isEmptyObject(m.Params):
-		return wire.Splice(dst, m.Raw, putIn(m.ParamsAt.Start+1, `"_meta":{`, introduction, "}"))
-	case m.Meta == nil:
-		return wire.Splice(dst, m.Raw, putIn(m.ParamsAt.Start+1, `"_meta":{`, introduction, "},"))
-	default:
-		return wire.Splice(dst, m.Raw, wire.Edit{At: m.MetaAt, With: withIntroduction(m.Meta, introduction)})
+	edit := wire.Edit{At: m.MetaAt}
+	if m.Meta == nil {
+		edit = m.PutMeta(introduction)
+	} else {
+		edit.With = withIntroduction(m.Meta, introduction)
 	}
-}
-
-// putIn returns the edit that puts three texts in.
-func putIn(at int, before string, text []byte, after string) wire.Edit {
-	with := append([]byte(before), text...)
-	return wire.Edit{At: wire.Span{Start: at, End: at}, With: append(with, after...)}
-}
-
-func isEmptyObject(object []byte) bool {
-	return len(bytes.TrimSpace(object[1:len(object)-1])) == 0
+	return wire.Splice(make([]byte, 0, len(m.Raw)+len(edit.With)), m.Raw, edit)
 }
 
 // withIntroduction returns a client's _meta with the introduction in it. What the

@@ -198,7 +198,7 @@ func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 
 // probe is an initialize that every server of the legacy era takes.
 var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
-	`","capabilities":{},"clientInfo":` + string(peer.ClientInfo) + `}}`)
+	`","capabilities":{},"clientInfo":` + string(upstream.ClientInfo) + `}}`)
 
 // Alone reports whether resp, the answer to a message of the legacy era, shows that the
 // server speaks the modern one only: whatever it has refused, it takes no initialize at all.

@@ -180,15 +180,13 @@ func (n *Server) introduced(r *upstream.Request) (s *session, version string, re
 	return s, params.ProtocolVersion, nil
 }
 
-// introduction returns the members of _meta by which a client of the modern era says
-// with each request who it is.
+// introduction returns what a client says of itself with each request, which is nothing that
+// can be left out.
 func introduction(info, capabilities []byte) []byte {
 	if json.Value(info).Kind() != '{' {
-		info = peer.ClientInfo
+		info = upstream.ClientInfo
 	}
-	text := []byte(`"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `","` + wire.MetaClientInfo + `":`)
-	text = append(append(text, info...), `,"`+wire.MetaClientCapabilities+`":`...)
-	return append(text, capabilities...)
+	return wire.Introduction(info, capabilities)
 }
 
 // stranger is the introduction of clients without a session.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -135,19 +134,8 @@ func (p *Peer) askServer(ctx context.Context, q *discovery, of upstream.Caller, 
 
 var (
 	discoverID      = wire.ID(`"recourse-discover"`)
-	discoverRequest = []byte(`{"jsonrpc":"2.0","id":"recourse-discover","method":"server/discover","params":{"_meta":{` +
-		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
-		`"io.modelcontextprotocol/ClientInfo":` + string(ClientInfo) + `}}}`)
+	discoverRequest = wire.AppendRequest(nil, discoverID, wire.MethodDiscover, upstream.DiscoverParams)
 )
-
-// ClientInfo is what the bridge calls itself.
-var ClientInfo = func() []byte {
-	version := "Unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
-}()
 
 // discoverHeader returns the headers of server/discover for the sender of header.
 func discoverHeader(header http.Header) http.Header {

@@ -1,0 +1,29 @@
+package wire
+
+import "bytes"
+
+// Introduction returns the members of _meta by which a client of the modern era says with
+// each request who it is and what it is capable of. Both are JSON objects.
+func Introduction(info, capabilities []byte) []byte {
+	text := []byte(`"` + MetaProtocolVersion + `":"` + Version20260728 + `","` + MetaClientInfo + `":`)
+	text = append(append(text, info...), `,"`+MetaClientCapabilities+`":`...)
+	return append(text, capabilities...)
+}
+
+// PutMeta returns the edit of Raw by which a message gets members in its _meta, before those
+// that are there. Its params and their _meta are objects, where it has any.
+func (m *Message) PutMeta(members []byte) Edit {
+	at := m.MetaAt
+	switch {
+	case m.Params == nil:
+		end := bytes.LastIndexByte(m.Raw, '}') // that of the message
+		return Edit{At: Span{Start: end, End: end}, With: append(append([]byte(`,"params":{"_meta":{`), members...), "}}"...)}
+	case m.Meta == nil:
+		at, members = m.ParamsAt, append(append([]byte(`"_meta":{`), members...), '}')
+	}
+	with := bytes.Clone(members)
+	if rest := bytes.TrimLeft(m.Raw[at.Start+1:at.End], " \t\r\n"); rest[0] != '}' {
+		with = append(with, ',')
+	}
+	return Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: with}
+}
