@@ -17,19 +17,17 @@ const bodyTimeout = 60 * time.Second
 func admit(c *call, next next) error {
 	c.hurry(c.out.began.Add(bodyTimeout))
 	if !c.enter() {
-		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "").
-			WithMessage("There is no MCP server at this path."))
+		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path."))
 	}
 	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
 	if !c.table.hosts[hostName(host)] && !c.table.hosts[strings.ToLower(host)] {
-		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
-			WithMessage("The gateway does not answer under this Host; "+
-				"the configuration's `hosts` and `public_url` name those that it does."))
+		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
+			"The gateway does not answer under this Host; the configuration's `hosts` and `public_url` name those that it does."))
 	}
 	if origin != "" {
 		if !c.table.origins[strings.ToLower(origin)] && !sameHost(origin, host) {
-			return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin, "").
-				WithMessage("Pages of this origin may not call the gateway; the configuration's `origins` names those that may."))
+			return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
+				"Pages of this origin may not call the gateway; the configuration's `origins` names those that may."))
 		}
 		c.expose(origin)
 	}
@@ -43,8 +41,7 @@ func admit(c *call, next next) error {
 		}
 	}
 	c.reply.header()["Allow"] = allowed
-	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "").
-		WithMessage("An MCP endpoint takes POST, GET and DELETE."))
+	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint takes POST, GET and DELETE."))
 }
 
 var allowed = []string{"GET, POST, DELETE"}

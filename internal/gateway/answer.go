@@ -19,8 +19,8 @@ type inbound struct {
 	messages wire.MessageReader
 	scan     wire.Scanner // of other texts
 	signs    *wire.Signs  // of the message in hand
-	text     []byte       // of an answer that is JSON, its beginning
-	cut      string       // what the answer is longer than, where it breaks off in what is read
+	text     []byte       // the beginning of an answer that is JSON
+	cut      string       // the bound that what was read was cut at; "": it is whole
 
 	asks    bool           // the server has asked the client something
 	rest    *http.Response // whose stream goes on behind the answer
@@ -36,7 +36,7 @@ func (in *inbound) next() (*wire.Part, error) {
 	return part, err
 }
 
-// rescan scans a text that is none of those.
+// rescan scans a text that has not come by next.
 func (in *inbound) rescan(text []byte) error {
 	in.scan.Reset()
 	_, err := in.scan.Write(text)
@@ -150,10 +150,10 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 	return true, nil
 }
 
-// takeLarge deals with a message that is larger than the window, of which this is the first
-// piece, or with half of an event that the stream ends in. What is found behind it can no
-// longer be told: an answer that is none, or somebody else's, is broken off, so that no
-// client takes it for its own; a failure is logged.
+// takeLarge deals with a message of which only the first piece fits into the window, or with
+// an event in the middle of which the stream ends. Once it flows, what is wrong with it can
+// no longer be told: one that turns out to be no answer, or somebody else's, is broken off, so
+// that no client takes it for its own, and a failure is only logged.
 func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	if a.stream && a.unspeakable() {
 		return a.dropRest()
@@ -162,7 +162,7 @@ func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 		return true, a.collect(first)
 	}
 	isAnswer, size, second := true, max(int64(len(first.Data)), a.resp.ContentLength), (*wire.Part)(nil)
-	if a.stream { // which may have ended
+	if a.stream { // which may end here: then nothing of it goes out
 		isAnswer, size = a.in.signs.MethodAt.IsZero(), int64(len(first.Data))
 		kept := *first
 		kept.Raw, kept.Data = bytes.Clone(first.Raw), bytes.Clone(first.Data)
@@ -262,8 +262,8 @@ func (a *answer) dropRest() (done bool, err error) {
 	}
 }
 
-// ended deals with an answer that ends in front of what it should be. A legacy server may
-// close a stream on purpose: its client resumes it with a GET.
+// ended deals with an answer that ends before the message that was asked for. A legacy server
+// may close a stream on purpose: its client resumes it with a GET.
 func (a *answer) ended(err error) error {
 	clean := errors.Is(err, io.EOF)
 	switch {
@@ -288,9 +288,8 @@ var (
 // bad is the failure of an answer that breaks the protocol.
 func (c *call) bad(resp *http.Response, err error) *recourse.Error {
 	text := beginning(string(c.in.text))
-	return recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).
-		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)}).
-		CausedBy(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text))
+	return c.to.badResponse(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text)).
+		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)})
 }
 
 // isWhole reports whether a message is a response that no client can take for anything else.
@@ -323,8 +322,8 @@ func (c *call) flaw(last *wire.Part) error {
 	}
 }
 
-// passed returns the message that was scanned as it is passed on: with its id as the client
-// has spelled it, and without a record that is not ours.
+// passed returns the message in hand as it goes on: with its id as the client has spelled
+// it, and without a record that is not ours.
 func (c *call) passed(text []byte) []byte {
 	signs := c.in.signs
 	var edits []wire.Edit

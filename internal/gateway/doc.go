@@ -8,6 +8,7 @@
 //
 //	client
 //	  |  ^
+//	  |  |                 front: over HTTP or stdio, to Gateway.ServeHTTP
 //	  |  |  reply          the only way back: by the contract, or observing only
 //	  v  |
 //	finish                 tells every observer how the call has ended, once
@@ -28,7 +29,10 @@
 //
 // An endpoint is where clients reach a server: a path, its contract, masking and sessions. A
 // target is the server behind it: its connection, tools and budget, which outlive a reload
-// that leaves them as they are.
+// that leaves them as they are. A table has all endpoints of one configuration.
+//
+// What is true of a call of a tool whoever carries it out is in internal/toolcall, and what is
+// true of any door in internal/endpoint: package mcptool goes by both as well.
 //
 // A success is forwarded byte for byte and never decoded; only the spelling of its id is the
 // client's own. Notifications, questions of the server's to its client, methods and members

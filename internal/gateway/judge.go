@@ -12,25 +12,24 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Codes of JSON-RPC errors that are no failures but ask the client for something, and that
-// its program has to see as they are.
+// codeURLElicitation asks the client for something. Its program has to see it as it is.
 const codeURLElicitation = "-32042"
 
 // emptyResult says of a failure that it was a result, and no more.
 var emptyResult = json.Value("{}")
 
-// kindSigns are what a result holds that says by its kind that it is a failure.
-var kindSigns = []byte(`toolError:v1`)
+// kindSign stands in a result whose kind says that it is a failure.
+var kindSign = []byte(`toolError:v1`)
 
-// judge finds out whether the answer that was scanned is a failure. It returns nil for a
-// success, which is not looked into any further.
+// judge finds out whether the answer in hand is a failure. It returns nil for a success,
+// which is not looked into any further.
 func (c *call) judge(text []byte) *failure {
 	reading, original, ok := c.reading(text)
 	if !ok {
 		return nil
 	}
 	e := reading.Error()
-	if e == nil { // a question: it is the server's own, and no failure
+	if e == nil { // a question of the server's
 		return nil
 	}
 	e = c.caused(e, text)
@@ -38,7 +37,7 @@ func (c *call) judge(text []byte) *failure {
 	if original == nil && own && isRPCError(c.in.signs.Error.Of(text)) {
 		return c.rpcFailure(cmp.Or(c.protocolStatus(e.Kind), http.StatusOK), text, e)
 	}
-	if original != nil && c.in.cut != "" { // beside what is told of it, half of something is no use
+	if original != nil && c.in.cut != "" { // half a result is of no use beside what is told of it
 		original = emptyResult
 	}
 	c.out.reason = "the server answered: that is the caller's to judge"
@@ -71,7 +70,7 @@ func (c *call) reading(text []byte) (reading contract.Reading, original json.Val
 	return c.read(text, c.in.signs, func(raw []byte) []byte { return c.masker().JSON(raw) })
 }
 
-// read does so with what masks.
+// read is reading for any signs, and with what masks.
 func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (reading contract.Reading, original json.Value, ok bool) {
 	reader := *c.to.reader()
 	reader.Cut = c.in.cut
@@ -106,7 +105,7 @@ func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (r
 // suspicious reports whether a result shows any sign of a failure.
 func (c *call) suspicious(text []byte, signs *wire.Signs) bool {
 	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
-		c.to.weak != nil || bytes.Contains(text, kindSigns)
+		c.to.weak != nil || bytes.Contains(text, kindSign)
 }
 
 // caused returns e with what the server said as its cause, where it has none yet.

@@ -38,11 +38,11 @@ func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 		tools, more := json.Items(json.Lookup(result, "/tools"), maxTools)
 		l.partial = l.partial || more
 		for _, raw := range tools {
-			tool := readTool(raw)
-			switch {
-			case len(l.Tools) >= maxTools:
+			if len(l.Tools) >= maxTools {
 				l.partial = true
-			case tool != nil:
+				break
+			}
+			if tool := readTool(raw); tool != nil {
 				tool.Budget, tool.Flawed = budget, flawed
 				l.Add(tool)
 			}
@@ -137,23 +137,17 @@ func (t *toolLists) noteOnce(server string) func(tool *toolcall.Tool, err error)
 
 func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.Value, limit int) (json.Value, error) {
 	id := wire.ID(fmt.Sprintf(`"%s-tools-%d"`, c.req.id, page))
-	params := `{`
-	if cursor != nil {
-		params += `"cursor":` + string(cursor)
-	}
+	params := json.Members{{Name: "cursor", Value: cursor}}
 	header := c.upstreamHeader()
 	header["Content-Type"] = []string{wire.TypeJSON}
 	delete(header, wire.HeaderName)
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return strings.HasPrefix(name, wire.HeaderParamPrefix) })
 	if c.req.era == wire.Modern {
 		header[wire.HeaderMethod] = []string{wire.MethodToolsList}
-		if len(params) > 1 {
-			params += ","
-		}
-		params += `"_meta":` + string(c.metaWithoutToken())
+		params.Add("_meta", json.Without(c.req.msg.Meta, "progressToken")) // nobody listens for the progress of a list
 	}
 	generation := c.addSession(header)
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}}`, id, params)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list","params":%s}`, id, params.AppendTo(nil))
 	answer, err := upstream.Ask(ctx, to.up, c.who.request(header.Clone(), []byte(body)), id, int64(limit))
 	if err != nil {
 		return nil, err
@@ -172,22 +166,4 @@ func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.V
 		return nil, fmt.Errorf("tools/list: HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body)
 	}
 	return answer.Result, nil
-}
-
-// metaWithoutToken returns the caller's _meta without its progress token, since
-// nobody listens for the progress of a list.
-func (c *call) metaWithoutToken() []byte {
-	if len(c.req.msg.ProgressToken) == 0 {
-		return c.req.msg.Meta
-	}
-	var members map[string]json.Value
-	if json.UnmarshalLenient(c.req.msg.Meta, &members) != nil {
-		return c.req.msg.Meta
-	}
-	delete(members, "progressToken")
-	meta, err := json.Marshal(members)
-	if err != nil {
-		return c.req.msg.Meta
-	}
-	return meta
 }

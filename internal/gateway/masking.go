@@ -16,10 +16,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// masker masks the failures of this call, all of it within one budget: what stands in its
-// own arguments, or in the server's entry, is no secret to the caller, but for the
-// secrets among them. What the contract keeps out of failures is masked beside what the
-// entry says.
+// masker returns what masks the failures of this call, within one budget for all of them. What
+// stands in the call's own arguments or in the server's entry may be shown, but for the
+// secrets among it.
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		s := c.on
@@ -29,8 +28,8 @@ func (c *call) masker() *redact.Masker {
 	return c.mask
 }
 
-// secrets returns what finds the secrets of the server's entry and of the call, when they
-// are asked for, which may be after the call.
+// secrets returns what finds the secrets of the server's entry and of the call. It may be
+// asked after the call has ended.
 func (c *call) secrets() func() []string {
 	s, tool, ctx, arguments := c.on, c.rule.listed.Tool, c.req.http.Context(), c.req.msg.Arguments
 	return func() []string {
@@ -42,8 +41,7 @@ func (c *call) secrets() func() []string {
 	}
 }
 
-// logged returns a private cause as it may stand in the log: credentials, and what the
-// server's entry and the call hold of secrets, are masked, the rest is kept.
+// logged returns a private cause as it may stand in the log.
 func (c *call) logged(err error) logged {
 	if c.on == nil {
 		return logged{err: err}
@@ -51,8 +49,8 @@ func (c *call) logged(err error) logged {
 	return logged{err, c.secrets()}
 }
 
-// masked returns an answer of the contract's with its texts masked: what was masked
-// piece by piece may have become something else where it was joined.
+// masked returns an answer of the contract's with its texts masked once more: pieces that
+// showed nothing alone may show something where they are joined.
 func (c *call) masked(answer contract.Answer) contract.Answer {
 	if c.on == nil {
 		return answer
@@ -96,9 +94,8 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 	return []byte(m.String(string(body)))
 }
 
-// question returns a question to the client that stands in an answer with its texts
-// masked; any other answer as it is. It is no failure: addresses and paths in it are what
-// the client is asked about.
+// question masks an answer that asks the client something: of credentials only, since it may
+// well ask about addresses and paths. Any other answer stays as it is.
 func (c *call) question(text []byte) []byte {
 	signs := c.in.signs
 	asks := string(signs.ResultType) == "input_required" || bytes.Contains(text, []byte(`needsInput:v1`)) ||
@@ -109,9 +106,8 @@ func (c *call) question(text []byte) []byte {
 	return c.masker().As(redact.Secrets).Message(text)
 }
 
-// spoken returns an event of the server's that is no answer with what it says masked:
-// progress, logs and questions as a question is, logs of errors as failures are, and
-// comments without their text. raw is the event as it would go on.
+// spoken masks an event that is no answer: logs of errors like failures, all else like a
+// question. Comments lose their text. raw is the event as it would go on otherwise.
 func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	if c.on.redact == redact.Off || !event.Complete || !event.First {
 		return raw
@@ -185,12 +181,10 @@ func withoutComments(raw []byte) []byte {
 	return out
 }
 
-// A record under our key is the gateway's word to its client. Where a server that is not
-// trusted has written one, it is left out: of a success, of an error that is passed on as
-// it is, and of a message on a stream; of a failure that is rewritten it never gets out.
+// A record under our key is the gateway's word to its client. One that a server writes which
+// is not trusted is left out of whatever is passed on.
 
-// forged reports whether the answer that was scanned, as far as it is known, has a record
-// that is not to be passed on.
+// forged reports whether the message in hand has such a record, as far as it has come.
 func (c *call) forged() bool {
 	return c.in.signs.Record && !c.to.Trusted
 }
@@ -238,8 +232,8 @@ func (c *call) strippedMessage(event *wire.Event) []byte {
 	return strippedEvent(recordPruner(), event)
 }
 
-// withoutForgery returns a JSON-RPC error whose data holds no record. Of data that is one,
-// what the protocol wants there is left (MCP 2026-07-28, "Errors").
+// withoutForgery returns a JSON-RPC error without a record in its data. Of data that is a
+// record itself, only what the protocol wants there is left (MCP 2026-07-28, "Errors").
 func withoutForgery(raw json.Value) json.Value {
 	data := json.Lookup(raw, "/data")
 	if data.Kind() != '{' {

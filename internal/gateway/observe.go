@@ -159,7 +159,7 @@ func (c *call) watch(part *wire.Part) {
 		broken = errWrongID
 	}
 	if broken != nil {
-		c.observe(recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).CausedBy(broken))
+		c.observe(c.to.badResponse(broken))
 		return
 	}
 	if reading, _, ok := c.reading(part.Data); ok {
@@ -170,7 +170,7 @@ func (c *call) watch(part *wire.Part) {
 // watchLarge does so with one of which part is the last piece.
 func (c *call) watchLarge(part *wire.Part) {
 	if err := c.flaw(part); err != nil {
-		c.observe(recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).CausedBy(err))
+		c.observe(c.to.badResponse(err))
 		return
 	}
 	c.late()

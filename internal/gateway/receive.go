@@ -23,18 +23,17 @@ func receive(c *call, next next) error {
 			return err
 		}
 		if c.req.http.Method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
-			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
-				WithMessage("Accept has to name text/event-stream."))
+			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "Accept has to name text/event-stream."))
 		}
 		return next(c)
 	}
 	if !wire.IsMediaType(h.Get("Content-Type"), wire.TypeJSON) || h.Get("Content-Encoding") != "" {
-		return refuse(http.StatusUnsupportedMediaType, recourse.New(recourse.KindInvalidRequest, "").
-			WithMessage("The message has to be sent as Content-Type application/json, without Content-Encoding."))
+		return refuse(http.StatusUnsupportedMediaType, recourse.New(recourse.KindInvalidRequest,
+			"The message has to be sent as Content-Type application/json, without Content-Encoding."))
 	}
 	if !wire.Accepts(h["Accept"], wire.TypeJSON) || !wire.Accepts(h["Accept"], wire.TypeEventStream) {
-		return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "").
-			WithMessage("Accept has to name both application/json and text/event-stream."))
+		return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest,
+			"Accept has to name both application/json and text/event-stream."))
 	}
 	if err := c.readBody(); err != nil {
 		return err
@@ -79,8 +78,7 @@ func (c *call) readBody() error {
 		c.req.msg.ID = c.firstID()
 		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	case err != nil:
-		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "").
-			WithMessage("The message did not arrive as a whole.").CausedBy(err))
+		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err))
 	default:
 		c.hurry(time.Time{})
 		return nil

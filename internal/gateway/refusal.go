@@ -66,9 +66,9 @@ func (c *call) refusedCredentials(resp *http.Response) (body []byte, e *recourse
 	return body, e
 }
 
-// refusedFor returns e, or where it says no more than that the server did not take the
-// message, what is wrong with that as far as the gateway knows what it has sent. It has
-// seen to the form and the headers; so it is the method, or params that are missing.
+// refusedFor tells what is wrong with a message where e says no more than that the server did
+// not take it. The gateway has seen to its form and headers before: what is left is the
+// method, or params that are missing.
 func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
 	status := e.Upstream.Status
 	if e.Kind != recourse.KindClientError || isRPCError(json.Lookup(body, "/error")) {
@@ -107,9 +107,9 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 	case status == http.StatusUnauthorized && !to.passesCredentials:
 		return contract.Reading{Failure: to.misconfigured(status, body), Sign: "HTTP status 401"}
 	case status < http.StatusBadRequest:
-		e := recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).WithUpstream(recourse.Upstream{Status: status}).
-			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", to.Title, status).
-			CausedBy(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), beginning(string(body))))
+		e := to.badResponse(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), beginning(string(body)))).
+			WithUpstream(recourse.Upstream{Status: status}).
+			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", to.Title, status)
 		return contract.Reading{Failure: e, Sign: "HTTP status"}
 	}
 	reader := *to.reader()
@@ -121,7 +121,7 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 		reading.Failure = recourse.FromStatus(to.Title, status).WithOrigin(recourse.OriginServer)
 	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope && reading.Contract == nil && !to.passesCredentials:
 		reading.Failure = to.misconfigured(status, body)
-	case reading.Contract == nil && aboutEndpoint(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
+	case reading.Contract == nil && aboutThings(e.Kind) && !isRPCError(json.Lookup(body, "/error")):
 		// The status is the endpoint's, and says nothing of what the tool was asked for.
 		refused := recourse.ClientError(to.Title, status).WithOrigin(recourse.OriginServer).
 			WithUpstream(e.Upstream).WithEffect(e.Effect).WithRetryAfter(e.RetryAfter).CausedBy(e.Cause())
@@ -135,8 +135,8 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 var errOwnCredentials = errors.New("the server refused the credentials in the entry's headers")
 
 // misconfigured returns the failure of a call that the server refused for the gateway's
-// own credentials. No caller can do anything about it, nor whoever has given the
-// server access to something; so it is neither of class auth nor has it a status.
+// own credentials. It is not of class auth and has no status, since no client can do
+// anything about it by authorizing itself.
 func (to *target) misconfigured(status int, body []byte) *recourse.Error {
 	e := recourse.Internal().WithMessage("%s refused the gateway's own credentials. "+
 		"The operator of the gateway has to renew them.", to.Title)
@@ -144,9 +144,9 @@ func (to *target) misconfigured(status int, body []byte) *recourse.Error {
 		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", errOwnCredentials, status, beginning(string(body))))
 }
 
-// aboutEndpoint reports whether a kind that an HTTP status stands for would be
-// about things and values, which an MCP endpoint's own status is not.
-func aboutEndpoint(kind recourse.Kind) bool {
+// aboutThings reports whether a kind would be about things and values. The status of an MCP
+// endpoint is about the endpoint.
+func aboutThings(kind recourse.Kind) bool {
 	switch kind {
 	case recourse.KindNotFound, recourse.KindConflict, recourse.KindInvalidValue, recourse.KindQuotaExhausted:
 		return true

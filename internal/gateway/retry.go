@@ -44,7 +44,7 @@ func repeat(c *call, next next) error {
 			c.out.reason = "the call ended before the wait did"
 			return settled(e)
 		}
-		// A session that has gone with its program is none that was refused.
+		// A program that ends takes its session along: the next one that is lost was not refused, either.
 		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.status != 0)
 	}
 }

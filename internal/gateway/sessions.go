@@ -31,7 +31,7 @@ const (
 	renewTimeout = 15 * time.Second
 )
 
-// A session is an legacy session of a client. Its id is the gateway's own and
+// A session is a legacy session of a client. Its id is the gateway's own and
 // stays the same when the session at the server is lost and made anew.
 type session struct {
 	id     string

@@ -8,12 +8,6 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// What the gateway says of a failed call in its own voice it knows by itself: whether the
-// call was sent, by the transport; whether it was refused, by the HTTP status and the
-// codes of the protocol (the reader leaves nothing else in a record's effect, unless the
-// server is trusted); what the tool does to the world, by the entry, the contract and
-// trusted annotations. The rest is the server's word, and is told as such.
-
 // failed describes a call that fails.
 func (c *call) failed() *toolcall.Call {
 	call := &toolcall.Call{

@@ -119,6 +119,11 @@ func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract
 	return r
 }
 
+// badResponse returns the failure of an answer that cannot be understood.
+func (to *target) badResponse(cause error) *recourse.Error {
+	return recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
+}
+
 // A backend is what the gateway holds of a server beside its entry. It outlives a
 // change of the entry that says nothing of how the server is reached.
 type backend struct {

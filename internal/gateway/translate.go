@@ -15,8 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A failure is what a call ends with that is settled: nothing of it is tried again. With the
-// record comes what it takes to write it.
+// A failure ends a call for good. With the record comes what it takes to write it.
 type failure struct {
 	e *recourse.Error
 
@@ -59,7 +58,7 @@ func refuseAt(at contract.At, e *recourse.Error) error {
 func (c *call) breakOff(cause error) error {
 	e := recourse.From(cause)
 	if e.Kind == recourse.KindInternal {
-		e = recourse.BadResponse(c.to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
+		e = c.to.badResponse(cause)
 	}
 	return &failure{e: e, off: true}
 }

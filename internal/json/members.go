@@ -73,6 +73,20 @@ func (l *Members) AppendTo(dst []byte) []byte {
 // Add appends a member with that value.
 func (l *Members) Add(name string, value Value) { *l = append(*l, Member{name, value}) }
 
+// Without returns an object without a member. Anything else is returned as it is.
+func Without(object Value, name string) Value {
+	var members map[string]Value
+	if UnmarshalLenient(object, &members) != nil || members[name] == nil {
+		return object
+	}
+	delete(members, name)
+	rest, err := Marshal(members)
+	if err != nil {
+		return object
+	}
+	return rest
+}
+
 // Text appends a member that is a text, unless it is empty.
 func (l *Members) Text(name, text string) {
 	if text != "" {

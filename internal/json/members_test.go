@@ -24,3 +24,14 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	for _, test := range [][2]string{
+		{`{"b":1,"a":2}`, `{"b":1}`}, {`{"a":1}`, `{}`}, {`{ "b":1 }`, `{ "b":1 }`}, {`[]`, `[]`}, {`{`, `{`}, {``, ``},
+	} {
+		if got := json.Without(json.Value(test[0]), "a"); string(got) != test[1] {
+			t.Errorf("%s: %s, want %s", test[0], got, test[1])
+		}
+	}
+}

@@ -164,7 +164,7 @@ func (x *exchange) readResult(r *ResultError) failure {
 	case !r.Own && f.e.Kind == recourse.KindUnknown && r.Err == nil && isOnlyOutput(original):
 		return failure{e: recourse.Internal().CausedBy(errOverwritten)}
 	}
-	f.original = without(original, "structuredContent")
+	f.original = json.Without(original, "structuredContent")
 	return f
 }
 
@@ -178,20 +178,6 @@ func isOnlyOutput(result json.Value) bool {
 	structured := json.Lookup(result, "/structuredContent")
 	err := json.Unmarshal(json.Lookup(result, "/content/0/text"), &text)
 	return err == nil && structured != nil && text == string(structured) && json.Lookup(result, "/content/1") == nil
-}
-
-// without returns an object without a member.
-func without(object json.Value, name string) json.Value {
-	var members map[string]json.Value
-	if json.UnmarshalLenient(object, &members) != nil {
-		return nil
-	}
-	delete(members, name)
-	raw, err := json.Marshal(members)
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 // readRPC reads a JSON-RPC error. One that is for the client's program rather than
