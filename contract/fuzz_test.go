@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // Whatever a server sends as a result is read without harm; what is then written in
@@ -170,21 +171,32 @@ func jsonText(tb testing.TB, text string) []byte {
 	return quoted
 }
 
-// So it does with texts of up to 10 MB, which nobody bounds who uses the package alone.
+// What nobody bounds who uses the package alone is read as well, whatever its size.
 func TestHostileSizes(t *testing.T) {
 	t.Parallel()
-	const megabyte = 1 << 20
+	testHostileSizes(t, 64<<10)
+}
+
+// So are 10 MB, in time.
+func TestLongHostileSizes(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testHostileSizes(t, 1<<20)
+}
+
+func testHostileSizes(t *testing.T, size int) {
+	t.Helper()
 	fill := func(before, piece, behind string, size int) string {
 		return before + strings.Repeat(piece, size/len(piece)) + behind
 	}
 	contracts := []*contract.Contract{contract.Builtin().MustGet("studies"), contract.Builtin().MustGet("terra")}
 	for name, text := range map[string]string{
-		"prefixes": fill("", "Error executing tool x: ", "fields or select are required", 2*megabyte),
-		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, "", 10*megabyte),
-		"nested":   fill(`[timeout] x [envelope] `, `{"a":`, "", 2*megabyte),
-		"hints":    fill("[timeout] x Suggestions: ", "a; ", "", 10*megabyte),
-		"members":  fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`, 2*megabyte),
-		"halves":   fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z.", 2*megabyte),
+		"prefixes": fill("", "Error executing tool x: ", "fields or select are required", 2*size),
+		"marks":    fill("[timeout] x", ` [envelope] {"a":1}`, "", 10*size),
+		"nested":   fill(`[timeout] x [envelope] `, `{"a":`, "", 2*size),
+		"hints":    fill("[timeout] x Suggestions: ", "a; ", "", 10*size),
+		"members":  fill(`[no_audio_track] x [envelope] {"error_kind":"no_audio_track",`, `"a":1,`, `"b":2}`, 2*size),
+		"halves":   fill("", "Invalid ISO 8601 timestamp '", "'. Use formats like 2025-11-12T00:00:00Z.", 2*size),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,7 +208,7 @@ func TestHostileSizes(t *testing.T) {
 				t.Fatal("not read as a failure")
 			}
 			contracts[0].Write(reading.Error(), &call)
-			if took := time.Since(start); took > 4*time.Minute {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %s", took)
 			}
 		})
@@ -206,7 +218,18 @@ func TestHostileSizes(t *testing.T) {
 // Reading takes time in proportion to the text, however hostile it is.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
-	const size = 256 << 10 // what a caller bounds it to
+	testHostileTexts(t, 32<<10)
+}
+
+// So it does with as much as the gateway looks into.
+func TestLongHostileTexts(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testHostileTexts(t, 256<<10)
+}
+
+func testHostileTexts(t *testing.T, size int) {
+	t.Helper()
 	texts := map[string]string{
 		"wraps":    strings.Repeat("MCP error -32602: ", size/18),
 		"prefixes": strings.Repeat("**Error:** ", size/11),

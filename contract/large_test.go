@@ -14,49 +14,29 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contracttest"
 	internaljson "github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
-
-// batchOf is a batch of n items, of which every second one failed: the values and ids take
-// about a kilobyte each.
-func batchOf(n int) *recourse.Error {
-	var succeeded []recourse.Succeeded
-	var failed []recourse.Failed
-	for i := range n {
-		if i%2 == 0 {
-			value := fmt.Appendf(nil, `{"n":%d,"note":%q}`, i, strings.Repeat("yield ", 170))
-			succeeded = append(succeeded, recourse.Succeeded{ID: fmt.Sprint("FLD-", i), Value: value})
-			continue
-		}
-		id := fmt.Sprint("FLD-", i, "-", strings.Repeat("x", 1500))
-		item := recourse.NotFound("field", id)
-		if i%4 == 1 {
-			item = recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)
-		}
-		failed = append(failed, recourse.Failed{ID: id, Error: item})
-	}
-	return recourse.Partial(succeeded, failed)
-}
-
-// itemsOf tells a batch item by item.
-func itemsOf(e *recourse.Error) []string {
-	var items []string
-	for _, s := range e.Succeeded {
-		items = append(items, s.ID+" "+string(s.Value))
-	}
-	for _, f := range e.Failed {
-		items = append(items, fmt.Sprintf("%s %s %t", f.ID, f.Error.Kind, f.Error.RetryAdvice() == recourse.RetrySameCall))
-	}
-	return items
-}
 
 // The record beside the answer is bounded; what a contract has a place for is not, however
 // often it is read and written.
 func TestBatchesComeWhole(t *testing.T) {
 	t.Parallel()
+	testBatchesComeWhole(t, 10, 200) // the second is longer than what is looked into
+}
+
+// The same of others, and of one that takes megabytes.
+func TestLongBatchesComeWhole(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testBatchesComeWhole(t, 100, 1000)
+}
+
+func testBatchesComeWhole(t *testing.T, sizes ...int) {
+	t.Helper()
 	places := []string{"fieldmcp", "recourse"} // the contracts that have one
 	reader := contract.Reader{Contracts: contract.Builtin().All()}
-	for _, n := range []int{10, 100, 1000} {
-		want := batchOf(n)
+	for _, n := range sizes {
+		want := contracttest.Batch(n)
 		for _, from := range places {
 			t.Run(fmt.Sprint(n, " ", from), func(t *testing.T) {
 				t.Parallel()
@@ -67,7 +47,7 @@ func TestBatchesComeWhole(t *testing.T) {
 					if !ok {
 						t.Fatalf("in %s not read as a failure", by)
 					}
-					if diff := cmp.Diff(itemsOf(want), itemsOf(reading.Error())); diff != "" {
+					if diff := cmp.Diff(contracttest.Items(want), contracttest.Items(reading.Error())); diff != "" {
 						t.Fatalf("from %s by %s (-want +got): %.2000s", by, reading.Sign, diff)
 					}
 					if meta := metaOf(t, result); len(meta) > recourse.MaxJSON {
@@ -87,7 +67,7 @@ func TestBatchesComeWhole(t *testing.T) {
 // A record that was cut does not take the place of a text that nobody here can read.
 func TestCutRecordKeepsTheText(t *testing.T) {
 	t.Parallel()
-	record, err := json.Marshal(batchOf(100).WithCode("ours", "HALF_DONE"))
+	record, err := json.Marshal(contracttest.Batch(100).WithCode("ours", "HALF_DONE"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,13 +121,29 @@ func TestReadMessages(t *testing.T) {
 }
 
 // A text of a failure comes whole up to the bound of what is looked into, in every
-// contract of ours, and one that is longer says that it was cut.
-func TestLongTextsComeWhole(t *testing.T) {
+// contract of ours, and one that is longer says that it was cut. This is a sample: half
+// of the contracts for each size.
+func TestTextsComeWhole(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{9 << 10, 70 << 10, 256 << 10, 300 << 10} {
+	testTextsComeWhole(t)
+}
+
+// The others.
+func TestLongTextsComeWhole(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testTextsComeWhole(t)
+}
+
+func testTextsComeWhole(t *testing.T) {
+	t.Helper()
+	for row, size := range []int{9 << 10, 70 << 10, 256 << 10, 300 << 10} {
 		text := "The order was refused. " + strings.Repeat("because ", size/8)
 		text = text[:size]
-		for _, to := range contract.Builtin().All() {
+		for column, to := range contract.Builtin().All() {
+			if !testkit.Sampled(t, row+column, 2) {
+				continue
+			}
 			t.Run(fmt.Sprint(size, " ", to.Name), func(t *testing.T) {
 				t.Parallel()
 				reading, ok := reader().Result(textResult(t, text, true))
@@ -174,7 +170,7 @@ func TestReadCut(t *testing.T) {
 	reader := contract.Reader{Contracts: contract.Builtin().All(), Cut: "4MiB"}
 	for _, name := range []string{"fieldmcp", "recourse"} {
 		call := contracttest.ToolCall()
-		whole := contract.Builtin().MustGet(name).Write(batchOf(100), &call).Result
+		whole := contract.Builtin().MustGet(name).Write(contracttest.Batch(100), &call).Result
 		for _, at := range []int{len(whole) / 8, len(whole) / 4, len(whole) / 2} {
 			completed := internaljson.Complete(whole[:at])
 			reading, ok := reader.Result(completed)

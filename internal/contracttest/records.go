@@ -1,6 +1,8 @@
 package contracttest
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -60,4 +62,37 @@ func Calls() map[string]contract.Call {
 	arguments.At = contract.AtArguments
 	returned.Tool = "chatbot_setup"
 	return map[string]contract.Call{"result": result, "http": http, "rpc": rpc, "arguments": arguments, "returned": returned}
+}
+
+// Batch is a batch of n items, of which every second one failed: the values and ids take
+// about a kilobyte each.
+func Batch(n int) *recourse.Error {
+	var succeeded []recourse.Succeeded
+	var failed []recourse.Failed
+	for i := range n {
+		if i%2 == 0 {
+			value := fmt.Appendf(nil, `{"n":%d,"note":%q}`, i, strings.Repeat("yield ", 170))
+			succeeded = append(succeeded, recourse.Succeeded{ID: fmt.Sprint("FLD-", i), Value: value})
+			continue
+		}
+		id := fmt.Sprint("FLD-", i, "-", strings.Repeat("x", 1500))
+		item := recourse.NotFound("field", id)
+		if i%4 == 1 {
+			item = recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)
+		}
+		failed = append(failed, recourse.Failed{ID: id, Error: item})
+	}
+	return recourse.Partial(succeeded, failed)
+}
+
+// Items tells a batch item by item.
+func Items(e *recourse.Error) []string {
+	var items []string
+	for _, s := range e.Succeeded {
+		items = append(items, s.ID+" "+string(s.Value))
+	}
+	for _, f := range e.Failed {
+		items = append(items, fmt.Sprintf("%s %s %t", f.ID, f.Error.Kind, f.Error.RetryAdvice() == recourse.RetrySameCall))
+	}
+	return items
 }

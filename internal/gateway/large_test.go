@@ -16,42 +16,10 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 )
-
-// batchOf is a batch of n items, of which every second one failed: the values and ids take
-// about a kilobyte each. Of one that failed as a whole no item succeeded.
-func batchOf(n int) *recourse.Error {
-	var succeeded []recourse.Succeeded
-	var failed []recourse.Failed
-	for i := range n {
-		if i%2 == 0 {
-			value := fmt.Appendf(nil, `{"n":%d,"note":%q}`, i, strings.Repeat("yield ", 170))
-			succeeded = append(succeeded, recourse.Succeeded{ID: fmt.Sprint("FLD-", i), Value: value})
-			continue
-		}
-		id := fmt.Sprint("FLD-", i, "-", strings.Repeat("x", 1500))
-		item := recourse.NotFound("field", id)
-		if i%4 == 1 {
-			item = recourse.Timeout("John Deere", 0).WithOrigin(recourse.OriginProvider)
-		}
-		failed = append(failed, recourse.Failed{ID: id, Error: item})
-	}
-	return recourse.Partial(succeeded, failed)
-}
-
-// itemsOf tells a batch item by item.
-func itemsOf(e *recourse.Error) []string {
-	var items []string
-	for _, s := range e.Succeeded {
-		items = append(items, s.ID+" "+string(s.Value))
-	}
-	for _, f := range e.Failed {
-		items = append(items, fmt.Sprintf("%s %s %t", f.ID, f.Error.Kind, f.Error.RetryAdvice() == recourse.RetrySameCall))
-	}
-	return items
-}
 
 // authorArgument makes the test binary a server on stdin and stdout that an author wrote with
 // mcptool: the contract follows it.
@@ -66,7 +34,7 @@ func authored(name string) *mcp.Server {
 		N int `json:"n"`
 	}
 	mcptool.AddTool(server, &mcp.Tool{Name: "batch"}, func(_ context.Context, _ *mcp.CallToolRequest, in args) (*mcp.CallToolResult, any, error) {
-		return nil, nil, batchOf(in.N)
+		return nil, nil, contracttest.Batch(in.N)
 	})
 	return server
 }
@@ -173,7 +141,7 @@ func (c batchCell) foreign(t *testing.T) testkit.Fault {
 	t.Helper()
 	dialect := contract.Builtin().MustGet(c.from)
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(dialect.Write(batchOf(c.n), &contract.Call{Method: "tools/call"}).Result, &members); err != nil {
+	if err := json.Unmarshal(dialect.Write(contracttest.Batch(c.n), &contract.Call{Method: "tools/call"}).Result, &members); err != nil {
 		t.Fatal(err)
 	}
 	object := members["structuredContent"]
@@ -217,8 +185,8 @@ func (c batchCell) run(t *testing.T) {
 	if !ok {
 		t.Fatalf("no failure: %.500s", bare)
 	}
-	want := itemsOf(batchOf(c.n))
-	if diff := cmp.Diff(want, itemsOf(reading.Error())); diff != "" {
+	want := contracttest.Items(contracttest.Batch(c.n))
+	if diff := cmp.Diff(want, contracttest.Items(reading.Error())); diff != "" {
 		t.Errorf("by %s (-sent +received): %.1500s", reading.Sign, diff)
 	}
 	if c.to == "fieldmcp" && !bytes.Contains(bare, []byte(`"code":"FIELD_NOT_FOUND"`)) && c.n > 3 {
