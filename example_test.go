@@ -52,7 +52,8 @@ func ExampleError_MarshalJSON() {
 		fmt.Println(err)
 	}
 	fmt.Println(string(raw))
-	// Output: {"v":1,"kind":"rate_limited","retry":"same_call","afterMs":12000,"origin":"gateway"}
+	// Output:
+	// {"v":1,"kind":"rate_limited","retry":"same_call","afterMs":12000,"origin":"gateway"}
 }
 
 func ExampleFromHTTP() {

@@ -485,7 +485,8 @@ func FuzzFromHTTP(f *testing.F) {
 	})
 }
 
-// A provider whose name is words stands where a sentence begins, and nowhere inside one ("at The backend").
+// A provider whose name is words stands where a sentence begins, and nowhere inside one
+// ("at The backend").
 func TestStatusSentences(t *testing.T) {
 	t.Parallel()
 	for status := 400; status < 600; status++ {

@@ -11,7 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// A list of zod's issues is told as violations, wherever a server has put it: no client is shown the list.
+// A list of zod's issues is told as violations, wherever a server has put it: no client
+// is shown the list.
 func TestIssues(t *testing.T) {
 	t.Parallel()
 	const updates = "[\n  {\n    \"code\": \"custom\",\n    \"message\": \"At least one field must be updated\",\n    \"path\": [\n      \"updates\"\n    ]\n  }\n]"

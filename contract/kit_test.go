@@ -8,7 +8,8 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// The golden kit of each built-in contract is on record: what it writes and how it is read, byte for byte.
+// The golden kit of each built-in contract is on record: what it writes and how it is
+// read, byte for byte.
 func TestKit(t *testing.T) {
 	t.Parallel()
 	for _, c := range contract.Builtin().All() {

@@ -255,7 +255,8 @@ func TestExtends(t *testing.T) {
 		{recourse.Timeout("", 0), "PROVIDER_TIMEOUT", "Give up."},
 		{recourse.NotFound("field", "x"), "FIELD_NOT_FOUND", "Use deere_list_resources with resourceType='fields' to find valid field IDs."},
 		{recourse.New(recourse.KindUnknown, ""), "SOLD_OUT", "Look again."},
-		// Its own warning names a tool that is not there, and takes the place of the inherited ones.
+		// Its own warning names a tool that is not there, and takes the place of the
+		// inherited ones.
 		{recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown), "PROVIDER_TIMEOUT", "Give up."},
 	} {
 		got := toolError(t, c.Write(tt.from, &call))

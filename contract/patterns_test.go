@@ -204,8 +204,8 @@ func TestPatternsReads(t *testing.T) {
 	}
 }
 
-// What the public reference server says of an API that gives no answer to read: its details tell what the code leaves
-// open, and stay.
+// What the public reference server says of an API that gives no answer to read: its
+// details tell what the code leaves open, and stay.
 func TestPatternsPublicServer(t *testing.T) {
 	t.Parallel()
 	const never, same = recourse.RetryNever, recourse.RetrySameCall

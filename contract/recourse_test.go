@@ -13,7 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// What the default contract says of failures: a line with the code in brackets, then what to do. The record stands beside it.
+// What the default contract says of failures: a line with the code in brackets, then what
+// to do. The record stands beside it.
 func TestDefaultContract(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("recourse")

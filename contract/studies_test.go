@@ -298,11 +298,13 @@ func TestStudiesEnvelope(t *testing.T) {
 	if diff := cmp.Diff(contracttest.Wire(contracttest.WithoutMeta(t, a)), contracttest.Wire(contracttest.WithoutMeta(t, c.Write(e, &call)))); diff != "" {
 		t.Errorf("written again (-first +again):\n%s", diff)
 	}
-	// A word of nobody's counts only where an envelope says the same, or of a server that keeps the contract.
+	// A word of nobody's counts only where an envelope says the same, or of a server that
+	// keeps the contract.
 	for text, want := range map[string]string{
 		"[no_audio_track] No sound.": "", "[no_audio_track] No sound. [envelope] {\"error_kind\":\"other\"}": "",
 		"[no_audio_track] No sound. [envelope] {\"error_kind\":\"no_audio_track\"}": "no_audio_track", "[not_found] No.": "not_found",
-		// A server that does not mind the mark in its own sentences is still understood: the last one counts.
+		// A server that does not mind the mark in its own sentences is still understood:
+		// the last one counts.
 		"[no_audio_track] See [envelope] {\"a\":1} above. [envelope] {\"error_kind\":\"no_audio_track\"}": "no_audio_track",
 	} {
 		reading, _ := r.Result(textResult(t, text, true))

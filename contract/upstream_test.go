@@ -8,7 +8,8 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Header and body of an answer may both name a wait. Each is a minimum: the longer one counts.
+// Header and body of an answer may both name a wait. Each is a minimum: the longer one
+// counts.
 func TestFromHTTPTakesTheLongerWait(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Builtin().Load("waits.yaml", []byte(`form: 1
@@ -42,7 +43,8 @@ codes:
 	}
 }
 
-// That a call was not carried out is not believed of any server; that it may have been, or was, is.
+// That a call was not carried out is not believed of any server; that it may have been,
+// or was, is.
 func TestEffectOfAForeignRecord(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -202,7 +202,8 @@ func TestBudgetBoundsAnOutage(t *testing.T) {
 	}
 }
 
-// Ten repetitions are allowed before any call has earned one, and a hundred are saved up at most.
+// Ten repetitions are allowed before any call has earned one, and a hundred are saved up
+// at most.
 func TestBudgetSaves(t *testing.T) {
 	t.Parallel()
 	for calls, want := range map[int]int{0: 10, 5: 11, 10_000: 100} {

@@ -10,7 +10,8 @@ import (
 	"github.com/recoursehq/recourse/internal/args"
 )
 
-// costly returns a schema of n properties, each with a pattern of some 3,000 instructions of its own.
+// costly returns a schema of n properties, each with a pattern of some 3,000 instructions
+// of its own.
 func costly(n int) (schema, arguments string) {
 	properties, values := make([]string, n), make([]string, n)
 	for i := range n {
@@ -20,8 +21,9 @@ func costly(n int) (schema, arguments string) {
 	return `{"properties":{` + strings.Join(properties, ",") + `}}`, `{` + strings.Join(values, ",") + `}`
 }
 
-// The patterns of all tools of a list would take gigabytes. They are compiled when they are needed and as long as the budget of
-// the list allows; what it does not allow counts as kept, and the rest of a schema is checked all the same.
+// The patterns of all tools of a list would take gigabytes. They are compiled when they
+// are needed and as long as the budget of the list allows; what it does not allow counts
+// as kept, and the rest of a schema is checked all the same.
 func TestListHasOneBudget(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	budget := args.NewBudget()
 	schema, arguments := costly(1000)

@@ -22,7 +22,8 @@ func within(t *testing.T, do func()) {
 	}
 }
 
-// doubling returns a schema with the members of root, and d0 among its $defs, whose evaluation doubles with each of 60 levels.
+// doubling returns a schema with the members of root, and d0 among its $defs, whose
+// evaluation doubles with each of 60 levels.
 func doubling(root, keyword, leaf string) string {
 	var defs []string
 	for i := range 60 {

@@ -60,7 +60,8 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	log := newLogger(env.Stderr, cfg.Log, levelOf(cfg.LogLevel))
 	slog.SetDefault(log) // nothing but messages may get to standard output
-	// A host that has gone is an error of a write, after which children are ended in good order.
+	// A host that has gone is an error of a write, after which children are ended in good
+	// order.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)

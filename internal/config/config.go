@@ -1,8 +1,9 @@
-// Package config is the gateway's configuration: the structs, which are their own documentation, and a loader that
-// reports every mistake in a file at once.
+// Package config is the gateway's configuration: the structs, which are their own
+// documentation, and a loader that reports every mistake in a file at once.
 //
-// A field's key stands in its yaml tag, its default in the default tag (in parentheses where it is not a literal) and its
-// meaning in the doc tag. [Reference] makes docs/configuration.md of them.
+// A field's key stands in its yaml tag, its default in the default tag (in parentheses
+// where it is not a literal) and its meaning in the doc tag. [Reference] makes
+// docs/configuration.md of them.
 package config
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Config is the gateway's configuration. It is not changed after loading and then safe for concurrent use.
+// Config is the gateway's configuration. It is not changed after loading and then safe
+// for concurrent use.
 type Config struct {
 	Listen       string          `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
 	PublicURL    string          `yaml:"public_url" default:"(none)" doc:"URL under which clients reach the gateway, when a proxy stands in front of it. Its host is accepted as a request's 'Host'."`
@@ -37,8 +39,8 @@ type Servers []*Server
 type Server struct {
 	// Name is the key in the file.
 	Name string
-	// Local says that the server's only client is the host that started this program, as it is
-	// behind `recourse wrap`: it is told why the server's program does not start.
+	// Local says that the server's only client is the host that started this program, as
+	// it is behind `recourse wrap`: it is told why the server's program does not start.
 	Local bool
 
 	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has either this or 'command'."`

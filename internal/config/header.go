@@ -8,14 +8,16 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// ownHeaders belong to the connection (RFC 9110, section 7.6.1) or to the protocol: the gateway sets them itself.
+// ownHeaders belong to the connection (RFC 9110, section 7.6.1) or to the protocol: the
+// gateway sets them itself.
 var ownHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade",
 	"Host", "Content-Length", "Content-Type", "Accept", "Last-Event-Id",
 }
 
-// headers checks the headers that are set and those that are forwarded, and spells their names canonically.
+// headers checks the headers that are set and those that are forwarded, and spells their
+// names canonically.
 func (v *validator) headers(s *Server, node *strictyaml.Node) {
 	set := map[string]string{}
 	headers := node.Get("headers")
@@ -56,7 +58,8 @@ func (v *validator) headerName(at strictyaml.Pos, key string) {
 	}
 }
 
-// headerValue checks a value by RFC 9110, section 5.5, and that it is not what is left of an empty variable.
+// headerValue checks a value by RFC 9110, section 5.5, and that it is not what is left of
+// an empty variable.
 func (v *validator) headerValue(at strictyaml.Pos, value string) {
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	switch {

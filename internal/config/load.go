@@ -16,17 +16,19 @@ type Options struct {
 	// LookupEnv finds the variables of ${NAME}. Default: [os.LookupEnv].
 	LookupEnv func(name string) (value string, ok bool)
 
-	// KnownContracts are the names that contract and reads may have, beside those of the contract files.
+	// KnownContracts are the names that contract and reads may have, beside those of the
+	// contract files.
 	KnownContracts []string
 
-	// LoadContract reads a contract file and returns the contract's name. An error that is [strictyaml.Errors] is
-	// reported with the places that it has, any other at the file's entry in contracts. Default: contract files are a
-	// mistake.
+	// LoadContract reads a contract file and returns the contract's name. An error that
+	// is [strictyaml.Errors] is reported with the places that it has, any other at the
+	// file's entry in contracts. Default: contract files are a mistake.
 	LoadContract func(path string) (name string, err error)
 }
 
-// Load reads the configuration file at path. The error is [strictyaml.Errors] with every mistake in the file and in the
-// contract files that it names, or that of reading the file.
+// Load reads the configuration file at path. The error is [strictyaml.Errors] with every
+// mistake in the file and in the contract files that it names, or that of reading the
+// file.
 func Load(path string, opts Options) (*Config, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -35,8 +37,8 @@ func Load(path string, opts Options) (*Config, error) {
 	return Parse(path, src, opts)
 }
 
-// Parse reads a configuration as [Load] does. The name is that of its file: mistakes carry it, and contract files are
-// looked for in its directory.
+// Parse reads a configuration as [Load] does. The name is that of its file: mistakes
+// carry it, and contract files are looked for in its directory.
 func Parse(name string, src []byte, opts Options) (*Config, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {

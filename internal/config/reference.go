@@ -11,7 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// Example is a short configuration that shows the most common keys. It needs the variable FARM_TOKEN.
+// Example is a short configuration that shows the most common keys. It needs the variable
+// FARM_TOKEN.
 //
 //go:embed example.yaml
 var Example string

@@ -11,9 +11,10 @@ type pattern struct {
 	tool Tool
 }
 
-// Tool returns what is known of a tool: the entry with its name, else the one with the longest matching pattern (of two
-// of the same length the first in the file), else nothing but the server's timeout. What it points to is shared and not
-// to be changed. It does not allocate.
+// Tool returns what is known of a tool: the entry with its name, else the one with the
+// longest matching pattern (of two of the same length the first in the file), else
+// nothing but the server's timeout. What it points to is shared and not to be changed. It
+// does not allocate.
 func (s *Server) Tool(name string) Tool {
 	if tool, ok := s.exact[name]; ok {
 		return tool
@@ -43,8 +44,9 @@ func (s *Server) compileTools() {
 	slices.SortStableFunc(s.patterns, func(a, b pattern) int { return cmp.Compare(len(b.glob), len(a.glob)) })
 }
 
-// match reports whether name matches the glob, in which * stands for any bytes and ? for any one. It takes at most
-// len(glob) x len(name) steps: a star that fails later gives one more byte to the last star only.
+// match reports whether name matches the glob, in which * stands for any bytes and ? for
+// any one. It takes at most len(glob) x len(name) steps: a star that fails later gives
+// one more byte to the last star only.
 func match(glob, name string) bool {
 	g, n := 0, 0
 	star, resume := -1, 0

@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A validator reports what the types cannot express. Its messages leave the value to the excerpt, which masks it where
-// needed and shows ${NAME} rather than what it stands for.
+// A validator reports what the types cannot express. Its messages leave the value to the
+// excerpt, which masks it where needed and shows ${NAME} rather than what it stands for.
 type validator struct {
 	doc       *strictyaml.Document
 	contracts []string          // names that are known
@@ -148,7 +148,8 @@ func (v *validator) transport(s *Server, node *strictyaml.Node, at strictyaml.Po
 	}
 }
 
-// url reports an address that is not absolute, or has parts that do not belong into a file or a request.
+// url reports an address that is not absolute, or has parts that do not belong into a
+// file or a request.
 func (v *validator) url(node *strictyaml.Node, key, text string) {
 	if strings.Contains(text, "@") {
 		v.doc.Hide(node)
@@ -273,7 +274,8 @@ func isListenAddress(text string) bool {
 	return err == nil
 }
 
-// isOrigin reports whether text is the serialisation of an origin with a host (RFC 6454, section 6.2).
+// isOrigin reports whether text is the serialisation of an origin with a host (RFC 6454,
+// section 6.2).
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme != "" && u.Hostname() != "" && text == u.Scheme+"://"+u.Host

@@ -64,7 +64,8 @@ func TestPageSays(t *testing.T) {
 	}
 }
 
-// A contract without a title is headed by its name, also when the one that it extends has a title.
+// A contract without a title is headed by its name, also when the one that it extends has
+// a title.
 func TestPageWithoutATitle(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Builtin().Load("test.yaml", []byte(`{form: 1, name: last, extends: fieldmcp, codes: []}`))

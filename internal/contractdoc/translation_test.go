@@ -11,7 +11,8 @@ import (
 	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
-// What becomes of each code of each contract in every other is on record: a change in one of them shows what it costs.
+// What becomes of each code of each contract in every other is on record: a change in one
+// of them shows what it costs.
 func TestTranslations(t *testing.T) {
 	t.Parallel()
 	all := contract.Builtin().All()

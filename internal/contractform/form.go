@@ -131,7 +131,8 @@ type ShapeMember struct {
 	List     *Path // each of its items is written by Nested
 }
 
-// Required reports whether the member is in every object that is written. on is the type that the shape is of.
+// Required reports whether the member is in every object that is written. on is the type
+// that the shape is of.
 func (m *ShapeMember) Required(on reflect.Type) bool {
 	return m.Constant != nil || m.Path != nil && on == RecordType && alwaysThere[m.Path.Src]
 }
@@ -234,7 +235,8 @@ func (s *Shape) Marked() bool {
 	return slices.ContainsFunc(s.Members, func(m ShapeMember) bool { return m.Constant != nil })
 }
 
-// Type names the JSON type of the member: of a constant the constant itself, as Markdown has code.
+// Type names the JSON type of the member: of a constant the constant itself, as Markdown
+// has code.
 func (m *ShapeMember) Type() string {
 	switch {
 	case m.Constant != nil:
@@ -285,7 +287,8 @@ func typeOfConstant(raw json.Value) string {
 	}
 }
 
-// Choice is one of several sources: the first is taken whose selector holds and that is not empty.
+// Choice is one of several sources: the first is taken whose selector holds and that is
+// not empty.
 type Choice struct {
 	When     Selector
 	Constant json.Value

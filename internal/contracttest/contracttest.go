@@ -1,5 +1,6 @@
-// Package contracttest holds what the tests of contracts share: contracts that use what the built-in ones do not,
-// records to write, and the golden kit. The folder contracts has the files.
+// Package contracttest holds what the tests of contracts share: contracts that use what
+// the built-in ones do not, records to write, and the golden kit. The folder contracts
+// has the files.
 package contracttest
 
 import (

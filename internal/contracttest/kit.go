@@ -60,8 +60,9 @@ func (k kitCall) call() *contract.Call {
 	return call
 }
 
-// Kit returns the golden kit of a contract: what it writes and how it is read, byte for byte, so that other
-// implementations can be held to it. contract/testdata/kit/README.md says what its files hold.
+// Kit returns the golden kit of a contract: what it writes and how it is read, byte for
+// byte, so that other implementations can be held to it. contract/testdata/kit/README.md
+// says what its files hold.
 func Kit(t *testing.T, c *contract.Contract) []byte {
 	t.Helper()
 	k := &kit{t: t, c: c, answers: map[string]bool{}, codes: map[written]bool{}}

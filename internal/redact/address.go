@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// ipv6 is an address of IPv6, also in brackets with a port.
+// ipv6 is an IPv6 address, also in brackets with a port.
 var ipv6 = lazily(`^(?:\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15})?\](?::\d{1,5}\b)?|` +
 	`[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9]{1,15}\b)?(?:/\d{1,3}\b)?)`)
 
-// innerDomains end names that resolve inside a network only, and those of machines that
-// a cloud runs for somebody.
+// innerDomains are the endings of names that resolve inside a network only, and of names
+// that a cloud gives to its customers' machines.
 var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "intranet", "consul", "svc", "cluster", "home.arpa",
 	"rds.amazonaws.com", "cache.amazonaws.com", "redshift.amazonaws.com", "elb.amazonaws.com", "compute.amazonaws.com", "ec2.amazonaws.com",
 	"es.amazonaws.com", "docdb.amazonaws.com", "neptune.amazonaws.com", "vpce.amazonaws.com",
@@ -24,14 +24,15 @@ var innerDomains = newWords("internal", "local", "localdomain", "lan", "corp", "
 	"documents.azure.com", "mongodb.net", "cloudapp.azure.com", "ondigitalocean.com", "neon.tech", "aivencloud.com",
 	"psdb.cloud", "upstash.io")
 
-// resolved are names without a dot that a resolver was asked for.
+// resolved matches the name in a message about a failed look-up, where it need not have a
+// dot.
 var resolved = lazily(`^(?:lookup|ENOTFOUND|EAI_AGAIN|no such host:?|resolve host:?)\s["']?` +
 	`([A-Za-z0-9](?:[A-Za-z0-9_\-]{0,62}))`)
 
 var resolvedWords = newWords("lookup", "enotfound", "eai_again", "no such host", "resolve host")
 
-// addresses finds addresses of machines that a caller has no business with: any
-// with a port, and those of private networks.
+// addresses finds addresses of machines that are no business of a caller: any with a
+// port, and those of private networks.
 func addresses(s string) []span {
 	found := append(numeric(s), names(s)...)
 	slices.SortFunc(found, bySpan)
@@ -58,8 +59,8 @@ func numeric(s string) []span {
 	return append(found, ipv6s(s)...)
 }
 
-// ipv4 returns the end of an address of IPv4 that begins at a place, with its port or the
-// length of its prefix, or 0.
+// ipv4 returns the end of an IPv4 address that begins at a place, with its port or prefix
+// length, or 0.
 func ipv4(s string, at int) int {
 	const parts, digits = 4, 3
 	for part := range parts {
@@ -213,8 +214,8 @@ func inner(s string) []span {
 	}
 }
 
-// hasAfter reports whether a mark stands before a byte of some sort anywhere in s:
-// much cheaper than to look for what it is a part of.
+// hasAfter reports whether mark stands before a byte of that sort anywhere in s. That is
+// much cheaper than to look for what they are part of.
 func hasAfter(s string, mark byte, sort func(byte) bool) bool {
 	for i := strings.IndexByte(s, mark); i >= 0 && i+1 < len(s); {
 		if sort(s[i+1]) {
@@ -260,8 +261,7 @@ func isIP(text string) bool {
 	return err == nil
 }
 
-// numberings end in words that say of a number with dots that it is one of a version, a
-// section or a part.
+// numberings are words after which a number with dots is a version, a section or a part.
 var numberings = []string{
 	"version", "ver.", "v", "release", "rev", "rev.", "revision", "build", "section", "sections", "sec.", "chapter", "clause",
 	"paragraph", "article",
@@ -300,7 +300,7 @@ func privateIP(ip netip.Addr) bool {
 	return ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || shared.Contains(ip)
 }
 
-// busy are ports of databases and the like, which nothing else is written with.
+// busy are ports of databases and the like: such a number is seldom anything else.
 var busy = map[string]bool{
 	"1433": true, "1521": true, "2181": true, "2379": true, "3306": true, "4222": true, "5432": true, "5672": true,
 	"6379": true, "6432": true,
@@ -308,7 +308,7 @@ var busy = map[string]bool{
 	"27017": true, "50051": true,
 }
 
-// services are names that machines with such a service are called by.
+// services are names by which machines with such a service are called.
 var services = map[string]bool{
 	"redis": true, "postgres": true, "postgresql": true, "db": true, "database": true, "mysql": true, "mariadb": true,
 	"mongo": true, "mongodb": true,
@@ -336,7 +336,7 @@ func isService(name string) bool {
 	return false
 }
 
-// ports are those that a name without a dot is believed to have a service at.
+// ports are those at which a name without a dot is taken for a machine.
 var ports = map[string]bool{
 	"1433": true, "1521": true, "2181": true, "2379": true, "3000": true, "3001": true, "3306": true, "4000": true, "4222": true,
 	"4317": true, "4318": true, "5000": true, "5001": true, "5173": true, "5432": true, "5672": true, "6379": true, "6432": true,
@@ -345,7 +345,7 @@ var ports = map[string]bool{
 	"9300": true, "9411": true, "11211": true, "15672": true, "26379": true, "27017": true, "50051": true,
 }
 
-// networkWords end what comes before an address.
+// networkWords are words that stand before an address.
 var networkWords = []string{
 	"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "dial", "host", "upstream", "proxy", "broker", "server", "connect to", "connecting to",
 	"connected to", "connection to", "econnrefused", "econnreset", "etimedout", "ehostunreach", "enetunreach", "econnaborted", "epipe",
@@ -369,8 +369,8 @@ func isNetwork(before string) bool {
 	})
 }
 
-// isHost tells a host with a port from a file with a line and from all else that
-// is written with a colon and a number.
+// isHost tells a host with a port from a file with a line, and from anything else that is
+// written with a colon and a number.
 func isHost(s string, start, end int, port string) bool {
 	name := s[start:end]
 	if number, err := strconv.Atoi(port); err != nil || number > 65535 || port[0] == '0' {

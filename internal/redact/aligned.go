@@ -6,8 +6,8 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// aligned finds the values of columns that are named like a secret in tables whose columns
-// blanks align, with or without a line of hyphens under the head.
+// aligned finds the values in columns that are named like a secret, in tables that are
+// aligned with blanks, with or without a rule under the head.
 func aligned(s string) []span {
 	if !strings.Contains(s, "\n") || !strings.Contains(s, "  ") && !strings.Contains(s, "--") || !secret.Any(s) {
 		return nil
@@ -48,8 +48,8 @@ type columns struct {
 	any    bool // whatever stands in a column that is named like a secret is one
 }
 
-// columnsOf returns the columns of a table of which some hold secrets, if head is its head;
-// nil otherwise. Under it stands below.
+// columnsOf returns the columns of a table with a column of secrets, if head is the head
+// of such a table and below the line under it; otherwise nil.
 func columnsOf(head, below string) *columns {
 	if !secret.Any(head) {
 		return nil
@@ -80,7 +80,8 @@ func columnsOf(head, below string) *columns {
 	return t
 }
 
-// startsOf returns where those parts of a line begin that blanks separate, in characters.
+// startsOf returns where the parts of a line that are separated by blanks begin, in
+// characters.
 func startsOf(line string, gap int) []int {
 	var starts []int
 	at, blanks := 0, gap
@@ -98,8 +99,8 @@ func startsOf(line string, gap int) []int {
 	return starts
 }
 
-// values finds the secrets in a row that begins at offset. It is none if its cells are not
-// where the columns are.
+// values finds the secrets in a row that begins at offset; ok is false if the cells of
+// the line are not where the columns are.
 func (t *columns) values(line string, offset int) (found []span, ok bool) {
 	cells, ok := t.cells(line)
 	if !ok || line == "" {
@@ -117,8 +118,8 @@ func (t *columns) values(line string, offset int) (found []span, ok bool) {
 	return found, true
 }
 
-// cells returns the cells of a line, one for each column: by where the columns begin, or,
-// where a longer cell has shifted the others, by their number.
+// cells returns the cells of a line, one for each column: by where the columns begin or,
+// if a long cell has shifted the others, by their number.
 func (t *columns) cells(line string) ([]span, bool) {
 	places := make([]int, 0, len(t.starts)+1)
 	at := 0

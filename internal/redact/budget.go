@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// Bounds of what masking one answer takes.
+// Bounds of what masking one answer may take.
 const (
-	// MaxText is how many bytes of one text are looked at.
+	// MaxText is how many bytes of one text are examined.
 	MaxText = 4 << 20
-	// MaxAnswer is how many bytes of the texts of one answer are looked at. A text that
-	// has been masked counts once; of one that is made of signs each byte counts as four.
+	// MaxAnswer is how many bytes of the texts of one answer are examined. A masked text
+	// counts once; in a text that consists of signs, each byte counts as four.
 	MaxAnswer = 16 << 20
-	// maxLookups is how many bytes of what is kept are searched for the addresses and
-	// paths of one answer; behind it all of them are masked.
+	// maxLookups is how many bytes of kept texts are searched for the addresses and paths
+	// of one answer; after that, all of these are masked.
 	maxLookups = 32 << 20
 	// notShown stands in place of a text that is beyond the budget.
 	notShown = "[not shown: too much to check]"
@@ -29,10 +29,10 @@ type budget struct {
 	masked map[string]struct{} // what masking has returned
 }
 
-// minRemembered is the length of the shortest text that it is worth remembering.
+// minRemembered is the length of the shortest text that is worth remembering.
 const minRemembered = 64
 
-// knows reports whether a text is what masking has returned.
+// knows reports whether masking has returned s before.
 func (b *budget) knows(s string) bool {
 	if len(s) < minRemembered {
 		return false
@@ -63,16 +63,16 @@ func newBudget() *budget {
 	return b
 }
 
-// ForAnswer returns a Masker for one answer: all of its texts together have one budget
-// of time and memory. A Masker that is not for an answer gives each text one.
+// ForAnswer returns a Masker for one answer: all of its texts share one budget of time
+// and memory. Without it, each text has a budget of its own.
 func (m *Masker) ForAnswer() *Masker {
 	bounded := *m
 	bounded.budget = newBudget()
 	return &bounded
 }
 
-// cut returns as much of s as may be looked at, between two words where there are words,
-// so that no half of a credential is left that looks like none.
+// cut returns as much of s as may be examined. It cuts between words if it can, so that
+// no half of a credential is left that does not look like one.
 func (b *budget) cut(s string) string {
 	weight := int64(1)
 	if isDense(s) {
@@ -94,7 +94,7 @@ func (b *budget) cut(s string) string {
 	return strings.ToValidUTF8(s[:i], "") + " …"
 }
 
-// unknown returns the parts that do not occur in what is kept.
+// unknown returns the parts of s that do not occur in what is kept.
 func (m *Masker) unknown(s string, parts []span, b *budget) []span {
 	if len(m.kept) == 0 || len(parts) == 0 {
 		return parts
@@ -106,8 +106,8 @@ func (m *Masker) unknown(s string, parts []span, b *budget) []span {
 	})
 }
 
-// isDense reports whether more than a third of a long text are signs, each of which may
-// be part of something: no text that people read.
+// isDense reports whether more than a third of a long text consists of signs, each of
+// which may be part of something. People do not read such texts.
 func isDense(s string) bool {
 	const long, part = 4 << 10, 3
 	if len(s) < long {

@@ -7,13 +7,13 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// A program takes a secret behind short options of its own.
+// A program is a command that takes a secret behind short options of its own.
 type program struct {
 	next     []string // options whose value is the next word
 	attached []string // options that their value is written at
 }
 
-// programs are by the words that their names begin with.
+// programs are listed by the beginning of their names.
 var programs = map[string]program{
 	"mysql": {attached: []string{"-p", "-P"}}, "mariadb": {attached: []string{"-p", "-P"}}, "7z": {attached: []string{"-p"}},
 	"zip": {next: []string{"-P"}, attached: []string{"-P"}}, "unzip": {next: []string{"-P"}, attached: []string{"-P"}},
@@ -93,8 +93,8 @@ func optionsOf(s string, at int, name string) (found []span, end int) {
 	return found, end
 }
 
-// wordEnd returns where the word of a command ends that begins at a place, which may be
-// in quotes.
+// wordEnd returns the end of the word of a command, perhaps in quotes, that begins at a
+// place.
 func wordEnd(s string, at int) int {
 	end := at
 	for end < len(s) && !isSpace(s[end]) {
@@ -108,7 +108,7 @@ func wordEnd(s string, at int) int {
 	return end
 }
 
-// appendValue adds a value without the quotes around it, unless it is none.
+// appendValue adds a value without its quotes, unless it cannot be a secret.
 func appendValue(found []span, s string, value span) []span {
 	text := s[value.start:value.end]
 	inside := strings.Trim(text, "\"'`,)")

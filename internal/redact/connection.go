@@ -22,7 +22,7 @@ func connections(s string) []span {
 var pairWords = newWords("server", "data source", "host", "address", "addr", "endpoint", "defaultendpointsprotocol", "driver", "provider",
 	"initial catalog", "database", "user id", "uid", "username", "accountname", "sharedaccesskeyname")
 
-// tellingNames are ends of names that only a connection string has.
+// tellingNames are endings of names that only a connection string has.
 var tellingNames = []string{
 	"password", "pwd", "user id", "uid", "initial catalog", "data source", "database", "accountkey", "sharedaccesskey",
 	"sharedaccesssignature",
@@ -57,7 +57,7 @@ func pairsIn(s string) []span {
 }
 
 // morePairs returns the end of the pairs that begin at a place, and whether one of them
-// is that of a connection string.
+// proves that they are a connection string.
 func morePairs(s string, at int) (end int, telling bool) {
 	const longestName, longest = 41, 512
 	for {
@@ -106,8 +106,8 @@ func wordsIn(s string) []span {
 	return found
 }
 
-// libpqPair returns the end of a pair that begins with a word, or 0, and whether it is
-// one that only a connection string has.
+// libpqPair returns the end of a pair that begins with a word, or 0, and whether only a
+// connection string has such a pair.
 func libpqPair(s string, at int, word string) (end int, telling bool) {
 	sign := at + len(word)
 	if word == "" || sign == len(s) || s[sign] != '=' || s[at:sign] != word {
@@ -129,7 +129,7 @@ func libpqPair(s string, at int, word string) (end int, telling bool) {
 	return end, telling
 }
 
-// stores are the schemes of URLs of what stores data, with or without credentials.
+// stores are URL schemes of databases and the like, with or without credentials.
 var stores = map[string]bool{
 	"postgres": true, "postgresql": true, "mysql": true, "mariadb": true, "mongodb": true, "mongodb+srv": true, "redis": true,
 	"rediss": true,
@@ -139,8 +139,8 @@ var stores = map[string]bool{
 	"couchbase": true, "couchbases": true, "sqlite": true, "sqlite3": true, "snowflake": true, "db2": true, "mqtt": true, "mqtts": true,
 }
 
-// urls finds URLs with a user and a password, or with a credential for a user, and
-// those of what stores data.
+// urls finds URLs with a user and a password, URLs with a credential in place of the
+// user, and URLs of databases.
 func urls(s string) []span {
 	const (
 		longest      = 32  // scheme

@@ -60,8 +60,8 @@ func keyTails(s string) []span {
 	return []span{{start, first + len(end) + len(label) + len(dashes)}}
 }
 
-// spoken are credentials after a word that announces one. What follows has to
-// look random, since the words occur in sentences too.
+// spoken finds credentials after a word that announces them. What follows has to look
+// random, since these words occur in sentences too.
 var spoken = lazily(`(?i)^(?:bearer|basic(?: auth)?|digest|token|secret|cookie|session(?:[ _-]?id)?|` +
 	`api[ _-]?key|access[ _-]?(?:key|token)|private[ _-]?key|credentials?|signature|(?:refresh|auth|id|session|bot|csrf)[ _-]?token|` +
 	`zu(?:griffs|gangs)token|jeton|ficha|chave)\s{1,3}(?:(?:is|was|of|for)\s)?["'` + "`" + `(]?` +
@@ -71,7 +71,7 @@ var spokenWords = newWords("bearer", "basic", "digest", "token", "secret", "cook
 	"credential", "signature",
 	"refresh", "auth", "id", "bot", "csrf", "zugriffstoken", "zugangstoken", "jeton", "ficha", "chave")
 
-// A telling is a word that announces a secret, and the pattern of what follows. A
+// A telling is a word that announces a secret, and the pattern of what follows it. A
 // group of the pattern is the secret, if it looks like one.
 type telling struct {
 	words *wordSet
@@ -79,9 +79,9 @@ type telling struct {
 	is    func(value string) bool
 }
 
-// tellings are tried one after another: a value right behind the word, one behind a verb,
-// in the languages that secret knows ("the password is x1", "Passwort lautet x1"), and
-// numbers: "PIN 4821". What follows a word has a digit or a sign in it.
+// tellings are tried in turn: a value right behind the word; one behind a verb, in the
+// languages that package secret knows ("the password is x1", "Passwort lautet x1"); and
+// numbers ("PIN 4821"). A secret after a word has a digit or a sign in it.
 var tellings = []telling{
 	{
 		passWords,
@@ -115,8 +115,7 @@ var toldWords = newWords("pass", "kennwort", "mot de passe", "contraseña", "cla
 	"pin", "one-time", "one time", "verification", "security", "login", "confirmation", "user ", "card", "karte",
 	"kreditkarte", "carte", "tarjeta")
 
-// quoted are secrets in quotes after a word for them. "Unexpected token '<'" is
-// none.
+// quoted finds secrets in quotes after a word for them. "Unexpected token '<'" has none.
 var quoted = lazily(`(?i)^(?:password|passwd|passphrase|secret|api[ _-]?key)\s{1,3}(?:(?:is|was)\s)?["'` + "`" + `]`)
 
 var quotedWords = newWords("passw", "passphrase", "secret", "api")
@@ -161,7 +160,7 @@ func toldIn(s string) []span {
 	return found
 }
 
-// value returns what is told behind the word that stands at a place.
+// value returns the secret that is told behind the word that stands at a place.
 func (t telling) value(s string, at int) (value span, ok bool) {
 	if t.words.at(s, at) == "" {
 		return span{}, false
@@ -175,7 +174,8 @@ func (t telling) value(s string, at int) (value span, ok bool) {
 	return span{match[2], match[2] + len(text)}, t.is(text) && !isMark(text) && !isPlaceholder(text)
 }
 
-// iban is what may stand between the word and the number: "the IBAN of the payee is DE…".
+// iban matches a word for an account, the words behind it, and the number: "the IBAN of
+// the payee is DE…".
 var iban = lazily(`(?i)^IBAN(?:[ -]\p{L}+\.?){0,4}?[\s:="'(]{1,3}(` + accountForm + `)\b`)
 
 var ibanWords = newWords("iban")
@@ -217,7 +217,7 @@ func quotedIn(s string) []span {
 }
 
 // isTold reports whether a word behind "the password is" is the password: it has a digit
-// or a sign in it, and is no measure.
+// or a sign in it, and is not a measure.
 func isTold(s string) bool {
 	letters, others := 0, 0
 	for i := range len(s) {
@@ -231,8 +231,8 @@ func isTold(s string) bool {
 	return letters > 0 && others > 0 && !strings.Contains(s, "://")
 }
 
-// hasRandomWord reports whether any word of s could be a credential without a
-// name: much cheaper than to look for the forms.
+// hasRandomWord reports whether any word of s could be a credential without a name. That
+// is much cheaper than to look for the forms.
 func hasRandomWord(s string) bool {
 	start := 0
 	for i := 0; i <= len(s); i++ {

@@ -9,7 +9,7 @@ import (
 
 const (
 	// minEncoded is the length of the shortest word that is taken for base64 or
-	// hexadecimal: no secret with its name fits into less.
+	// hexadecimal: a secret with its name does not fit into less.
 	minEncoded = 12
 	// maxLayers is how many encodings around each other are undone.
 	maxLayers = 3
@@ -46,7 +46,7 @@ func (m *Masker) encoded(s string, layer int) []span {
 	return found
 }
 
-// wrapped extends a long word to the lines behind it that continue it.
+// wrapped extends a long word to the following lines that continue it.
 func (m *Masker) wrapped(s string, start, end int) int {
 	const line = 60 // the shortest that encoders break lines at
 	for end-start >= line {
@@ -69,7 +69,7 @@ func (m *Masker) wrapped(s string, start, end int) int {
 	return end
 }
 
-// hidesSecret reports whether a word is the encoding of a text that is masked.
+// hidesSecret reports whether a word encodes a text in which something is masked.
 func (m *Masker) hidesSecret(word string, layer int) bool {
 	word = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
@@ -85,7 +85,7 @@ func (m *Masker) hidesSecret(word string, layer int) bool {
 	return false
 }
 
-// decodings returns what a word stands for in hexadecimal and base64.
+// decodings returns what a word stands for, read as hexadecimal and as base64.
 func decodings(word string) []string {
 	var texts []string
 	if raw, err := hex.DecodeString(word); err == nil {

@@ -27,20 +27,20 @@ type form struct {
 	least  func() int // length in bytes of the shortest text that expr matches
 }
 
-// maxForm is the length in bytes of what is looked at of a credential behind what it
-// begins with. A longer one is masked up to its end. Of one of several lines maxKey is.
+// maxForm is how much is looked at of a credential behind its beginning, in bytes. A
+// longer one is masked to its end. For one of several lines maxKey counts.
 const (
 	maxForm = 512
 	maxKey  = 4 << 10
 )
 
-// Around what a form holds, so many bytes are looked at.
+// How many bytes are looked at around what a form holds.
 const (
 	beforeHold = 96
 	behindHold = 160
 )
 
-// A formIndex is the forms by the first byte of what they begin with.
+// A formIndex holds the forms by the first byte of their beginnings.
 type formIndex struct {
 	begins [256][]beginning
 	whole  []*form
@@ -51,7 +51,7 @@ type beginning struct {
 	form *form
 }
 
-// knownForms returns the forms, which are read when there is something to mask.
+// knownForms returns the forms. They are read when there is something to mask.
 var knownForms = sync.OnceValue(func() *formIndex {
 	index := &formIndex{}
 	for _, f := range parseForms(formsText) {
@@ -167,8 +167,8 @@ func formed(s string) []span {
 	return found
 }
 
-// at returns the end of a form that begins at a place; its text goes on behind what it
-// begins with.
+// at returns the end of a form that begins at a place; start is where the text behind its
+// beginning begins.
 func (f *form) at(s string, begin, start int) (end int, ok bool) {
 	if least := f.least(); skip(s, start, least, func(c byte) bool { return c > ' ' || f.long }) < start+least {
 		return 0, false
@@ -253,12 +253,12 @@ func escapedBefore(s string, i int) bool {
 	return i > 1 && s[i-2] == '\\' && strings.IndexByte("nrt", s[i-1]) >= 0
 }
 
-// bareKey is the length of a secret access key of AWS, which nothing tells from other
-// words but that it mixes all sorts of characters.
+// bareKey is the length of a secret access key of AWS. Only its mix of characters tells
+// it from other words.
 const bareKey = 40
 
-// bareKeys finds words of exactly that length that mix capitals, small letters and
-// digits as only what is drawn at random does.
+// bareKeys finds words of exactly that length that mix capitals, small letters and digits
+// as only random ones do.
 func bareKeys(s string) []span {
 	var found []span
 	start := 0
@@ -275,7 +275,7 @@ func bareKeys(s string) []span {
 }
 
 // isMixed reports whether a word changes between capitals, small letters and digits as
-// often as one that was drawn at random.
+// often as a random one.
 func isMixed(s string) bool {
 	var seen [256]bool
 	distinct, changes, digits, capitals, small, before := 0, 0, 0, 0, 0, byte(0)

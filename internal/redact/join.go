@@ -2,8 +2,8 @@ package redact
 
 import "slices"
 
-// across masks secrets that stand in several of the texts of one array: as they follow
-// each other, and as one word.
+// across masks secrets that are spread over several texts of one array, read as lines
+// that follow each other and as one word.
 func (m *Masker) across(texts []string, group []int) {
 	const most = 64
 	if len(group) < 2 {
@@ -17,7 +17,7 @@ func (m *Masker) across(texts []string, group []int) {
 }
 
 // Joined returns texts that follow each other, such as the blocks of an answer, without
-// the credentials that stand in several of them; those in one of them stay.
+// the credentials that are spread over several of them; those within one text stay.
 func Joined(texts []string) []string {
 	masked := slices.Clone(texts)
 	group := make([]int, len(texts))
@@ -58,8 +58,8 @@ type seam struct{ tail, between, head string }
 // inHead returns the place in the head of a place in the whole.
 func (s seam) inHead(at int) int { return min(max(0, at-len(s.tail)-len(s.between)), len(s.head)) }
 
-// over returns the first secret of which a part stands on either side of a seam, or whose
-// name does, as a place in the whole.
+// over returns the first secret that lies on both sides of a seam, or whose name is on
+// the other side, as a place in the whole.
 func (m *Masker) over(s seam) (found span, ok bool) {
 	// Up to here a value would end, and beyond a new one would begin.
 	joined, begins := s.tail+s.between+s.head, len(s.tail)+len(s.between)
@@ -82,7 +82,8 @@ func (m *Masker) over(s seam) (found span, ok bool) {
 	return span{}, false
 }
 
-// alsoAlone reports whether a finder finds something at a place of a text by itself.
+// alsoAlone reports whether a finder finds something at a place of a text without the
+// text before it.
 func alsoAlone(m *Masker, f finder, s string, start int) bool {
 	return slices.ContainsFunc(f.find(m, s, nil), func(p span) bool { return p.start == start })
 }

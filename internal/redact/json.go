@@ -13,13 +13,13 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// JSON returns the JSON text raw with its strings masked, those of names included. The
-// value of a member that is named like a secret becomes the mark as a whole, unless it
-// is null, true or false; so does that of a pair such as {"name": "token", "value":
-// "x"}, and what follows a name or an option in an array. A secret that stands in
-// several texts of one array is found, too. Text in base64 in a member blob or data is
-// masked inside. All else stays as it is spelled. Repeated names and halves of surrogate
-// pairs are no obstacle. What is not JSON comes back as one masked JSON string.
+// JSON returns the JSON text raw with its strings masked, names included. The value of a
+// member that is named like a secret is replaced by the mark as a whole, unless it is
+// null, true or false; so is the value in a pair such as {"name": "token", "value": "x"},
+// and what follows a name or an option in an array. A secret that is spread over several
+// texts of one array is found, too. A text in base64 in a member blob or data is masked
+// inside. Everything else stays as it is spelled; repeated names and halves of surrogate
+// pairs are accepted. What is not JSON is returned as one masked JSON string.
 func (m *Masker) JSON(raw []byte) []byte {
 	out, ok := m.Document(raw)
 	if !ok {
@@ -41,10 +41,10 @@ func (m *Masker) Document(raw []byte) (masked []byte, ok bool) {
 	return masked, err == nil
 }
 
-// Message returns a JSON-RPC message of a server to its client with what it says masked.
-// What the client has to give back or to act on as it is stays: identifiers, state,
-// cursors, tokens of progress, and, but for secrets that are known as they are spelled,
-// URLs and schemas. Where it cannot be read it becomes a masked string.
+// Message returns a JSON-RPC message of a server to its client with its words masked.
+// What the client has to give back or to act on stays: identifiers, state, cursors and
+// progress tokens and, except for secrets that are known as they are spelled, URLs and
+// schemas. A message that cannot be read becomes a masked string.
 func (m *Masker) Message(raw []byte) []byte {
 	if m.mode == Off {
 		return raw
@@ -54,13 +54,13 @@ func (m *Masker) Message(raw []byte) []byte {
 	return spoken.JSON(raw)
 }
 
-// fixed are members of messages whose values are no words.
+// fixed are members of messages whose values are not words.
 var fixed = map[string]bool{
 	"jsonrpc": true, "id": true, "method": true, "requestState": true, "elicitationId": true, "progressToken": true, "requestId": true,
 	"taskId": true, "cursor": true, "nextCursor": true, "_meta": true, "mimeType": true, "resultType": true, "uri": true, "kind": true,
 }
 
-// plain are those of which only secrets that are known as they are spelled are masked.
+// plain are members in which only secrets that are known as they are spelled are masked.
 var plain = map[string]bool{"url": true, "requestedSchema": true, "modelPreferences": true}
 
 // A leaf is a string of a JSON text, or a value that is hidden as a whole.
@@ -97,7 +97,7 @@ type reader struct {
 	arrays int
 }
 
-// rewrite masks a JSON text. Its depth costs nothing.
+// rewrite masks a JSON text. It does not recurse into the text's levels.
 func (m *Masker) rewrite(raw []byte, layer int, b *budget) ([]byte, error) {
 	r := &reader{m: m, raw: raw, dec: json.NewLenientDecoder(bytes.NewBuffer(raw))}
 	if err := r.read(); err != nil {
@@ -239,8 +239,8 @@ func (r *reader) scalar(kind json.Kind, end int) {
 	r.valueEnds(top, start, end, len(r.leaves), digits)
 }
 
-// valueEnds hides a value, of which leaves from first on are parts, when its name says
-// so, or notes that it is one of a pair.
+// valueEnds hides a value if its name says so, with its parts, which are the leaves from
+// first on; or notes that it belongs to a pair.
 func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	if !top.object {
 		return
@@ -268,7 +268,7 @@ func (r *reader) valueEnds(top *level, start, end, first int, text string) {
 	top.hide = ""
 }
 
-// cover puts one leaf in place of those from first on.
+// cover replaces the leaves from first on by a single one.
 func (r *reader) cover(first, start, end int, mark string) {
 	r.leaves = append(r.leaves[:first], leaf{start: start, end: end, mark: mark, text: "x"})
 }
@@ -286,7 +286,7 @@ var (
 	}
 )
 
-// markOf returns the mark that stands in place of the value of such a name, or "".
+// markOf returns the mark for the value of a member of that name, or "".
 func (m *Masker) markOf(name string) string {
 	switch {
 	case isMark(name):
@@ -335,7 +335,7 @@ func (r *reader) write(m *Masker, layer int) []byte {
 	return append(out, r.raw[done:]...)
 }
 
-// masked returns what the leaves become.
+// masked returns the leaves as they are written.
 func (r *reader) masked(m *Masker, layer int) []string {
 	texts := make([]string, len(r.leaves))
 	arrays := map[int][]int{}
@@ -375,7 +375,7 @@ func (r *reader) masked(m *Masker, layer int) []string {
 	return texts
 }
 
-// blob masks a text in base64; what is none stays, unless a secret shows in it.
+// blob masks a text in base64. Anything else stays, unless a secret shows in it.
 func (m *Masker) blob(text string, layer int) string {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

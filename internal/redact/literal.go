@@ -15,10 +15,10 @@ import (
 
 const (
 	// minLiteral is the length in bytes of the shortest secret that is looked for as it
-	// is spelled; a shorter one is part of too many words.
+	// is spelled. A shorter one is part of too many words.
 	minLiteral = 4
-	// minCut is the length of the shortest beginning of a secret, at least half of it,
-	// that is taken for the secret.
+	// minCut is the length of the shortest beginning of a secret that is taken for the
+	// secret. It has to be at least half of it.
 	minCut = 12
 	// minSpelled is the length of the shortest secret that is looked for in encodings.
 	minSpelled = 6
@@ -30,9 +30,9 @@ type literal struct {
 	cut  bool // its beginning stands for the whole
 }
 
-// Environ returns what is secret in an environment, whose variables have the form
-// NAME=value: the values that their names or their own form say it of. PWD is the
-// working directory (POSIX.1-2024, section 8.3), whose files are spoken of.
+// Environ returns the secrets in an environment, whose variables have the form
+// NAME=value: values with a telling name or form. PWD is the working directory
+// (POSIX.1-2024, section 8.3), whose files are spoken of.
 func Environ(environ []string) []string {
 	var secrets []string
 	for _, variable := range environ {
@@ -45,8 +45,8 @@ func Environ(environ []string) []string {
 	return secrets
 }
 
-// Headers returns what is secret in headers that an operator has set: the values but
-// those that are short, or media types and plain words under a name that tells of no
+// Headers returns the secrets in headers that an operator has set: all values except for
+// short ones, and media types and plain words under a name that does not suggest a
 // secret.
 func Headers(headers map[string]string) []string {
 	var secrets []string
@@ -66,8 +66,8 @@ func isPlainWord(value string) bool {
 		"0123456789.") == ""
 }
 
-// URL returns what is secret in a URL that an operator has written: user and password,
-// and the segments of its path and the values of its query that look or are named so.
+// URL returns the secrets in a URL that an operator has written: user and password, and
+// those path segments and query values that look like secrets or are named like them.
 func URL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -97,8 +97,8 @@ func URL(text string) []string {
 	return secrets
 }
 
-// Command returns what is secret in the arguments of a program: what follows an option
-// that is named so, and what its own form says it of.
+// Command returns the secrets in the arguments of a program: values of options that are
+// named like a secret, and words with a telling form.
 func Command(args []string) []string {
 	var secrets []string
 	for i, arg := range args {
@@ -116,7 +116,7 @@ func Command(args []string) []string {
 	return secrets
 }
 
-// Arguments returns what is secret by its name in the arguments of a call.
+// Arguments returns the secrets in the arguments of a call: values with a telling name.
 func Arguments(raw []byte) []string {
 	if len(raw) > maxKept {
 		raw = raw[:maxKept]
@@ -145,8 +145,8 @@ func Arguments(raw []byte) []string {
 	}
 }
 
-// partsOf returns a secret and what it is made of that is secret by itself: its lines,
-// the credentials behind a scheme, the password of a URL, the values of pairs.
+// partsOf returns a secret and its parts that are secret by themselves: its lines, the
+// credentials behind a scheme, the password of a URL, the values of pairs.
 func partsOf(s string) []string {
 	parts := []string{s}
 	for line := range strings.Lines(s) {
@@ -178,10 +178,10 @@ func partsOf(s string) []string {
 	return parts
 }
 
-// Hiding returns a Masker that in addition masks these secrets wherever they stand, in
-// each mode but [Off]: as they are, in parts that are secret by themselves, in the
-// encodings that programs use, and cut off behind half of it. Those of less than 4 bytes
-// are passed over. It asks for them, once, when there is a text to mask.
+// Hiding returns a Masker that also masks these secrets wherever they stand, in each mode
+// but [Off]: as they are, in parts that are secret by themselves, in the encodings that
+// programs use, and cut off behind their first half. Secrets of less than 4 bytes are
+// ignored. secrets is called once, when there is a text to mask.
 func (m *Masker) Hiding(secrets func() []string) *Masker {
 	hiding := *m
 	hiding.literals = sync.OnceValue(func() []literal {
@@ -204,9 +204,9 @@ func (m *Masker) Hiding(secrets func() []string) *Masker {
 	return &hiding
 }
 
-// spellings returns a secret as it is, reversed, and in the encodings that do not show
-// when a text is decoded as a whole: base64 at each of its three places in what was
-// encoded, and hexadecimal. What percent signs and escapes spell, views show.
+// spellings returns a secret as it is, reversed, and in those encodings that are not
+// found by decoding a whole text: base64 at each of its three alignments, and
+// hexadecimal. Views find percent-encoding and escapes.
 func spellings(s string) []literal {
 	list := []literal{{s, len(s) >= minCut}}
 	if len(s) < minSpelled {

@@ -26,7 +26,7 @@ func marked(s string) []span {
 	return append(found, tabled(s)...)
 }
 
-// hiddenBy returns what of a value a name makes a secret of.
+// hiddenBy returns the part of a value that its name makes a secret.
 func hiddenBy(s, name string, value span) (hidden span, ok bool) {
 	text := s[value.start:value.end]
 	trimmed := strings.TrimSpace(text)
@@ -80,8 +80,8 @@ var (
 	valueWords = newWords("value", "val", "v", "content", "default")
 )
 
-// members finds two members that stand side by side, of which the first is called by
-// one of some words and the second by one of others.
+// members finds two members side by side of which the first has a name in first and the
+// second one in second.
 func members(s string, first, second *wordSet, add func(first, second span)) {
 	const between = 80
 	first.each(s, func(at int, word string) int {
@@ -107,7 +107,7 @@ func members(s string, first, second *wordSet, add func(first, second span)) {
 	})
 }
 
-// longestMember is how long the value of a member may be: a name is short.
+// longestMember returns how long the value of a member may be; names are short.
 func longestMember(w *wordSet) int {
 	const name = 80
 	if w == nameWords {
@@ -147,7 +147,8 @@ func quotedAt(s string, at int) (value span, ok bool) {
 	return span{start, end}, true
 }
 
-// below finds a name, and its value in the line below it, such as behind password: or password = |.
+// below finds a name and its value on the line below it, such as behind "password:" or
+// "password = |".
 func below(s string, add func(name string, value span)) {
 	const longest = 200 // bytes of a line that ends in a name and a sign
 	start := 0
@@ -199,8 +200,8 @@ func headOf(line string) (name string, block, ok bool) {
 	return strings.Trim(name, " \t-\"'`"), block, true
 }
 
-// lineBelow returns the value that a line is below a name. One that is not indented, or
-// is several words, is none unless it is a block.
+// lineBelow returns the value on the line below a name. Unless it is in a block, the line
+// has to be indented and a single word.
 func lineBelow(s string, start int, block bool) (value span, ok bool) {
 	at := skip(s, start, len(s), isBlank)
 	if strings.HasPrefix(s[at:], "- ") { // a list
@@ -214,9 +215,9 @@ func lineBelow(s string, start int, block bool) (value span, ok bool) {
 	return span{at, end}, true
 }
 
-// tuples finds values that follow names in lists: ('password', 'x'), ["--token", "x"],
-// also on lines of a difference. A name beside another is a list of names, and so is one
-// beside a plain word.
+// tuples finds values that follow names in lists, such as ('password', 'x') and
+// ["--token", "x"], also in the lines of a diff. A name beside another name, or beside a
+// plain word, is part of a list of names.
 func tuples(s string) []span {
 	var found []span
 	for at := 0; at < len(s); {

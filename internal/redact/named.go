@@ -7,8 +7,8 @@ import (
 	"github.com/recoursehq/recourse/internal/secret"
 )
 
-// named finds the values of what is named like a secret, and those that look like one
-// of what is named like something that may be one.
+// named finds the values of what is named like a secret. For names that only may be those
+// of a secret, the value has to look like one.
 func named(s string) []span {
 	return values(s, func(name string, p span) (span, bool) {
 		switch {
@@ -58,8 +58,7 @@ func isWeak(s, name string, p span) bool {
 	return random(value) && ((inQuery || inEnviron) && len(value) >= short || len(value) >= long && !isID(value))
 }
 
-// isID reports whether a value is what things are named by: a UUID, or words with signs
-// between them.
+// isID reports whether a value is an identifier: a UUID, or words joined by signs.
 func isID(value string) bool {
 	const uuid = 36
 	if len(value) == uuid && strings.Count(value, "-") == 4 {
@@ -75,10 +74,12 @@ func valuesOf(s string, isName func(name string) bool) []span {
 	return values(s, func(_ string, p span) (span, bool) { return p, true }, isName)
 }
 
-// longestWeak is how far the value of a name is followed that may be that of a secret.
+// longestWeak is how far the value of a name is followed that only may be that of a
+// secret.
 const longestWeak = 1 << 10
 
-// values finds the values that are wanted of what has such a name.
+// values finds the values that wanted chooses, of everything with a name that isName
+// accepts.
 func values(s string, wanted func(name string, value span) (span, bool), isName func(name string) bool) []span {
 	var found []span
 	for at := 0; at < len(s); {
@@ -196,7 +197,7 @@ func behindPrefix(s string, at int) int {
 	return at
 }
 
-// takesLine reports whether a credential is all that stands behind a name.
+// takesLine reports whether a credential is all that stands behind a name on its line.
 func takesLine(name, text string) bool {
 	return strings.HasSuffix(strings.ToLower(name), "cookie") || strings.HasPrefix(text, "AWS4-") || strings.EqualFold(text, "digest")
 }
@@ -220,7 +221,7 @@ func isCall(text string) bool {
 	return strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.") == "("
 }
 
-// isCount reports whether a value says how many there are: tokens: 12.
+// isCount reports whether a value is a number of things, as in "tokens: 12".
 func isCount(name, value string) bool {
 	const longest, few = 9, 3
 	if name == "pass" && len(value) <= few && strings.Trim(value, "0123456789") == "" { // and how many fail
@@ -275,13 +276,12 @@ func inQuotes(s string, at int) (inside span, ok bool) {
 	return span{start, len(s)}, true
 }
 
-// placeholder is what stands in instructions in place of a value.
+// placeholder matches what stands for a value in instructions.
 var placeholder = lazily(`^(?:<.*|\$\{?[A-Z][A-Z0-9_]*\}?|\*+|x{3,}|\.{3}|%[a-z])$`)
 
 func isPlaceholder(value string) bool { return len(value) < 80 && placeholder().MatchString(value) }
 
-// saysNothing reports whether a value says that there is none, or what is wrong
-// with it.
+// saysNothing reports whether a value says that there is none, or what is wrong with it.
 func saysNothing(value string) bool {
 	const longest = 16
 	if len(value) > longest {

@@ -51,14 +51,14 @@ var extensions = map[string]bool{
 	".rego": true, ".r": true,
 }
 
-// data are extensions, among those, of files that a route may well end in.
+// data are those of extensions in which a route may well end.
 var data = map[string]bool{
 	".json": true, ".xml": true, ".md": true, ".txt": true, ".html": true, ".css": true, ".csv": true, ".yaml": true, ".yml": true,
 }
 
-// paths finds absolute paths of files. A path with a slash is one if it begins
-// where file systems do, or ends in a file that programs are made of: a JSON
-// Pointer (/order/items/0), a route (/api/v2/orders) and a MIME type are none.
+// paths finds absolute paths of files. A path with slashes counts if it begins where file
+// systems do, or ends in a file of a program. A JSON Pointer (/order/items/0), a route
+// (/api/v2/orders) and a media type do not count.
 func paths(s string) []span {
 	found := unix(s)
 	for at := 0; ; at++ {
@@ -79,7 +79,7 @@ func paths(s string) []span {
 	return found
 }
 
-// unixEnds are bytes that no path is looked for behind.
+// unixEnds are bytes at which a path ends.
 const unixEnds = " \t\r\n\f\v\"'<>|,;:()[]{}\\?*#&=+`"
 
 // unix finds paths that begin with a slash and have another.

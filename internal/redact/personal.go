@@ -11,8 +11,8 @@ const (
 	Addresses = "addresses" // of machines, whoever wrote them
 )
 
-// With returns a Masker that in addition masks these classes, in each mode but [Off]:
-// what a contract asks for in its `mask`. A class that there is not changes nothing.
+// With returns a Masker that also masks these classes, in each mode but [Off]: what a
+// contract asks for in its `mask`. Unknown classes are ignored.
 func (m *Masker) With(classes ...string) *Masker {
 	if len(classes) == 0 {
 		return m
@@ -26,8 +26,8 @@ func (m *Masker) With(classes ...string) *Masker {
 	return &with
 }
 
-// accountForm is the form of an IBAN (ISO 13616), in groups or without. Words behind one
-// may fit it, too.
+// accountForm is the form of an IBAN (ISO 13616), grouped or not. Words behind one may
+// fit it, too.
 const accountForm = `[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?`
 
 var (
@@ -44,7 +44,7 @@ var (
 	social = lazily(`\b\d{3}-\d{2}-\d{4}\b`)
 )
 
-// people finds data of people that shows by its form.
+// people finds personal data that is recognised by its form.
 func people(s string) []span {
 	var found []span
 	if strings.Contains(s, "@") {

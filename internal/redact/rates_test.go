@@ -12,7 +12,8 @@ import (
 
 var hidden = regexp.MustCompile(`«([^»]*)»`)
 
-// parts returns the lines of a file by its parts: those before "# part 2", those after it, and so on.
+// parts returns the lines of a file by its parts: those before "# part 2", those after
+// it, and so on.
 func parts(tb testing.TB, name string) [][]string {
 	tb.Helper()
 	content, err := os.ReadFile("testdata/" + name)
@@ -32,7 +33,8 @@ func parts(tb testing.TB, name string) [][]string {
 	return all
 }
 
-// leaks says whether the text that was masked still shows a secret of the line, or one of its halves.
+// leaks says whether the text that was masked still shows a secret of the line, or one of
+// its halves.
 func leaks(masked, line string, spell func(string) string) bool {
 	for _, secret := range hidden.FindAllStringSubmatch(line, -1) {
 		for _, part := range append(strings.Split(secret[1], "‹›"), strings.ReplaceAll(secret[1], "‹›", "")) {
@@ -62,8 +64,8 @@ func inJSON(part string) string {
 	return strings.Trim(string(quoted), `"`)
 }
 
-// The rates at which texts with secrets are masked, and texts without are not. A text is masked
-// if no half of its secret is left in any of the carriers.
+// The rates at which texts with secrets are masked, and texts without are not. A text is
+// masked if no half of its secret is left in any of the carriers.
 //
 // The third part of the texts with secrets and the second of the innocent ones were written
 // by somebody who had not seen the patterns. At first 190 of the 227 texts (83.7 %) were

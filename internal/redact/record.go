@@ -12,9 +12,9 @@ import (
 )
 
 // Error returns a copy of e with its texts masked: the message, the hints, the
-// violations, the details and members of other versions, and those of failed
-// items. What e says by kinds, codes, numbers and names of parameters stays, and
-// so does its private cause. The copy of nil is nil.
+// violations, the details, members of other versions, and the same of failed items.
+// Kinds, codes, numbers, names of parameters and the private cause stay. The copy of nil
+// is nil.
 func (m *Masker) Error(e *recourse.Error) *recourse.Error {
 	if e == nil || m.mode == Off {
 		return e

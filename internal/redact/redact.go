@@ -1,19 +1,20 @@
-// Package redact masks in the texts of failures what is nobody's business:
-// credentials and connection strings, and in the strictest mode also stack
-// traces, addresses of machines and paths of files.
+// Package redact masks, in the texts of failures, what is nobody's business: credentials
+// and connection strings, and in the strictest mode also stack traces, addresses of
+// machines and paths of files.
 //
-// A mark says what stood there: [credential], [connection string],
-// [stack trace], [address], [path], [personal data]. The sentence around it stays,
-// since it is what a model or a person acts on. What a caller wrote, or the operator
-// said of the server, is no news to them: addresses and paths that occur there stay.
+// A mark says what stood there: [credential], [connection string], [stack trace],
+// [address], [path], [personal data]. The sentence around it stays, since a model or a
+// person acts on it. Addresses and paths that the caller wrote, or that the operator gave
+// for the server, are no news to them and stay.
 //
-// Secrets are known by their names, by their forms, which forms.txt lists, and, those
-// of the configuration and of the call, as they are spelled: plain, and in the
-// encodings that programs put them in. Characters that nobody sees are taken out
-// first, so that they hide nothing.
+// Secrets are recognised by their names and by their forms, which forms.txt lists. Those
+// of the configuration and of the call are also recognised as they are spelled, plain or
+// in the encodings that programs use. Invisible characters are removed first, so that
+// nothing can hide behind them.
 //
-// Masking takes time in proportion to the text; what is looked at of one answer is
-// bounded, and what is not looked at is not shown. Masking twice is masking once.
+// Masking takes time in proportion to the text. How much of one answer is examined is
+// bounded, and what is not examined is not shown. Masking twice is the same as masking
+// once.
 package redact
 
 import (
@@ -74,9 +75,9 @@ type Masker struct {
 	spoken    bool // it is a message of the protocol
 }
 
-// New returns a Masker. In mode all, addresses and paths that occur in keep stay:
-// pass the arguments of the call and what the configuration says of the server.
-// Of a text that is a JSON object or array, its strings count.
+// New returns a Masker. In mode [All], addresses and paths that occur in keep stay: pass
+// the arguments of the call and what the configuration says of the server. Of a text that
+// is a JSON object or array, its strings count.
 func New(mode Mode, keep ...string) *Masker {
 	m := &Masker{mode: mode}
 	if mode != All {
@@ -97,8 +98,8 @@ func New(mode Mode, keep ...string) *Masker {
 // Mode returns what is masked.
 func (m *Masker) Mode() Mode { return m.mode }
 
-// As returns a Masker of another mode that otherwise is the same, its budget included.
-// One that masks nothing stays so.
+// As returns a Masker of another mode that is otherwise the same and shares the budget. A
+// Masker that masks nothing stays so.
 func (m *Masker) As(mode Mode) *Masker {
 	if m.mode == Off || m.mode == mode {
 		return m
@@ -127,8 +128,8 @@ func stringsIn(text string) []string {
 	return append(found, text)
 }
 
-// String returns s with what the mode hides replaced by marks, and without characters
-// that nobody sees. Beyond the budget it is cut.
+// String returns s with marks in place of what the mode hides, and without invisible
+// characters. What is beyond the budget is cut off.
 func (m *Masker) String(s string) string {
 	if m.mode == Off {
 		return s
@@ -136,7 +137,7 @@ func (m *Masker) String(s string) string {
 	return m.text(s, 0)
 }
 
-// text masks a text that stood inside others, each an encoding of the next.
+// text masks a text that was found inside others, each an encoding of the next.
 func (m *Masker) text(s string, layer int) string {
 	if len(s) > MaxText {
 		s = strings.ToValidUTF8(s[:MaxText], "") + " …"
@@ -189,7 +190,7 @@ func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
 
 func inAll(m *Masker) bool { return m.mode == All }
 
-// finders are in an order in which the greater thing goes before its parts.
+// finders are in such an order that what is larger goes before its parts.
 var finders = []finder{
 	{mark: markCredential, find: func(m *Masker, s string, _ *budget) []span { return m.spelledOut(s) }},
 	{mark: markCredential, find: plainly(privateKeys)},
@@ -205,7 +206,7 @@ var finders = []finder{
 	{mark: markPath, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, paths(s), b) }, on: inAll},
 }
 
-// once goes over s once, and over what stands behind its spelling.
+// once goes over s once, and over what its spelling stands for.
 func (m *Masker) once(s string, layer int, b *budget) string {
 	for _, f := range finders {
 		if f.on == nil || f.on(m) {
@@ -268,8 +269,8 @@ func (m *Masker) secretIn(text string, layer int) bool {
 	return inner.suspicious(text) && inner.text(text, layer) != visible.Strip(text)
 }
 
-// Log returns s as it may stand in the log: credentials and connection strings
-// are masked, all else stays.
+// Log returns s as it may stand in the log: with credentials and connection strings
+// masked, and everything else as it is.
 func Log(s string) string { return (&Masker{mode: Secrets}).String(s) }
 
 // span is a part of a text, from start up to end.
@@ -299,7 +300,7 @@ func mask(s, mark string, parts []span) string {
 	return b.String()
 }
 
-// suspicious reports whether s holds anything that could be part of what is
+// suspicious reports whether s holds anything that could be part of something that is
 // masked. Most sentences do not.
 func (m *Masker) suspicious(s string) bool {
 	return suspicious(s) || m.personal && mayBePersonal(s)
@@ -342,7 +343,7 @@ func (w *wordSigns) add(c byte) {
 	w.length++
 }
 
-// odd reports whether the word may be no word of a sentence.
+// odd reports whether the word may be something else than a word of a sentence.
 func (w *wordSigns) odd() bool {
 	const account = 10 // digits that a number in groups has at least
 	return w.length >= 8 && w.upper || w.length >= 6 && w.digit || w.length >= 32 || w.length >= 5 && w.digit && w.lower ||

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Patterns are slow where they have to be looked for. Here they are looked at only where
-// a word stands that they begin with, and only as far as a window reaches.
+// Searching with a pattern is slow. Here patterns are tried only where one of their first
+// words stands, and only on a window of the text.
 
 // window is how many bytes of a text a pattern is tried on. A value that goes on behind
 // it is followed to its end.
 const window = 256
 
-// A wordSet is words in small letters, by the first of them.
+// A wordSet holds words in small letters by their first letter.
 type wordSet [26][]string
 
 func newWords(list ...string) *wordSet {
@@ -27,7 +27,7 @@ func newWords(list ...string) *wordSet {
 	return &set
 }
 
-// at returns the longest word of the set that begins at a place of s, in whatever case.
+// at returns the longest word of the set that begins at a place of s, in any case.
 func (w *wordSet) at(s string, i int) string {
 	c := s[i] | 0x20
 	if c < 'a' || c > 'z' {
@@ -41,7 +41,7 @@ func (w *wordSet) at(s string, i int) string {
 	return ""
 }
 
-// each calls visit with each word of the set that begins where no other word does. It
+// each calls visit with each word of the set that stands at the beginning of a word. It
 // goes on where visit says, or behind the word's first letter.
 func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
 	for i := 0; i < len(s); {
@@ -59,7 +59,8 @@ func (w *wordSet) each(s string, visit func(at int, word string) (next int)) {
 	}
 }
 
-// hasPrefixFold reports whether s begins with what is in small letters.
+// hasPrefixFold reports whether s begins with small, which is in small letters, in any
+// case.
 func hasPrefixFold(s, small string) bool {
 	if len(s) < len(small) {
 		return false
@@ -76,8 +77,8 @@ func hasPrefixFold(s, small string) bool {
 	return true
 }
 
-// matchAt tries a pattern that is bound to the beginning at a place of s. What it
-// returns is in places of s.
+// matchAt tries a pattern that is anchored at its beginning at a place of s. It returns
+// places in s.
 func matchAt(expr *regexp.Regexp, s string, at int) []int {
 	match := expr.FindStringSubmatchIndex(s[at:min(len(s), at+window)])
 	for i := range match {
@@ -88,7 +89,8 @@ func matchAt(expr *regexp.Regexp, s string, at int) []int {
 	return match
 }
 
-// follow returns where the value ends that a window cut off: at a byte that is none of it.
+// follow returns the end of a value that a window has cut off: the first byte for which
+// in is false.
 func follow(s string, at, end int, in func(c byte) bool) int {
 	if end < at+window {
 		return end
@@ -99,7 +101,7 @@ func follow(s string, at, end int, in func(c byte) bool) int {
 	return end
 }
 
-// notIn returns what no byte of a set is.
+// notIn returns a function that reports whether a byte is outside of set.
 func notIn(set string) func(c byte) bool {
 	return func(c byte) bool { return strings.IndexByte(set, c) < 0 }
 }
@@ -108,7 +110,7 @@ func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
 }
 
-// skip returns the place behind at most so many bytes of a sort.
+// skip returns the place behind at most that many bytes of a sort.
 func skip(s string, at, most int, is func(c byte) bool) int {
 	end := at
 	for end < len(s) && end-at < most && is(s[end]) {

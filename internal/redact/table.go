@@ -7,7 +7,8 @@ import (
 )
 
 // tabled finds the values of columns, and of rows of two columns, that are named like a
-// secret: in tables of Markdown, of databases, with commas, and of columns of a fixed width.
+// secret: in tables of Markdown and of databases, with commas, and with columns of fixed
+// width.
 func tabled(s string) []span {
 	const few = 2
 	for _, sign := range []string{"|", "\t", ",", ";"} {
@@ -21,7 +22,7 @@ func tabled(s string) []span {
 	return aligned(s)
 }
 
-// table finds values in a table whose cells a sign separates.
+// table finds values in a table whose cells are separated by sign.
 func table(s, sign string) []span {
 	var found []span
 	var columns []bool // of the table, which hold secrets; nil outside
@@ -56,8 +57,8 @@ func table(s, sign string) []span {
 	return found
 }
 
-// cellsOf finds the values in a line of cells that begins at a place: those of the columns
-// that hold secrets, or without columns those beside a name.
+// cellsOf finds the values in a line of cells that begins at a place: those in columns of
+// secrets or, without columns, those beside a name.
 func cellsOf(cells []string, offset, sign int, columns []bool) []span {
 	var found []span
 	for j, cell := range cells {
@@ -79,8 +80,8 @@ func cellsOf(cells []string, offset, sign int, columns []bool) []span {
 // lineAt returns the line that begins at a place, without the line feed.
 func lineAt(s string, start int) string { return s[start : start+indexOr(s[start:], "\n")] }
 
-// heads returns which columns hold secrets, if cells are the head of a table of which
-// some do; nil otherwise.
+// heads returns which columns hold secrets, if cells are the head of a table with such a
+// column; otherwise nil.
 func heads(cells []string, head bool) []bool {
 	if !head {
 		return nil

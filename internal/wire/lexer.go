@@ -456,7 +456,8 @@ func plainPrefix(p []byte) int {
 	i := 0
 	for ; len(p)-i >= 8; i += 8 {
 		w := binary.LittleEndian.Uint64(p[i:])
-		// Subtracting borrows only out of a byte that is itself marked, so the lowest mark is exact.
+		// Subtracting borrows only out of a byte that is itself marked, so the lowest
+		// mark is exact.
 		marks := (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & tops
 		if marks != 0 {
 			return i + bits.TrailingZeros64(marks)>>3
