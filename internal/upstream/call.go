@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -201,7 +200,7 @@ func (c *child) newestCall() *call {
 // last waits for the answer, and passes over what comes before it.
 func (call *call) last(ctx context.Context) (message, error) {
 	for {
-		said, err := call.next(ctx, nil)
+		said, err := call.next(ctx)
 		if err != nil || said.last {
 			return said, err
 		}
@@ -210,7 +209,7 @@ func (call *call) last(ctx context.Context) (message, error) {
 
 // give hands the answer to the call. One that nobody waits for any more is dropped.
 func (call *call) give(m message) {
-	if !call.finish(m, io.EOF) && m.long != nil {
+	if !call.finish(m) && m.long != nil {
 		m.long.close()
 	}
 }

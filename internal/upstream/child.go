@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/spool"
+	"github.com/recoursehq/recourse/internal/upstream/process"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -67,7 +68,7 @@ type child struct {
 	onEnd    func(c *child)
 
 	cmd     *exec.Cmd
-	group   processGroup
+	group   process.Group
 	stdin   *os.File
 	stdout  *os.File
 	stderr  *os.File
@@ -179,7 +180,7 @@ func (c *child) start(command *Command) error {
 		pipe.theirs(w)
 		theirs = append(theirs, w)
 	}
-	if err := c.group.start(c.cmd); err != nil {
+	if err := c.group.Start(c.cmd); err != nil {
 		c.closePipes()
 		return err
 	}
@@ -300,22 +301,22 @@ func (c *child) terminate() {
 	close(c.quit)
 	_ = c.stdin.SetWriteDeadline(time.Now()) // a write that is stuck ends; where that is not possible, with the process
 	if !within(c.exited, c.patience.Leave) {
-		c.group.terminate()
+		c.group.Terminate()
 		if !within(c.exited, c.patience.Leave) {
-			c.group.kill()
+			c.group.Kill()
 			<-c.exited
 		}
 	}
-	if !c.group.leave(0) {
-		c.group.terminate()
-		if !c.group.leave(c.patience.Leave) {
-			c.group.kill()
-			if !c.group.leave(c.patience.Leave) {
+	if !c.group.Leave(0) {
+		c.group.Terminate()
+		if !c.group.Leave(c.patience.Leave) {
+			c.group.Kill()
+			if !c.group.Leave(c.patience.Leave) {
 				c.log.Warn("processes are left that cannot be ended")
 			}
 		}
 	}
-	c.group.close()
+	c.group.Close()
 	// A process that has left the group may still hold the pipes.
 	_ = c.stdout.SetReadDeadline(time.Now().Add(c.patience.Last))
 	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.Last))

@@ -106,7 +106,7 @@ func receive(stdout io.Reader, n int, request string, modern bool) (bodies []io.
 	(&receiver{child: c}).read(stdout)
 	c.fail(errOutputClosed)
 	for _, call := range calls {
-		said, err := call.next(ctx, nil)
+		said, err := call.next(ctx)
 		if err != nil {
 			bodies = append(bodies, http.NoBody)
 			continue

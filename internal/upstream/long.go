@@ -187,10 +187,19 @@ func (a *longAnswer) get(p []byte) (int, error) {
 	return n, err
 }
 
-// wake puts a token into a channel that has room for one, if there is a channel.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+// longBody is the body of an answer that is one long text.
+type longBody struct {
+	ctx    context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
+	answer *longAnswer
+}
+
+var _ io.ReadCloser = (*longBody)(nil)
+
+// Read implements [io.Reader].
+func (b *longBody) Read(p []byte) (int, error) { return b.answer.next(b.ctx, p) }
+
+// Close implements [io.Closer]. It may be called while Read waits.
+func (b *longBody) Close() error {
+	b.answer.close()
+	return nil
 }

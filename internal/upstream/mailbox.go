@@ -2,20 +2,23 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 const (
-	// mailboxMessages and mailboxBytes bound what waits for a reader that is slow.
+	// mailboxMessages and mailboxBytes bound what waits for a slow reader.
 	mailboxMessages = 256
 	mailboxBytes    = 1 << 20
 )
 
-// A message is what a child said, for one reader: a whole text, or one that is still
-// being written.
+// A message is what a server said to one reader: a whole text, or one that is still being
+// written.
 type message struct {
 	text []byte
 	long *longAnswer // in place of text
@@ -49,18 +52,16 @@ func (b *Mailbox) Put(text []byte) bool {
 }
 
 // Finish adds the last message, after which io.EOF comes.
-func (b *Mailbox) Finish(text []byte) { b.finish(message{text: text}, io.EOF) }
+func (b *Mailbox) Finish(text []byte) { b.finish(message{text: text}) }
 
-// finish adds the answer, after which nothing comes but err. It reports false when
-// the mailbox has ended.
-func (b *Mailbox) finish(m message, err error) bool {
+func (b *Mailbox) finish(m message) (taken bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
 		return false
 	}
 	m.last = true
-	b.queue, b.err = append(b.queue, m), err
+	b.queue, b.err = append(b.queue, m), io.EOF
 	wake(b.wake)
 	return true
 }
@@ -75,9 +76,9 @@ func (b *Mailbox) End(err error) {
 	wake(b.wake)
 }
 
-// next takes a message and waits for one. The error is that of End or finish, the
-// cause of ctx, or errClosed.
-func (b *Mailbox) next(ctx context.Context, closed <-chan struct{}) (message, error) {
+// next takes a message and waits for one. The error is that of End or Finish, or the cause of
+// ctx.
+func (b *Mailbox) next(ctx context.Context) (message, error) {
 	for {
 		if m, ok, err := b.poll(); ok || err != nil {
 			return m, err
@@ -86,8 +87,6 @@ func (b *Mailbox) next(ctx context.Context, closed <-chan struct{}) (message, er
 		case <-b.wake:
 		case <-ctx.Done():
 			return message{}, context.Cause(ctx)
-		case <-closed:
-			return message{}, errClosed
 		}
 	}
 }
@@ -112,13 +111,93 @@ func (b *Mailbox) poll() (m message, ok bool, err error) {
 
 // drain takes everything that is left, and ends the mailbox with err.
 func (b *Mailbox) drain(err error) []message {
+	b.End(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.queue
 	b.queue, b.bytes = nil, 0
-	if b.err == nil {
-		b.err = err
-	}
-	wake(b.wake)
 	return left
+}
+
+// Events returns a body of server-sent events, one for each message, up to the end of the
+// mailbox or of ctx. Its first Close calls onClose.
+func (b *Mailbox) Events(ctx context.Context, onClose func()) io.ReadCloser {
+	return b.events(ctx, onClose)
+}
+
+func (b *Mailbox) events(ctx context.Context, onClose func()) *eventBody {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &eventBody{ctx: ctx, cancel: cancel, mailbox: b, onClose: onClose}
+}
+
+// eventBody is the body that [Mailbox.Events] returns.
+type eventBody struct {
+	ctx     context.Context //nolint:containedctx // reading is part of the exchange, as it is in net/http
+	cancel  context.CancelCauseFunc
+	mailbox *Mailbox
+	onClose func()
+	once    sync.Once
+
+	buf  []byte                     // what is not read yet of an event
+	from []byte                     // the memory of buf
+	long atomic.Pointer[longAnswer] // the rest of the event, if there is more
+}
+
+// load makes m the next thing to read.
+func (b *eventBody) load(m message) {
+	if m.long == nil {
+		b.from = wire.AppendMessage(b.from[:0], m.text)
+	} else {
+		b.from = append(b.from[:0], wire.EventBegin...)
+		b.long.Store(m.long)
+	}
+	b.buf = b.from
+	if cap(b.from) > keptBuffer {
+		b.from = nil
+	}
+}
+
+// Read implements [io.Reader].
+func (b *eventBody) Read(p []byte) (int, error) {
+	for len(b.buf) == 0 {
+		if long := b.long.Load(); long != nil {
+			n, err := long.next(b.ctx, p)
+			if n > 0 || !errors.Is(err, io.EOF) {
+				return n, err
+			}
+			long.close()
+			b.long.Store(nil)
+			b.from = append(b.from[:0], wire.EventEnd...)
+			b.buf = b.from
+			break
+		}
+		m, err := b.mailbox.next(b.ctx)
+		if err != nil {
+			return 0, err
+		}
+		b.load(m)
+	}
+	n := copy(p, b.buf)
+	b.buf = b.buf[n:]
+	return n, nil
+}
+
+// Close implements [io.Closer]. It may be called while Read waits.
+func (b *eventBody) Close() error {
+	b.once.Do(func() {
+		b.cancel(errClosed)
+		if long := b.long.Load(); long != nil {
+			long.close()
+		}
+		b.onClose()
+	})
+	return nil
+}
+
+// wake puts a token into a channel that has room for one, if there is a channel.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -130,7 +130,7 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 		if to.own() != nil {
 			s.catchUp(to.session, call)
 		}
-		said, err := call.next(ctx, nil)
+		said, err := call.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF): // the child has ended a subscription before it said anything on it
 			resp, _ := stream(ctx, c, call)

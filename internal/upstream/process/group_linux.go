@@ -1,4 +1,4 @@
-package upstream
+package process
 
 import (
 	"bytes"
@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// markVariable is by what processes are known that have left their group.
+// markVariable marks processes, so that those that have left their group are found.
 const markVariable = "RECOURSE_PROCESS"
 
-// mark marks the process that cmd starts, and so all that it starts in turn, unless
-// they take the variable off.
+// mark marks the process that cmd starts, and so all that it starts in turn, unless they
+// unset the variable.
 func mark(cmd *exec.Cmd) string {
 	mark := markVariable + "=" + rand.Text()
 	cmd.Env = append(cmd.Env, mark)
@@ -44,8 +44,7 @@ func strays(mark string, group int) (pids []int) {
 	return pids
 }
 
-// onlyZombies reports whether all processes of the group have ended and were only
-// not waited for. See proc_pid_stat(5).
+// onlyZombies reports whether all processes of the group are zombies; see proc_pid_stat(5).
 func onlyZombies(group int) bool {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

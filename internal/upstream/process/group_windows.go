@@ -1,6 +1,6 @@
 //go:build windows
 
-package upstream
+package process
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A processGroup is a process and those that it starts: a job object, which ends
+// A Group is a process and those that it starts: a job object, which ends
 // them when it is closed, and so also when this process ends.
-type processGroup struct{ job windows.Handle }
+type Group struct{ job windows.Handle }
 
-// start starts the process in a job of its own, and keeps a console's signals from
+// Start starts the process in a job of its own, and keeps a console's signals from
 // it.
-func (g *processGroup) start(cmd *exec.Cmd) error {
+func (g *Group) Start(cmd *exec.Cmd) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return fmt.Errorf("create a job: %w", err)
@@ -60,15 +60,15 @@ func assign(job windows.Handle, cmd *exec.Cmd) error {
 	return nil
 }
 
-// terminate does nothing: a process without a window cannot be asked to end, but by
+// Terminate does nothing: a process without a window cannot be asked to end, but by
 // closing its stdin.
-func (g *processGroup) terminate() {}
+func (g *Group) Terminate() {}
 
-// kill ends all of them.
-func (g *processGroup) kill() { _ = windows.TerminateJobObject(g.job, 1) } // it may have ended already
+// Kill ends all of them.
+func (g *Group) Kill() { _ = windows.TerminateJobObject(g.job, 1) } // it may have ended already
 
-// leave waits until none of them is left, and reports whether that was in time.
-func (g *processGroup) leave(patience time.Duration) bool {
+// Leave waits until none of them is left, and reports whether that was in time.
+func (g *Group) Leave(patience time.Duration) bool {
 	const interval = 5 * time.Millisecond
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -81,7 +81,7 @@ func (g *processGroup) leave(patience time.Duration) bool {
 }
 
 // active reports whether a process of the job is left.
-func (g *processGroup) active() bool {
+func (g *Group) active() bool {
 	var info struct { // JOBOBJECT_BASIC_ACCOUNTING_INFORMATION
 		totalUserTime, totalKernelTime, thisPeriodUserTime, thisPeriodKernelTime int64
 		totalPageFaultCount, totalProcesses, activeProcesses, terminated         uint32
@@ -91,5 +91,5 @@ func (g *processGroup) active() bool {
 	return err == nil && info.activeProcesses > 0
 }
 
-// close ends what is left and frees the job.
-func (g *processGroup) close() { _ = windows.CloseHandle(g.job) }
+// Close ends what is left and frees the job.
+func (g *Group) Close() { _ = windows.CloseHandle(g.job) }

@@ -1,15 +1,15 @@
 //go:build unix
 
-package upstream
+package process
 
 import (
 	"os"
 	"syscall"
 )
 
-// writeOnce writes what a pipe has room for, and waits for nothing. It returns 0 where
+// WriteOnce writes what a pipe has room for, and waits for nothing. It returns 0 where
 // that, or anything else, keeps it from writing.
-func writeOnce(pipe *os.File, text []byte) (written int) {
+func WriteOnce(pipe *os.File, text []byte) (written int) {
 	conn, err := pipe.SyscallConn()
 	if err != nil {
 		return 0
