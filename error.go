@@ -48,15 +48,15 @@ const (
 // With methods.
 type Error struct {
 	Kind     Kind
-	Code     string // the contract's own word, as it stood on the wire
-	Contract string // the contract that Code belongs to
-	Message  string // one sentence for the model or the person; empty means Kind.Sentence
-	Hints    []string
+	Code     string   // the contract's own word, as it stood on the wire
+	Contract string   // the contract that Code belongs to
+	Message  string   // one sentence for the model or the person; empty means Kind.Sentence
+	Hints    []string // what to do next, a sentence each, the most important first
 
 	Retry      Retry         // empty: by Kind and Effect, see RetryAdvice
 	RetryAfter time.Duration // wait at least this long before a repetition; 0: not stated
-	Effect     Effect
-	Verify     *Verify // the call that settles an unknown Effect
+	Effect     Effect        // empty: not stated
+	Verify     *Verify       // the call that settles an unknown Effect; nil: none is known
 
 	Violations    []Violation
 	Resource      Resource
@@ -69,8 +69,8 @@ type Error struct {
 
 	Origin    Origin
 	Upstream  Upstream
-	RequestID string
-	Details   map[string]json.RawMessage
+	RequestID string                     // of the failed request, for the operator's log
+	Details   map[string]json.RawMessage // anything else, by name
 
 	truncated bool
 	extra     map[string]json.RawMessage // members of the JSON form that this version does not know

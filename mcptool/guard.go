@@ -15,7 +15,8 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
-// Authenticator checks the credentials of a client.
+// Authenticator checks the credentials of a client. Its method is called by several
+// goroutines at once.
 type Authenticator interface {
 	// Authenticate returns who the credentials in header are those of: the name that
 	// calls are charged to, and that the server behind is told. All headers that the
@@ -25,7 +26,8 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (caller string, err error)
 }
 
-// Users knows the users that callers act for, where the path names one.
+// Users knows for which users a caller may act, where the path names a user. Its method
+// is called by several goroutines at once.
 type Users interface {
 	// Check returns nil when caller may act for user. An error of class resource,
 	// input, auth or permission says that it may not, or that there is no such user;
@@ -40,58 +42,54 @@ type guardOption func(g *guard)
 
 func (o guardOption) guard(g *guard) { o(g) }
 
-// WithAuthenticator returns the option that requests have to bring credentials that
-// a accepts, in the headers that the contract names, else in Authorization. Without
-// it everybody comes in.
+// WithAuthenticator requires credentials that a accepts, in the headers that the contract
+// names, else in Authorization. By default everybody is let in.
 func WithAuthenticator(a Authenticator) GuardOption {
 	return guardOption(func(g *guard) { g.authenticator = a })
 }
 
-// WithUsers returns the option that u has to know the user that the path names, where
-// the contract has a path with one.
+// WithUsers has u check the user that the path names, if the contract has a path with a
+// user. By default every user is known.
 func WithUsers(u Users) GuardOption {
 	return guardOption(func(g *guard) { g.users = u })
 }
 
-// WithCallerHeader returns the option that the server behind is told the caller in
-// the header of that name. One that a client sends is never passed on.
+// WithCallerHeader tells the server behind who the caller is, in the header of that name.
+// A value that a client sends is never passed on. By default it is not told.
 func WithCallerHeader(name string) GuardOption {
 	return guardOption(func(g *guard) { g.callerHeader = name })
 }
 
-// WithChallenge returns the option that answers with status 401 have that
-// WWW-Authenticate header (RFC 9110, section 11.6.1). The default is Bearer; ""
-// leaves it out.
+// WithChallenge sets the WWW-Authenticate header of answers with status 401 (RFC 9110,
+// section 11.6.1). The default is Bearer; "" leaves it out.
 func WithChallenge(value string) GuardOption {
 	return guardOption(func(g *guard) { g.challenge = value })
 }
 
-// WithLockout returns the option that an address from which as many authentications
-// have failed within the time is refused until the first of them is that long ago.
-// A request without credentials is no authentication: clients begin with one.
-// The address is that of the connection; of IPv6, its first 64 bits. See
-// [WithTrustedProxies] for servers behind a proxy or a gateway, who are one address
-// otherwise: one bad client of theirs would lock out all.
+// WithLockout refuses an address after that many failed authentications within the time,
+// until the first of them is that long ago. A request without credentials does not count:
+// clients begin with one. The address is that of the connection; of IPv6, its first 64
+// bits. Behind a proxy or a gateway, all clients share one address, so that a single bad
+// one would lock out all: see [WithTrustedProxies]. By default nobody is locked out.
 func WithLockout(failures int, within time.Duration) GuardOption {
 	return guardOption(func(g *guard) { g.lockout = newLockout(failures, within) })
 }
 
-// WithTrustedProxies returns the option that connections from these networks are those
-// of proxies that tell the client's address in X-Forwarded-For. The last address there
-// that is no trusted proxy's is taken for the client's. The default is to trust none,
-// since any client can send the header.
+// WithTrustedProxies names the networks of proxies that are believed on the client's
+// address in X-Forwarded-For. The client's address is the last one there that is not a
+// trusted proxy's. By default no proxy is trusted, since any client can send the header.
 func WithTrustedProxies(networks ...netip.Prefix) GuardOption {
 	return guardOption(func(g *guard) { g.proxies = networks })
 }
 
-// WithPublicURL returns the option that clients know the endpoint under base, such as
-// https://mcp.example.com; answers that name the request's URL use it. The default
-// is scheme and Host as received.
+// WithPublicURL sets the URL under which clients know the endpoint, such as
+// https://mcp.example.com, for answers that name the request's URL. The default is the
+// scheme and Host of the request.
 func WithPublicURL(base string) GuardOption {
 	return guardOption(func(g *guard) { g.publicURL = base })
 }
 
-// WithMaxRequest returns the option that a larger message is refused, in bytes. The
+// WithMaxRequest sets the size of the largest message that is accepted, in bytes. The
 // default is 4 MiB.
 func WithMaxRequest(limit int64) GuardOption {
 	return guardOption(func(g *guard) { g.maxRequest = limit })
@@ -100,25 +98,25 @@ func WithMaxRequest(limit int64) GuardOption {
 // maxRequest is the default of WithMaxRequest.
 const maxRequest = 4 << 20
 
-// Guard returns a handler that lets a request come to next, an MCP endpoint, when it
-// brings what c asks for, and else answers in the form that c has for it:
-// credentials that are missing or not valid (401, 403), a user that is missing or
-// not known and a path that leads nowhere (404), a message that is too large or
-// none (413, 400), a limit that is reached (429 or a tool result), a panic or a
-// check that failed (500). What c has no form for is a JSON-RPC error with the
-// request's id and the record of the default contract. Guard panics when c is nil.
+// Guard returns a handler before next, an MCP endpoint. It lets a request through that
+// brings what c asks for, and otherwise answers in the form that c has: credentials that
+// are missing or invalid (401, 403), a missing or unknown user or a wrong path (404), a
+// message that is too large or not a message (413, 400), a limit that is reached (429 or
+// a tool result), a panic or a check that failed (500). Where c has no form, the answer
+// is a JSON-RPC error with the request's id and the record of the default contract. Guard
+// panics if c is nil.
 //
-// Where next itself answers a request with a status of 400 or more and no JSON, as the
-// handlers of SDKs do, the answer is written anew as such an error: an unknown method is
-// -32601, params that are missing -32602, a version of the protocol that is not spoken
-// -32022, and what is no request -32600, with status 405, 406 or 415 where it is about the
-// HTTP request. An answer without a body stays as it is.
+// If next itself answers with a status of 400 or more and without JSON, as the handlers
+// of SDKs do, the answer is replaced by such an error: -32601 for an unknown method,
+// -32602 for missing params, -32022 for an unsupported version of the protocol, and
+// -32600 for anything that is not a request, with status 405, 406 or 415 where the HTTP
+// request is at fault. An answer without a body stays as it is.
 //
-// It gives each request an id, in X-Request-Id of the answer and of the request that
-// next sees; with a Limiter, answers to calls of tools have X-RateLimit-Remaining.
+// Each request gets an id, in X-Request-Id of the answer and of the request that next
+// sees. With a Limiter, answers to tool calls have X-RateLimit-Remaining.
 //
-// The checks come in the order of the places in package contract. What fails behind
-// it, such as the connection of a proxy, is written with [Fail].
+// The checks are made in the order of the places in package contract. What fails later,
+// such as the connection of a proxy, is written with [Fail].
 func Guard(next http.Handler, c *contract.Contract, options ...GuardOption) http.Handler {
 	g := &guard{
 		next: next, contract: handler.Given(c), plain: contract.Builtin().MustGet(contract.Default), log: slog.Default(), now: time.Now,

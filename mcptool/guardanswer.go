@@ -14,10 +14,10 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
-// Fail answers r with err in the form of the contract of the [Guard] that r has come
-// through: what a handler behind it does where the call cannot be carried out, such
-// as the ErrorHandler of a reverse proxy, with contract.AtUpstream. Without a Guard
-// the answer is a bare 500.
+// Fail answers r with err in the form of the contract of the [Guard] that r has passed.
+// It is for handlers behind a Guard that cannot carry out the call, such as the
+// ErrorHandler of a reverse proxy (with contract.AtUpstream). Without a Guard the answer
+// is a bare 500.
 func Fail(w http.ResponseWriter, r *http.Request, at contract.At, err error) {
 	x, ok := r.Context().Value(visitKey{}).(*visit)
 	if !ok {

@@ -50,9 +50,9 @@ func (shared) option()          {}
 func (shared) toolOption()      {}
 func (c common) guard(g *guard) { c.change(g) }
 
-// WithLogger returns the option that failures are logged to log: one line each, of
-// level info where the caller is at fault, error for defects, else warn. The
-// default, and nil, is slog.Default. Credentials in causes are masked.
+// WithLogger logs failures to log, one line each: at level info if the caller is at
+// fault, error for defects, else warn. Credentials in causes are masked. The default, and
+// nil, is slog.Default.
 func WithLogger(log *slog.Logger) CommonOption {
 	if log == nil {
 		log = slog.Default()
@@ -60,8 +60,8 @@ func WithLogger(log *slog.Logger) CommonOption {
 	return common{server{handler.WithLogger(log)}, func(g *guard) { g.log = log }}
 }
 
-// WithClock returns the option that now is asked for the time of day, from which
-// waits until a point in time are computed. The default, and nil, is time.Now.
+// WithClock sets the clock from which waits until a point in time are computed. The
+// default, and nil, is time.Now.
 func WithClock(now func() time.Time) CommonOption {
 	if now == nil {
 		now = time.Now
@@ -69,10 +69,10 @@ func WithClock(now func() time.Time) CommonOption {
 	return common{server{handler.WithClock(now)}, func(g *guard) { g.now = now }}
 }
 
-// WithLimiter returns the option that calls of tools are charged to l, and refused
-// where nothing is left. Give it to [Guard], which knows who is calling, and which
-// takes the charge back where [Use] refuses the call; on stdio, where there is no
-// Guard, to Use. Calls that are refused are not charged. The default, and nil, is no limit.
+// WithLimiter charges calls of tools to l, and refuses them if nothing is left. Give it
+// to [Guard], which knows who is calling, and which takes the charge back if [Use]
+// refuses the call; on stdio, where there is no Guard, give it to Use. Refused calls are
+// not charged. The default, and nil, is no limit.
 func WithLimiter(l Limiter) CommonOption {
 	var charge func(context.Context) error
 	if l != nil {
@@ -84,46 +84,42 @@ func WithLimiter(l Limiter) CommonOption {
 	return common{server{handler.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
 }
 
-// WithTool returns the options for the tool of that name. Of several WithTool for
-// one tool, each adds to those before.
+// WithTool sets options of the tool of that name. Several of them for one tool add up.
 func WithTool(name string, options ...ToolOption) Option {
 	return server{handler.WithTool(name, options...)}
 }
 
-// WithDeadline returns the option that a call is answered within d of its start: its
-// context ends then, and 250 ms later, at most, the client is told, even if the
-// handler does not heed its context; such a handler is left behind until it ends.
-// The time in which a client's user is asked something counts. The default is
-// NoDeadline. The zero duration says nothing.
+// WithDeadline has a call answered within d of its start: its context ends then, and the
+// client is told at most 250 ms later, even if the handler ignores its context; such a
+// handler is left behind until it ends. Time in which the client's user is asked
+// something counts. The default is [NoDeadline]; 0 changes nothing.
 func WithDeadline(d time.Duration) SharedOption { return shared{handler.WithDeadline(d)} }
 
-// WithErrorTexts returns the option that clients are told the text of an error that is
-// no [recourse.Error], at most 4 KiB, with credentials, addresses and stack frames masked.
-// It is for the time in which a server is being moved over: its errors say what they said
-// before until each has become a failure with a kind. Prose can give away more than masking
-// knows of. The default is false: such an error is told as what [recourse.From] makes of it,
-// and its text is logged.
+// WithErrorTexts shows clients the text of an error that is not a [recourse.Error], at
+// most 4 KiB, with credentials, addresses and stack frames masked. It is for a server in
+// transition: its errors say what they used to say until each has become a failure with a
+// kind. Prose can reveal more than masking recognises. The default is false: clients see
+// what [recourse.From] makes of the error, and its text is logged.
 func WithErrorTexts(told bool) SharedOption { return shared{handler.WithErrorTexts(told)} }
 
 // NoDeadline says that a call takes as long as its handler takes.
 const NoDeadline time.Duration = handler.NoDeadline
 
-// WithContract returns the option that a tool fails in the form of c in place of
-// the server's contract. It panics when c is nil.
+// WithContract makes a tool fail in the form of c in place of the server's contract. It
+// panics if c is nil.
 func WithContract(c *contract.Contract) ToolOption { return tool{handler.WithContract(c)} }
 
-// WithNature returns the option that says what a tool does to the world. It overrules
-// the contract, which may say that all tools only read, and the tool's annotations.
+// WithNature says what a tool does to the world. It overrules the contract, which may say
+// that all tools only read, and the tool's annotations.
 func WithNature(n retry.Nature) ToolOption { return tool{handler.WithNature(n)} }
 
-// WithVerify returns the option that names the call that settles whether a call of
-// the tool took effect, for failures that leave it unknown and do not name one
-// themselves. The tool then counts as one that writes, unless WithNature says
-// otherwise.
+// WithVerify names the call that settles whether a call of the tool took effect, for
+// failures that leave it unknown and do not name one themselves. The tool then counts as
+// one that writes, unless [WithNature] says otherwise.
 func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.Verify(v))} }
 
-// Verify says how to find out whether a call took effect: by which call of a tool
-// that only reads.
+// Verify names the call, of a tool that only reads, that shows whether another call took
+// effect.
 type Verify struct {
 	// Tool is the name of that tool.
 	Tool string

@@ -15,12 +15,11 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Stdio returns a transport over in and out, which are mostly os.Stdin and os.Stdout,
-// on which a line that is no message does not end the server, as it does on the
-// SDK's own: it is answered with the JSON-RPC error that the protocol has for it
-// (-32700, -32600), under its id where that can be read, with the record of the
-// default contract as data. So is a message of more than 4 MiB. The end of the
-// session closes in, and not out.
+// Stdio returns a transport over in and out, usually os.Stdin and os.Stdout. Unlike on
+// the SDK's own, a line that is not a message does not end the server: it is answered
+// with the JSON-RPC error that the protocol has for it (-32700, -32600), under its id if
+// that can be read, with the record of the default contract as data. The same goes for a
+// message of more than 4 MiB. The end of the session closes in, but not out.
 func Stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
 	plain := contract.Builtin().MustGet(contract.Default)
 	w := &lineWriter{w: out}

@@ -57,26 +57,25 @@ func Transport(base http.RoundTripper, provider string, options ...TransportOpti
 // TransportOption changes how a Transport reads answers.
 type TransportOption func(t *transport)
 
-// WithUpstream returns the option that answers are read by what c says of the bodies
-// of the provider's errors, such as where its error code stands: one that is a code
-// of the contract goes before the status. The default is recourse.FromHTTP.
+// WithUpstream reads answers as c says of the bodies of the provider's errors, such as
+// where its error code stands; one that is a code of the contract takes precedence over
+// the status. The default is [recourse.FromHTTP].
 func WithUpstream(c *contract.Contract) TransportOption {
 	return func(t *transport) { t.contract = c }
 }
 
-// WithErrorCode returns the option that the provider's own error code, a string or a
-// number, stands at pointer (RFC 6901) in the JSON body of a failure, whatever its
-// Content-Type. kinds says what codes mean; one that is not listed leaves the kind
-// to the status. kinds may be nil.
+// WithErrorCode says that the provider's own error code, a string or a number, stands at
+// pointer (RFC 6901) in the JSON body of a failure, whatever its Content-Type. kinds
+// gives the kinds of codes and may be nil; for a code that is not listed, the status
+// decides.
 func WithErrorCode(pointer string, kinds map[string]recourse.Kind) TransportOption {
 	return func(t *transport) { t.code, t.kinds = json.Pointer(pointer), kinds }
 }
 
-// WithFailure returns the option that an answer with a status below 400 is a failure
-// all the same when the value at pointer (RFC 6901) in its JSON body is one of
-// values, such as false or "error"; without values, when there is any value but
-// null, false, "" and 0. Its kind is that of its error code, else unknown. Answers
-// of more than 1 MiB are not looked into.
+// WithFailure says that an answer with a status below 400 is a failure if the value at
+// pointer (RFC 6901) in its JSON body is one of values, such as false or "error"; without
+// values, if it is anything but null, false, "" and 0. Its kind is that of its error
+// code, else unknown. Answers of more than 1 MiB are not examined.
 func WithFailure(pointer string, values ...any) TransportOption {
 	return func(t *transport) {
 		sign := failureSign{at: json.Pointer(pointer), any: len(values) == 0}
@@ -89,9 +88,9 @@ func WithFailure(pointer string, values ...any) TransportOption {
 	}
 }
 
-// WithMediaType returns the option that an answer with a body and a status below 400
-// is a bad response when its Content-Type is none of types: the page of a proxy
-// where JSON was expected. The suffix +json counts as application/json.
+// WithMediaType says that an answer with a body and a status below 400 is a bad response
+// if its Content-Type is none of types: a proxy's page where JSON was expected. The
+// suffix +json counts as application/json. By default every type is accepted.
 func WithMediaType(types ...string) TransportOption {
 	return func(t *transport) { t.mediaTypes = types }
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // Use makes server fail in the form of c, whatever its tools return. It adds receiving
-// middleware to server, on every transport and for both eras of the protocol. Tools may
-// be added before and after. Use panics when c is nil.
+// middleware to server, for every transport and both eras of the protocol. Tools may be
+// added before and after. Use panics if c is nil.
 func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
 	s := handler.NewServer(c, options)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -59,9 +59,9 @@ func isSDKs(method string) bool {
 	}
 }
 
-// RequestID returns the id of the call that ctx belongs to, which is also in its
-// log line and in what the client is told: the X-Request-Id of the HTTP request, or in
-// a program what a gateway says in its place, or a fresh one. It is "" outside of calls.
+// RequestID returns the id of the call that ctx belongs to. It is also in the call's log
+// line and in what the client is told: the X-Request-Id of the HTTP request or, on stdio,
+// what a gateway says in its place, else a fresh one. Outside of calls it is "".
 func RequestID(ctx context.Context) string { return handler.RequestID(ctx) }
 
 // callOf describes a request.

@@ -20,7 +20,7 @@ type Policy struct {
 	Window time.Duration
 }
 
-// Limiter bounds how many calls there may be, see [WithLimiter]. [Windows] is one in
+// Limiter bounds how many calls there may be: see [WithLimiter]. [Windows] is one in
 // memory. Its methods are called by several goroutines at once.
 type Limiter interface {
 	// Take charges a call to the allowance of a partition, such as an organisation;
@@ -39,10 +39,10 @@ type Charge interface {
 	Refund()
 }
 
-// Windows is a [Limiter] in memory that counts the calls of each partition. It
-// remembers up to 100,000 partitions, of which those drop out whose calls are all out
-// of their windows, and of a window some 60 numbers. It is safe for concurrent use;
-// get one with NewWindows.
+// Windows is a [Limiter] in memory that counts the calls of each partition. It remembers
+// up to 100,000 partitions, and some 60 numbers for each window; a partition is forgotten
+// once all of its calls have left their windows. It is safe for concurrent use; get one
+// with [NewWindows].
 type Windows struct {
 	policies []Policy
 	now      func() time.Time
@@ -70,8 +70,8 @@ const (
 	slots = 60
 )
 
-// NewWindows returns a limiter that allows what each of policies allows. now is asked
-// for the time of day; nil means time.Now.
+// NewWindows returns a limiter that allows a call if each of policies does. now is the
+// clock; nil means time.Now.
 func NewWindows(now func() time.Time, policies ...Policy) *Windows {
 	if now == nil {
 		now = time.Now
@@ -79,10 +79,9 @@ func NewWindows(now func() time.Time, policies ...Policy) *Windows {
 	return &Windows{policies: slices.Clone(policies), now: now, partitions: map[string][]window{}}
 }
 
-// Take charges a call of a partition to every policy, or refuses it and charges
-// nothing. The refusal is a *recourse.Error of kind rate_limited, or quota_exhausted
-// where a calendar month is used up, with the wait until all of the policies that are
-// used up allow a call again.
+// Take charges a call of a partition to every policy, or refuses it and charges nothing.
+// The error is a *recourse.Error of kind rate_limited, or quota_exhausted if a calendar
+// month is used up, with the wait until every policy allows a call again.
 func (l *Windows) Take(_ context.Context, partition string) (Charge, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

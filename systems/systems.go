@@ -1,6 +1,6 @@
-// Package systems is what the reference systems have in common: MCP servers over
-// package mcptool to copy from, each with the tools of its source, a backend in the
-// same process, and a documented way to raise every failure of its contract.
+// Package systems is what the reference systems have in common. Each is an MCP server
+// over package mcptool to copy from, with the tools of its source, a backend in the same
+// process, and a documented way to raise every failure of its contract.
 package systems
 
 import (
@@ -29,7 +29,7 @@ type Entrance struct {
 	Header http.Header
 }
 
-// A Scene is a call and what it shows.
+// A Scene is a call to try, and what it shows.
 type Scene struct {
 	Title     string
 	Tool      string

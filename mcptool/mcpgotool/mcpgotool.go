@@ -1,5 +1,5 @@
-// Package mcpgotool makes the failures of an MCP server that is written with mcp-go
-// (github.com/mark3labs/mcp-go) a contract, as package mcptool does for the Go SDK:
+// Package mcpgotool gives an MCP server that is built with mcp-go
+// (github.com/mark3labs/mcp-go) an error contract, as package mcptool does for the Go SDK:
 //
 //	s := server.NewMCPServer("farm", "1.0.0")
 //	fieldmcp := contract.Builtin().MustGet("fieldmcp")
@@ -9,21 +9,20 @@
 //
 // # What the SDK cannot write
 //
-// Its result is a fixed struct, and of a handler's error it sends the text alone.
-// The text blocks and the record in _meta hold what is lost in these places:
+// mcp-go writes results as a fixed struct, and only the text of a handler's error. In these
+// cases, the text blocks and the record in _meta hold what is lost elsewhere:
 //
 //   - a member of the result beside content, structuredContent and isError, such as
 //     commerce's error: its JSON is the text;
 //   - mimeType in a text block, as in patterns;
 //   - JSON-RPC errors with a code and data, such as commerce's -32602: the failure is a
-//     tool result in the form that the contract has for those;
-//   - for resources and prompts: the message of the JSON-RPC error -32603 is the
-//     contract's, and there is no record.
+//     tool result in the form that the contract has for it;
+//   - failures of resources and prompts: the contract gives the message of the JSON-RPC
+//     error -32603, and there is no record.
 //
-// Some calls do not come past a handler, so that they are answered as the SDK does
-// it: a tool that does not exist (-32602, without the nearest name), calls that run
-// as tasks, and arguments that do not fit where WithInputSchemaValidation is on,
-// which is not needed any more.
+// Some calls never reach a handler and are answered by the SDK: calls of a tool that does
+// not exist (-32602, without the nearest name), calls that run as tasks, and, with
+// WithInputSchemaValidation, arguments that do not fit. That option is not needed here.
 package mcpgotool
 
 import (
