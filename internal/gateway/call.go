@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
@@ -91,15 +90,11 @@ func chain(stages []stage) next {
 	return rest
 }
 
-// calls keeps the memory of past calls: windows, parsers and timers. It is a gateway's own,
-// since timers belong to where time passes.
-type calls struct{ pool sync.Pool }
-
 // maxKept bounds the memory that an idle call keeps.
 const maxKept = 512 << 10
 
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request) *call {
-	c, ok := g.calls.pool.Get().(*call)
+	c, ok := g.calls.Get().(*call)
 	if !ok {
 		c = &call{deadline: new(deadline)}
 	}
@@ -135,7 +130,7 @@ func (c *call) release() {
 	}
 	g := c.g
 	c.forget()
-	g.calls.pool.Put(c)
+	g.calls.Put(c)
 }
 
 // forget makes c ready for another request: it keeps its memory, and nothing else.

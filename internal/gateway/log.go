@@ -34,9 +34,11 @@ var _ slog.LogValuer = logged{}
 
 const (
 	// maxQuoted bounds how much of a foreign text is kept for the log, and maxLogged how much of
-	// it stands there once it has been masked: half of a secret looks like none.
+	// it stands there once it has been masked: half of a secret would not be known for one.
 	maxQuoted = 16 << 10
 	maxLogged = 4 << 10
+	// maxName bounds a name that a client has given.
+	maxName = 64
 )
 
 // shown returns the beginning of an answer of ours as a model or a program would see it.
@@ -118,12 +120,12 @@ func (l logger) line(c *call, t *told) {
 	if c.on != nil {
 		attrs = append(attrs, slog.String("server", c.on.Name))
 	} else {
-		attrs = append(attrs, slog.String("path", clip(c.req.http.URL.Path)))
+		attrs = append(attrs, slog.String("path", cut(c.req.http.URL.Path, maxName)))
 	}
 	if c.req.isCall() {
-		attrs = append(attrs, slog.String("tool", clip(c.req.msg.Name)))
+		attrs = append(attrs, slog.String("tool", cut(c.req.msg.Name, maxName)))
 	} else if c.req.msg.Method != "" {
-		attrs = append(attrs, slog.String("method", clip(c.req.msg.Method)))
+		attrs = append(attrs, slog.String("method", cut(c.req.msg.Method, maxName)))
 	}
 	attrs = append(attrs,
 		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),

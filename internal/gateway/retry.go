@@ -44,7 +44,7 @@ func repeat(c *call, next next) error {
 			c.out.reason = "the call ended before the wait did"
 			return settled(e)
 		}
-		// A program that ends takes its session along: the next one that is lost was not refused, either.
+		// A session that has died with its program may be made anew once more.
 		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.status != 0)
 	}
 }
@@ -98,7 +98,7 @@ func (c *call) deliver(next next) error {
 	method := c.req.http.Method
 	ends := method == http.MethodDelete && c.session != nil
 	if ends {
-		if here, _ := c.session.isAt(c.to.place); !here { // nobody else knows it
+		if where, _, _ := c.session.at(); where != c.to.place { // nobody else knows it
 			return c.endSession()
 		}
 	}

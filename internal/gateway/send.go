@@ -33,7 +33,7 @@ func send(c *call, _ next) error {
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
-	case c.req.msg.Kind == wire.Response: // which has lost its id to unasked
+	case c.req.msg.Kind == wire.Response: // whose id unasked has taken away
 		r.Body = c.req.body
 	default:
 		r.Message = &c.req.msg
@@ -122,7 +122,7 @@ func (c *call) addSession(header http.Header) (generation int) {
 	if c.session == nil {
 		return 0
 	}
-	id, generation := c.session.at()
+	_, id, generation := c.session.at()
 	delete(header, wire.HeaderSession)
 	if id != "" {
 		header[wire.HeaderSession] = []string{id}
@@ -161,9 +161,9 @@ func (c *call) handedOver(resp *http.Response) error {
 	return nil
 }
 
-// passMethods passes on which HTTP methods the server takes. That is how clients find out
-// that there is no stream to listen to, and no failure; but an answer without a message can
-// have them try transports of old.
+// passMethods passes on which HTTP methods the server takes. It is no failure: clients find
+// out in this way that there is no stream to listen to. An answer without a message gets
+// one, since some clients would try an older transport.
 func (c *call) passMethods(resp *http.Response) {
 	if resp.Header.Get("Allow") == "" {
 		resp.Header.Set("Allow", http.MethodPost)

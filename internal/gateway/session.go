@@ -36,11 +36,11 @@ func (c *call) openSession(resp *http.Response) {
 	}
 }
 
-// isAt reports whether the session is known at a place, and which one it is.
-func (s *session) isAt(at *place) (here bool, generation int) {
+// at returns where the session is known, its id there, and its generation.
+func (s *session) at() (where *place, serverID string, generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.place == at, s.generation
+	return s.place, s.upstream, s.generation
 }
 
 // moveSession opens the session of c at its server, where that has taken the place of the one
@@ -49,8 +49,8 @@ func (c *call) moveSession() *recourse.Error {
 	if c.session == nil {
 		return nil
 	}
-	here, generation := c.session.isAt(c.to.place)
-	if here {
+	where, _, generation := c.session.at()
+	if where == c.to.place {
 		return nil
 	}
 	if err := c.session.renew(c.ctx, c, generation); err != nil {

@@ -122,10 +122,3 @@ func (t *sessions) remove(s *session) {
 	defer t.mu.Unlock()
 	t.byID.Remove(s.id)
 }
-
-// at returns the server's id of the session, and which one it is.
-func (s *session) at() (serverID string, generation int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.upstream, s.generation
-}

@@ -31,8 +31,8 @@ type target struct {
 	policy   retry.Policy
 	timedOut func(within time.Duration) error // makes the failure of a call without an answer
 
-	// passesCredentials says that those which the contract asks clients for go on to the
-	// server, which then is the one that knows whether they are valid.
+	// passesCredentials says that the credentials which the contract asks for go on to the
+	// server: whether they are valid is for the server to say.
 	passesCredentials bool
 }
 
@@ -135,8 +135,8 @@ type backend struct {
 	tools    *toolLists
 	budget   retry.Budget
 
-	// streams ends those that have no end of their own, on which a server may ask
-	// something for a call: they do not hold the backend, and end with its last call.
+	// streams ends the streams without an end of their own. They do not hold the backend, but
+	// end after its last call: a server may ask its client something on them for that call.
 	streams    context.Context //nolint:containedctx // the life of the streams, not of a call
 	endStreams context.CancelFunc
 

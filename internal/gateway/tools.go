@@ -77,8 +77,7 @@ type sharedTool struct {
 	uses int // lists that it is in
 }
 
-// A listSlot holds one list. Its lock is held while the list is fetched, so that it
-// is fetched once.
+// A listSlot holds one list, which is fetched by one call at a time.
 type listSlot struct {
 	fetching chan struct{} // holds a token while nobody fetches
 	list     *toolList
@@ -115,8 +114,8 @@ func (t *toolLists) slot(of upstream.Caller) *listSlot {
 	return slot
 }
 
-// trim makes room for another list: any of the others is only fetched again. It is
-// called with the lock held.
+// trim makes room for another list. Those that go are fetched again when they are asked
+// for. It is called with the lock held.
 func (t *toolLists) trim(keep *listSlot) {
 	for of, slot := range t.lists {
 		if len(t.lists) < maxLists && t.bytes <= maxListsBytes {
@@ -130,7 +129,7 @@ func (t *toolLists) trim(keep *listSlot) {
 	}
 }
 
-// put puts a list into its slot. What it says of tools as others do is shared.
+// put puts a list into its slot. What other lists say alike is shared with them.
 func (t *toolLists) put(slot *listSlot, l *toolList) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

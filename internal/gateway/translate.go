@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -248,9 +247,4 @@ func (c *call) withProtocolData(answer contract.Answer, e *recourse.Error) contr
 	}
 	answer.Data = door.WithVersions(answer.Data, versions, c.req.http.Header.Get(wire.HeaderVersion))
 	return answer
-}
-
-func clip(s string) string {
-	const most = 64
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
