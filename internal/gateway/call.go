@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
@@ -89,6 +90,10 @@ func chain(stages []stage) next {
 	}
 	return rest
 }
+
+// calls keeps the memory of past calls: windows, parsers and timers. It is a gateway's own,
+// since timers belong to where time passes.
+type calls struct{ sync.Pool }
 
 // maxKept bounds the memory that an idle call keeps.
 const maxKept = 512 << 10

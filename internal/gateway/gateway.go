@@ -33,7 +33,7 @@ type Gateway struct {
 	work    sync.WaitGroup // background work
 
 	observers []observer // of every call
-	calls     sync.Pool  // memory of past calls; a gateway's own, since timers belong to where time passes
+	calls     calls
 	inFlight  inFlight
 
 	http front.HTTP
