@@ -11,9 +11,12 @@ import (
 // call may be repeated, what to advise, and how all of it is written. Get one with
 // [Builtin] or [Set.Load]. It is safe for concurrent use; do not change its fields.
 type Contract struct {
-	Name  string
+	// Name is the name by which configurations choose the contract.
+	Name string
+	// Title is a name for people; empty: there is none but Name.
 	Title string
-	Doc   string
+	// Doc says what a reader has to know, in Markdown. Its first sentence stands in lists.
+	Doc string
 	// UnknownTool says how an unknown tool is reported: "rpc", as the JSON-RPC error of
 	// the protocol (the default), or "result", as a tool result.
 	UnknownTool string
@@ -24,7 +27,6 @@ type Contract struct {
 	Session SessionRule
 	// Retry is what the contract asks of a client that repeats calls.
 	Retry RetryRule
-
 	// Poll is how calls wait for long-running work.
 	Poll PollRule
 
