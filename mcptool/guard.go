@@ -250,10 +250,8 @@ func (x *visit) authenticate() *refusal {
 			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait))
 		return &refusal{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
 	}
-	for _, name := range g.credentials() {
-		if x.r.Header.Get(name) == "" {
-			return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
-		}
+	if endpoint.Missing(x.r.Header, g.credentials()) != "" {
+		return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
 	}
 	caller, err := g.authenticator.Authenticate(x.r.Context(), x.r.Header)
 	switch {

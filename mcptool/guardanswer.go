@@ -120,9 +120,8 @@ func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
 	}
 }
 
-// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract, since
-// the model is to hear of it: a limit, and what became of a request on its way to
-// the server behind.
+// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract, where the
+// model is to hear of it: of a limit, and of a request that failed behind the guard.
 func (x *visit) statusOf(at contract.At, kind recourse.Kind) int {
 	if at == contract.AtUpstream && x.msg.Kind == wire.Request {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// carry puts the ids into the form in which the handler behind the guard keeps them, and has
-// them restored in the answer: in that to the request, and in what a stream is resumed with.
+// carry gives the ids a form that the handler behind the guard keeps, and has them restored
+// in what it answers: to the request, and on a stream that is resumed.
 func (x *visit) carry() {
 	text := carryIDs(&x.msg)
 	if text == nil && (x.r.Method != http.MethodGet || x.r.Header.Get(wire.HeaderLastEventID) == "") {

@@ -26,6 +26,16 @@ func Status(at contract.At) int {
 	}
 }
 
+// Missing returns the first of the headers with credentials that a request lacks, or "".
+func Missing(header http.Header, names []string) string {
+	for _, name := range names {
+		if header.Get(name) == "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // URL returns the URL of a request as its client knows it: under public, the base URL of the
 // configuration, or as it was received where that is "".
 func URL(r *http.Request, public string) string {

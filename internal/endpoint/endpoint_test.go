@@ -67,6 +67,16 @@ func TestURL(t *testing.T) {
 	}
 }
 
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"Authorization": {"Bearer x"}, "X-Org": {""}}
+	for want, names := range map[string][]string{"": {"authorization"}, "X-Org": {"Authorization", "X-Org", "X-User"}} {
+		if got := endpoint.Missing(header, names); got != want {
+			t.Errorf("%q of %q, want %q", got, names, want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	e := endpoint.Refused(&wire.Error{Code: wire.CodeInvalidParams, Message: "params are missing", Pointer: "/params/_meta/a~1b"})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -26,12 +27,11 @@ type caller struct {
 // is read: that the credentials are there, then that the user is, then that it can be one.
 // Whether both are valid is the server's to say; see [call.at].
 func authenticate(c *call, next next) error {
-	asked := c.on.asked
-	missing := slices.IndexFunc(asked, func(name string) bool { return c.req.http.Header.Get(name) == "" })
+	missing := door.Missing(c.req.http.Header, c.on.asked)
 	switch user := c.req.user; {
-	case missing >= 0:
+	case missing != "":
 		return refuseAt(contract.AtCredentialsMissing, recourse.Unauthenticated().
-			WithMessage("The header %s is missing.", asked[missing]))
+			WithMessage("The header %s is missing.", missing))
 	case c.on.userParam != "" && user == "":
 		return refuseAt(contract.AtUserMissing, recourse.Missing(c.on.userParam).
 			WithMessage("The path lacks the %s.", c.on.userParam))
