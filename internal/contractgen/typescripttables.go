@@ -1,6 +1,7 @@
 package contractgen
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -54,7 +55,7 @@ func (c module) typescriptContract() json.Members {
 	var m json.Members
 	m.Text("name", c.Name)
 	m.Text("unknownTool", c.UnknownTool)
-	m.Text("literals", orText(c.form.Literals, "json"))
+	m.Text("literals", cmp.Or(c.form.Literals, "json"))
 	m.Flag("showsValues", c.form.ShowsValues)
 	m.Text("default", c.form.Fallback.Code)
 	m.Add("layout", layoutTable(&c.form.Layout))
@@ -96,13 +97,6 @@ func (c module) typescriptContract() json.Members {
 	m.Object("verify", verify)
 	m.Add("hints", listOf(c.form.Hints, hintTable))
 	return m
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // listOf returns a list of what one makes of each item.
@@ -277,7 +271,7 @@ func httpTable(f *contractform.HTTP) json.Value {
 	return m.AppendTo(nil)
 }
 
-// table writes a body as JSON with templates for texts.
+// bodyTable writes a body as JSON with templates for texts.
 func bodyTable(b *contractform.Body) json.Value {
 	switch {
 	case b.Shape:
