@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -209,17 +208,16 @@ func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 	var raw []byte
 	if event.First {
 		if len(event.ID) > 0 {
-			raw = append(append(append(raw, "id: "...), event.ID...), '\n')
+			raw = fmt.Appendf(raw, "id: %s\n", event.ID)
 		}
-		raw = append(raw, "event: message\ndata: "...)
+		raw = append(raw, wire.EventBegin...)
 	}
-	data := p.Append(nil, event.Data)
-	if event.Complete {
-		data = p.Close(data)
+	start := len(raw)
+	if raw = p.Append(raw, event.Data); event.Complete {
+		raw = p.Close(raw)
 	}
-	wire.OneLine(data)
-	if raw = append(raw, data...); event.Complete {
-		raw = append(raw, "\n\n"...)
+	if wire.OneLine(raw[start:]); event.Complete {
+		raw = append(raw, wire.EventEnd...)
 	}
 	return raw
 }
@@ -236,28 +234,18 @@ func (c *call) strippedMessage(event *wire.Event) []byte {
 // record itself, only what the protocol wants there is left (MCP 2026-07-28, "Errors").
 func withoutForgery(raw json.Value) json.Value {
 	data := json.Lookup(raw, "/data")
-	if data.Kind() != '{' {
+	all, record := json.MembersOf(data), isRecord(data)
+	own := slices.DeleteFunc(slices.Clone(all), func(m json.Member) bool {
+		return m.Name == recourse.MetaKey || record && !slices.Contains(protocolData, m.Name)
+	})
+	switch len(own) {
+	case len(all):
 		return raw
-	}
-	var members map[string]json.Value
-	if json.UnmarshalLenient(data, &members) != nil {
-		return raw
-	}
-	switch {
-	case isRecord(data):
-		maps.DeleteFunc(members, func(name string, _ json.Value) bool { return !slices.Contains(protocolData, name) })
-	case members[recourse.MetaKey] == nil:
-		return raw
-	}
-	delete(members, recourse.MetaKey)
-	if len(members) == 0 {
+	case 0:
 		return withData(raw, nil)
+	default:
+		return withData(raw, own.AppendTo(nil))
 	}
-	data, err := json.Marshal(members)
-	if err != nil {
-		return withData(raw, nil)
-	}
-	return withData(raw, data)
 }
 
 // protocolData are the members that the protocol has in the data of an error.

@@ -181,22 +181,18 @@ func withRecord(raw json.Value, record *recourse.Error) json.Value {
 		return raw
 	}
 	data := json.Lookup(raw, "/data")
-	switch data.Kind() {
-	case '{':
-		var members map[string]json.Value
-		if json.UnmarshalLenient(data, &members) != nil {
-			return raw
-		}
-		members[recourse.MetaKey] = form
-		if data, err = json.Marshal(members); err != nil {
-			return raw
-		}
-		return withData(raw, data)
-	case 0, 'n':
+	if data == nil || data.Kind() == 'n' {
 		return withData(raw, form)
-	default:
+	}
+	var members map[string]json.Value
+	if json.UnmarshalLenient(data, &members) != nil {
 		return raw
 	}
+	members[recourse.MetaKey] = form
+	if data, err = json.Marshal(members); err != nil {
+		return raw
+	}
+	return withData(raw, data)
 }
 
 // protocolStatus returns the HTTP status that the era wants for a kind; 0 where it
