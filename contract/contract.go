@@ -36,6 +36,7 @@ type Contract struct {
 	hintTools  []string
 	literals   string // how values are spelled in calls
 	verify     map[string]verifyRule
+	batch      map[string]string // the argument with the items, by tool
 	layout     layout
 	ownResults []ownResult // the layouts of tools that return their failures
 	upstream   *shape      // of the body of an HTTP error of what the server itself calls, or nil
@@ -91,7 +92,13 @@ type RetryRule struct {
 // failure for which [Contract.Retryable] holds does not end the wait, any other does. If
 // it does not wait, the member Next of its answer names the call that asks again. The
 // zero value says that no call takes that long.
-type PollRule struct{ Wait, Timeout, Next string }
+type PollRule struct {
+	Wait, Timeout, Next string
+
+	// Status are JSON Pointers into the data of the answer of that call, where one of the words of
+	// Pending stands as long as the work goes on.
+	Status, Pending []string
+}
 
 // SessionRule says what a request has to bring before any message in it is looked at. The
 // checks are made in the order [AtCredentialsMissing], [AtCredentialsInvalid],

@@ -39,6 +39,7 @@ func (c *Contract) form() *contractform.Form {
 	for _, r := range c.ranges {
 		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
 	}
+	f.Batch = c.batch
 	for tool, rule := range c.verify {
 		f.Verify[tool] = c.verifyForm(rule)
 	}
@@ -219,6 +220,9 @@ func (b *body) form() *contractform.Body {
 
 func (c *Contract) verifyForm(rule verifyRule) contractform.Verify {
 	f := contractform.Verify{Call: rule.call, LookAt: rule.lookAt}
+	if rule.landed.test != landedNever {
+		f.Landed = &rule.landed.form
+	}
 	for _, a := range rule.args {
 		f.Args = append(f.Args, contractform.VerifyArg{
 			Name: a.name, Pointer: a.pointer, List: a.list, Value: a.value, Spelled: c.literal(a.value),

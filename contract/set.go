@@ -119,7 +119,7 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{doc: doc, file: f, c: &Contract{
-		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, readers: map[string]bool{},
+		UnknownTool: unknownToolRPC, verify: map[string]verifyRule{}, batch: map[string]string{}, readers: map[string]bool{},
 	}}
 	if slices.Contains(s.names, f.Name) {
 		k.mistakef(f.Node.Get("name"), "choose another name; `extends` builds on a contract",
@@ -131,6 +131,7 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 	if k.parent != nil {
 		child := *k.parent
 		child.verify = maps.Clone(k.parent.verify)
+		child.batch = maps.Clone(k.parent.batch)
 		child.readers = maps.Clone(k.parent.readers)
 		child.hintTools = slices.Clone(k.parent.hintTools)
 		child.members = slices.Clone(k.parent.members)

@@ -362,7 +362,10 @@ func TestStudiesReturned(t *testing.T) {
 func TestStudiesRules(t *testing.T) {
 	t.Parallel()
 	c := contract.Builtin().MustGet("studies")
-	if diff := cmp.Diff(contract.PollRule{Wait: "wait", Timeout: "timeout", Next: "next_action"}, c.Poll); diff != "" {
+	if diff := cmp.Diff(contract.PollRule{
+		Wait: "wait", Timeout: "timeout", Next: "next_action",
+		Status: []string{"/runtime_status", "/insights/status"}, Pending: []string{"queued", "running"},
+	}, c.Poll); diff != "" {
 		t.Errorf("poll (-want +got):\n%s", diff)
 	}
 	call := contracttest.ToolCall()

@@ -16,6 +16,7 @@ type verifyRule struct {
 	call   string
 	args   []verifyArg
 	lookAt string
+	landed landedRule
 }
 
 type verifyArg struct {
@@ -38,10 +39,13 @@ func (k *compiler) verifies() {
 		}
 		k.c.readers[v.Value.Call] = true
 	}
+	for _, b := range k.file.Batch {
+		k.c.batch[b.Key] = b.Value
+	}
 }
 
 func (k *compiler) verify(v contractform.VerifyFile) verifyRule {
-	rule := verifyRule{call: v.Call, lookAt: v.Look}
+	rule := verifyRule{call: v.Call, lookAt: v.Look, landed: k.landed(v.Landed)}
 	for _, a := range v.Args {
 		arg := verifyArg{name: a.Key, list: a.Value.Kind() == strictyaml.KindSequence}
 		if arg.list && a.Value.Len() != 1 {

@@ -129,7 +129,7 @@ func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.
 	case attempt >= p.Attempts:
 		return Decision{Reason: fmt.Sprintf("gave up after %d attempts", attempt)}
 	}
-	wait := p.wait(e, attempt)
+	wait := p.Wait(e, attempt)
 	if wait >= left {
 		return Decision{Reason: fmt.Sprintf("the wait of %s is longer than the %s that are left",
 			recourse.FormatWait(wait), recourse.FormatWait(max(left, 0)))}
@@ -144,9 +144,9 @@ func reason(nature Nature) string {
 	return "the tool " + map[Nature]string{Reads: "only reads", Idempotent: "is idempotent"}[nature]
 }
 
-// wait returns the wait before the next attempt: what was stated is a minimum, and
-// jitter only adds.
-func (p Policy) wait(e *recourse.Error, attempt int) time.Duration {
+// Wait returns the wait before a call is made again that failed with e in its attempt-th attempt
+// (from 1): what was stated is a minimum, and jitter only adds.
+func (p Policy) Wait(e *recourse.Error, attempt int) time.Duration {
 	start := p.Start
 	switch {
 	case e.RetryAfter > 0 && p.GrowStated:

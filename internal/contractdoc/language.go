@@ -57,6 +57,7 @@ func Language() string {
 		{"`upstream`", reflect.TypeFor[contractform.UpstreamFile]()},
 		{"`members`: an entry", reflect.TypeFor[contractform.MemberFile]()},
 		{"`verify`: an entry", reflect.TypeFor[contractform.VerifyFile]()},
+		{"`landed` of `verify`", reflect.TypeFor[contractform.LandedFile]()},
 	} {
 		p.heading(section.title)
 		rows := [][]string{{"Key", "Default", "Meaning"}}

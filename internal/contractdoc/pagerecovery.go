@@ -2,13 +2,13 @@ package contractdoc
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
 )
 
@@ -42,12 +42,13 @@ func (p *page) recovery() {
 	}
 	p.poll()
 	p.verify()
+	p.batch()
 }
 
 // poll tells how a call waits for work that takes long.
 func (p *page) poll() {
 	rule := p.c.Poll
-	if rule == (contract.PollRule{}) {
+	if rule.Wait == "" {
 		return
 	}
 	p.heading("Work that takes long")
@@ -65,6 +66,10 @@ func (p *page) poll() {
 		}
 	}
 	p.list(strings.Join(absorbed, ", "))
+	if len(rule.Status) > 0 {
+		p.linef("The work goes on as long as the call that asks again answers %s at %s.",
+			codes(rule.Pending, " or "), codes(rule.Status, " or "))
+	}
 }
 
 func count(n int, what string) string {
@@ -143,7 +148,8 @@ func (p *page) verify() {
 		tools = append(tools, tool)
 	}
 	slices.Sort(tools)
-	rows := [][]string{{"Tool", "Call", "Look at"}}
+	rows := [][]string{{"Tool", "Call", "Look at", "It has landed if"}}
+	decides := false
 	for _, tool := range tools {
 		rule := p.form.Verify[tool]
 		args := make([]string, len(rule.Args))
@@ -153,7 +159,49 @@ func (p *page) verify() {
 				args[i] = a.Name + "=<" + a.Pointer + ">"
 			}
 		}
-		rows = append(rows, []string{code(tool), code(rule.Call + "(" + strings.Join(args, ", ") + ")"), rule.LookAt})
+		rows = append(rows, []string{code(tool), code(rule.Call + "(" + strings.Join(args, ", ") + ")"), rule.LookAt, landed(rule.Landed)})
+		decides = decides || rule.Landed != nil
+	}
+	if !decides {
+		for i := range rows {
+			rows[i] = rows[i][:3]
+		}
+	}
+	p.table(rows...)
+}
+
+// landed tells what the answer looks like when the write has landed.
+func landed(l *contractform.Landed) string {
+	if l == nil {
+		return ""
+	}
+	value := string(l.Value)
+	if l.Pointer != "" {
+		value = "<" + l.Pointer + ">"
+	}
+	switch {
+	case l.Exists != nil && *l.Exists:
+		return code(l.Path) + " is there"
+	case l.Exists != nil:
+		return code(l.Path) + " is not there"
+	case l.Contains:
+		return code(l.Path) + " holds " + code(value)
+	default:
+		return code(l.Path) + " is " + code(value)
+	}
+}
+
+// batch lists the tools that take many items at once.
+func (p *page) batch() {
+	if len(p.form.Batch) == 0 {
+		return
+	}
+	p.heading("Many items at once")
+	p.linef("Where some items fail and others do not, only those that failed and may succeed later are called for again. " +
+		"The argument that lists the items:")
+	rows := [][]string{{"Tool", "Argument"}}
+	for _, tool := range slices.Sorted(maps.Keys(p.form.Batch)) {
+		rows = append(rows, []string{code(tool), code(p.form.Batch[tool])})
 	}
 	p.table(rows...)
 }
@@ -257,4 +305,12 @@ func (p *page) resources() []string {
 		}
 	}
 	return types
+}
+
+func codes(words []string, between string) string {
+	list := make([]string, len(words))
+	for i, word := range words {
+		list[i] = code(word)
+	}
+	return strings.Join(list, between)
 }

@@ -33,6 +33,7 @@ type File struct {
 	Reads       []ReadFile                  `yaml:"reads" doc:"Other forms of a failure, which are read from a server that is known to keep the contract and never written. The first that fits is taken."`
 	Ranges      []RangeFile                 `yaml:"ranges" doc:"The kinds of codes that are numbers and not listed."`
 	Verify      strictyaml.Map[VerifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`
+	Batch       strictyaml.Map[string]      `yaml:"batch" doc:"For a tool that takes many items at once, by its name: the argument that lists them. Where a call fails in part, a client repeats it with those items alone that may succeed later."`
 	Upstream    *UpstreamFile               `yaml:"upstream" doc:"How what the server itself calls tells of its failures."`
 	Hints       *strictyaml.Node            `yaml:"hints" doc:"Hints about the failure itself, whatever its code. The first that fits comes before all others."`
 	Templates   map[string]*strictyaml.Node `yaml:"templates" doc:"A place for YAML anchors that other values use. Nothing else is read from it."`
@@ -64,6 +65,9 @@ type PollFile struct {
 	Wait    string `yaml:"wait,required" doc:"The argument, a boolean, by which a call waits until the work has ended. Left out of a call it is false."`
 	Timeout string `yaml:"timeout,required" doc:"The argument with the budget of such a wait, in seconds. Until it is spent, failures that are retryable do not end the wait."`
 	Next    string `yaml:"next,required" doc:"The member of an answer that names the call which asks again, where the call did not wait."`
+
+	Status  []string `yaml:"status" doc:"Where the answer of that call says how the work gets on: JSON Pointers into its data."`
+	Pending []string `yaml:"pending" doc:"The words that stand there as long as the work goes on."`
 }
 
 // UpstreamFile is a part of a [File].
@@ -144,6 +148,17 @@ type VerifyFile struct {
 	With strictyaml.Map[*strictyaml.Node] `yaml:"with" doc:"Further arguments, with fixed values."`
 	Look string                           `yaml:"look" doc:"What in its answer settles the question."`
 	Node *strictyaml.Node                 `yaml:",pos"`
+
+	Landed *LandedFile `yaml:"landed" doc:"What the answer looks like when the write has landed; see below. Without it a program cannot decide, and tells its user."`
+}
+
+// LandedFile is a part of a [File].
+type LandedFile struct {
+	Node     *strictyaml.Node `yaml:",pos"`
+	Path     string           `yaml:"path,required" doc:"A JSON Pointer into the data of the answer (its structured content, else the JSON of its text); '*' stands for every item of a list. Where more of it is missing than its end, the question stays open."`
+	Exists   *bool            `yaml:"exists" doc:"'true': the write has landed if there is something, 'false': if there is nothing, also if the answer says that there is no such thing."`
+	Equals   *strictyaml.Node `yaml:"equals" doc:"The write has landed if what is there is this: a JSON Pointer into the arguments of the failed call, or a fixed value."`
+	Contains *strictyaml.Node `yaml:"contains" doc:"The write has landed if what is there holds this, as a part of a text, an item of a list or the members of an object: written as for 'equals'."`
 }
 
 // CodeFile is a part of a [File].

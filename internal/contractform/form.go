@@ -29,6 +29,7 @@ type Form struct {
 	Hints       []Hint // whatever the code
 	HintTools   []string
 	Verify      map[string]Verify // by tool
+	Batch       map[string]string // the argument with the items, by tool
 	Literals    string            // how values are spelled in calls: json or python
 	ShowsValues bool              // it has a place for what was given as an argument
 	Silence     *bool             // what it means that nothing is said about repeating the call; nil: nothing
@@ -332,6 +333,17 @@ type Verify struct {
 	Call   string
 	Args   []VerifyArg
 	LookAt string
+	Landed *Landed // nil: a person decides
+}
+
+// Landed says what the answer of the call looks like when the write has landed: there is something at Path, or
+// nothing; or what is there is, or with Contains holds, a value.
+type Landed struct {
+	Path     string
+	Exists   *bool
+	Contains bool
+	Pointer  string // to the value, in the failed call's arguments
+	Value    json.Value
 }
 
 // VerifyArg is taken from the failed call's arguments where Pointer is set.

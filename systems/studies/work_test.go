@@ -145,7 +145,10 @@ func TestNextAction(t *testing.T) {
 	t.Parallel()
 	promises.Covers(t, "studies/wait-default", "studies/next-action")
 
-	if diff := cmp.Diff(contract.PollRule{Wait: "wait", Timeout: "timeout", Next: "next_action"}, rules(t).Poll); diff != "" {
+	if diff := cmp.Diff(contract.PollRule{
+		Wait: "wait", Timeout: "timeout", Next: "next_action",
+		Status: []string{"/runtime_status", "/insights/status"}, Pending: []string{"queued", "running"},
+	}, rules(t).Poll); diff != "" {
 		t.Errorf("what the contract says of waits (-want +got):\n%s", diff)
 	}
 	for _, wire := range wires() {
