@@ -10,12 +10,10 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,8 +21,6 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
-	"github.com/recoursehq/recourse/recovery"
-	"github.com/recoursehq/recourse/retry"
 	"github.com/recoursehq/recourse/systems"
 )
 
@@ -117,16 +113,7 @@ func (r Reply) Read(t *testing.T, c *contract.Contract) *recourse.Error {
 		}
 		return reader.RPC(raw).Error()
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(r.Result, &members); err != nil {
-		t.Fatalf("%v: %s", err, r.Result)
-	}
-	delete(members, "_meta")
-	bare, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reading, ok := reader.Result(bare)
+	reading, ok := reader.Result(r.bare(t))
 	if !ok {
 		return nil
 	}
@@ -284,23 +271,17 @@ func Stdio(t *testing.T, server *mcp.Server) Client {
 	return request
 }
 
-// Follow makes a call as a client that knows nothing but c and keeps its retry rule,
-// and returns what came of it in the end and the waits, which it records and does
-// not wait. random is what jitter is taken from, in [0, 1).
-func Follow(t *testing.T, c *contract.Contract, nature retry.Nature, random float64, call func() Reply) (last Reply, waits []time.Duration) {
+// bare returns the result without its _meta, where a record of ours would stand.
+func (r Reply) bare(t *testing.T) json.RawMessage {
 	t.Helper()
-	policy := recovery.Policy(c)
-	policy.Random = func() float64 { return random }
-	for attempt := 1; ; attempt++ {
-		last = call()
-		e := last.Read(t, c)
-		if e == nil {
-			return last, waits
-		}
-		d := policy.Decide(e.WithEffect(retry.Effect(e, nature)), nature, attempt, math.MaxInt64)
-		if !d.Repeat {
-			return last, waits
-		}
-		waits = append(waits, d.Wait)
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(r.Result, &members); err != nil {
+		t.Fatalf("%v: %s", err, r.Result)
 	}
+	delete(members, "_meta")
+	bare, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bare
 }

@@ -1,0 +1,206 @@
+package recovery
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/recoursehq/recourse"
+	internaljson "github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A merged batch is what became of its items over all attempts.
+type merged struct {
+	Succeeded []recourse.Succeeded `json:"succeeded"`
+	Failed    []recourse.Failed    `json:"failed"`
+}
+
+// repeatItems ends a call that has failed in part: it makes it again with the items alone that failed and may succeed.
+func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.RawMessage, error) {
+	all := merged{Succeeded: []recourse.Succeeded{}, Failed: []recourse.Failed{}}
+	name := x.contract.BatchArgument(x.tool)
+	items := itemsOf(x.arguments, name)
+	for {
+		all.add(e)
+		x.hand(e.Succeeded)
+		again, d := x.itemsAgain(e.Failed, items)
+		for _, f := range e.Failed {
+			if _, repeated := again[f.ID]; !repeated {
+				all.Failed = append(all.Failed, f)
+			}
+		}
+		if len(again) == 0 || !x.mayRepeat(e, d) {
+			all.restore(e.Failed, again)
+			break
+		}
+		ids, list := inOrder(e.Failed, again)
+		answer, failure := x.try(ActionCall, x.tool, withMembers(x.arguments, map[string]any{name: list}))
+		if failure == nil {
+			done := succeededItems(ids, answer)
+			all.Succeeded = append(all.Succeeded, done...)
+			x.hand(done)
+			break
+		}
+		next, ok := failure.(*recourse.Error)
+		if !ok {
+			all.restore(e.Failed, again)
+			break
+		}
+		if e = x.settled(next, x.tool); e.Kind != recourse.KindPartial {
+			e = asPartial(e, ids)
+		}
+	}
+	if len(all.Failed) == 0 {
+		return all.result(false)
+	}
+	whole := e.With(func(c *recourse.Error) { c.Succeeded, c.Failed = all.Succeeded, all.Failed })
+	merged, err := all.result(true)
+	if err != nil || len(result) == 0 {
+		return nil, whole
+	}
+	return merged, x.given(whole)
+}
+
+// add takes in the items that have succeeded.
+func (m *merged) add(e *recourse.Error) { m.Succeeded = append(m.Succeeded, e.Succeeded...) }
+
+// restore takes back that items are tried again.
+func (m *merged) restore(failed []recourse.Failed, again map[string]json.RawMessage) {
+	for _, f := range failed {
+		if _, ok := again[f.ID]; ok {
+			m.Failed = append(m.Failed, f)
+		}
+	}
+}
+
+// result returns what became of the items as a tool result.
+func (m *merged) result(isError bool) (json.RawMessage, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{
+		"content":           []any{map[string]string{"type": "text", "text": string(text)}},
+		"structuredContent": json.RawMessage(text), "isError": isError,
+	})
+}
+
+// asPartial returns a failure of the whole as one of each of its items.
+func asPartial(e *recourse.Error, ids []string) *recourse.Error {
+	failed := make([]recourse.Failed, len(ids))
+	for i, id := range ids {
+		failed[i] = recourse.Failed{ID: id, Error: e}
+	}
+	return recourse.Partial(nil, failed).WithRetryAfter(e.RetryAfter).WithOrigin(e.Origin).CausedBy(e)
+}
+
+// hand tells the caller of items that have succeeded.
+func (x *exchange) hand(items []recourse.Succeeded) {
+	if x.options.succeeded != nil && len(items) > 0 {
+		x.options.succeeded(x.ctx, items)
+	}
+}
+
+// itemsAgain returns the items that may succeed when they are tried again, by id, and the longest wait.
+func (x *exchange) itemsAgain(failed []recourse.Failed, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
+	again := map[string]json.RawMessage{}
+	var longest retry.Decision
+	nature := x.natureOf(x.tool)
+	for _, f := range failed {
+		item, there := items[f.ID]
+		if f.Error == nil || !there {
+			continue
+		}
+		d := x.policy.Decide(x.settled(f.Error, x.tool), nature, x.attempt, x.left())
+		if !d.Repeat {
+			continue
+		}
+		again[f.ID] = item
+		if d.Wait >= longest.Wait {
+			longest = d
+		}
+	}
+	return again, longest
+}
+
+// mayRepeat waits for a repetition that was decided on, and reports false if there is none.
+func (x *exchange) mayRepeat(e *recourse.Error, d retry.Decision) bool {
+	if !x.options.server.budget.Take() {
+		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the budget of repetitions is spent"})
+		return false
+	}
+	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "items that failed may succeed: " + d.Reason})
+	return x.wait(d.Wait, d.Reason)
+}
+
+// itemsOf returns the items in an argument of a call by id: themselves, or their member "id".
+func itemsOf(arguments json.RawMessage, name string) map[string]json.RawMessage {
+	if name == "" {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(member(arguments, name), &list) != nil {
+		return nil
+	}
+	items := make(map[string]json.RawMessage, len(list))
+	for _, item := range list {
+		items[idOf(item)] = item
+	}
+	delete(items, "")
+	return items
+}
+
+func idOf(item json.RawMessage) string {
+	if id := lookup(item, "/id"); id != nil {
+		item = id
+	}
+	if text := textOf(item); text != "" {
+		return text
+	}
+	return string(item)
+}
+
+// inOrder returns the items that are tried again, in the order in which they failed, each once.
+func inOrder(failed []recourse.Failed, again map[string]json.RawMessage) (ids []string, items []json.RawMessage) {
+	for _, f := range failed {
+		if item, ok := again[f.ID]; ok && !slices.Contains(ids, f.ID) {
+			ids, items = append(ids, f.ID), append(items, item)
+		}
+	}
+	return ids, items
+}
+
+// succeededItems returns the items of a call that has succeeded as a whole, each with its part of the result: the first list in
+// it that has an entry for each item. Where there is none, a single item has all of the result, and several have nothing.
+func succeededItems(ids []string, result json.RawMessage) []recourse.Succeeded {
+	data := dataOf(result)
+	list := listOf(data, len(ids))
+	done := make([]recourse.Succeeded, len(ids))
+	for i, id := range ids {
+		done[i] = recourse.Succeeded{ID: id}
+		switch {
+		case list != nil:
+			done[i].Value = list[i]
+		case len(ids) == 1:
+			done[i].Value = data
+		}
+	}
+	return done
+}
+
+// listOf returns the list of n entries that data is, or that one of its members is.
+func listOf(data json.RawMessage, n int) []json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) == nil {
+		if len(list) == n {
+			return list
+		}
+		return nil
+	}
+	for _, m := range internaljson.MembersOf(data) {
+		if m.Value.Kind() == '[' && json.Unmarshal(m.Value, &list) == nil && len(list) == n {
+			return list
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package recovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/recovery"
+)
+
+func item(id string, e *recourse.Error) recourse.Failed { return recourse.Failed{ID: id, Error: e} }
+
+func found(id string) recourse.Succeeded {
+	return recourse.Succeeded{ID: id, Value: json.RawMessage(`{"id":"` + id + `"}`)}
+}
+
+// Items that may succeed are tried again, and they alone; what succeeds is told at once, and is in the result.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	late, gone := recourse.Timeout("John Deere", 0), recourse.NotFound("field", "F-2")
+	const tool, arguments = "deere_get_fields", `{"fieldIds":["F-1","F-2","F-3","F-4"]}`
+	for name, test := range map[string]struct {
+		answers   []any
+		calls     []string
+		succeeded []string // as they are told
+		result    string
+		failed    []string
+	}{
+		"one is gone, two are late": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-2", gone), item("F-3", late), item("F-4", late)}),
+				`{"content":[],"structuredContent":{"error":false,"data":[{"id":"F-3"},{"id":"F-4"}],"missingData":[]}}`,
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
+			succeeded: []string{"F-1", "F-3", "F-4"},
+			result: `{"succeeded":[{"id":"F-1","value":{"id":"F-1"}},{"id":"F-3","value":{"id":"F-3"}},{"id":"F-4","value":{"id":"F-4"}}],` +
+				`"failed":[{"id":"F-2"`,
+			failed: []string{"F-2"},
+		},
+		"late items arrive one after the other": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-2")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-3", late)}),
+				`{"content":[{"type":"text","text":"{\"error\":false,\"data\":[{\"id\":\"F-3\"}]}"}]}`,
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`, tool + `{"fieldIds":["F-3"]}`},
+			succeeded: []string{"F-1", "F-2", "F-4", "F-3"},
+			result:    `"failed":[]}`,
+		},
+		"the repetition fails as a whole": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),
+				recourse.NotConnected("John Deere"),
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
+			succeeded: []string{"F-1"}, failed: []string{"F-3"},
+		},
+		"an item that was never asked for": {
+			answers:   []any{recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-9", late)})},
+			calls:     []string{tool + arguments},
+			succeeded: []string{"F-1"}, failed: []string{"F-9"},
+		},
+		"a failure without items": {
+			answers: []any{recourse.New(recourse.KindPartial, "some have failed")},
+			calls:   []string{tool + arguments},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := serve("fieldmcp", map[string][]any{tool: test.answers})
+				var told []string
+				result, _, err := call(t, s, tool, arguments, recovery.WithSucceeded(func(_ context.Context, items []recourse.Succeeded) {
+					for _, i := range items {
+						told = append(told, i.ID)
+					}
+				}))
+				if diff := cmp.Diff(test.calls, s.calls); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(test.succeeded, told); diff != "" {
+					t.Errorf("told (-want +got):\n%s", diff)
+				}
+				if test.result != "" && !strings.Contains(firstText(result), test.result) {
+					t.Errorf("the result is %v", result.StructuredContent)
+				}
+				var failed []string
+				if e, ok := errors.AsType[*recourse.Error](err); ok {
+					for _, f := range e.Failed {
+						failed = append(failed, f.ID)
+					}
+					if len(e.Succeeded) != len(told) {
+						t.Errorf("the error holds %d items that succeeded, want %d", len(e.Succeeded), len(told))
+					}
+				}
+				if diff := cmp.Diff(test.failed, failed); diff != "" {
+					t.Errorf("%v: failed (-want +got):\n%s", err, diff)
+				}
+			})
+		})
+	}
+}

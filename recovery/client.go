@@ -1,0 +1,112 @@
+package recovery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// A Session calls tools: *mcp.ClientSession of the Go SDK, *client.Client of mcp-go, or what stands in front of one. P
+// holds the members name and arguments of a tools/call, or has them in a member params; R is its result. Both have
+// the JSON form that the protocol gives them.
+type Session[P, R any] interface {
+	CallTool(ctx context.Context, params P) (R, error)
+}
+
+// A Client calls tools, and recovers from their failures. It is a [Session] itself, and safe for concurrent use if the
+// session is.
+type Client[P, R any] struct {
+	session Session[P, R]
+	engine  *engine
+}
+
+// New returns a client that calls tools through session, of a server that keeps c.
+func New[P, R any](session Session[P, R], c *contract.Contract, options ...Option) *Client[P, R] {
+	return &Client[P, R]{session: session, engine: newEngine(c, options)}
+}
+
+// CallTool calls a tool, and does what the contract says when the call fails. See the package for what it returns. Params are
+// sent as they are, but for a repetition with other arguments.
+func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
+	var none R
+	form, err := formOf(params)
+	if err != nil {
+		return none, err
+	}
+	var last R // the result as the session has returned it
+	var lastRaw json.RawMessage
+	send := func(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+		p := params
+		if tool != form.tool || string(arguments) != string(form.arguments) {
+			if p, err = paramsOf[P](form, tool, arguments); err != nil {
+				return nil, err
+			}
+		}
+		result, err := c.session.CallTool(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(result)
+		if err != nil {
+			return nil, fmt.Errorf("recovery: the result has no JSON form: %w", err)
+		}
+		last, lastRaw = result, raw
+		return raw, nil
+	}
+	raw, failure := c.engine.call(ctx, send, form.tool, form.arguments)
+	switch {
+	case raw == nil:
+		return none, failure
+	case string(raw) == string(lastRaw):
+		return last, failure
+	}
+	var made R
+	if err := json.Unmarshal(raw, &made); err != nil {
+		return none, fmt.Errorf("recovery: make a result: %w", err)
+	}
+	return made, failure
+}
+
+// A callForm is a tools/call, and how an SDK spells it.
+type callForm struct {
+	tool      string
+	arguments json.RawMessage
+	nested    bool // in a member params
+}
+
+func formOf(params any) (callForm, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return callForm{}, fmt.Errorf("recovery: the arguments have no JSON form: %w", err)
+	}
+	inner := lookup(raw, "/params")
+	f := callForm{nested: inner != nil}
+	if f.nested {
+		raw = inner
+	}
+	if f.tool = textOf(lookup(raw, "/name")); f.tool == "" {
+		return callForm{}, fmt.Errorf("recovery: %T names no tool", params)
+	}
+	f.arguments = lookup(raw, "/arguments")
+	return f, nil
+}
+
+func paramsOf[P any](form callForm, tool string, arguments json.RawMessage) (p P, err error) {
+	call := map[string]any{"name": tool, "arguments": arguments}
+	if len(arguments) == 0 {
+		delete(call, "arguments")
+	}
+	if form.nested {
+		call = map[string]any{"method": "tools/call", "params": call}
+	}
+	raw, err := json.Marshal(call)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("recovery: make a call of %s: %w", tool, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,230 @@
+package recovery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// send makes one call of a tool, and returns the member "result" of its answer as JSON.
+type send func(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
+
+// An engine recovers, whatever SDK the calls are made with.
+type engine struct {
+	contract *contract.Contract
+	options  *options
+	reader   contract.Reader
+	policy   retry.Policy
+}
+
+func newEngine(c *contract.Contract, list []Option) *engine {
+	g := &engine{contract: c, options: newOptions(list), policy: Policy(c)}
+	g.policy.Random = g.options.random
+	g.reader = contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: !g.options.untrusted}
+	return g
+}
+
+// An exchange is one call of the caller's, with all that is done for it.
+type exchange struct {
+	*engine
+
+	ctx       context.Context //nolint:containedctx // of the call
+	send      send
+	tool      string
+	arguments json.RawMessage
+	report    *Report
+
+	attempt   int
+	ends      time.Time
+	last      *recourse.Error // that the latest attempt ended with
+	connected bool            // the account was connected
+	verified  bool            // it was settled once that the write had not landed
+	answers   int             // to questions
+}
+
+// call calls a tool, with everything that its contract asks of a client.
+func (g *engine) call(ctx context.Context, s send, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	report, _ := ctx.Value(reportKey{}).(*Report)
+	ends := g.options.clock.Now().Add(g.options.timeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(ends) {
+		ends = d
+	}
+	ctx, cancel := context.WithDeadline(context.WithValue(ctx, reportKey{}, (*Report)(nil)), ends)
+	defer cancel()
+	x := &exchange{engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), report: report, ends: ends}
+	return x.run() //nolint:contextcheck // it is in x
+}
+
+// run makes attempts until one succeeds or no other may follow.
+func (x *exchange) run() (json.RawMessage, error) {
+	fingerprint := x.fingerprint()
+	if e := x.options.server.mistake(fingerprint); e != nil {
+		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the same call was a mistake before: it is not sent"})
+		return nil, e
+	}
+	for {
+		result, failure := x.try(ActionCall, x.tool, x.arguments)
+		if failure == nil {
+			return x.succeeded(result)
+		}
+		e, ok := failure.(*recourse.Error)
+		if !ok {
+			if !x.ask(failure) {
+				return nil, failure
+			}
+			continue
+		}
+		e = x.settled(e, x.tool)
+		x.last = e
+		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool {
+			x.options.server.remember(fingerprint, e)
+		}
+		if e.Kind == recourse.KindPartial {
+			return x.repeatItems(result, e)
+		}
+		if x.connect(e) {
+			continue
+		}
+		var landed json.RawMessage
+		if e, landed = x.verify(e); landed != nil {
+			return landed, nil
+		}
+		if !x.again(e, x.natureOf(x.tool)) {
+			return nil, x.given(x.last)
+		}
+	}
+}
+
+// succeeded ends the exchange with a result.
+func (x *exchange) succeeded(result json.RawMessage) (json.RawMessage, error) {
+	if x.natureOf(x.tool) != retry.Reads {
+		x.options.server.forget()
+	}
+	return x.follow(result)
+}
+
+// given returns the failure that the caller is given. Where its context has ended, errors.Is says so, too.
+func (x *exchange) given(e *recourse.Error) error {
+	if err := context.Cause(x.ctx); err != nil && !errors.Is(e, err) {
+		return e.CausedBy(errors.Join(e.Cause(), err))
+	}
+	return e
+}
+
+// again waits for the next attempt of a call that does that to the world, and reports false if there is none.
+func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
+	left := x.left()
+	d := x.policy.Decide(e, nature, x.attempt, left)
+	if d.Repeat && !x.options.server.budget.Take() {
+		d = retry.Decision{Reason: "the budget of repetitions is spent"}
+	}
+	if d.Repeat {
+		if d.Wait, _ = x.options.server.turn(x.now(), d.Wait); d.Wait >= left {
+			d = retry.Decision{Reason: fmt.Sprintf("the turn after the limit comes in %s, and %s are left",
+				recourse.FormatWait(d.Wait), recourse.FormatWait(max(left, 0)))}
+		}
+	}
+	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: d.Reason})
+	return d.Repeat && x.wait(d.Wait, d.Reason)
+}
+
+// wait waits, and reports false if the call has ended meanwhile.
+func (x *exchange) wait(d time.Duration, reason string) bool {
+	if d <= 0 {
+		return x.ctx.Err() == nil
+	}
+	x.note(Step{Action: ActionWait, Began: x.now(), Took: d, Reason: reason})
+	return x.options.clock.Sleep(x.ctx, d) == nil
+}
+
+// try makes one call: of the tool, or of another on its behalf. A result comes with a failure where it holds one.
+func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (json.RawMessage, recourse.Failure) {
+	if action == ActionCall {
+		x.attempt++
+	}
+	server := x.options.server
+	if e := x.admitted(); e != nil {
+		x.note(Step{Action: ActionDecide, Tool: tool, Began: x.now(), Failure: e, Reason: "it is not sent"})
+		return nil, e
+	}
+	if x.attempt == 1 && action == ActionCall {
+		server.budget.Call()
+	}
+	began := x.now()
+	ctx, cancel := x.ctx, context.CancelFunc(func() {})
+	if x.options.attempt > 0 {
+		ctx, cancel = context.WithTimeout(x.ctx, x.options.attempt)
+	}
+	said := new(httpAnswer)
+	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments)
+	cancel()
+	failure, transport := x.read(result, err, said)
+	e, _ := failure.(*recourse.Error)
+	server.learn(x.now(), e, transport)
+	x.note(Step{Action: action, Tool: tool, Began: began, Took: x.since(began), Failure: e})
+	return result, failure
+}
+
+// admitted waits for the call's turn. It returns why the call does not begin.
+func (x *exchange) admitted() *recourse.Error {
+	if x.ctx.Err() != nil {
+		return recourse.From(context.Cause(x.ctx)).WithEffect(recourse.EffectNone)
+	}
+	for {
+		wait, limit := x.options.server.turn(x.now(), 0)
+		if limit == nil {
+			return x.options.server.admit(x.now())
+		}
+		if wait >= x.left() || !x.wait(wait, "the server has limited its callers") {
+			return limit.WithEffect(recourse.EffectNone).WithRetryAfter(wait)
+		}
+	}
+}
+
+func (x *exchange) now() time.Time { return x.options.clock.Now() }
+
+func (x *exchange) since(began time.Time) time.Duration { return x.now().Sub(began) }
+
+// left returns the time until the call ends.
+func (x *exchange) left() time.Duration { return x.ends.Sub(x.now()) }
+
+// natureOf returns what a tool does to the world: by the option, else by the contract.
+func (g *engine) natureOf(tool string) retry.Nature {
+	if n, ok := g.options.natures[tool]; ok {
+		return n
+	}
+	if g.contract.Reads(tool) {
+		return retry.Reads
+	}
+	return retry.Writes
+}
+
+// settled completes a failure of a tool's call. The word of a server that is not believed settles no effect.
+func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
+	nature := x.natureOf(tool)
+	if x.options.untrusted && e.Effect == "" {
+		e = e.WithEffect(retry.Effect(e, nature))
+	}
+	return Settle(x.contract, e, nature)
+}
+
+// fingerprint tells the call from others.
+func (x *exchange) fingerprint() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %s", x.tool, x.arguments))
+}
+
+// contractCall describes the call to the contract.
+func (x *exchange) contractCall() *contract.Call {
+	call := &contract.Call{Method: "tools/call", Tool: x.tool, Arguments: x.arguments}
+	if x.options.tools != nil {
+		call.HasTool = func(name string) bool { _, ok := x.options.tools[name]; return ok }
+	}
+	return call
+}

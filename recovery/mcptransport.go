@@ -1,0 +1,117 @@
+package recovery
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	internaljson "github.com/recoursehq/recourse/internal/json"
+)
+
+// maxHTTPBody bounds what is read of an HTTP answer that is no success, in bytes.
+const maxHTTPBody = 64 << 10
+
+// NewMCPTransport returns a transport for the http.Client of an SDK's MCP client. An HTTP answer that is no success
+// becomes a JSON-RPC error, with the failure that it says in the words of c as its data: the SDKs
+// hand that on, and keep their session. A lost session (404) and a challenge to sign in (WWW-Authenticate) reach the SDK as
+// they are, since it acts on them. base makes the requests; nil means http.DefaultTransport.
+func NewMCPTransport(base http.RoundTripper, c *contract.Contract) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &mcpTransport{base: base, reader: contract.Reader{Contracts: []*contract.Contract{c}, Weak: c, Trusted: true}}
+}
+
+type mcpTransport struct {
+	base   http.RoundTripper
+	reader contract.Reader
+}
+
+type httpAnswerKey struct{}
+
+// An httpAnswer is where the transport leaves an HTTP answer for the call that its context belongs to: some SDKs lose
+// what errors hold.
+type httpAnswer struct{ said atomic.Pointer[httpFailure] }
+
+type httpFailure struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a *httpAnswer) get() *httpFailure { return a.said.Load() }
+
+// RoundTrip implements [http.RoundTripper].
+func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	id := requestID(r)
+	resp, err := t.base.RoundTrip(r)
+	if err != nil || resp.StatusCode < http.StatusBadRequest {
+		return resp, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHTTPBody))
+	_ = resp.Body.Close() // what is left of it is not wanted
+	if err != nil {
+		body = nil
+	}
+	if said, ok := r.Context().Value(httpAnswerKey{}).(*httpAnswer); ok && id != nil {
+		said.said.Store(&httpFailure{status: resp.StatusCode, header: resp.Header, body: body})
+	}
+	lost := resp.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != ""
+	if id == nil || lost || resp.Header.Get("WWW-Authenticate") != "" || isRPCAnswer(body) {
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		resp.ContentLength = int64(len(body))
+		return resp, nil
+	}
+	e := t.reader.HTTP(resp.StatusCode, resp.Header, body).Error()
+	if e == nil {
+		e = recourse.FromStatus("", resp.StatusCode)
+	}
+	return answerWith(r, id, e)
+}
+
+// requestID returns the id of the JSON-RPC request that r holds; nil where it holds none, or cannot be read twice.
+func requestID(r *http.Request) json.RawMessage {
+	if r.Method != http.MethodPost || r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(body)
+	if err != nil || lookup(raw, "/method") == nil {
+		return nil
+	}
+	return lookup(raw, "/id")
+}
+
+func isRPCAnswer(body []byte) bool {
+	return internaljson.Lookup(body, "/error/code").Kind() == '0' && internaljson.Lookup(body, "/jsonrpc") != nil
+}
+
+// answerWith returns the answer to a request that failed with e.
+func answerWith(r *http.Request, id json.RawMessage, e *recourse.Error) (*http.Response, error) {
+	data, err := e.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	const internalError = -32603
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
+		"code": internalError, "message": e.Sentence(), "data": json.RawMessage(data),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("recovery: write the failure: %w", err)
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))),
+		ContentLength: int64(len(body)), Request: r,
+	}, nil
+}

@@ -1,0 +1,56 @@
+package recovery
+
+import (
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// Policy returns the policy of a client that keeps the retry rule of c: a wait that a
+// failure states takes the place of the rule's start. A contract without a rule counts as one
+// that allows three repetitions, after 1, 2 and 4 seconds with up to a second at random.
+func Policy(c *contract.Contract) retry.Policy {
+	rule := c.Retry
+	if rule == (contract.RetryRule{}) {
+		rule = contract.RetryRule{Retries: 3, Start: time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 1}
+	}
+	return retry.Policy{
+		Attempts: rule.Retries + 1, Start: rule.Start, Factor: rule.Factor,
+		JitterMax: rule.JitterMax, JitterFrom: rule.JitterFrom, GrowStated: true,
+	}
+}
+
+// Settle completes a failure by what its contract says of it: its retry advice, where the failure states none,
+// and its effect on a tool of that nature. The server's word that the same call may be repeated says that it took
+// no effect: contracts take it back where that is not known.
+func Settle(c *contract.Contract, e *recourse.Error, nature retry.Nature) *recourse.Error {
+	return e.With(func(r *recourse.Error) {
+		said := e.Retry == recourse.RetrySameCall
+		if r.Effect = retry.Effect(e, nature); r.Effect == recourse.EffectUnknown && e.Effect == "" && said {
+			r.Effect = recourse.EffectNone
+		}
+		if e.Retry != "" {
+			return
+		}
+		switch {
+		case c.Retryable(e.WithEffect(recourse.EffectNone), &contract.Call{}):
+			r.Retry = recourse.RetrySameCall
+		case e.Kind.Retry() == recourse.RetrySameCall:
+			r.Retry = recourse.RetryNever
+		default:
+			r.Retry = e.Kind.Retry()
+		}
+	})
+}
+
+// Decide says whether to make a call again that failed with e in its attempt-th attempt (from 1), with left the
+// time until its deadline, as the contract has it. random returns a number in [0, 1); nil means math/rand.
+func Decide(
+	c *contract.Contract, e *recourse.Error, nature retry.Nature, attempt int, left time.Duration, random func() float64,
+) retry.Decision {
+	policy := Policy(c)
+	policy.Random = random
+	return policy.Decide(Settle(c, e, nature), nature, attempt, left)
+}

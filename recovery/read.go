@@ -1,0 +1,99 @@
+package recovery
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	internaljson "github.com/recoursehq/recourse/internal/json"
+)
+
+// read returns the failure that an attempt has ended with, nil for none. transport reports whether it came of the way to the server:
+// then other calls would not get further.
+func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, transport bool) {
+	if err == nil {
+		reading, failed := x.reader.Result(result)
+		if !failed {
+			return nil, false
+		}
+		return reading.Failure, false
+	}
+	if answer := said.get(); answer != nil {
+		return x.reader.HTTP(answer.status, answer.header, answer.body).Failure, isGatewayStatus(answer.status)
+	}
+	if raw := rpcError(err); raw != nil {
+		return caused(x.reader.RPC(raw).Failure, err), false
+	}
+	if f, ok := errors.AsType[recourse.Failure](err); ok {
+		return f, false
+	}
+	e := recourse.From(err)
+	switch {
+	case e.Kind == recourse.KindCancelled && x.ctx.Err() == nil: // by somebody else
+		return e, false
+	case e.Kind == recourse.KindInternal:
+		// The SDK's own words. Of a failure that it does not know it may have sent the call, or not.
+		if reading, ok := x.reader.Result(asResult(err)); ok && reading.Error() != nil && reading.Error().Kind != recourse.KindUnknown {
+			return caused(reading.Failure, err), false
+		}
+		return recourse.New(recourse.KindUnreachable, "").CausedBy(err), true
+	case e.Kind == recourse.KindTimeout:
+		return e, x.ctx.Err() == nil // that the call's time is over says nothing about the server
+	}
+	return e, e.Kind == recourse.KindUnreachable
+}
+
+// isGatewayStatus reports whether a status says that the server was not reached.
+func isGatewayStatus(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+func caused(f recourse.Failure, err error) recourse.Failure {
+	if e, ok := f.(*recourse.Error); ok {
+		return e.CausedBy(err)
+	}
+	return f
+}
+
+// rpcError returns the JSON-RPC error in the chain of an SDK's error; nil where there is none. SDKs have types of their
+// own for it, whose JSON is that of the protocol.
+func rpcError(err error) json.RawMessage {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, inner := range joined.Unwrap() {
+				if raw := rpcError(inner); raw != nil {
+					return raw
+				}
+			}
+			return nil
+		}
+		raw, failed := json.Marshal(err)
+		if failed != nil {
+			continue
+		}
+		code := internaljson.Value(lookup(raw, "/code"))
+		if code.Kind() == '0' && textOf(lookup(raw, "/message")) != "" {
+			return raw
+		}
+	}
+	return nil
+}
+
+// asResult returns the text of an error as a result that holds it.
+func asResult(err error) json.RawMessage {
+	text := internaljson.AppendQuote(nil, strings.ToValidUTF8(err.Error(), "?"))
+	return fmt.Appendf(nil, `{"isError":true,"content":[{"type":"text","text":%s}]}`, text)
+}
+
+// withFormat asks for the machine-readable form of failures, where the tool has an argument for it and the caller has
+// not chosen.
+func (g *engine) withFormat(tool string, arguments json.RawMessage) json.RawMessage {
+	name := g.contract.FormatArgument()
+	if name == "" || member(lookup(g.options.tools[tool].InputSchema, "/properties"), name) == nil || member(arguments, name) != nil {
+		return arguments
+	}
+	return withMembers(arguments, map[string]any{name: "json"})
+}

@@ -1,0 +1,96 @@
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+// An Action is what a step of a call does.
+type Action string
+
+// The actions.
+const (
+	ActionCall    Action = "call"    // the tool is called
+	ActionVerify  Action = "verify"  // the call that tells whether a write took effect
+	ActionPoll    Action = "poll"    // the call that tells how work gets on
+	ActionConnect Action = "connect" // somebody is asked to connect an account
+	ActionAnswer  Action = "answer"  // somebody is asked for what is missing
+	ActionWait    Action = "wait"
+	ActionDecide  Action = "decide" // what is done about a failure, and why
+)
+
+// A Step is one thing that was done for a call.
+type Step struct {
+	Action  Action        `json:"action"`
+	Tool    string        `json:"tool"`
+	Attempt int           `json:"attempt"` // of the call, from 1
+	Began   time.Time     `json:"began"`
+	Took    time.Duration `json:"took"` // for a wait that is about to begin: how long it is
+	// Failure is what the step ended with, or what is decided about.
+	Failure *recourse.Error `json:"failure,omitempty"`
+	// Reason says why, of a decision or a wait.
+	Reason string `json:"reason,omitempty"`
+}
+
+// A Report is what was done for a call, in order.
+type Report struct {
+	Steps []Step `json:"steps"`
+}
+
+// Attempts returns how often the tool was called.
+func (r *Report) Attempts() int { return r.count(ActionCall) }
+
+// Verifications returns how often it was asked whether the call took effect.
+func (r *Report) Verifications() int { return r.count(ActionVerify) }
+
+// Waited returns the time that was spent waiting between calls.
+func (r *Report) Waited() time.Duration {
+	var waited time.Duration
+	for _, s := range r.Steps {
+		if s.Action == ActionWait {
+			waited += s.Took
+		}
+	}
+	return waited
+}
+
+func (r *Report) count(action Action) int {
+	n := 0
+	for _, s := range r.Steps {
+		if s.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+type reportKey struct{}
+
+// WithReport returns a context whose next call writes its steps into report.
+func WithReport(ctx context.Context, report *Report) context.Context {
+	return context.WithValue(ctx, reportKey{}, report)
+}
+
+// note tells everybody of a step.
+func (x *exchange) note(s Step) {
+	s.Tool, s.Attempt = cmp.Or(s.Tool, x.tool), x.attempt
+	if x.report != nil {
+		x.report.Steps = append(x.report.Steps, s)
+	}
+	if x.options.observe != nil {
+		x.options.observe(x.ctx, s)
+	}
+	attrs := []slog.Attr{slog.String("tool", s.Tool), slog.Int("attempt", s.Attempt), slog.Int64("ms", s.Took.Milliseconds())}
+	if s.Failure != nil {
+		attrs = append(attrs, slog.String("kind", string(s.Failure.Kind)), slog.String("code", s.Failure.Code),
+			slog.String("effect", string(s.Failure.Effect)))
+	}
+	if s.Reason != "" {
+		attrs = append(attrs, slog.String("reason", s.Reason))
+	}
+	x.options.log.LogAttrs(x.ctx, slog.LevelDebug, string(s.Action), attrs...)
+}

@@ -1,0 +1,61 @@
+package recovery
+
+import (
+	"encoding/json"
+	"strings"
+
+	internaljson "github.com/recoursehq/recourse/internal/json"
+)
+
+// lookup returns the value at a JSON Pointer, nil where there is none.
+func lookup(raw json.RawMessage, pointer string) json.RawMessage {
+	return json.RawMessage(internaljson.Lookup(internaljson.Value(raw), internaljson.Pointer(pointer)))
+}
+
+// member returns a member of an object, nil where there is none.
+func member(raw json.RawMessage, name string) json.RawMessage {
+	return lookup(raw, "/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+}
+
+// textOf returns the text that a value is, "" where it is none.
+func textOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// dataOf returns the data of a tool result: its structured content, or the JSON of its first text; nil where it has neither.
+func dataOf(result json.RawMessage) json.RawMessage {
+	if raw := lookup(result, "/structuredContent"); internaljson.Value(raw).Kind() == '{' {
+		return raw
+	}
+	if text := textOf(lookup(result, "/content/0/text")); json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return nil
+}
+
+// withMembers returns arguments with other members. What is no object is returned as it is.
+func withMembers(arguments json.RawMessage, members map[string]any) json.RawMessage {
+	all := map[string]json.RawMessage{}
+	if len(arguments) > 0 && json.Unmarshal(arguments, &all) != nil {
+		return arguments
+	}
+	if all == nil { // null
+		all = map[string]json.RawMessage{}
+	}
+	for name, value := range members {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return arguments
+		}
+		all[name] = raw
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return arguments
+	}
+	return raw
+}

@@ -1,0 +1,119 @@
+package recovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// verify settles what became of a write of which it is not known. It returns the result of the verify call where the
+// write has landed, and the failure as it is to be judged where it has not, or where it stays open.
+func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) {
+	if e.Effect != recourse.EffectUnknown || x.verified {
+		return e, nil
+	}
+	call := x.verifyCall(e)
+	if call == nil {
+		return e, nil
+	}
+	arguments, err := json.Marshal(call.Args)
+	if err != nil {
+		return e, nil
+	}
+	// What is on its way may arrive yet.
+	if wait := x.policy.Wait(e, 1); wait >= x.left() || !x.wait(wait, "the write may be on its way") {
+		return e, nil
+	}
+	result, known := x.lookUp(*call, arguments)
+	if !known {
+		return e, nil
+	}
+	verdict := x.judge(Verification{Tool: x.tool, Arguments: x.arguments, Failure: e, Verify: *call, Result: result})
+	reason := "it stays open whether the write has landed"
+	switch verdict {
+	case Landed:
+		reason = "the write has landed"
+	case NotLanded:
+		reason = "the write has not landed"
+		x.verified = true
+		e = e.WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall)
+	case Undecided:
+	}
+	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: reason})
+	if verdict != Landed {
+		return e, nil
+	}
+	x.options.server.forget()
+	if result == nil {
+		result = json.RawMessage(`{"content":[]}`)
+	}
+	return e, result
+}
+
+// verifyCall returns the call that settles what became of this one: the failure's own, else the contract's. It has to
+// be of a tool that only reads.
+func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
+	own := x.contract.VerifyFor(x.contractCall())
+	for _, v := range []*recourse.Verify{e.Verify, own} {
+		if v == nil {
+			continue
+		}
+		if _, listed := x.options.tools[v.Tool]; x.options.tools != nil && !listed {
+			continue
+		}
+		if x.natureOf(v.Tool) == retry.Reads {
+			return v
+		}
+	}
+	return nil
+}
+
+// lookUp makes the verify call until it is answered, and returns its result: nil where it says that there is no such thing.
+func (x *exchange) lookUp(v recourse.Verify, arguments json.RawMessage) (result json.RawMessage, known bool) {
+	for attempt := 1; ; attempt++ {
+		result, failure := x.try(ActionVerify, v.Tool, arguments)
+		if failure == nil {
+			return result, true
+		}
+		e, ok := failure.(*recourse.Error)
+		switch {
+		case !ok:
+			return nil, false
+		case errors.Is(e, recourse.KindNotFound):
+			return nil, true
+		}
+		d := x.policy.Decide(x.settled(e, v.Tool), retry.Reads, attempt, x.left())
+		if !d.Repeat || !x.options.server.budget.Take() || !x.wait(d.Wait, d.Reason) {
+			return nil, false
+		}
+	}
+}
+
+// judge says what became of a write: as the contract has it, else as the caller's hook does.
+func (x *exchange) judge(v Verification) Verdict {
+	own := x.contract.VerifyFor(x.contractCall())
+	data := dataOf(v.Result)
+	if own != nil && own.String() == v.Verify.String() && (data != nil || v.Result == nil) {
+		if landed, known := x.contract.Landed(&contract.Call{Tool: v.Tool, Arguments: v.Arguments}, data); known {
+			if landed {
+				return Landed
+			}
+			return NotLanded
+		}
+	}
+	if x.options.landed == nil {
+		return Undecided
+	}
+	verdict := Undecided
+	if !x.hook(ActionDecide, v.Failure, func(ctx context.Context) error {
+		verdict = x.options.landed(ctx, v)
+		return nil
+	}) {
+		return Undecided
+	}
+	return verdict
+}

@@ -1,0 +1,84 @@
+package systemtest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/recovery"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// aWhile is more than any wait of a test, none of which is waited.
+const aWhile = 10_000 * time.Hour
+
+// call is a tools/call as package recovery passes it to a session.
+type call struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// session is a session whose calls are made by a function. It knows nothing but the contract: records of ours are
+// left out of what it returns.
+type session struct {
+	t        *testing.T
+	contract *contract.Contract
+	make     func(call) Reply
+	last     Reply
+}
+
+// CallTool implements [recovery.Session].
+func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
+	s.t.Helper()
+	s.last = s.make(c)
+	if s.last.Error != nil || s.last.Result == nil {
+		return nil, s.last.Read(s.t, s.contract)
+	}
+	return s.last.bare(s.t), nil
+}
+
+// Recover calls a tool as package recovery does for a client that knows nothing but c, and waits for nothing. It returns the result
+// and the error that the client is given, and what was done.
+func Recover(
+	t *testing.T, c *contract.Contract, client Client, tool, arguments string, options ...recovery.Option,
+) (json.RawMessage, *recovery.Report, error) {
+	t.Helper()
+	s := &session{t: t, contract: c, make: func(c call) Reply { return client.Call(t, c.Name, string(c.Arguments)) }}
+	report := new(recovery.Report)
+	options = append([]recovery.Option{
+		recovery.WithTimeout(aWhile), recovery.WithClock(&clock{now: time.Now()}), recovery.WithLogger(Quiet()),
+	}, options...)
+	result, err := recovery.New(s, c, options...).CallTool(recovery.WithReport(t.Context(), report), call{tool, json.RawMessage(arguments)})
+	return result, report, err
+}
+
+// Follow makes a call of a tool of that nature as Recover does, and returns the last answer and the waits.
+// random is what jitter is taken from, in [0, 1).
+func Follow(t *testing.T, c *contract.Contract, nature retry.Nature, random float64, ask func() Reply) (last Reply, waits []time.Duration) {
+	t.Helper()
+	const tool = "tool"
+	s := &session{t: t, contract: c, make: func(call) Reply { return ask() }}
+	asleep := &clock{now: time.Now()}
+	client := recovery.New(s, c, recovery.WithNature(tool, nature), recovery.WithRandom(func() float64 { return random }),
+		recovery.WithTimeout(aWhile), recovery.WithLogger(Quiet()), recovery.WithClock(asleep))
+	_, _ = client.CallTool(t.Context(), call{Name: tool, Arguments: json.RawMessage("{}")}) // the last answer says how it ended
+	return s.last, asleep.waits
+}
+
+// A clock goes on only while somebody sleeps.
+type clock struct {
+	now   time.Time
+	waits []time.Duration
+}
+
+// Now implements [recovery.Clock].
+func (c *clock) Now() time.Time { return c.now }
+
+// Sleep implements [recovery.Clock].
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.now = c.now.Add(d)
+	c.waits = append(c.waits, d)
+	return ctx.Err()
+}
