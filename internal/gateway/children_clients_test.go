@@ -25,7 +25,17 @@ func sameID(c *testkit.Client, tool, arguments string) (context.Context, []byte,
 // all of them use the same id.
 func TestCallersDuringACrash(t *testing.T) {
 	t.Parallel()
-	const callers = 32
+	callersDuringACrash(t, 8)
+}
+
+func TestLongCallersDuringACrash(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	callersDuringACrash(t, 32)
+}
+
+func callersDuringACrash(t *testing.T, callers int) {
+	t.Helper()
 	for _, share := range shares {
 		t.Run(share, func(t *testing.T) {
 			t.Parallel()
@@ -329,16 +339,32 @@ func TestSecretsInTheEnvironment(t *testing.T) {
 }
 
 // An answer that is larger than a line held in memory reaches a client of either era from
-// a program of either, with the client's own id wherever the server writes it.
+// a program of either, with the client's own id wherever the server writes it. This is a
+// sample: half of the pairs for each place of the id.
 func TestLargeAnswersOfPrograms(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ client, child testkit.Era }{
+	testLargeAnswersOfPrograms(t)
+}
+
+// The others.
+func TestLongLargeAnswersOfPrograms(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testLargeAnswersOfPrograms(t)
+}
+
+func testLargeAnswersOfPrograms(t *testing.T) {
+	t.Helper()
+	for row, c := range []struct{ client, child testkit.Era }{
 		{testkit.Legacy, testkit.Legacy},
 		{testkit.Legacy, testkit.Modern},
 		{testkit.Modern, testkit.Legacy},
 		{testkit.Modern, testkit.Modern},
 	} {
-		for _, fault := range []string{"large", "large-id-last"} {
+		for column, fault := range []string{"large", "large-id-last"} {
+			if !testkit.Sampled(t, row/2+row+column, 2) {
+				continue
+			}
 			t.Run(c.client.String()+" to "+c.child.String()+"/"+fault, func(t *testing.T) {
 				t.Parallel()
 				const size = 3 << 20

@@ -371,8 +371,20 @@ func TestCallsOfNewServerThatEnd(t *testing.T) {
 // that comes after a question.
 func TestLargeAnswersOfNewServer(t *testing.T) {
 	t.Parallel()
+	testLargeAnswersOfNewServer(t, 100<<10, 300<<10)
+}
+
+// So does one that is larger than a line held in memory.
+func TestLongLargeAnswersOfNewServer(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testLargeAnswersOfNewServer(t, 3<<20)
+}
+
+func testLargeAnswersOfNewServer(t *testing.T, sizes ...int64) {
+	t.Helper()
 	for _, form := range answerForms {
-		for _, size := range []int64{100 << 10, 300 << 10, 3 << 20} {
+		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s, %d bytes", form, size), func(t *testing.T) {
 				t.Parallel()
 				srv, f := modernOnly(t, form, "timeout: 10s")

@@ -222,9 +222,24 @@ func TestMaxResult(t *testing.T) {
 }
 
 // A large answer is streamed: memory does not grow with it. Nothing else runs meanwhile.
+// This is a sample: one form.
 func TestLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // memory is that of the process: nothing else may run
+	testLargeAnswerMemory(t)
+}
+
+// The other.
+func TestLongLargeAnswerMemory(t *testing.T) { //nolint:paralleltest // as above
+	testkit.Long(t)
+	testLargeAnswerMemory(t)
+}
+
+func testLargeAnswerMemory(t *testing.T) {
+	t.Helper()
 	const size = 100 << 20
-	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} { //nolint:paralleltest // as above
+	for i, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		if !testkit.Sampled(t, i, 2) {
+			continue
+		}
 		t.Run(form.String(), func(t *testing.T) {
 			srv := testkit.NewServer(t)
 			client := start(t, srv.URL(), "timeout: 60s").client(t, testkit.Modern)
