@@ -282,10 +282,44 @@ func use(t *testing.T, p program, l local, connect func(context.Context, local) 
 // ofNewEra is what the modern era adds to a result.
 var ofNewEra = regexp.MustCompile(`(,"(resultType|ttlMs|cacheScope)":("complete"|"private"|0))+}$`)
 
-// What such a server answers comes through byte for byte.
+// What such a server answers comes through byte for byte. This is a sample: each server in one of the ways.
 func TestLocalServersByteForByte(t *testing.T) {
 	t.Parallel()
-	for _, l := range locals() {
+	testByteForByte(t)
+}
+
+// The others.
+func TestLongLocalServersByteForByte(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testByteForByte(t)
+}
+
+func testByteForByte(t *testing.T) {
+	t.Helper()
+	ways := []struct {
+		name string
+		take func(context.Context, *testing.T, local) []string
+	}{
+		{"wrapped", func(ctx context.Context, t *testing.T, server local) []string {
+			t.Helper()
+			command, environ := wrapped(t, server.entry(t)...)
+			return overStdio(ctx, t, command, environ, server.works)
+		}},
+		{"served", func(ctx context.Context, t *testing.T, server local) []string {
+			t.Helper()
+			return overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Legacy, server.works)
+		}},
+		{"served in the modern era", func(ctx context.Context, t *testing.T, server local) []string {
+			t.Helper()
+			got := overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Modern, server.works)
+			for i := range got { // what the modern era wants stands at the end
+				got[i] = ofNewEra.ReplaceAllString(got[i], "}")
+			}
+			return got
+		}},
+	}
+	for row, l := range locals() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -293,23 +327,13 @@ func TestLocalServersByteForByte(t *testing.T) {
 			dir := folder(t)
 			server := l.open(t, dir)
 			want := overStdio(ctx, t, server.Command, server.Environ, server.works)
-
-			server = l.open(t, dir)
-			command, environ := wrapped(t, server.entry(t)...)
-			if diff := cmp.Diff(want, overStdio(ctx, t, command, environ, server.works)); diff != "" {
-				t.Errorf("wrapped (-direct +through):\n%s", diff)
-			}
-			server = l.open(t, dir)
-			if diff := cmp.Diff(want, overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Legacy, server.works)); diff != "" {
-				t.Errorf("served (-direct +through):\n%s", diff)
-			}
-			server = l.open(t, dir)
-			got := overHTTP(ctx, t, start(t, "", server.entry(t)...).url, testkit.Modern, server.works)
-			for i := range got { // what the modern era wants stands at the end
-				got[i] = ofNewEra.ReplaceAllString(got[i], "}")
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("served in the modern era (-direct +through):\n%s", diff)
+			for column, way := range ways {
+				if !testkit.Sampled(t, row+column, len(ways)) {
+					continue
+				}
+				if diff := cmp.Diff(want, way.take(ctx, t, l.open(t, dir))); diff != "" {
+					t.Errorf("%s (-direct +through):\n%s", way.name, diff)
+				}
 			}
 		})
 	}

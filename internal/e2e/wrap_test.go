@@ -51,11 +51,27 @@ func missteps() []misstep {
 	}
 }
 
-// The session of a host outlives whatever its server does, also across the bridge.
+// The session of a host outlives whatever its server does, also across the bridge. This is a sample: each client with a
+// program of one era.
 func TestWrap(t *testing.T) {
 	t.Parallel()
-	for _, client := range clients() {
-		for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
+	testWrap(t)
+}
+
+// The others.
+func TestLongWrap(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	testWrap(t)
+}
+
+func testWrap(t *testing.T) {
+	t.Helper()
+	for row, client := range clients() {
+		for column, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
+			if !testkit.Sampled(t, row+column, 2) {
+				continue
+			}
 			t.Run(client.name+" and a program of the "+era.String(), func(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
