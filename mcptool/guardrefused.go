@@ -15,9 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// withholds reports whether an answer of the handler behind the guard is to be written
-// anew: a failure that is no JSON, which no client can read; and a 400 for a version of the
-// protocol that nobody knows, which may say that something else is wrong.
+// withholds reports whether an answer of the handler behind the guard is written anew: a
+// failure without JSON, which no client can read, and a 400 to a version of the protocol
+// that nobody knows, which may blame something else.
 func (x *visit) withholds(status int, header http.Header) bool {
 	if status < http.StatusBadRequest || header.Get("Content-Type") == "" {
 		return false
@@ -30,8 +30,7 @@ func isJSON(header http.Header) bool {
 	return strings.HasSuffix(strings.TrimSpace(media), "json")
 }
 
-// hasStrangeVersion reports whether the request is of a version that there is not, as far
-// as is known here.
+// hasStrangeVersion reports whether the request names a version that is not known here.
 func (x *visit) hasStrangeVersion() bool {
 	const overStdio = "2024-11-05" // for which clients ask over HTTP, too
 	version := x.r.Header.Get(wire.HeaderVersion)
@@ -42,8 +41,8 @@ func (x *visit) hasStrangeVersion() bool {
 // isModern reports whether the request says that it is of MCP 2026-07-28 or later.
 func (x *visit) isModern() bool { return x.r.Header.Get(wire.HeaderVersion) >= wire.Version20260728 }
 
-// reword sends the answer that was withheld, if there is one, as the guard would have
-// refused the request. One without a body stays as it is.
+// reword sends the answer that was withheld, if there is one, as a refusal of the guard's own.
+// One without a body stays as it is.
 func (x *visit) reword() {
 	held := x.w.held
 	if held == nil {
@@ -76,8 +75,8 @@ func isVersionError(text []byte) bool {
 	return string(json.Lookup(text, "/error/code")) == strconv.Itoa(wire.CodeUnsupportedVersion)
 }
 
-// refusedAs returns what the handler behind the guard has answered by a status and a text.
-// Where the request tells what is wrong, the text does not matter.
+// refusedAs reads the refusal of the handler behind the guard from its status and text. Where
+// the request itself tells what is wrong, the text does not matter.
 func (x *visit) refusedAs(status int, text string) *refusal {
 	switch {
 	case status == http.StatusMethodNotAllowed:
@@ -149,9 +148,8 @@ func (x *visit) wrongMethod() *refusal {
 	return invalid(http.StatusMethodNotAllowed, "This MCP endpoint takes "+h.Get("Allow")+".")
 }
 
-// wrongMessage returns the refusal of a message for its method or its params: of a request
-// in a JSON-RPC error, which is an answer like any other, but for what MCP 2026-07-28 has an
-// HTTP status for.
+// wrongMessage returns the refusal of a message for its method or its params. A request gets it
+// with status 200, like any other answer, unless MCP 2026-07-28 has a status for it.
 func (x *visit) wrongMessage(e *recourse.Error) *refusal {
 	status := http.StatusBadRequest
 	switch {
@@ -176,7 +174,7 @@ func (x *visit) wrongVersion(e *recourse.Error) *refusal {
 	return no
 }
 
-// acceptsAnswers reports whether the client says that it accepts what answers of MCP are.
+// acceptsAnswers reports whether the client accepts the media types of MCP's answers.
 func (x *visit) acceptsAnswers() bool {
 	accept := x.r.Header["Accept"]
 	switch x.r.Method {

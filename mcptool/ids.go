@@ -9,17 +9,17 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// idMark begins the strings by which ids travel that the Go SDK would alter.
+// idMark begins the strings that stand for ids which the Go SDK would alter.
 //
 // The SDK reads a number as a float64 and writes it as an int64, so that 2^53 + 1 comes back
-// as the id of somebody else. Such an id goes through it as a string, the mark and then the id
-// as its client spelled it, and so does a string that begins with the mark: no two ids become
+// as somebody else's id. Such an id passes through it as a string: the mark, and then the id
+// as its client spelled it. So does a string that begins with the mark. No two ids become
 // one, and nothing has to be remembered to turn them back.
 const idMark = "io.github.recoursehq.id:"
 
-// carryIDs returns a client's message with the ids and progress tokens that the SDK would
-// alter in the form in which it keeps them, or nil where there are none. A response is left
-// alone: its id is the server's own.
+// carryIDs returns a client's message with strings in place of the ids and progress tokens that
+// the SDK would alter, or nil where there are none. A response is left alone: its id is the
+// server's own.
 func carryIDs(m *wire.Message) []byte {
 	var edits []wire.Edit
 	carry := func(at wire.Span, id []byte) {

@@ -32,9 +32,9 @@ var paramsOf = map[string]func() any{
 	wire.MethodListen:          func() any { return new(mcp.SubscriptionsListenParams) },
 }
 
-// checkParams returns what keeps the SDK from reading the params of a request. Where it
-// finds that itself, before any middleware, it answers with all of them, arguments
-// included, and with the names of Go's types; or, where they are missing, with a text.
+// checkParams returns why the SDK cannot read the params of a request. The SDK finds that
+// before any middleware runs, and answers with all params, arguments included, and with the
+// names of Go types; or, where they are missing, with plain text.
 func checkParams(m *wire.Message) *recourse.Error {
 	if missing := m.CheckParams(); missing != nil {
 		return endpoint.Refused(missing).CausedBy(missing).WithEffect(recourse.EffectNone).WithOrigin(recourse.OriginCaller)

@@ -39,7 +39,7 @@ type stdioReader struct {
 	rest     []byte             // of the line that is being read
 }
 
-// Read reads from the next message, and answers what comes before it and is none.
+// Read reads from the next message. Lines before it that are no messages are answered.
 func (s *stdioReader) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		line, err := s.lines.Next()
@@ -86,7 +86,7 @@ func isResponse(text []byte) bool {
 	return err == nil
 }
 
-// refuse returns the line that answers one which is no message.
+// refuse returns the answer to a line that is no message.
 func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
 	e := failure.With(func(e *recourse.Error) {
 		e.Effect, e.Origin, e.RequestID = recourse.EffectNone, recourse.OriginCaller, wire.RequestID("")
@@ -95,8 +95,8 @@ func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
 	return append(wire.AppendError(nil, endpoint.FirstID(line.Text), answer.Code, answer.Message, answer.Data), '\n')
 }
 
-// A lineWriter takes lines from the SDK and from the reader, one at a time, and stays
-// open.
+// A lineWriter writes the lines of the SDK and of the reader, one at a time. Closing it closes
+// nothing.
 type lineWriter struct {
 	mu       sync.Mutex
 	w        io.Writer

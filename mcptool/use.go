@@ -187,9 +187,8 @@ func isOwnText(r *mcp.CallToolResult, err error) bool {
 	return ok && text.Text == err.Error()
 }
 
-// isArguments reports whether err is the SDK's own finding that the arguments do not
-// fit. It has no type to know it by. That happens where the two validations
-// differ.
+// isArguments reports whether err is the SDK's finding that the arguments do not fit, which
+// happens where its validation differs from ours. It has no type to know it by.
 func isArguments(err error) bool {
 	return errors.Unwrap(err) == nil && strings.HasPrefix(err.Error(), `validating "arguments": `)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// inbound is what send remembers of the server's answer, and the memory that it is read into.
+// inbound holds the server's answer while it is read.
 type inbound struct {
 	messages wire.MessageReader
 	scan     wire.Scanner // of other texts
@@ -36,7 +36,7 @@ func (in *inbound) next() (*wire.Part, error) {
 	return part, err
 }
 
-// rescan scans a text that has not come by next.
+// rescan scans a text that did not come from next.
 func (in *inbound) rescan(text []byte) error {
 	in.scan.Reset()
 	_, err := in.scan.Write(text)
@@ -44,18 +44,17 @@ func (in *inbound) rescan(text []byte) error {
 	return err
 }
 
-// An answer is the server's on its way to the client: a JSON text or an event stream. What
-// stands in front of the message that answers goes out as it comes: progress, logs,
-// questions to the client. That message is read up to the decision window; if it ends there,
-// it is passed on, or found to be a failure. A larger one flows through and is checked as it
-// passes.
+// An answer is the server's on its way to the client: a JSON text or an event stream.
+// Progress, logs and questions to the client go out as they come. The message that answers is
+// read up to the decision window: if it ends there, it is passed on, or found to be a
+// failure. A larger one flows through and is checked as it passes.
 type answer struct {
 	*call
 
 	resp      *http.Response
 	stream    bool
-	wrong     error // why a message that should be the answer is none
-	resumable bool  // the server expects its client to come back: events have ids, or it says when
+	wrong     error // what was wrong with a message that was dropped
+	resumable bool  // the client may come back for the rest: events have ids, or the server has said when
 	strip     *wire.Rewriter
 }
 
@@ -67,7 +66,7 @@ func (enforcing) answer(c *call, resp *http.Response) error {
 		return c.refusal(resp)
 	}
 	a := &answer{call: c, resp: resp, stream: wire.IsEvents(resp)}
-	if a.stream && c.req.msg.Method == wire.MethodListen { // the modern stream without an end of its own
+	if a.stream && c.req.msg.Method == wire.MethodListen { // a stream without an end of its own
 		c.passStream(resp)
 		return nil
 	}
@@ -235,7 +234,7 @@ func (a *answer) put(piece *wire.Event) {
 	}
 }
 
-// check checks what has been read of a message that is being passed on.
+// check looks at what has been read of a message that is being passed on.
 func (a *answer) check(piece *wire.Part, total int64) error {
 	switch signs := a.in.signs; {
 	case a.tooMuch(total):

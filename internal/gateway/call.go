@@ -31,7 +31,7 @@ type call struct {
 	reply   reply     // the only way to the client
 	out     outcome   // how the call goes, and how it has ended
 
-	ctx      context.Context //nolint:containedctx // of what is done for the client: route
+	ctx      context.Context //nolint:containedctx // of the work for the client: route
 	cancel   context.CancelCauseFunc
 	deadline *deadline
 
@@ -40,7 +40,7 @@ type call struct {
 	held bool           // the target is
 }
 
-// A request is what a client has sent. Behind receive it does not change.
+// A request is what a client has sent. It does not change after receive.
 type request struct {
 	http *http.Request
 	id   string // which every log and answer on its way names
@@ -57,7 +57,7 @@ type request struct {
 // isCall reports whether the request calls a tool.
 func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
 
-// asks reports whether the request is one of JSON-RPC, which has an answer.
+// asks reports whether the client waits for an answer: whether its message is a JSON-RPC request.
 func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg.Kind == wire.Request }
 
 // A rule is what holds for the call of a tool, or for another request.
@@ -69,16 +69,15 @@ type rule struct {
 	listed toolcall.Listed // what it says of the tool
 }
 
-// A stage passes a call on to the next one, or ends it: with nil when the client has its
-// answer, else with what went wrong. That is a [*recourse.Error] where the call may be sent
-// again, and a [*failure] where it is settled.
+// A stage passes a call on to the next one, or ends it. It returns nil when the client has its
+// answer, a [*recourse.Error] when the call may be sent again, and a [*failure] when it is
+// settled.
 type stage func(c *call, next next) error
 
 // next is the rest of the way.
 type next func(c *call) error
 
-// stages are the way of a call. Those to come have their places: limit and once behind
-// validate, breaker behind repeat.
+// stages are the way of a call. limit and once belong behind validate, breaker behind repeat.
 var stages = []stage{finish, translate, admit, authenticate, receive, inSession, route, validate, repeat, send}
 
 // chain joins stages.

@@ -28,7 +28,7 @@ type deadline struct {
 	asking int       // questions that the client has not answered yet
 }
 
-// start has cancel called with what cause returns of the time that has passed in vain.
+// start begins the time. At its end cancel is called with what cause makes of it.
 func (d *deadline) start(quiet, most time.Duration, cancel context.CancelCauseFunc, cause func(within time.Duration) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -79,12 +79,12 @@ func canonical(names []string) []string {
 // forwards reports whether the client's own header goes to the server.
 func (on *endpoint) forwards(header string) bool { return slices.Contains(on.forward, header) }
 
-// find returns the server at the path of a URL, and the user that the path names. One
-// that begins like the path of a server and goes on otherwise is the server's, too:
-// the user in it is not one, which the server's contract has words for.
+// find returns the endpoint at the path of a URL, and the user that the path names. A path
+// that begins like an endpoint's and goes on otherwise is that endpoint's as well: its
+// contract has words for a user that is none.
 func (t *table) find(u *url.URL) (on *endpoint, user string, ok bool) {
 	escaped := u.EscapedPath()
-	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // which divides nothing
+	plain := !strings.Contains(u.Path, "{") && !strings.Contains(strings.ToLower(escaped), "%2f") // an escaped slash divides nothing
 	if on, ok = t.endpoints[u.Path]; ok && plain {
 		return on, "", true
 	}

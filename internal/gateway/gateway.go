@@ -42,7 +42,7 @@ type Gateway struct {
 
 	mu       sync.Mutex
 	closed   bool
-	backends map[*backend]bool // that are open: those of the table, and those with calls from before
+	backends map[*backend]bool // those of the table, and older ones with calls under way
 }
 
 var _ http.Handler = (*Gateway)(nil)
@@ -137,8 +137,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// background runs f as work that Close waits for. f ends when its context does: at once
-// where the gateway has been closed, so that only those wait who have asked for it.
+// background runs f as work that Close waits for. Its context ends with the gateway. Once that
+// is closed, f has a context that has ended, and only those wait for it who have asked.
 func (g *Gateway) background(timeout time.Duration, f func(ctx context.Context)) {
 	run := func() {
 		ctx, cancel := context.WithTimeout(g.life, timeout)

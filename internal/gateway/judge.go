@@ -15,7 +15,7 @@ import (
 // codeURLElicitation asks the client for something. Its program has to see it as it is.
 const codeURLElicitation = "-32042"
 
-// emptyResult says of a failure that it was a result, and no more.
+// emptyResult stands for a result of which nothing is kept.
 var emptyResult = json.Value("{}")
 
 // kindSign stands in a result whose kind says that it is a failure.
@@ -70,7 +70,7 @@ func (c *call) reading(text []byte) (reading contract.Reading, original json.Val
 	return c.read(text, c.in.signs, func(raw []byte) []byte { return c.masker().JSON(raw) })
 }
 
-// read is reading for any signs, and with what masks.
+// read does the work of reading. What is read goes through mask.
 func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (reading contract.Reading, original json.Value, ok bool) {
 	reader := *c.to.reader()
 	reader.Cut = c.in.cut
@@ -93,7 +93,7 @@ func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (r
 	}
 	original = mask(result)
 	reading, ok = reader.Result(original)
-	if !ok && (signs.IsError || signs.OddError) { // it says so twice, or in a word of its own
+	if !ok && (signs.IsError || signs.OddError) { // it says so twice, or in a form of its own
 		original = append(bytes.TrimRight(original, " \t\r\n}"), `,"isError":true}`...)
 		if reading, ok = reader.Result(original); !ok {
 			return c.unreadable(), nil, true

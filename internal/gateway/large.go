@@ -13,8 +13,8 @@ import (
 // time. Who comes next waits for its turn, within its deadline.
 const largeFailures = 8
 
-// beginsFailed reports whether an answer whose beginning is text, and which is longer, is
-// a failure by what has come: that will be translated. Anything else flows through.
+// beginsFailed reports whether an answer is a failure by its beginning. Such an answer is
+// translated; any other flows through.
 func (c *call) beginsFailed(text []byte) bool {
 	begun := json.Complete(text)
 	var scan wire.Scanner
@@ -31,8 +31,8 @@ func (c *call) beginsFailed(text []byte) bool {
 	return ok && reading.Error() != nil
 }
 
-// collect reads on in a failure of which first is the beginning, up to max_failure. One that
-// ends there is translated whole, and of a longer one what has come.
+// collect reads on in a failure of which first is the beginning, up to max_failure, and has it
+// translated: whole, or what has come of it.
 func (a *answer) collect(first *wire.Part) error {
 	release, err := a.g.holdLarge(a.ctx)
 	if err != nil {
@@ -84,11 +84,11 @@ func (a *answer) cutOff(text []byte) error {
 	if f := a.judge(text); f != nil {
 		return f
 	}
-	return a.bad(a.resp, errNoMessage) // what came last has made something else of it
+	return a.bad(a.resp, errNoMessage) // what came behind the beginning has made something else of it
 }
 
-// wholeWords returns a JSON text that breaks off without its last word, of which half may
-// be half of a credential that looks like none.
+// wholeWords returns a JSON text that breaks off without its last word: half of a credential
+// would not be known for one.
 func wholeWords(text []byte) []byte {
 	const longest = 16 << 10 // of a word
 	from := max(0, len(text)-longest)

@@ -19,8 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// listTools fetches all pages of the list, as the caller of c would, as far as it is
-// read.
+// listTools fetches the pages of the list as the caller of c would, as far as it is read.
 func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 	l := &toolList{List: toolcall.List{Tools: map[string]*toolcall.Tool{}}, fetched: time.Now()}
 	budget, flawed := args.NewBudget(), to.tools.noteOnce(to.Name)
@@ -115,8 +114,8 @@ const (
 	maxReason = 500
 )
 
-// noteOnce returns what logs why a tool's arguments are not checked in full, once for as
-// long as the reason stays the same.
+// noteOnce returns what logs why a tool's arguments are not checked in full: once, until the
+// reason is another.
 func (t *toolLists) noteOnce(server string) func(tool *toolcall.Tool, err error) {
 	return func(tool *toolcall.Tool, err error) {
 		reason := err.Error()

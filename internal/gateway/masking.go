@@ -139,8 +139,8 @@ func (c *call) spoken(event *wire.Event, raw []byte) []byte {
 	return wire.AppendEvent(out, string(event.ID), string(event.Type), masked)
 }
 
-// unspeakable reports whether the message that is scanned, and longer than decide_within,
-// is a notification: it cannot be masked, and nobody waits for it.
+// unspeakable reports whether the message in hand, which is longer than decide_within, is a
+// notification: it cannot be masked, and nobody waits for it.
 func (c *call) unspeakable() bool {
 	signs := c.in.signs
 	if c.on.redact == redact.Off || !bytes.HasPrefix(signs.Method, []byte("notifications/")) {
@@ -152,12 +152,11 @@ func (c *call) unspeakable() bool {
 	return true
 }
 
-// grave are the levels of logs that tell of failures (MCP 2025-11-25, logging), as they
-// are spelled.
+// grave are the levels of logs that tell of failures, in JSON (MCP 2025-11-25, logging).
 var grave = []string{`"error"`, `"critical"`, `"alert"`, `"emergency"`}
 
-// withoutComments returns part of an event stream, from the beginning of a line, with its
-// comments empty: clients pass over them, but they reach whoever looks.
+// withoutComments empties the comments in a part of an event stream that begins with a line:
+// clients pass over them, but people see them.
 func withoutComments(raw []byte) []byte {
 	if !bytes.HasPrefix(raw, []byte(":")) && !bytes.Contains(raw, []byte("\n:")) && !bytes.Contains(raw, []byte("\r:")) {
 		return raw
@@ -222,7 +221,7 @@ func strippedEvent(p *wire.Rewriter, event *wire.Event) []byte {
 	return raw
 }
 
-// strippedMessage returns an event of a stream of the server's own as it is passed on.
+// strippedMessage returns an event of a stream of the server's own without a forged record.
 func (c *call) strippedMessage(event *wire.Event) []byte {
 	if !event.Complete || !event.First || c.in.signs == nil || !c.forged() {
 		return event.Raw

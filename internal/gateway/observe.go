@@ -167,7 +167,7 @@ func (c *call) watch(part *wire.Part) {
 	}
 }
 
-// watchLarge does so with one of which part is the last piece.
+// watchLarge does so behind the last piece of a large answer.
 func (c *call) watchLarge(part *wire.Part) {
 	if err := c.flaw(part); err != nil {
 		c.observe(c.to.badResponse(err))

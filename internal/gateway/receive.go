@@ -85,7 +85,7 @@ func (c *call) readBody() error {
 	}
 }
 
-// unread refuses a request of whose body the rest is not read.
+// unread refuses a request whose body is not read to its end.
 func (c *call) unread(status int, e *recourse.Error) error {
 	c.reply.header().Set("Connection", "close")
 	return refuse(status, e)
@@ -99,7 +99,7 @@ func (c *call) hurry(until time.Time) {
 	}
 }
 
-// Of a message that is too large, the first part is looked into, if it comes at once.
+// Of a message that is too large only the beginning is read, if it comes at once.
 const (
 	firstPart    = 1 << 10
 	firstTimeout = 100 * time.Millisecond
@@ -132,8 +132,8 @@ func appendAll(dst []byte, r io.Reader, limit int64) ([]byte, error) {
 }
 
 const (
-	// smallRequest is what a request may hold even when large ones hold all that they
-	// may together: all but one part in smallShare.
+	// One part in smallShare of the memory is left to requests of up to smallRequest, so that
+	// they get through when large ones hold the rest.
 	smallRequest = 64 << 10
 	smallShare   = 4
 	// busyWait is how long a client is told to wait that was refused for want of room.
@@ -143,8 +143,8 @@ const (
 // inFlight counts the bytes that the requests under way hold.
 type inFlight struct{ bytes atomic.Int64 }
 
-// take adds n bytes to the have that a request holds, and reports whether there is
-// room for them below most.
+// take counts n more bytes of a request that holds have, and reports whether all requests
+// together stay within most.
 func (f *inFlight) take(have, n, most int64) bool {
 	if have+n > smallRequest {
 		most -= most / smallShare

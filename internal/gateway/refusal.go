@@ -32,8 +32,9 @@ func (c *call) refusal(resp *http.Response) error {
 	}
 	if len(text) > int(within) {
 		c.in.cut = within.String()
-		if text = wholeWords(text); json.Complete(text) != nil {
-			text = json.Complete(text)
+		text = wholeWords(text)
+		if whole := json.Complete(text); whole != nil {
+			text = whole
 		}
 	}
 	reading := c.to.readHTTP(resp.StatusCode, resp.Header, text, c.in.cut)
@@ -47,8 +48,8 @@ func (c *call) refusal(resp *http.Response) error {
 	return e
 }
 
-// passesAuth reports whether the answer is between the client and the server: the client's
-// own credentials went on and were refused.
+// passesAuth reports whether a refusal is between the client and the server: the client's own
+// credentials went on.
 func (c *call) passesAuth(status int) bool {
 	return (status == http.StatusUnauthorized || status == http.StatusForbidden) && c.on.forwards("Authorization")
 }
@@ -161,10 +162,9 @@ func isProtocol(e *recourse.Error) bool {
 	return e.Kind.Class() == recourse.ClassProtocol && e.Kind != recourse.KindUnknownSession
 }
 
-// lostSession reports whether an answer is the server's word that it does not know the
-// session that it was sent, and so did nothing. A 404 is (MCP 2025-11-25,
-// basic/transports, "Session Management"). A 400 that says so in words is where the
-// session turns out to be gone, since the words alone prove nothing.
+// lostSession reports whether the server does not know the session that it was sent, and so
+// did nothing. A 404 says so (MCP 2025-11-25, basic/transports, "Session Management"). The
+// words of a 400 prove nothing alone: the server is asked whether the session is gone.
 func (c *call) lostSession(sent string, status int, e *recourse.Error) bool {
 	switch {
 	case c.session == nil || sent == "":

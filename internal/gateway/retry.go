@@ -92,8 +92,8 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 	return nil
 }
 
-// deliver has the server given a message that has no answer of its own. There is nothing to
-// repeat it for but a connection that was never made, or a session that has to be made anew.
+// deliver sends a message that has no answer of its own. It is sent again only when its
+// session had to be made anew, or to open a stream that is held open meanwhile.
 func (c *call) deliver(next next) error {
 	method := c.req.http.Method
 	ends := method == http.MethodDelete && c.session != nil
@@ -147,10 +147,9 @@ func (c *call) endSession() error {
 	return nil
 }
 
-// statusOf returns the HTTP status by which the gateway says that a message could
-// not be delivered: the server's own, but for what is between gateway and server.
-// A notification that the server refuses is that, too: a 4xx would end the whole
-// session of a client that uses the Go SDK.
+// statusOf returns the HTTP status that says that a message could not be delivered: the
+// server's own, but for what is between gateway and server. A notification that the server
+// refuses counts as that: a 4xx would end the whole session of a client that uses the Go SDK.
 func statusOf(method string, e *recourse.Error) int {
 	switch status := e.Upstream.Status; {
 	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:

@@ -45,7 +45,7 @@ func route(c *call, next next) error {
 	return next(c)
 }
 
-// unasked does so for a message without an answer of its own: a notification, the client's
+// unasked is route for a message without an answer of its own: a notification, the client's
 // answer to a question of the server's, the opening of a stream or the end of a session.
 func (c *call) unasked() {
 	most := c.to.Timeout
@@ -55,7 +55,7 @@ func (c *call) unasked() {
 	if c.req.msg.Kind == wire.Response && c.session != nil {
 		c.session.questions.answer(c.req.msg.ID)
 	}
-	c.req.msg.ID = nil // that of a response is the server's own question: nobody waits for an answer
+	c.req.msg.ID = nil // of a response: it is that of the server's question
 	c.within(most, most)
 }
 
@@ -81,10 +81,9 @@ func (c *call) natureOf(name string, entry config.Tool, listed *toolcall.Tool) r
 	return said.Nature()
 }
 
-// reads reports whether the contract that clients see says of a tool that it only reads. What
-// the contract in `reads` says of its tools is no reason to repeat a call: the entry names it
-// for the way in which failures are written, on a server that may have other tools. But a
-// tool that it knows to write, writes.
+// reads reports whether a tool only reads by the contract that clients see. The contract in
+// `reads` tells how failures are written, on a server that may have other tools: that a tool
+// reads is not believed of it, but that one writes is.
 func (c *call) reads(tool string) bool {
 	return c.on.contract.Reads(tool) && (c.to.weak == nil || !c.to.weak.Writes(tool))
 }

@@ -116,8 +116,7 @@ func (c *call) addUser(header http.Header) {
 	}
 }
 
-// addSession names the session at the server in the headers, and returns which one
-// it is.
+// addSession names the session at the server in the headers, and returns its generation.
 func (c *call) addSession(header http.Header) (generation int) {
 	if c.session == nil {
 		return 0

@@ -36,8 +36,8 @@ const (
 
 // inSession looks up the session that a legacy message names. One that is not known, and one
 // that was opened with other credentials, such as a token that has been refreshed since, is
-// answered with 404: by that clients know that they have to initialize another (MCP
-// 2025-11-25, basic/transports, "Session Management").
+// answered with 404, which tells clients to initialize another (MCP 2025-11-25,
+// basic/transports, "Session Management").
 func inSession(c *call, next next) error {
 	id := c.req.http.Header.Get(wire.HeaderSession)
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
@@ -159,8 +159,8 @@ func (s *session) at() (where *place, serverID string, generation int) {
 	return s.place, s.upstream, s.generation
 }
 
-// moveSession opens the session of c at its server, where that has taken the place of the one
-// at which it was opened: nothing was sent yet, so that it can be done for every message.
+// moveSession opens the session of c at its server when that has taken the place of the one at
+// which it was opened. Nothing has been sent yet, so that it can be done for any message.
 func (c *call) moveSession() *recourse.Error {
 	if c.session == nil {
 		return nil
@@ -175,9 +175,8 @@ func (c *call) moveSession() *recourse.Error {
 	return nil
 }
 
-// renew makes the session at the server anew after the server has said that it
-// does not know the generation-th one. However many callers find that out, it is
-// done once, and all of them wait for it.
+// renew opens the session anew at the server, which does not know that generation of it.
+// However many callers find that out, it is done once, and all of them wait for it.
 func (s *session) renew(ctx context.Context, c *call, generation int) error {
 	s.mu.Lock()
 	if s.generation != generation {

@@ -90,8 +90,8 @@ func (c *call) passStream(resp *http.Response) {
 	})
 }
 
-// stream passes a stream without an end of its own on, as spoken says, until either side or
-// the gateway ends it. It has no deadline once it has begun.
+// stream passes a stream without an end of its own on, each part as spoken returns it, until
+// either side or the gateway ends it. It has no deadline once it has begun.
 func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 	c.deadline.stop()
 	release := context.AfterFunc(c.to.streams, func() { _ = resp.Body.Close() }) // ends the reading

@@ -33,8 +33,7 @@ type userPath struct {
 }
 
 // newTable returns the table for a configuration. What has not changed since old is
-// taken over from it. Backends that were made for a table that comes to nothing are
-// closed again.
+// taken over from it. After an error, backends that were made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
 	t := &table{config: cfg, serve: chain(stages), endpoints: map[string]*endpoint{}, hosts: map[string]bool{}, origins: map[string]bool{}}
 	before := old.byName()

@@ -147,8 +147,8 @@ type backend struct {
 // is another place.
 type place struct{ _ byte } // not empty: each has an address of its own
 
-// connect gives the target its backend: that of old, the endpoint as it was before, where
-// the server is reached in the same way. The table that it is for holds it.
+// connect gives the target a backend, which its table holds: that of old, the endpoint as it
+// was before, where the server is reached in the same way.
 func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	userHeader := on.contract.Session.UserHeader
 	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {

@@ -68,8 +68,7 @@ type toolLists struct {
 	noted map[string]string   // tool to the reason why its arguments are not checked
 }
 
-// A sharedTool is one that all lists have which say the same of it, so that nothing is made
-// ready twice.
+// A sharedTool is in all lists that say the same of it, so that nothing is made ready twice.
 type sharedTool struct {
 	*toolcall.Tool
 

@@ -53,7 +53,7 @@ func refuseAt(at contract.At, e *recourse.Error) error {
 	return &failure{e: e, refusal: true, at: at, status: door.Status(at)}
 }
 
-// breakOff is the failure of an answer that has begun, so that the client sees that it is not whole.
+// breakOff returns the failure that ends an answer which has begun: the client sees that it is not whole.
 func (c *call) breakOff(cause error) error {
 	e := recourse.From(cause)
 	if e.Kind == recourse.KindInternal {
@@ -156,7 +156,7 @@ func (c *call) passRPCError(f *failure) {
 		c.reply.message(f.status, wire.AppendError(nil, c.req.msg.ID, code, e.Sentence(), form))
 		return
 	}
-	own := withoutForgery(raw) // what a server that is trusted has said there is in e
+	own := withoutForgery(raw) // the record of a trusted server is part of e
 	if !isProtocol(e) || c.to.Trusted && len(own) != len(raw) {
 		own = withRecord(own, record)
 	}
@@ -222,8 +222,8 @@ func (c *call) protocolStatus(kind recourse.Kind) int {
 	}
 }
 
-// answersHTTP reports whether the failure can be a whole HTTP answer: over stdio there
-// is none, and of one that has begun the status is sent.
+// answersHTTP reports whether the failure can be a whole HTTP answer: not over stdio, and not
+// when the answer has begun.
 func (c *call) answersHTTP() bool { return !c.reply.started && !c.req.stdio }
 
 // url returns the URL of the request as the client knows it.

@@ -23,9 +23,9 @@ var (
 	_ http.Flusher        = (*answer)(nil)
 )
 
-// An answer is the answer of the stages to one message of a host: a
-// http.ResponseWriter that writes the messages in it as lines. A JSON body is one
-// message; of an event stream each event is one, written as soon as it is complete.
+// An answer is what the handler answers to one message of a host: a http.ResponseWriter that
+// writes the messages in it as lines. A JSON body is one message; of an event stream each
+// event is one, written as soon as it is complete.
 type answer struct {
 	out *lineWriter
 	id  wire.ID // of the request; empty where no answer is expected
@@ -45,7 +45,7 @@ type answer struct {
 	result json.Value   // of the answer, unless it is large
 
 	answered  bool   // the answer has come
-	aborted   bool   // the stages broke the answer off
+	aborted   bool   // the handler broke the answer off
 	lastEvent string // the id of the last event
 	retry     time.Duration
 	onAnswer  func()
@@ -66,8 +66,8 @@ func (h *host) newAnswer(id wire.ID) *answer {
 	}
 }
 
-// send passes a message through the stages. What they say to a notification is
-// dropped: they have logged it.
+// send has a message answered. What is said to a notification is dropped: the handler has
+// logged it.
 func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line, header http.Header) {
 	var body io.Reader = http.NoBody
 	if l != nil {
@@ -88,8 +88,8 @@ func (h *host) send(ctx context.Context, a *answer, method string, l *wire.Line,
 	h.Handler.ServeHTTP(a, r)
 }
 
-// recovered does what net/http does about a panic: an answer that the stages cannot
-// go on with is broken off, and the next message is served all the same.
+// recovered does what net/http does about a panic: the answer is broken off, and the next
+// message is served all the same.
 func (h *host) recovered(ctx context.Context, a *answer) {
 	v := recover()
 	if v == nil {

@@ -167,7 +167,7 @@ func (h *host) take(l wire.Line) {
 	var m wire.Message
 	err := wire.Parse(l.Text, &m)
 	switch {
-	case err != nil || l.Cut(): // the stages refuse it
+	case err != nil || l.Cut(): // the handler refuses it
 		a := h.newAnswer(nil)
 		a.loud = true
 		h.send(h.life, a, http.MethodPost, &l, h.header(nil))
@@ -292,8 +292,8 @@ func (h *host) done(c *hostCall) {
 	delete(h.calls, c)
 }
 
-// cancel ends a call that the host wants no more. Of the legacy era the server is told;
-// of the modern one, where ending a call's stream cancels it, the stages see to that.
+// cancel ends a call that the host wants no more. In the legacy era the server is told; in the
+// modern one ending the stream of a call cancels it, which the handler sees to.
 func (h *host) cancel(l wire.Line, m *wire.Message) {
 	var found *hostCall
 	h.mu.Lock()

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// HeaderCharge is the header by which what stands before a server tells it that a
-// request was charged already. Its value is a secret of the process, and what a
-// client sends under that name is not passed on.
+// HeaderCharge is the header by which a guard tells the server behind it that a request was
+// charged. Its value is a secret of the process, and what a client sends under that name is
+// not passed on.
 const HeaderCharge = "Recourse-Charge"
 
 // refunds take back the charges of the requests that are under way, by the value of their header.
 var refunds sync.Map
 
-// Charged marks a request, by its header, as charged: where the call is refused, refund
-// is called. end ends that.
+// Charged marks a request, by its header, as charged. Until end is called, refund is called
+// where the call is refused.
 func Charged(header http.Header, refund func()) (end func()) {
 	token := rand.Text()
 	refunds.Store(token, refund)
@@ -31,7 +31,7 @@ func refundOf(header http.Header) func() {
 	return refund
 }
 
-// take charges the call, where its HTTP request was not charged already.
+// take charges the call, unless its HTTP request was charged.
 func (x *exchange) take(ctx context.Context) error {
 	if x.s.charge == nil || refundOf(x.req.Header) != nil {
 		return nil
@@ -39,7 +39,7 @@ func (x *exchange) take(ctx context.Context) error {
 	return x.s.charge(ctx)
 }
 
-// refund takes back what the HTTP request of a call was charged that was refused.
+// refund takes back the charge of a call that was refused.
 func (x *exchange) refund() {
 	if x.ran || !x.isCall() {
 		return
