@@ -16,11 +16,10 @@ import (
 // Options say what a bridge has to know of the server; see [peer.Options].
 type Options = peer.Options
 
-// Bridge is a transport to one server for clients of both eras. It is safe for
-// concurrent use. Make one with [New] and end it with [Bridge.Close].
+// Bridge is a connection to one server for clients of both eras.
 type Bridge struct {
 	p      *peer.Peer
-	tells  eraTeller // nil: the transport does not
+	tells  eraTeller // nil: the connection does not
 	legacy *legacy.Server
 	modern *modern.Server
 }
@@ -36,8 +35,8 @@ func New(next upstream.Connection, options Options) *Bridge {
 // Name returns what people call the server.
 func (b *Bridge) Name() string { return b.p.Name() }
 
-// Close ends the sessions that the bridge has opened, and the transport. Calls under
-// way are broken off.
+// Close ends the sessions that the bridge has opened, and the connection. It breaks off the calls
+// under way.
 func (b *Bridge) Close() {
 	b.legacy.Close()
 	b.modern.Close()
@@ -59,28 +58,20 @@ func (b *Bridge) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 			return wire.RespondMalformed(m.ID, err), nil
 		}
 	}
-	b.ownEra()
+	if b.tells != nil {
+		if era := b.tells.Era(); era != 0 {
+			b.p.Eras.Only(era)
+		}
+	}
 	if eraOf(r.Header) == wire.Modern {
 		return b.doModern(ctx, r)
 	}
 	return b.doLegacy(ctx, r)
 }
 
-// An eraTeller is a transport that knows by itself which one era its server speaks; 0:
-// it has not found out yet.
+// An eraTeller is a connection that knows which era its server speaks; 0: not yet.
 type eraTeller interface{ Era() wire.Era }
 
-// ownEra takes note of what the transport says of the server's era.
-func (b *Bridge) ownEra() {
-	if b.tells == nil {
-		return
-	}
-	if era := b.tells.Era(); era != 0 {
-		b.p.Eras.Only(era)
-	}
-}
-
-// eraOf returns the era of a client's request.
 func eraOf(header http.Header) wire.Era {
 	if version := header[wire.HeaderVersion]; len(version) == 1 && version[0] == wire.Version20260728 {
 		return wire.Modern
@@ -123,9 +114,8 @@ func (b *Bridge) doModern(ctx context.Context, r *upstream.Request) (*http.Respo
 	return resp, nil
 }
 
-// cross finds out whether the server speaks the modern era, and sends the request over
-// the bridge where it does not. It returns neither an answer nor an error when the
-// request is to be sent as it is.
+// cross finds out whether the server speaks the modern era, and sends the request over the bridge
+// if it does not. Neither an answer nor an error means that the request is to go as it is.
 func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	speaks, err := b.p.Discover(ctx, r.Caller, r.Header)
 	if err != nil || speaks != peer.No {
@@ -139,7 +129,7 @@ func (b *Bridge) cross(ctx context.Context, r *upstream.Request) (*http.Response
 	return resp, err
 }
 
-// isRequest reports whether the message of the modern era with that header is a request.
+// isRequest reports whether the header of a message of the modern era says that it is a request.
 func isRequest(header http.Header) bool {
 	method := header.Get(wire.HeaderMethod)
 	return method != "" && !strings.HasPrefix(method, "notifications/")

@@ -1,7 +1,6 @@
-// Package bridge lets clients of one era of MCP reach servers of the other. It
-// wraps the transport to a server and is one itself: whoever sends a request gets an
-// answer of the era that the request was in. Nothing is done, and nothing is looked
-// into, where both are of the same era.
+// Package bridge lets clients of one era of MCP reach servers of the other. A [Bridge] wraps the
+// connection to a server and is one itself: whoever makes a request gets an answer of the same
+// era. Where both sides are of the same era, messages pass unread.
 //
 // Legacy is 2025-11-25 and before: initialize, then a session, in which either side may
 // ask the other. Modern is 2026-07-28: each request stands alone, and what a server
@@ -17,13 +16,12 @@
 //
 // # The way of a call
 //
-//	client -> Bridge.Post -> same era -> peer.Transport -> server
-//	                      -> legacy.Server (a modern client, a legacy server)
-//	                      -> modern.Server (a legacy client, a modern server)
+//	client -> Bridge.Do -> same era -----> peer.Peer -> server
+//	                    -> legacy.Server -> peer.Peer -> server of the legacy era
+//	                    -> modern.Server -> peer.Peer -> server of the modern era
 //
-// A direction is a package. Both reach the server by package peer, and neither knows the
-// other. Each has a method Send, which takes the parsed message and returns an answer in the
-// client's era: with the client's own id, as JSON or as an event stream, whichever the server
-// chose. Answers of any size flow through a [wire.Passage], in constant memory. The error
-// states recourse.EffectNone when the client's request has not been sent.
+// Each way across is a package of its own, and neither knows the other. Its method Do takes the
+// parsed request and returns an answer of the client's era: with the client's id, as JSON or as
+// an event stream, whichever the server chose. Answers of any size flow through a
+// [wire.Passage], in constant memory.
 package bridge

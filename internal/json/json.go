@@ -13,6 +13,8 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -118,6 +120,18 @@ func Valid(b []byte) bool {
 // becomes U+FFFD.
 func AppendQuote[Bytes ~[]byte | ~string](dst []byte, src Bytes) []byte {
 	dst, _ = jsontext.AppendQuote(dst, src) // the error only repeats that UTF-8 was replaced
+	return dst
+}
+
+// AppendMembers appends the members of an object, sorted, with their values as they
+// are spelled.
+func AppendMembers(dst []byte, members map[string]Value) []byte {
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(AppendQuote(dst, name), ':'), members[name]...)
+	}
 	return dst
 }
 

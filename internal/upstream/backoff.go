@@ -4,10 +4,10 @@ import "time"
 
 const (
 	lastDelay = 10 * time.Second
-	// health is how long a child has to live for the next to be started at once.
+	// health is how long a child has to live for the pauses to begin anew.
 	health = time.Minute
-	// hopeless is how many children in a row have to die at their start for calls
-	// not to wait for the next.
+	// hopeless is how many children in a row have died at their start when calls do not wait
+	// for the next any more.
 	hopeless = 3
 )
 
@@ -19,8 +19,8 @@ type starts struct {
 	last    error // why the last of them did
 }
 
-// died notes the end of a child: when, how long it lived, and whether it had been
-// initialized. The pauses begin with first.
+// died notes the end of a child. The pauses begin with first; ready says that it had been
+// initialized.
 func (s *starts) died(first time.Duration, now time.Time, lived time.Duration, ready bool, why error) {
 	if ready && lived >= health {
 		s.delay = 0
@@ -33,10 +33,10 @@ func (s *starts) died(first time.Duration, now time.Time, lived time.Duration, r
 	}
 }
 
-// wait returns for how long no child is started.
+// wait returns how long it is until a child may be started.
 func (s *starts) wait(now time.Time) time.Duration { return max(0, s.next.Sub(now)) }
 
-// refuses returns why calls are not to wait for that; nil when they are.
+// refuses returns why calls are not to wait that long; nil when they are.
 func (s *starts) refuses(now time.Time) error {
 	if s.atStart < hopeless || s.wait(now) == 0 {
 		return nil

@@ -19,20 +19,20 @@ type call struct {
 	clientID wire.ID // as the client spelled it
 	token    []byte  // the client's progress token as it is spelled; nil: none
 	session  string
-	opening  bool          // it is the child's initialize: nothing is told to its client before the answer
+	opening  bool          // it is the child's initialize: its client hears nothing before the answer
 	listens  bool          // it is a subscription of the modern era, which lasts until one side ends it
-	level    wire.LogLevel // of what is logged that its client, one of the modern era, wants to be told
+	level    wire.LogLevel // of the logs that its client, one of the modern era, wants to see
 
 	// Where the request stands in what is about to be written; guarded by child.mu.
 	batch      uint64
 	start, end int
 }
 
-// errUnsent ends a call of which the child has not read a byte.
+// errUnsent ends a call of which the child has read nothing.
 var errUnsent = errors.New("the request was not sent")
 
-// accept gives the child a request, as soon as it has room for it. done ends the
-// waiting, with errDone. It returns errUnsent when the child takes no more requests.
+// accept gives the child a request as soon as there is room for it. The error is errDone when
+// done ends the waiting, or errUnsent when the child takes no more requests.
 func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp string) (*call, error) {
 	call := &call{
 		clientID: m.ID.Clone(), session: session, level: wire.LogLevelOf(m.LogLevel),
@@ -66,13 +66,13 @@ func (c *child) accept(done <-chan struct{}, m *wire.Message, session, stamp str
 	return call, nil
 }
 
-// isToken reports whether raw is what a progress token may be: a string or a number.
+// isToken reports whether raw can be a progress token: a string or a number.
 func isToken(raw []byte) bool {
 	return len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
-// abandon gives a call up, for a reason that the child is told. It reports whether
-// the child may have seen the request.
+// abandon gives a call up and tells the child why. It reports whether the child may have seen
+// the request.
 func (c *child) abandon(call *call, reason string) (sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,9 +90,8 @@ func (c *child) abandon(call *call, reason string) (sent bool) {
 	return true
 }
 
-// withdraw takes a call off the list, and out of what is about to be written. It
-// reports whether the child has not seen any of it; if it may have, an answer that
-// comes yet is expected.
+// withdraw removes a call, also from what is about to be written. It reports whether the
+// child has seen nothing of it; otherwise a late answer may come.
 func (c *child) withdraw(call *call) bool {
 	delete(c.calls, call.id)
 	c.used = time.Now()
@@ -113,8 +112,8 @@ func (c *child) withdraw(call *call) bool {
 // maxLate bounds the calls whose late answers are known as such.
 const maxLate = 1024
 
-// late notes that the answer to a call is not wanted any more. An id is never given
-// twice, so that an answer to one that has been forgotten is an answer to nothing.
+// late notes that the answer to a call is not wanted any more. Since no id is given twice, an
+// answer to one that has been forgotten matches no call.
 func (c *child) late(id int64) {
 	if len(c.lateIDs) >= maxLate {
 		clear(c.lateIDs)
@@ -122,9 +121,8 @@ func (c *child) late(id int64) {
 	c.lateIDs[id], c.doubt = struct{}{}, true
 }
 
-// cancel passes a client's cancellation on. The client waits for no answer any more
-// (MCP 2025-11-25, basic/utilities/cancellation), so that the call ends here. One
-// that is not under way is passed over.
+// cancel passes a client's cancellation on. The client expects no answer then (MCP 2025-11-25,
+// basic/utilities/cancellation), so the call ends here.
 func (c *child) cancel(m *wire.Message, session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,8 +141,7 @@ func (c *child) cancel(m *wire.Message, session string) {
 	}
 }
 
-// answered takes the call with that id off the list, since its answer has come.
-// known is false for an id of no call.
+// answered removes the call whose answer has come. known is false for the id of no call.
 func (c *child) answered(id int64) (call *call, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,9 +155,9 @@ func (c *child) answered(id int64) (call *call, known bool) {
 	return nil, known
 }
 
-// onlyCall takes off the list the one call that an answer can be for whose id is
-// not known yet; nil when there are more, or when it may be the answer to another: one
-// that was given up, or one of another client's, twice.
+// onlyCall removes the one call under way, to which an answer must belong whose id is not
+// known yet. It returns nil when there are more, or when the answer may be a late one or
+// somebody else's.
 func (c *child) onlyCall() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,14 +174,13 @@ func (c *child) onlyCall() *call {
 	return nil
 }
 
-// byID returns the call with that id, which is its progress token as well.
+// byID returns the call with that id, which is also its progress token.
 func (c *child) byID(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[id]
 }
 
-// newestCall returns the call under way that was made last, or nil.
 func (c *child) newestCall() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +193,7 @@ func (c *child) newestCall() *call {
 	return newest
 }
 
-// last waits for the answer, and passes over what comes before it.
+// last waits for the answer and drops what comes before it.
 func (call *call) last(ctx context.Context) (message, error) {
 	for {
 		said, err := call.next(ctx)
@@ -207,14 +203,14 @@ func (call *call) last(ctx context.Context) (message, error) {
 	}
 }
 
-// give hands the answer to the call. One that nobody waits for any more is dropped.
+// give hands the answer to the call, unless nobody waits for it any more.
 func (call *call) give(m message) {
 	if !call.finish(m) && m.long != nil {
 		m.long.close()
 	}
 }
 
-// discard drops what a call was given and nobody reads.
+// discard drops what the call was given and nobody has read.
 func (call *call) discard() {
 	for _, m := range call.drain(errClosed) {
 		if m.long != nil {

@@ -18,24 +18,21 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Patience is how long a child may take for what it should do at once. What is 0 takes
-// its default.
+// Patience is how long a child may take for what it should do at once. 0 means the default.
 type Patience struct {
 	Start time.Duration // from its start to its answer to initialize
 	Stall time.Duration // to read a piece of what is written to it
-	Last  time.Duration // between the end of its output and its own, whichever comes first
+	Last  time.Duration // between the end of its output and its own end, in either order
 	Leave time.Duration // to end by itself, and again after it was told to
-	// Silence is how long it may take to say anything, after it has left a call
-	// unanswered.
+	// Silence is how long it may say nothing after it has left a call unanswered.
 	Silence time.Duration
-	// Restart is the first pause before the next child is started, after one has ended
-	// by itself. The pauses grow.
+	// Restart is the first pause before another child is started after one has died. The
+	// pauses grow.
 	Restart time.Duration
 }
 
-// Hosts kill the wrapper two seconds after SIGTERM, and four after they have closed its
-// stdin. By then a child that ignores the end of its own has to have been told, too: it
-// would be left over.
+// Hosts kill the wrapper two seconds after SIGTERM, and four after closing its stdin. A child
+// that ignores the end of its stdin has to get its own signal before that, or it is left over.
 var defaultPatience = Patience{
 	Start: time.Minute, Stall: 30 * time.Second, Last: 250 * time.Millisecond, Leave: 1500 * time.Millisecond,
 	Silence: time.Minute, Restart: 100 * time.Millisecond,
@@ -49,15 +46,15 @@ func (p Patience) withDefaults() Patience {
 	}
 }
 
-// A listener hears what a child says of its own accord. It does not wait for
-// anything, and does not keep what it is given.
+// A listener hears what a child says of its own accord. It must not block, nor keep what it
+// is given.
 type listener interface {
 	hear(c *child, signs *wire.Signs, text []byte)
 }
 
-// A child is a process that speaks MCP over its stdin and stdout, and those that it
-// starts. These goroutines belong to it: read and write, which own the pipes, hear
-// for its stderr, and run, which waits for them and for the process.
+// A child is a process that speaks MCP over its stdin and stdout, with all that it starts. Its
+// goroutines are a receiver and write, which own the pipes, hear for stderr, and run, which
+// waits for them and for the process.
 type child struct {
 	name     string
 	log      *slog.Logger
@@ -94,8 +91,8 @@ type child struct {
 
 	mu        sync.Mutex
 	calls     map[int64]*call
-	lateIDs   map[int64]struct{} // of calls that were given up, whose answers may come
-	doubt     bool               // there was one ever, whose answer may come, and come again
+	lateIDs   map[int64]struct{} // of calls that were given up, whose answers may still come
+	doubt     bool               // there has been one, whose answer may come more than once
 	shared    bool               // by clients that must not see each other
 	lastID    int64
 	used      time.Time
@@ -106,7 +103,7 @@ type child struct {
 	writing   bool          // write has taken it and is not done
 	refused   uint64        // the batch of which the child has read nothing
 	unwritten chan struct{} // holds a token when there is something in out
-	room      chan struct{} // closed when there is room in out again; nil: nobody waits
+	room      chan struct{} // closed when out has room again; nil: nobody waits
 
 	// Guarded by Stdio.mu:
 	ready bool        // it has been opened
@@ -142,7 +139,7 @@ func newChild(name string, log *slog.Logger) *child {
 	}
 }
 
-// start starts the process. The caller runs run then.
+// start starts the process; run has to be called next.
 func (c *child) start(command *Command) error {
 	path, err := command.find()
 	if err != nil {
@@ -214,7 +211,7 @@ func (c *child) closePipes() {
 	}
 }
 
-// stop has the child ended, for the reason why. Only the first one counts.
+// stop has the child ended. Only the first reason counts.
 func (c *child) stop(why error) {
 	c.once.Do(func() {
 		c.why = why
@@ -222,8 +219,7 @@ func (c *child) stop(why error) {
 	})
 }
 
-// run waits until the child ends or has to, tells those who wait for answers, and
-// sees to it that nothing of it is left.
+// run waits until the child ends or has to, fails its calls, and leaves nothing of it behind.
 func (c *child) run() {
 	why := c.watch()
 	c.fail(why)
@@ -257,7 +253,7 @@ func (c *child) watch() error {
 	return &exitError{c.state}
 }
 
-// fail ends all calls. Those that the child has not read are taken up by the next.
+// fail ends all calls. Those that the child has not read are given to the next child.
 func (c *child) fail(why error) {
 	e := recourse.Unreachable(c.name).WithMessage("%s's process %s.", c.name, reason(why)).
 		WithOrigin(recourse.OriginGateway).CausedBy(c.last.cause(why, c.mask))
@@ -281,7 +277,7 @@ func (c *child) fail(why error) {
 	}
 }
 
-// reason says what became of a process, in our words alone.
+// reason says what became of a process in words that clients may read.
 func reason(why error) string {
 	if exit, ok := errors.AsType[*exitError](why); ok {
 		return exit.Error()
@@ -294,9 +290,8 @@ func reason(why error) string {
 	return "was ended"
 }
 
-// terminate ends the process and those that it has started: by closing its stdin, by
-// asking, by force (MCP 2025-11-25, basic/lifecycle, "Shutdown"). It returns when
-// they have ended.
+// terminate ends the process and all that it has started: it closes stdin, then asks, then
+// kills (MCP 2025-11-25, basic/lifecycle, "Shutdown"). It returns when they have ended.
 func (c *child) terminate() {
 	close(c.quit)
 	_ = c.stdin.SetWriteDeadline(time.Now()) // a write that is stuck ends; where that is not possible, with the process
@@ -322,7 +317,7 @@ func (c *child) terminate() {
 	_ = c.stderr.SetReadDeadline(time.Now().Add(c.patience.Last))
 }
 
-// retire takes no more calls if none is under way, and reports whether that is so.
+// retire has the child take no more calls, unless one is under way, and reports whether it does.
 func (c *child) retire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -333,7 +328,7 @@ func (c *child) retire() bool {
 	return true
 }
 
-// idle returns for how long no call has been under way.
+// idle returns how long no call has been under way.
 func (c *child) idle() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,7 +338,7 @@ func (c *child) idle() time.Duration {
 	return time.Since(c.used)
 }
 
-// within waits for the channel to be closed, and reports whether it was in time.
+// within waits until done is closed, and reports whether that was in time.
 func within(done <-chan struct{}, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -355,7 +350,7 @@ func within(done <-chan struct{}, patience time.Duration) bool {
 	}
 }
 
-// hear reads stderr.
+// hear logs stderr.
 func (c *child) hear(stderr io.Reader) {
 	const perSecond = 50
 	lines, quota := newLineReader(stderr, lineRead), quota{perSecond: perSecond}
@@ -373,8 +368,7 @@ func (c *child) hear(stderr io.Reader) {
 	}
 }
 
-// quote logs a line of the child's, unless that are too many, and how many were left
-// out before it.
+// quote logs a line of the child's, and how many were left out before it, within the quota.
 func (c *child) quote(log func(message string, attrs ...any), message string, line []byte, quota *quota) {
 	ok, left := quota.take(time.Now())
 	if !ok {

@@ -17,12 +17,11 @@ import (
 type Share uint8
 
 const (
-	// ShareAll is one child for all clients. It is told of no client capabilities,
-	// so that it has nothing to ask a client for.
+	// ShareAll is one child for all clients. It is told of no client capabilities, so that it
+	// asks nothing.
 	ShareAll Share = iota
-	// ShareClient is a child for each session, so that what it asks reaches the
-	// right client. In the modern era, which has no sessions, it is one for each
-	// credential.
+	// ShareClient is a child for each session, so that what it asks reaches the right client;
+	// in the modern era, which has no sessions, one for each caller.
 	ShareClient
 )
 
@@ -39,22 +38,20 @@ type Command struct {
 	Dir string
 	// Share says who has the child in common; the zero value is [ShareAll].
 	Share Share
-	// Idle is how long a child may go without a call before it is stopped. 0 means
-	// for ever with [ShareAll], where the next call starts another child, and half
-	// an hour with [ShareClient], where the session ends with its child. There a
-	// client that keeps its stream open is not idle; in the modern era it is not
-	// anywhere.
+	// Idle is how long a child may go without a call before it is stopped. 0 means for ever
+	// with [ShareAll], where the next call starts another child, and half an hour with
+	// [ShareClient], where the session ends with its child, unless the client keeps its
+	// stream open.
 	Idle time.Duration
-	// Local says that whoever calls has started this process, too, and may be told what
-	// the program wrote last before it died at its start. Others are told that it did.
+	// Local says that whoever calls has started this process, too, and may see the last lines
+	// of a program that dies at its start. Others are only told that it died.
 	Local bool
 	// Patience is how long its processes may take; the zero value is for programs of
 	// strangers.
 	Patience Patience
 }
 
-// find returns the absolute path of the program, after checking that there is one
-// that can be started in Dir.
+// find returns the absolute path of the program, if it can be started in Dir.
 func (c *Command) find() (string, error) {
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil {
@@ -81,8 +78,7 @@ func (c *Command) find() (string, error) {
 	return exec.LookPath(path)
 }
 
-// needed are the variables that a child gets without being named: what programs
-// cannot find their files without.
+// needed are the variables without which programs cannot find their files.
 var needed = map[string][]string{
 	"windows": {
 		"PATH", "HOME", "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA",
@@ -91,9 +87,8 @@ var needed = map[string][]string{
 	"": {"PATH", "HOME"},
 }
 
-// Environ returns the environment of a child, sorted: PATH and HOME as lookup knows
-// them (os.LookupEnv has this form), on Windows also what no program starts
-// without, and env, which wins.
+// Environ returns the environment of a child, sorted: PATH and HOME by lookup, which has the
+// form of os.LookupEnv, on Windows also what no program starts without, and env, which wins.
 func Environ(lookup func(string) (string, bool), env map[string]string) []string {
 	names := needed[runtime.GOOS]
 	if names == nil {

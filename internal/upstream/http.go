@@ -1,5 +1,3 @@
-// Package upstream sends messages to MCP servers. What comes back is the raw
-// answer, or an Error that tells whether the message can have been carried out.
 package upstream
 
 import (
@@ -18,9 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/http1"
 )
 
-// HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats
-// nothing: a message leaves at most once, whatever net/http takes for a permission to
-// send it again. It is safe for concurrent use.
+// HTTP is an MCP server over Streamable HTTP. It follows no redirects and repeats nothing: a
+// message leaves at most once, even where net/http would send it again.
 type HTTP struct {
 	url       *url.URL
 	name      string
@@ -30,24 +27,19 @@ type HTTP struct {
 }
 
 const (
-	// dialTimeout bounds the making of a connection, so that an address that
-	// swallows packets is told from a server that is slow.
-	dialTimeout = 5 * time.Second
-	// idleConnections bounds the connections that are kept for later calls.
+	// dialTimeout tells an address that swallows packets from a server that is slow.
+	dialTimeout     = 5 * time.Second
 	idleConnections = 512
 	idleTimeout     = 60 * time.Second
-	// writeBuffer is what a connection takes at once; most messages fit in it.
-	writeBuffer = 16 << 10
-	// maxHeader bounds the header of an answer.
-	maxHeader = 64 << 10
+	writeBuffer     = 16 << 10 // most messages fit in it
+	maxHeader       = 64 << 10 // of an answer
 )
 
 // A Dial opens a connection as [net.Dialer.DialContext] does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// NewHTTP returns the server at endpoint, which people call name. The headers go
-// with every message. A nil dial is the operating system's. Close the server when it
-// is not needed any more.
+// NewHTTP returns the server at endpoint, which people call name. The headers go with every
+// message. A nil dial is the operating system's.
 func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -25,8 +25,8 @@ var ClientInfo = func() []byte {
 	return append(json.AppendQuote([]byte(`{"name":"recourse","version":`), version), '}')
 }()
 
-// open finds out the era of a child that is not a session's, and makes it ready for
-// requests. hello is empty in the modern era.
+// open makes a child that is not a session's ready for requests, in whichever era it speaks.
+// hello is empty in the modern era.
 func (c *child) open(ctx context.Context) (hello *initResult, err error) {
 	hello, err = c.initialize(ctx)
 	if errors.Is(err, errRefused) && c.discovers(ctx) {
@@ -35,7 +35,6 @@ func (c *child) open(ctx context.Context) (hello *initResult, err error) {
 	return hello, err
 }
 
-// initialize opens a child that all clients share.
 func (c *child) initialize(ctx context.Context) (*initResult, error) {
 	said, err := c.ask(ctx, wire.MethodInitialize,
 		fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}`, wire.Version20251125, ClientInfo))
@@ -63,11 +62,9 @@ func (c *child) ask(ctx context.Context, method string, params []byte) (message,
 	return call.last(ctx)
 }
 
-// errRefused says that the answer to initialize is a JSON-RPC error, or a version
-// that has no initialize.
+// errRefused says that a child knows no initialize, or answers with an error.
 var errRefused = errors.New("refused initialize")
 
-// readInitResult reads the answer to initialize.
 func readInitResult(said message) (*initResult, error) {
 	if said.long != nil {
 		said.long.close()
@@ -86,12 +83,9 @@ func readInitResult(said message) (*initResult, error) {
 	return hello, nil
 }
 
-// negotiate returns the version in which a client that has asked for one speaks to
-// a child that has settled on another. Messages pass as they are: a client of an
-// older version than the child's leaves out of account what it does not know, so
-// that it gets its own; any other gets the child's. A child of 2024-11-05 is given
-// out as one of 2025-03-26, which differs in the transport, and the transport is
-// ours.
+// negotiate returns the version for a client that has asked for one version at a child that
+// has settled on another. Messages pass as they are: a client of an older version than the
+// child's ignores what it does not know and gets its own; any other gets the child's.
 func negotiate(asked, childs string) string {
 	if era, ok := wire.EraOf(asked); (ok && era == wire.Legacy || asked == wire.Version20241105) && asked <= childs {
 		return asked
@@ -99,7 +93,8 @@ func negotiate(asked, childs string) string {
 	return overHTTP(childs)
 }
 
-// overHTTP returns the version, or the oldest that Streamable HTTP has.
+// overHTTP returns the version as one of Streamable HTTP: 2025-03-26 differs from 2024-11-05 in
+// the transport, which is ours here.
 func overHTTP(version string) string {
 	if version == wire.Version20241105 {
 		return wire.Version20250326

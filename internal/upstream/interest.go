@@ -9,35 +9,27 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// What the sessions that share a child want to be told of is counted here, so that
-// none of them notices the others: the child is told of the first that wants to hear
-// of a resource and of the last that does not any more. Each hears only what it has
-// asked for.
-
-// maxSubscriptions bounds the resources that a session may be subscribed to, and
-// maxURI the name of each, in bytes.
 const (
-	maxSubscriptions = 1000
-	maxURI           = 4 << 10
-	// maxSubscribed bounds the names that are kept for all sessions, in bytes.
-	maxSubscribed = 16 << 20
+	maxSubscriptions = 1000     // of a session
+	maxURI           = 4 << 10  // bytes of each
+	maxSubscribed    = 16 << 20 // bytes of the URIs of all sessions
 )
 
-// interests are those of all sessions.
+// interests are what the sessions that share a child have subscribed to. The child is told of
+// the first that wants to hear of a resource and of the last that does not any more, and each
+// session hears only what it has asked for.
 type interests struct {
-	// turn is held while the child is told of a change, so that it hears of them in
-	// the order in which they are made.
+	// turn is held while the child is told of a change, so that changes reach it in order.
 	turn chan struct{}
 
 	wanted Subscriptions[*session] // guarded by Stdio.mu
 }
 
-// isInterest reports whether requests of the method change what a session is told of.
 func isInterest(method string) bool {
 	return method == wire.MethodSubscribe || method == wire.MethodUnsubscribe
 }
 
-// changeInterest answers a request that changes what the session is told of.
+// changeInterest answers resources/subscribe and resources/unsubscribe.
 func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -53,7 +45,7 @@ func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session)
 	return s.unsubscribe(ctx, m, x, uri)
 }
 
-// done is the answer to a request of which the child need not be told.
+// done answers a request that the child need not know of.
 func done(m *wire.Message) (*http.Response, error) {
 	return wire.RespondResult(m.ID, []byte("{}")), nil
 }
@@ -100,7 +92,7 @@ func (s *Stdio) unsubscribe(ctx context.Context, m *wire.Message, x *session, ur
 	return resp, err
 }
 
-// isOpen reports whether the session has not been ended. s.mu is held.
+// isOpen reports whether the session still exists. s.mu is held.
 func (s *Stdio) isOpen(x *session) bool {
 	_, ok := s.sessions.Peek(x.id)
 	return ok
@@ -143,15 +135,14 @@ func (c *child) orderAbout(method, uri string) {
 	}
 }
 
-// resumeInterests tells a child that is to be shared what the sessions want to be
-// told of. s.mu is held.
+// resumeInterests subscribes a new shared child to what the sessions want. s.mu is held.
 func (s *Stdio) resumeInterests(c *child) {
 	for _, uri := range s.wanted.All() {
 		c.orderAbout(wire.MethodSubscribe, uri)
 	}
 }
 
-// dropInterests forgets what a session that ends wants to be told of. s.mu is held.
+// dropInterests forgets the subscriptions of a session that ends. s.mu is held.
 func (s *Stdio) dropInterests(x *session) {
 	for _, uri := range s.wanted.Drop(x) {
 		s.forget(uri)

@@ -6,16 +6,12 @@ import (
 )
 
 const (
-	// lineBuffer is the memory with which a lineReader begins, keptBuffer the most
-	// that it keeps while there is nothing to read.
-	lineBuffer = 64 << 10
-	keptBuffer = 256 << 10
+	lineBuffer = 64 << 10  // with which a lineReader begins
+	keptBuffer = 256 << 10 // the most that it keeps while there is nothing to read
 )
 
-// A lineReader splits a stream into lines. A line up to the window comes as a
-// whole, a longer one in pieces: the first is the window, the others are what there
-// is to read. So it holds at most twice the window, and a stream is never waited
-// for while a piece of a long line is at hand.
+// A lineReader splits a stream into lines. A line up to the window comes as a whole, a longer
+// one in pieces as they arrive, of which the first fills the window.
 type lineReader struct {
 	src    io.Reader
 	err    error // of src
@@ -32,11 +28,10 @@ func newLineReader(src io.Reader, window int) *lineReader {
 	return &lineReader{src: src, window: window, buf: make([]byte, min(lineBuffer, window))}
 }
 
-// next returns the next line without its line feed, or the next piece of one; last
-// says whether it ends the line. What stands behind the last line feed is a line
-// too. A carriage return comes as a space, which is the same in JSON and cannot
-// break a server-sent event. The piece is valid until the next call. The error is
-// that of the stream, io.EOF included, when everything has been returned.
+// next returns the next line without its line feed, or the next piece of one; last says
+// whether it ends the line. A carriage return comes as a space, which is the same in JSON and
+// cannot break a server-sent event. The piece is valid until the next call. The error is that
+// of the stream, once everything before it has been returned.
 func (l *lineReader) next() (piece []byte, last bool, err error) {
 	for {
 		unseen := l.buf[l.start+l.seen : l.end]

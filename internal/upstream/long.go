@@ -14,8 +14,8 @@ import (
 const (
 	// longest bounds an answer.
 	longest = 1 << 30
-	// heldBack is how many bytes at the end of an answer stay in it while it is not known
-	// where the id stands: more than any id of ours takes.
+	// heldBack is how many bytes are not given to the reader while it is not known where the
+	// id stands: more than any id of ours takes.
 	heldBack = 32
 )
 
@@ -50,11 +50,10 @@ func newLongAnswer(room *spool.Room) *longAnswer {
 	return &longAnswer{wake: make(chan struct{}, 1), text: spool.NewText(room)}
 }
 
-// replace names the id that the reader gets; it is called before the answer is
-// handed out.
+// replace says which id the reader gets; it is called before there is a reader.
 func (a *longAnswer) replace(instead wire.ID) { a.instead = instead }
 
-// place tells where the id stands, before what holds its end is written.
+// place tells where the id stands; it is called before the end of the id is written.
 func (a *longAnswer) place(at wire.Span) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,8 +108,8 @@ func (a *longAnswer) close() {
 	wake(a.wake)
 }
 
-// next reads a piece of the text into p, and waits for one. It returns io.EOF at the
-// end of a whole text, else what has gone wrong, and the cause of ctx when that ends.
+// next waits for a piece of the text and reads it into p. The error is io.EOF at the end of a
+// whole text, what has gone wrong, or the cause of ctx.
 func (a *longAnswer) next(ctx context.Context, p []byte) (int, error) {
 	for {
 		n, err := a.poll(p)
@@ -156,7 +155,7 @@ func (a *longAnswer) poll(p []byte) (int, error) {
 	return a.get(p[:min(int64(len(p)), ready)])
 }
 
-// giveID gives the id that stands in place of the next n bytes.
+// giveID gives the client's id in place of the next n bytes.
 func (a *longAnswer) giveID(p []byte, n int) (int, error) {
 	given := copy(p, a.instead)
 	if a.instead = a.instead[given:]; len(a.instead) > 0 {
@@ -173,7 +172,6 @@ func (a *longAnswer) giveID(p []byte, n int) (int, error) {
 	return given, nil
 }
 
-// get reads up to len(p) bytes.
 func (a *longAnswer) get(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

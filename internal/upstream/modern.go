@@ -14,8 +14,7 @@ import (
 // DiscoverParams are those of a server/discover of our own.
 var DiscoverParams = append(append([]byte(`{"_meta":{`), wire.Introduction(ClientInfo, []byte("{}"))...), "}}"...)
 
-// discovers reports whether a child that has refused initialize is of the modern era,
-// and takes note of it.
+// discovers finds out whether a child that has refused initialize is of the modern era.
 func (c *child) discovers(ctx context.Context) bool {
 	said, err := c.ask(ctx, wire.MethodDiscover, DiscoverParams)
 	if err != nil {
@@ -25,16 +24,11 @@ func (c *child) discovers(ctx context.Context) bool {
 		said.long.close()
 		return false
 	}
-	var versions []string
-	if json.Unmarshal(said.member("/result/supportedVersions"), &versions) != nil {
-		return false
-	}
-	modern := slices.Contains(versions, wire.Version20260728)
+	modern := wire.SpeaksModern(said.member("/result"))
 	c.modern.Store(modern)
 	return modern
 }
 
-// era returns the era of a child that is open.
 func (c *child) era() wire.Era {
 	if c.modern.Load() {
 		return wire.Modern
@@ -42,8 +36,8 @@ func (c *child) era() wire.Era {
 	return wire.Legacy
 }
 
-// isStateless reports whether a message is one of the modern era, or may be that where
-// each client has its own child and none has shown which era it is of.
+// isStateless reports whether a message is to be taken as one of the modern era. Where each
+// client has its own child, and none has shown its era yet, the message has to say so.
 func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	switch s.Era() {
 	case wire.Modern:
@@ -55,12 +49,11 @@ func (s *Stdio) isStateless(session string, m *wire.Message) bool {
 	}
 }
 
-// anonymous is the key of clients of the modern era of whom nothing is known. Nothing tells
-// them apart, so that they share a child as if all did.
+// anonymous is the key of clients of the modern era of whom nothing is known. They share a
+// child, and are kept from each other as where all do.
 const anonymous = "anonymous"
 
-// clientKey returns what tells clients of the modern era apart where each has its own
-// child. It is empty where all share one.
+// clientKey returns the key of a client's own child in the modern era; empty: all share one.
 func (s *Stdio) clientKey(of Caller) string {
 	switch {
 	case s.command.Share == ShareAll:
@@ -72,8 +65,8 @@ func (s *Stdio) clientKey(of Caller) string {
 	}
 }
 
-// postModern takes a message for a server of the modern era. The error is errOtherEra
-// when the server turns out to be of the legacy era.
+// postModern takes a message for a server of the modern era. The error is errOtherEra when the
+// server turns out to be of the other.
 func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*http.Response, error) {
 	isRequest := m.Kind == wire.Request
 	switch {
@@ -103,8 +96,8 @@ func refuseDiscover(m *wire.Message) *http.Response {
 	return wire.RespondError(m.ID, wire.CodeMethodNotFound, "unknown method")
 }
 
-// notice deals with what a child of the modern era says beside answers and progress
-// (MCP 2026-07-28, basic/transports/stdio, "Receiving Messages").
+// notice deals with what a child of the modern era says beside answers and progress (MCP
+// 2026-07-28, basic/transports/stdio, "Receiving Messages").
 func (r *receiver) notice(kind wire.Kind, text []byte) {
 	if err := wire.Parse(text, &r.message); err != nil {
 		r.complain(notMessage, text)
@@ -129,8 +122,8 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 	}
 }
 
-// publish passes a notification to the subscription that it names, with the client's
-// id. A reader that does not keep up loses the subscription, so that it knows.
+// publish passes a notification to the subscription that it names. The subscription of a
+// reader that does not keep up ends, so that it knows that it has missed something.
 func (r *receiver) publish(m *wire.Message) {
 	id, ok := number(m.Subscription)
 	if !ok {
@@ -148,8 +141,7 @@ func (r *receiver) publish(m *wire.Message) {
 	}
 }
 
-// endSubscription ends the subscription with that id without an answer, and reports
-// whether there is one.
+// endSubscription ends a subscription without an answer, and reports whether there is one.
 func (c *child) endSubscription(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,9 +155,8 @@ func (c *child) endSubscription(id int64) bool {
 	return true
 }
 
-// tellLog passes what the child logs to the calls of its client that have asked for it:
-// it does not say which of them it is about, and so nobody hears it where clients share
-// the child.
+// tellLog passes what the child logs to the calls that have asked for it. It does not say
+// which of them it is about, so that nobody hears it where clients share the child.
 func (c *child) tellLog(text []byte, level wire.LogLevel) {
 	text = slices.Clone(text)
 	c.mu.Lock()

@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// maxWaiting bounds what waits to be written to a child, in bytes; callers wait
-	// for room.
+	// maxWaiting bounds what waits to be written, in bytes; beyond it callers wait.
 	maxWaiting = 4 << 20
 	// writeChunk is what a child has to read within its patience.
 	writeChunk = 64 << 10
-	// writtenAtOnce is what a caller writes himself: a pipe takes as much as a whole or not at all.
+	// writtenAtOnce is what a caller writes itself: a pipe takes so much as a whole or not at all.
 	writtenAtOnce = 4 << 10
 )
 
-// lockForRoom locks c.mu when the child can be given a request. done ends the
-// waiting, with errDone. It returns errUnsent, unlocked, when the child takes no more.
+// lockForRoom waits until there is room, and locks c.mu. With an error it is not locked: errDone
+// when done ends the waiting, errUnsent when the child takes no more.
 func (c *child) lockForRoom(done <-chan struct{}) error {
 	c.mu.Lock()
 	for c.gone == nil && len(c.out) > maxWaiting {
@@ -52,8 +51,8 @@ func (c *child) endLine(start int) {
 	c.out = append(c.out, '\n')
 }
 
-// flush has what is in c.out written: at once where that is little and the child has room
-// for it, which spares it a way over another goroutine, and else by write. c.mu is held.
+// flush has c.out written: at once where it is small and the pipe has room, which spares a
+// change of goroutines, and else by write. c.mu is held.
 func (c *child) flush() {
 	if !c.writing && len(c.out) <= writtenAtOnce {
 		if n := process.WriteOnce(c.stdin, c.out); n > 0 {
@@ -66,8 +65,7 @@ func (c *child) flush() {
 	}
 }
 
-// tell gives the child a message that has no answer. It returns errUnsent when the
-// child takes no more, and errDone.
+// tell gives the child a message that has no answer. Its errors are those of lockForRoom.
 func (c *child) tell(done <-chan struct{}, text []byte) error {
 	if err := c.lockForRoom(done); err != nil {
 		return err
@@ -77,8 +75,8 @@ func (c *child) tell(done <-chan struct{}, text []byte) error {
 	return nil
 }
 
-// reply answers a request of the child's own. It is called by the reader, which
-// waits for nothing: a child that does not read its answers gets none.
+// reply answers a request of the child's own. It does not block the receiver: a child that
+// does not read its answers gets none.
 func (c *child) reply(text []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +92,8 @@ func (c *child) append(text []byte) {
 	c.flush()
 }
 
-// write writes what flush has left until the child is told to end, and then closes its
-// stdin. All that has come together meanwhile is written at once.
+// write writes what flush has left, all that has gathered at once, until the child has to end;
+// then it closes stdin.
 func (c *child) write() {
 	defer c.stdin.Close()
 	stalled := time.AfterFunc(time.Hour, func() { c.stop(errStalled) })
@@ -141,16 +139,16 @@ func (c *child) write() {
 	}
 }
 
-// refuse notes that the child has not taken a byte of that batch.
+// refuse notes that the child has read nothing of a batch.
 func (c *child) refuse(batch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused = batch
 }
 
-// probe asks a child that has left a call unanswered for a sign of life: by a ping
-// (MCP 2025-11-25, basic/utilities/ping), or by server/discover in the modern era. One that says nothing at all for a while has
-// hung, with everybody who waits for it, and is ended. c.mu is held.
+// probe asks a child that has left a call unanswered for a sign of life, by a ping or, in the
+// modern era, by server/discover. One that says nothing at all for a while has hung, and is
+// ended. c.mu is held.
 func (c *child) probe() {
 	if c.probing != nil {
 		return
@@ -171,7 +169,7 @@ func (c *child) probe() {
 	})
 }
 
-// order makes a request whose answer nobody waits for. c.mu is held.
+// order makes a request of our own whose answer nobody waits for. c.mu is held.
 func (c *child) order(method string, params []byte) {
 	c.lastID++
 	c.late(c.lastID)

@@ -11,7 +11,6 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// post takes a message.
 func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Response, error) {
 	id, to := r.Header.Get(wire.HeaderSession), recipient{}
 	if m.Method == wire.MethodToolsCall {
@@ -47,15 +46,14 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Re
 	}
 }
 
-// A recipient is the child that a message is for: that of a session, or of a client
-// in the modern era, or else the one that all clients share.
+// A recipient is the child that a message is for: that of a session, of a client in the modern
+// era, or of all.
 type recipient struct {
 	session *session // nil: the message belongs to none
 	key     string   // of the client
 	stamp   string   // the id of the request that a call is given; empty: none
 }
 
-// own returns the child that is the session's own, or nil.
 func (r recipient) own() *child {
 	if r.session == nil {
 		return nil
@@ -63,7 +61,6 @@ func (r recipient) own() *child {
 	return r.session.child
 }
 
-// askedVersion returns the protocolVersion of initialize's params.
 func askedVersion(params []byte) string {
 	var version string
 	if json.Unmarshal(json.Lookup(params, "/protocolVersion"), &version) != nil {
@@ -72,9 +69,8 @@ func askedVersion(params []byte) string {
 	return version
 }
 
-// hand gives a message to the child that it is for: use does so, and returns
-// errUnsent when the child takes no more, and errDone. A shared child that is gone is
-// waited for to be replaced; with its own child a session is lost.
+// hand has use give a message to the child that it is for. When that takes no more (errUnsent),
+// a shared child is replaced, while a session is lost with its own.
 func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*http.Response, error)) (*http.Response, error) {
 	for {
 		c := to.own()
@@ -101,7 +97,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 	}
 }
 
-// requestShared is request for a child that clients share.
+// requestShared is request for a child that several clients share.
 func (s *Stdio) requestShared(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	if resp := refuseShared(m); resp != nil {
 		return resp, nil
@@ -144,10 +140,9 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 	})
 }
 
-// noLonger is the reason that a child is told.
+// noLonger is what a child is told when a call is given up.
 const noLonger = "the caller does not wait any longer"
 
-// giveUp gives up a call whose ctx has ended.
 func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Error {
 	sent := c.abandon(call, noLonger)
 	call.discard()
@@ -157,8 +152,7 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Erro
 	return Broken(ctx, s.name, context.Cause(ctx))
 }
 
-// catchUp gives the session's client what its child has said while there was no way
-// to it.
+// catchUp gives a client what its child has said while the client did not listen.
 func (s *Stdio) catchUp(x *session, call *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +161,6 @@ func (s *Stdio) catchUp(x *session, call *call) {
 	}
 }
 
-// answer returns the answer that begins with said.
 func answer(ctx context.Context, c *child, call *call, said message) *http.Response {
 	if said.last && said.long == nil {
 		return wire.Respond(http.StatusOK, said.text)
@@ -180,7 +173,7 @@ func answer(ctx context.Context, c *child, call *call, said message) *http.Respo
 	return resp
 }
 
-// stream returns an answer that is what the child says to the call from now on.
+// stream returns as an event stream what the child says to the call from now on.
 func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBody) {
 	body := call.events(ctx, func() {
 		c.abandon(call, noLonger)
@@ -189,15 +182,15 @@ func stream(ctx context.Context, c *child, call *call) (*http.Response, *eventBo
 	return wire.RespondEvents(body), body
 }
 
-// kept are the notifications that are between a client and the gateway where all
-// share a child: it was initialized without them, and told of no capabilities.
+// kept are the notifications that a shared child does not get: it was initialized without the
+// clients, and told of no capabilities.
 var kept = map[string]bool{
 	wire.MethodInitialized:  true,
 	wire.MethodRootsChanged: true,
 	wire.MethodProgress:     true,
 }
 
-// deliver takes a notification, or an answer to what the child has asked.
+// deliver takes a notification, or an answer to a question of the child's.
 func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
 	switch {
 	case m.Method == wire.MethodCancelled:
@@ -214,8 +207,8 @@ func (s *Stdio) deliver(ctx context.Context, m *wire.Message, to recipient) (*ht
 	})
 }
 
-// cancel passes a cancellation on, if there is a child that it can be for. Without
-// a session the id that it names may be anybody's.
+// cancel passes a cancellation on. Without a session the id in it may be anybody's, so that it
+// is passed over.
 func (s *Stdio) cancel(m *wire.Message, x *session) {
 	if x == nil {
 		return

@@ -10,19 +10,16 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// messageWindow bounds a message of a child that is held in memory, in bytes. An
-// answer that is longer is a [longAnswer]; anything else that is longer is
-// dropped.
+// messageWindow bounds a message of a child, in bytes. Only an answer may be longer; it is a
+// [longAnswer] then.
 const messageWindow = 1 << 20
 
-// A receiver reads what a child says, and hands it to those whom it concerns. Lines
-// that are no messages, and answers to nothing, are logged and passed over.
+// A receiver reads what a child says, and hands it to those whom it concerns. Lines that are no
+// messages, and answers to nothing, are logged and dropped.
 //
-// An answer is known by its id, which some servers write last. One that is longer
-// than the window goes out before its end if its id has been read, or, from a child that
-// clients do not share, if just one call is under way and none was given up: then it
-// can be the answer to that one only, or it is none at all, which the id tells at last.
-// Otherwise it is held until its id has come.
+// An answer is known by its id, which some servers write last. A long one is held until its id
+// has come, unless it can belong to one call only: the child is not shared, no other call is
+// under way, and none was given up.
 type receiver struct {
 	child   *child
 	scan    wire.Scanner
@@ -31,12 +28,11 @@ type receiver struct {
 
 	// Of a line that is longer than the window:
 	long bool
-	text *longAnswer // where it goes; nil: nowhere, since it is no answer or nobody waits for it
+	text *longAnswer // nil: it is no answer, or nobody waits for it
 	call *call       // whose answer it is
 	id   bool        // text has been told where the id stands
 }
 
-// read reads stdout to its end.
 func (r *receiver) read(stdout io.Reader) {
 	const perSecond = 20
 	r.quota.perSecond = perSecond
@@ -56,7 +52,6 @@ func (r *receiver) read(stdout io.Reader) {
 	}
 }
 
-// complain logs what is wrong with what the child has said.
 func (r *receiver) complain(what string, text []byte) {
 	r.child.quote(r.child.log.Warn, what, text, &r.quota)
 }
@@ -89,7 +84,7 @@ func (r *receiver) line(text []byte) {
 	}
 }
 
-// answer returns an answer that was scanned as its client gets it.
+// answer returns the answer that has just been scanned, with the client's ids.
 func (r *receiver) answer(call *call, text []byte) []byte {
 	edits := []wire.Edit{{At: r.scan.Signs().IDAt, With: call.clientID}}
 	if call.listens && wire.Parse(text, &r.message) == nil && !r.message.Subscription.IsZero() {
@@ -98,7 +93,7 @@ func (r *receiver) answer(call *call, text []byte) []byte {
 	return wire.Splice(make([]byte, 0, len(text)+len(edits)*len(call.clientID)), text, edits...)
 }
 
-// callOf returns the call that the id is of; nil when nobody waits for the answer.
+// callOf returns the call with that id; nil when nobody waits for the answer.
 func (r *receiver) callOf(id wire.ID, text []byte) *call {
 	n, ok := number(id)
 	if !ok {
@@ -112,7 +107,7 @@ func (r *receiver) callOf(id wire.ID, text []byte) *call {
 	return call
 }
 
-// number returns the value of an id of ours, which some servers read as a float.
+// number returns the value of an id of ours, which some servers turn into a float.
 func number(id []byte) (int64, bool) {
 	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {
 		return n, true
@@ -164,7 +159,6 @@ func (r *receiver) piece(text []byte, last bool) {
 	}
 }
 
-// pass passes a piece of an answer on.
 func (r *receiver) pass(text []byte, signs *wire.Signs) {
 	if r.text == nil {
 		return
@@ -181,8 +175,7 @@ func (r *receiver) pass(text []byte, signs *wire.Signs) {
 	r.text.put(text)
 }
 
-// identify deals with the id of a long answer. It reports false when the answer
-// goes nowhere.
+// identify deals with the id of a long answer. It reports false when nobody waits for it.
 func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 	n, ok := number(signs.ID)
 	if r.call != nil && (!ok || n != r.call.id) {
@@ -205,14 +198,13 @@ func (r *receiver) identify(signs *wire.Signs, text []byte) bool {
 
 var errWrongID = errors.New("the answer has another id than the request")
 
-// open hands the answer to its call, which can read it from now on.
+// open hands the answer to its call, which may read it from now on.
 func (r *receiver) open(call *call) {
 	r.call = call
 	r.text.replace(call.clientID)
 	call.give(message{long: r.text})
 }
 
-// end deals with the end of a long line.
 func (r *receiver) end() {
 	err, signs := r.scan.Close(), r.scan.Signs()
 	switch {
@@ -231,7 +223,7 @@ func (r *receiver) end() {
 	r.text, r.call = nil, nil
 }
 
-// lose gives a long answer up: the one that waits for it is told why.
+// lose gives a long answer up, and tells whoever waits for it.
 func (r *receiver) lose(why error) {
 	if r.text == nil {
 		return

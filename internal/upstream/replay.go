@@ -19,12 +19,12 @@ import (
 //   - Over HTTP/2, a request that the server has reset or left out by GOAWAY, which is the
 //     server's word on whether it was carried out: [overTLS].
 
-// replayHeaders are the headers that net/http takes for the word that a request may be
-// sent twice. Whether the server honours them is not for net/http to know.
+// replayHeaders are the headers for which net/http sends a request twice, although it cannot
+// know whether the server honours them.
 var replayHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
 
-// withoutReplay spells those headers so that net/http does not know them; servers do
-// not mind (RFC 9110, section 5.1).
+// withoutReplay spells those headers so that net/http does not recognize them; to servers it is
+// the same (RFC 9110, section 5.1).
 func withoutReplay(header http.Header) {
 	for _, name := range replayHeaders {
 		if values, ok := header[name]; ok {
@@ -34,15 +34,14 @@ func withoutReplay(header http.Header) {
 	}
 }
 
-// overTLS follows a request to a server over TLS, where the transport may speak HTTP/2.
-// The nil pointer stands for any other, of which nothing is known here.
+// overTLS follows a request over TLS, where the transport may speak HTTP/2. It is nil for any
+// other request.
 type overTLS struct {
 	connected atomic.Bool // there was a connection to send it on
 	http2     atomic.Bool // the last of them speaks HTTP/2
 	begun     atomic.Bool // and some of the request was written to it
 }
 
-// traced returns ctx for the request.
 func (o *overTLS) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -56,7 +55,7 @@ func (o *overTLS) traced(ctx context.Context) context.Context {
 
 var errSentOnce = errors.New("the server reset the request, and may have carried it out: it is not sent again")
 
-// mayRepeat returns why the transport must not send the request again.
+// mayRepeat returns why the transport must not send the request again, or nil.
 func (o *overTLS) mayRepeat() error {
 	if o != nil && o.http2.Load() && o.begun.Load() {
 		return errSentOnce
@@ -64,6 +63,5 @@ func (o *overTLS) mayRepeat() error {
 	return nil
 }
 
-// unsent reports whether it is known that there was no connection to send the request
-// on, as when the handshake failed.
+// unsent reports whether there has been no connection, as when the handshake failed.
 func (o *overTLS) unsent() bool { return o != nil && !o.connected.Load() }

@@ -13,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A Connection carries requests to a server that presents itself as one over Streamable
-// HTTP, as [HTTP] and [Stdio] do. It is safe for concurrent use.
+// A Connection carries requests to a server that presents itself as one over Streamable HTTP.
+// It is safe for concurrent use.
 type Connection interface {
 	// Do sends a request and returns the answer, whatever its status; closing its body is
 	// left to the caller. The error is a [*recourse.Error] of origin gateway: cancelled or
@@ -45,7 +45,7 @@ type Request struct {
 // A Caller tells those apart for whom requests are made. The zero Caller may be anybody.
 type Caller [sha256.Size]byte
 
-// CallerOf returns the caller of whom these words are known. Without any it may be anybody.
+// CallerOf returns the caller of whom these words are known; without any it may be anybody.
 func CallerOf(words ...string) Caller {
 	if len(words) == 0 {
 		return Caller{}

@@ -13,18 +13,15 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// maxSessions bounds the sessions; the one idle longest goes first.
-const maxSessions = 100_000
-
-// backlogMessages and backlogBytes bound what is kept for a client that does not
-// listen at the moment.
 const (
+	// maxSessions bounds the sessions; the one idle longest goes first.
+	maxSessions = 100_000
+	// backlogMessages and backlogBytes bound what is kept for a client that does not listen.
 	backlogMessages = 64
 	backlogBytes    = 1 << 20
 )
 
-// A session is one of the legacy era. It lasts as long as its child where it has one of
-// its own.
+// A session is one of the legacy era. Where it has a child of its own, it ends with that.
 type session struct {
 	s     *Stdio
 	id    string
@@ -32,11 +29,11 @@ type session struct {
 
 	// Guarded by Stdio.mu:
 	stream  *Mailbox // on which its client listens; nil: it does not
-	backlog [][]byte // what its child has said meanwhile
+	backlog [][]byte // what its child has said to nobody
 	bytes   int
 }
 
-// add makes the session known. s.mu is held.
+// add is called with s.mu held.
 func (s *Stdio) add(x *session) {
 	for _, oldest := range s.sessions.Trim(1, nil) {
 		s.remove(oldest)
@@ -62,8 +59,8 @@ func noSession() *http.Response {
 		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: initialize comes first.", nil))
 }
 
-// find returns the session of that id, or the answer to a message that belongs to
-// none. Where all share a child, a message without an id needs no session.
+// find returns the session of that id, or the refusal of a message that needs one. Where all
+// share a child, a message without an id needs none.
 func (s *Stdio) find(id string) (*session, *http.Response) {
 	if id == "" && s.command.Share == ShareAll {
 		return nil, nil
@@ -80,7 +77,6 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 	return x, nil
 }
 
-// endSession ends a session, and the child that is its own.
 func (s *Stdio) endSession(id string) *http.Response {
 	x, refusal := s.find(id)
 	switch {
@@ -98,7 +94,7 @@ func (s *Stdio) endSession(id string) *http.Response {
 	return wire.Respond(http.StatusNoContent, nil)
 }
 
-// open answers initialize of the client with that key.
+// open answers initialize.
 func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
 	if s.command.Share == ShareClient {
 		return s.openOwn(ctx, m, key)
@@ -159,8 +155,8 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 	}
 }
 
-// initializeOwn passes initialize on to the session's new child. One that is of the
-// modern era becomes that of the client.
+// initializeOwn passes initialize on to the session's new child. A child that turns out to be of
+// the modern era becomes that of the client with the key.
 func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, key string) (*http.Response, error) {
 	c := x.child
 	call, err := c.accept(ctx.Done(), m, x.id, "")
@@ -207,8 +203,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	return x.opened(said.text), nil
 }
 
-// makeRoom ends the child that has been idle longest, and whose client does not
-// listen, when there are as many as there may be.
+// makeRoom ends the child that has been idle longest, when there are as many as there may be.
 func (s *Stdio) makeRoom(ctx context.Context) error {
 	s.mu.Lock()
 	full := len(s.children) >= s.most
@@ -232,8 +227,8 @@ func (s *Stdio) makeRoom(ctx context.Context) error {
 	}
 }
 
-// retireOldest takes the child out of use that has been idle longest, and returns it;
-// nil when none is idle. s.mu is held.
+// retireOldest retires the child that has been idle longest, and whose client does not listen;
+// nil: there is none. s.mu is held.
 func (s *Stdio) retireOldest() *child {
 	var oldest *child
 	var longest time.Duration
@@ -255,7 +250,7 @@ func (s *Stdio) retireOldest() *child {
 	return oldest
 }
 
-// listen opens the stream of a session. A new one takes the place of the old.
+// listen opens the stream of a session, in place of the one that it has.
 func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	x, refusal := s.find(id)
 	if refusal != nil {
@@ -285,7 +280,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	return wire.RespondEvents(b.Events(ctx, func() { s.leave(x, b) }))
 }
 
-// leave ends a stream. What its reader has not taken is kept for the next.
+// leave ends a stream. What its reader has not taken is kept for the next one.
 func (s *Stdio) leave(x *session, b *Mailbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -308,9 +303,9 @@ func (s *Stdio) endStreams() {
 	}
 }
 
-// hear implements [listener] for a child that is the session's own. A question goes
-// to the answer that its client waits for, where it keeps the call alive; anything
-// else to the stream; each to the other where there is none; and else it waits.
+// hear implements [listener] for a child that is the session's own. A question goes to the
+// newest call, which it keeps alive, anything else to the stream; each to the other where that
+// is missing; and without either it waits.
 func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 	kind := signs.Message()
 	text = bytes.Clone(text)
@@ -336,8 +331,7 @@ func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 	}
 }
 
-// keep keeps a message for later, and reports false when there is no room. Stdio.mu
-// is held.
+// keep keeps a message for later, and reports false when there is no room. Stdio.mu is held.
 func (x *session) keep(text []byte) bool {
 	if len(x.backlog) >= backlogMessages || x.bytes+len(text) > backlogBytes {
 		return false

@@ -10,24 +10,22 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Clients that share a child must not see each other. What the child says is for the
-// client of the request, the progress token, or the subscription that it names; what
-// names none may be about any of them, and goes to nobody. That lists have changed
-// concerns everybody. Tasks and logs name no client, so that neither is offered.
+// Clients that share a child must not see each other. What the child says is for the client of
+// the request, the progress token, or the subscription that it names; what names none goes to
+// nobody, but for the news that a list has changed. Tasks and logs name no client, and are not
+// offered.
 
-// methodsOfTasks begin the methods of tasks (MCP 2025-11-25, basic/utilities/tasks), and
-// extensionOfTasks names those of the modern era among a client's extensions.
 const (
-	methodsOfTasks   = "tasks/"
-	extensionOfTasks = "io.modelcontextprotocol/tasks"
+	methodsOfTasks   = "tasks/"                        // MCP 2025-11-25, basic/utilities/tasks
+	extensionOfTasks = "io.modelcontextprotocol/tasks" // of the modern era
 )
 
-// isShared reports whether the child of that key is one of several clients.
+// isShared reports whether several clients have the child of that key.
 func (s *Stdio) isShared(key string) bool {
 	return s.command.Share == ShareAll || key == anonymous
 }
 
-// concernsAll reports whether a notification says something to everybody.
+// concernsAll reports whether a notification is for everybody.
 func concernsAll(method string) bool {
 	switch method {
 	case wire.MethodToolsChanged, wire.MethodPromptsChanged, wire.MethodResourcesChanged:
@@ -37,8 +35,8 @@ func concernsAll(method string) bool {
 	}
 }
 
-// hear implements [listener] for the child that all clients share. A stream whose
-// reader does not keep up is ended, so that it knows.
+// hear implements [listener] for the child that all clients share. The stream of a reader that
+// does not keep up ends, so that it knows that it has missed something.
 func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	if signs.Message() == wire.Request {
 		c.reply(wire.AppendError(nil, signs.ID, wire.CodeMethodNotFound, "no client capabilities were declared", nil))
@@ -67,8 +65,7 @@ func (s *Stdio) hear(c *child, signs *wire.Signs, text []byte) {
 	}
 }
 
-// refuseShared returns the answer to a request that would concern other clients of a
-// shared child; nil: it does not.
+// refuseShared refuses a request whose effects other clients would see; nil: it has none.
 func refuseShared(m *wire.Message) *http.Response {
 	var what string
 	switch {
@@ -83,8 +80,7 @@ func refuseShared(m *wire.Message) *http.Response {
 		"several clients share this server's program, and its "+what+" not say whose they are: they are not offered")
 }
 
-// withoutTask returns a request that cannot become a task, as a server without tasks takes
-// it. The error says that it cannot be read any more.
+// withoutTask returns a request without what could make it a task.
 func withoutTask(m *wire.Message) (*wire.Message, error) {
 	params := m.Params
 	if json.Lookup(params, "/task") != nil {
@@ -106,7 +102,7 @@ func withoutTask(m *wire.Message) (*wire.Message, error) {
 	return plain, wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), plain)
 }
 
-// change returns an object with one of its members changed, or without it where by is nil.
+// change returns an object with a member changed, or removed where by is nil.
 func change(object json.Value, name string, by func(json.Value) json.Value) json.Value {
 	var members map[string]json.Value
 	if json.UnmarshalLenient(object, &members) != nil || members[name] == nil {
@@ -124,8 +120,8 @@ func change(object json.Value, name string, by func(json.Value) json.Value) json
 	return changed
 }
 
-// forAll returns the answer to initialize of a child that clients share: it offers
-// neither tasks nor logs.
+// forAll returns the answer to initialize without what clients that share a child are not
+// offered.
 func (r *initResult) forAll() *initResult {
 	result := change(r.result, "capabilities", func(capabilities json.Value) json.Value {
 		return change(change(capabilities, "tasks", nil), "logging", nil)

@@ -21,22 +21,17 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Stdio is an MCP server that is a child process and speaks over its stdin and
-// stdout. To its caller it is one over Streamable HTTP of the child's era (MCP
-// 2025-11-25 and 2026-07-28, basic/transports): it answers with JSON or, when
-// something comes before the answer, with an event stream; in the legacy era it opens
-// sessions, and gives streams on which the child speaks of its own accord. A child
-// that takes initialize is of the legacy era, whatever else it can do; see [Stdio.Era].
+// Stdio is an MCP server that is a child process and speaks over its stdin and stdout. To its
+// caller it is a server over Streamable HTTP of the child's era (MCP 2025-11-25 and 2026-07-28,
+// basic/transports): it answers with JSON or, when something comes before the answer, with an
+// event stream; in the legacy era it opens sessions, and streams on which the child speaks of
+// its own accord. A child that takes initialize is of the legacy era, whatever else it can do.
 //
-// A child is started for the first call, and again, with growing pauses, after it
-// has ended by itself. Calls under way are told of its end; calls that it has not
-// read a byte of wait for the next one. A child that closes its output, for 30 s reads
-// nothing of what there is for it, or for a minute says nothing, not even to a ping,
-// after it has left a call unanswered, is ended and started again. What a child
-// and those that it has started leave behind is ended.
-//
-// Stdio is safe for concurrent use. Make one with [NewStdio] and end it with
-// [Stdio.Close].
+// A child is started for the first call, and again, after growing pauses, when it has died. Its
+// calls fail then, but those that it has not read wait for the next child. A child that closes
+// its output, reads nothing for 30 s, or leaves a call unanswered and says nothing for a
+// minute, not even to a ping, is ended and started again. Nothing that a child has started
+// outlives it.
 type Stdio struct {
 	interests // in a child that all share
 
@@ -58,7 +53,7 @@ type Stdio struct {
 	ready    map[string]*child   // by the client that has it; empty for the one of all clients
 	attempts map[string]*attempt // to start one of these
 	children map[*child]struct{}
-	spools   spool.Room // what their long answers hold
+	spools   spool.Room // of their long answers
 	sessions *recent.Map[string, *session]
 	streams  map[*Mailbox]*session // on which a shared child is heard; nil: of a client without a session
 }
@@ -69,18 +64,16 @@ type attempt struct {
 	err  error // the command could not even be executed
 }
 
+// These hold with [ShareClient].
 const (
-	// maxChildren bounds the children where each client has its own.
 	maxChildren = 100
-	// clientIdle is the default of Command.Idle there.
-	clientIdle = 30 * time.Minute
+	clientIdle  = 30 * time.Minute // the default of Command.Idle
 )
 
-// NewStdio returns the server that command starts, which people call name. What its
-// processes do, and what they write to stderr, goes to log, credentials and the
-// secrets of their environment masked. Nothing is started yet, but log says so when
-// there is no such program or working directory. The error is about the command as it
-// is written, such as one without a path.
+// NewStdio returns the server that command starts, which people call name. What its processes
+// do and write to stderr goes to log, with credentials and the secrets of their environment
+// masked. Nothing is started yet, but log says when there is no such program or directory. The
+// error is about the command as it is written, such as one without a path.
 func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	if command.Path == "" {
 		return nil, fmt.Errorf("command of server %s: it is empty", name)
@@ -106,7 +99,6 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	return s, nil
 }
 
-// complain logs why something does not work.
 func (s *Stdio) complain(what string, why error) {
 	s.log.Warn(what, slog.String("cause", printable([]byte(why.Error()), s.mask)))
 }
@@ -114,17 +106,16 @@ func (s *Stdio) complain(what string, why error) {
 // Name returns what people call the server.
 func (s *Stdio) Name() string { return s.name }
 
-// Era returns the era of the server, as the child has shown that was started last: the
-// new one when it refuses initialize and answers server/discover. It is 0 before any
-// child has been started.
+// Era returns the era of the server, as the last child has shown it: modern when it refuses
+// initialize and answers server/discover. It is 0 before a child has been started.
 func (s *Stdio) Era() wire.Era {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.era
 }
 
-// Close ends the server's processes, and waits until nothing of them is left. Calls
-// under way are told. It takes no more calls then.
+// Close ends the server's processes, which fails their calls, and waits until nothing of them is
+// left.
 func (s *Stdio) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -137,14 +128,13 @@ func (s *Stdio) Close() {
 	s.endStreams()
 }
 
-// Do implements [Connection] as a server over Streamable HTTP: POST sends a message, and in
-// the legacy era GET opens a stream and DELETE ends a session. Of the headers it looks at
-// Mcp-Session-Id and the request id, which a call of a tool gets in its _meta, since a
-// program gets no headers. Closing the body may happen while it is read, and gives up a call
-// whose answer has not come. So does the end of ctx, which also ends the reading.
+// Do implements [Connection]: POST sends a message, and in the legacy era GET opens a stream
+// and DELETE ends a session. Of the headers only the session's id counts, and the request id,
+// which a call of a tool gets in its _meta. Closing the body, which may happen while it is
+// read, gives up a call whose answer has not come; so does the end of ctx.
 //
-// The error is unreachable when the process ended before the answer, and unavailable when
-// it cannot be started, with its last lines on stderr as the cause.
+// The error is unreachable when the process ended before the answer, and unavailable when it
+// cannot be started, with its last lines on stderr as the cause.
 func (s *Stdio) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	id := r.Header.Get(wire.HeaderSession)
 	switch {
@@ -172,15 +162,13 @@ func refuseMethod(allowed string) *http.Response {
 	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server takes "+allowed, allowed)
 }
 
-// unavailable is the failure of a message for which there is no process.
 func (s *Stdio) unavailable(message string, cause error) *recourse.Error {
 	return recourse.Unavailable(s.name).WithMessage("%s", message).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(cause)
 }
 
-// ErrNotStarted is in the cause of a failure that says that the server's program
-// cannot be started. It has been tried as often as is of use: what is left is to try
-// again later, after the wait that the failure states.
+// ErrNotStarted is the cause of a failure when the server's program cannot be started. Trying at
+// once is of no use: the failure states the wait.
 var ErrNotStarted = errors.New("the program cannot be started")
 
 // unstartable is the failure of a command that cannot be executed.
@@ -221,12 +209,12 @@ func (s *Stdio) shut() *recourse.Error {
 	return s.unavailable(s.name+" is not served any more.", errShut)
 }
 
-// errOtherEra says that the server is not of the modern era, in which a client without
-// a session can have a child of its own.
+// errOtherEra says that the server is of the legacy era, in which a client without a session
+// cannot have a child of its own.
 var errOtherEra = errors.New("the server is of the legacy era")
 
-// running returns the child that a client has, or that all share where key is empty,
-// and waits for it to be started.
+// running returns the child of a client, or of all where key is empty, and waits until it has
+// been started.
 func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 	for {
 		s.mu.Lock()
@@ -306,9 +294,8 @@ func (s *Stdio) try(key string, a *attempt) {
 	}
 }
 
-// offer makes a child that is open that of the client with the key, or of all where it
-// is empty. It reports false when there is one already, or this one has ended. s.mu is
-// held.
+// offer makes an open child that of a client, or of all where key is empty. It reports false
+// when there is one already, or this one has ended. s.mu is held.
 func (s *Stdio) offer(c *child, key string) bool {
 	if _, alive := s.children[c]; !alive || s.closed || s.ready[key] != nil {
 		return false
@@ -354,7 +341,6 @@ func (s *Stdio) spawn(home listener) (*child, error) {
 	return c, nil
 }
 
-// childEnded is called when nothing of a child is left.
 func (s *Stdio) childEnded(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,7 +362,7 @@ func (s *Stdio) childEnded(c *child) {
 	}
 }
 
-// watchIdle stops the child when it has been idle for long enough. s.mu is held.
+// watchIdle stops the child once it has been idle for too long. s.mu is held.
 func (s *Stdio) watchIdle(c *child) {
 	if s.command.Idle == 0 {
 		return

@@ -50,8 +50,7 @@ func (t *tail) cause(why error, mask *redact.Masker) error {
 	return &maskedError{error: why, text: mask.String(text), said: said}
 }
 
-// lastWords returns the last lines that a program wrote to stderr before it ended with
-// why, for a client that is told them; at most 8, and 1 KiB.
+// lastWords returns the last lines on stderr that are in the cause why: at most 8, and 1 KiB.
 func lastWords(why error) string {
 	const most, lines = 1 << 10, 8
 	masked, ok := errors.AsType[*maskedError](why)
@@ -64,8 +63,7 @@ func lastWords(why error) string {
 	return strings.ToValidUTF8(text[max(0, len(text)-most):], "")
 }
 
-// A maskedError is an error that says what it is in words that may be shown to the
-// operator.
+// A maskedError is an error in words that may be shown to the operator.
 type maskedError struct {
 	error
 
@@ -76,11 +74,11 @@ type maskedError struct {
 // Error implements error.
 func (e *maskedError) Error() string { return e.text }
 
-// Unwrap returns the error that was masked.
+// Unwrap implements the interface of package errors.
 func (e *maskedError) Unwrap() error { return e.error }
 
-// printable returns the beginning of a line as it may stand in the log. It is cut
-// when it has been masked, since half of a secret looks like none.
+// printable returns the beginning of a line as it may stand in the log. It is masked before it
+// is cut, since half of a secret looks like none.
 func printable(line []byte, mask *redact.Masker) string {
 	text := mask.String(strings.ToValidUTF8(string(line[:min(len(line), lineRead)]), "\ufffd"))
 	return strings.ToValidUTF8(text[:min(len(text), lineShown)], "")
@@ -94,8 +92,7 @@ type quota struct {
 	left      int
 }
 
-// take reports whether one more may pass, and how many did not since the last that
-// could.
+// take reports whether one more may pass, and how many were left out since the last one.
 func (q *quota) take(now time.Time) (ok bool, left int) {
 	if now.Sub(q.since) >= time.Second {
 		q.since, q.passed = now, 0

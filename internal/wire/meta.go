@@ -1,6 +1,10 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
 
 // Introduction returns the members of _meta by which a client of the modern era says with
 // each request who it is and what it is capable of. Both are JSON objects.
@@ -26,4 +30,19 @@ func (m *Message) PutMeta(members []byte) Edit {
 		with = append(with, ',')
 	}
 	return Edit{At: Span{Start: at.Start + 1, End: at.Start + 1}, With: with}
+}
+
+// WithoutIntroduction returns the members of a _meta but those that only the modern era has. What
+// is no object has none.
+func WithoutIntroduction(meta []byte) (members map[string]json.Value) {
+	_ = json.Unmarshal(meta, &members)
+	for _, name := range []string{MetaProtocolVersion, MetaClientInfo, MetaClientCapabilities, MetaLogLevel} {
+		delete(members, name)
+	}
+	return members
+}
+
+// SpeaksModern reports whether a server has said so in its result of server/discover.
+func SpeaksModern(discovered []byte) bool {
+	return bytes.Contains(json.Lookup(discovered, "/supportedVersions"), []byte(`"`+Version20260728+`"`))
 }

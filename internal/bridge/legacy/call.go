@@ -16,8 +16,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// An call is a request that the bridge has made at a server of the legacy era. It may
-// take several turns of the client, since the server may ask something meanwhile.
+// A call is a request that the bridge has made at the server. It takes several turns of the
+// client when the server asks something meanwhile.
 type call struct {
 	s      *session
 	at     *opened
@@ -29,8 +29,8 @@ type call struct {
 
 	ctx    context.Context //nolint:containedctx // the call outlives the client's requests
 	cancel context.CancelCauseFunc
-	said   chan said // what the server says, to the turn that there is
-	last   chan said // the end of a call that nobody could be told of before
+	said   chan said // what the server says, to the present turn
+	last   chan said // how the call has ended, where no turn was there to be told
 	once   sync.Once
 
 	// While it is held, guarded by Server.mu:
@@ -49,11 +49,11 @@ type said struct {
 	err      error // the request has failed, or what of hears has ended
 }
 
-// newCall makes a request in the session. Its first turn has to be taken.
+// newCall makes a request in the session. The caller takes its first turn.
 func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	m := r.Message
 	c := &call{
-		s: s, at: at, header: r.Header.Clone(), id: s.o.newID(), method: m.Method, name: m.Name,
+		s: s, at: at, header: r.Header.Clone(), id: s.o.p.NewID(), method: m.Method, name: m.Name,
 		said: make(chan said), last: make(chan said, 1),
 	}
 	peer.WithoutEra(c.header)
@@ -68,7 +68,6 @@ func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	return c
 }
 
-// run sends the request and listens to what the server says, up to its answer.
 func (c *call) run() {
 	resp, err := c.s.post(c.ctx, c.header, c.body)
 	if err == nil {
@@ -87,8 +86,8 @@ func (c *call) run() {
 	}
 }
 
-// An abandonable is the body of an answer that ends with its call: a server which is told
-// that nobody waits may end its answer before it can be seen that it was abandoned.
+// An abandonable is the body of an answer that ends with its call: a server that has been told
+// of the cancellation may end its answer first, which must not look like a whole one.
 type abandonable struct {
 	io.ReadCloser
 
@@ -104,8 +103,8 @@ func (a *abandonable) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell hands something to the client's turn, and waits for one where there is none. It
-// reports false when the call has ended.
+// tell hands something to the client's turn, and waits for one. It reports false when the call
+// has ended.
 func (c *call) tell(s said) bool {
 	select {
 	case c.said <- s:
@@ -115,8 +114,7 @@ func (c *call) tell(s said) bool {
 	}
 }
 
-// offer is tell for what is of no use later: the server's other messages do not wait for
-// a client that is slow.
+// offer is tell for what is of no use later: it does not wait long for a slow client.
 func (c *call) offer(notice []byte) {
 	const patience = time.Second
 	timer := time.NewTimer(patience)
@@ -128,7 +126,7 @@ func (c *call) offer(notice []byte) {
 	}
 }
 
-// listen reads the event stream that the answer is the last part of.
+// listen reads an event stream up to the answer.
 func (c *call) listen(l *hearing) {
 	for {
 		part, err := l.next()
@@ -155,8 +153,8 @@ func (c *call) listen(l *hearing) {
 	}
 }
 
-// resume opens the event stream again where it has ended, if the server has told how:
-// it may end a stream on purpose (MCP 2025-11-25, basic/transports).
+// resume goes on with an event stream that the server has ended on purpose, if it has told how
+// (MCP 2025-11-25, basic/transports).
 func (c *call) resume(l *hearing, err error) bool {
 	if !errors.Is(err, io.EOF) || l.lastID == "" || !pause.For(c.ctx, max(l.retry, streamFirst)) {
 		return false
@@ -176,10 +174,9 @@ func (c *call) resume(l *hearing, err error) bool {
 	return true
 }
 
-// nobody is the id of an answer to nothing that the client has asked.
+// nobody is the id of an answer that is not to the client's request.
 var nobody = wire.ID("null")
 
-// hear deals with what the server says before its answer.
 func (c *call) hear(l *hearing, part *wire.Part) {
 	if part.Kind == wire.Notification {
 		if !c.s.o.isHeld(c) { // else there is nobody to tell
@@ -196,77 +193,7 @@ func (c *call) hear(l *hearing, part *wire.Part) {
 	}
 }
 
-// A hearing is what a server says in an answer or on a stream, message by message.
-type hearing struct {
-	resp     *http.Response
-	messages wire.MessageReader
-	text     []byte // the message, when it is whole
-
-	lastID string        // of an event: where the stream goes on when it is opened again
-	retry  time.Duration // after which it may be
-}
-
-const (
-	// maxHeard bounds a message of a server that is no answer, in bytes.
-	maxHeard = 4 << 20
-	// maxRetry bounds the time after which a stream is opened again.
-	maxRetry = 5 * time.Minute
-)
-
-// errUnheard ends a stream on which a message is too long, or none after all.
-var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
-
-func newHearing(resp *http.Response) *hearing {
-	l := new(hearing)
-	l.open(resp)
-	return l
-}
-
-// open goes on with another answer.
-func (l *hearing) open(resp *http.Response) {
-	l.resp = resp
-	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)
-}
-
-// next returns the next message, or the first piece of one that is large and may be an
-// answer.
-func (l *hearing) next() (*wire.Part, error) {
-	for {
-		part, err := l.messages.Next()
-		if err != nil {
-			return nil, err
-		}
-		l.note(part)
-		if part.Other {
-			continue
-		}
-		l.text = part.Data
-		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
-			return part, nil //nolint:nilerr // whoever gets the part sees what is wrong with it
-		}
-		switch l.text, err = l.messages.Rest(part, maxHeard); {
-		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
-			return nil, errUnheard
-		case err != nil:
-			return nil, err
-		}
-		l.note(part)
-		return part, nil
-	}
-}
-
-// note remembers how the stream can be opened again.
-func (l *hearing) note(part *wire.Part) {
-	if part.HasID {
-		l.lastID = string(part.ID)
-	}
-	if part.Retry >= 0 {
-		l.retry = min(part.Retry, maxRetry)
-	}
-}
-
-// end forgets the call, which is answered, or of no interest any more. It reports
-// whether that is new.
+// end forgets the call. It reports false when that has been done before.
 func (c *call) end(cause error) (ended bool) {
 	c.once.Do(func() {
 		ended = true
@@ -279,14 +206,13 @@ func (c *call) end(cause error) (ended bool) {
 	return ended
 }
 
-// giveUp ends a call that is not answered, and tells the server.
+// giveUp ends a call without an answer, and tells the server.
 func (c *call) giveUp(cause error) {
 	if c.end(cause) {
 		c.s.o.p.Background(c.cancelAtServer)
 	}
 }
 
-// cancelAtServer tells the server that nobody waits for its answer.
 func (c *call) cancelAtServer(ctx context.Context) {
 	params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the caller does not wait any longer"}`, c.id)
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)

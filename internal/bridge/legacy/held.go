@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// maxHeld and maxHeldByCaller bound the calls that wait for an answer of their
-	// client, at a server and of one caller. Those who may be anybody share the first.
+	// maxHeld bounds the calls that wait for an answer of their client, and maxHeldByCaller
+	// those of one known caller.
 	maxHeld         = 100
 	maxHeldByCaller = 10
 	// holdTimeout is how long a call waits.
 	holdTimeout = 10 * time.Minute
 )
 
-// keepCall holds a call until its client comes back with the answer to a question, and
-// returns the state that names it. It reports false when too many are held already.
+// keepCall holds a call until its client brings the answer to a question, and returns the state
+// that names it. It reports false when too many are held already.
 func (o *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,8 +54,8 @@ func (o *Server) hold(c *call) {
 
 var errExpired = errors.New("the client has not answered the question in time")
 
-// takeCall returns the call that is held under that number, and holds it no more; nil
-// when there is none.
+// takeCall returns the call that is held under that number, and lets go of it; nil: there is
+// none.
 func (o *Server) takeCall(number int64) *call {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,7 +87,7 @@ func purposeOf(of upstream.Caller, method, name string) []byte {
 	return sum.Sum(nil)
 }
 
-// stateOf returns the requestState of a request that may have one.
+// stateOf returns the requestState of a request, or "".
 func stateOf(m *wire.Message) string {
 	var state string
 	if wire.Named(m.Method) {
@@ -96,7 +96,7 @@ func stateOf(m *wire.Message) string {
 	return state
 }
 
-// resume takes the client's answer to the server, and goes on with the call.
+// resume takes the client's answer to the server, and begins the call's next turn.
 func (o *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
 	m := r.Message
 	name, err := o.seal.open(state, purposeOf(r.Caller, m.Method, m.Name))
@@ -128,8 +128,8 @@ func (o *Server) resume(ctx context.Context, r *upstream.Request, state string) 
 	return t.begin()
 }
 
-// stranger answers a request with a state that is not the bridge's, or not for this
-// request. It may be that of a server which has turned out to speak the modern era.
+// stranger answers a request with a state that is not the bridge's, or not for this request. The
+// state may be that of a server which speaks the modern era by now: then ready says so.
 func (o *Server) stranger(ctx context.Context, r *upstream.Request, why error) (*http.Response, error) {
 	s := o.enter(r)
 	defer o.leave(s)
@@ -139,15 +139,14 @@ func (o *Server) stranger(ctx context.Context, r *upstream.Request, why error) (
 	return nil, o.notHeld(why)
 }
 
-// notHeld is the failure of a state that names no call. What has become of the call, if
-// there was one, is not known: it may have been answered with the same state before.
+// notHeld is the failure of a state that names no call. The call may have been answered before,
+// so that its effect is not known.
 func (o *Server) notHeld(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is not waiting any more. Call again from the start.").
 		WithOrigin(recourse.OriginGateway).WithProvider(o.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
 }
 
-// answer brings the answer to the question to the server.
 func (c *call) answer(result json.Value) error {
 	o := c.s.o
 	resp, err := c.s.post(c.ctx, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))

@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	// maxListeners bounds the subscriptions in a session, maxURIs the resources of one.
-	maxListeners = 100
-	maxURIs      = 100
+	maxListeners = 100 // in a session
+	maxURIs      = 100 // of a listener
 )
 
-// changes are the notifications of changed lists by their name in subscriptions/listen,
-// and the capability of the server that each needs.
+// changes are the notifications of changed lists: their names in subscriptions/listen, and the
+// capability of the server that each needs.
 var changes = []struct {
 	name       string
 	method     string
@@ -40,8 +39,8 @@ type listener struct {
 	box  upstream.Mailbox // of what it is told
 }
 
-// listen answers subscriptions/listen with what the server says on the stream of the
-// session (MCP 2026-07-28, "Subscriptions").
+// listen answers subscriptions/listen by what the server says on the stream of the session (MCP
+// 2026-07-28, "Subscriptions").
 func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m, s := r.Message, o.enter(r)
 	defer o.leave(s)
@@ -74,8 +73,8 @@ func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respons
 	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
 }
 
-// agree returns the part of the notifications that are wanted which the client will get,
-// and reports whether that is none because the server has lost the session.
+// agree returns which of the wanted notifications the client will get, and whether there are none
+// because the server has lost the session.
 func (l *listener) agree(ctx context.Context, at *opened, wanted json.Value) (agreed map[string]any, lost bool) {
 	agreed = map[string]any{}
 	for _, change := range changes {
@@ -113,7 +112,7 @@ func isTrue(raw json.Value, pointer json.Pointer) bool {
 
 var errNotSubscribed = errors.New("the server has refused")
 
-// subscribe subscribes the session to a resource, or the opposite.
+// subscribe subscribes the session to a resource, or unsubscribes it.
 func (s *session) subscribe(ctx context.Context, at *opened, method, uri string) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -124,7 +123,6 @@ func (s *session) subscribe(ctx context.Context, at *opened, method, uri string)
 	return err
 }
 
-// ofResource returns the params of a message about a resource.
 func ofResource(uri string) []byte { return append(json.AppendQuote([]byte(`{"uri":`), uri), '}') }
 
 // listeners are those of a session.
@@ -151,7 +149,7 @@ func (ls *listeners) add(l *listener) bool {
 	return true
 }
 
-// remove returns the resources that nobody listens to any more.
+// remove returns the resources to which nobody listens any more.
 func (ls *listeners) remove(l *listener) (unheard []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -159,7 +157,6 @@ func (ls *listeners) remove(l *listener) (unheard []string) {
 	return ls.wanted.Drop(l)
 }
 
-// each calls f for each of them.
 func (ls *listeners) each(f func(*listener)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -168,16 +165,16 @@ func (ls *listeners) each(f func(*listener)) {
 	}
 }
 
-// subscribed returns the resources that anybody listens to. ok is false when nobody
-// listens to anything.
+// subscribed returns the resources to which anybody listens. ok is false when nobody listens to
+// anything.
 func (ls *listeners) subscribed() (uris []string, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.wanted.All(), len(ls.all) > 0
 }
 
-// publish takes a notification to those who listen to it. It reports whether it is one
-// of a kind that can be listened to.
+// publish hands a notification to those who listen to it. It reports false for one of another
+// kind.
 func (s *session) publish(method, text []byte) bool {
 	if string(method) == wire.MethodUpdated {
 		uri := param(text, "/uri")
@@ -201,8 +198,8 @@ func (s *session) publish(method, text []byte) bool {
 	return false
 }
 
-// missed tells those who listen that anything may have changed, after a time in which
-// the server was not heard.
+// missed tells those who listen that anything may have changed, after a time in which the server
+// was not heard.
 func (s *session) missed() {
 	s.listeners.each(func(l *listener) {
 		for method := range l.want {
@@ -214,8 +211,8 @@ func (s *session) missed() {
 	})
 }
 
-// put gives the client a notification, as one of its subscription. One that does not
-// keep up is cut off, so that it knows.
+// put gives the client a notification of its subscription. A client that does not keep up loses
+// the subscription, so that it knows that it has missed something.
 func (l *listener) put(text []byte) {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {

@@ -14,7 +14,7 @@ type question struct {
 	params json.Value
 }
 
-// asks are the capabilities that a client needs to be asked something, by method.
+// asks are the capabilities without which a client is not asked, by method.
 var asks = map[string]json.Pointer{
 	wire.MethodElicit: "/elicitation",
 	wire.MethodSample: "/sampling",
@@ -33,13 +33,12 @@ var (
 	tooManyQuestions = refusal{wire.CodeInternalError, "too many questions wait for an answer"}
 )
 
-// refuse answers a request of the server's with an error.
 func (s *session) refuse(at *opened, id wire.ID, why refusal) {
 	s.reply(at, wire.AppendError(nil, id, why.code, why.message, nil))
 }
 
-// asked deals with a request of the server's that is about a call; nil: it cannot be told
-// about which. It returns the question if the client of the call is to be asked.
+// asked deals with a request of the server's about the call c; nil: nobody can tell about which.
+// It returns the question if the client is to be asked.
 func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *question {
 	method := string(signs.Method)
 	capability, known := asks[method]
@@ -62,11 +61,11 @@ func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *qu
 	return nil
 }
 
-// inputKey names a question among those of a result. There is one at a time.
+// inputKey names the question in a result. There is one at a time.
 const inputKey = "question"
 
-// ask returns the answer to the client's request that asks the question (MCP
-// 2026-07-28, "Multi Round-Trip Requests").
+// ask returns the answer to the client's request that puts the question (MCP 2026-07-28, "Multi
+// Round-Trip Requests").
 func (q *question) ask(id wire.ID, state string) []byte {
 	result := []byte(`{"resultType":"input_required","inputRequests":{"` + inputKey + `":{"method":`)
 	result = json.AppendQuote(result, q.method)
@@ -75,8 +74,8 @@ func (q *question) ask(id wire.ID, state string) []byte {
 	return wire.AppendResult(nil, id, append(result, '}'))
 }
 
-// onlyOwn is only in a session of a known caller. In that of callers who may be anybody it
-// is nil: what the server says may be about a call of another's that has just ended.
+// onlyOwn is only in the session of a known caller. Where callers may be anybody it returns nil:
+// what the server says may be about somebody else's call, which has just ended.
 func (s *session) onlyOwn() *call {
 	if s.key.of.IsAnonymous() {
 		return nil

@@ -12,7 +12,6 @@ import (
 // nothing. Its key is random and lasts as long as the bridge.
 type seal struct{ aead cipher.AEAD }
 
-// newSeal returns a seal with a key of its own.
 func newSeal() *seal {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)                          // never fails
@@ -21,15 +20,14 @@ func newSeal() *seal {
 	return &seal{aead: aead}
 }
 
-// close returns the sealed text. It opens only for the same purpose, such as the
-// caller and the call that it is for.
+// close returns the sealed text, which opens for the same purpose only.
 func (s *seal) close(text, purpose []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, purpose)) //nolint:gosec // the nonce is its own
 }
 
 var errSeal = errors.New("it was sealed elsewhere or for another purpose")
 
-// open returns the text that was sealed for the purpose.
+// open returns the text that was sealed for that purpose.
 func (s *seal) open(sealed string, purpose []byte) ([]byte, error) {
 	const most = 4 << 10
 	raw, err := base64.RawURLEncoding.DecodeString(sealed[:min(len(sealed), most)])

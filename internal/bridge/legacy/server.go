@@ -1,16 +1,12 @@
-// Package legacy lets clients of the modern era reach a server of the legacy one, in sessions
-// that it opens there for them.
 package legacy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -21,23 +17,21 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Server sends requests of the modern era to a server of the legacy one, in sessions of
-// its own: one for each caller and for what its client says that it is capable of.
+// Server is, to clients of the modern era, a server of theirs by means of one of the legacy era.
 type Server struct {
-	p      *peer.Peer
-	seal   *seal
-	lastID atomic.Int64 // of a request to the server
+	p    *peer.Peer
+	seal *seal
 
 	mu       sync.Mutex
 	closed   bool
 	sessions *recent.Map[sessionKey, *session]
-	sweeping *time.Timer // looks for sessions that are idle; nil: there is none
+	sweeping *time.Timer // ends idle sessions; nil: there are none
 	held     map[int64]*call
 	heldBy   map[upstream.Caller]int
 	lastHold int64
 }
 
-// New returns the way to a server of the legacy era.
+// New returns the way to p.
 func New(p *peer.Peer) *Server {
 	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
 	return &Server{
@@ -72,9 +66,8 @@ func (o *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	return o.request(ctx, r)
 }
 
-// bridgeable reports whether a request of that method goes to a server of the legacy
-// era. The others would change the session for everybody in it, have no counterpart,
-// or are no requests of the modern era.
+// bridgeable reports whether the server gets requests of that method. The others would change
+// the session for everybody in it, or are not of both eras.
 func bridgeable(method string) bool {
 	switch method {
 	case wire.MethodInitialize, wire.MethodPing, wire.MethodSetLevel, wire.MethodSubscribe, wire.MethodUnsubscribe:
@@ -84,8 +77,8 @@ func bridgeable(method string) bool {
 	}
 }
 
-// request makes a request in the session of its caller, and makes it again, once, in
-// a new one when the server does not know the session any more: then it has done nothing.
+// request makes a request in the session of its caller. A server that has lost the session has
+// done nothing, so that the request is made once more, in a new session.
 func (o *Server) request(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	s := o.enter(r)
 	defer o.leave(s)
@@ -109,9 +102,9 @@ func (o *Server) request(ctx context.Context, r *upstream.Request) (*http.Respon
 	}
 }
 
-// lostBy reports whether an answer is the server's word that it does not know the
-// session. The answer stays as it is. A 404 is; words that sound like it are a reason to
-// ask, since a server may say them of a call that it has carried out.
+// lostBy reports whether an answer says that the server does not know the session. The answer
+// stays as it is. A 404 says so; words that sound like it are a reason to ask, since a server
+// may say them of a call that it has carried out.
 func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) bool {
 	switch {
 	case at.id == "":
@@ -135,7 +128,7 @@ func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) b
 	}
 }
 
-// isGone asks the server whether it knows the session, by a request that does nothing.
+// isGone asks the server whether it knows the session, by a ping.
 func (s *session) isGone(ctx context.Context, at *opened) bool {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -143,7 +136,7 @@ func (s *session) isGone(ctx context.Context, at *opened) bool {
 	return err == nil && peer.RefusesEra(answer.Status)
 }
 
-// refusedOpening returns what a caller is told when no session could be opened.
+// refusedOpening answers a caller for whom no session could be opened.
 func refusedOpening(err error) (*http.Response, error) {
 	denied, ok := errors.AsType[*denial](err)
 	if !ok {
@@ -160,37 +153,17 @@ type denial struct{ answer *upstream.Answer }
 // Error says so.
 func (*denial) Error() string { return "the server has refused the credentials" }
 
-// legacyMeta returns a request's _meta without what belongs to the modern era, and with
-// another progress token where it has one: the server has many callers in a session.
+// legacyMeta returns a request's _meta for the server, with a progress token of the bridge's own:
+// many calls share a session.
 func legacyMeta(meta json.Value, token []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(meta))
-	out := []byte{'{'}
-	_, err := d.ReadToken()
-	for err == nil && d.PeekKind() == '"' {
-		name, _ := d.ReadValue() // what was parsed as a message can be read
-		var key string
-		_ = json.Unmarshal(name, &key)
-		name = bytes.Clone(name)
-		var value json.Value
-		if value, err = d.ReadValue(); err != nil {
-			break
-		}
-		switch key {
-		case wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, wire.MetaLogLevel:
-			continue
-		case wire.MetaProgressToken:
-			value = token
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, name...), ':'), value...)
+	members := wire.WithoutIntroduction(meta)
+	if members[wire.MetaProgressToken] != nil {
+		members[wire.MetaProgressToken] = token
 	}
-	return append(out, '}')
+	return append(json.AppendMembers([]byte{'{'}, members), '}')
 }
 
-// drain reads what is left of an answer that nobody wants, so that its connection can
-// be used again.
+// drain reads what is left of an unwanted answer, so that its connection can be used again.
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, peer.MaxRefusal)) // it is not wanted
 	_ = resp.Body.Close()

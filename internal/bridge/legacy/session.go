@@ -17,16 +17,13 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions at a server of the legacy era; the one idle longest
-	// goes first. sessionIdle is how long one without any request is kept.
-	maxSessions = 1000
-	sessionIdle = 30 * time.Minute
-	// openTimeout bounds the opening of a session, maxOwnAnswer the answer to that and to
-	// whatever else the bridge itself asks.
-	openTimeout  = 15 * time.Second
-	maxOwnAnswer = 256 << 10
-	// tellTimeout bounds the sending of a message that has no answer.
-	tellTimeout = 5 * time.Second
+	// maxSessions bounds the sessions at the server; the one idle longest goes first.
+	maxSessions  = 1000
+	sessionIdle  = 30 * time.Minute
+	openTimeout  = 15 * time.Second // of a session
+	tellTimeout  = 5 * time.Second  // of a message that has no answer
+	endTimeout   = 2 * time.Second  // of what is said when all is over
+	maxOwnAnswer = 256 << 10        // to a request of the bridge's own
 )
 
 // A sessionKey says whose a session is.
@@ -36,8 +33,8 @@ type sessionKey struct {
 	spare    int               // counts the sessions beside those in which a call is held
 }
 
-// An session is one that the bridge has at a server of the legacy era, for as long as
-// it is used. When the server loses it, it is opened again.
+// A session is one that the bridge has at the server. It is opened when it is needed, and again
+// when the server loses it.
 type session struct {
 	o        *Server
 	key      sessionKey
@@ -45,8 +42,9 @@ type session struct {
 	asks     bool        // the server may ask something
 	header   http.Header // the caller's credentials
 
-	users, held int // callers in it, and calls that are held; guarded by Server.mu
-	weight      int // bytes of the server's answer to initialize; guarded as well
+	// Guarded by Server.mu:
+	users, held int // who uses it, and calls that are held
+	weight      int // bytes of the server's answer to initialize
 
 	mu      sync.Mutex
 	at      *opened  // nil: not open
@@ -69,17 +67,16 @@ type opened struct {
 	hello   json.Value // the answer to initialize
 }
 
-// An opening is under way, or has failed.
+// An opening is one under way, or one that has failed.
 type opening struct {
 	done chan struct{}
 	at   *opened
 	err  error
 }
 
-// enter returns the session for the sender of a request, and keeps it open until leave
-// is called. One in which a call waits for its client is left alone, so that
-// it can be told which call the server's next question is about; those who may be
-// anybody are asked only where the server says that itself.
+// enter returns the session for a request, and keeps it until leave is called. A session in which
+// a call waits for its client is left alone, so that it is known which call the server's next
+// question is about; callers who may be anybody are asked only where the server says so itself.
 func (o *Server) enter(r *upstream.Request) *session {
 	declared, asks := o.declare(r.Caller, r.Message.ClientCapabilities)
 	key := sessionKey{of: r.Caller, declared: sha256.Sum256(declared)}
@@ -98,7 +95,7 @@ func (o *Server) enter(r *upstream.Request) *session {
 	}
 }
 
-// add makes a session, which is opened when it is needed. o.mu is held.
+// add makes a session. o.mu is held.
 func (o *Server) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
 	s := &session{
 		o: o, key: key, declared: declared, asks: asks, header: http.Header{},
@@ -122,7 +119,7 @@ func (o *Server) add(key sessionKey, declared json.Value, asks bool, header http
 
 func (s *session) busy() bool { return s.users > 0 }
 
-// leave ends a use of the session.
+// leave ends a use of the session, as enter and stay begin one.
 func (o *Server) leave(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,14 +127,13 @@ func (o *Server) leave(s *session) {
 	o.sessions.Get(s.key) // it has been used until now
 }
 
-// stay adds a use to those of the session.
 func (o *Server) stay(s *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.users++
 }
 
-// sweep ends the sessions that have been idle for too long.
+// sweep ends idle sessions.
 func (o *Server) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,9 +145,9 @@ func (o *Server) sweep() {
 	}
 }
 
-// declare returns the capabilities that are declared for a client of the modern era, and
-// whether the server may ask something because of them. A program does not say which
-// request a question is about, so that it is told of none where that may be anybody's.
+// declare returns which of a client's capabilities the server is told of, and whether it may ask
+// something because of them. A program does not say which request a question is about, so that
+// it is told of none where callers may be anybody.
 func (o *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
 	var from, to map[string]json.Value
 	if o.p.Silent || o.p.Program && of.IsAnonymous() || json.Unmarshal(capabilities, &from) != nil {
@@ -177,13 +173,13 @@ func (o *Server) declare(of upstream.Caller, capabilities json.Value) (declared 
 	return declared, len(to) > 0
 }
 
-// askable are the capabilities of clients that let a server ask something, with the
-// members that both eras have: few enough for no client to have many sessions.
+// askable are the capabilities that let a server ask something, with the members that both eras
+// have. They are few, so that no client has many sessions.
 var askable = map[string][]string{"elicitation": {"form", "url"}, "sampling": {"context", "tools"}, "roots": nil}
 
-// ready returns the open session, and opens it where it is not, or where it is the one
-// that the server has lost. However many callers find that out, it is done once. The
-// error is a [*denial], peer.ErrOtherEra, or states recourse.EffectNone.
+// ready returns the session as it is open, and opens it where it is not, or is the one that the
+// server has lost; for all callers once. The error is a [*denial], [peer.ErrOtherEra], or states
+// recourse.EffectNone.
 func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	s.mu.Lock()
 	if s.at != nil && s.at != lost {
@@ -206,7 +202,6 @@ func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	}
 }
 
-// open opens the session at the server.
 func (s *session) open(ctx context.Context, op *opening) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.p.Patience(openTimeout))
 	defer cancel()
@@ -224,7 +219,7 @@ func (s *session) open(ctx context.Context, op *opening) {
 	close(op.done)
 }
 
-// weigh notes what is kept of the server's answer for a session, once.
+// weigh notes what is kept of the server's answer for a session.
 func (o *Server) weigh(s *session, bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -242,7 +237,6 @@ func sizeOf(header http.Header) (size int) {
 	return size
 }
 
-// initialize sends initialize and what follows it.
 func (s *session) initialize(ctx context.Context) (*opened, error) {
 	p := s.o.p
 	answer, err := s.ask(ctx, nil, wire.MethodInitialize, fmt.Appendf(nil,
@@ -270,7 +264,7 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 	return at, nil
 }
 
-// failedAnswer is the failure of which a server tells by its HTTP status.
+// failedAnswer is the failure that an HTTP status stands for.
 func failedAnswer(name string, answer *upstream.Answer) *recourse.Error {
 	resp := wire.Respond(answer.Status, answer.Body)
 	defer resp.Body.Close()
@@ -287,7 +281,7 @@ func (s *session) headerAt(at *opened) http.Header {
 	return h
 }
 
-// name puts what names the session into the headers of a message.
+// name puts the session into the headers of a message.
 func (at *opened) name(h http.Header) {
 	if at == nil {
 		return
@@ -298,13 +292,12 @@ func (at *opened) name(h http.Header) {
 	}
 }
 
-// post sends a message in the session.
 func (s *session) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
 	return s.o.p.Post(ctx, s.key.of, header, text)
 }
 
-// without makes a request without a message: GET for a stream, from behind the event with
-// that id, or DELETE.
+// without makes a request without a message: DELETE, or GET for what follows the event with that
+// id.
 func (s *session) without(ctx context.Context, method string, at *opened, lastEvent string) (*http.Response, error) {
 	h := s.headerAt(at)
 	delete(h, "Content-Type")
@@ -317,13 +310,35 @@ func (s *session) without(ctx context.Context, method string, at *opened, lastEv
 	return s.o.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
 }
 
-// ask makes a request of the bridge's own in the session.
+// ask makes a request of the bridge's own.
 func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
-	id := wire.IntID(s.o.lastID.Add(1))
+	id := s.o.p.NewID()
 	return s.o.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
 }
 
-// tell sends a notification or a response.
+// setLevel has the server log as much as any request in the session has asked for. What a request
+// has not asked for is left out of its answer.
+func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
+	if level == 0 || s.o.p.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
+		return
+	}
+	select {
+	case <-s.leveling:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { s.leveling <- struct{}{} }()
+	if s.levelAt == at && s.level <= level {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	params := []byte(`{"level":"` + level.String() + `"}`)
+	if answer, err := s.ask(ctx, at, wire.MethodSetLevel, params); err == nil && answer.Result != nil {
+		s.level, s.levelAt = level, at
+	}
+}
+
 func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
 	resp, err := s.post(ctx, s.headerAt(at), text)
 	if err != nil {
@@ -333,7 +348,7 @@ func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
 	return nil
 }
 
-// reply answers a request of the server's, as something that nobody waits for.
+// reply answers a request of the server's, in the background.
 func (s *session) reply(at *opened, text []byte) {
 	s.o.p.Background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
@@ -359,9 +374,3 @@ func (s *session) end(ctx context.Context) {
 		drain(resp)
 	}
 }
-
-// endTimeout bounds what is said to a server when all is over.
-const endTimeout = 2 * time.Second
-
-// newID returns the id of a request to the server.
-func (o *Server) newID() wire.ID { return wire.IntID(o.lastID.Add(1)) }

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// streamTimeout is how long a server may take to give its stream before it has to do
-	// without.
+	// streamTimeout is how long a caller waits for the server to open its stream.
 	streamTimeout = time.Second
 	// A stream that has ended is opened again after streamFirst, then less and less
 	// often, but at least once in streamMost.
@@ -21,13 +20,12 @@ const (
 	streamMost  = 30 * time.Second
 )
 
-// A stream is that on which a server says what belongs to no request: questions of
-// some, and what has changed.
+// A stream is the one on which a server says what it does not say on an answer.
 type stream struct {
 	at    *opened
-	tried chan struct{} // closed when the rest is known
-	given bool          // the server has given one
-	lost  bool          // it does not know the session any more
+	tried chan struct{} // closed when these are known:
+	given bool          // the server has opened it
+	lost  bool          // the server does not know the session any more
 
 	ctx    context.Context //nolint:containedctx // the life of the stream, for all who hear it
 	cancel context.CancelFunc
@@ -39,8 +37,7 @@ func (s *session) newStream(at *opened) *stream {
 	return st
 }
 
-// hearFrom listens to the server in a session that has just been opened, if anybody
-// wants to hear it.
+// hearFrom listens to the server in a session that has just been opened, if anybody wants that.
 func (s *session) hearFrom(ctx context.Context, at *opened) {
 	uris, subscribed := s.listeners.subscribed()
 	if s.asks && !s.o.p.Program || subscribed {
@@ -52,8 +49,7 @@ func (s *session) hearFrom(ctx context.Context, at *opened) {
 	s.missed()
 }
 
-// stream opens the stream of the session, unless it is open, and reports whether the
-// server has given it, or has lost the session.
+// stream opens the stream of the session, unless it is open, and returns what came of it.
 func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 	s.mu.Lock()
 	st := s.heard
@@ -114,7 +110,7 @@ func (s *session) keepHearing(st *stream) {
 	}
 }
 
-// settle notes what has become of the first attempt.
+// settle notes what came of the first attempt.
 func (st *stream) settle(given, lost bool) {
 	select {
 	case <-st.tried:
@@ -162,7 +158,7 @@ func (s *session) hear(at *opened, text []byte, part *wire.Part) {
 	}
 }
 
-// hearOfCall takes a notification about a call to it.
+// hearOfCall hands a notification to the call that it is about.
 func (s *session) hearOfCall(text []byte) {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {

@@ -12,30 +12,30 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A turn is a request of the client about a call, and what it is answered with: the
-// call's result, or a question. It is the body of an answer that is an event stream.
+// A turn is a request of the client about a call, and its answer: the call's result, or a
+// question. It is the body of an answer that is an event stream.
 type turn struct {
 	c     *call
 	id    wire.ID
-	token []byte // of progress, as the client spelled it; nil: it does not want any
+	token []byte // of progress, as the client spelled it; nil: none is wanted
 	level wire.LogLevel
 	stop  func() bool // ends the call's dependence on the client's request
 
-	out []byte // not read yet from at on
+	out []byte // out[at:] is not read yet
 	at  int
-	err error // what reading ends with when out has been read
+	err error // with which reading ends after that
 
 	passage wire.Passage // of the answer, once it has begun
 	of      *hearing     // where that stands; nil before
 	whole   bool         // it has been read
 
-	// Of these Close needs to know, which may be called while another goroutine reads.
+	// For Close, which may be called while another goroutine reads:
 	asked    atomic.Bool // the turn has ended with a question: the call is the next turn's
 	answered atomic.Bool // the answer has begun, or none will come
 	body     atomic.Pointer[http.Response]
 }
 
-// turn begins a turn of the client. When its ctx ends, so does the call.
+// turn begins a turn. When ctx ends, so does the call.
 func (c *call) turn(ctx context.Context, m *wire.Message) *turn {
 	t := &turn{c: c, id: m.ID.Clone(), level: wire.LogLevelOf(m.LogLevel)}
 	if len(m.ProgressToken) > 0 {
@@ -45,7 +45,6 @@ func (c *call) turn(ctx context.Context, m *wire.Message) *turn {
 	return t
 }
 
-// next waits for what the server says.
 func (t *turn) next() said {
 	select {
 	case s := <-t.c.said:
@@ -55,7 +54,7 @@ func (t *turn) next() said {
 	}
 }
 
-// begin returns the answer as soon as it is known in which form it comes.
+// begin returns the answer as soon as its form is known.
 func (t *turn) begin() (*http.Response, error) {
 	for {
 		s := t.next()
@@ -78,7 +77,7 @@ func (t *turn) begin() (*http.Response, error) {
 	}
 }
 
-// text makes an answer that is one JSON text that of the client.
+// text turns an answer that is one JSON text into the client's.
 func (t *turn) text(resp *http.Response) *http.Response {
 	t.pass(newHearing(resp), nil, false)
 	answer := *resp
@@ -90,7 +89,7 @@ func (t *turn) text(resp *http.Response) *http.Response {
 	return &answer
 }
 
-// take makes of what the server says what the client reads.
+// take turns what the server says into what the client reads.
 func (t *turn) take(s said) {
 	switch {
 	case s.err != nil:
@@ -105,13 +104,13 @@ func (t *turn) take(s said) {
 	}
 }
 
-// begun notes that the answer has begun, in what l hears.
+// begun notes that the answer stands in what l hears.
 func (t *turn) begun(l *hearing) {
 	t.body.Store(l.resp)
 	t.answered.Store(true)
 }
 
-// pass lets the answer pass of which part is the first piece, nil where that is to be read.
+// pass begins to pass the answer on. part is its first piece; nil: that is to be read.
 func (t *turn) pass(l *hearing, part *wire.Part, asEvent bool) {
 	t.begun(l)
 	t.of = l
@@ -122,7 +121,7 @@ func (t *turn) pass(l *hearing, part *wire.Part, asEvent bool) {
 	}
 }
 
-// notice returns a notification as the client gets it; nil: it does not.
+// notice returns a notification as the client gets it; nil: it does not get it.
 func (t *turn) notice(text []byte) []byte {
 	var m wire.Message
 	if wire.Parse(text, &m) != nil {
@@ -140,7 +139,7 @@ func (t *turn) notice(text []byte) []byte {
 	}
 }
 
-// ask makes the server's question the client's answer; nil: it cannot be asked.
+// ask makes a question the answer of the turn; nil: it cannot be asked.
 func (t *turn) ask(q *question) []byte {
 	state, ok := t.c.s.o.keepCall(t.c, q)
 	switch {
@@ -181,7 +180,7 @@ func (t *turn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readOn reads more of the answer, and the end of what it stands in.
+// readOn reads more of the answer, and then to the end of its stream.
 func (t *turn) readOn() {
 	if t.whole {
 		_, t.err = t.of.messages.Next()

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// window is how much of an answer is held to find out whether it is a question.
+	// window is how much of an answer is held to tell whether it is a question.
 	window = peer.MaxRefusal
-	// drainTime is how long a server may take to end its stream after its answer, so
-	// that the connection can be kept.
+	// drainTime is how long a server may take to end its stream after its answer: then the
+	// connection can be kept.
 	drainTime = time.Second
 )
 
-// run makes the call, again as often as the server wants to have an answer first.
+// run makes the call, and again whenever the server wants answers first.
 func (c *call) run() {
 	resp, err := c.post()
 	for err == nil && resp != nil {
@@ -46,15 +46,15 @@ func (c *call) run() {
 	}
 }
 
-// close ends the answer: as one that is broken off, where there is an error.
+// close ends the answer; with an error it is broken off.
 func (c *call) close(err error) {
 	if c.answer != nil {
 		_ = c.answer.CloseWithError(err) // never fails
 	}
 }
 
-// post sends the request. One in which the server misses headers, since it mirrors
-// other arguments into headers than the bridge knew of, is sent once more.
+// post sends the request. When the server misses headers, because it mirrors arguments that the
+// bridge did not know of, the request is sent once more.
 func (c *call) post() (*http.Response, error) {
 	resp, err := c.postOnce()
 	if err != nil || c.tool == "" || resp.StatusCode != http.StatusBadRequest {
@@ -74,8 +74,7 @@ func (c *call) postOnce() (*http.Response, error) {
 	return c.n.p.Post(c.ctx, c.of, h, c.text)
 }
 
-// take deals with an answer of the server. It returns the next one, where this one
-// was a question.
+// take deals with an answer of the server's. After a question it returns the next one.
 func (c *call) take(resp *http.Response) (next *http.Response, err error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -89,13 +88,12 @@ func (c *call) take(resp *http.Response) (next *http.Response, err error) {
 	return c.ask(asked)
 }
 
-// broken is the failure of an answer that cannot be read.
 func (c *call) broken(err error) error { return c.n.p.Broken(c.ctx, err) }
 
 var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
-// relay passes the answer on, and what comes before it on an event stream, unless it is a
-// question. What would make the client come back for the rest of a stream does not pass.
+// relay passes the answer on, with what comes before it on an event stream; a question it
+// returns. Ids of events do not pass: the client cannot come back for the rest of a stream.
 func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 	isStream := wire.IsEvents(resp)
 	c.messages.Reset(resp.Body, isStream, resp.ContentLength, window)
@@ -135,7 +133,7 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 	}
 }
 
-// look returns what an answer asks, and takes note of a list of tools that passes.
+// look returns what an answer asks, and takes note of lists of tools.
 func (c *call) look(part *wire.Part) (*inputRequired, error) {
 	switch {
 	case !part.Complete && c.isQuestion(part.Signs):
@@ -148,7 +146,6 @@ func (c *call) look(part *wire.Part) (*inputRequired, error) {
 	return nil, nil //nolint:nilnil // no question, and no error
 }
 
-// pass gives the client the message of which part is the first piece.
 func (c *call) pass(resp *http.Response, part *wire.Part) error {
 	c.passage.ToLegacy(c.id, c.clientID, peer.Cacheable(c.method))
 	if part.Complete && c.answer == nil {
@@ -168,21 +165,18 @@ func (c *call) pass(resp *http.Response, part *wire.Part) error {
 	}
 }
 
-// whole returns an answer of one JSON text.
 func (c *call) whole(resp *http.Response, text []byte) *http.Response {
 	r := wire.Respond(http.StatusOK, c.passage.Close(c.passage.Append(make([]byte, 0, len(text)), text)))
 	r.Header = answerHeader(resp.Header)
 	return r
 }
 
-// isQuestion reports whether the answer to the request, as far as it is known, says
-// that it needs input.
+// isQuestion reports whether the answer, as far as it is known, says that it needs input.
 func (c *call) isQuestion(signs *wire.Signs) bool {
 	return string(signs.ResultType) == "input_required" && (signs.IDAt.IsZero() || signs.ID.Equal(c.id))
 }
 
-// answerHeader returns the headers of a server's answer that go on with what became
-// of it.
+// answerHeader returns the headers of a server's answer for the client's.
 func answerHeader(from http.Header) http.Header {
 	h := http.Header{}
 	maps.Copy(h, from)
@@ -191,7 +185,7 @@ func answerHeader(from http.Header) http.Header {
 	return h
 }
 
-// begin begins an answer that comes in pieces, as events or as one JSON text.
+// begin begins an answer in pieces, as events or as one JSON text.
 func (c *call) begin(from http.Header, events bool) {
 	if c.answer != nil {
 		return
@@ -209,8 +203,8 @@ func (c *call) begin(from http.Header, events bool) {
 	c.begun <- beginning{resp: r}
 }
 
-// write gives the client a piece of the answer. Without a client the call still goes
-// on, unless it was its caller who has had enough.
+// write gives the client a piece of the answer. A call whose client has gone goes on, unless the
+// body was closed.
 func (c *call) write(p []byte) {
 	if len(p) == 0 {
 		return
@@ -220,7 +214,7 @@ func (c *call) write(p []byte) {
 	}
 }
 
-// drain reads what a server still sends after its answer, which the client has.
+// drain reads what the server sends after its answer, which the client has in full.
 func (c *call) drain(resp *http.Response) {
 	c.close(nil)
 	timer := time.AfterFunc(drainTime, func() { _ = resp.Body.Close() }) // nothing of it is wanted
@@ -234,7 +228,6 @@ func (c *call) drain(resp *http.Response) {
 	}
 }
 
-// refusal deals with an answer whose HTTP status is not 200.
 func (c *call) refusal(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, peer.MaxRefusal+1)) // one more tells its reader that there is more
 	if c.ctx.Err() != nil {
@@ -273,8 +266,8 @@ func (c *call) refusal(resp *http.Response) error {
 	return nil
 }
 
-// otherEra reports whether a server that refuses a request in words of the legacy era
-// does not speak the modern one any more.
+// otherEra reports whether a server that refuses in words of the legacy era does not speak the
+// modern one any more.
 func (c *call) otherEra(text []byte) bool {
 	if string(json.Lookup(text, "/error/code")) == "-32022" {
 		return true
@@ -283,9 +276,8 @@ func (c *call) otherEra(text []byte) bool {
 	return err == nil && speaks == peer.No
 }
 
-// passRefusal returns a server's refusal as one of the legacy era gives it, which says by
-// a JSON-RPC error in an answer with status 200 what a server of the modern era says with
-// status 400 or 404: there, the latter would be a session that is lost.
+// passRefusal returns a server's refusal as one of the legacy era. There a JSON-RPC error has
+// status 200, and 404 would be a session that is lost.
 func (n *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
 	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK

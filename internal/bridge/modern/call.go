@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// orphanTime is how long a call may go on after its client has gone, and maxOrphans
-	// how many such calls there are. In the legacy era a client that disconnects has not
-	// cancelled its call (MCP 2025-11-25, basic/transports).
+	// orphanTime is how long a call goes on after its client has gone, and maxOrphans how many
+	// such calls there are: in the legacy era a client that disconnects has not cancelled its
+	// call (MCP 2025-11-25, basic/transports).
 	orphanTime = time.Minute
 	maxOrphans = 256
 )
 
-// A call is a request of a client of the legacy era on its way. It runs beside its
-// caller, for whom it begins an answer, and outlives him where he goes without a word.
+// A call is a request of a client on its way. It runs beside its caller, for whom it begins an
+// answer, and goes on when the caller goes without a word.
 type call struct {
 	n *Server
 	s *session // nil: the client has none
 
 	// The request at the server.
-	ctx       context.Context //nolint:containedctx // the call is longer than that of Send
+	ctx       context.Context //nolint:containedctx // the call may outlast that of Do
 	end       context.CancelCauseFunc
 	of        upstream.Caller
 	header    http.Header
@@ -41,9 +41,9 @@ type call struct {
 
 	// The answer to the client.
 	clientID wire.ID
-	asker    context.Context //nolint:containedctx // that of Send
+	asker    context.Context //nolint:containedctx // that of Do
 	begun    chan beginning  // room for one
-	answer   *io.PipeWriter  // nil while it has not begun, or is a whole text
+	answer   *io.PipeWriter  // nil: it has not begun, or is a whole text
 	isEvents bool            // it is an event stream
 	orphaned bool            // it has lost its client; guarded by Server.mu, as over is
 	over     bool
@@ -51,13 +51,12 @@ type call struct {
 	passage  wire.Passage
 }
 
-// A beginning is what Send returns.
+// A beginning is what Do returns.
 type beginning struct {
 	resp *http.Response
 	err  error
 }
 
-// call sends a request and returns the beginning of its answer.
 func (n *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	c := &call{
@@ -88,7 +87,7 @@ func (n *Server) call(ctx context.Context, s *session, r *upstream.Request) (*ht
 	}
 }
 
-// enter puts a call under way. It reports false when its session has ended.
+// enter notes a call as under way. It reports false when its session has ended.
 func (n *Server) enter(c *call) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,7 +111,6 @@ func (s *session) enter(c *call) bool {
 	return true
 }
 
-// exit is called when nothing of a call is left to do.
 func (n *Server) exit(c *call) {
 	c.end(context.Canceled)
 	if c.s != nil {
@@ -129,8 +127,8 @@ func (n *Server) exit(c *call) {
 	n.p.Work.Done()
 }
 
-// leave is called when the caller does not wait any more. Where that is because his
-// client has gone, the call goes on for a while.
+// leave is called when the caller does not wait any more. Where the client has gone, the call goes
+// on for a while.
 func (c *call) leave() {
 	cause := context.Cause(c.asker)
 	if !errors.Is(cause, context.Canceled) || !c.n.adopt(c) {
@@ -141,7 +139,7 @@ func (c *call) leave() {
 	context.AfterFunc(c.ctx, func() { timer.Stop() })
 }
 
-// adopt notes that a call has lost its client. It reports false when it is to end.
+// adopt notes that a call has lost its client. It reports false when the call has to end.
 func (n *Server) adopt(c *call) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -155,10 +153,10 @@ func (n *Server) adopt(c *call) bool {
 
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
 
-// cancel ends a call: at the server too, where closing the connection means that.
+// cancel ends a call, also at the server, where closing the connection means that.
 func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.p.Name())) }
 
-// cancel ends the calls that the client names in notifications/cancelled.
+// cancel ends the calls that notifications/cancelled names.
 func (s *session) cancel(id wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,27 +17,25 @@ import (
 )
 
 const (
-	// maxWatched bounds the resources that a session subscribes to, maxURI the length
-	// of each in bytes.
-	maxWatched = 256
-	maxURI     = 4 << 10
+	maxWatched = 256     // resources that a session subscribes to
+	maxURI     = 4 << 10 // bytes of each
 )
 
-// A stream is the stream on which a client of the legacy era hears what the server
-// announces. Behind it stands a subscriptions/listen for all that the client wants to
-// hear; when that changes, another takes its place.
+// A stream is the one on which a client hears what the server announces. Behind it stands a
+// subscriptions/listen for all that the client wants to hear; when that changes, another takes
+// its place.
 type stream struct {
 	s      *session
 	ctx    context.Context //nolint:containedctx // the life of the stream, not that of a call
 	end    context.CancelFunc
 	events *io.PipeWriter
-	turn   chan struct{} // holds a token while somebody asks for something else
+	turn   chan struct{} // holds a token while somebody changes what is asked for
 
 	mu      sync.Mutex
 	current *listening
 }
 
-// close ends the stream. A client opens it again.
+// close ends the stream. The client opens another.
 func (t *stream) close() {
 	_ = t.events.Close() // never fails
 	t.end()
@@ -60,8 +58,7 @@ type filter struct {
 	Watched   []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// wants returns what the session's client wants to hear, and whether that is
-// anything.
+// wants returns what the client wants to hear, and whether that is anything.
 func (s *session) wants() (f filter, anything bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +69,8 @@ func (s *session) wants() (f filter, anything bool) {
 	return f, f.Tools || f.Prompts || f.Resources || len(f.Watched) > 0
 }
 
-// listen opens the stream of a session. A new one takes the place of the old. Nothing
-// is kept for a client that does not listen, so that there is nothing to resume.
+// listen opens the stream of a session, in place of the one that it has. Nothing is kept for a
+// client that does not listen.
 func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	f, anything := s.wants()
 	if !anything && !s.offered.Resources.Subscribe {
@@ -105,12 +102,12 @@ func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*
 	return wire.RespondEvents(body), nil
 }
 
-// silent is the answer to a client that wants to hear a server which announces nothing.
+// silent answers a client that wants to hear a server which announces nothing.
 func silent() *http.Response {
 	return wire.RespondRefusal(http.StatusMethodNotAllowed, "the server announces nothing", "POST, DELETE")
 }
 
-// put makes t the session's stream. It reports false when the session has ended.
+// put gives the session its stream. It reports false when the session has ended.
 func (s *session) put(t *stream) bool {
 	s.mu.Lock()
 	before, ended := s.stream, s.ended
@@ -124,7 +121,6 @@ func (s *session) put(t *stream) bool {
 	return !ended
 }
 
-// leave takes the stream off when its client has gone.
 func (s *session) leave(t *stream) {
 	t.close()
 	s.mu.Lock()
@@ -134,15 +130,14 @@ func (s *session) leave(t *stream) {
 	}
 }
 
-// subscribeTo sends subscriptions/listen and waits for the server's agreement. It
-// returns nil where there is nothing to hear, and the answer to the client where the
-// server refuses.
+// subscribeTo sends subscriptions/listen and waits until the server agrees. Where it refuses,
+// the client's answer comes instead.
 func (n *Server) subscribeTo(ctx context.Context, s *session, header http.Header, f filter) (*listening, *http.Response, error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &listening{id: n.newID()}
+	l := &listening{id: n.p.NewID()}
 	h := headerFor(header, wire.MethodListen)
 	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, s.introduce())
 	ctx, l.end = context.WithCancel(ctx)
@@ -165,8 +160,8 @@ func (l *listening) close() {
 
 var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
-// agreed reads the beginning of a stream: the server's agreement. It returns the
-// answer to the client where the server refuses.
+// agreed reads the server's agreement, with which the stream begins. Where the server refuses, it
+// returns the client's answer.
 func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
 	switch {
 	case l.resp.StatusCode != http.StatusOK:
@@ -205,7 +200,7 @@ func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Respon
 	}
 }
 
-// hear lets the stream pass on what comes on l, which may be nil.
+// hear has the stream pass on what comes on l, which may be nil.
 func (n *Server) hear(t *stream, l *listening) {
 	if l == nil {
 		return
@@ -219,8 +214,8 @@ func (n *Server) hear(t *stream, l *listening) {
 	n.p.Work.Go(func() { t.hear(l) })
 }
 
-// hear passes on what the server announces, until it ends its stream, which ends the
-// client's, or another takes its place.
+// hear passes on what the server announces on l. When that ends, so does the client's stream,
+// unless another has taken its place.
 func (t *stream) hear(l *listening) {
 	defer l.close()
 	for {
@@ -244,8 +239,7 @@ func (t *stream) hear(l *listening) {
 	}
 }
 
-// announced returns a notification as a client of the legacy era knows it; nil for
-// anything else.
+// announced returns a notification as one of the legacy era; nil: it is none.
 func announced(text []byte) []byte {
 	var message struct {
 		Method string                `json:"method"`
@@ -259,21 +253,20 @@ func announced(text []byte) []byte {
 	var meta map[string]json.Value
 	if json.UnmarshalLenient(message.Params["_meta"], &meta) == nil {
 		delete(meta, wire.MetaSubscription)
-		message.Params["_meta"] = append(appendMembers([]byte{'{'}, meta), '}')
+		message.Params["_meta"] = append(json.AppendMembers([]byte{'{'}, meta), '}')
 	}
 	if len(meta) == 0 {
 		delete(message.Params, "_meta")
 	}
 	var params []byte
 	if len(message.Params) > 0 {
-		params = append(appendMembers([]byte{'{'}, message.Params), '}')
+		params = append(json.AppendMembers([]byte{'{'}, message.Params), '}')
 	}
 	return wire.AppendRequest(nil, nil, message.Method, params)
 }
 
-// subscribe answers resources/subscribe and resources/unsubscribe. Where the client
-// listens, what it wants to hear is asked for anew before it has its answer, so that
-// nothing is missed from then on.
+// subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses
+// nothing from the answer on: the server is asked before.
 func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	var uri string
@@ -307,7 +300,7 @@ func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request)
 	return done, nil
 }
 
-// watch adds a resource to those that the client has subscribed to, or takes it off.
+// watch adds or removes a resource to which the client has subscribed.
 func (s *session) watch(uri string, add bool) (changed, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +318,7 @@ func (s *session) watch(uri string, add bool) (changed, full bool) {
 	return true, false
 }
 
-// watch does so to a session, and makes room for what it keeps.
+// watch does so, and makes room for what is kept.
 func (n *Server) watch(s *session, uri string, add bool) (changed, full bool) {
 	if changed, full = s.watch(uri, add); !changed {
 		return changed, full
@@ -344,8 +337,8 @@ func (n *Server) watch(s *session, uri string, add bool) (changed, full bool) {
 	return changed, full
 }
 
-// relisten asks for all that the session's client wants to hear, in place of what was
-// asked for before. It reports whether the server does not agree to the resource.
+// relisten replaces what was asked for by all that the client wants now. It reports whether the
+// server does not agree to the resource uri.
 func (n *Server) relisten(ctx context.Context, s *session, header http.Header, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
@@ -384,8 +377,8 @@ func (n *Server) relisten(ctx context.Context, s *session, header http.Header, u
 	return false, nil
 }
 
-// open sends a subscriptions/listen that lasts as long as the stream, for one who
-// waits until ctx ends.
+// open sends a subscriptions/listen that lasts as long as the stream, and gives it up when ctx
+// ends first.
 func (t *stream) open(ctx context.Context, n *Server, header http.Header, f filter) (*listening, *http.Response, error) {
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)

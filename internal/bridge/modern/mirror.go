@@ -13,32 +13,28 @@ import (
 )
 
 const (
-	// maxMirrors bounds the tools that are remembered, and maxMirrored the arguments of
-	// each: a header has no room for more. maxToolBytes bounds the list that the bridge
-	// itself asks for, and maxToolPages its pages.
-	maxMirrors   = 2000
-	maxMirrored  = 64
-	maxToolBytes = 4 << 20
+	maxMirrors   = 2000    // tools that are remembered
+	maxMirrored  = 64      // arguments of each: a header has no room for more
+	maxToolBytes = 4 << 20 // of a list that the bridge itself asks for
 	maxToolPages = 100
 )
 
-// mirrors are the arguments that the tools' schemas mirror into headers, which a
-// client of the legacy era does not do. They are taken from the lists of tools that
-// pass, and asked for when the server misses a header.
+// mirrors are the arguments that belong into headers, too, by the tools' schemas; a client of the
+// legacy era does not put them there. They are read from the lists of tools that pass, and
+// asked for when the server misses a header.
 type mirrors struct {
 	mu     sync.Mutex
 	byTool map[string][]wire.ParamHeader
 }
 
-// of returns what the tool mirrors.
 func (t *mirrors) of(tool string) []wire.ParamHeader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byTool[tool]
 }
 
-// learn takes the result of tools/list, and returns where the list goes on. A tool
-// with annotations that break the rules mirrors nothing.
+// learn reads a result of tools/list, and returns where the list goes on. A tool whose
+// annotations break the rules mirrors nothing.
 func (t *mirrors) learn(result json.Value) (cursor json.Value) {
 	tools, _ := json.Items(json.Lookup(result, "/tools"), maxMirrors)
 	t.mu.Lock()
@@ -68,7 +64,7 @@ func (t *mirrors) learn(result json.Value) (cursor json.Value) {
 	return cursor
 }
 
-// mirrored are the letters by which a list shows that it is worth reading.
+// mirrored stands in each list that is worth reading.
 var mirrored = []byte("x-mcp-header")
 
 // notice takes note of an answer to tools/list that passes.
@@ -82,14 +78,14 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 	t.learn(signs.Result.Of(text))
 }
 
-// relearn asks the server for its tools, for a caller, and reports whether
-// the tool mirrors anything.
+// relearn asks the server for its tools, for a caller, and reports whether the tool mirrors
+// anything.
 func (n *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
 	h := headerFor(header, wire.MethodToolsList)
 	var cursor json.Value
 	left := maxToolBytes
 	for range maxToolPages {
-		id := n.newID()
+		id := n.p.NewID()
 		params := fmt.Appendf(nil, `{"_meta":{%s}}`, introduction)
 		if cursor != nil {
 			params = fmt.Appendf(nil, `{"cursor":%s,"_meta":{%s}}`, cursor, introduction)

@@ -17,20 +17,17 @@ import (
 )
 
 const (
-	// maxRounds bounds how often a server may ask before it answers a request,
-	// maxQuestions how much at once, and maxPending what all calls of a session wait
-	// for.
-	maxRounds    = 16
-	maxQuestions = 32
-	maxPending   = 128
-	// A server that wants the request once more, and asks nothing, is given a time:
-	// firstRest, then twice as much each time up to longestRest.
+	maxRounds    = 16  // in which a server asks before it answers a request
+	maxQuestions = 32  // at once
+	maxPending   = 128 // of all calls of a session
+	// A server that asks nothing, and wants the request once more, is given a time that
+	// doubles from firstRest to longestRest.
 	firstRest   = 100 * time.Millisecond
 	longestRest = 5 * time.Second
 )
 
-// inputRequired is the result by which a server says that it needs something of its
-// client first (MCP 2026-07-28, multi round-trip requests).
+// inputRequired is the result of a server that needs something of its client first (MCP
+// 2026-07-28, multi round-trip requests).
 type inputRequired struct {
 	Requests map[string]inputRequest `json:"inputRequests"`
 	State    json.Value              `json:"requestState"`
@@ -41,7 +38,7 @@ type inputRequest struct {
 	Params json.Value `json:"params"`
 }
 
-// event returns the event that puts the question to a client of the legacy era.
+// event returns the event that asks the client.
 func (q inputRequest) event(id wire.ID) []byte {
 	var params json.Value
 	if q.Params.Kind() == '{' {
@@ -77,8 +74,7 @@ func readInputRequired(result json.Value, p *peer.Peer) (*inputRequired, error) 
 	}
 }
 
-// ask asks the client what the server has asked, and makes the call again with the
-// answers.
+// ask asks the client, and makes the call again with the answers.
 func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
@@ -88,9 +84,9 @@ func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := c.n.newID()
+	id := c.n.p.NewID()
 	if id.Equal(c.clientID) {
-		id = c.n.newID()
+		id = c.n.p.NewID()
 	}
 	if c.text, err = again(c.text, id, answers, asked.State); err != nil {
 		return nil, c.n.p.BadResponse(err)
@@ -99,8 +95,7 @@ func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	return c.post()
 }
 
-// answers returns the client's answers by the names that the server has given to its
-// questions.
+// answers returns the client's answers by the server's names for its questions.
 func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 	if len(asked.Requests) == 0 {
 		return nil, c.rest()
@@ -152,8 +147,7 @@ func (c *call) rest() error {
 	return nil
 }
 
-// mayAsk reports, as an error, that a question is none that the client has said it
-// can be asked.
+// mayAsk returns an error for a question that the client has not said it can be asked.
 func (c *call) mayAsk(q inputRequest) error {
 	var can declared
 	if c.s != nil {
@@ -186,10 +180,9 @@ func (c *call) mayAsk(q inputRequest) error {
 		WithDetail("requiredCapability", needs)
 }
 
-// question makes an id for a question to the session's client, and what its answer
-// comes on.
+// question makes an id for a question to the client, and the channel of its answer.
 func (s *session) question(n *Server) (wire.ID, <-chan reply, error) {
-	id := wire.ID(`"ask-` + n.newID().String() + `"`)
+	id := wire.ID(`"ask-` + n.p.NewID().String() + `"`)
 	answer := make(chan reply, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +194,7 @@ func (s *session) question(n *Server) (wire.ID, <-chan reply, error) {
 	return id, answer, nil
 }
 
-// unask forgets questions, also those that have been answered.
+// unask forgets questions, answered or not.
 func (s *session) unask(ids []wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,8 +203,7 @@ func (s *session) unask(ids []wire.ID) {
 	}
 }
 
-// answer takes the client's answer to a question. One to something that nobody has
-// asked, or that nobody waits for any more, is passed over.
+// answer takes the client's answer to a question. One that nobody waits for is dropped.
 func (s *session) answer(m *wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,9 +217,8 @@ func (s *session) answer(m *wire.Message) {
 	}
 }
 
-// answerTo returns the answer to a question as the server takes it. What a person or a
-// client does not want to answer is a cancelled elicitation; the other questions have
-// no such answer, and end the call.
+// answerTo returns the answer to a question for the server. An error is a cancelled elicitation;
+// the other questions have no such answer, so that it ends the call.
 func (c *call) answerTo(q inputRequest, a reply) (json.Value, error) {
 	switch {
 	case a.result != nil:

@@ -1,17 +1,14 @@
 package modern
 
 import (
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// headerOf returns the headers of a request of the modern era for the sender of from:
-// those that do not belong to the legacy.
+// headerOf returns the headers of a request of the modern era for the sender of from.
 func headerOf(from http.Header) http.Header {
 	h := from.Clone()
 	peer.WithoutEra(h)
@@ -27,9 +24,8 @@ func headerFor(from http.Header, method string) http.Header {
 	return h
 }
 
-// renewed returns the text of a request of the legacy era as one of the modern: with the
-// introduction in its _meta, and otherwise as it is. Its params, if there are any,
-// are an object.
+// renewed returns the text of a request of the legacy era as one of the modern era: with the
+// introduction in its _meta, and otherwise as it is.
 func renewed(m *wire.Message, introduction []byte) []byte {
 	edit := wire.Edit{At: m.MetaAt}
 	if m.Meta == nil {
@@ -40,36 +36,19 @@ func renewed(m *wire.Message, introduction []byte) []byte {
 	return wire.Splice(make([]byte, 0, len(m.Raw)+len(edit.With)), m.Raw, edit)
 }
 
-// withIntroduction returns a client's _meta with the introduction in it. What the
-// client itself says under the names of the modern era is not taken for it.
+// withIntroduction returns a client's _meta with the introduction in place of what the client
+// itself says under its names.
 func withIntroduction(meta json.Value, introduction []byte) []byte {
-	var members map[string]json.Value
-	_ = json.Unmarshal(meta, &members) // what is no object is none of the protocol's
-	for _, name := range []string{wire.MetaProtocolVersion, wire.MetaClientInfo, wire.MetaClientCapabilities, wire.MetaLogLevel} {
-		delete(members, name)
-	}
+	members := wire.WithoutIntroduction(meta)
 	text := append([]byte{'{'}, introduction...)
 	if len(members) > 0 {
 		text = append(text, ',')
 	}
-	return append(appendMembers(text, members), '}')
+	return append(json.AppendMembers(text, members), '}')
 }
 
-// appendMembers appends the members of an object, sorted, with their values as they
-// are spelled.
-func appendMembers(dst []byte, members map[string]json.Value) []byte {
-	for i, name := range slices.Sorted(maps.Keys(members)) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(json.AppendQuote(dst, name), ':'), members[name]...)
-	}
-	return dst
-}
-
-// again returns the request that asks for the same once more, under another id, with
-// the answers to what the server has asked and the state that it wants to see again
-// (MCP 2026-07-28, multi round-trip requests). Both may be nil.
+// again returns the request once more, under another id, with the answers to the server's
+// questions and its state; both may be nil.
 func again(request []byte, id wire.ID, answers map[string]json.Value, state json.Value) ([]byte, error) {
 	m := wire.BorrowMessage()
 	defer m.Return()
@@ -83,11 +62,11 @@ func again(request []byte, id wire.ID, answers map[string]json.Value, state json
 	delete(params, "inputResponses")
 	delete(params, "requestState")
 	if answers != nil {
-		params["inputResponses"] = append(appendMembers([]byte{'{'}, answers), '}')
+		params["inputResponses"] = append(json.AppendMembers([]byte{'{'}, answers), '}')
 	}
 	if state != nil {
 		params["requestState"] = state
 	}
-	text := append(appendMembers([]byte{'{'}, params), '}')
+	text := append(json.AppendMembers([]byte{'{'}, params), '}')
 	return wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}, wire.Edit{At: m.ParamsAt, With: text}), nil
 }

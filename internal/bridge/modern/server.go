@@ -1,5 +1,3 @@
-// Package modern lets clients of the legacy era reach a server of the modern one, and holds the
-// sessions that they want.
 package modern
 
 import (
@@ -9,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
@@ -18,12 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// Server is, to clients of the legacy era, a server of theirs by means of one of the
-// modern era. It keeps the sessions, in which it asks the clients what the server asks,
-// and tells them what the server announces.
+// Server is, to clients of the legacy era, a server of theirs by means of one of the modern era.
 type Server struct {
 	p       *peer.Peer
-	lastID  atomic.Int64 // of the bridge's own requests, and of its questions
 	mirrors mirrors
 
 	mu       sync.Mutex
@@ -32,7 +26,7 @@ type Server struct {
 	orphans  int // calls whose client has gone
 }
 
-// New returns the way to a server of the modern era.
+// New returns the way to p.
 func New(p *peer.Peer) *Server {
 	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
 	return &Server{p: p, sessions: recent.New[string, *session](bounds)}
@@ -76,7 +70,7 @@ func (n *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	}
 }
 
-// post takes a message in a session; s is nil where the client has none.
+// post takes a message; s is nil where the client has no session.
 func (n *Server) post(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	switch r.Message.Kind {
 	case wire.Request:
@@ -113,8 +107,8 @@ func (n *Server) request(ctx context.Context, s *session, r *upstream.Request) (
 	}
 }
 
-// crosses reports whether the modern era has the method, or may have it as an extension.
-// What cannot stand in the header Mcp-Method is the name of none.
+// crosses reports whether the modern era has the method, maybe as an extension. A name that
+// cannot stand in the header Mcp-Method is that of none.
 func crosses(method string) bool {
 	switch method {
 	case "", wire.MethodSetLevel, wire.MethodSubscribe, wire.MethodUnsubscribe, wire.MethodListen, wire.MethodDiscover:
@@ -125,8 +119,7 @@ func crosses(method string) bool {
 	}
 }
 
-// notification takes a client's notification. Those that belong to a session are the
-// bridge's own; others go to the server.
+// notification takes a client's notification. Those about a session stay here.
 func (n *Server) notification(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	switch m.Method {
@@ -150,7 +143,7 @@ func (n *Server) notification(ctx context.Context, s *session, r *upstream.Reque
 	return resp, err
 }
 
-// A suspicion is that a server speaks the modern era only.
+// A suspicion that a server speaks the modern era only.
 type suspicion uint8
 
 const (
@@ -159,11 +152,10 @@ const (
 	avowed                // it says so
 )
 
-// refused returns whether the answer to a message of the legacy era is the refusal of a
-// server that speaks the modern one only (MCP 2026-07-28, versioning, "Compatibility
-// Matrix"). It keeps the answer as it is, and notes that the server speaks the legacy
-// era when it opens a session; a server that does is suspected only when it refuses in
-// words of the modern era.
+// refused returns whether the answer to a message of the legacy era looks like the refusal of a
+// server that speaks the modern era only (MCP 2026-07-28, versioning, "Compatibility Matrix").
+// The answer stays as it is. A server that has opened a session speaks the legacy era, and is
+// suspected only when it refuses in words of the modern one.
 func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	known := n.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
@@ -196,13 +188,12 @@ func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 	}
 }
 
-// probe is an initialize that every server of the legacy era takes.
+// probe is an initialize that every server of the legacy era accepts.
 var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize","params":{"protocolVersion":"` + wire.Version20251125 +
 	`","capabilities":{},"clientInfo":` + string(upstream.ClientInfo) + `}}`)
 
-// Alone reports whether resp, the answer to a message of the legacy era, shows that the
-// server speaks the modern one only: whatever it has refused, it takes no initialize at all.
-// The answer stays as it is.
+// Alone reports whether resp, the answer to a message of the legacy era, comes from a server that
+// speaks the modern era only: one that accepts no initialize at all. The answer stays as it is.
 func (n *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
 	is := n.refused(r, resp)
 	if is == unsuspected {
@@ -232,27 +223,22 @@ func (n *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Resp
 	return false
 }
 
-// lost is the answer to a message of a session that is not known (MCP 2025-11-25,
-// basic/transports, "Session Management").
+// lost answers a message of an unknown session (MCP 2025-11-25, basic/transports, "Session
+// Management").
 func lost() *http.Response { return wire.RespondRefusal(http.StatusNotFound, "session not found") }
 
-// clip returns as much of a client's text as is repeated to it.
+// clip returns as much of a client's word as is repeated to it.
 func clip(s string) string {
 	const most = 64
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// newID returns an id for a request of the bridge's own.
-func (n *Server) newID() wire.ID { return wire.IntID(n.lastID.Add(1)) }
-
 // sessionPrefix tells the sessions of a bridge from those of servers.
 const sessionPrefix = "bridged-"
 
-// newSessionID returns an id that nobody can guess.
 func newSessionID() string { return sessionPrefix + rand.Text() }
 
-// Owns reports whether a message belongs to a session of a bridge, be it one that is
-// not known any more.
+// Owns reports whether a message names a session of a bridge, known or not.
 func (n *Server) Owns(header http.Header) bool {
 	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)
 }

@@ -1,7 +1,6 @@
 package modern
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"slices"
@@ -15,18 +14,17 @@ import (
 )
 
 const (
-	// sessionIdle is how long a session without any request is kept, maxSessions
-	// how many there are; the one idle longest goes first. A client whose session is
-	// gone initializes a new one.
+	// sessionIdle is how long a session without a request is kept, and maxSessions how many;
+	// the one idle longest goes first. A client whose session is gone initializes another.
 	sessionIdle = 24 * time.Hour
 	maxSessions = 100_000
-	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it
-	// is kept with the session and goes with each request.
+	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it is
+	// repeated in each request.
 	maxIntroduction = 8 << 10
 )
 
-// A session is one that the bridge holds for a client of the legacy era: what the
-// server, which has no sessions, does not know from one request to the next.
+// A session is what a server of the modern era does not remember from one request of a client to
+// the next.
 type session struct {
 	id       string
 	of       upstream.Caller
@@ -43,14 +41,14 @@ type session struct {
 	stream    *stream                 // on which the client listens; nil: it does not
 }
 
-// declared is what the client can be asked.
+// declared are the capabilities of a client, which say what it can be asked.
 type declared struct {
 	Roots       json.Value `json:"roots"`
 	Sampling    json.Value `json:"sampling"`
 	Elicitation json.Value `json:"elicitation"`
 }
 
-// offered is what the server says of itself that the bridge has to know.
+// offered are the capabilities of the server that the bridge has to know.
 type offered struct {
 	Tools, Prompts struct {
 		ListChanged bool `json:"listChanged"`
@@ -62,8 +60,7 @@ type offered struct {
 	Logging bool
 }
 
-// find returns the session of that id, or nil. A session belongs to the caller who
-// has opened it.
+// find returns the session of that id, or nil. It belongs to the caller who has opened it.
 func (n *Server) find(id string, of upstream.Caller) *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,7 +71,6 @@ func (n *Server) find(id string, of upstream.Caller) *session {
 	return s
 }
 
-// forget ends a session that its client does not want any more.
 func (n *Server) forget(s *session) {
 	n.mu.Lock()
 	n.sessions.Remove(s.id)
@@ -82,7 +78,6 @@ func (n *Server) forget(s *session) {
 	s.end()
 }
 
-// add makes a session known.
 func (n *Server) add(s *session) {
 	n.mu.Lock()
 	idle := n.sessions.Trim(1, (*session).busy)
@@ -99,7 +94,6 @@ func (s *session) busy() bool {
 	return len(s.calls) > 0 || s.stream != nil
 }
 
-// end gives up the calls and the stream of the session.
 func (s *session) end() {
 	s.mu.Lock()
 	s.ended = true
@@ -114,8 +108,7 @@ func (s *session) end() {
 	}
 }
 
-// open answers initialize from the server's answer to server/discover (MCP
-// 2025-11-25, basic/lifecycle; MCP 2026-07-28, server/discover).
+// open answers initialize from the server's answer to server/discover.
 func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	s, version, refusal := n.introduced(r)
@@ -138,7 +131,7 @@ func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response,
 			return nil, peer.ErrOtherEra
 		}
 		return wire.Respond(http.StatusOK, wire.AppendFailure(nil, m.ID, answer.Error)), nil
-	case !bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
+	case !wire.SpeaksModern(answer.Result):
 		return nil, peer.ErrOtherEra
 	}
 	result, err := s.greet(answer.Result, version, n.p.Name())
@@ -151,9 +144,8 @@ func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response,
 	return resp, nil
 }
 
-// introduced returns a session for a client that introduces itself in initialize, and
-// the version that it is answered in: its own where that is known, also the oldest,
-// whose messages later ones contain.
+// introduced returns a session for a client that introduces itself in initialize, and the version
+// in which it is answered: its own, where that is known.
 func (n *Server) introduced(r *upstream.Request) (s *session, version string, refusal *http.Response) {
 	m := r.Message
 	var params struct {
@@ -180,8 +172,7 @@ func (n *Server) introduced(r *upstream.Request) (s *session, version string, re
 	return s, params.ProtocolVersion, nil
 }
 
-// introduction returns what a client says of itself with each request, which is nothing that
-// can be left out.
+// introduction is [wire.Introduction]; a client that does not say who it is goes by our name.
 func introduction(info, capabilities []byte) []byte {
 	if json.Value(info).Kind() != '{' {
 		info = upstream.ClientInfo
@@ -192,8 +183,7 @@ func introduction(info, capabilities []byte) []byte {
 // stranger is the introduction of clients without a session.
 var stranger = introduction(nil, []byte("{}"))
 
-// greet takes the server's answer to server/discover and returns the result of
-// initialize.
+// greet returns the result of initialize for that of server/discover.
 func (s *session) greet(discovered json.Value, version, name string) (json.Value, error) {
 	var from struct {
 		Capabilities map[string]json.Value `json:"capabilities"`
@@ -230,8 +220,7 @@ func (s *session) greet(discovered json.Value, version, name string) (json.Value
 	return json.Marshal(to)
 }
 
-// offeredBy reads what a server offers. A capability that cannot be read is offered
-// without its options.
+// offeredBy reads what a server offers. A capability that cannot be read has no options.
 func offeredBy(capabilities map[string]json.Value) (o offered) {
 	_ = json.UnmarshalLenient(capabilities["tools"], &o.Tools)
 	_ = json.UnmarshalLenient(capabilities["prompts"], &o.Prompts)
@@ -240,8 +229,7 @@ func offeredBy(capabilities map[string]json.Value) (o offered) {
 	return o
 }
 
-// setLevel remembers which logs the client wants: each of its requests says so from
-// now on.
+// setLevel remembers which logs the client wants; each of its requests asks for them.
 func (s *session) setLevel(m *wire.Message) *http.Response {
 	var level string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &level) // else it is none
@@ -257,7 +245,7 @@ func (s *session) setLevel(m *wire.Message) *http.Response {
 	return wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
 }
 
-// introduce returns the members of _meta for a request; s may be nil.
+// introduce returns the introduction of the session's requests; s may be nil.
 func (s *session) introduce() []byte {
 	if s == nil {
 		return stranger

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -24,8 +22,8 @@ const (
 	No
 )
 
-// Eras is what is known of a server: a [Verdict] for each era. It is read for each
-// request, without a lock.
+// Eras is what is known of a server: a [Verdict] for each era. Since each request reads it, it
+// takes no lock.
 type Eras struct{ v atomic.Uint32 }
 
 func shift(era wire.Era) uint32 { return 4 * (uint32(era) - uint32(wire.Legacy)) }
@@ -56,11 +54,10 @@ func (e *Eras) Only(era wire.Era) {
 	}
 }
 
-// Forget doubts everything, as after a restart of the server.
+// Forget forgets everything, as after a restart of the server.
 func (e *Eras) Forget() { e.v.Store(0) }
 
-// A discovery is a server/discover that was sent to find out whether the server
-// speaks the modern era. Whoever wants to know meanwhile waits for it.
+// A discovery is a server/discover under way. Whoever wants to know meanwhile waits for it.
 type discovery struct {
 	done   chan struct{}
 	speaks Verdict
@@ -69,17 +66,17 @@ type discovery struct {
 }
 
 const (
-	// discoverTimeout is how long a server may take to answer server/discover. One that
-	// says nothing to what it does not know is of the legacy era.
+	// discoverTimeout is how long a server may take to answer server/discover. Some servers of
+	// the legacy era do not answer what they do not know.
 	discoverTimeout = 5 * time.Second
 	// MaxDiscover bounds the answer.
 	MaxDiscover = 1 << 20
 )
 
-// Discover finds out whether the server speaks the modern era, and notes it. It is asked
-// with the credentials of a request, which is left as it is. The Verdict Unknown is that of
-// a server which is not in order, or refuses the credentials. The error is that of the
-// transport and states recourse.EffectNone, since whatever was to be sent has not been.
+// Discover finds out whether the server speaks the modern era, and notes it. It asks with the
+// headers of a request, which stay as they are. Unknown is the verdict on a server that is not
+// in order, or refuses the credentials. The error states recourse.EffectNone: what was to be
+// sent has not been.
 func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Header) (Verdict, error) {
 	for {
 		p.mu.Lock()
@@ -104,7 +101,6 @@ func (p *Peer) Discover(ctx context.Context, of upstream.Caller, header http.Hea
 	}
 }
 
-// askServer asks the server what it speaks.
 func (p *Peer) askServer(ctx context.Context, q *discovery, of upstream.Caller, header http.Header) {
 	defer func() {
 		p.mu.Lock()
@@ -123,7 +119,7 @@ func (p *Peer) askServer(ctx context.Context, q *discovery, of upstream.Caller, 
 	case IsDenied(answer.Status):
 		q.denied = true
 	case IsAway(answer.Status):
-	case bytes.Contains(json.Lookup(answer.Result, "/supportedVersions"), []byte(`"`+wire.Version20260728+`"`)):
+	case wire.SpeaksModern(answer.Result):
 		q.speaks = Yes
 		p.Eras.Set(wire.Modern, Yes)
 	default:
@@ -146,9 +142,9 @@ func discoverHeader(header http.Header) http.Header {
 	return h
 }
 
-// ErrOtherEra says that the server does not take requests of the era in which a
-// direction of the bridge would send one. The client's has not been sent.
+// ErrOtherEra says that the server does not take requests of the era into which the bridge would
+// turn the client's. That has not been sent.
 var ErrOtherEra = errors.New("the server does not speak this era")
 
-// MaxSessionBytes bounds what a direction keeps for all of its sessions.
+// MaxSessionBytes bounds what each way across keeps for its sessions.
 const MaxSessionBytes = 32 << 20

@@ -1,12 +1,17 @@
-// Package peer is the server at the far end of a bridge, as both of its directions reach
-// it: the transport, what is known of its era, whose requests go to it, and the work that
-// goes on behind them.
+// Package peer is the server at the far end of a bridge, as both ways across reach it.
+//
+// A [Peer] is the connection to it, the work that goes on in the background ([Peer.Background],
+// [Peer.End]), and the ids and requests of the bridge's own ([Peer.Ask], [Peer.Post]). [Eras]
+// are what is known of the server's eras; [Peer.Discover] finds that out, once for all who want
+// to know (era.go). What a refusal tells of a server is in refusal.go: whether it sounds like
+// the other era, and whether the request may be sent again.
 package peer
 
 import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -18,16 +23,15 @@ import (
 type Options struct {
 	// Forward are the canonical names of the headers with the client's own credentials.
 	Forward []string
-	// Program says that the server is a program: it says on the answer of any call under
-	// way what it asks, whichever call that is about.
+	// Program says that the server is a program: what it asks comes on the answer of any call
+	// under way, whichever that is about.
 	Program bool
-	// Silent says that the server cannot ask its client anything, since all clients
-	// share it. No capabilities are declared to it.
+	// Silent says that the server cannot ask anything, since all clients share it. It is told
+	// of no capabilities.
 	Silent bool
 }
 
-// Peer is a server. It is safe for concurrent use. Make one with [New] and end it with
-// [Peer.End].
+// Peer is a server. It is safe for concurrent use.
 type Peer struct {
 	upstream.Connection
 	Options
@@ -36,7 +40,8 @@ type Peer struct {
 	Life context.Context //nolint:containedctx // the life of the background work, not of a call
 	Work sync.WaitGroup  // background work
 
-	end context.CancelFunc
+	end    context.CancelFunc
+	lastID atomic.Int64
 
 	mu          sync.Mutex
 	closed      bool
@@ -60,8 +65,7 @@ func (p *Peer) End() {
 	p.Close()
 }
 
-// Background runs f as work that End waits for, with a context that ends then. The
-// context of work that comes later has ended.
+// Background runs f as work that End waits for, with a context that End ends.
 func (p *Peer) Background(f func(ctx context.Context)) {
 	run := func() { f(p.Life) }
 	p.mu.Lock()
@@ -73,14 +77,16 @@ func (p *Peer) Background(f func(ctx context.Context)) {
 	p.Work.Go(run)
 }
 
-// Patience returns the time that the server has for an answer; a program may have to be
-// started first.
+// Patience returns how long the server has for an answer; a program may have to be started first.
 func (p *Peer) Patience(usual time.Duration) time.Duration {
 	if p.Program {
 		return time.Minute
 	}
 	return usual
 }
+
+// NewID returns an id for a request of the bridge's own.
+func (p *Peer) NewID() wire.ID { return wire.IntID(p.lastID.Add(1)) }
 
 // Ask makes a request of the bridge's own for a caller; see [upstream.Ask].
 func (p *Peer) Ask(

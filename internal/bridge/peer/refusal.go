@@ -12,10 +12,10 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// MaxRefusal bounds how much of a refusal is looked into: as much as of any answer.
+// MaxRefusal bounds how much of a refusal is read, in bytes.
 const MaxRefusal = 256 << 10
 
-// Keep returns the beginning of an answer, which stays in its body.
+// Keep returns the beginning of an answer, which can still be read from its body.
 func Keep(resp *http.Response) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxRefusal))
 	rest := resp.Body
@@ -26,7 +26,7 @@ func Keep(resp *http.Response) ([]byte, error) {
 	return text, err
 }
 
-// failing is a reader that returns an error, or the end where there is none.
+// failing is a reader that returns an error; nil means io.EOF.
 type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) {
@@ -41,13 +41,13 @@ func Refuses(resp *http.Response) bool {
 	return RefusesEra(resp.StatusCode) || resp.StatusCode == http.StatusMethodNotAllowed
 }
 
-// RefusesEra reports whether a status is that of a request in the wrong era.
+// RefusesEra reports whether a status may be the refusal of a request in the wrong era.
 func RefusesEra(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusNotFound
 }
 
-// IsAway reports whether an HTTP status says nothing of what the server speaks, since
-// it is not in order, or too busy.
+// IsAway reports whether a server with that status is not in order or too busy, so that nothing is
+// known of its era.
 func IsAway(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
@@ -57,10 +57,9 @@ func IsDenied(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// MaySendAgain reports whether a request that a server has refused with an HTTP status
-// below 500, in text, may be sent to it in another form: it does nothing, or a code of
-// the protocol says that it was not carried out. Words that only sound like the other era
-// are a reason to find out the era, but none to send a call twice.
+// MaySendAgain reports whether a request that was refused with a status below 500 and text may be
+// sent in the form of the other era: the method only reads, or a code of the protocol says that
+// the request was not carried out. Words that only sound like the other era are not enough.
 func MaySendAgain(method string, text []byte) bool {
 	if wire.ReadsOnly(method) {
 		return true
@@ -72,8 +71,8 @@ func MaySendAgain(method string, text []byte) bool {
 // CodeOf returns the code of a JSON-RPC error response, as it is spelled; "" without one.
 func CodeOf(text []byte) string { return string(json.Lookup(text, "/error/code")) }
 
-// SoundsLegacy reports whether a refusal is what a server of the legacy era may say to a
-// request of the modern one: that it knows neither the version nor the session.
+// SoundsLegacy reports whether a server of the legacy era may have refused a request of the modern
+// era like this.
 func SoundsLegacy(status int, header http.Header, body []byte) bool {
 	switch code := CodeOf(body); {
 	case code == "-32022":
@@ -99,8 +98,8 @@ func WithoutEra(h http.Header) {
 	}
 }
 
-// Cacheable reports whether results of the method say for how long they may be kept (MCP
-// 2026-07-28, "Caching").
+// Cacheable reports whether results of the method say how long they may be kept (MCP 2026-07-28,
+// "Caching").
 func Cacheable(method string) bool {
 	switch method {
 	case wire.MethodToolsList, wire.MethodResourcesRead, "prompts/list", "resources/list", "resources/templates/list":

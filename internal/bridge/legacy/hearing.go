@@ -1,0 +1,77 @@
+package legacy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A hearing reads what a server says in an answer or on a stream, message by message.
+type hearing struct {
+	resp     *http.Response
+	messages wire.MessageReader
+	text     []byte // the message, when it is whole
+
+	lastID string        // of an event: where the stream goes on when it is opened again
+	retry  time.Duration // after which it may be
+}
+
+const (
+	// maxHeard bounds a message of a server that is no answer, in bytes.
+	maxHeard = 4 << 20
+	// maxRetry bounds the time after which a stream is opened again.
+	maxRetry = 5 * time.Minute
+)
+
+// errUnheard ends a stream with a message that is too long, or is none.
+var errUnheard = fmt.Errorf("a message on a stream cannot be read: %w", wire.ErrUnfinishedEvent)
+
+func newHearing(resp *http.Response) *hearing {
+	l := new(hearing)
+	l.open(resp)
+	return l
+}
+
+// open goes on with another answer.
+func (l *hearing) open(resp *http.Response) {
+	l.resp = resp
+	l.messages.Reset(resp.Body, wire.IsEvents(resp), resp.ContentLength, 0)
+}
+
+// next returns the next message, or the first piece of a large one that may be an answer.
+func (l *hearing) next() (*wire.Part, error) {
+	for {
+		part, err := l.messages.Next()
+		if err != nil {
+			return nil, err
+		}
+		l.note(part)
+		if part.Other {
+			continue
+		}
+		l.text = part.Data
+		if part.Complete || part.Err != nil || part.Signs.MethodAt.IsZero() {
+			return part, nil //nolint:nilerr // whoever gets the part sees what is wrong with it
+		}
+		switch l.text, err = l.messages.Rest(part, maxHeard); {
+		case errors.Is(err, wire.ErrTooLong), err == nil && part.Kind == wire.Invalid:
+			return nil, errUnheard
+		case err != nil:
+			return nil, err
+		}
+		l.note(part)
+		return part, nil
+	}
+}
+
+func (l *hearing) note(part *wire.Part) {
+	if part.HasID {
+		l.lastID = string(part.ID)
+	}
+	if part.Retry >= 0 {
+		l.retry = min(part.Retry, maxRetry)
+	}
+}

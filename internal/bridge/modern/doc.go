@@ -1,0 +1,20 @@
+// Package modern lets clients of the legacy era reach a server of the modern era, and keeps the
+// sessions that they expect.
+//
+// # The way of a request
+//
+//	Server.Do     server.go    answers by itself what only the legacy era has
+//	Server.open   session.go   answers initialize from server/discover, and keeps what the client
+//	                           says of itself: each of its requests says it again
+//	Server.call   call.go      runs beside its caller, and goes on for a while without it
+//	renewed       request.go   puts the introduction into _meta; mirror.go has the headers that
+//	                           repeat arguments
+//	call.relay    answer.go    passes the answer on, unless it is a question
+//
+// A server of the modern era answers that it needs input. The questions go to the client as
+// requests on the event stream of its call, and the call is made again with the answers
+// (question.go).
+//
+// The stream of a session (listen.go) stands on a subscriptions/listen for all that its client
+// wants to hear, and on another one when that changes.
+package modern
