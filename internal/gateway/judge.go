@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -12,8 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// codeURLElicitation asks the client for something. Its program has to see it as it is.
-const codeURLElicitation = "-32042"
+// codeURLElicitation is the code of what is no failure, in JSON.
+var codeURLElicitation = strconv.Itoa(wire.CodeURLElicitation)
 
 // emptyResult stands for a result of which nothing is kept.
 var emptyResult = json.Value("{}")

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Error codes of JSON-RPC 2.0 (section 5.1) and of MCP 2026-07-28.
+// Error codes of JSON-RPC 2.0 (section 5.1) and of MCP.
 const (
 	CodeParseError         = -32700 // the text is not JSON
 	CodeInvalidRequest     = -32600 // the JSON is not a message
@@ -19,6 +19,7 @@ const (
 	CodeHeaderMismatch     = -32020 // a header is missing or says something else than the body
 	CodeMissingCapability  = -32021 // data.requiredCapabilities lists what the client did not declare
 	CodeUnsupportedVersion = -32022 // data.supported and data.requested
+	CodeURLElicitation     = -32042 // asks the client for something, and is no failure
 )
 
 // Error says why a client's message is refused.

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // ResultError is a tool result that says of itself that it is an error.
@@ -49,9 +50,6 @@ func (e *RPCError) Unwrap() error { return e.Err }
 
 // errGone is the failure of a handler that has ended its goroutine.
 var errGone = errors.New("the handler has ended its goroutine")
-
-// codeURLElicitation asks the client for something and is no failure.
-const codeURLElicitation = -32042
 
 // credentials hides credentials in what was not written as a record.
 var credentials = redact.New(redact.Secrets)
@@ -197,7 +195,7 @@ func (x *exchange) readRPC(r *RPCError) failure {
 	}
 	_ = json.UnmarshalLenient(raw, &head) // it was written here
 	code, _ := strconv.Atoi(string(head.Code))
-	if x.isCall() && !x.req.Continues && code != codeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
+	if x.isCall() && !x.req.Continues && code != wire.CodeURLElicitation && e.Kind.Class() != recourse.ClassProtocol {
 		return failure{e: e}
 	}
 	return failure{e: e, pass: &contract.Answer{
