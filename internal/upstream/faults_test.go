@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -241,16 +242,26 @@ func TestChildThatStopsAnswering(t *testing.T) {
 //
 //nolint:paralleltest // it measures the memory that is in use
 func TestLargeAnswers(t *testing.T) {
+	testLargeAnswers(t, 20<<20)
+}
+
+//nolint:paralleltest // as above
+func TestLongLargeAnswers(t *testing.T) {
+	testkit.Long(t)
+	testLargeAnswers(t, 100<<20)
+}
+
+func testLargeAnswers(t *testing.T, size int) {
+	t.Helper()
 	const id = `"a longer id than that of ours"`
 	tests := []struct {
 		tool   string
-		size   int
 		others bool // other calls are under way
 	}{
-		{tool: "large", size: 20 << 20},
-		{tool: "large-id-last", size: 20 << 20},
-		{tool: "large", size: 20 << 20, others: true},
-		{tool: "large-id-last", size: 100 << 20, others: true},
+		{tool: "large"},
+		{tool: "large-id-last"},
+		{tool: "large", others: true},
+		{tool: "large-id-last", others: true},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%s, others %t", test.tool, test.others), func(t *testing.T) {
@@ -264,7 +275,7 @@ func TestLargeAnswers(t *testing.T) {
 				defer other.Body.Close()
 			}
 			before := heap()
-			resp, err := s.post(strings.Replace(toolCall(test.tool, test.size), `"id":1`, `"id":`+id, 1))
+			resp, err := s.post(strings.Replace(toolCall(test.tool, size), `"id":1`, `"id":`+id, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +305,7 @@ func TestLargeAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			signs := scan.Signs()
-			want := len(`{"jsonrpc":"2.0","id":,"result":{"content":[{"type":"text","text":""}]}}`) + len(id) + test.size
+			want := len(`{"jsonrpc":"2.0","id":,"result":{"content":[{"type":"text","text":""}]}}`) + len(id) + size
 			if signs.Message() != wire.Response || string(signs.ID) != id || total != want {
 				t.Errorf("%v with the id %s in %d bytes", signs.Message(), signs.ID, total)
 			}
