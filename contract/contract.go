@@ -87,6 +87,15 @@ type RetryRule struct {
 	JitterFrom int
 }
 
+// RetryRuleOrDefault returns the retry rule of c. A contract without one counts as one that allows three
+// repetitions, after 1, 2 and 4 seconds with up to a second at random.
+func (c *Contract) RetryRuleOrDefault() RetryRule {
+	if c.Retry != (RetryRule{}) {
+		return c.Retry
+	}
+	return RetryRule{Retries: 3, Start: time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 1}
+}
+
 // PollRule says how a call waits for long-running work. If its argument Wait is true, it
 // waits until the work has ended or the seconds in its argument Timeout have passed; a
 // failure for which [Contract.Retryable] holds does not end the wait, any other does. If

@@ -39,7 +39,7 @@ func (c *Contract) form() *contractform.Form {
 	for _, r := range c.ranges {
 		f.Ranges = append(f.Ranges, contractform.Range{From: r.from, To: r.to, Kind: r.kind, Name: r.name})
 	}
-	f.Batch = c.batch
+	f.Batch, f.ReadOnly, f.Readers = c.batch, c.readOnly, slices.Sorted(maps.Keys(c.readers))
 	for tool, rule := range c.verify {
 		f.Verify[tool] = c.verifyForm(rule)
 	}

@@ -8,14 +8,10 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// Policy returns the policy of a client that keeps the retry rule of c: a wait that a
-// failure states takes the place of the rule's start. A contract without a rule counts as one
-// that allows three repetitions, after 1, 2 and 4 seconds with up to a second at random.
+// Policy returns the policy of a client that keeps the retry rule of c
+// ([contract.Contract.RetryRuleOrDefault]): a wait that a failure states takes the place of the rule's start.
 func Policy(c *contract.Contract) retry.Policy {
-	rule := c.Retry
-	if rule == (contract.RetryRule{}) {
-		rule = contract.RetryRule{Retries: 3, Start: time.Second, Factor: 2, JitterMax: time.Second, JitterFrom: 1}
-	}
+	rule := c.RetryRuleOrDefault()
 	return retry.Policy{
 		Attempts: rule.Retries + 1, Start: rule.Start, Factor: rule.Factor,
 		JitterMax: rule.JitterMax, JitterFrom: rule.JitterFrom, GrowStated: true,

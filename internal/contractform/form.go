@@ -30,6 +30,8 @@ type Form struct {
 	HintTools   []string
 	Verify      map[string]Verify // by tool
 	Batch       map[string]string // the argument with the items, by tool
+	ReadOnly    bool              // every tool only reads that Verify does not have
+	Readers     []string          // tools that do so in any case
 	Literals    string            // how values are spelled in calls: json or python
 	ShowsValues bool              // it has a place for what was given as an argument
 	Silence     *bool             // what it means that nothing is said about repeating the call; nil: nothing
