@@ -112,6 +112,11 @@ func (b *Mailbox) poll() (m message, ok bool, err error) {
 // drain takes everything that is left, and ends the mailbox with err.
 func (b *Mailbox) drain(err error) []message {
 	b.End(err)
+	return b.take()
+}
+
+// take takes everything that is there.
+func (b *Mailbox) take() []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.queue

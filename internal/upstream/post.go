@@ -156,8 +156,8 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Erro
 func (s *Stdio) catchUp(x *session, call *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, text := range x.unheard() {
-		call.Put(text)
+	for _, m := range x.backlog.take() {
+		call.Put(m.text)
 	}
 }
 

@@ -13,13 +13,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-const (
-	// maxSessions bounds the sessions; the one idle longest goes first.
-	maxSessions = 100_000
-	// backlogMessages and backlogBytes bound what is kept for a client that does not listen.
-	backlogMessages = 64
-	backlogBytes    = 1 << 20
-)
+// maxSessions bounds the sessions; the one idle longest goes first.
+const maxSessions = 100_000
 
 // A session is one of the legacy era. Where it has a child of its own, it ends with that.
 type session struct {
@@ -29,8 +24,7 @@ type session struct {
 
 	// Guarded by Stdio.mu:
 	stream  *Mailbox // on which its client listens; nil: it does not
-	backlog [][]byte // what its child has said to nobody
-	bytes   int
+	backlog Mailbox  // what its child has said to nobody
 }
 
 // add is called with s.mu held.
@@ -47,7 +41,7 @@ func (s *Stdio) remove(x *session) {
 	if x.stream != nil {
 		x.stream.End(io.EOF)
 	}
-	x.unheard()
+	x.backlog.take()
 	s.dropInterests(x)
 }
 
@@ -261,13 +255,13 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	if x != nil {
 		if x.stream != nil {
 			for _, m := range x.stream.drain(io.EOF) {
-				x.keep(m.text)
+				x.backlog.Put(m.text)
 			}
 			delete(s.streams, x.stream)
 		}
 		x.stream = b
-		for _, text := range x.unheard() {
-			b.Put(text)
+		for _, m := range x.backlog.take() {
+			b.Put(m.text)
 		}
 	}
 	if x == nil || x.child == nil {
@@ -291,7 +285,7 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 	}
 	x.stream = nil
 	for _, m := range left {
-		x.keep(m.text)
+		x.backlog.Put(m.text)
 	}
 }
 
@@ -326,23 +320,7 @@ func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 			return
 		}
 	}
-	if !x.keep(text) && kind == wire.Request {
+	if !x.backlog.Put(text) && kind == wire.Request {
 		c.reply(wire.AppendError(nil, signs.ID, wire.CodeInternalError, "the client does not listen", nil))
 	}
-}
-
-// keep keeps a message for later, and reports false when there is no room. Stdio.mu is held.
-func (x *session) keep(text []byte) bool {
-	if len(x.backlog) >= backlogMessages || x.bytes+len(text) > backlogBytes {
-		return false
-	}
-	x.backlog, x.bytes = append(x.backlog, text), x.bytes+len(text)
-	return true
-}
-
-// unheard takes what was kept. Stdio.mu is held.
-func (x *session) unheard() [][]byte {
-	kept := x.backlog
-	x.backlog, x.bytes = nil, 0
-	return kept
 }

@@ -118,7 +118,7 @@ func (s *session) lostBy(ctx context.Context, at *opened, resp *http.Response) b
 	if err != nil {
 		return false
 	}
-	switch string(json.Lookup(text, "/error/code")) {
+	switch peer.CodeOf(text) {
 	case "-32020", "-32022": // those of the modern era
 		return true
 	case "-32000", "-32001": // the TypeScript SDK's words

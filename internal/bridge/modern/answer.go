@@ -61,7 +61,7 @@ func (c *call) post() (*http.Response, error) {
 		return resp, err
 	}
 	text, _ := peer.Keep(resp) // whoever reads the body finds what is wrong with it
-	if string(json.Lookup(text, "/error/code")) != "-32020" || !c.n.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
+	if peer.CodeOf(text) != "-32020" || !c.n.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
 		return resp, nil
 	}
 	_ = resp.Body.Close() // it has been read
@@ -269,7 +269,7 @@ func (c *call) refusal(resp *http.Response) error {
 // otherEra reports whether a server that refuses in words of the legacy era does not speak the
 // modern one any more.
 func (c *call) otherEra(text []byte) bool {
-	if string(json.Lookup(text, "/error/code")) == "-32022" {
+	if peer.CodeOf(text) == "-32022" {
 		return true
 	}
 	speaks, err := c.n.p.Discover(c.ctx, c.of, c.header)

@@ -25,11 +25,11 @@ const (
 // subscriptions/listen for all that the client wants to hear; when that changes, another takes
 // its place.
 type stream struct {
-	s      *session
-	ctx    context.Context //nolint:containedctx // the life of the stream, not that of a call
-	end    context.CancelFunc
-	events *io.PipeWriter
-	turn   chan struct{} // holds a token while somebody changes what is asked for
+	s    *session
+	ctx  context.Context //nolint:containedctx // the life of the stream, not that of a call
+	end  context.CancelFunc
+	box  upstream.Mailbox // of what the client hears
+	turn chan struct{}    // holds a token while somebody changes what is asked for
 
 	mu      sync.Mutex
 	current *listening
@@ -37,7 +37,7 @@ type stream struct {
 
 // close ends the stream. The client opens another.
 func (t *stream) close() {
-	_ = t.events.Close() // never fails
+	t.box.End(io.EOF)
 	t.end()
 }
 
@@ -76,9 +76,8 @@ func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*
 	if !anything && !s.offered.Resources.Subscribe {
 		return silent(), nil
 	}
-	body, events := io.Pipe()
 	life, end := context.WithCancel(ctx)
-	t := &stream{s: s, events: events, ctx: life, end: end, turn: make(chan struct{}, 1)}
+	t := &stream{s: s, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
 		l, refusal, err := n.subscribeTo(life, s, r.Header, f)
 		if err != nil || refusal != nil {
@@ -99,7 +98,7 @@ func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*
 			return nil, err
 		}
 	}
-	return wire.RespondEvents(body), nil
+	return wire.RespondEvents(t.box.Events(ctx, func() { s.leave(t) })), nil
 }
 
 // silent answers a client that wants to hear a server which announces nothing.
@@ -226,10 +225,8 @@ func (t *stream) hear(l *listening) {
 		if !event.Complete || !event.First { // no announcement is that long
 			continue
 		}
-		if text := announced(event.Data); text != nil {
-			if _, err := t.events.Write(wire.AppendMessage(nil, text)); err != nil {
-				break
-			}
+		if text := announced(event.Data); text != nil && !t.box.Put(text) {
+			break // the client does not keep up, or has gone
 		}
 	}
 	t.mu.Lock()
@@ -278,7 +275,7 @@ func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request)
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
 	}
 	changed, full := n.watch(s, uri, m.Method == wire.MethodSubscribe)
-	done := wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
+	done := wire.RespondResult(m.ID, []byte("{}"))
 	switch {
 	case full:
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("There are %d subscriptions already.", maxWatched)), nil

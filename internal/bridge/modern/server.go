@@ -176,7 +176,7 @@ func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 		n.p.Eras.Set(wire.Legacy, peer.Yes)
 		return unsuspected
 	}
-	switch code := string(json.Lookup(text, "/error/code")); {
+	switch code := peer.CodeOf(text); {
 	case code == "-32022" && string(json.Lookup(text, "/error/data/supported")) == `["`+wire.Version20260728+`"]`:
 		return avowed
 	case code == "-32020", code == "-32022":

@@ -139,7 +139,7 @@ func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response,
 		return nil, n.p.BadResponse(err)
 	}
 	n.add(s)
-	resp := wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, result))
+	resp := wire.RespondResult(m.ID, result)
 	resp.Header[wire.HeaderSession] = []string{s.id}
 	return resp, nil
 }
@@ -242,7 +242,7 @@ func (s *session) setLevel(m *wire.Message) *http.Response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.level = level
-	return wire.Respond(http.StatusOK, wire.AppendResult(nil, m.ID, []byte("{}")))
+	return wire.RespondResult(m.ID, []byte("{}"))
 }
 
 // introduce returns the introduction of the session's requests; s may be nil.
