@@ -53,7 +53,10 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 	if len(all.Failed) == 0 {
 		return all.result(false)
 	}
-	whole := e.With(func(c *recourse.Error) { c.Succeeded, c.Failed = all.Succeeded, all.Failed })
+	whole := recourse.Partial(all.Succeeded, all.Failed)
+	whole = e.With(func(c *recourse.Error) {
+		c.Succeeded, c.Failed, c.Message = whole.Succeeded, whole.Failed, whole.Message
+	})
 	merged, err := all.result(true)
 	if err != nil || len(result) == 0 {
 		return nil, whole
@@ -129,7 +132,7 @@ func (x *exchange) mayRepeat(e *recourse.Error, d retry.Decision) bool {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the budget of repetitions is spent"})
 		return false
 	}
-	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "items that failed may succeed: " + d.Reason})
+	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Repeat: true, Reason: "items that failed may succeed: " + d.Reason})
 	return x.wait(d.Wait, d.Reason)
 }
 

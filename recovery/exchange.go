@@ -131,7 +131,7 @@ func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
 				recourse.FormatWait(d.Wait), recourse.FormatWait(max(left, 0)))}
 		}
 	}
-	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: d.Reason})
+	x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Repeat: d.Repeat, Reason: d.Reason})
 	return d.Repeat && x.wait(d.Wait, d.Reason)
 }
 

@@ -3,6 +3,7 @@ package recovery
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -25,15 +26,31 @@ const (
 
 // A Step is one thing that was done for a call.
 type Step struct {
-	Action  Action        `json:"action"`
-	Tool    string        `json:"tool"`
-	Attempt int           `json:"attempt"` // of the call, from 1
-	Began   time.Time     `json:"began"`
-	Took    time.Duration `json:"took"` // for a wait that is about to begin: how long it is
+	Action  Action
+	Tool    string
+	Attempt int // of the call, from 1
+	Began   time.Time
+	Took    time.Duration // of a wait, which is told before it begins: how long it is
 	// Failure is what the step ended with, or what is decided about.
-	Failure *recourse.Error `json:"failure,omitempty"`
+	Failure *recourse.Error
+	// Repeat says of a decision that the call is made again.
+	Repeat bool
 	// Reason says why, of a decision or a wait.
-	Reason string `json:"reason,omitempty"`
+	Reason string
+}
+
+// MarshalJSON writes the members action, tool, attempt, began (RFC 3339), tookMs, failure, repeat and reason.
+func (s Step) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Action  Action          `json:"action"`
+		Tool    string          `json:"tool"`
+		Attempt int             `json:"attempt"`
+		Began   time.Time       `json:"began"`
+		TookMs  int64           `json:"tookMs"`
+		Failure *recourse.Error `json:"failure,omitempty"`
+		Repeat  bool            `json:"repeat,omitempty"`
+		Reason  string          `json:"reason,omitempty"`
+	}{s.Action, s.Tool, s.Attempt, s.Began.UTC(), s.Took.Milliseconds(), s.Failure, s.Repeat, s.Reason})
 }
 
 // A Report is what was done for a call, in order.

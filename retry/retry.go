@@ -122,10 +122,12 @@ func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.
 	}
 	safe := e.Effect == recourse.EffectNone || nature != Writes
 	switch {
+	case e.Effect == recourse.EffectUnknown && !safe:
+		return Decision{Reason: unsafe, Verify: e.Verify}
 	case advice != recourse.RetrySameCall:
 		return Decision{Reason: fmt.Sprintf("%s: the same call would fail again", e.Kind)}
 	case !safe:
-		return Decision{Reason: "the call may have taken effect: a repetition might do it twice", Verify: e.Verify}
+		return Decision{Reason: unsafe, Verify: e.Verify}
 	case attempt >= p.Attempts:
 		return Decision{Reason: fmt.Sprintf("gave up after %d attempts", attempt)}
 	}
@@ -136,6 +138,8 @@ func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.
 	}
 	return Decision{Repeat: true, Wait: wait, Reason: reason(nature)}
 }
+
+const unsafe = "the call may have taken effect: a repetition might do it twice"
 
 func reason(nature Nature) string {
 	if nature == Writes {

@@ -25,6 +25,7 @@ type callCommand struct {
 	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
 	Reads     string        `placeholder:"CONTRACT" help:"Contract that the server keeps, by name or file: its weak signs count."`
 	Timeout   time.Duration `default:"1m" help:"How long the call may take."`
+	Recover   bool          `help:"Wait, repeat and verify as the contract of --reads asks of a client, and tell of it on standard error."`
 	JSON      bool          `help:"Print the whole result as JSON."`
 }
 
@@ -58,9 +59,15 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		return failedCall(&reader, err)
 	}
 	defer session.Close()
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: c.Tool, Arguments: arguments})
+	params := &mcp.CallToolParams{Name: c.Tool, Arguments: arguments}
+	var result *mcp.CallToolResult
+	if c.Recover {
+		result, err = c.recover(ctx, env, session, reader.Weak, params)
+	} else {
+		result, err = session.CallTool(ctx, params)
+	}
 	if err != nil {
-		return failedCall(&reader, err)
+		return c.failed(env, &reader, err)
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
@@ -84,6 +91,16 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		return printResult(env.Stdout, result)
 	}
 	return nil
+}
+
+// failed returns the failure that a call has ended with. What has succeeded of it is printed.
+func (c *callCommand) failed(env *Environment, reader *contract.Reader, err error) error {
+	if e, ok := errors.AsType[*recourse.Error](err); ok && !c.JSON {
+		if err := printSucceeded(env.Stdout, e.Succeeded); err != nil {
+			return err
+		}
+	}
+	return failedCall(reader, err)
 }
 
 // recordIn returns the record of a failure in a result that does not say isError.
@@ -164,8 +181,8 @@ func failedCall(reader *contract.Reader, err error) error {
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return err
 	}
-	if e, ok := errors.AsType[*recourse.Error](err); ok {
-		return &callError{e}
+	if f, ok := errors.AsType[recourse.Failure](err); ok {
+		return &callError{f}
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if raw, err := json.Marshal(refused); err == nil {

@@ -200,3 +200,31 @@ func TestShowTools(t *testing.T) {
 		t.Errorf("exit code %d %s: %s", code, stderr.String(), stdout.String())
 	}
 }
+
+// With --recover the call is made as the contract asks of a client, and every wait is told.
+func TestCallRecovers(t *testing.T) {
+	t.Parallel()
+	c, err := commerce.New(commerce.Options{Logger: quiet, Timeout: 100 * time.Millisecond})
+	shop := serveSystem(t, c, err)
+	const order = `{"order":{"externalId":"fault-timeout-1","customer":{"email":"ada@example.com","name":"Ada"},` +
+		`"shippingAddress":{"line1":"1 Mill Lane","city":"Salem","postalCode":"97301","country":"US"},"lineItems":[{"sku":"MUG-BLUE","quantity":1}]}}`
+	for name, tt := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"an outage that ends": {[]string{"get-orders", `ids=["fault-once"]`}, cli.ExitOK, `"success":true`, "recourse: waiting "},
+		"a lost write":        {[]string{"create-sales-order", order}, cli.ExitOK, "fault-timeout-1", "recourse: after attempt 1: the write has landed"},
+		"too little time":     {[]string{"get-orders", `ids=["fault-busy"]`, "--timeout", "5s"}, cli.ExitTransient, "", "longer than"},
+		"for programs":        {[]string{"get-orders", `ids=["fault-busy"]`, "--json", "--timeout", "5s"}, cli.ExitTransient, "", `{"action":"call","tool":"get-orders","attempt":1,`},
+		"a mistake":           {[]string{"get-orders", `ids="SO-1"`}, cli.ExitUsage, "", "recourse: error: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := callTool(t, shop, nil, append(tt.args, "--recover", "--reads", "commerce")...)
+			if got.code != tt.code || !strings.Contains(got.stdout, tt.stdout) || !strings.Contains(got.stderr, tt.stderr) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -23,6 +23,11 @@ func (l *liveServer) tools(ctx context.Context, env *Environment, command server
 		return nil, err
 	}
 	defer session.Close()
+	return toolsOf(ctx, session.ClientSession)
+}
+
+// toolsOf asks the server of a session for its tools.
+func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
 	var tools []contract.Tool
 	for tool, err := range session.Tools(ctx, nil) {
 		if err != nil {

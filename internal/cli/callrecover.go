@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/visible"
+	"github.com/recoursehq/recourse/recovery"
+)
+
+// recover calls the tool as package recovery does, and tells of each wait.
+func (c *callCommand) recover(
+	ctx context.Context, env *Environment, session *liveSession, rules *contract.Contract, params *mcp.CallToolParams,
+) (*mcp.CallToolResult, error) {
+	if rules == nil {
+		rules = contract.Builtin().MustGet(contract.Default)
+	}
+	p := &progress{out: env.Stderr, bar: isTerminal(env.Stderr), json: c.JSON}
+	options := []recovery.Option{
+		recovery.WithTimeout(c.Timeout), recovery.WithObserver(p.step), recovery.WithClock(p),
+		recovery.WithLogger(slog.New(slog.DiscardHandler)),
+	}
+	if tools, err := toolsOf(ctx, session.ClientSession); err == nil { // a server that cannot list its tools is called all the same
+		options = append(options, recovery.WithTools(tools...))
+	}
+	return recovery.New(session, rules, options...).CallTool(ctx, params)
+}
+
+// progress tells a person, or with json a program, what is done for a call. It is the clock that the call goes by.
+type progress struct {
+	out  io.Writer
+	bar  bool
+	json bool
+}
+
+// step tells of a step.
+func (p *progress) step(_ context.Context, s recovery.Step) {
+	if p.json {
+		if raw, err := json.Marshal(s); err == nil {
+			printf(p.out, "%s\n", visible.EscapeJSON(raw))
+		}
+		return
+	}
+	switch s.Action {
+	case recovery.ActionWait:
+		printf(p.out, "recourse: waiting %s before the next call: %s\n", recourse.FormatWait(s.Took), visible.Escape(s.Reason))
+	case recovery.ActionDecide:
+		if s.Repeat {
+			printf(p.out, "recourse: attempt %d failed: %s\n", s.Attempt, visible.Escape(s.Failure.Sentence()))
+		} else {
+			printf(p.out, "recourse: after attempt %d: %s\n", s.Attempt, visible.Escape(s.Reason))
+		}
+	case recovery.ActionVerify:
+		printf(p.out, "recourse: asked %s whether the call took effect\n", visible.Escape(s.Tool))
+	case recovery.ActionPoll:
+		printf(p.out, "recourse: asked %s how the work gets on\n", visible.Escape(s.Tool))
+	case recovery.ActionCall, recovery.ActionConnect, recovery.ActionAnswer:
+	}
+}
+
+// Now implements [recovery.Clock].
+func (*progress) Now() time.Time { return time.Now() }
+
+// Sleep implements [recovery.Clock]. On a terminal it draws how much of the wait has passed.
+func (p *progress) Sleep(ctx context.Context, d time.Duration) error {
+	const frame = 100 * time.Millisecond
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	var frames <-chan time.Time
+	if p.bar && !p.json {
+		ticker := time.NewTicker(frame)
+		defer ticker.Stop()
+		frames = ticker.C
+		defer p.draw("") // the bar is gone with the wait
+	}
+	for ends := time.Now().Add(d); ; {
+		select {
+		case <-timer.C:
+			return ctx.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-frames:
+			p.draw(waitBar(d, time.Until(ends)))
+		}
+	}
+}
+
+// draw writes a text over the line that the cursor is on.
+func (p *progress) draw(text string) {
+	_, _ = io.WriteString(p.out, "\r\x1b[K"+text) // a terminal that is gone needs no answer
+}
+
+// waitBar draws a wait of which some is left.
+func waitBar(whole, left time.Duration) string {
+	const width = 30
+	done := min(max(width-int(width*left/max(whole, 1)), 0), width)
+	return "[" + strings.Repeat("#", done) + strings.Repeat("-", width-done) + "] " + recourse.FormatWait(max(left, 0).Round(time.Second))
+}
