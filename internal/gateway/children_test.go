@@ -157,6 +157,9 @@ func testChildFault(t *testing.T, want childOutcome, c childCase) {
 			t.Errorf("the order was created %d times", got)
 		}
 		program.Behave()
+		if want.fault == "answer-and-exit" { // what is sent to it before it has ended is lost
+			eventually(t, "the process has ended", func() bool { return strings.Contains(f.log.String(), "process ended") })
+		}
 		if want.deaf && c.share == "all" {
 			a, err = other.Call(context.Background(), testkit.GetField, readField)
 			if err != nil {

@@ -17,11 +17,10 @@ import (
 func TestBytesInFlight(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
-		t.Run(era.String(), func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
+		runVirtual(t, era.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
 			g, log := newGateway(t, "max_request: 1MiB\nmax_in_flight: 1MiB\nservers: {farm: {url: '"+srv.URL()+"', timeout: 20s}}\n")
-			f := &front{log: log, url: testkit.Serve(t, g) + "/farm/mcp"}
+			f := &front{log: log, url: testkit.ServeInMemory(t, g) + "/farm/mcp"}
 			c := f.client(t, era)
 			large := `{"message":"` + strings.Repeat("m", 900<<10) + `"}`
 			srv.Next(testkit.Echo, testkit.Hang())
