@@ -200,8 +200,8 @@ func flow(tb testing.TB, v any) string {
 func quoted(text string) string { return fmt.Sprintf("%q", text) }
 
 // The reference servers, served over HTTP and wrapped on stdio, do what they do by themselves; their failures are told; and
-// the client's session goes on when they end in the middle of a call. This is a sample: each client meets three of the
-// servers, each server three of the clients or more.
+// the client's session goes on when they end in the middle of a call. This is a sample: each client meets a server, and each
+// server is served to one client and wrapped for another.
 func TestLocalServers(t *testing.T) {
 	t.Parallel()
 	testLocalServers(t)
@@ -228,14 +228,14 @@ func testLocalServers(t *testing.T) {
 func runLocals(t *testing.T, number int, p program) {
 	t.Helper()
 	for i, l := range locals() {
-		if testkit.Sampled(t, number+2*i, 3) {
+		if testkit.Sampled(t, number+2*i, 5) {
 			t.Run(l.name+", served", func(t *testing.T) {
 				use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
 					return p.connect(ctx, start(t, "", server.entry(t)...).url, nil)
 				})
 			})
 		}
-		if testkit.Sampled(t, number+2*i+1, 3) {
+		if testkit.Sampled(t, number+2*i+1, 5) {
 			t.Run(l.name+", wrapped", func(t *testing.T) {
 				use(t, p, l.open(t, folder(t)), func(ctx context.Context, server local) error {
 					command, environ := wrapped(t, server.entry(t)...)
