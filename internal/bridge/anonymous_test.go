@@ -32,8 +32,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 				answer := c.ask("elicitation/create", say)
 				c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
 			}
-			b := newBridge(o, tt.options)
-			defer b.Close()
+			b := newBridge(t, o, tt.options)
 			header, body := modernRequest("tools/call", "t", "", "")
 			answer, _, err := send(t, b, header, body)
 			if err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), tt.want) {
@@ -48,8 +47,7 @@ func TestQuestionToCallersWithoutCredentials(t *testing.T) {
 func TestHeldCallsOfCallersWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
-	b := newBridge(o, bridge.Options{})
-	defer b.Close()
+	b := newBridge(t, o, bridge.Options{})
 	states := make([]string, 20)
 	for i := range states {
 		states[i] = held(t, b, "t")

@@ -13,7 +13,7 @@ import (
 
 // Whatever a client of the modern era sends reaches the server as a message of the legacy one,
 // or is answered without it.
-func FuzzRequestToOldServer(f *testing.F) {
+func FuzzRequestToLegacyServer(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1,"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{},"requestState":"x","inputResponses":{"question":{}}}}`,
@@ -31,8 +31,7 @@ func FuzzRequestToOldServer(f *testing.F) {
 				}
 				c.answer(`{}`)
 			})
-			b := newBridge(o, bridge.Options{})
-			defer b.Close()
+			b := newBridge(t, o, bridge.Options{})
 			header := http.Header{"Content-Type": {wire.TypeJSON}, wire.HeaderVersion: {wire.Version20260728}, wire.HeaderMethod: {"x"}}
 			resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 			if err != nil {
@@ -50,7 +49,7 @@ func FuzzRequestToOldServer(f *testing.F) {
 
 // Whatever a server of the legacy era says on the stream of a call, the client's request
 // comes to an end, and no answer but one to it looks like one.
-func FuzzAnswerOfOldServer(f *testing.F) {
+func FuzzAnswerOfLegacyServer(f *testing.F) {
 	for _, seed := range []string{
 		"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n\n",
 		"data: {\"jsonrpc\":\"2.0\",\"id\":\"mine\",\"result\":{}}\n\n",
@@ -68,8 +67,7 @@ func FuzzAnswerOfOldServer(f *testing.F) {
 				_, _ = c.out.Write(text)
 			})
 			o.silent = true
-			b := newBridge(o, bridge.Options{})
-			defer b.Close()
+			b := newBridge(t, o, bridge.Options{})
 			header, body := modernRequest("tools/call", "t", "", "")
 			resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 			if err != nil {

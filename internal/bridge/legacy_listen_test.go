@@ -26,8 +26,7 @@ func subscribe(t *testing.T, b *bridged, notifications string) io.Reader {
 func TestSubscriptionToAPartOfAResource(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-	b := newBridge(o, bridge.Options{})
-	t.Cleanup(b.Close)
+	b := newBridge(t, o, bridge.Options{})
 	events := wire.NewEventReader(subscribe(t, b, `{"resourceSubscriptions":["farm://fields"]}`), 0)
 	if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), "farm://fields") {
 		t.Fatal(event, err)
@@ -52,8 +51,7 @@ func TestSubscriptionToAPartOfAResource(t *testing.T) {
 func TestSubscriptionInALostSession(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-	b := newBridge(o, bridge.Options{Silent: true})
-	t.Cleanup(b.Close)
+	b := newBridge(t, o, bridge.Options{Silent: true})
 	header, body := modernRequest("tools/call", "t", "", "")
 	if _, _, err := send(t, b, header, body); err != nil {
 		t.Fatal(err)
@@ -72,8 +70,7 @@ func TestSubscriptionToASilentServer(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
 	o.silent = true
-	b := newBridge(o, bridge.Options{})
-	t.Cleanup(b.Close)
+	b := newBridge(t, o, bridge.Options{})
 	text, err := io.ReadAll(subscribe(t, b, `{"toolsListChanged":true}`))
 	if err != nil || !strings.Contains(string(text), `"notifications":{}`) || !strings.Contains(string(text), `"resultType":"complete"`) {
 		t.Errorf("%v %s", err, text)

@@ -247,8 +247,11 @@ type bridged struct {
 	apart []string
 }
 
-func newBridge(to upstream.Connection, options bridge.Options) *bridged {
-	return &bridged{bridge.New(to, options), options.Forward}
+func newBridge(tb testing.TB, to upstream.Connection, options bridge.Options) *bridged {
+	tb.Helper()
+	b := bridge.New(to, options)
+	tb.Cleanup(b.Close)
+	return &bridged{b, options.Forward}
 }
 
 // Send makes a request for the caller with those headers.

@@ -58,8 +58,7 @@ func TestHeldCallExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, asking)
-		b := newBridge(o, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{})
 		state := held(t, b, "t")
 		time.Sleep(10*time.Minute - time.Second)
 		synctest.Wait()
@@ -87,8 +86,7 @@ func TestTooManyHeldCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, asking)
-		b := newBridge(o, bridge.Options{Forward: []string{"Authorization"}})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{Forward: []string{"Authorization"}})
 		call := func(caller string) told {
 			header, body := modernRequest("tools/call", "t", "", "")
 			header.Set("Authorization", caller)
@@ -128,8 +126,7 @@ func TestQuestionsInARow(t *testing.T) {
 		c.ask("ping", c.say)
 		c.answer(`{}`)
 	})
-	b := newBridge(o, bridge.Options{})
-	defer b.Close()
+	b := newBridge(t, o, bridge.Options{})
 	state := held(t, b, "t")
 	answer, err := resume(t, b, "t", state)
 	if err != nil || answer.Result.ResultType != "input_required" || answer.Result.RequestState == state {
@@ -155,8 +152,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 			answer := c.ask("elicitation/create", o.broadcast)
 			c.answer(`{"is":` + string(first(answer.Result, answer.Error)) + `}`)
 		}
-		b := newBridge(o, bridge.Options{Forward: []string{"Authorization"}})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{Forward: []string{"Authorization"}})
 		state := held(t, b, "t")
 		if answer, err := resume(t, b, "t", state); err != nil || !strings.Contains(fmt.Sprint(answer.Result.Is), "accept") {
 			t.Errorf("%v %+v", err, answer)
@@ -183,8 +179,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 func TestHeldCallHasItsSessionForItself(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
-	b := newBridge(o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
-	defer b.Close()
+	b := newBridge(t, o, bridge.Options{Program: true, Forward: []string{"Authorization"}})
 	states := []string{held(t, b, "t"), held(t, b, "t"), held(t, b, "t")}
 	for _, state := range states {
 		if answer, err := resume(t, b, "t", state); err != nil || answer.Result.ResultType != "complete" {
@@ -200,7 +195,7 @@ func TestHeldCallHasItsSessionForItself(t *testing.T) {
 func TestCloseEndsHeldCalls(t *testing.T) {
 	t.Parallel()
 	o := newLegacyEra(t, asking)
-	b := newBridge(o, bridge.Options{Forward: []string{"Authorization"}})
+	b := newBridge(t, o, bridge.Options{Forward: []string{"Authorization"}})
 	held(t, b, "t")
 	held(t, b, "t")
 	b.Close()
@@ -215,8 +210,7 @@ func TestEraIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-		b := newBridge(o, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{})
 		header, body := modernRequest("tools/call", "t", "", "")
 		o.broken = errors.New("away")
 		for range 5 {
@@ -259,8 +253,7 @@ func TestServerChangesItsEra(t *testing.T) {
 func testServerChangesItsEra(t *testing.T, method string) {
 	t.Helper()
 	o := newLegacyEra(t, func(c *serverCall) { c.answer(`{"is":"old"}`) })
-	b := newBridge(o, bridge.Options{})
-	defer b.Close()
+	b := newBridge(t, o, bridge.Options{})
 	for _, modern := range []bool{false, true, false, true} {
 		o.mu.Lock()
 		o.modern = modern
@@ -299,8 +292,7 @@ func TestLogs(t *testing.T) {
 		}
 		c.answer(`{}`)
 	})
-	b := newBridge(o, bridge.Options{})
-	defer b.Close()
+	b := newBridge(t, o, bridge.Options{})
 	for _, tt := range []struct {
 		level      string
 		heard, set int
@@ -326,8 +318,7 @@ func TestStreamThatGoesOnElsewhere(t *testing.T) {
 				o.cut()
 			})
 		}
-		b := newBridge(o, bridge.Options{Silent: true})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{Silent: true})
 		begun := time.Now()
 		header, body := modernRequest("tools/call", "t", "", "")
 		answer, _, err := send(t, b, header, body)
@@ -343,8 +334,7 @@ func TestSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-		b := newBridge(o, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{})
 		header, body := modernRequest("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,`+
 			`"resourceSubscriptions":["test://a"]},`, "")
 		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
@@ -397,12 +387,11 @@ func TestSubscription(t *testing.T) {
 }
 
 // Sessions that nobody uses are ended.
-func TestIdleSessionsOfOldServer(t *testing.T) {
+func TestIdleSessionsOfALegacyServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newLegacyEra(t, func(c *serverCall) { c.answer(`{}`) })
-		b := newBridge(o, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{})
 		header, body := modernRequest("tools/call", "t", "", "")
 		if _, _, err := send(t, b, header, body); err != nil {
 			t.Fatal(err)
@@ -426,8 +415,7 @@ func TestClientGoesAway(t *testing.T) {
 			}
 			<-c.ctx.Done()
 		})
-		b := newBridge(o, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, o, bridge.Options{})
 		for i, tool := range []string{"waiting", "begun"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			header, body := modernRequest("tools/call", tool, "", `"progressToken":5,`)

@@ -61,7 +61,7 @@ func reply(status int, contentType, body string) *http.Response {
 
 // Whatever a client of the legacy era sends that is a message reaches the server as one of
 // the modern era, or is answered without it.
-func FuzzRequestToNewServer(f *testing.F) {
+func FuzzRequestToModernServer(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1]},"_meta":{"progressToken":1}}}`,
 		` {"params" : { } ,"method":"x","id":"}","jsonrpc":"2.0"} `, `{"jsonrpc":"2.0","id":1,"method":"x"}`,
@@ -79,8 +79,7 @@ func FuzzRequestToNewServer(f *testing.F) {
 			return // it is what the server refuses
 		}
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
-		b := newBridge(n, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, n, bridge.Options{})
 		header := openOn(t, b)
 		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
 		if err != nil {
@@ -94,7 +93,7 @@ func FuzzRequestToNewServer(f *testing.F) {
 
 // Whatever a server of the modern era answers ends, and nothing of what only that era has
 // is left in what is an answer.
-func FuzzAnswerOfNewServer(f *testing.F) {
+func FuzzAnswerOfModernServer(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"x"}}`,
@@ -116,8 +115,7 @@ func FuzzAnswerOfNewServer(f *testing.F) {
 			if events {
 				n.header["Content-Type"] = []string{wire.TypeEventStream}
 			}
-			b := newBridge(n, bridge.Options{})
-			defer b.Close()
+			b := newBridge(t, n, bridge.Options{})
 			header := openOn(t, b)
 			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 			defer stop()

@@ -42,7 +42,7 @@ func (h *hanging) Do(ctx context.Context, r *upstream.Request) (*http.Response, 
 func startHanging(tb testing.TB) (*hanging, *bridged, http.Header) {
 	tb.Helper()
 	h := &hanging{modernEra: modernEra{tb: tb}, ended: make(chan error, 1000)}
-	b := newBridge(h, bridge.Options{})
+	b := newBridge(tb, h, bridge.Options{})
 	return h, b, openOn(tb, b)
 }
 
@@ -154,8 +154,7 @@ func TestManyQuestions(t *testing.T) {
 		}
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeEventStream}}}
 		n.body = `data: {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{` + strings.Join(names, ",") + "}}}\n\n"
-		b := newBridge(n, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, n, bridge.Options{})
 		header := openOn(t, b)
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
@@ -183,8 +182,7 @@ func TestIdleSessions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := &modernEra{tb: t, status: http.StatusOK, header: http.Header{"Content-Type": {wire.TypeJSON}}, body: `{"jsonrpc":"2.0","id":1,"result":{}}`}
-		b := newBridge(n, bridge.Options{})
-		defer b.Close()
+		b := newBridge(t, n, bridge.Options{})
 		idle, used := openOn(t, b), openOn(t, b)
 		for range 3 {
 			time.Sleep(12 * time.Hour)
@@ -203,8 +201,7 @@ func TestIdleSessions(t *testing.T) {
 // and else in the newest of them.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	b := newBridge(&modernEra{tb: t}, bridge.Options{})
-	defer b.Close()
+	b := newBridge(t, &modernEra{tb: t}, bridge.Options{})
 	for asked, want := range map[string]string{
 		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
 		"2026-07-28": "2025-11-25", "1999-01-01": "2025-11-25",
@@ -255,7 +252,7 @@ func (letters) Read(p []byte) (int, error) {
 func TestLargeAnswersFlow(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	for _, contentType := range []string{wire.TypeJSON, wire.TypeEventStream} {
 		s := &streamed{modernEra{tb: t, header: http.Header{"Content-Type": {contentType}}}}
-		b := newBridge(s, bridge.Options{})
+		b := newBridge(t, s, bridge.Options{})
 		header := openOn(t, b)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -53,18 +53,18 @@ type said struct {
 func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	m := r.Message
 	c := &call{
-		s: s, at: at, header: r.Header.Clone(), id: s.o.p.NewID(), method: m.Method, name: m.Name,
+		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, name: m.Name,
 		said: make(chan said), last: make(chan said, 1),
 	}
 	peer.WithoutEra(c.header)
 	at.name(c.header)
 	c.body = wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: c.id}, wire.Edit{At: m.MetaAt, With: legacyMeta(m.Meta, c.id)})
-	c.ctx, c.cancel = context.WithCancelCause(s.o.p.Life)
-	s.o.stay(s)
+	c.ctx, c.cancel = context.WithCancelCause(s.srv.p.Life)
+	s.srv.stay(s)
 	s.mu.Lock()
 	s.calls[string(c.id)] = c
 	s.mu.Unlock()
-	s.o.p.Background(func(context.Context) { c.run() })
+	s.srv.p.Background(func(context.Context) { c.run() })
 	return c
 }
 
@@ -79,7 +79,7 @@ func (c *call) run() {
 	case !wire.IsEvents(resp):
 		if !c.tell(said{resp: resp}) {
 			_ = resp.Body.Close()
-			c.last <- said{err: c.s.o.p.Broken(c.ctx, context.Cause(c.ctx))}
+			c.last <- said{err: c.s.srv.p.Broken(c.ctx, context.Cause(c.ctx))}
 		}
 	default:
 		c.listen(newHearing(resp))
@@ -179,13 +179,13 @@ var nobody = wire.ID("null")
 
 func (c *call) hear(l *hearing, part *wire.Part) {
 	if part.Kind == wire.Notification {
-		if !c.s.o.isHeld(c) { // else there is nobody to tell
+		if !c.s.srv.isHeld(c) { // else there is nobody to tell
 			c.tell(said{notice: bytes.Clone(l.text)})
 		}
 		return
 	}
 	about := c
-	if c.s.o.p.Program {
+	if c.s.srv.p.Program {
 		about = c.s.onlyOwn()
 	}
 	if q := c.s.asked(c.at, about, l.text, part.Signs); q != nil {
@@ -201,7 +201,7 @@ func (c *call) end(cause error) (ended bool) {
 		c.s.mu.Lock()
 		delete(c.s.calls, string(c.id))
 		c.s.mu.Unlock()
-		c.s.o.leave(c.s)
+		c.s.srv.leave(c.s)
 	})
 	return ended
 }
@@ -209,7 +209,7 @@ func (c *call) end(cause error) (ended bool) {
 // giveUp ends a call without an answer, and tells the server.
 func (c *call) giveUp(cause error) {
 	if c.end(cause) {
-		c.s.o.p.Background(c.cancelAtServer)
+		c.s.srv.p.Background(c.cancelAtServer)
 	}
 }
 

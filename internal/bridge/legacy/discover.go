@@ -11,16 +11,16 @@ import (
 )
 
 // discover answers server/discover from what the server has answered to initialize.
-func (o *Server) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	s := o.enter(r)
-	defer o.leave(s)
+func (srv *Server) discover(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	s := srv.enter(r)
+	defer srv.leave(s)
 	at, err := s.ready(ctx, nil)
 	if err != nil {
 		return refusedOpening(err)
 	}
 	result, err := discovered(at.hello)
 	if err != nil {
-		return nil, recourse.BadResponse(o.p.Name()).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).CausedBy(err)
+		return nil, recourse.BadResponse(srv.p.Name()).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).CausedBy(err)
 	}
 	return wire.RespondResult(r.Message.ID, result), nil
 }

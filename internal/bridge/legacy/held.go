@@ -26,27 +26,27 @@ const (
 
 // keepCall holds a call until its client brings the answer to a question, and returns the state
 // that names it. It reports false when too many are held already.
-func (o *Server) keepCall(c *call, q *question) (state string, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if of := c.s.key.of; len(o.held) >= maxHeld || o.heldBy[of] >= maxHeldByCaller && !of.IsAnonymous() {
+func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if of := c.s.key.of; len(srv.held) >= maxHeld || srv.heldBy[of] >= maxHeldByCaller && !of.IsAnonymous() {
 		return "", false
 	}
-	o.lastHold++
-	c.hold, c.question = o.lastHold, q
-	o.hold(c)
+	srv.lastHold++
+	c.hold, c.question = srv.lastHold, q
+	srv.hold(c)
 	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold)) //nolint:gosec // it counts from 1
-	return o.seal.close(name, purposeOf(c.s.key.of, c.method, c.name)), true
+	return srv.seal.close(name, purposeOf(c.s.key.of, c.method, c.name)), true
 }
 
-// hold makes c known under its number. o.mu is held.
-func (o *Server) hold(c *call) {
-	o.held[c.hold] = c
-	o.heldBy[c.s.key.of]++
+// hold makes c known under its number. Server.mu is held.
+func (srv *Server) hold(c *call) {
+	srv.held[c.hold] = c
+	srv.heldBy[c.s.key.of]++
 	c.s.held++
 	number := c.hold
 	c.expires = time.AfterFunc(holdTimeout, func() {
-		if c := o.takeCall(number); c != nil {
+		if c := srv.takeCall(number); c != nil {
 			c.giveUp(errExpired)
 		}
 	})
@@ -56,27 +56,27 @@ var errExpired = errors.New("the client has not answered the question in time")
 
 // takeCall returns the call that is held under that number, and lets go of it; nil: there is
 // none.
-func (o *Server) takeCall(number int64) *call {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	c := o.held[number]
+func (srv *Server) takeCall(number int64) *call {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	c := srv.held[number]
 	if c == nil {
 		return nil
 	}
 	c.expires.Stop()
-	delete(o.held, number)
-	if o.heldBy[c.s.key.of]--; o.heldBy[c.s.key.of] == 0 {
-		delete(o.heldBy, c.s.key.of)
+	delete(srv.held, number)
+	if srv.heldBy[c.s.key.of]--; srv.heldBy[c.s.key.of] == 0 {
+		delete(srv.heldBy, c.s.key.of)
 	}
 	c.s.held--
 	return c
 }
 
 // isHeld reports whether the call waits for its client.
-func (o *Server) isHeld(c *call) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.held[c.hold] == c
+func (srv *Server) isHeld(c *call) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.held[c.hold] == c
 }
 
 // purposeOf says what a state is for: the caller and the call.
@@ -97,15 +97,15 @@ func stateOf(m *wire.Message) string {
 }
 
 // resume takes the client's answer to the server, and begins the call's next turn.
-func (o *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
+func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
 	m := r.Message
-	name, err := o.seal.open(state, purposeOf(r.Caller, m.Method, m.Name))
+	name, err := srv.seal.open(state, purposeOf(r.Caller, m.Method, m.Name))
 	if err != nil {
-		return o.stranger(ctx, r, err)
+		return srv.stranger(ctx, r, err)
 	}
-	c := o.takeCall(int64(binary.BigEndian.Uint64(name))) //nolint:gosec // it was one before
+	c := srv.takeCall(int64(binary.BigEndian.Uint64(name))) //nolint:gosec // it was one before
 	if c == nil {
-		return nil, o.notHeld(nil)
+		return nil, srv.notHeld(nil)
 	}
 	t := c.turn(ctx, m)
 	answer := json.Lookup(m.Params, "/inputResponses/"+inputKey)
@@ -117,9 +117,9 @@ func (o *Server) resume(ctx context.Context, r *upstream.Request, state string) 
 	}
 	if err := c.answer(answer); err != nil {
 		if e := recourse.From(err); e.Effect == recourse.EffectNone && t.stop() { // it can be brought again
-			o.mu.Lock()
-			o.hold(c)
-			o.mu.Unlock()
+			srv.mu.Lock()
+			srv.hold(c)
+			srv.mu.Unlock()
 			return nil, e
 		}
 		c.giveUp(err)
@@ -130,25 +130,25 @@ func (o *Server) resume(ctx context.Context, r *upstream.Request, state string) 
 
 // stranger answers a request with a state that is not the bridge's, or not for this request. The
 // state may be that of a server which speaks the modern era by now: then ready says so.
-func (o *Server) stranger(ctx context.Context, r *upstream.Request, why error) (*http.Response, error) {
-	s := o.enter(r)
-	defer o.leave(s)
+func (srv *Server) stranger(ctx context.Context, r *upstream.Request, why error) (*http.Response, error) {
+	s := srv.enter(r)
+	defer srv.leave(s)
 	if _, err := s.ready(ctx, nil); err != nil {
 		return refusedOpening(err)
 	}
-	return nil, o.notHeld(why)
+	return nil, srv.notHeld(why)
 }
 
 // notHeld is the failure of a state that names no call. The call may have been answered before,
 // so that its effect is not known.
-func (o *Server) notHeld(cause error) *recourse.Error {
+func (srv *Server) notHeld(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
 		WithMessage("The call that this answers is not waiting any more. Call again from the start.").
-		WithOrigin(recourse.OriginGateway).WithProvider(o.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
+		WithOrigin(recourse.OriginGateway).WithProvider(srv.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
 }
 
 func (c *call) answer(result json.Value) error {
-	o := c.s.o
+	srv := c.s.srv
 	resp, err := c.s.post(c.ctx, c.s.headerAt(c.at), wire.AppendResult(nil, c.question.id, result))
 	switch {
 	case err != nil:
@@ -158,10 +158,10 @@ func (c *call) answer(result json.Value) error {
 		return nil
 	case c.s.lostBy(c.ctx, c.at, resp):
 		drain(resp)
-		return o.notHeld(errors.New("the server has lost the session"))
+		return srv.notHeld(errors.New("the server has lost the session"))
 	}
 	text, _ := peer.Keep(resp) // a broken body says no more than the status
 	_ = resp.Body.Close()
-	return failedAnswer(o.p.Name(), &upstream.Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}).
+	return failedAnswer(srv.p.Name(), &upstream.Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}).
 		WithEffect(recourse.EffectUnknown)
 }

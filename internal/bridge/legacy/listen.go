@@ -41,9 +41,9 @@ type listener struct {
 
 // listen answers subscriptions/listen by what the server says on the stream of the session (MCP
 // 2026-07-28, "Subscriptions").
-func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	m, s := r.Message, o.enter(r)
-	defer o.leave(s)
+func (srv *Server) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	m, s := r.Message, srv.enter(r)
+	defer srv.leave(s)
 	at, err := s.ready(ctx, nil)
 	if err != nil {
 		return refusedOpening(err)
@@ -66,10 +66,10 @@ func (o *Server) listen(ctx context.Context, r *upstream.Request) (*http.Respons
 	case len(agreed) == 0:
 		l.end()
 	case !s.listeners.add(l):
-		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", o.p.Name()).
+		return nil, recourse.New(recourse.KindLimitReached, "").WithMessage("Too many subscriptions are open at %s.", srv.p.Name()).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	o.stay(s)
+	srv.stay(s)
 	return wire.RespondEvents(l.box.Events(ctx, l.close)), nil
 }
 
@@ -250,8 +250,8 @@ func (l *listener) close() {
 	s := l.s
 	l.box.End(errNotWanted)
 	unheard := s.listeners.remove(l)
-	s.o.p.Background(func(ctx context.Context) {
-		defer s.o.leave(s)
+	s.srv.p.Background(func(ctx context.Context) {
+		defer s.srv.leave(s)
 		s.mu.Lock()
 		at := s.at
 		s.mu.Unlock()

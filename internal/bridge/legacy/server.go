@@ -42,7 +42,7 @@ func New(p *peer.Peer) *Server {
 
 // Do takes a request of the modern era. It returns [peer.ErrOtherEra] when the server opens
 // no session.
-func (o *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	switch {
 	case m == nil:
@@ -52,18 +52,18 @@ func (o *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 	case m.Kind != wire.Request: // it would be about nothing that the server knows of
 		return wire.Respond(http.StatusAccepted, nil), nil
 	case m.Method == wire.MethodDiscover:
-		return o.discover(ctx, r)
+		return srv.discover(ctx, r)
 	case m.Method == wire.MethodListen:
-		return o.listen(ctx, r)
+		return srv.listen(ctx, r)
 	case !bridgeable(m.Method):
 		return nil, recourse.New(recourse.KindUnknownMethod, "").
-			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", o.p.Name(), m.Method).
+			WithMessage("%s speaks a version of MCP before 2026-07-28, to which %.64s cannot be bridged.", srv.p.Name(), m.Method).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
 	if state := stateOf(m); state != "" {
-		return o.resume(ctx, r, state)
+		return srv.resume(ctx, r, state)
 	}
-	return o.request(ctx, r)
+	return srv.request(ctx, r)
 }
 
 // bridgeable reports whether the server gets requests of that method. The others would change
@@ -79,9 +79,9 @@ func bridgeable(method string) bool {
 
 // request makes a request in the session of its caller. A server that has lost the session has
 // done nothing, so that the request is made once more, in a new session.
-func (o *Server) request(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	s := o.enter(r)
-	defer o.leave(s)
+func (srv *Server) request(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	s := srv.enter(r)
+	defer srv.leave(s)
 	var lost *opened
 	for {
 		at, err := s.ready(ctx, lost)
@@ -95,7 +95,7 @@ func (o *Server) request(ctx context.Context, r *upstream.Request) (*http.Respon
 		}
 		_ = resp.Body.Close()
 		if lost != nil { // it may say so of every session; that it has done nothing is known here alone
-			return nil, recourse.ClientError(o.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+			return nil, recourse.ClientError(srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 				WithUpstream(recourse.Upstream{Status: resp.StatusCode}).WithEffect(recourse.EffectNone)
 		}
 		lost = at
@@ -170,29 +170,29 @@ func drain(resp *http.Response) {
 }
 
 // Close ends the calls that are held and the sessions.
-func (o *Server) Close() {
-	o.mu.Lock()
-	o.closed = true
-	if o.sweeping != nil {
-		o.sweeping.Stop()
+func (srv *Server) Close() {
+	srv.mu.Lock()
+	srv.closed = true
+	if srv.sweeping != nil {
+		srv.sweeping.Stop()
 	}
-	held := make([]*call, 0, len(o.held))
-	for _, c := range o.held {
+	held := make([]*call, 0, len(srv.held))
+	for _, c := range srv.held {
 		held = append(held, c)
 	}
-	sessions := o.sessions.All()
-	o.mu.Unlock()
+	sessions := srv.sessions.All()
+	srv.mu.Unlock()
 	var ends sync.WaitGroup
 	for _, c := range held {
 		ends.Go(func() {
 			if c.end(errClosed) {
-				c.cancelAtServer(o.p.Life)
+				c.cancelAtServer(srv.p.Life)
 			}
 		})
 	}
 	ends.Wait()
 	for _, s := range sessions {
-		ends.Go(func() { s.end(o.p.Life) })
+		ends.Go(func() { s.end(srv.p.Life) })
 	}
 	ends.Wait()
 }

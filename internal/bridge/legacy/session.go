@@ -36,7 +36,7 @@ type sessionKey struct {
 // A session is one that the bridge has at the server. It is opened when it is needed, and again
 // when the server loses it.
 type session struct {
-	o        *Server
+	srv      *Server
 	key      sessionKey
 	declared json.Value  // capabilities
 	asks     bool        // the server may ask something
@@ -77,15 +77,15 @@ type opening struct {
 // enter returns the session for a request, and keeps it until leave is called. A session in which
 // a call waits for its client is left alone, so that it is known which call the server's next
 // question is about; callers who may be anybody are asked only where the server says so itself.
-func (o *Server) enter(r *upstream.Request) *session {
-	declared, asks := o.declare(r.Caller, r.Message.ClientCapabilities)
+func (srv *Server) enter(r *upstream.Request) *session {
+	declared, asks := srv.declare(r.Caller, r.Message.ClientCapabilities)
 	key := sessionKey{of: r.Caller, declared: sha256.Sum256(declared)}
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
 	for {
-		s, ok := o.sessions.Get(key)
+		s, ok := srv.sessions.Get(key)
 		if !ok {
-			s = o.add(key, declared, asks, r.Header)
+			s = srv.add(key, declared, asks, r.Header)
 		}
 		if s.held == 0 || key.spare >= maxHeldByCaller || r.Caller.IsAnonymous() {
 			s.users++
@@ -95,24 +95,24 @@ func (o *Server) enter(r *upstream.Request) *session {
 	}
 }
 
-// add makes a session. o.mu is held.
-func (o *Server) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
+// add makes a session. Server.mu is held.
+func (srv *Server) add(key sessionKey, declared json.Value, asks bool, header http.Header) *session {
 	s := &session{
-		o: o, key: key, declared: declared, asks: asks, header: http.Header{},
+		srv: srv, key: key, declared: declared, asks: asks, header: http.Header{},
 		calls: map[string]*call{}, leveling: make(chan struct{}, 1),
 	}
 	s.leveling <- struct{}{}
-	for _, name := range o.p.Forward {
+	for _, name := range srv.p.Forward {
 		if values, ok := header[name]; ok {
 			s.header[name] = values
 		}
 	}
-	for _, old := range o.sessions.Trim(1, (*session).busy) {
-		o.p.Background(old.end)
+	for _, old := range srv.sessions.Trim(1, (*session).busy) {
+		srv.p.Background(old.end)
 	}
-	o.sessions.Put(key, s, sizeOf(s.header))
-	if o.sweeping == nil && !o.closed {
-		o.sweeping = time.AfterFunc(sessionIdle, o.sweep)
+	srv.sessions.Put(key, s, sizeOf(s.header))
+	if srv.sweeping == nil && !srv.closed {
+		srv.sweeping = time.AfterFunc(sessionIdle, srv.sweep)
 	}
 	return s
 }
@@ -120,37 +120,37 @@ func (o *Server) add(key sessionKey, declared json.Value, asks bool, header http
 func (s *session) busy() bool { return s.users > 0 }
 
 // leave ends a use of the session, as enter and stay begin one.
-func (o *Server) leave(s *session) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (srv *Server) leave(s *session) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
 	s.users--
-	o.sessions.Get(s.key) // it has been used until now
+	srv.sessions.Get(s.key) // it has been used until now
 }
 
-func (o *Server) stay(s *session) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (srv *Server) stay(s *session) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
 	s.users++
 }
 
 // sweep ends idle sessions.
-func (o *Server) sweep() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, s := range o.sessions.Trim(0, (*session).busy) {
-		o.p.Background(s.end)
+func (srv *Server) sweep() {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	for _, s := range srv.sessions.Trim(0, (*session).busy) {
+		srv.p.Background(s.end)
 	}
-	if o.sweeping = nil; o.sessions.Len() > 0 && !o.closed {
-		o.sweeping = time.AfterFunc(sessionIdle/2, o.sweep)
+	if srv.sweeping = nil; srv.sessions.Len() > 0 && !srv.closed {
+		srv.sweeping = time.AfterFunc(sessionIdle/2, srv.sweep)
 	}
 }
 
 // declare returns which of a client's capabilities the server is told of, and whether it may ask
 // something because of them. A program does not say which request a question is about, so that
 // it is told of none where callers may be anybody.
-func (o *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
+func (srv *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
 	var from, to map[string]json.Value
-	if o.p.Silent || o.p.Program && of.IsAnonymous() || json.Unmarshal(capabilities, &from) != nil {
+	if srv.p.Silent || srv.p.Program && of.IsAnonymous() || json.Unmarshal(capabilities, &from) != nil {
 		return json.Value("{}"), false
 	}
 	to = map[string]json.Value{}
@@ -190,7 +190,7 @@ func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	if s.opening == nil {
 		op := &opening{done: make(chan struct{})}
 		s.opening = op
-		s.o.p.Background(func(ctx context.Context) { s.open(ctx, op) }) // for all callers: it outlives this one
+		s.srv.p.Background(func(ctx context.Context) { s.open(ctx, op) }) // for all callers: it outlives this one
 	}
 	op := s.opening
 	s.mu.Unlock()
@@ -198,32 +198,32 @@ func (s *session) ready(ctx context.Context, lost *opened) (*opened, error) {
 	case <-op.done:
 		return op.at, op.err
 	case <-ctx.Done():
-		return nil, s.o.p.Unsent(ctx)
+		return nil, s.srv.p.Unsent(ctx)
 	}
 }
 
 func (s *session) open(ctx context.Context, op *opening) {
-	ctx, cancel := context.WithTimeout(ctx, s.o.p.Patience(openTimeout))
+	ctx, cancel := context.WithTimeout(ctx, s.srv.p.Patience(openTimeout))
 	defer cancel()
 	op.at, op.err = s.initialize(ctx)
 	if op.err == nil {
-		s.o.p.Eras.Only(wire.Legacy)
+		s.srv.p.Eras.Only(wire.Legacy)
 		s.hearFrom(ctx, op.at)
 	}
 	s.mu.Lock()
 	s.at, s.opening = op.at, nil
 	s.mu.Unlock()
 	if op.err == nil {
-		s.o.weigh(s, len(op.at.hello)+len(op.at.id))
+		s.srv.weigh(s, len(op.at.hello)+len(op.at.id))
 	}
 	close(op.done)
 }
 
 // weigh notes what is kept of the server's answer for a session.
-func (o *Server) weigh(s *session, bytes int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.sessions.Grow(s.key, bytes-s.weight)
+func (srv *Server) weigh(s *session, bytes int) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.sessions.Grow(s.key, bytes-s.weight)
 	s.weight = bytes
 }
 
@@ -238,7 +238,7 @@ func sizeOf(header http.Header) (size int) {
 }
 
 func (s *session) initialize(ctx context.Context) (*opened, error) {
-	p := s.o.p
+	p := s.srv.p
 	answer, err := s.ask(ctx, nil, wire.MethodInitialize, fmt.Appendf(nil,
 		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`, wire.Version20251125, s.declared, upstream.ClientInfo))
 	switch {
@@ -293,7 +293,7 @@ func (at *opened) name(h http.Header) {
 }
 
 func (s *session) post(ctx context.Context, header http.Header, text []byte) (*http.Response, error) {
-	return s.o.p.Post(ctx, s.key.of, header, text)
+	return s.srv.p.Post(ctx, s.key.of, header, text)
 }
 
 // without makes a request without a message: DELETE, or GET for what follows the event with that
@@ -307,19 +307,19 @@ func (s *session) without(ctx context.Context, method string, at *opened, lastEv
 	if lastEvent != "" {
 		h[wire.HeaderLastEventID] = []string{lastEvent}
 	}
-	return s.o.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
+	return s.srv.p.Do(ctx, &upstream.Request{Method: method, Header: h, Caller: s.key.of})
 }
 
 // ask makes a request of the bridge's own.
 func (s *session) ask(ctx context.Context, at *opened, method string, params []byte) (*upstream.Answer, error) {
-	id := s.o.p.NewID()
-	return s.o.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
+	id := s.srv.p.NewID()
+	return s.srv.p.Ask(ctx, s.key.of, s.headerAt(at), wire.AppendRequest(nil, id, method, params), id, maxOwnAnswer)
 }
 
 // setLevel has the server log as much as any request in the session has asked for. What a request
 // has not asked for is left out of its answer.
 func (s *session) setLevel(ctx context.Context, at *opened, level wire.LogLevel) {
-	if level == 0 || s.o.p.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
+	if level == 0 || s.srv.p.Silent || json.Lookup(at.hello, "/capabilities/logging") == nil {
 		return
 	}
 	select {
@@ -350,7 +350,7 @@ func (s *session) tell(ctx context.Context, at *opened, text []byte) error {
 
 // reply answers a request of the server's, in the background.
 func (s *session) reply(at *opened, text []byte) {
-	s.o.p.Background(func(ctx context.Context) {
+	s.srv.p.Background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 		defer cancel()
 		_ = s.tell(ctx, at, text) // the server finds out by itself that nothing has come
@@ -365,7 +365,7 @@ func (s *session) end(ctx context.Context) {
 	s.silence()
 	s.mu.Unlock()
 	s.listeners.each((*listener).end)
-	if at == nil || at.id == "" || s.o.p.Program {
+	if at == nil || at.id == "" || s.srv.p.Program {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)

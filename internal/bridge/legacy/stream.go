@@ -33,14 +33,14 @@ type stream struct {
 
 func (s *session) newStream(at *opened) *stream {
 	st := &stream{at: at, tried: make(chan struct{})}
-	st.ctx, st.cancel = context.WithCancel(s.o.p.Life)
+	st.ctx, st.cancel = context.WithCancel(s.srv.p.Life)
 	return st
 }
 
 // hearFrom listens to the server in a session that has just been opened, if anybody wants that.
 func (s *session) hearFrom(ctx context.Context, at *opened) {
 	uris, subscribed := s.listeners.subscribed()
-	if s.asks && !s.o.p.Program || subscribed {
+	if s.asks && !s.srv.p.Program || subscribed {
 		s.stream(ctx, at)
 	}
 	for _, uri := range uris {
@@ -59,7 +59,7 @@ func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 		}
 		st = s.newStream(at)
 		s.heard = st
-		s.o.p.Background(func(context.Context) { s.keepHearing(st) })
+		s.srv.p.Background(func(context.Context) { s.keepHearing(st) })
 	}
 	s.mu.Unlock()
 	if st == nil {
@@ -149,7 +149,7 @@ func (s *session) hear(at *opened, text []byte, part *wire.Part) {
 	case part.Kind == wire.Request:
 		c := s.onlyOwn()
 		if q := s.asked(at, c, text, part.Signs); q != nil {
-			s.o.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
+			s.srv.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
 	case part.Kind != wire.Notification:
 	case s.publish(part.Signs.Method, text):
@@ -173,7 +173,7 @@ func (s *session) hearOfCall(text []byte) {
 	case wire.MethodLog:
 		c = s.onlyOwn()
 	}
-	if c != nil && !s.o.isHeld(c) {
+	if c != nil && !s.srv.isHeld(c) {
 		c.offer(bytes.Clone(text))
 	}
 }

@@ -130,7 +130,7 @@ func (t *turn) notice(text []byte) []byte {
 	switch {
 	case m.Method == wire.MethodProgress && t.token != nil && wire.ID(m.ProgressToken).Equal(t.c.id):
 		return wire.Splice(nil, text, wire.Edit{At: m.ProgressTokenAt, With: t.token})
-	case m.Method == wire.MethodLog && t.c.s.o.p.Program && t.c.s.key.of.IsAnonymous():
+	case m.Method == wire.MethodLog && t.c.s.srv.p.Program && t.c.s.key.of.IsAnonymous():
 		return nil // a program says it on any call's behalf
 	case m.Method == wire.MethodLog && t.level > 0 && wire.LogLevelOf(param(text, "/level")) >= t.level:
 		return text
@@ -141,13 +141,13 @@ func (t *turn) notice(text []byte) []byte {
 
 // ask makes a question the answer of the turn; nil: it cannot be asked.
 func (t *turn) ask(q *question) []byte {
-	state, ok := t.c.s.o.keepCall(t.c, q)
+	state, ok := t.c.s.srv.keepCall(t.c, q)
 	switch {
 	case !ok:
 		t.c.s.refuse(t.c.at, q.id, tooManyQuestions)
 		return nil
 	case !t.stop(): // the client has gone, and the call with it
-		t.c.s.o.takeCall(t.c.hold)
+		t.c.s.srv.takeCall(t.c.hold)
 		return nil
 	}
 	t.asked.Store(true)

@@ -61,7 +61,7 @@ func (c *call) post() (*http.Response, error) {
 		return resp, err
 	}
 	text, _ := peer.Keep(resp) // whoever reads the body finds what is wrong with it
-	if peer.CodeOf(text) != "-32020" || !c.n.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
+	if peer.CodeOf(text) != "-32020" || !c.srv.relearn(c.ctx, c.of, c.header, c.s.introduce(), c.tool) {
 		return resp, nil
 	}
 	_ = resp.Body.Close() // it has been read
@@ -70,8 +70,8 @@ func (c *call) post() (*http.Response, error) {
 
 func (c *call) postOnce() (*http.Response, error) {
 	h := c.header.Clone()
-	wire.SetParamHeaders(h, c.arguments, c.n.mirrors.of(c.tool))
-	return c.n.p.Post(c.ctx, c.of, h, c.text)
+	wire.SetParamHeaders(h, c.arguments, c.srv.mirrors.of(c.tool))
+	return c.srv.p.Post(c.ctx, c.of, h, c.text)
 }
 
 // take deals with an answer of the server's. After a question it returns the next one.
@@ -88,7 +88,7 @@ func (c *call) take(resp *http.Response) (next *http.Response, err error) {
 	return c.ask(asked)
 }
 
-func (c *call) broken(err error) error { return c.n.p.Broken(c.ctx, err) }
+func (c *call) broken(err error) error { return c.srv.p.Broken(c.ctx, err) }
 
 var errLargeQuestion = errors.New("what the server asks is larger than 256 KiB")
 
@@ -137,11 +137,11 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 func (c *call) look(part *wire.Part) (*inputRequired, error) {
 	switch {
 	case !part.Complete && c.isQuestion(part.Signs):
-		return nil, c.n.p.BadResponse(errLargeQuestion)
+		return nil, c.srv.p.BadResponse(errLargeQuestion)
 	case part.Err == nil && c.isQuestion(part.Signs):
-		return readInputRequired(part.Signs.Result.Of(part.Data), c.n.p)
+		return readInputRequired(part.Signs.Result.Of(part.Data), c.srv.p)
 	case part.Err == nil && part.Complete && c.method == wire.MethodToolsList:
-		c.n.mirrors.notice(part.Data, part.Signs)
+		c.srv.mirrors.notice(part.Data, part.Signs)
 	}
 	return nil, nil //nolint:nilnil // no question, and no error
 }
@@ -157,7 +157,7 @@ func (c *call) pass(resp *http.Response, part *wire.Part) error {
 		piece, last, err := c.passage.Next()
 		if last && !part.First && c.isQuestion(part.Signs) {
 			c.write(bytes.TrimSuffix(piece, []byte("\n\n"))) // what it breaks off in is no event
-			return c.n.p.BadResponse(errLargeQuestion)
+			return c.srv.p.BadResponse(errLargeQuestion)
 		}
 		if c.write(piece); last || err != nil {
 			return err
@@ -240,11 +240,11 @@ func (c *call) refusal(resp *http.Response) error {
 		return nil
 	case c.answer != nil:
 		resp.Body = io.NopCloser(bytes.NewReader(text))
-		return recourse.FromHTTP(c.n.p.Name(), resp).WithOrigin(recourse.OriginServer)
+		return recourse.FromHTTP(c.srv.p.Name(), resp).WithOrigin(recourse.OriginServer)
 	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
-		c.n.p.Eras.Forget()
+		c.srv.p.Eras.Forget()
 		if c.s != nil {
-			c.n.forget(c.s) // the client opens another, at the server itself
+			c.srv.forget(c.s) // the client opens another, at the server itself
 		}
 		switch {
 		case !peer.MaySendAgain(c.method, text):
@@ -256,13 +256,13 @@ func (c *call) refusal(resp *http.Response) error {
 		}
 	}
 	if resp.StatusCode == http.StatusNotFound && rpc.Kind() != '{' { // which in the legacy era would be a session that is lost
-		return recourse.ClientError(c.n.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
+		return recourse.ClientError(c.srv.p.Name(), resp.StatusCode).WithOrigin(recourse.OriginServer).
 			WithUpstream(recourse.Upstream{Status: resp.StatusCode}).CausedBy(fmt.Errorf("%.500q", text))
 	}
 	if c.rounds > 0 && rpc.Kind() == '{' {
 		text = wire.AppendFailure(nil, c.clientID, rpc)
 	}
-	c.begun <- beginning{resp: c.n.passRefusal(resp.StatusCode, resp.Header, text)}
+	c.begun <- beginning{resp: c.srv.passRefusal(resp.StatusCode, resp.Header, text)}
 	return nil
 }
 
@@ -272,13 +272,13 @@ func (c *call) otherEra(text []byte) bool {
 	if peer.CodeOf(text) == "-32022" {
 		return true
 	}
-	speaks, err := c.n.p.Discover(c.ctx, c.of, c.header)
+	speaks, err := c.srv.p.Discover(c.ctx, c.of, c.header)
 	return err == nil && speaks == peer.No
 }
 
 // passRefusal returns a server's refusal as one of the legacy era. There a JSON-RPC error has
 // status 200, and 404 would be a session that is lost.
-func (n *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
+func (srv *Server) passRefusal(status int, header http.Header, text []byte) *http.Response {
 	if peer.RefusesEra(status) && json.Lookup(text, "/error").Kind() == '{' {
 		status = http.StatusOK
 	}

@@ -24,8 +24,8 @@ const (
 // A call is a request of a client on its way. It runs beside its caller, for whom it begins an
 // answer, and goes on when the caller goes without a word.
 type call struct {
-	n *Server
-	s *session // nil: the client has none
+	srv *Server
+	s   *session // nil: the client has none
 
 	// The request at the server.
 	ctx       context.Context //nolint:containedctx // the call may outlast that of Do
@@ -57,10 +57,10 @@ type beginning struct {
 	err  error
 }
 
-func (n *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	c := &call{
-		n: n, s: s, of: r.Caller, header: headerOf(r.Header), text: renewed(m, s.introduce()),
+		srv: srv, s: s, of: r.Caller, header: headerOf(r.Header), text: renewed(m, s.introduce()),
 		id: m.ID.Clone(), method: m.Method, clientID: m.ID.Clone(),
 		asker: ctx, begun: make(chan beginning, 1),
 	}
@@ -68,14 +68,14 @@ func (n *Server) call(ctx context.Context, s *session, r *upstream.Request) (*ht
 		c.tool, c.arguments = m.Name, bytes.Clone(m.Arguments)
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
-	c.ctx, c.end = context.WithCancelCause(n.p.Life)
-	if !n.enter(c) {
+	c.ctx, c.end = context.WithCancelCause(srv.p.Life)
+	if !srv.enter(c) {
 		c.end(context.Canceled)
 		return lost(), nil
 	}
 	stop := context.AfterFunc(ctx, c.leave)
 	go func() {
-		defer n.exit(c)
+		defer srv.exit(c)
 		defer stop()
 		c.run()
 	}()
@@ -83,21 +83,21 @@ func (n *Server) call(ctx context.Context, s *session, r *upstream.Request) (*ht
 	case b := <-c.begun:
 		return b.resp, b.err
 	case <-ctx.Done():
-		return nil, n.p.Broken(ctx, context.Cause(ctx))
+		return nil, srv.p.Broken(ctx, context.Cause(ctx))
 	}
 }
 
 // enter notes a call as under way. It reports false when its session has ended.
-func (n *Server) enter(c *call) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
+func (srv *Server) enter(c *call) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.closed {
 		return false
 	}
 	if c.s != nil && !c.s.enter(c) {
 		return false
 	}
-	n.p.Work.Add(1)
+	srv.p.Work.Add(1)
 	return true
 }
 
@@ -111,27 +111,27 @@ func (s *session) enter(c *call) bool {
 	return true
 }
 
-func (n *Server) exit(c *call) {
+func (srv *Server) exit(c *call) {
 	c.end(context.Canceled)
 	if c.s != nil {
 		c.s.mu.Lock()
 		delete(c.s.calls, c)
 		c.s.mu.Unlock()
 	}
-	n.mu.Lock()
+	srv.mu.Lock()
 	c.over = true
 	if c.orphaned {
-		n.orphans--
+		srv.orphans--
 	}
-	n.mu.Unlock()
-	n.p.Work.Done()
+	srv.mu.Unlock()
+	srv.p.Work.Done()
 }
 
 // leave is called when the caller does not wait any more. Where the client has gone, the call goes
 // on for a while.
 func (c *call) leave() {
 	cause := context.Cause(c.asker)
-	if !errors.Is(cause, context.Canceled) || !c.n.adopt(c) {
+	if !errors.Is(cause, context.Canceled) || !c.srv.adopt(c) {
 		c.end(cause)
 		return
 	}
@@ -140,13 +140,13 @@ func (c *call) leave() {
 }
 
 // adopt notes that a call has lost its client. It reports false when the call has to end.
-func (n *Server) adopt(c *call) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed || c.over || n.orphans >= maxOrphans {
+func (srv *Server) adopt(c *call) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.closed || c.over || srv.orphans >= maxOrphans {
 		return false
 	}
-	n.orphans++
+	srv.orphans++
 	c.orphaned = true
 	return true
 }
@@ -154,7 +154,7 @@ func (n *Server) adopt(c *call) bool {
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)
 
 // cancel ends a call, also at the server, where closing the connection means that.
-func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.n.p.Name())) }
+func (c *call) cancel(e *recourse.Error) { c.end(e.WithProvider(c.srv.p.Name())) }
 
 // cancel ends the calls that notifications/cancelled names.
 func (s *session) cancel(id wire.ID) {

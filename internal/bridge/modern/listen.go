@@ -71,7 +71,7 @@ func (s *session) wants() (f filter, anything bool) {
 
 // listen opens the stream of a session, in place of the one that it has. Nothing is kept for a
 // client that does not listen.
-func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	f, anything := s.wants()
 	if !anything && !s.offered.Resources.Subscribe {
 		return silent(), nil
@@ -79,7 +79,7 @@ func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*
 	life, end := context.WithCancel(ctx)
 	t := &stream{s: s, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
-		l, refusal, err := n.subscribeTo(life, s, r.Header, f)
+		l, refusal, err := srv.subscribeTo(life, s, r.Header, f)
 		if err != nil || refusal != nil {
 			end()
 			return refusal, err
@@ -91,9 +91,9 @@ func (n *Server) listen(ctx context.Context, s *session, r *upstream.Request) (*
 		return lost(), nil
 	}
 	context.AfterFunc(life, func() { s.leave(t) })
-	n.hear(t, t.current)
+	srv.hear(t, t.current)
 	if now, _ := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
-		if _, err := n.relisten(ctx, s, r.Header, ""); err != nil {
+		if _, err := srv.relisten(ctx, s, r.Header, ""); err != nil {
 			s.leave(t)
 			return nil, err
 		}
@@ -131,20 +131,20 @@ func (s *session) leave(t *stream) {
 
 // subscribeTo sends subscriptions/listen and waits until the server agrees. Where it refuses,
 // the client's answer comes instead.
-func (n *Server) subscribeTo(ctx context.Context, s *session, header http.Header, f filter) (*listening, *http.Response, error) {
+func (srv *Server) subscribeTo(ctx context.Context, s *session, header http.Header, f filter) (*listening, *http.Response, error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &listening{id: n.p.NewID()}
+	l := &listening{id: srv.p.NewID()}
 	h := headerFor(header, wire.MethodListen)
 	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, s.introduce())
 	ctx, l.end = context.WithCancel(ctx)
-	if l.resp, err = n.p.Post(ctx, s.of, h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)); err != nil {
+	if l.resp, err = srv.p.Post(ctx, s.of, h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)); err != nil {
 		l.end()
 		return nil, nil, err
 	}
-	refusal, err := n.agreed(ctx, l)
+	refusal, err := srv.agreed(ctx, l)
 	if err != nil || refusal != nil {
 		l.close()
 		return nil, refusal, err
@@ -161,14 +161,14 @@ var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
 // agreed reads the server's agreement, with which the stream begins. Where the server refuses, it
 // returns the client's answer.
-func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
+func (srv *Server) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
 	switch {
 	case l.resp.StatusCode != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // a broken body says no more than the status
 		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.StatusCode) {
 			return silent(), nil
 		}
-		return n.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
+		return srv.passRefusal(l.resp.StatusCode, l.resp.Header, text), nil
 	case !wire.IsEvents(l.resp):
 		return silent(), nil
 	}
@@ -177,11 +177,11 @@ func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Respon
 		event, err := l.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
-			return nil, n.p.BadResponse(errNoAgreement)
+			return nil, srv.p.BadResponse(errNoAgreement)
 		case err != nil:
-			return nil, n.p.Broken(ctx, err)
+			return nil, srv.p.Broken(ctx, err)
 		case !event.Complete:
-			return nil, n.p.BadResponse(errNoAgreement)
+			return nil, srv.p.BadResponse(errNoAgreement)
 		case len(event.Data) == 0:
 			continue
 		}
@@ -192,7 +192,7 @@ func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Respon
 			} `json:"params"`
 		}
 		if json.UnmarshalLenient(event.Data, &message) != nil || message.Method != wire.MethodAcknowledged {
-			return nil, n.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, event.Data))
+			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, event.Data))
 		}
 		l.honours = message.Params.Notifications
 		return nil, nil //nolint:nilnil // it has agreed
@@ -200,17 +200,17 @@ func (n *Server) agreed(ctx context.Context, l *listening) (refusal *http.Respon
 }
 
 // hear has the stream pass on what comes on l, which may be nil.
-func (n *Server) hear(t *stream, l *listening) {
+func (srv *Server) hear(t *stream, l *listening) {
 	if l == nil {
 		return
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.closed {
 		l.close()
 		return
 	}
-	n.p.Work.Go(func() { t.hear(l) })
+	srv.p.Work.Go(func() { t.hear(l) })
 }
 
 // hear passes on what the server announces on l. When that ends, so does the client's stream,
@@ -264,7 +264,7 @@ func announced(text []byte) []byte {
 
 // subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses
 // nothing from the answer on: the server is asked before.
-func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	var uri string
 	_ = json.Unmarshal(json.Lookup(m.Params, "/uri"), &uri) // else it is none
@@ -274,7 +274,7 @@ func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request)
 	case uri == "" || len(uri) > maxURI:
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
 	}
-	changed, full := n.watch(s, uri, m.Method == wire.MethodSubscribe)
+	changed, full := srv.watch(s, uri, m.Method == wire.MethodSubscribe)
 	done := wire.RespondResult(m.ID, []byte("{}"))
 	switch {
 	case full:
@@ -282,16 +282,16 @@ func (n *Server) subscribe(ctx context.Context, s *session, r *upstream.Request)
 	case !changed:
 		return done, nil
 	}
-	refused, err := n.relisten(ctx, s, r.Header, uri)
+	refused, err := srv.relisten(ctx, s, r.Header, uri)
 	if m.Method == wire.MethodUnsubscribe { // the client passes over what it does not want any more
 		return done, nil
 	}
 	if err != nil {
-		n.watch(s, uri, false)
+		srv.watch(s, uri, false)
 		return nil, err
 	}
 	if refused {
-		n.watch(s, uri, false)
+		srv.watch(s, uri, false)
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The server does not announce changes of this resource."), nil
 	}
 	return done, nil
@@ -316,7 +316,7 @@ func (s *session) watch(uri string, add bool) (changed, full bool) {
 }
 
 // watch does so, and makes room for what is kept.
-func (n *Server) watch(s *session, uri string, add bool) (changed, full bool) {
+func (srv *Server) watch(s *session, uri string, add bool) (changed, full bool) {
 	if changed, full = s.watch(uri, add); !changed {
 		return changed, full
 	}
@@ -324,10 +324,10 @@ func (n *Server) watch(s *session, uri string, add bool) (changed, full bool) {
 	if !add {
 		size = -size
 	}
-	n.mu.Lock()
-	n.sessions.Grow(s.id, size)
-	idle := n.sessions.Trim(0, (*session).busy)
-	n.mu.Unlock()
+	srv.mu.Lock()
+	srv.sessions.Grow(s.id, size)
+	idle := srv.sessions.Trim(0, (*session).busy)
+	srv.mu.Unlock()
 	for _, old := range idle {
 		old.end()
 	}
@@ -336,7 +336,7 @@ func (n *Server) watch(s *session, uri string, add bool) (changed, full bool) {
 
 // relisten replaces what was asked for by all that the client wants now. It reports whether the
 // server does not agree to the resource uri.
-func (n *Server) relisten(ctx context.Context, s *session, header http.Header, uri string) (refused bool, err error) {
+func (srv *Server) relisten(ctx context.Context, s *session, header http.Header, uri string) (refused bool, err error) {
 	s.mu.Lock()
 	t := s.stream
 	s.mu.Unlock()
@@ -347,13 +347,13 @@ func (n *Server) relisten(ctx context.Context, s *session, header http.Header, u
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-ctx.Done():
-		return false, n.p.Broken(ctx, context.Cause(ctx))
+		return false, srv.p.Broken(ctx, context.Cause(ctx))
 	}
 	f, anything := s.wants()
 	var l *listening
 	if anything {
 		var refusal *http.Response
-		if l, refusal, err = t.open(ctx, n, header, f); err != nil || refusal != nil {
+		if l, refusal, err = t.open(ctx, srv, header, f); err != nil || refusal != nil {
 			return true, err
 		}
 		var agreed filter
@@ -367,7 +367,7 @@ func (n *Server) relisten(ctx context.Context, s *session, header http.Header, u
 	before := t.current
 	t.current = l
 	t.mu.Unlock()
-	n.hear(t, l)
+	srv.hear(t, l)
 	if before != nil {
 		before.end()
 	}
@@ -376,15 +376,15 @@ func (n *Server) relisten(ctx context.Context, s *session, header http.Header, u
 
 // open sends a subscriptions/listen that lasts as long as the stream, and gives it up when ctx
 // ends first.
-func (t *stream) open(ctx context.Context, n *Server, header http.Header, f filter) (*listening, *http.Response, error) {
+func (t *stream) open(ctx context.Context, srv *Server, header http.Header, f filter) (*listening, *http.Response, error) {
 	life, end := context.WithCancel(t.ctx)
 	stop := context.AfterFunc(ctx, end)
-	l, refusal, err := n.subscribeTo(life, t.s, header, f) //nolint:contextcheck // it lasts longer than ctx
-	if !stop() {                                           // who waited does not any more
+	l, refusal, err := srv.subscribeTo(life, t.s, header, f) //nolint:contextcheck // it lasts longer than ctx
+	if !stop() {                                             // who waited does not any more
 		if l != nil {
 			l.close()
 		}
-		return nil, nil, n.p.Broken(ctx, context.Cause(ctx))
+		return nil, nil, srv.p.Broken(ctx, context.Cause(ctx))
 	}
 	if l == nil {
 		end()

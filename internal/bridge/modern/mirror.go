@@ -80,24 +80,24 @@ func (t *mirrors) notice(text []byte, signs *wire.Signs) {
 
 // relearn asks the server for its tools, for a caller, and reports whether the tool mirrors
 // anything.
-func (n *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
+func (srv *Server) relearn(ctx context.Context, of upstream.Caller, header http.Header, introduction []byte, tool string) bool {
 	h := headerFor(header, wire.MethodToolsList)
 	var cursor json.Value
 	left := maxToolBytes
 	for range maxToolPages {
-		id := n.p.NewID()
+		id := srv.p.NewID()
 		params := fmt.Appendf(nil, `{"_meta":{%s}}`, introduction)
 		if cursor != nil {
 			params = fmt.Appendf(nil, `{"cursor":%s,"_meta":{%s}}`, cursor, introduction)
 		}
-		answer, err := n.p.Ask(ctx, of, h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params), id, int64(left))
+		answer, err := srv.p.Ask(ctx, of, h.Clone(), wire.AppendRequest(nil, id, wire.MethodToolsList, params), id, int64(left))
 		if err != nil {
 			return false
 		}
 		left -= len(answer.Result)
-		if cursor = n.mirrors.learn(answer.Result); cursor == nil {
+		if cursor = srv.mirrors.learn(answer.Result); cursor == nil {
 			break
 		}
 	}
-	return len(n.mirrors.of(tool)) > 0
+	return len(srv.mirrors.of(tool)) > 0
 }

@@ -78,18 +78,18 @@ func readInputRequired(result json.Value, p *peer.Peer) (*inputRequired, error) 
 func (c *call) ask(asked *inputRequired) (*http.Response, error) {
 	c.rounds++
 	if c.rounds > maxRounds {
-		return nil, c.n.p.BadResponse(errManyRounds)
+		return nil, c.srv.p.BadResponse(errManyRounds)
 	}
 	answers, err := c.answers(asked)
 	if err != nil {
 		return nil, err
 	}
-	id := c.n.p.NewID()
+	id := c.srv.p.NewID()
 	if id.Equal(c.clientID) {
-		id = c.n.p.NewID()
+		id = c.srv.p.NewID()
 	}
 	if c.text, err = again(c.text, id, answers, asked.State); err != nil {
-		return nil, c.n.p.BadResponse(err)
+		return nil, c.srv.p.BadResponse(err)
 	}
 	c.id = id
 	return c.post()
@@ -110,7 +110,7 @@ func (c *call) answers(asked *inputRequired) (map[string]json.Value, error) {
 	defer func() { c.s.unask(ids) }()
 	waiting := make(map[string]<-chan reply, len(names))
 	for _, name := range names {
-		id, answer, err := c.s.question(c.n)
+		id, answer, err := c.s.question(c.srv)
 		if err != nil {
 			return nil, err
 		}
@@ -169,26 +169,26 @@ func (c *call) mayAsk(q inputRequest) error {
 	case wire.MethodRoots:
 		needs, ok = "roots", can.Roots.Kind() == '{'
 	default:
-		return c.n.p.BadResponse(fmt.Errorf("the server asks for %.64q, which no client can be asked", q.Method))
+		return c.srv.p.BadResponse(fmt.Errorf("the server asks for %.64q, which no client can be asked", q.Method))
 	}
 	if ok {
 		return nil
 	}
 	return recourse.New(recourse.KindMissingCapability, "").
-		WithMessage("%s asks its client for %s (%s), which this client has not declared that it can do.", c.n.p.Name(), needs, q.Method).
-		WithOrigin(recourse.OriginGateway).WithProvider(c.n.p.Name()).WithEffect(recourse.EffectUnknown).
+		WithMessage("%s asks its client for %s (%s), which this client has not declared that it can do.", c.srv.p.Name(), needs, q.Method).
+		WithOrigin(recourse.OriginGateway).WithProvider(c.srv.p.Name()).WithEffect(recourse.EffectUnknown).
 		WithDetail("requiredCapability", needs)
 }
 
 // question makes an id for a question to the client, and the channel of its answer.
-func (s *session) question(n *Server) (wire.ID, <-chan reply, error) {
-	id := wire.ID(`"ask-` + n.p.NewID().String() + `"`)
+func (s *session) question(srv *Server) (wire.ID, <-chan reply, error) {
+	id := wire.ID(`"ask-` + srv.p.NewID().String() + `"`)
 	answer := make(chan reply, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.questions) >= maxPending {
 		return nil, nil, recourse.LimitReached("question").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectUnknown).
-			WithMessage("The client has %d questions of %s to answer already.", maxPending, n.p.Name())
+			WithMessage("The client has %d questions of %s to answer already.", maxPending, srv.p.Name())
 	}
 	s.questions[string(id)] = answer
 	return id, answer, nil
@@ -226,8 +226,8 @@ func (c *call) answerTo(q inputRequest, a reply) (json.Value, error) {
 	case q.Method == wire.MethodElicit:
 		return json.Value(`{"action":"cancel"}`), nil
 	default:
-		return nil, recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.n.p.Name()).
-			WithMessage("The client did not answer what %s asked it (%s).", c.n.p.Name(), q.Method).
+		return nil, recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithProvider(c.srv.p.Name()).
+			WithMessage("The client did not answer what %s asked it (%s).", c.srv.p.Name(), q.Method).
 			CausedBy(fmt.Errorf("%.500s", a.err))
 	}
 }

@@ -33,11 +33,11 @@ func New(p *peer.Peer) *Server {
 }
 
 // Close ends the sessions with their calls and streams.
-func (n *Server) Close() {
-	n.mu.Lock()
-	n.closed = true
-	sessions := n.sessions.All()
-	n.mu.Unlock()
+func (srv *Server) Close() {
+	srv.mu.Lock()
+	srv.closed = true
+	sessions := srv.sessions.All()
+	srv.mu.Unlock()
 	for _, s := range sessions {
 		s.end()
 	}
@@ -45,65 +45,65 @@ func (n *Server) Close() {
 
 // Do takes a request of the legacy era. It returns [peer.ErrOtherEra] when the server does
 // not speak the modern one.
-func (n *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	id := r.Header.Get(wire.HeaderSession)
 	var s *session
 	if id != "" {
-		s = n.find(id, r.Caller)
+		s = srv.find(id, r.Caller)
 	}
 	switch m := r.Message; {
 	case m != nil && m.Kind == wire.Request && m.Method == wire.MethodInitialize:
-		return n.open(ctx, r)
+		return srv.open(ctx, r)
 	case m != nil && id != "" && s == nil:
 		return lost(), nil
 	case m != nil:
-		return n.post(ctx, s, r)
+		return srv.post(ctx, s, r)
 	case id == "":
 		return wire.RespondRefusal(http.StatusBadRequest, "the header Mcp-Session-Id is missing"), nil
 	case s == nil:
 		return lost(), nil
 	case r.Method == http.MethodGet:
-		return n.listen(ctx, s, r)
+		return srv.listen(ctx, s, r)
 	default:
-		n.forget(s)
+		srv.forget(s)
 		return wire.Respond(http.StatusNoContent, nil), nil
 	}
 }
 
 // post takes a message; s is nil where the client has no session.
-func (n *Server) post(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) post(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	switch r.Message.Kind {
 	case wire.Request:
-		return n.request(ctx, s, r)
+		return srv.request(ctx, s, r)
 	case wire.Response:
 		if s != nil {
 			s.answer(r.Message)
 		}
 		return wire.Respond(http.StatusAccepted, nil), nil
 	default:
-		return n.notification(ctx, s, r)
+		return srv.notification(ctx, s, r)
 	}
 }
 
 // request answers a request, by itself where the modern era has no such method.
-func (n *Server) request(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) request(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	switch m := r.Message; {
 	case m.Method == wire.MethodPing:
 		return wire.RespondResult(m.ID, []byte("{}")), nil
 	case m.Method == wire.MethodSetLevel && s != nil:
 		return s.setLevel(m), nil
 	case m.Method == wire.MethodSubscribe && s != nil, m.Method == wire.MethodUnsubscribe && s != nil:
-		return n.subscribe(ctx, s, r)
+		return srv.subscribe(ctx, s, r)
 	case !crosses(m.Method):
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound,
-			n.p.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
+			srv.p.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
 	case len(m.Params) > 0 && m.Params[0] != '{':
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
 	case wire.Named(m.Method) && m.Name == "":
 		return wire.RespondError(m.ID, wire.CodeInvalidParams,
 			"The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil
 	default:
-		return n.call(ctx, s, r)
+		return srv.call(ctx, s, r)
 	}
 }
 
@@ -120,7 +120,7 @@ func crosses(method string) bool {
 }
 
 // notification takes a client's notification. Those about a session stay here.
-func (n *Server) notification(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) notification(ctx context.Context, s *session, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
 	switch m.Method {
 	case wire.MethodInitialized, wire.MethodRootsChanged, wire.MethodProgress:
@@ -136,7 +136,7 @@ func (n *Server) notification(ctx context.Context, s *session, r *upstream.Reque
 	}
 	h := headerOf(r.Header)
 	wire.SetHeaders(h, wire.Version20260728, m)
-	resp, err := n.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
+	resp, err := srv.p.Post(ctx, r.Caller, h, bytes.Clone(m.Raw))
 	if err == nil && resp.StatusCode == http.StatusNotFound { // which would be a session that is lost
 		resp.StatusCode = http.StatusBadRequest
 	}
@@ -156,8 +156,8 @@ const (
 // server that speaks the modern era only (MCP 2026-07-28, versioning, "Compatibility Matrix").
 // The answer stays as it is. A server that has opened a session speaks the legacy era, and is
 // suspected only when it refuses in words of the modern one.
-func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
-	known := n.p.Eras.Of(wire.Legacy) == peer.Yes
+func (srv *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
+	known := srv.p.Eras.Of(wire.Legacy) == peer.Yes
 	isRefusal := peer.Refuses(resp)
 	if known && !isRefusal {
 		return unsuspected
@@ -173,7 +173,7 @@ func (n *Server) refused(r *upstream.Request, resp *http.Response) suspicion {
 		return unsuspected
 	}
 	if opening && json.Lookup(text, "/result/protocolVersion") != nil {
-		n.p.Eras.Set(wire.Legacy, peer.Yes)
+		srv.p.Eras.Set(wire.Legacy, peer.Yes)
 		return unsuspected
 	}
 	switch code := peer.CodeOf(text); {
@@ -194,29 +194,29 @@ var probe = []byte(`{"jsonrpc":"2.0","id":"recourse-probe","method":"initialize"
 
 // Alone reports whether resp, the answer to a message of the legacy era, comes from a server that
 // speaks the modern era only: one that accepts no initialize at all. The answer stays as it is.
-func (n *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
-	is := n.refused(r, resp)
+func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Response) bool {
+	is := srv.refused(r, resp)
 	if is == unsuspected {
 		return false
 	}
-	if speaks, err := n.p.Discover(ctx, r.Caller, r.Header); err != nil || speaks != peer.Yes {
+	if speaks, err := srv.p.Discover(ctx, r.Caller, r.Header); err != nil || speaks != peer.Yes {
 		return false
 	}
 	if is == avowed {
 		return true
 	}
 	h := headerOf(r.Header)
-	answer, err := n.p.Ask(ctx, r.Caller, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
+	answer, err := srv.p.Ask(ctx, r.Caller, h.Clone(), probe, wire.ID(`"recourse-probe"`), peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return false
 	case answer.Result == nil:
 		return answer.Error != nil || peer.RefusesEra(answer.Status) || answer.Status == http.StatusMethodNotAllowed
 	}
-	n.p.Eras.Set(wire.Legacy, peer.Yes)
+	srv.p.Eras.Set(wire.Legacy, peer.Yes)
 	if id := answer.Header.Get(wire.HeaderSession); id != "" {
 		h[wire.HeaderSession], h[wire.HeaderVersion] = []string{id}, []string{wire.Version20251125}
-		if resp, err := n.p.Do(ctx, &upstream.Request{Method: http.MethodDelete, Header: h, Caller: r.Caller}); err == nil {
+		if resp, err := srv.p.Do(ctx, &upstream.Request{Method: http.MethodDelete, Header: h, Caller: r.Caller}); err == nil {
 			_ = resp.Body.Close() // whatever it says, nobody uses the session
 		}
 	}
@@ -239,6 +239,6 @@ const sessionPrefix = "bridged-"
 func newSessionID() string { return sessionPrefix + rand.Text() }
 
 // Owns reports whether a message names a session of a bridge, known or not.
-func (n *Server) Owns(header http.Header) bool {
+func (srv *Server) Owns(header http.Header) bool {
 	return strings.HasPrefix(header.Get(wire.HeaderSession), sessionPrefix)
 }

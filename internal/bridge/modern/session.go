@@ -61,28 +61,28 @@ type offered struct {
 }
 
 // find returns the session of that id, or nil. It belongs to the caller who has opened it.
-func (n *Server) find(id string, of upstream.Caller) *session {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s, ok := n.sessions.Get(id)
+func (srv *Server) find(id string, of upstream.Caller) *session {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	s, ok := srv.sessions.Get(id)
 	if !ok || s.of != of {
 		return nil
 	}
 	return s
 }
 
-func (n *Server) forget(s *session) {
-	n.mu.Lock()
-	n.sessions.Remove(s.id)
-	n.mu.Unlock()
+func (srv *Server) forget(s *session) {
+	srv.mu.Lock()
+	srv.sessions.Remove(s.id)
+	srv.mu.Unlock()
 	s.end()
 }
 
-func (n *Server) add(s *session) {
-	n.mu.Lock()
-	idle := n.sessions.Trim(1, (*session).busy)
-	n.sessions.Put(s.id, s, 2*len(s.meta))
-	n.mu.Unlock()
+func (srv *Server) add(s *session) {
+	srv.mu.Lock()
+	idle := srv.sessions.Trim(1, (*session).busy)
+	srv.sessions.Put(s.id, s, 2*len(s.meta))
+	srv.mu.Unlock()
 	for _, old := range idle {
 		old.end()
 	}
@@ -109,15 +109,15 @@ func (s *session) end() {
 }
 
 // open answers initialize from the server's answer to server/discover.
-func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+func (srv *Server) open(ctx context.Context, r *upstream.Request) (*http.Response, error) {
 	m := r.Message
-	s, version, refusal := n.introduced(r)
+	s, version, refusal := srv.introduced(r)
 	if refusal != nil {
 		return refusal, nil
 	}
 	h := headerFor(r.Header, wire.MethodDiscover)
 	params := append(append([]byte(`{"_meta":{`), s.meta...), "}}"...)
-	answer, err := n.p.Ask(ctx, r.Caller, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
+	answer, err := srv.p.Ask(ctx, r.Caller, h, wire.AppendRequest(nil, m.ID, wire.MethodDiscover, params), m.ID, peer.MaxDiscover)
 	switch {
 	case err != nil:
 		return nil, err
@@ -125,7 +125,7 @@ func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response,
 		if peer.RefusesEra(answer.Status) && peer.SoundsLegacy(answer.Status, h, answer.Body) {
 			return nil, peer.ErrOtherEra
 		}
-		return n.passRefusal(answer.Status, answer.Header, answer.Body), nil
+		return srv.passRefusal(answer.Status, answer.Header, answer.Body), nil
 	case answer.Error != nil:
 		if string(json.Lookup(answer.Error, "/code")) == "-32601" {
 			return nil, peer.ErrOtherEra
@@ -134,11 +134,11 @@ func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response,
 	case !wire.SpeaksModern(answer.Result):
 		return nil, peer.ErrOtherEra
 	}
-	result, err := s.greet(answer.Result, version, n.p.Name())
+	result, err := s.greet(answer.Result, version, srv.p.Name())
 	if err != nil {
-		return nil, n.p.BadResponse(err)
+		return nil, srv.p.BadResponse(err)
 	}
-	n.add(s)
+	srv.add(s)
 	resp := wire.RespondResult(m.ID, result)
 	resp.Header[wire.HeaderSession] = []string{s.id}
 	return resp, nil
@@ -146,7 +146,7 @@ func (n *Server) open(ctx context.Context, r *upstream.Request) (*http.Response,
 
 // introduced returns a session for a client that introduces itself in initialize, and the version
 // in which it is answered: its own, where that is known.
-func (n *Server) introduced(r *upstream.Request) (s *session, version string, refusal *http.Response) {
+func (srv *Server) introduced(r *upstream.Request) (s *session, version string, refusal *http.Response) {
 	m := r.Message
 	var params struct {
 		ProtocolVersion string                `json:"protocolVersion"`
