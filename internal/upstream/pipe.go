@@ -123,7 +123,9 @@ func (c *child) write() {
 			stalled.Stop()
 			if err != nil {
 				if accepted == 0 && len(rest) == len(text) {
-					c.refuse(batch)
+					c.mu.Lock()
+					c.refused = batch
+					c.mu.Unlock()
 				}
 				c.stop(fmt.Errorf("%w: %w", errInputClosed, err))
 				return
@@ -137,13 +139,6 @@ func (c *child) write() {
 		c.writing = false
 		c.mu.Unlock()
 	}
-}
-
-// refuse notes that the child has read nothing of a batch.
-func (c *child) refuse(batch uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refused = batch
 }
 
 // probe asks a child that has left a call unanswered for a sign of life, by a ping or, in the

@@ -289,14 +289,6 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 	}
 }
 
-func (s *Stdio) endStreams() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for b := range s.streams {
-		b.End(io.EOF)
-	}
-}
-
 // hear implements [listener] for a child that is the session's own. A question goes to the
 // newest call, which it keeps alive, anything else to the stream; each to the other where that
 // is missing; and without either it waits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -125,7 +126,11 @@ func (s *Stdio) Close() {
 	s.mu.Unlock()
 	s.end()
 	s.work.Wait()
-	s.endStreams()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for b := range s.streams {
+		b.End(io.EOF)
+	}
 }
 
 // Do implements [Connection]: POST sends a message, and in the legacy era GET opens a stream

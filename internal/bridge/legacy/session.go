@@ -213,18 +213,14 @@ func (s *session) open(ctx context.Context, op *opening) {
 	s.mu.Lock()
 	s.at, s.opening = op.at, nil
 	s.mu.Unlock()
-	if op.err == nil {
-		s.srv.weigh(s, len(op.at.hello)+len(op.at.id))
+	if op.err == nil { // the answer is kept: its size takes the place of the one before
+		weight := len(op.at.hello) + len(op.at.id)
+		s.srv.mu.Lock()
+		s.srv.sessions.Grow(s.key, weight-s.weight)
+		s.weight = weight
+		s.srv.mu.Unlock()
 	}
 	close(op.done)
-}
-
-// weigh notes what is kept of the server's answer for a session.
-func (srv *Server) weigh(s *session, bytes int) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.sessions.Grow(s.key, bytes-s.weight)
-	s.weight = bytes
 }
 
 // sizeOf returns about how many bytes a header takes.
@@ -362,7 +358,9 @@ func (s *session) end(ctx context.Context) {
 	s.mu.Lock()
 	at := s.at
 	s.at, s.ended = nil, true
-	s.silence()
+	if s.heard != nil {
+		s.heard.cancel()
+	}
 	s.mu.Unlock()
 	s.listeners.each((*listener).end)
 	if at == nil || at.id == "" || s.srv.p.Program {

@@ -31,12 +31,6 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-func (s *session) newStream(at *opened) *stream {
-	st := &stream{at: at, tried: make(chan struct{})}
-	st.ctx, st.cancel = context.WithCancel(s.srv.p.Life)
-	return st
-}
-
 // hearFrom listens to the server in a session that has just been opened, if anybody wants that.
 func (s *session) hearFrom(ctx context.Context, at *opened) {
 	uris, subscribed := s.listeners.subscribed()
@@ -57,7 +51,8 @@ func (s *session) stream(ctx context.Context, at *opened) (given, lost bool) {
 		if st != nil {
 			st.cancel()
 		}
-		st = s.newStream(at)
+		st = &stream{at: at, tried: make(chan struct{})}
+		st.ctx, st.cancel = context.WithCancel(s.srv.p.Life)
 		s.heard = st
 		s.srv.p.Background(func(context.Context) { s.keepHearing(st) })
 	}
@@ -175,13 +170,6 @@ func (s *session) hearOfCall(text []byte) {
 	}
 	if c != nil && !s.srv.isHeld(c) {
 		c.offer(bytes.Clone(text))
-	}
-}
-
-// silence ends the stream. s.mu is held.
-func (s *session) silence() {
-	if s.heard != nil {
-		s.heard.cancel()
 	}
 }
 

@@ -3,7 +3,6 @@ package modern
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"net/http"
 	"strings"
 	"sync"
@@ -235,8 +234,6 @@ func clip(s string) string {
 
 // sessionPrefix tells the sessions of a bridge from those of servers.
 const sessionPrefix = "bridged-"
-
-func newSessionID() string { return sessionPrefix + rand.Text() }
 
 // Owns reports whether a message names a session of a bridge, known or not.
 func (srv *Server) Owns(header http.Header) bool {

@@ -2,6 +2,7 @@ package modern
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"slices"
 	"sync"
@@ -165,7 +166,7 @@ func (srv *Server) introduced(r *upstream.Request) (s *session, version string, 
 		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
 	}
 	s = &session{
-		id: newSessionID(), of: r.Caller, meta: introduction(params.ClientInfo, capabilities),
+		id: sessionPrefix + rand.Text(), of: r.Caller, meta: introduction(params.ClientInfo, capabilities),
 		calls: map[*call]struct{}{}, questions: map[string]chan<- reply{},
 	}
 	_ = json.UnmarshalLenient(capabilities, &s.declared) // what cannot be read is not declared
