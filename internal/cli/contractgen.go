@@ -11,8 +11,8 @@ type contractGen struct {
 // Help shows an example.
 func (*contractGen) Help() string {
 	return `For authors of servers and clients in another language: one file without dependencies, with the types of the wire form and ` +
-		`of the record, the table of the codes, a parser, constructors and a writer. Its head says how it is used, and what it ` +
-		`leaves out.
+		`of the record, the table of the codes, a parser, constructors, a writer, and a client's recovery from failures. ` +
+		`Its head says how it is used, and what it leaves out.
 
 Example:
 

@@ -67,11 +67,20 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			kit := put(c.Name+".txtar", contracttest.Kit(t, c))
-			program := filepath.Join(node, "testkit", "kit.mjs")
-			out, err := exec.CommandContext(t.Context(), "node", program, filepath.Join(dir, c.Name+".js"), kit).CombinedOutput()
+			run := append([]string{filepath.Join(node, "testkit", "kit.mjs"), filepath.Join(dir, c.Name+".js"), kit}, decisions(t, c)...)
+			out, err := exec.CommandContext(t.Context(), "node", run...).CombinedOutput()
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
+}
+
+// decisions returns the file of the kit with the decisions of a built-in contract.
+func decisions(t *testing.T, c *contract.Contract) []string {
+	t.Helper()
+	if _, builtin := contract.Builtin().Get(c.Name); !builtin {
+		return nil
+	}
+	return []string{filepath.Join("..", "..", "contract", "testdata", "kit", c.Name+".decisions.jsonl")}
 }

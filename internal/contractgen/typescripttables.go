@@ -96,6 +96,51 @@ func (c module) typescriptContract() json.Members {
 	}
 	m.Object("verify", verify)
 	m.Add("hints", listOf(c.form.Hints, hintTable))
+	c.recoveryTables(&m)
+	return m
+}
+
+// recoveryTables adds what a client does about failures.
+func (c module) recoveryTables(m *json.Members) {
+	rule := c.RetryRuleOrDefault()
+	var retry, batch json.Members
+	retry.Number("retries", rule.Retries)
+	retry.Number("startMs", int(rule.Start.Milliseconds()))
+	retry.Add("factor", json.Value(strconv.FormatFloat(max(rule.Factor, 1), 'g', -1, 64)))
+	retry.Number("jitterMs", int(rule.JitterMax.Milliseconds()))
+	retry.Number("jitterFrom", rule.JitterFrom)
+	m.Object("retry", retry)
+	if c.Poll.Next != "" && len(c.Poll.Pending) > 0 {
+		var poll json.Members
+		poll.Text("wait", c.Poll.Wait)
+		poll.Text("next", c.Poll.Next)
+		poll.Add("status", json.Texts(c.Poll.Status))
+		poll.Add("pending", json.Texts(c.Poll.Pending))
+		m.Object("poll", poll)
+	}
+	for _, tool := range slices.Sorted(maps.Keys(c.form.Batch)) {
+		batch.Text(tool, c.form.Batch[tool])
+	}
+	m.Object("batch", batch)
+	m.Add("readOnly", json.Value(strconv.AppendBool(nil, c.form.ReadOnly)))
+	m.Add("readers", json.Texts(c.form.Readers))
+}
+
+func landedTable(l *contractform.Landed) json.Members {
+	var m json.Members
+	m.Text("path", l.Path)
+	switch {
+	case l.Exists != nil:
+		m.Add("exists", json.Value(strconv.AppendBool(nil, *l.Exists)))
+		return m
+	case l.Pointer != "":
+		m.Text("pointer", l.Pointer)
+	default:
+		m.Add("is", l.Value)
+	}
+	if l.Contains {
+		m.Flag("contains", true)
+	}
 	return m
 }
 
@@ -170,6 +215,9 @@ func verifyTable(v contractform.Verify) json.Members {
 		return arg.AppendTo(nil)
 	}))
 	m.Text("lookAt", v.LookAt)
+	if v.Landed != nil {
+		m.Object("landed", landedTable(v.Landed))
+	}
 	return m
 }
 

@@ -545,7 +545,14 @@ function draft(isOpenDraft: boolean, read: (d: Draft) => boolean): Reading | und
   return asReading(d.e);
 }
 
-const asReading = (e: Fields): Reading => ({ failure: encode(e) as unknown as Failure });
+/** Records as they were read: without the advice that an encoded one derives from its kind. */
+const stated = new WeakMap<Failure, Fields>();
+
+function asReading(e: Fields): Reading {
+  const failure = encode(e) as unknown as Failure;
+  stated.set(failure, e);
+  return { failure };
+}
 const plain = (e: Fields): Reading => asReading({ ...e, origin: "server" });
 
 function readForms(said: Said, isOpenDraft: boolean): Reading | undefined {
@@ -711,7 +718,7 @@ export function parseHTTP(status: number, headers: { get(name: string): string |
   }
   const object = fieldsOr(parsed(body));
   const inner = object["jsonrpc"] !== undefined && isObject(object["error"]) ? parseError(object["error"]) : undefined;
-  const e: Fields = inner?.failure ? fieldsOr(copyOf(inner.failure)) : { kind: kindOfStatus(status) };
+  const e: Fields = inner?.failure ? fieldsOr(copyOf(stated.get(inner.failure))) : { kind: kindOfStatus(status) };
   if (!inner) e.message = [object.message, object.detail, object["error"], object["title"]].map(textOr).find((text) => text !== "");
   mapAt(e, "upstream").status = status;
   const seconds = Number(headers.get("Retry-After") ?? "");

@@ -206,7 +206,20 @@ interface Contract {
   readonly ranges: readonly { readonly from: number; readonly to: number; readonly kind: Kind; readonly name: string }[];
   /** What it means that an object says nothing about repeating the call. */
   readonly silence?: boolean;
-  readonly verify: { readonly [tool: string]: { readonly call: string; readonly args: readonly VerifyArg[]; readonly lookAt?: string } };
+  readonly verify: {
+    readonly [tool: string]: { readonly call: string; readonly args: readonly VerifyArg[]; readonly lookAt?: string; readonly landed?: Landed };
+  };
   readonly hints: readonly Hint[];
+  /** How often a call is repeated, and after which waits. */
+  readonly retry: { readonly retries: number; readonly startMs: number; readonly factor: number; readonly jitterMs: number; readonly jitterFrom: number };
+  /** How a client waits for work that a call has begun. */
+  readonly poll?: { readonly wait: string; readonly next: string; readonly status: readonly string[]; readonly pending: readonly string[] };
+  /** The argument that lists the items, by tool. */
+  readonly batch: { readonly [tool: string]: string };
+  /** Tools that only read: all that verify does not have, or those. */
+  readonly readOnly: boolean;
+  readonly readers: readonly string[];
 }
+/** What the answer of a verify call looks like when the write has landed. */
+type Landed = { readonly path: string; readonly exists?: boolean; readonly contains?: boolean; readonly pointer?: string; readonly is?: Json };
 type VerifyArg = { readonly name: string; readonly pointer?: string; readonly list?: boolean; readonly is?: Json };

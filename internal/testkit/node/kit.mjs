@@ -1,12 +1,12 @@
 // Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
-//   node kit.mjs MODULE KIT
+//   node kit.mjs MODULE KIT [DECISIONS]
 // Prints each case that differs, with what is wanted and what came, then how many cases were run. Besides, it makes a failure
 // of each code and reads it back, and reads hostile answers. Form of the kit: contract/testdata/kit/README.md.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
-const [modulePath, kitPath] = process.argv.slice(2);
+const [modulePath, kitPath, decisionsPath] = process.argv.slice(2);
 const contract = await import(pathToFileURL(modulePath));
 
 const cases = new Map();
@@ -66,6 +66,13 @@ for (const [name, files] of cases) {
   const want = JSON.parse(files["read.json"]);
   compare(name, "read", want, reading === undefined ? {} : JSON.parse(JSON.stringify({ record: reading.failure, question: reading.question })));
 }
+// What is done about a failure is the same, byte for byte.
+const decisions = decisionsPath ? readFileSync(decisionsPath, "utf8").trimEnd().split("\n") : [];
+for (const line of decisions) {
+  const { name, failure, nature, attempt, leftMs, random } = JSON.parse(line);
+  const want = line.slice(line.indexOf('"decision":') + '"decision":'.length, -1);
+  compare(name, "decided", want, JSON.stringify(contract.decide(failure, nature, attempt, leftMs, random)));
+}
 // What a constructor makes comes back with its code, on one of the surfaces.
 for (const [code, failure] of Object.entries(contract.failures)) {
   const codes = [true, false].map((http) => readBack(contract.write(failure("What happened.", { requestId: "req-1" }), { http })));
@@ -109,5 +116,5 @@ for (const [i, result] of hostile.entries()) {
   }
 }
 compare("hostile answers", "Object.prototype", undefined, {}.a);
-console.log(`${cases.size} cases, ${differing} differences`);
-if (cases.size === 0 || differing > 0) process.exitCode = 1;
+console.log(`${cases.size} cases, ${decisions.length} decisions, ${differing} differences`);
+if (cases.size === 0 || (decisionsPath && decisions.length === 0) || differing > 0) process.exitCode = 1;

@@ -1,0 +1,112 @@
+package studies_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/systems/internal/systemtest"
+	"github.com/recoursehq/recourse/systems/studies"
+)
+
+// A scriptedCall is a call that a client in another language makes, and what it has to come to.
+type scriptedCall struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Title     string          `json:"title,omitempty"` // tells whether a write has landed, where the contract does not
+
+	calls, verifies, polls int    // polls: at least
+	result                 string // a part of it
+	kind                   string // of the failure
+}
+
+// What clients in other languages do here is what TestClientVerifies and TestClientPolls have package recovery do.
+func scriptedCalls() []scriptedCall {
+	call := func(tool, arguments string) scriptedCall {
+		return scriptedCall{Tool: tool, Arguments: json.RawMessage(arguments), calls: 1}
+	}
+	landed := call("workspace_update", `{"workspace_id":"w-1","name":"Lab fault-drop"}`)
+	landed.verifies, landed.result = 1, "Lab fault-drop"
+	byHook := call("study_create", `{"workspace_id":"w-1","title":"Lunch fault-drop"}`)
+	byHook.Title, byHook.verifies, byHook.result = "Lunch fault-drop", 1, "Lunch fault-drop"
+	open := call("study_create", `{"workspace_id":"w-1","title":"Supper fault-drop"}`)
+	open.verifies, open.kind = 1, "unreachable"
+	limited := call("study_create", `{"workspace_id":"w-1","title":"Brunch fault-429"}`)
+	limited.calls, limited.kind = 4, "rate_limited"
+	mistaken := call("study_create", `{"workspace_id":"s-1","title":"Snack"}`)
+	mistaken.kind = "invalid_value"
+	run := call("run_dispatch", `{"study_id":"s-1","country":"PT"}`)
+	run.polls, run.result = 2, `"runtime_status":"completed"`
+	analysis := call("study_analyze", `{"study_id":"s-1","focus":"fault-later429"}`)
+	analysis.polls, analysis.result = 2, `"status":"completed"`
+	return []scriptedCall{landed, byHook, open, mistaken, run, analysis, limited}
+}
+
+// checkScripted compares the lines that a client printed with what the calls have to come to.
+func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	if len(lines) != len(calls) {
+		t.Fatalf("%d lines for %d calls:\n%s", len(lines), len(calls), out)
+	}
+	for i, call := range calls {
+		var got struct {
+			Result   string `json:"result"`
+			Kind     string `json:"kind"`
+			Calls    int    `json:"calls"`
+			Verifies int    `json:"verifies"`
+			Polls    int    `json:"polls"`
+		}
+		if err := json.Unmarshal(lines[i], &got); err != nil {
+			t.Fatalf("%v: %s", err, lines[i])
+		}
+		unquoted := strings.ReplaceAll(got.Result, `\"`, `"`)
+		if got.Kind != call.kind || !strings.Contains(unquoted, call.result) {
+			t.Errorf("%s %s: ended with %s", call.Tool, call.Arguments, lines[i])
+		}
+		if got.Calls != call.calls || got.Verifies != call.verifies || got.Polls < call.polls || call.polls == 0 && got.Polls > 0 {
+			t.Errorf("%s %s: %s, want %d calls, %d verify calls and at least %d polls",
+				call.Tool, call.Arguments, lines[i], call.calls, call.verifies, call.polls)
+		}
+	}
+}
+
+// A client with the TypeScript SDK, in front of which recover() of the generated module stands, does what the contract says.
+func TestTypeScriptRecovers(t *testing.T) {
+	t.Parallel()
+	node := testkit.Node(t)
+	module := filepath.Join(t.TempDir(), "studies.ts")
+	if err := os.WriteFile(module, contractgen.TypeScript(rules(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newSystem(t, studies.Options{Timeout: 300 * time.Millisecond})
+	headers := map[string]string{}
+	for name := range s.Entrance().Header {
+		headers[name] = s.Entrance().Header.Get(name)
+	}
+	calls := scriptedCalls()
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), module,
+		systemtest.Serve(t, s), marshal(t, headers), marshal(t, calls))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkScripted(t, calls, out)
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
