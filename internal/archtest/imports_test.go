@@ -77,9 +77,9 @@ var layers = []layer{
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},
 	{
-		packages: []string{"internal/gateway", "mcptool", "recovery"},
+		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},
 		up:       "it is embedded in other people's programs, without the pages and the commands",
-		beside:   "gateway, author, caller and checker meet on the wire, where each must hold alone",
+		beside:   "gateway, author, caller, checker and injector meet on the wire, where each must hold alone",
 	},
 	{
 		packages: []string{"systems"},

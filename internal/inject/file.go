@@ -1,0 +1,277 @@
+package inject
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Options are what a plan is read with.
+type Options struct {
+	// Traffic is what the plan is for. A fault that cannot be had there is a mistake.
+	Traffic Traffic
+	// Contract finds a contract by its name. Default: among the built-in ones.
+	Contract func(name string) (*contract.Contract, error)
+}
+
+// Load reads a fault file. The error is [strictyaml.Errors] with every mistake in it, or that of reading it.
+func Load(file string, opts Options) (*Plan, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the faults: %w", err)
+	}
+	return Parse(file, src, opts)
+}
+
+// Parse reads a plan as [Load] does; name is that of its file in mistakes. JSON is YAML as well.
+func Parse(name string, src []byte, opts Options) (*Plan, error) {
+	doc, err := strictyaml.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	plan := new(Plan)
+	doc.Decode(plan)
+	v := validator{doc: doc, opts: opts}
+	rules := doc.Root().Get("rules")
+	if rules.Kind() == strictyaml.KindSequence && rules.Len() == 0 {
+		doc.Reportf(rules.Pos(), "add one: `- {match: {tool: get_field}, times: 2, fault: hang}`", "there is no rule")
+	}
+	for i, rule := range plan.Rules {
+		if rule == nil {
+			doc.Reportf(rules.Item(i).Pos(), "remove it, or write `{fault: hang}`", "the rule is empty")
+			continue
+		}
+		v.rule(rule, rules.Item(i))
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// Of returns the plan of one rule, made elsewhere than in a file. The error says the first mistake in it.
+func Of(seed int64, rule Rule, opts Options) (*Plan, error) {
+	rule.Rate = cmp.Or(rule.Rate, 1)
+	v := validator{opts: opts}
+	v.rule(&rule, nil)
+	if v.first != nil {
+		return nil, v.first
+	}
+	return &Plan{Seed: seed, Rules: []*Rule{&rule}}, nil
+}
+
+// A validator reports what the types cannot express.
+type validator struct {
+	doc   *strictyaml.Document // nil for a rule that stands in none
+	opts  Options
+	first error
+}
+
+// reportf reports a mistake at a place of the document.
+func (v *validator) reportf(at strictyaml.Pos, hint, format string, args ...any) {
+	if v.doc != nil {
+		v.doc.Reportf(at, hint, format, args...)
+		return
+	}
+	if v.first == nil {
+		text := fmt.Sprintf(format, args...)
+		if hint != "" {
+			text += ": " + hint
+		}
+		v.first = errors.New(text)
+	}
+}
+
+func (v *validator) rule(r *Rule, n *strictyaml.Node) {
+	if r.Times < 0 {
+		v.reportf(n.Get("times").Pos(), "leave it out to have every call fail", "`times` must be at least 1")
+	}
+	if r.Rate <= 0 || r.Rate > 1 {
+		v.reportf(n.Get("rate").Pos(), "0.1 is one call in ten", "`rate` must be above 0 and at most 1")
+	}
+	if r.AtMost < 0 {
+		v.reportf(n.Get("at_most").Pos(), "leave it out to have any number", "`at_most` must be at least 1")
+	}
+	v.match(&r.Match, n.Get("match"))
+	d, ok := v.fault(&r.Fault, n.Get("fault"))
+	switch {
+	case !ok:
+	case r.Effect == "":
+		r.Effect = d.Effects[0]
+	case r.Effect != Before && r.Effect != After:
+		v.reportf(n.Get("effect").Pos(), "`before` or `after`", "this is no effect")
+	case !slices.Contains(d.Effects, r.Effect):
+		v.reportf(n.Get("effect").Pos(), "remove it", "`%s` always comes %s the effect", d.Name, d.Effects[0])
+	}
+}
+
+func (v *validator) match(m *Match, n *strictyaml.Node) {
+	for _, p := range []struct{ key, pattern string }{{"tool", m.Tool}, {"method", m.Method}, {"path", m.Path}, {"caller", m.Caller}} {
+		if _, err := path.Match(p.pattern, ""); err != nil {
+			v.reportf(n.Get(p.key).Pos(), "`*` stands for any characters, `?` for one, `[ab]` for one of those", "this is no pattern")
+		}
+	}
+	if v.opts.Traffic == API && m.Tool != "" {
+		v.reportf(n.Key("tool"), "use `method` and `path`", "an HTTP API has no tools")
+	}
+	if v.opts.Traffic != API && v.opts.Traffic != 0 && m.Path != "" {
+		v.reportf(n.Key("path"), "use `tool` or `method`", "`path` is for an HTTP API")
+	}
+	for pointer := range m.Arguments {
+		if !strings.HasPrefix(pointer, "/") {
+			hint := "write it as `/" + strings.ReplaceAll(pointer, ".", "/") + "`"
+			v.reportf(n.Get("arguments").Key(pointer), hint, "this is no JSON Pointer")
+		}
+	}
+	for i, number := range m.Attempt {
+		if number < 1 {
+			at := n.Get("attempt")
+			if at.Kind() == strictyaml.KindSequence {
+				at = at.Item(i)
+			}
+			v.reportf(at.Pos(), "the first attempt is 1", "an attempt must be at least 1")
+		}
+	}
+}
+
+// owners says which fault an option belongs to, where it is not named for it.
+var owners = map[string]string{
+	"headers": status, "body": status, "html": status, "code": inContract, "wait": inContract, "message": inContract,
+}
+
+func (v *validator) fault(f *Fault, n *strictyaml.Node) (Dish, bool) {
+	d, ok := dish(f.Name)
+	if n == nil && v.doc != nil { // its absence is reported
+		return Dish{}, false
+	}
+	if !ok {
+		v.unknown(f, n)
+		return Dish{}, false
+	}
+	if v.opts.Traffic != 0 && d.Where&v.opts.Traffic == 0 {
+		v.reportf(n.Pos(), "`recourse inject ls` lists what can be had where", "`%s` cannot be had with %s", d.Name, v.opts.Traffic)
+	}
+	for key := range n.All() {
+		owner := cmp.Or(owners[key], key)
+		if _, known := dish(owner); known && owner != f.Name {
+			v.reportf(n.Key(key), "remove it, or make a second rule", "`%s` does not belong to `%s`", key, f.Name)
+		}
+	}
+	if n.Kind() == strictyaml.KindString && (f.Name == status || f.Name == inContract) {
+		v.reportf(n.Pos(), "write `{status: 503}` or `{contract: NAME, code: CODE}`", "`%s` needs more than its name", f.Name)
+		return d, true
+	}
+	switch f.Name {
+	case status:
+		v.status(f, n)
+	case inContract:
+		v.contract(f, n)
+	case drip:
+		if f.Gap <= 0 {
+			v.reportf(n.Get(drip).Pos(), "write a duration such as 100ms", "the pause must be positive")
+		}
+	case cut:
+		if n.Get(cut) != nil && f.Keep < 0 {
+			v.reportf(n.Get(cut).Pos(), "0 leaves no item", "the number of items must not be negative")
+		}
+	}
+	return d, true
+}
+
+func (v *validator) unknown(f *Fault, n *strictyaml.Node) {
+	var names []string
+	for _, d := range menu {
+		names = append(names, d.Name)
+	}
+	hint := "one of " + strings.Join(names, ", ")
+	if meant, ok := nearest.Of(f.Name, names); ok {
+		hint = "did you mean `" + meant + "`?"
+	}
+	if f.Name == "timeout" {
+		hint = "a server that does not answer is `hang`; a contract's own word is `{contract: NAME, code: CODE}`"
+	}
+	for key, owner := range owners {
+		if n.Get(key) != nil {
+			hint = "`" + key + "` belongs to `" + owner + "`: add that"
+		}
+	}
+	if f.Name == "" {
+		v.reportf(n.Pos(), hint, "no fault is named")
+		return
+	}
+	v.reportf(n.Pos(), hint, "there is no fault `%s`", f.Name)
+}
+
+func (v *validator) status(f *Fault, n *strictyaml.Node) {
+	if f.Status < http.StatusOK || f.Status > 599 {
+		v.reportf(n.Get(status).Pos(), "write one from 200 to 599", "this is no status of an answer")
+	}
+	if f.HTML && f.Body != "" {
+		v.reportf(n.Key("html"), "remove one of them", "`html` and `body` are two bodies")
+	}
+	for name, value := range f.Header {
+		if !headerName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl) {
+			v.reportf(n.Get("headers").Key(name), "", "this is no header")
+		}
+	}
+}
+
+// headerName is a token (RFC 9110, section 5.6.2).
+var headerName = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
+
+func (v *validator) contract(f *Fault, n *strictyaml.Node) {
+	find := v.opts.Contract
+	if find == nil {
+		find = builtin
+	}
+	c, err := find(f.Contract)
+	if err != nil {
+		v.reportf(n.Get(inContract).Pos(), "built in are "+strings.Join(contract.Builtin().Names(), ", "), "%s", err)
+		return
+	}
+	f.contract = c
+	var names []string
+	for _, code := range codes(c) {
+		names = append(names, code.Code)
+	}
+	if !slices.Contains(names, string(f.Code)) {
+		hint := "`recourse inject ls --contract " + f.Contract + "` lists them"
+		if meant, ok := nearest.Of(string(f.Code), names); ok {
+			hint = "did you mean `" + meant + "`?"
+		}
+		at := n.Get("code").Pos()
+		if n.Get("code") == nil {
+			at = n.Pos()
+			v.reportf(at, hint, "the contract %s needs a `code`", c.Name)
+			return
+		}
+		v.reportf(at, hint, "the contract %s has no code `%s`", c.Name, f.Code)
+	}
+	if f.Wait < 0 {
+		v.reportf(n.Get("wait").Pos(), "write a duration such as 2s", "a wait is not negative")
+	}
+}
+
+func builtin(name string) (*contract.Contract, error) {
+	if c, ok := contract.Builtin().Get(name); ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("there is no contract %q", name)
+}
+
+// codes returns the codes that a fault can name.
+func codes(c *contract.Contract) []*contractform.Code {
+	return slices.DeleteFunc(slices.Clone(contractform.Of(c).Codes), func(code *contractform.Code) bool { return code.Open })
+}

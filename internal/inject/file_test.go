@@ -1,0 +1,92 @@
+package inject_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/inject"
+)
+
+// Every mistake is reported at once, with its place and what to do.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		traffic inject.Traffic
+		file    string
+		want    []string
+	}{
+		{"a whole file of them", inject.MCP, `sed: 7
+rules:
+- match: {tol: x, tool: "[", arguments: {order.id: 1}, attempt: [1, 0]}
+  times: -1
+  rate: 1.5
+  fault: resetafter
+- {fault: wrong-id, effect: before}
+- {fault: {status: 99, drip: 10ms, headers: {"a b": c}}}
+- {fault: {contract: fieldmcp, code: PROVIDER_TIMOUT}}
+- {fault: {contract: fieldmpc, code: X}}
+- {fault: exit}
+- {fault: timeout, effect: during}
+- {match: {tool: x}}
+- {fault: status}
+- {fault: {code: X}}
+- {fault: hang, effect: during}
+- null
+`, []string{
+			"1:1: unknown key `sed`",
+			"3:11: unknown key `tol`",
+			"3:25: this is no pattern",
+			"3:42: this is no JSON Pointer",
+			"3:69: an attempt must be at least 1",
+			"4:10: `times` must be at least 1",
+			"5:9: `rate` must be above 0 and at most 1",
+			"6:10: there is no fault `resetafter`",
+			"7:29: `wrong-id` always comes after the effect",
+			"8:20: this is no status of an answer",
+			"8:24: `drip` does not belong to `status`",
+			"8:46: this is no header",
+			"9:38: the contract fieldmcp has no code `PROVIDER_TIMOUT`",
+			"10:22: there is no contract \"fieldmpc\"",
+			"11:11: `exit` cannot be had with MCP over HTTP",
+			"12:11: there is no fault `timeout`",
+			"13:3: item 8 of `rules` lacks the key `fault`",
+			"14:11: `status` needs more than its name",
+			"15:11: no fault is named",
+			"16:25: this is no effect",
+			"17:3: the rule is empty",
+		}},
+		{"what an API does not have", inject.API, "rules: [{match: {tool: x}, fault: twice}]", []string{
+			"1:18: an HTTP API has no tools", "1:35: `twice` cannot be had with an HTTP API",
+		}},
+		{"no rule", inject.MCP, "rules: []", []string{"1:8: there is no rule"}},
+		{"no rules", inject.MCP, "seed: 1", []string{"1:1: the file lacks the key `rules`"}},
+		{"no YAML", inject.MCP, "rules: [", []string{"1:8: not valid YAML"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := inject.Parse("f.yaml", []byte(test.file), inject.Options{Traffic: test.traffic})
+			if err == nil {
+				t.Fatal("no mistake")
+			}
+			var got []string
+			for line := range strings.Lines(err.Error()) {
+				if place, ok := strings.CutPrefix(strings.TrimSpace(line), "f.yaml:"); ok {
+					got = append(got, place)
+				}
+			}
+			for i := range got {
+				if i < len(test.want) && strings.HasPrefix(got[i], test.want[i]) {
+					got[i] = test.want[i]
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s\n%s", diff, err)
+			}
+		})
+	}
+}

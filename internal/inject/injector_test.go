@@ -1,0 +1,163 @@
+package inject_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// fails returns which of the calls fail, one character a call.
+func fails(t *testing.T, client *testkit.Client, calls ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, call := range calls {
+		tool, arguments, _ := strings.Cut(call, " ")
+		a, err := client.Call(soon(t), tool, arguments)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case a.Status == 503:
+			b.WriteByte('x')
+		default:
+			b.WriteByte('.')
+		}
+	}
+	return b.String()
+}
+
+func repeated(n int, call string) []string {
+	calls := make([]string, n)
+	for i := range calls {
+		calls[i] = call
+	}
+	return calls
+}
+
+// Which calls fail.
+func TestRules(t *testing.T) {
+	t.Parallel()
+
+	const read, write = testkit.GetField + ` {"field_id":"F-1"}`, testkit.OrderCreate + ` {"reference":"A-17","amount":2.0}`
+	tests := []struct {
+		rule  string
+		calls []string
+		want  string
+	}{
+		{"match: {tool: get_*}", []string{read, write, read}, "x.x"},
+		{"match: {arguments: {/reference: A-17, /amount: 2}}", []string{read, write, write}, ".xx"},
+		{"match: {arguments: {/reference: A-18}}", []string{write}, "."},
+		{"match: {arguments: {/missing: null}}", []string{write}, "."},
+		{"match: {caller: 'test*'}", []string{read}, "x"},
+		{"match: {caller: somebody}", []string{read}, "."},
+		{"times: 2", []string{read, write, read, write}, "xx.."},
+		{"match: {attempt: 1}", []string{read, write, read, write}, "xx.."},
+		{"match: {attempt: [2, 3]}", []string{read, read, read, read, write}, ".xx.."},
+		{"match: {method: tools/list}", []string{read}, "."},
+	}
+	for _, test := range tests {
+		runVirtual(t, test.rule, func(t *testing.T) {
+			server := testkit.NewServer(t, testkit.InMemory())
+			_, url := front(t, inject.MCP, server.URL(), "rules: [{"+test.rule+", fault: {status: 503}}]")
+			if got := fails(t, connect(t, url, testkit.Modern), test.calls...); got != test.want {
+				t.Errorf("%s, not %s", got, test.want)
+			}
+		})
+	}
+}
+
+// A caller of the legacy era is known by the name that it gave when its session began.
+func TestCallerOfALegacySession(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "legacy", func(t *testing.T) {
+		server := testkit.NewServer(t, testkit.InMemory())
+		_, url := front(t, inject.MCP, server.URL(), "rules: [{match: {caller: 'test*'}, fault: {status: 503}}]")
+		if got := fails(t, connect(t, url, testkit.Legacy), testkit.Echo+` {"message":"x"}`); got != "x" {
+			t.Error(got)
+		}
+	})
+}
+
+// The same seed chooses the same calls, another one others, and about as many as the rate says.
+func TestRateIsRepeatable(t *testing.T) {
+	t.Parallel()
+
+	choose := func(t *testing.T, seed int) string {
+		t.Helper()
+		var chosen string
+		synctest.Test(t, func(t *testing.T) {
+			server := testkit.NewServer(t, testkit.InMemory())
+			_, url := front(t, inject.MCP, server.URL(), fmt.Sprintf("{seed: %d, rules: [{rate: 0.25, fault: {status: 503}}]}", seed))
+			chosen = fails(t, connect(t, url, testkit.Modern), repeated(200, testkit.Echo+` {"message":"x"}`)...)
+		})
+		return chosen
+	}
+	first := choose(t, 1)
+	if again := choose(t, 1); again != first {
+		t.Errorf("%s, then %s", first, again)
+	}
+	if choose(t, 2) == first {
+		t.Error("another seed chooses the same")
+	}
+	if n := strings.Count(first, "x"); n < 30 || n > 70 {
+		t.Errorf("%d of 200 calls failed", n)
+	}
+}
+
+// At most so many calls fail at the same time, and a hang is over when its client has gone.
+func TestAtMost(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "one at a time", func(t *testing.T) {
+		server := testkit.NewServer(t, testkit.InMemory())
+		injector, url := front(t, inject.MCP, server.URL(), "rules: [{at_most: 1, fault: hang}]")
+		client := connect(t, url, testkit.Modern)
+		ctx, leave := context.WithCancel(t.Context())
+		hung := make(chan error)
+		go func() {
+			_, err := client.Call(ctx, testkit.Echo, `{"message":"x"}`)
+			hung <- err
+		}()
+		synctest.Wait()
+		other := client.Clone(t)
+		if a, err := other.Call(soon(t), testkit.Echo, `{"message":"y"}`); err != nil || a.Message == nil {
+			t.Errorf("the second call: %+v %v", a, err)
+		}
+		leave()
+		if err := <-hung; err == nil {
+			t.Error("the first call did not hang")
+		}
+		synctest.Wait()
+		if _, rules := injector.Rules(); rules[0].Running != 0 || rules[0].Injected != 1 || rules[0].Matched != 2 {
+			t.Errorf("%+v", rules)
+		}
+	})
+}
+
+// What is secret by its name does not stand in the ledger, and the table marks what reached the server twice.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "table", func(t *testing.T) {
+		server := testkit.NewServer(t, testkit.InMemory())
+		injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {attempt: 1}, effect: after, fault: reset-before}]")
+		client := connect(t, url, testkit.Legacy)
+		injector.Reset()
+		const arguments = `{"reference":"A-17","password":"hunter2","amount":5}`
+		for range 2 {
+			_, _ = client.Call(soon(t), testkit.OrderCreate, arguments) // the first is reset
+		}
+		var table strings.Builder
+		if err := injector.Ledger().WriteTable(&table); err != nil {
+			t.Fatal(err)
+		}
+		want := "CALL          ARGUMENTS                                         CALLS  REACHED  FAULTS\n" +
+			`order_create  {"amount":5,"password":"***","reference":"A-17"}  2      2 *      1` + "\n" +
+			"* reached the server more than once with the same arguments\n"
+		if table.String() != want {
+			t.Errorf("%s", &table)
+		}
+	})
+}

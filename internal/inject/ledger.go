@@ -1,0 +1,108 @@
+package inject
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/secret"
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// The bounds of a ledger.
+const (
+	maxEntries = 10_000
+	maxShown   = 256 // bytes of the arguments of an entry
+)
+
+// An Entry is a line of the ledger: all calls of a tool with the same arguments.
+type Entry struct {
+	Tool string `json:"tool"`
+	// Arguments are in canonical form, without secrets, and cut.
+	Arguments string `json:"arguments"`
+	// Calls is how often clients made the call, Reached how often it got to the server, Faults how often it was to fail.
+	Calls   int `json:"calls"`
+	Reached int `json:"reached"`
+	Faults  int `json:"faults"`
+
+	counted bool // only: it is no call of a tool, nor of an API
+}
+
+// A Ledger is what became of all calls, in the order in which each came first.
+type Ledger struct {
+	Calls []Entry `json:"calls"`
+	// LeftOut counts calls that the ledger had no room for.
+	LeftOut int `json:"leftOut,omitzero"`
+}
+
+// Reached returns how often calls of a tool got to the server that had these arguments, in canonical form; empty stands for
+// any.
+func (l Ledger) Reached(tool, arguments string) int {
+	n := 0
+	for _, e := range l.Calls {
+		if e.Tool == tool && (arguments == "" || e.Arguments == arguments) {
+			n += e.Reached
+		}
+	}
+	return n
+}
+
+// WriteTable prints the ledger for people. A call that got to the server more than once is marked.
+func (l Ledger) WriteTable(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CALL\tARGUMENTS\tCALLS\tREACHED\tFAULTS")
+	for _, e := range l.Calls {
+		mark := ""
+		if e.Reached > 1 {
+			mark = " *"
+		}
+		arguments := visible.Escape(firstOf(e.Arguments, 60))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d%s\t%d\n", visible.Escape(e.Tool), arguments, e.Calls, e.Reached, mark, e.Faults)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	var err error
+	if slices.ContainsFunc(l.Calls, func(e Entry) bool { return e.Reached > 1 }) {
+		_, err = fmt.Fprintln(w, "* reached the server more than once with the same arguments")
+	}
+	if l.LeftOut > 0 {
+		_, err = fmt.Fprintf(w, "%d calls are left out\n", l.LeftOut)
+	}
+	return err
+}
+
+// shownArguments returns arguments as an entry shows them.
+func shownArguments(arguments json.Value) string {
+	return firstOf(string(canonical(withoutSecrets(arguments, 0))), maxShown)
+}
+
+// withoutSecrets returns a value without those that are secret by their names.
+func withoutSecrets(v json.Value, depth int) json.Value {
+	const deep = 16
+	members := json.MembersOf(v)
+	if members == nil || depth == deep || !secret.Any(string(v)) {
+		return v
+	}
+	for i, m := range members {
+		if secret.Name(m.Name) {
+			members[i].Value = json.Value(`"***"`)
+			continue
+		}
+		members[i].Value = withoutSecrets(m.Value, depth+1)
+	}
+	return members.AppendTo(nil)
+}
+
+func firstOf(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "..."
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

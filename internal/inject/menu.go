@@ -1,0 +1,124 @@
+package inject
+
+import (
+	"slices"
+	"strings"
+)
+
+// Traffic is what an injector stands in.
+type Traffic int
+
+// The kinds of traffic.
+const (
+	MCP   Traffic = 1 << iota // MCP over Streamable HTTP
+	Stdio                     // MCP on standard input and output
+	API                       // HTTP that is no MCP
+)
+
+// String names the traffic as messages do.
+func (t Traffic) String() string {
+	var names []string
+	for _, known := range []struct {
+		traffic Traffic
+		name    string
+	}{{MCP, "MCP over HTTP"}, {Stdio, "MCP on stdio"}, {API, "an HTTP API"}} {
+		if t&known.traffic != 0 {
+			names = append(names, known.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Effect says whether the server gets a call whose client gets a fault.
+type Effect string
+
+// The effects.
+const (
+	Before Effect = "before" // the server never sees the call
+	After  Effect = "after"  // the server carries it out, and its answer is lost or changed
+)
+
+// The faults, by the words that files and flags have for them.
+const (
+	refuse      = "refuse"
+	resetBefore = "reset-before"
+	resetWithin = "reset-within"
+	resetAfter  = "reset-after"
+	hang        = "hang"
+	drip        = "drip"
+	truncate    = "truncate"
+	wrongID     = "wrong-id"
+	twice       = "twice"
+	garbage     = "garbage"
+	exit        = "exit"
+	status      = "status"
+	inContract  = "contract"
+	empty       = "empty"
+	stale       = "stale"
+	cut         = "cut"
+	errorText   = "error-text"
+)
+
+// Groups of faults.
+const (
+	faultOfTransport = "transport"
+	silentFault      = "silent" // the client takes the answer for a success
+)
+
+// A Dish is a fault on the menu.
+type Dish struct {
+	Name  string
+	Group string
+	// About says what the client meets.
+	About string
+	// Options are the keys beside the name, as a file has them.
+	Options string
+	// Effects are those that the fault can have, its default first.
+	Effects []Effect
+	// Where is the traffic in which it can be had.
+	Where Traffic
+}
+
+var menu = []Dish{
+	{refuse, faultOfTransport, "the connection is closed without a byte", "", []Effect{Before}, MCP | API},
+	{resetBefore, faultOfTransport, "the connection is reset before any byte of an answer", "", []Effect{Before, After}, MCP | API},
+	{resetWithin, faultOfTransport, "the connection is reset in the middle of the answer", "", []Effect{After}, MCP | API},
+	{resetAfter, faultOfTransport, "the connection is reset after the whole answer", "", []Effect{After}, MCP | API},
+	{hang, faultOfTransport, "no answer, until the client goes", "", []Effect{Before, After}, MCP | Stdio | API},
+	{drip, faultOfTransport, "the answer comes byte by byte", "drip: 100ms, the pause between bytes", []Effect{After}, MCP | Stdio | API},
+	{truncate, faultOfTransport, "half of the answer, in good order", "", []Effect{After}, MCP | Stdio | API},
+	{wrongID, faultOfTransport, "the answer has the id of no request", "", []Effect{After}, MCP | Stdio},
+	{twice, faultOfTransport, "the answer comes twice", "", []Effect{After}, MCP | Stdio},
+	{garbage, faultOfTransport, "a line that is no message stands before the answer", "", []Effect{After}, Stdio},
+	{exit, faultOfTransport, "the server's program ends", "", []Effect{Before, After}, Stdio},
+	{
+		status, "HTTP", "an answer with that status", "status: 503, headers: {NAME: VALUE}, body: TEXT or html: true",
+		[]Effect{Before, After},
+		MCP | API,
+	},
+	{
+		inContract, "contract", "a failure in the exact form of a contract", "contract: NAME, code: CODE, wait: 2s, message: TEXT",
+		[]Effect{Before, After},
+		MCP | Stdio,
+	},
+	{empty, silentFault, "every list of the answer is empty", "", []Effect{After}, MCP | Stdio | API},
+	{stale, silentFault, "the first answer to the same call, however old", "", []Effect{After}, MCP | Stdio | API},
+	{
+		cut, silentFault, "lists end early, and the answer names no next page", "cut: 2, the items that stay (default: half)",
+		[]Effect{After},
+		MCP | Stdio | API,
+	},
+	{errorText, silentFault, "a success whose text tells of an error", "error-text: TEXT", []Effect{Before, After}, MCP | Stdio | API},
+}
+
+// Menu returns every fault, grouped.
+func Menu() []Dish { return slices.Clone(menu) }
+
+// dish returns the fault of that name.
+func dish(name string) (Dish, bool) {
+	i := slices.IndexFunc(menu, func(d Dish) bool { return d.Name == name })
+	if i < 0 {
+		return Dish{}, false
+	}
+	return menu[i], true
+}

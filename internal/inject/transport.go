@@ -1,0 +1,196 @@
+package inject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A Transport is a RoundTripper in which calls fail: a client that has it meets the faults itself, and [Front] makes a proxy
+// of it. Connections that are refused or reset are errors of package net.
+type Transport struct {
+	injector *Injector
+	traffic  Traffic
+	base     http.RoundTripper
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+// NewTransport returns a transport that sends by base what reaches the server; traffic is [MCP] or [API].
+func NewTransport(i *Injector, traffic Traffic, base http.RoundTripper) *Transport {
+	return &Transport{i, traffic, base}
+}
+
+// maxRequest bounds a request that is looked at. A larger one passes as it is.
+const maxRequest = 16 << 20
+
+// RoundTrip implements [http.RoundTripper].
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c, r, err := t.call(r)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		return t.base.RoundTrip(r)
+	}
+	todo := t.injector.take(c)
+	if todo.fault == nil && !todo.remembers {
+		return t.send(r, c)
+	}
+	resp, err := t.treat(r, c, &todo)
+	if err != nil {
+		todo.end()
+		return nil, err
+	}
+	resp.Body = &ending{resp.Body, todo.end}
+	return resp, nil
+}
+
+// call returns the call that a request is, nil if it is none, and the request to send in its place.
+func (t *Transport) call(r *http.Request) (*call, *http.Request, error) {
+	if t.traffic == MCP && r.Method != http.MethodPost || r.Body == nil && t.traffic == MCP {
+		return nil, r, nil
+	}
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(io.LimitReader(r.Body, maxRequest+1)); err != nil {
+			_ = r.Body.Close() // the first error says more
+			return nil, nil, fmt.Errorf("read the request: %w", err)
+		}
+		whole := r.Body
+		r = r.Clone(r.Context())
+		if len(body) > maxRequest {
+			r.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(bytes.NewReader(body), whole), whole}
+			return nil, r, nil
+		}
+		_ = whole.Close() // it has been read
+		r.Body, r.ContentLength = http.NoBody, int64(len(body))
+		if len(body) > 0 {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	}
+	if t.traffic == API {
+		return ofRequest(r, body), r, nil
+	}
+	c := ofMessage(body)
+	if c != nil {
+		c.http = true
+		if session := r.Header.Get(wire.HeaderSession); c.caller == "" && session != "" {
+			c.caller = t.injector.callerOf(session)
+		}
+	}
+	return c, r, nil
+}
+
+// send makes the call and notes that it has reached the server.
+func (t *Transport) send(r *http.Request, c *call) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(r)
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
+		t.injector.reached(c)
+	}
+	if err == nil && c.method == wire.MethodInitialize && resp.Header.Get(wire.HeaderSession) != "" {
+		t.injector.introduce(resp.Header.Get(wire.HeaderSession), c.caller)
+	}
+	return resp, err
+}
+
+// treat returns what the client gets.
+func (t *Transport) treat(r *http.Request, c *call, todo *treatment) (*http.Response, error) {
+	if todo.effect == Before && todo.fault != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // in memory
+		}
+		return t.fail(r, c, todo)
+	}
+	ctx := r.Context()
+	r = r.Clone(ctx)
+	r.Header.Del("Accept-Encoding") // what is changed has to be read
+	resp, err := t.send(r, c)
+	if err != nil {
+		return nil, err
+	}
+	if todo.fault != nil {
+		switch todo.fault.Name {
+		case resetBefore, hang, status, inContract, errorText:
+			if err := drain(resp.Body); err != nil {
+				return nil, err
+			}
+			return t.fail(r, c, todo)
+		}
+	}
+	return t.alter(ctx, resp, c, todo)
+}
+
+// fail returns what the client gets in place of the server's answer.
+func (*Transport) fail(r *http.Request, c *call, todo *treatment) (*http.Response, error) {
+	switch todo.fault.Name {
+	case refuse:
+		return nil, errRefused
+	case resetBefore:
+		return nil, errReset
+	case hang:
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	default:
+		return todo.instead(c).response(r), nil
+	}
+}
+
+// alter changes the server's answer.
+func (t *Transport) alter(ctx context.Context, resp *http.Response, c *call, todo *treatment) (*http.Response, error) {
+	todo.remembers = todo.remembers && resp.StatusCode == http.StatusOK
+	if c.path == "" && wire.IsEvents(resp) {
+		resp.Body = newStreamed(resp, c.id, func(answer []byte) io.Reader {
+			var text []byte
+			for _, msg := range t.injector.change(todo, c, answer) {
+				text = wire.AppendMessage(text, msg)
+			}
+			last, _ := todo.deliver(ctx, text)
+			return last
+		})
+		resp.ContentLength = -1
+		resp.Header.Del("Content-Length")
+		return resp, nil
+	}
+	source := resp.Body
+	answer, err := io.ReadAll(io.LimitReader(source, maxAnswer+1))
+	if len(answer) > maxAnswer {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(answer), source), source}
+		return resp, nil
+	}
+	if err := errors.Join(err, source.Close()); err != nil {
+		return nil, err
+	}
+	body, length := todo.deliver(ctx, bytes.Join(t.injector.change(todo, c, answer), nil))
+	resp.Body, resp.ContentLength = io.NopCloser(body), int64(length)
+	resp.Header.Set("Content-Length", strconv.Itoa(length))
+	return resp, nil
+}
+
+// ending is a body after which a call has ended.
+type ending struct {
+	io.ReadCloser
+
+	end func()
+}
+
+// Close implements [io.Closer].
+func (e *ending) Close() error {
+	e.end()
+	return e.ReadCloser.Close()
+}
