@@ -105,9 +105,9 @@ func (en *entry) leavesAdvice(e *recourse.Error) bool {
 	return en.open != nil && len(e.Hints) > 0 && e.Origin == recourse.OriginProvider
 }
 
-// tools returns the tools that hints may name: those of `hint_tools`, and those of verify
-// calls.
-func (c *Contract) tools() []string {
+// AdvisedTools returns the tools that hints may name, sorted: those of `hint_tools`, and
+// those of verify calls.
+func (c *Contract) AdvisedTools() []string {
 	tools := slices.Concat(c.hintTools, c.verifyTools())
 	slices.Sort(tools)
 	return slices.Compact(tools)
@@ -124,7 +124,7 @@ func (c *Contract) verifyTools() []string {
 // bindTools notes the tools that each hint names. Inherited hints are copied, since the
 // list of tools may have grown.
 func (c *Contract) bindTools() {
-	tools := c.tools()
+	tools := c.AdvisedTools()
 	bound := func(list []alternative) []alternative {
 		list = slices.Clone(list)
 		for i := range list {

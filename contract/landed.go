@@ -80,7 +80,11 @@ func (k *compiler) landed(f *contractform.LandedFile) landedRule {
 // there is no such thing. known is false where the contract has no rule for the tool, or data lacks what the rule
 // looks at: then the question is open. Of call, Tool and Arguments are looked at.
 func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
-	rule := c.verify[call.Tool].landed
+	verify := c.verify[call.Tool]
+	if !verify.asks(call) {
+		return false, false
+	}
+	rule := verify.landed
 	if data == nil {
 		return rule.test == landedAbsent, rule.test == landedAbsent || rule.test == landedExists
 	}
@@ -112,6 +116,17 @@ func (c *Contract) Landed(call *Call, data []byte) (landed, known bool) {
 		}
 	}
 	return false, true
+}
+
+// asks reports whether the call has every argument that the verify call takes from it. Without one, that call
+// asks about something else.
+func (r *verifyRule) asks(call *Call) bool {
+	for _, a := range r.args {
+		if a.pointer != "" && call.argument(a.pointer) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // valueOf returns a JSON text as values that can be compared: a number is a float64 where that is exact, whatever its spelling,

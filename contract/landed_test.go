@@ -62,6 +62,9 @@ codes: []
 			if got := map[bool]string{true: map[bool]string{true: "yes", false: "no"}[landed], false: "open"}[known]; got != test.want {
 				t.Errorf("%s: %s, want %s", test.data, got, test.want)
 			}
+			if landed, known := c.Landed(&contract.Call{Tool: "put", Arguments: json.RawMessage(`{"title":"New"}`)}, data); landed || known {
+				t.Error("it was asked about everything, and has landed")
+			}
 			if landed, known := c.Landed(&contract.Call{Tool: "get"}, []byte(`{"id":"o-1"}`)); landed || known {
 				t.Error("a tool without a rule has landed")
 			}

@@ -103,7 +103,7 @@ type hintText struct {
 // nearly is one. Both are spelling mistakes, and would let the hint appear although the
 // server does not have the tool.
 func (k *compiler) lintHintTools() {
-	tools := k.c.tools()
+	tools := k.c.AdvisedTools()
 	for i, tool := range k.file.HintTools {
 		inherited := k.parent != nil && slices.Contains(k.parent.hintTools, tool)
 		if !inherited && !k.namesTool(tool) {
@@ -266,7 +266,7 @@ var paramInHint = regexp.MustCompile(`([A-Za-z0-9_-]+)=`)
 func (k *compiler) lintHintParams(live *liveTools, h hintText) {
 	var named []*liveTool
 	var params []string
-	for _, tool := range k.c.tools() {
+	for _, tool := range k.c.AdvisedTools() {
 		if t := live.byName[tool]; t != nil && mentions(h.text, tool) {
 			named = append(named, t)
 			params = append(params, t.params...)

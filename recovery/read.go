@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (fa
 	}
 	if f, ok := errors.AsType[recourse.Failure](err); ok {
 		return f, false
+	}
+	if raw := rpcText(err); raw != nil {
+		return caused(x.reader.RPC(raw).Failure, err), false
 	}
 	e := recourse.From(err)
 	switch {
@@ -80,6 +84,22 @@ func rpcError(err error) json.RawMessage {
 		}
 	}
 	return nil
+}
+
+// rpcTexts are how mcp-go begins the text of a JSON-RPC error, of which it keeps the message alone.
+var rpcTexts = map[string]int{
+	"parse error": -32700, "invalid request": -32600, "method not found": -32601, "invalid params": -32602, "internal error": -32603,
+}
+
+// rpcText returns the JSON-RPC error that the text of an SDK's error tells of; nil where it tells of none.
+func rpcText(err error) json.RawMessage {
+	word, message, _ := strings.Cut(err.Error(), ": ")
+	code, ok := rpcTexts[word]
+	if !ok {
+		return nil
+	}
+	text := internaljson.AppendQuote(nil, strings.ToValidUTF8(cmp.Or(message, word), "?"))
+	return fmt.Appendf(nil, `{"code":%d,"message":%s}`, code, text)
 }
 
 // asResult returns the text of an error as a result that holds it.

@@ -162,3 +162,15 @@ func TestUntrusted(t *testing.T) {
 		}
 	})
 }
+
+// A call that is named as the one that verifies is made only where it is known to read.
+func TestVerifyCallReads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		named := lost.WithVerify(recourse.Verify{Tool: "drop_all"})
+		s := serve("recourse", map[string][]any{"put": {named}, "drop_all": {done}})
+		if _, _, err := call(t, s, "put", `{}`); !errors.Is(err, recourse.KindTimeout) || len(s.calls) != 1 {
+			t.Errorf("%v after %v", err, s.calls)
+		}
+	})
+}

@@ -85,6 +85,10 @@ func TestDecide(t *testing.T) {
 			retry.Decision{Reason: "the wait of 7 s is longer than the 2 s that are left"},
 		},
 		{
+			"a wait that ends with the deadline", recourse.RateLimited(2 * time.Second).WithEffect(recourse.EffectNone), retry.Reads, 1, 2 * time.Second,
+			retry.Decision{Reason: "the wait of 2 s is longer than the 2 s that are left"},
+		},
+		{
 			"a rate limit without a wait", recourse.RateLimited(0).WithEffect(recourse.EffectNone), retry.Reads, 1, 5 * time.Second,
 			retry.Decision{Repeat: true, Wait: time.Second, Reason: "the tool only reads"},
 		},

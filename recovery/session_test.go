@@ -1,0 +1,103 @@
+package recovery_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/recovery"
+	"github.com/recoursehq/recourse/systems/commerce"
+)
+
+// mcpGo returns a session of mcp-go with the server at url, which keeps c.
+func mcpGo(t *testing.T, url string, c *contract.Contract) *client.Client {
+	t.Helper()
+	session, err := client.NewStreamableHttpClient(url, transport.WithHTTPBasicClient(&http.Client{Transport: recovery.NewMCPTransport(nil, c)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() }) // it has served
+	if err := session.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var hello mcpgo.InitializeRequest
+	hello.Params.ProtocolVersion = "2025-11-25"
+	hello.Params.ClientInfo = mcpgo.Implementation{Name: "test", Version: "1"}
+	if _, err := session.Initialize(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+func goCall(tool string, arguments map[string]any) mcpgo.CallToolRequest {
+	var r mcpgo.CallToolRequest
+	r.Params.Name, r.Params.Arguments = tool, arguments
+	return r
+}
+
+// A session of mcp-go recovers as one of the Go SDK does: what the SDK loses of a failure comes past it.
+func TestMCPGo(t *testing.T) {
+	t.Parallel()
+	shop := contract.Builtin().MustGet("commerce")
+	system, err := commerce.New(commerce.Options{Logger: slog.New(slog.DiscardHandler), Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = system.Close() }) // as above
+	url := testkit.Serve(t, system.Handler()) + system.Entrance().Path
+	caller := recovery.New(mcpGo(t, url, shop), shop, recovery.WithRandom(func() float64 { return 0 }))
+	order := map[string]any{"order": map[string]any{
+		"externalId": "fault-timeout-1", "customer": map[string]any{"email": "ada@example.com"},
+		"shippingAddress": map[string]any{"line1": "1 Mill Lane", "city": "Salem", "postalCode": "97301", "country": "US"},
+		"lineItems":       []any{map[string]any{"sku": "MUG-BLUE", "quantity": 1}},
+	}}
+	var report recovery.Report
+	result, err := caller.CallTool(recovery.WithReport(t.Context(), &report), goCall("create-sales-order", order))
+	if err != nil || report.Attempts() != 1 || report.Verifications() != 1 {
+		t.Fatalf("%v after %d calls and %d verify calls", err, report.Attempts(), report.Verifications())
+	}
+	if text, ok := result.Content[0].(mcpgo.TextContent); !ok || !strings.Contains(text.Text, "fault-timeout-1") {
+		t.Errorf("%+v", result)
+	}
+	_, err = caller.CallTool(t.Context(), goCall("create-sales-order", map[string]any{"order": map[string]any{}}))
+	if e, ok := errors.AsType[*recourse.Error](err); !ok || e.Kind.Class() != recourse.ClassInput {
+		t.Errorf("%v", err)
+	}
+}
+
+// The wait of an HTTP 429 is kept, although mcp-go says nothing of it.
+func TestMCPGoLimit(t *testing.T) {
+	t.Parallel()
+	rules := contract.Builtin().MustGet("fieldmcp")
+	front := &refusing{behind: echoServer()}
+	front.answer = func(w http.ResponseWriter) bool {
+		if front.calls.Load() > 1 {
+			return false
+		}
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"error":"Rate limit exceeded. Try again in 1 seconds.","errorCode":429,"rateLimits":{}}`) // whoever has gone reads nothing
+		return true
+	}
+	var limits []time.Duration
+	caller := recovery.New(mcpGo(t, testkit.Serve(t, front), rules), rules, recovery.WithObserver(func(_ context.Context, s recovery.Step) {
+		if s.Action == recovery.ActionWait {
+			limits = append(limits, s.Took)
+		}
+	}))
+	if _, err := caller.CallTool(t.Context(), goCall("echo", nil)); err != nil || len(limits) != 1 || limits[0] != time.Second {
+		t.Errorf("%v after waits of %v", err, limits)
+	}
+}
