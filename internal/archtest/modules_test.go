@@ -43,6 +43,11 @@ var deliveries = []delivery{
 	{path: "retry"},
 	{path: "contract", modules: contractModules},
 	{path: "recovery", modules: contractModules},
+	{path: "recovery/otelrecovery", modules: slices.Concat(contractModules, []string{
+		"go.opentelemetry.io/otel",
+		"go.opentelemetry.io/otel/trace",
+		"github.com/cespare/xxhash/v2", // of the above
+	})},
 	{path: "mcptool", modules: mcptoolModules},
 	{path: "mcptool/mcpgotool", modules: slices.Concat(mcptoolModules, []string{
 		"github.com/mark3labs/mcp-go",
