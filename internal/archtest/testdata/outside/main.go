@@ -1,11 +1,9 @@
 // Command outside is what somebody writes who has this module as a dependency: a server with mcptool, and a client of it
-// that reads failures and repeats calls with the public packages alone.
+// that recovers from its failures, with the public packages alone.
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -28,11 +26,30 @@ func main() {
 	endpoint := httptest.NewServer(newServer(fieldmcp))
 	defer endpoint.Close()
 
-	c := &client{url: endpoint.URL, contract: fieldmcp, reader: contract.Reader{Contracts: []*contract.Contract{fieldmcp}}}
-	for _, id := range []string{"F-1", "F-9"} {
-		result, err := c.call(context.Background(), "get_field", map[string]any{"field_id": id})
-		fmt.Printf("%s: %s, %v, not found: %t\n", id, result, err, errors.Is(err, recourse.KindNotFound))
+	ctx := context.Background()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1.0.0"}, nil).Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: endpoint.URL, HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(nil, fieldmcp)}, DisableStandaloneSSE: true,
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
 	}
+	defer session.Close()
+	client := recovery.New(session, fieldmcp, recovery.WithObserver(func(_ context.Context, s recovery.Step) {
+		if s.Repeat {
+			fmt.Println(s.Failure.Code+":", s.Reason)
+		}
+	}))
+	for _, id := range []string{"F-1", "F-9"} {
+		result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "get_field", Arguments: map[string]any{"field_id": id}})
+		fmt.Printf("%s: %s, %v, not found: %t\n", id, text(result), err, errors.Is(err, recourse.KindNotFound))
+	}
+}
+
+func text(result *mcp.CallToolResult) string {
+	if result == nil {
+		return ""
+	}
+	return result.Content[0].(*mcp.TextContent).Text
 }
 
 // limiter is an author's own: every interface of mcptool can be implemented with what go doc shows.
@@ -71,72 +88,4 @@ func newServer(c *contract.Contract) http.Handler {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	return mcptool.Guard(streamable, c, quiet, mcptool.WithLimiter(limiter{}))
-}
-
-// client calls tools, and repeats a call as the contract says.
-type client struct {
-	url      string
-	contract *contract.Contract
-	reader   contract.Reader
-}
-
-func (c *client) call(ctx context.Context, tool string, arguments map[string]any) (json.RawMessage, error) {
-	policy := recovery.Policy(c.contract)
-	for attempt := 1; ; attempt++ {
-		result, err := c.once(ctx, tool, arguments)
-		e, failed := errors.AsType[*recourse.Error](err)
-		if !failed {
-			return result, err
-		}
-		e = e.WithEffect(retry.Effect(e, retry.Reads))
-		decision := policy.Decide(e, retry.Reads, attempt, time.Minute)
-		if !decision.Repeat {
-			return nil, e
-		}
-		fmt.Printf("%s: %s\n", e.Code, decision.Reason)
-		time.Sleep(min(decision.Wait, time.Millisecond)) // the example is not about waiting
-	}
-}
-
-// once makes one call and reads the answer.
-func (c *client) once(ctx context.Context, tool string, arguments map[string]any) (json.RawMessage, error) {
-	body, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments},
-	})
-	if err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, recourse.From(err)
-	}
-	defer func() {
-		if err := response.Body.Close(); err != nil {
-			log.Print(err)
-		}
-	}()
-	if response.StatusCode >= http.StatusBadRequest {
-		return nil, c.contract.FromHTTP("farm", response)
-	}
-	var answer struct{ Result, Error json.RawMessage }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil, recourse.BadResponse("farm").CausedBy(err)
-	}
-	if answer.Error != nil {
-		return nil, c.reader.RPC(answer.Error).Error()
-	}
-	if reading, failed := c.reader.Result(answer.Result); failed {
-		return nil, reading.Error()
-	}
-	var result struct{ Content []struct{ Text string } }
-	if err := json.Unmarshal(answer.Result, &result); err != nil {
-		return nil, err
-	}
-	return json.RawMessage(result.Content[0].Text), nil
 }
