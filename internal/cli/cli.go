@@ -56,6 +56,7 @@ type commands struct {
 	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
 	Explain  explainCommand  `cmd:"" help:"Say how an answer of an MCP server is read, and how contracts would say it."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
+	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }

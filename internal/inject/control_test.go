@@ -17,23 +17,23 @@ func TestControl(t *testing.T) {
 		server := testkit.NewServer(t, testkit.InMemory())
 		injector, url := front(t, inject.MCP, server.URL(), "rules: [{fault: {status: 503}}]")
 		control := serve(t, inject.Control(injector, inject.MCP))
-		http := &http.Client{Transport: base(t)}
-		client := connect(t, url, testkit.Modern)
+		client := &http.Client{Transport: base(t)}
+		caller := connect(t, url, testkit.Modern)
 		const call = testkit.Echo + ` {"message":"x"}`
 
-		got := fails(t, client, call)
-		ask(t, http, "GET", control+"/faults", "", `200 {"seed":1,"rules":[{"fault":"status","matched":1,"injected":1,"running":0}]}`)
-		ask(t, http, "PUT", control+"/faults", `{"seed":7,"rules":[{"times":1,"effect":"after","fault":{"status":503}}]}`,
+		got := fails(t, caller, call)
+		ask(t, client, "GET", control+"/faults", "", `200 {"seed":1,"rules":[{"fault":"status","matched":1,"injected":1,"running":0}]}`)
+		ask(t, client, "PUT", control+"/faults", `{"seed":7,"rules":[{"times":1,"effect":"after","fault":{"status":503}}]}`,
 			`200 {"seed":7,"rules":[{"fault":"status","matched":0,"injected":0,"running":0}]}`)
-		got += fails(t, client, call, call)
-		ask(t, http, "PUT", control+"/faults", "rules: [{fault: {status: 600}, tims: 1}]", `422 {"mistakes":[`+
+		got += fails(t, caller, call, call)
+		ask(t, client, "PUT", control+"/faults", "rules: [{fault: {status: 600}, tims: 1}]", `422 {"mistakes":[`+
 			`{"line":1,"column":26,"message":"this is no status of an answer","hint":"write one from 200 to 599"},`+
 			`{"line":1,"column":32,"message":"unknown key `+"`tims`"+`","hint":"did you mean `+"`times`"+`?"}]}`)
-		ask(t, http, "GET", control+"/ledger", "",
+		ask(t, client, "GET", control+"/ledger", "",
 			`200 {"calls":[{"tool":"echo","arguments":"{\"message\":\"x\"}","calls":3,"reached":2,"faults":2}]}`)
-		ask(t, http, "POST", control+"/reset", "", "204 ")
-		ask(t, http, "GET", control+"/ledger", "", `200 {"calls":[]}`)
-		got += fails(t, client, call, call)
+		ask(t, client, "POST", control+"/reset", "", "204 ")
+		ask(t, client, "GET", control+"/ledger", "", `200 {"calls":[]}`)
+		got += fails(t, caller, call, call)
 		if got != "xx.x." {
 			t.Error(got)
 		}
@@ -50,7 +50,7 @@ func TestControlIsLocal(t *testing.T) {
 			func(r *http.Request) { r.Header.Set("Origin", "http://example.com") },
 			func(r *http.Request) { r.Host = "example.com" },
 		} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, control+"/ledger", nil)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, control+"/ledger", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -169,7 +169,7 @@ func (v *validator) fault(f *Fault, n *strictyaml.Node) (Dish, bool) {
 			v.reportf(n.Key(key), "remove it, or make a second rule", "`%s` does not belong to `%s`", key, f.Name)
 		}
 	}
-	if n.Kind() == strictyaml.KindString && (f.Name == status || f.Name == inContract) {
+	if f.Name == status && f.Status == 0 && n.Get(status) == nil || f.Name == inContract && f.Contract == "" {
 		v.reportf(n.Pos(), "write `{status: 503}` or `{contract: NAME, code: CODE}`", "`%s` needs more than its name", f.Name)
 		return d, true
 	}

@@ -1,6 +1,7 @@
 package inject_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -88,5 +89,19 @@ rules:
 				t.Errorf("(-want +got):\n%s\n%s", diff, err)
 			}
 		})
+	}
+}
+
+// The example of the page can be used as it stands.
+func TestDocumentedFile(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/inject.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, _ := strings.Cut(after, "```")
+	if p := plan(t, inject.MCP, example); p.Seed != 7 || len(p.Rules) != 4 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -156,12 +156,12 @@ func (i *Injector) note(c *call, key string) (attempt int) {
 	return i.ledger.Calls[at].Calls
 }
 
-// reached notes that a call has got to the server.
-func (i *Injector) reached(c *call) {
+// reached notes that a call has got to the server, or with -1 that it has not after all.
+func (i *Injector) reached(c *call, times int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if at, listed := i.entries[c.key()]; listed {
-		i.ledger.Calls[at].Reached++
+		i.ledger.Calls[at].Reached += times
 	}
 }
 

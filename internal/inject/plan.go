@@ -66,18 +66,21 @@ type Fault struct {
 	contract *contract.Contract
 }
 
-// named returns the fault of that name with nothing else said.
-func named(name string) Fault {
+// NewFault returns the fault of that name with nothing else said.
+func NewFault(name string) Fault {
 	return Fault{
 		Name: name, Gap: 100 * time.Millisecond, Keep: -1,
 		Text: "Error: the request could not be completed. Please try again later.",
 	}
 }
 
+// SetCode names the code of a contract's fault.
+func (f *Fault) SetCode(code string) { f.Code = word(code) }
+
 // UnmarshalYAML reads the name of a fault, or a mapping with a key of that name.
 func (f *Fault) UnmarshalYAML(n *strictyaml.Node) error {
 	type fields Fault // without this method
-	*f = named(n.Text())
+	*f = NewFault(n.Text())
 	switch n.Kind() {
 	case strictyaml.KindString:
 		return nil

@@ -98,7 +98,7 @@ func (t *Transport) call(r *http.Request) (*call, *http.Request, error) {
 func (t *Transport) send(r *http.Request, c *call) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
-		t.injector.reached(c)
+		t.injector.reached(c, 1)
 	}
 	if err == nil && c.method == wire.MethodInitialize && resp.Header.Get(wire.HeaderSession) != "" {
 		t.injector.introduce(resp.Header.Get(wire.HeaderSession), c.caller)

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/recoursehq/recourse/internal/inject"
+)
+
+// injectCommand makes calls fail on purpose.
+type injectCommand struct {
+	Run injectRun `cmd:"" default:"withargs" help:"Make calls fail on purpose; run can be left out."`
+	Ls  injectLs  `cmd:"" help:"List the faults, or the codes of a contract."`
+}
+
+// Help shows an example.
+func (*injectCommand) Help() string {
+	return `recourse inject run --help lists the flags.
+
+Example:
+
+    recourse inject --faults faults.yaml -- farmd`
+}
+
+// injectRun stands between a client and a server.
+type injectRun struct {
+	injectFlags `embed:""`
+
+	URL     string `arg:"" optional:"" help:"Endpoint of the MCP server. One on stdio is named by its command, after --."`
+	Faults  string `placeholder:"FILE" help:"Fault file: which calls fail, and how."`
+	Listen  string `default:"127.0.0.1:8788" placeholder:"ADDR" help:"Address to listen on (default: 127.0.0.1:8788)."`
+	Control string `placeholder:"ADDR" help:"Loopback address at which tests ask for the ledger and change the faults."`
+	API     string `placeholder:"URL" help:"Stand in front of an HTTP API that is no MCP server."`
+	Proxy   bool   `help:"Be a forward proxy for http URLs; a command after -- gets it as HTTP_PROXY."`
+}
+
+// injectFlags make one rule without a file.
+type injectFlags struct {
+	Fault    string        `placeholder:"NAME" help:"One fault without a file, such as hang; recourse inject ls lists them."`
+	Status   int           `placeholder:"STATUS" help:"This HTTP status as the fault."`
+	Contract string        `placeholder:"NAME" help:"A failure of this contract as the fault."`
+	Code     string        `placeholder:"CODE" help:"Which one of the contract's codes."`
+	Tool     string        `placeholder:"PATTERN" help:"Only calls of this tool fail."`
+	Method   string        `placeholder:"PATTERN" help:"Only requests of this method fail."`
+	Path     string        `placeholder:"PATTERN" help:"Only requests to an API at this path fail."`
+	Times    int           `placeholder:"N" help:"So many calls fail, all others go well."`
+	Rate     float64       `placeholder:"PART" help:"This part of the calls fails, such as 0.1."`
+	AtMost   int           `placeholder:"N" help:"At most so many calls fail at the same time."`
+	Effect   inject.Effect `enum:",before,after" default:"" placeholder:"EFFECT" help:"before or after: whether the server gets the call."`
+	Seed     int64         `placeholder:"N" help:"Chooses the calls of a rate, in place of the file's (default: 1)."`
+}
+
+// Help shows an example.
+func (*injectRun) Help() string {
+	return `Stands in front of an MCP server over HTTP, or of a program on standard input and output, and makes calls fail as the fault ` +
+		`file or the flags say; all else passes byte for byte. At the end, or by Ctrl-C, it prints what reached the server.
+
+Example:
+
+    recourse inject --tool get_field --fault error-text --times 1 -- farmd
+    recourse inject http://127.0.0.1:9101/mcp --tool order_create --fault hang --effect after --times 1`
+}
+
+// Run stands there until ctx or the program ends.
+func (c *injectRun) Run(ctx context.Context, env *Environment, command serverCommand) error {
+	traffic, target, err := c.where(command)
+	if err != nil {
+		return &usageError{err}
+	}
+	plan, err := c.plan(traffic)
+	if err != nil {
+		return err
+	}
+	injector := inject.New(plan)
+	if c.Control != "" {
+		stop, err := c.control(ctx, env, injector, traffic)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	switch {
+	case traffic == inject.Stdio:
+		err = relay(ctx, env, injector, command)
+	case c.Proxy:
+		err = c.forward(ctx, env, inject.Forward(inject.NewTransport(injector, traffic, direct())), command)
+	default:
+		front := inject.Front(inject.NewTransport(injector, traffic, direct()), target)
+		err = c.serve(ctx, env, front, target)
+	}
+	_ = injector.Ledger().WriteTable(env.Stderr) // a terminal that is gone needs no table
+	return err
+}
+
+// where returns what to stand in.
+func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, error) {
+	named := 0
+	for _, given := range []bool{c.URL != "", c.API != "", c.Proxy, len(command) > 0 && !c.Proxy} {
+		if given {
+			named++
+		}
+	}
+	if named != 1 {
+		return 0, nil, &hintedError{
+			errors.New("one server has to be named"), "write the URL of an MCP server, --api URL, --proxy, or -- COMMAND",
+		}
+	}
+	switch {
+	case c.Proxy:
+		return inject.API, nil, nil
+	case len(command) > 0:
+		return inject.Stdio, nil, nil
+	}
+	traffic := inject.MCP
+	if c.API != "" {
+		traffic = inject.API
+	}
+	target, err := url.Parse(c.URL + c.API)
+	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
+		return 0, nil, &hintedError{fmt.Errorf("%q is no URL of a server", c.URL+c.API), "write it as http://127.0.0.1:9101/mcp"}
+	}
+	return traffic, target, nil
+}
+
+// plan returns what the file or the flags say.
+func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
+	opts := inject.Options{Traffic: traffic, Contract: findContract}
+	switch {
+	case c.Faults != "" && c.injectFlags != (injectFlags{Seed: c.Seed}):
+		return nil, &usageError{errors.New("--faults names a file with the faults: leave out the flags for one fault")}
+	case c.Faults != "":
+		plan, err := inject.Load(c.Faults, opts)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, &usageError{err}
+		}
+		if c.Seed != 0 && err == nil {
+			plan.Seed = c.Seed
+		}
+		return plan, err
+	}
+	name := c.Fault
+	switch {
+	case name == "" && c.Contract != "":
+		name = "contract"
+	case name == "" && c.Status != 0:
+		name = "status"
+	case name == "":
+		return nil, &usageError{&hintedError{
+			errors.New("no fault is named"), "name one with --fault, --status or --contract, or a file with --faults",
+		}}
+	}
+	rule := inject.Rule{Times: c.Times, Rate: c.Rate, AtMost: c.AtMost, Effect: c.Effect, Fault: inject.NewFault(name)}
+	rule.Match.Tool, rule.Match.Method, rule.Match.Path = c.Tool, c.Method, c.Path
+	rule.Fault.Status, rule.Fault.Contract = c.Status, c.Contract
+	rule.Fault.SetCode(c.Code)
+	plan, err := inject.Of(cmp.Or(c.Seed, 1), rule, opts)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return plan, nil
+}
+
+// direct returns a transport to the servers, which goes by no other proxy.
+func direct() http.RoundTripper {
+	return &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}
+}
+
+// serve serves a front until ctx ends.
+func (c *injectRun) serve(ctx context.Context, env *Environment, front http.Handler, target *url.URL) error {
+	at, stop, err := listenAt(ctx, c.Listen, front)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	path := target.Path
+	if c.API != "" {
+		path = ""
+	}
+	printf(env.Stderr, "recourse: http://%s%s stands in front of %s\n", at, path, target.Redacted())
+	<-ctx.Done()
+	return nil
+}
+
+// control serves the control API.
+func (c *injectRun) control(ctx context.Context, env *Environment, i *inject.Injector, traffic inject.Traffic) (stop func(), err error) {
+	host, _, err := net.SplitHostPort(c.Control)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, &usageError{&hintedError{errors.New("--control has to be a loopback address"), "write it as 127.0.0.1:8789"}}
+	}
+	at, stop, err := listenAt(ctx, c.Control, inject.Control(i, traffic))
+	if err != nil {
+		return nil, err
+	}
+	printf(env.Stderr, "recourse: the control API is at http://%s\n", at)
+	return stop, nil
+}
+
+// listenAt serves a handler until stop is called.
+func listenAt(ctx context.Context, address string, handler http.Handler) (at string, stop func(), err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return "", nil, &hintedError{fmt.Errorf("listen: %w", err), "choose another address"}
+	}
+	server := inject.Server(handler)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // until it is closed
+	}()
+	return listener.Addr().String(), func() {
+		_ = server.Close() // calls that hang have to end as well
+		<-served
+	}, nil
+}
+
+// forward serves a forward proxy until ctx or the command ends.
+func (c *injectRun) forward(ctx context.Context, env *Environment, proxy http.Handler, command serverCommand) error {
+	at, stop, err := listenAt(ctx, c.Listen, proxy)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if len(command) == 0 {
+		printf(env.Stderr, "recourse: http://%s is a forward proxy\n", at)
+		<-ctx.Done()
+		return nil
+	}
+	cmd := child(ctx, env, command)
+	cmd.Stdin, cmd.Stdout = env.Stdin, env.Stdout
+	cmd.Env = append(cmd.Env, "HTTP_PROXY=http://"+at, "http_proxy=http://"+at)
+	return ended(ctx, command, cmd.Run())
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/inject"
+)
+
+// patience is how long a program gets to end by itself.
+const patience = 3 * time.Second
+
+// child returns a command that is asked to end when ctx ends, and killed when it does not.
+func child(ctx context.Context, env *Environment, command serverCommand) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = patience
+	cmd.Env, cmd.Stderr = env.Environ, env.Stderr
+	return cmd
+}
+
+// relay stands between a host and a program until the program ends.
+func relay(ctx context.Context, env *Environment, i *inject.Injector, command serverCommand) error {
+	cmd := child(ctx, env, command)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("start the program: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("start the program: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the program: %w", err)
+	}
+	r := &inject.Relay{
+		Injector: i, FromClient: env.Stdin, ToClient: env.Stdout, FromServer: out, ToServer: in,
+		Exit: func() { _ = cmd.Process.Kill() }, // it may have ended already
+	}
+	relayed := r.Run(ctx)
+	_ = in.Close() // where only its output has ended
+	if err := ended(ctx, command, cmd.Wait()); err != nil {
+		return err
+	}
+	return relayed
+}
+
+// ended says how a command has ended that was not asked to.
+func ended(ctx context.Context, command serverCommand, err error) error {
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w", command[0], err)
+	}
+	return nil
+}
