@@ -43,29 +43,35 @@ type exchange struct {
 
 	attempt   int
 	ends      time.Time
-	last      *recourse.Error // that the latest attempt ended with
-	connected bool            // the account was connected
-	verified  bool            // it was settled once that the write had not landed
-	answers   int             // to questions
+	connected bool // the account was connected
+	verified  bool // it was settled once that the write had not landed
+	answers   int  // to questions
 }
 
 // call calls a tool, with everything that its contract asks of a client.
 func (g *engine) call(ctx context.Context, s send, tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	report, _ := ctx.Value(reportKey{}).(*Report)
-	ends := g.options.clock.Now().Add(g.options.timeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(ends) {
-		ends = d
-	}
-	ctx, cancel := context.WithDeadline(context.WithValue(ctx, reportKey{}, (*Report)(nil)), ends)
+	left := g.options.timeLeft(ctx)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, reportKey{}, (*Report)(nil)), left)
 	defer cancel()
-	x := &exchange{engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), report: report, ends: ends}
+	x := &exchange{
+		engine: g, ctx: ctx, send: s, tool: tool, arguments: g.withFormat(tool, arguments), report: report,
+		ends: g.options.clock.Now().Add(left),
+	}
 	return x.run() //nolint:contextcheck // it is in x
+}
+
+// timeLeft returns how long a call may take. The clock may be another than that of the context.
+func (o *options) timeLeft(ctx context.Context) time.Duration {
+	if ends, ok := ctx.Deadline(); ok {
+		return min(time.Until(ends), o.timeout)
+	}
+	return o.timeout
 }
 
 // run makes attempts until one succeeds or no other may follow.
 func (x *exchange) run() (json.RawMessage, error) {
-	fingerprint := x.fingerprint()
-	if e := x.options.server.mistake(fingerprint); e != nil {
+	if e := x.options.server.mistake(x.fingerprint()); e != nil {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the same call was a mistake before: it is not sent"})
 		return nil, e
 	}
@@ -82,9 +88,8 @@ func (x *exchange) run() (json.RawMessage, error) {
 			continue
 		}
 		e = x.settled(e, x.tool)
-		x.last = e
 		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool {
-			x.options.server.remember(fingerprint, e)
+			x.options.server.remember(x.fingerprint(), e)
 		}
 		if e.Kind == recourse.KindPartial {
 			return x.repeatItems(result, e)
@@ -97,7 +102,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 			return landed, nil
 		}
 		if !x.again(e, x.natureOf(x.tool)) {
-			return nil, x.given(x.last)
+			return nil, x.given(e)
 		}
 	}
 }

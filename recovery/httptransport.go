@@ -30,12 +30,9 @@ type httpTransport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ends := t.engine.options.clock.Now().Add(t.engine.options.timeout)
-	if d, ok := r.Context().Deadline(); ok && d.Before(ends) {
-		ends = d
-	}
 	report, _ := r.Context().Value(reportKey{}).(*Report)
-	x := &exchange{engine: t.engine, ctx: r.Context(), tool: r.Method + " " + r.URL.Path, report: report, ends: ends}
+	x := &exchange{engine: t.engine, ctx: r.Context(), tool: r.Method + " " + r.URL.Path, report: report}
+	x.ends = x.now().Add(x.options.timeLeft(r.Context()))
 	nature := natureOfRequest(r)
 	t.engine.options.server.budget.Call()
 	for {
