@@ -163,10 +163,7 @@ func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (j
 		server.budget.Call()
 	}
 	began := x.now()
-	ctx, cancel := x.ctx, context.CancelFunc(func() {})
-	if x.options.attempt > 0 {
-		ctx, cancel = context.WithTimeout(x.ctx, x.options.attempt)
-	}
+	ctx, cancel := context.WithTimeout(x.ctx, x.attemptTime(tool))
 	said := new(httpAnswer)
 	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments)
 	cancel()
@@ -175,6 +172,22 @@ func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (j
 	server.learn(x.now(), e, transport)
 	x.note(Step{Action: action, Tool: tool, Began: began, Took: x.since(began), Failure: e})
 	return result, failure
+}
+
+// reserve is what is left of a call's time, at most, for what may come after an attempt that hangs.
+const reserve = 15 * time.Second
+
+// attemptTime returns how long one attempt may take: as long as the option says; else as the call, but for a reserve
+// where something could be done after it.
+func (x *exchange) attemptTime(tool string) time.Duration {
+	left := x.left()
+	switch {
+	case x.options.attempt > 0:
+		return x.options.attempt
+	case x.natureOf(tool) == retry.Writes && x.contract.VerifyFor(x.contractCall()) == nil:
+		return left
+	}
+	return left - min(left/4, reserve)
 }
 
 // admitted waits for the call's turn. It returns why the call does not begin.

@@ -43,7 +43,7 @@ func WithServer(s *Server) Option { return func(o *options) { o.server = s } }
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
 // WithAttemptTimeout bounds the time of each attempt, so that one that hangs leaves time for the next. Left out, an
-// attempt may take as long as the call.
+// attempt may take as long as the call; where it could be repeated or verified, a quarter of that less, at most 15 seconds.
 func WithAttemptTimeout(d time.Duration) Option { return func(o *options) { o.attempt = d } }
 
 // WithNature says what a tool does to the world, where the contract does not say it.

@@ -248,6 +248,15 @@ func TestCalls(t *testing.T) {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {time.Hour, done}},
 			options: []recovery.Option{recovery.WithAttemptTimeout(20 * time.Second)}, times: seconds(0, 22), text: "done",
 		},
+		"a write that hangs leaves time for the verify call": {
+			contract: "commerce", tool: "create-sales-order", arguments: order,
+			script:  map[string][]any{"create-sales-order": {time.Hour}, "get-orders": {`{"content":[],"structuredContent":{"items":[{"id":"SO-1"}]}}`}},
+			options: []recovery.Option{recovery.WithTimeout(20 * time.Second)}, times: seconds(0, 16.5), text: `"SO-1"`,
+		},
+		"a write that nothing can verify has all the time": {
+			contract: "recourse", tool: "put", script: map[string][]any{"put": {19 * time.Second}},
+			options: []recovery.Option{recovery.WithTimeout(20 * time.Second)}, times: seconds(0), text: `"content":[]`,
+		},
 		"a session that has ended": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,
 			script: map[string][]any{"create-sales-order": {mcp.ErrConnectionClosed}, "get-orders": {mcp.ErrConnectionClosed}},
