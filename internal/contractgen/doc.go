@@ -1,2 +1,2 @@
-// Package contractgen writes contracts as source code of other languages: [TypeScript].
+// Package contractgen writes contracts as source code of other languages: [TypeScript] and [Python].
 package contractgen

@@ -3,10 +3,8 @@ package contractgen
 import (
 	"embed"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
 // typescriptFiles are the part that is the same in every module: the types of the record
@@ -181,37 +178,22 @@ func typescriptType(t string) string {
 
 // typescriptTables writes what is known of kinds and of the contract as constants.
 func (c module) typescriptTables(b *strings.Builder) {
-	var kinds, statuses, texts, rpc json.Members
-	for _, kind := range recourse.Kinds() {
-		var facts json.Members
-		facts.Text("class", string(kind.Class()))
-		facts.Text("retry", string(kind.Retry()))
-		facts.Number("rpc", rpccode.Of(kind))
-		facts.Text("sentence", kind.Sentence())
-		kinds.Object(string(kind), facts)
-	}
+	var texts json.Members
 	for status := 400; status < 600; status++ {
-		general := recourse.FromStatus("", status-status%100+99).Kind
-		if kind := recourse.FromStatus("", status).Kind; kind != general {
-			statuses.Text(strconv.Itoa(status), string(kind))
-		}
 		texts.Text(strconv.Itoa(status), http.StatusText(status))
 	}
-	for _, code := range slices.Sorted(maps.Keys(rpccode.Kinds)) {
-		rpc.Text(strconv.Itoa(code), string(rpccode.Kinds[code]))
-	}
 	table := func(doc, declaration string, value json.Value, suffix string) {
-		fmt.Fprintf(b, "\n/** %s */\n%s = %s%s;\n", doc, declaration, typescriptValue(value, 0), suffix)
+		fmt.Fprintf(b, "\n/** %s */\n%s = %s%s;\n", doc, declaration, typescriptSpelling.value(value, 0), suffix)
 	}
-	table("The kinds of failures: what happened, whatever the contract.", "export const kinds", kinds.AppendTo(nil), " as const")
+	table("The kinds of failures: what happened, whatever the contract.", "export const kinds", kindsTable(), " as const")
 	table("The codes, in the order in which they are looked at: the first that selects a failure is taken.",
-		"export const codes: readonly CodeEntry[]", c.typescriptCodes(), "")
-	own := c.typescriptContract()
+		"export const codes: readonly CodeEntry[]", c.codesTable(), "")
+	own := c.contractTable()
 	table("The rest of the contract.", "const contract: Contract", own.AppendTo(nil), "")
 	table("The kinds that HTTP statuses stand for; others stand for client_error and server_error.",
-		"const statusKinds: { readonly [status: string]: Kind }", statuses.AppendTo(nil), "")
+		"const statusKinds: { readonly [status: string]: Kind }", statusKindsTable(), "")
 	table("What HTTP statuses are called.", "const statusTexts: { readonly [status: string]: string }", texts.AppendTo(nil), "")
-	table("The kinds that codes of JSON-RPC errors stand for.", "const rpcKinds: { readonly [code: string]: Kind }", rpc.AppendTo(nil), "")
+	table("The kinds that codes of JSON-RPC errors stand for.", "const rpcKinds: { readonly [code: string]: Kind }", rpcKindsTable(), "")
 	fmt.Fprintf(b, "\n/** The member of a result's _meta in which the record travels. */\nexport const metaKey = %q;\n", recourse.MetaKey)
 	fmt.Fprintf(b, "\n/** The longest wait that is believed. */\nconst maxWaitMs = %d;\n", recourse.MaxWait.Milliseconds())
 }

@@ -102,6 +102,28 @@ func TestTypeScriptRecovers(t *testing.T) {
 	checkScripted(t, calls, out)
 }
 
+// A session over stdio, with Python's standard library alone, does the same.
+func TestPythonRecovers(t *testing.T) {
+	t.Parallel()
+	module := filepath.Join(t.TempDir(), "studies.py")
+	if err := os.WriteFile(module, contractgen.Python(rules(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := scriptedCalls()
+	cmd := testkit.Python(t, "recover.py", module, marshal(t, calls), self)
+	cmd.Env = append(os.Environ(), systemtest.AsProgram+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkScripted(t, calls, out)
+}
+
 func marshal(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)

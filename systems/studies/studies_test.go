@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/retry"
+	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/studies"
 )
@@ -25,7 +26,9 @@ func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), tunnelProgram) {
 		os.Exit(cloudflared(os.Args[1:]))
 	}
-	testkit.Goroutines(m)
+	systemtest.Main(m, func() (systems.System, error) {
+		return studies.New(studies.Options{Timeout: 300 * time.Millisecond, PollEvery: time.Millisecond})
+	})
 }
 
 func rules(t *testing.T) *contract.Contract {

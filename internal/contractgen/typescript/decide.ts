@@ -52,8 +52,9 @@ function backoff(e: Fields, attempt: number, random: number): number {
 const refuse = (reason: string): Decision => ({ repeat: false, waitMs: 0, reason });
 
 function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, random: number): Decision {
-  if (textOr(e.retry) !== "same_call") return refuse(`${kindOf(e)}: the same call would fail again`);
-  if (e.effect !== "none" && nature === "writes") {
+  const unsafe = nature === "writes" && e.effect !== "none";
+  if (textOr(e.retry) !== "same_call" && !(unsafe && e.effect === "unknown")) return refuse(`${kindOf(e)}: the same call would fail again`);
+  if (unsafe) {
     const verify = isObject(e.verify) ? { verify: inOrder(e.verify, members.verify) as unknown as NonNullable<Failure["verify"]> } : {};
     return { repeat: false, waitMs: 0, ...verify, reason: "the call may have taken effect: a repetition might do it twice" };
   }

@@ -351,7 +351,10 @@ class Exchange {
 
   private async landed(e: Fields, call: Fields, mine: boolean, result: unknown): Promise<boolean | undefined> {
     const data = dataOf(result);
-    const rule = Object.hasOwn(contract.verify, this.tool) ? contract.verify[this.tool]?.landed : undefined;
+    const own = Object.hasOwn(contract.verify, this.tool) ? contract.verify[this.tool] : undefined;
+    // Without an argument that the verify call takes from this one, it asks about something else.
+    const asks = own?.args.every((a) => a.pointer === undefined || argument(this.args, a.pointer) !== undefined);
+    const rule = asks ? own?.landed : undefined;
     const verdict = mine && rule && (result === undefined || data !== undefined) ? hasLanded(rule, this.args, data) : undefined;
     const { landed } = this.options;
     if (verdict !== undefined || !landed) return verdict;

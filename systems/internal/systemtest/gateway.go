@@ -19,14 +19,14 @@ import (
 	"github.com/recoursehq/recourse/systems"
 )
 
-// asProgram is the environment variable that makes a test binary the program of the
+// AsProgram is the environment variable that makes a test binary the program of the
 // system that it tests.
-const asProgram = "RECOURSE_TEST_PROGRAM"
+const AsProgram = "RECOURSE_TEST_PROGRAM"
 
 // Main runs the tests of a system, or the system itself on stdin and stdout, for a
 // gateway that starts it.
 func Main(m *testing.M, start func() (systems.System, error)) {
-	if os.Getenv(asProgram) == "" {
+	if os.Getenv(AsProgram) == "" {
 		testkit.Goroutines(m)
 		return
 	}
@@ -48,7 +48,7 @@ func Program(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + asProgram + `: "1"}`}
+	return []string{fmt.Sprintf("command: [%q]", self), "env: {" + AsProgram + `: "1"}`}
 }
 
 // Endpoint is the entry for the endpoint of a system over HTTP, to which clients bring

@@ -3,20 +3,55 @@ package contractgen
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/rpccode"
 )
 
-// The contract as the tables of a TypeScript module, whose types stand in
-// typescript/types.ts.
+// The contract as tables in JSON, which every language spells its own way. Their types stand in typescript/types.ts.
 
-// typescriptCodes returns the entries.
-func (c module) typescriptCodes() json.Value {
+// kindsTable returns what is known of the kinds.
+func kindsTable() json.Value {
+	var kinds json.Members
+	for _, kind := range recourse.Kinds() {
+		var facts json.Members
+		facts.Text("class", string(kind.Class()))
+		facts.Text("retry", string(kind.Retry()))
+		facts.Number("rpc", rpccode.Of(kind))
+		facts.Text("sentence", kind.Sentence())
+		kinds.Object(string(kind), facts)
+	}
+	return kinds.AppendTo(nil)
+}
+
+// statusKindsTable returns the kinds of the HTTP statuses that stand for one of their own.
+func statusKindsTable() json.Value {
+	var statuses json.Members
+	for status := 400; status < 600; status++ {
+		general := recourse.FromStatus("", status-status%100+99).Kind
+		if kind := recourse.FromStatus("", status).Kind; kind != general {
+			statuses.Text(strconv.Itoa(status), string(kind))
+		}
+	}
+	return statuses.AppendTo(nil)
+}
+
+// rpcKindsTable returns the kinds of the codes of JSON-RPC errors.
+func rpcKindsTable() json.Value {
+	var rpc json.Members
+	for _, code := range slices.Sorted(maps.Keys(rpccode.Kinds)) {
+		rpc.Text(strconv.Itoa(code), string(rpccode.Kinds[code]))
+	}
+	return rpc.AppendTo(nil)
+}
+
+// codesTable returns the entries.
+func (c module) codesTable() json.Value {
 	return listOf(c.form.Codes, func(en *contractform.Code) json.Value {
 		var m json.Members
 		m.Text("code", en.Code)
@@ -50,8 +85,8 @@ func (c module) typescriptCodes() json.Value {
 	})
 }
 
-// typescriptContract returns what concerns the contract as a whole.
-func (c module) typescriptContract() json.Members {
+// contractTable returns what concerns the contract as a whole.
+func (c module) contractTable() json.Members {
 	var m json.Members
 	m.Text("name", c.Name)
 	m.Text("unknownTool", c.UnknownTool)
@@ -339,77 +374,4 @@ func bodyTable(b *contractform.Body) json.Value {
 	default:
 		return b.Constant
 	}
-}
-
-// typescriptWidth is how long a line of a table may be.
-const typescriptWidth = 120
-
-// typescriptValue writes JSON as TypeScript: names without quotes where they need
-// none, and each value on one line where it fits there.
-func typescriptValue(raw json.Value, depth int) string {
-	if line := typescriptLine(raw); len(line)+2*depth <= typescriptWidth && depth > 0 {
-		return line
-	}
-	var items []string
-	opening, closing := "[", "]"
-	switch raw.Kind() {
-	case '{':
-		opening, closing = "{", "}"
-		for _, m := range json.MembersOf(raw) {
-			items = append(items, typescriptName(m.Name)+": "+typescriptValue(m.Value, depth+1))
-		}
-	case '[':
-		for _, item := range elementsOf(raw) {
-			items = append(items, typescriptValue(item, depth+1))
-		}
-	default:
-		return string(raw)
-	}
-	indent := strings.Repeat("  ", depth)
-	return opening + "\n" + indent + "  " + strings.Join(items, ",\n"+indent+"  ") + ",\n" + indent + closing
-}
-
-func typescriptLine(raw json.Value) string {
-	var items []string
-	switch raw.Kind() {
-	case '{':
-		for _, m := range json.MembersOf(raw) {
-			items = append(items, typescriptName(m.Name)+": "+typescriptLine(m.Value))
-		}
-		if len(items) == 0 {
-			return "{}"
-		}
-		return "{ " + strings.Join(items, ", ") + " }"
-	case '[':
-		for _, item := range elementsOf(raw) {
-			items = append(items, typescriptLine(item))
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	default:
-		return string(raw)
-	}
-}
-
-func elementsOf(list json.Value) []json.Value {
-	var items []json.Value
-	if json.UnmarshalLenient(list, &items) != nil {
-		return nil
-	}
-	return items
-}
-
-// bareName matches the names that need no quotes.
-var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// typescriptName returns a member's name as an object literal needs it: `__proto__`, too,
-// has to be a member like any other.
-func typescriptName(name string) string {
-	quoted := string(json.AppendQuote(nil, name))
-	if name == "__proto__" {
-		return "[" + quoted + "]"
-	}
-	if bareName.MatchString(name) {
-		return name
-	}
-	return quoted
 }

@@ -1,0 +1,32 @@
+package contractgen_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// The module of every contract reads what the golden kit holds, and decides as it does: with the standard library alone.
+func TestPythonPassesTheKit(t *testing.T) {
+	t.Parallel()
+	for _, c := range contracttest.Every(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			module, kit := filepath.Join(dir, "contract.py"), filepath.Join(dir, "kit.txtar")
+			for file, text := range map[string][]byte{module: contractgen.Python(c), kit: contracttest.Kit(t, c)} {
+				if err := os.WriteFile(file, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := testkit.Python(t, "kit.py", append([]string{module, kit}, decisions(t, c)...)...).CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package contractgen
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// spellingWidth is how long a line of a table may be.
+const spellingWidth = 120
+
+// A spelling is how a language writes JSON.
+type spelling struct {
+	indent string
+	spaced bool                     // braces stand apart from what is in them
+	name   func(name string) string // of a member
+	word   func(json.Value) string  // what is neither list nor object
+}
+
+var typescriptSpelling = spelling{
+	indent: "  ",
+	spaced: true,
+	name:   typescriptName,
+	word:   func(raw json.Value) string { return string(raw) },
+}
+
+// value writes JSON with each value on one line where it fits there.
+func (s spelling) value(raw json.Value, depth int) string {
+	if line := s.line(raw); len(line)+len(s.indent)*depth <= spellingWidth && depth > 0 {
+		return line
+	}
+	var items []string
+	opening, closing := "[", "]"
+	switch raw.Kind() {
+	case '{':
+		opening, closing = "{", "}"
+		for _, m := range json.MembersOf(raw) {
+			items = append(items, s.name(m.Name)+": "+s.value(m.Value, depth+1))
+		}
+	case '[':
+		for _, item := range elementsOf(raw) {
+			items = append(items, s.value(item, depth+1))
+		}
+	default:
+		return s.word(raw)
+	}
+	if len(items) == 0 {
+		return opening + closing
+	}
+	indent := strings.Repeat(s.indent, depth)
+	return opening + "\n" + indent + s.indent + strings.Join(items, ",\n"+indent+s.indent) + ",\n" + indent + closing
+}
+
+func (s spelling) line(raw json.Value) string {
+	var items []string
+	switch raw.Kind() {
+	case '{':
+		for _, m := range json.MembersOf(raw) {
+			items = append(items, s.name(m.Name)+": "+s.line(m.Value))
+		}
+		if len(items) > 0 && s.spaced {
+			return "{ " + strings.Join(items, ", ") + " }"
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	case '[':
+		for _, item := range elementsOf(raw) {
+			items = append(items, s.line(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	default:
+		return s.word(raw)
+	}
+}
+
+func elementsOf(list json.Value) []json.Value {
+	var items []json.Value
+	if json.UnmarshalLenient(list, &items) != nil {
+		return nil
+	}
+	return items
+}
+
+// bareName matches the names that need no quotes.
+var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// typescriptName returns a member's name as an object literal needs it: `__proto__`, too,
+// has to be a member like any other.
+func typescriptName(name string) string {
+	quoted := string(json.AppendQuote(nil, name))
+	if name == "__proto__" {
+		return "[" + quoted + "]"
+	}
+	if bareName.MatchString(name) {
+		return name
+	}
+	return quoted
+}
