@@ -151,21 +151,21 @@ var owners = map[string]string{
 	"headers": status, "body": status, "html": status, "code": inContract, "wait": inContract, "message": inContract,
 }
 
-func (v *validator) fault(f *Fault, n *strictyaml.Node) (Dish, bool) {
-	d, ok := dish(f.Name)
+func (v *validator) fault(f *Fault, n *strictyaml.Node) (FaultKind, bool) {
+	d, ok := kindOf(f.Name)
 	if n == nil && v.doc != nil { // its absence is reported
-		return Dish{}, false
+		return FaultKind{}, false
 	}
 	if !ok {
 		v.unknown(f, n)
-		return Dish{}, false
+		return FaultKind{}, false
 	}
 	if v.opts.Traffic != 0 && d.Where&v.opts.Traffic == 0 {
 		v.reportf(n.Pos(), "`recourse inject ls` lists what can be had where", "`%s` cannot be had with %s", d.Name, v.opts.Traffic)
 	}
 	for key := range n.All() {
 		owner := cmp.Or(owners[key], key)
-		if _, known := dish(owner); known && owner != f.Name {
+		if _, known := kindOf(owner); known && owner != f.Name {
 			v.reportf(n.Key(key), "remove it, or make a second rule", "`%s` does not belong to `%s`", key, f.Name)
 		}
 	}

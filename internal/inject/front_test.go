@@ -192,3 +192,34 @@ func TestStaleCopy(t *testing.T) {
 		})
 	}
 }
+
+// What a stream says before the answer reaches the client at once, though the answer is changed.
+func TestStreamBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "progress", func(t *testing.T) {
+		server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(testkit.SSE))
+		_, url := front(t, inject.MCP, server.URL(), "rules: [{fault: {drip: 1s}}]")
+		client := connect(t, url, testkit.Legacy)
+		began := time.Now()
+		stream, err := client.Open(t.Context(), "tools/call",
+			`{"name":"progress","arguments":{"count":3,"gapMs":1000},"_meta":{"progressToken":"p"}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		var got []string
+		for {
+			msg, err := stream.NextMessage()
+			if err != nil {
+				break
+			}
+			got = append(got, fmt.Sprint(msg.Method, " after ", time.Since(began).Round(10*time.Second)))
+		}
+		want := []string{
+			"notifications/progress after 0s", "notifications/progress after 0s", "notifications/progress after 0s", " after 1m40s",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

@@ -59,16 +59,9 @@ const (
 	errorText   = "error-text"
 )
 
-// Groups of faults.
-const (
-	faultOfTransport = "transport"
-	silentFault      = "silent" // the client takes the answer for a success
-)
-
-// A Dish is a fault on the menu.
-type Dish struct {
-	Name  string
-	Group string
+// A FaultKind is a fault on the menu.
+type FaultKind struct {
+	Name string
 	// About says what the client meets.
 	About string
 	// Options are the keys beside the name, as a file has them.
@@ -79,46 +72,46 @@ type Dish struct {
 	Where Traffic
 }
 
-var menu = []Dish{
-	{refuse, faultOfTransport, "the connection is closed without a byte", "", []Effect{Before}, MCP | API},
-	{resetBefore, faultOfTransport, "the connection is reset before any byte of an answer", "", []Effect{Before, After}, MCP | API},
-	{resetWithin, faultOfTransport, "the connection is reset in the middle of the answer", "", []Effect{After}, MCP | API},
-	{resetAfter, faultOfTransport, "the connection is reset after the whole answer", "", []Effect{After}, MCP | API},
-	{hang, faultOfTransport, "no answer, until the client goes", "", []Effect{Before, After}, MCP | Stdio | API},
-	{drip, faultOfTransport, "the answer comes byte by byte", "drip: 100ms, the pause between bytes", []Effect{After}, MCP | Stdio | API},
-	{truncate, faultOfTransport, "half of the answer, in good order", "", []Effect{After}, MCP | Stdio | API},
-	{wrongID, faultOfTransport, "the answer has the id of no request", "", []Effect{After}, MCP | Stdio},
-	{twice, faultOfTransport, "the answer comes twice", "", []Effect{After}, MCP | Stdio},
-	{garbage, faultOfTransport, "a line that is no message stands before the answer", "", []Effect{After}, Stdio},
-	{exit, faultOfTransport, "the server's program ends", "", []Effect{Before, After}, Stdio},
+var menu = []FaultKind{
+	{refuse, "the connection is closed without a byte", "", []Effect{Before}, MCP | API},
+	{resetBefore, "the connection is reset before any byte of an answer", "", []Effect{Before, After}, MCP | API},
+	{resetWithin, "the connection is reset in the middle of the answer", "", []Effect{After}, MCP | API},
+	{resetAfter, "the connection is reset after the whole answer", "", []Effect{After}, MCP | API},
+	{hang, "no answer, until the client goes", "", []Effect{Before, After}, MCP | Stdio | API},
+	{drip, "the answer comes byte by byte", "drip: 100ms, the pause between bytes", []Effect{After}, MCP | Stdio | API},
+	{truncate, "half of the answer, in good order", "", []Effect{After}, MCP | Stdio | API},
+	{wrongID, "the answer has the id of no request", "", []Effect{After}, MCP | Stdio},
+	{twice, "the answer comes twice", "", []Effect{After}, MCP | Stdio},
+	{garbage, "a line that is no message stands before the answer", "", []Effect{After}, Stdio},
+	{exit, "the server's program ends", "", []Effect{Before, After}, Stdio},
 	{
-		status, "HTTP", "an answer with that status", "status: 503, headers: {NAME: VALUE}, body: TEXT or html: true",
+		status, "an answer with that status", "status: 503, headers: {NAME: VALUE}, body: TEXT or html: true",
 		[]Effect{Before, After},
 		MCP | API,
 	},
 	{
-		inContract, "contract", "a failure in the exact form of a contract", "contract: NAME, code: CODE, wait: 2s, message: TEXT",
+		inContract, "a failure in the exact form of a contract", "contract: NAME, code: CODE, wait: 2s, message: TEXT",
 		[]Effect{Before, After},
 		MCP | Stdio,
 	},
-	{empty, silentFault, "every list of the answer is empty", "", []Effect{After}, MCP | Stdio | API},
-	{stale, silentFault, "the first answer to the same call, however old", "", []Effect{After}, MCP | Stdio | API},
+	{empty, "every list of the answer is empty", "", []Effect{After}, MCP | Stdio | API},
+	{stale, "the first answer to the same call, however old", "", []Effect{After}, MCP | Stdio | API},
 	{
-		cut, silentFault, "lists end early, and the answer names no next page", "cut: 2, the items that stay (default: half)",
+		cut, "lists end early, and the answer names no next page", "cut: 2, the items that stay (default: half)",
 		[]Effect{After},
 		MCP | Stdio | API,
 	},
-	{errorText, silentFault, "a success whose text tells of an error", "error-text: TEXT", []Effect{Before, After}, MCP | Stdio | API},
+	{errorText, "a success whose text tells of an error", "error-text: TEXT", []Effect{Before, After}, MCP | Stdio | API},
 }
 
-// Menu returns every fault, grouped.
-func Menu() []Dish { return slices.Clone(menu) }
+// Menu returns every fault: of the transport, of HTTP, of contracts, and those that look like a success.
+func Menu() []FaultKind { return slices.Clone(menu) }
 
-// dish returns the fault of that name.
-func dish(name string) (Dish, bool) {
-	i := slices.IndexFunc(menu, func(d Dish) bool { return d.Name == name })
+// kindOf returns the fault of that name.
+func kindOf(name string) (FaultKind, bool) {
+	i := slices.IndexFunc(menu, func(d FaultKind) bool { return d.Name == name })
 	if i < 0 {
-		return Dish{}, false
+		return FaultKind{}, false
 	}
 	return menu[i], true
 }

@@ -87,7 +87,7 @@ func (f *Fault) UnmarshalYAML(n *strictyaml.Node) error {
 	case strictyaml.KindMapping:
 		err := n.Decode((*fields)(f))
 		for key := range n.All() {
-			if _, ok := dish(key); ok {
+			if _, ok := kindOf(key); ok {
 				f.Name = key
 				break
 			}
