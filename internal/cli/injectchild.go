@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/upstream/process"
 )
 
 // patience is how long a program gets to end by itself.
@@ -22,9 +23,9 @@ func child(ctx context.Context, env *Environment, command serverCommand) *exec.C
 	return cmd
 }
 
-// relay stands between a host and a program until the program ends.
+// relay stands between a host and a program until the program ends, with all that it has started.
 func relay(ctx context.Context, env *Environment, i *inject.Injector, command serverCommand) error {
-	cmd := child(ctx, env, command)
+	cmd := child(context.WithoutCancel(ctx), env, command)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("start the program: %w", err)
@@ -33,13 +34,20 @@ func relay(ctx context.Context, env *Environment, i *inject.Injector, command se
 	if err != nil {
 		return fmt.Errorf("start the program: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
+	var group process.Group
+	if err := group.Start(cmd); err != nil {
 		return fmt.Errorf("start the program: %w", err)
 	}
-	r := &inject.Relay{
-		Injector: i, FromClient: env.Stdin, ToClient: env.Stdout, FromServer: out, ToServer: in,
-		Exit: func() { _ = cmd.Process.Kill() }, // it may have ended already
-	}
+	defer group.Close()
+	stop := context.AfterFunc(ctx, func() {
+		_ = in.Close() // it may have ended already
+		group.Terminate()
+		if !group.Leave(patience) {
+			group.Kill()
+		}
+	})
+	defer stop()
+	r := &inject.Relay{Injector: i, FromClient: env.Stdin, ToClient: env.Stdout, FromServer: out, ToServer: in, Exit: group.Kill}
 	relayed := r.Run(ctx)
 	_ = in.Close() // where only its output has ended
 	if err := ended(ctx, command, cmd.Wait()); err != nil {

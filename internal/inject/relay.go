@@ -77,6 +77,9 @@ func eachLine(from io.Reader, to func(line []byte) error) error {
 	}
 }
 
+// errExited keeps what comes after an exit from a program that may need a moment to end.
+var errExited = errors.New("the program has ended")
+
 // fromClient takes a line of the client.
 func (r *Relay) fromClient(line []byte) error {
 	c := ofMessage(line)
@@ -97,6 +100,7 @@ func (r *Relay) fromClient(line []byte) error {
 			r.wait(waiting{c, todo, true})
 		case exit:
 			r.Exit()
+			return errExited
 		default:
 			defer todo.end()
 			return r.answer(todo.instead(c).body)

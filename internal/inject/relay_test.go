@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/inject"
@@ -81,16 +80,21 @@ func TestRelay(t *testing.T) {
 					got = append(got, lines.Text())
 				}
 			}()
-			for _, line := range []string{call, second} {
-				_, _ = io.WriteString(toRelay, line+"\n") // a relay that has ended reads nothing more
-				time.Sleep(time.Hour)
-			}
-			_ = toRelay.Close()
+			wrote := make(chan struct{})
+			go func() { // a relay that has ended reads nothing more
+				defer close(wrote)
+				for _, line := range []string{call, second} {
+					_, _ = io.WriteString(toRelay, line+"\n")
+					time.Sleep(time.Hour)
+				}
+				_ = toRelay.Close()
+			}()
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
 			<-read
-			synctest.Wait()
+			_ = clientIn.Close()
+			<-wrote
 			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("read %q, not %q", got, test.want)
 			}
