@@ -76,11 +76,12 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 	}
 }
 
-// decisions returns the file of the kit with the decisions of a built-in contract.
+// decisions returns the files of the kit with the decisions of a built-in contract, and with recoveries.
 func decisions(t *testing.T, c *contract.Contract) []string {
 	t.Helper()
 	if _, builtin := contract.Builtin().Get(c.Name); !builtin {
 		return nil
 	}
-	return []string{filepath.Join("..", "..", "contract", "testdata", "kit", c.Name+".decisions.jsonl")}
+	kit := filepath.Join("..", "..", "contract", "testdata", "kit")
+	return []string{filepath.Join(kit, c.Name+".decisions.jsonl"), filepath.Join(kit, "recoveries.jsonl")}
 }

@@ -59,10 +59,11 @@ class Options:
     """How recover() works. natures: what tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: as
     tools/list has them. connect(failure) has an account connected; answer(question) returns arguments; landed(verification)
     returns True, False, or None for an open question; succeeded(items) is given what a batch has done; observe(step) is told
-    of each step. They may be coroutines, but for observe. sleep(seconds) waits."""
+    of each step. They may be coroutines, but for observe. sleep(seconds) waits. attempt_timeout_ms: left out, an attempt may take as
+    long as the call, or a quarter of that less, at most 15 s, where the call could be repeated or verified."""
     server: Server | None = None
     timeout_ms: float = 120_000
-    attempt_timeout_ms: float = math.inf
+    attempt_timeout_ms: float | None = None
     natures: dict = field(default_factory=dict)
     tools: list | None = None
     connect: object = None
@@ -95,8 +96,7 @@ class _Exchange:
             arguments[argument] = "json"
 
     async def run(self):
-        fingerprint = json.dumps([self.tool, self.arguments], sort_keys=True, default=str)
-        if mistake := self.server.mistakes.get(fingerprint):
+        if mistake := self.server.mistakes.get(self.fingerprint()):
             self.note("decide", failure=mistake, reason="the same call was a mistake before: it is not sent")
             raise Failure(mistake.stated)
         while True:
@@ -109,7 +109,7 @@ class _Exchange:
                 return await self.follow(result)
             e = _settle(failed.stated, self.nature(self.tool))
             if KINDS[_kind(e)]["class"] == "input" and _kind(e) != "unknown_tool":
-                self.server.mistakes[fingerprint] = Failure(e)
+                self.server.mistakes[self.fingerprint()] = Failure(e)
             if _kind(e) == "partial":
                 return await self.repeat_items(result, e)
             if await self.connect(e):
@@ -120,7 +120,18 @@ class _Exchange:
             if not await self.again(e):
                 raise Failure(e) from self.cause
 
+    def fingerprint(self):
+        """Tells the call from others."""
+        return json.dumps([self.tool, self.arguments], sort_keys=True, default=str)
+
     def left(self): return self.ends - _now()
+
+    def attempt_ms(self, tool):
+        """Returns how long one attempt may take: where something could be done after it, it leaves time for that."""
+        left = self.left()
+        if self.options.attempt_timeout_ms is not None:
+            return min(left, self.options.attempt_timeout_ms)
+        return left if self.nature(tool) == "writes" and self.tool not in CONTRACT["verify"] else left - min(left / 4, 15_000)
 
     def nature(self, tool):
         reads = tool not in CONTRACT["verify"] and (CONTRACT["readOnly"] or tool in CONTRACT["readers"])
@@ -157,7 +168,7 @@ class _Exchange:
 
     async def send(self, tool, arguments):
         self.cause = None
-        limit = min(self.left(), self.options.attempt_timeout_ms)
+        limit = self.attempt_ms(tool)
         if limit <= 0:
             return None, Failure({"kind": "timeout", "origin": "caller", "effect": "none"})
         try:

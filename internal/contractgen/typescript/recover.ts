@@ -47,7 +47,7 @@ export interface RecoverOptions {
   readonly server?: Server;
   /** The time of the call with all repetitions and waits; left out: 2 minutes. */
   readonly timeoutMs?: number;
-  /** The time of each attempt; left out: that of the call. */
+  /** The time of each attempt. Left out: that of the call, or a quarter of it less, at most 15 s, where the call could be repeated or verified. */
   readonly attemptTimeoutMs?: number;
   readonly signal?: Signal;
   /** What tools do, where the contract does not say it. */
@@ -171,8 +171,7 @@ class Exchange {
   }
 
   private async repeat(): Promise<unknown> {
-    const fingerprint = JSON.stringify([this.tool, copyOf(this.args)]);
-    const mistake = this.server.mistakes.get(fingerprint);
+    const mistake = this.server.mistakes.get(this.fingerprint());
     if (mistake) {
       this.note({ action: "decide", failure: mistake, reason: "the same call was a mistake before: it is not sent" });
       throw new CallFailed(mistake);
@@ -187,13 +186,25 @@ class Exchange {
       this.cause = cause;
       const e = settle(failed, this.natureOf(this.tool));
       const kind = kindOf(e);
-      if (kinds[kind].class === "input" && kind !== "unknown_tool") this.server.mistakes.set(fingerprint, failureOf(e));
+      if (kinds[kind].class === "input" && kind !== "unknown_tool") this.server.mistakes.set(this.fingerprint(), failureOf(e));
       if (kind === "partial") return this.repeatItems(result, e);
       if (await this.connect(e)) continue;
       const settled = await this.verify(e);
       if (settled.landed) return settled.result ?? { content: [] };
       if (!(await this.again(settled.e))) throw this.failed(settled.e);
     }
+  }
+
+  /** Tells the call from others. */
+  private fingerprint(): string {
+    return canonical([this.tool, copyOf(this.args)]);
+  }
+
+  /** Returns how long one attempt may take: where something could be done after it, it leaves time for that. */
+  private attemptMs(tool: string): number {
+    const left = this.left();
+    if (this.options.attemptTimeoutMs !== undefined) return this.options.attemptTimeoutMs;
+    return this.natureOf(tool) === "writes" && !Object.hasOwn(contract.verify, this.tool) ? left : left - Math.min(left / 4, 15_000);
   }
 
   private failed(e: Fields, result?: unknown): CallFailed {
@@ -251,7 +262,7 @@ class Exchange {
   private async send(tool: string, args: Arguments): Promise<Outcome> {
     const attempt = new runtime.AbortController();
     let stopped = (): void => undefined;
-    const timer = runtime.setTimeout(() => attempt.abort(timeUp), Math.min(this.options.attemptTimeoutMs ?? Infinity, 2 ** 31 - 1));
+    const timer = runtime.setTimeout(() => attempt.abort(timeUp), Math.min(this.attemptMs(tool), 2 ** 31 - 1));
     try {
       const ended = new Promise<never>((_, reject) => {
         stopped = () => attempt.abort(this.stop.signal.reason);

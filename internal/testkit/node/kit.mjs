@@ -1,16 +1,17 @@
 // Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
-//   node kit.mjs MODULE KIT [DECISIONS]
+//   node kit.mjs MODULE KIT [DECISIONS RECOVERIES]
 // Prints each case that differs, with what is wanted and what came, then how many cases were run. Besides, it makes a failure
 // of each code and reads it back, and reads hostile answers. Form of the kit: contract/testdata/kit/README.md.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
-const [modulePath, kitPath, decisionsPath] = process.argv.slice(2);
+const [modulePath, kitPath, decisionsPath, recoveriesPath] = process.argv.slice(2);
 const contract = await import(pathToFileURL(modulePath));
 
+const archive = readFileSync(kitPath, "utf8");
 const cases = new Map();
-for (const [, name, file, data] of readFileSync(kitPath, "utf8").matchAll(/^-- (.+)\/([^/\n]+) --\n([\s\S]*?)\n(?=-- |$(?![\s\S]))/gm)) {
+for (const [, name, file, data] of archive.matchAll(/^-- (.+)\/([^/\n]+) --\n([\s\S]*?)\n(?=-- |$(?![\s\S]))/gm)) {
   if (!cases.has(name)) cases.set(name, {});
   cases.get(name)[file] = data;
 }
@@ -73,6 +74,44 @@ for (const line of decisions) {
   const want = line.slice(line.indexOf('"decision":') + '"decision":'.length, -1);
   compare(name, "decided", want, JSON.stringify(contract.decide(failure, nature, attempt, leftMs, random)));
 }
+// Whole recoveries make the same calls after the same waits, and come to the same end.
+const [, contractName] = /contract (\S+)/.exec(archive);
+const lines = recoveriesPath ? readFileSync(recoveriesPath, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line)) : [];
+const recoveries = lines.filter((line) => line.contract === contractName);
+for (const { name, tool, arguments: args, answers, connect, answer, want } of recoveries) {
+  const made = { calls: [], waits: [] };
+  const next = {};
+  const caller = async (params) => {
+    made.calls.push({ tool: params.name, arguments: params.arguments });
+    const i = (next[params.name] = (next[params.name] ?? -1) + 1);
+    const list = answers[params.name];
+    return list[Math.min(i, list.length - 1)];
+  };
+  const options = { random: () => 0.5, sleep: async (ms) => void made.waits.push(ms) };
+  if (connect) options.connect = () => {};
+  if (answer) options.answer = () => answer;
+  try {
+    made.result = (await contract.recover(caller, { name: tool, arguments: args }, options)).structuredContent;
+  } catch (error) {
+    made.kind = error.failure?.kind ?? String(error.stack);
+    made.result = error.result?.structuredContent;
+  }
+  compare(name, "recovered", sorted(want), sorted(JSON.parse(JSON.stringify(made))));
+}
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+}
+// A call that is stopped, or whose time is over, ends at once, and its failure says so.
+if (recoveriesPath) {
+  const hangs = () => new Promise(() => {});
+  const ended = (options) => contract.recover(hangs, { name: "tool" }, options).then(() => "a result", (error) => error.failure?.kind ?? String(error));
+  compare("deadline", "ended", "timeout", await ended({ timeoutMs: 20 }));
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 20);
+  compare("signal", "ended", "cancelled", await ended({ signal: stop.signal }));
+}
 // What a constructor makes comes back with its code, on one of the surfaces.
 for (const [code, failure] of Object.entries(contract.failures)) {
   const codes = [true, false].map((http) => readBack(contract.write(failure("What happened.", { requestId: "req-1" }), { http })));
@@ -116,5 +155,5 @@ for (const [i, result] of hostile.entries()) {
   }
 }
 compare("hostile answers", "Object.prototype", undefined, {}.a);
-console.log(`${cases.size} cases, ${decisions.length} decisions, ${differing} differences`);
+console.log(`${cases.size} cases, ${decisions.length} decisions, ${recoveries.length} recoveries, ${differing} differences`);
 if (cases.size === 0 || (decisionsPath && decisions.length === 0) || differing > 0) process.exitCode = 1;

@@ -1,9 +1,10 @@
 """Runs the golden kit of a contract against a module that `recourse contract gen --lang python` wrote:
 
-    python3 kit.py MODULE.py KIT [DECISIONS]
+    python3 kit.py MODULE.py KIT [DECISIONS RECOVERIES]
 
 Prints each case that differs, with what is wanted and what came, then how many were run. Form of the kit: contract/testdata/kit/README.md.
 """
+import asyncio
 import importlib.util
 import json
 import re
@@ -52,7 +53,8 @@ def shown(reading):
 
 
 with open(kit_path, encoding="utf-8", newline="") as kit:
-    files = re.findall(r"^-- (.+)/([^/\n]+) --\n([\s\S]*?)\n(?=-- |\Z)", kit.read(), re.M)
+    archive = kit.read()
+files = re.findall(r"^-- (.+)/([^/\n]+) --\n([\s\S]*?)\n(?=-- |\Z)", archive, re.M)
 cases = {}
 for name, file, data in files:
     cases.setdefault(name, {})[file] = data
@@ -76,6 +78,61 @@ for line in decisions:
     got = {"repeat": d.repeat, "waitMs": d.wait_ms, **({"verify": d.verify} if d.verify else {}), "reason": d.reason}
     text = json.dumps(got, separators=(",", ":"), ensure_ascii=False)
     compare(given["name"], "decided", line[line.index('"decision":') + len('"decision":'):-1], text)
+
+
+
+class Script:
+    """A session that answers as a line of the recoveries says."""
+
+    def __init__(self, answers):
+        self.answers, self.calls, self.waits = answers, [], []
+
+    async def call_tool(self, name, arguments):
+        before = sum(call["tool"] == name for call in self.calls)
+        self.calls.append({"tool": name, "arguments": arguments})
+        return self.answers[name][min(before, len(self.answers[name]) - 1)]
+
+    async def sleep(self, seconds):
+        self.waits.append(round(seconds * 1000))
+
+
+async def recovered(line):
+    script = Script(line["answers"])
+    options = contract.Options(random=lambda: 0.5, sleep=script.sleep)
+    if line["connect"]:
+        options.connect = lambda failure: None
+    if "answer" in line:
+        options.answer = lambda question: line["answer"]
+    made = {"calls": script.calls, "waits": script.waits}
+    try:
+        result = await contract.recover(script, line["tool"], line["arguments"], options)
+    except contract.Failure as failure:
+        made["kind"], result = failure.kind, failure.result or {}
+    return made | ({"result": result["structuredContent"]} if "structuredContent" in result else {})
+
+
+class Hanging:
+    async def call_tool(self, name, arguments):
+        await asyncio.sleep(60)
+
+
+async def ended(timeout_ms):
+    try:
+        return await contract.recover(Hanging(), "tool", {}, contract.Options(timeout_ms=timeout_ms))
+    except contract.Failure as failure:
+        return failure.kind
+
+# Whole recoveries make the same calls after the same waits, and come to the same end.
+recoveries = []
+if more:
+    with open(more[1], encoding="utf-8") as file:
+        recoveries = [line for line in map(json.loads, file) if line["contract"] == re.search(r"contract (\S+)", archive)[1]]
+for line in recoveries:
+    try:
+        compare(line["name"], "recovered", spelled(line["want"]), spelled(asyncio.run(recovered(line))))
+    except Exception as error:
+        compare(line["name"], "recovered", spelled(line["want"]), repr(error))
+compare("deadline", "ended", "timeout", asyncio.run(ended(20)))
 
 # Nothing that a server sends makes the parser raise.
 nested = {}
@@ -101,5 +158,5 @@ for i, result in enumerate(hostile):
             parse()
         except Exception as error:
             compare(f"hostile answer {i}", "read", "no exception", repr(error)[:300])
-print(f"{len(cases)} cases, {len(decisions)} decisions, {differing} differences")
+print(f"{len(cases)} cases, {len(decisions)} decisions, {len(recoveries)} recoveries, {differing} differences")
 sys.exit(not cases or bool(more and not decisions) or differing > 0)

@@ -1,0 +1,183 @@
+package recovery_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
+	internaljson "github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/recovery"
+)
+
+// A kitCall is a tools/call.
+type kitCall struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// A kitRecovery is a line of the kit's recoveries: a call, the server's answers, and what comes of them.
+type kitRecovery struct {
+	kitCall
+
+	Name     string                       `json:"name"`
+	Contract string                       `json:"contract"`
+	Answers  map[string][]json.RawMessage `json:"answers"`          // results, by tool
+	Connect  bool                         `json:"connect"`          // there is a hook that connects accounts
+	Answer   json.RawMessage              `json:"answer,omitempty"` // of the hook that is asked
+	Want     kitOutcome                   `json:"want"`
+}
+
+type kitOutcome struct {
+	Calls  []kitCall       `json:"calls"`
+	Waits  []int64         `json:"waits"`            // whole milliseconds
+	Kind   recourse.Kind   `json:"kind,omitempty"`   // of the failure
+	Result json.RawMessage `json:"result,omitempty"` // its structured content
+}
+
+// scriptedSession answers as the line says, and takes no time.
+type scriptedSession struct {
+	line *kitRecovery
+	next map[string]int
+	now  time.Time
+}
+
+func (s *scriptedSession) CallTool(_ context.Context, p struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+},
+) (json.RawMessage, error) {
+	s.line.Want.Calls = append(s.line.Want.Calls, kitCall{p.Name, p.Arguments})
+	i := s.next[p.Name]
+	s.next[p.Name]++
+	answers := s.line.Answers[p.Name]
+	if len(answers) == 0 {
+		return nil, fmt.Errorf("no answer to %s", p.Name)
+	}
+	return answers[min(i, len(answers)-1)], nil
+}
+
+func (s *scriptedSession) Now() time.Time { return s.now }
+
+func (s *scriptedSession) Sleep(_ context.Context, d time.Duration) error {
+	s.line.Want.Waits = append(s.line.Want.Waits, d.Milliseconds())
+	s.now = s.now.Add(d)
+	return nil
+}
+
+// Whole recoveries are on record, too: which calls are made after which waits, and what comes of them.
+func TestKitRecoveries(t *testing.T) {
+	t.Parallel()
+	var file bytes.Buffer
+	for _, line := range recoveries() {
+		line.Want = kitOutcome{Calls: []kitCall{}, Waits: []int64{}}
+		c := contract.Builtin().MustGet(line.Contract)
+		s := &scriptedSession{line: &line, next: map[string]int{}, now: time.Unix(0, 0)}
+		options := []recovery.Option{
+			recovery.WithClock(s), recovery.WithRandom(func() float64 { return 0.5 }), recovery.WithLogger(slog.New(slog.DiscardHandler)),
+		}
+		if line.Connect {
+			options = append(options, recovery.WithConnect(func(context.Context, *recourse.Error) error { return nil }))
+		}
+		if line.Answer != nil {
+			options = append(options, recovery.WithAnswer(func(context.Context, *recourse.NeedsInput) (map[string]any, error) {
+				var given map[string]any
+				err := json.Unmarshal(line.Answer, &given)
+				return given, err
+			}))
+		}
+		result, err := recovery.New(s, c, options...).CallTool(t.Context(), struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}{line.Tool, line.Arguments})
+		if e, failed := errors.AsType[*recourse.Error](err); failed {
+			line.Want.Kind = e.Kind
+		} else if err != nil {
+			t.Fatalf("%s: %v", line.Name, err)
+		}
+		if result != nil {
+			line.Want.Result = json.RawMessage(internaljson.Lookup(internaljson.Value(result), "/structuredContent"))
+		}
+		raw, err := internaljson.Marshal(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Write(raw)
+		file.WriteByte('\n')
+	}
+	contracttest.Golden(t, filepath.Join("..", "contract", "testdata", "kit", "recoveries.jsonl"), file.String())
+}
+
+// recoveries returns the calls, and what the server answers.
+func recoveries() []kitRecovery {
+	const order = `{"order":{"externalId":"e-1"}}`
+	good := json.RawMessage(`{"content":[],"structuredContent":{"ok":true}}`)
+	data := func(text string) json.RawMessage {
+		return json.RawMessage(`{"content":[],"structuredContent":` + text + `}`)
+	}
+	late := recourse.Timeout("", 0).WithEffect(recourse.EffectUnknown)
+	down := recourse.Unavailable("John Deere").WithOrigin(recourse.OriginProvider)
+	partly := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{
+		{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.NotFound("field", "c")},
+	})
+	mended := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
+	still := recourse.Partial(nil, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
+	line := func(name, of, tool, arguments string, answers map[string][]any) kitRecovery {
+		l := kitRecovery{Name: name, Contract: of, kitCall: kitCall{tool, json.RawMessage(arguments)}, Answers: map[string][]json.RawMessage{}}
+		for answering, list := range answers {
+			for _, a := range list {
+				switch a := a.(type) {
+				case *recourse.Error:
+					call := &contract.Call{Method: "tools/call", Tool: answering, Arguments: []byte(arguments), Now: contracttest.Present}
+					l.Answers[answering] = append(l.Answers[answering], contract.Builtin().MustGet(of).Write(a, call).Result)
+				case json.RawMessage:
+					l.Answers[answering] = append(l.Answers[answering], a)
+				}
+			}
+		}
+		return l
+	}
+	connected := line("connect", "fieldmcp", "get_field", `{"id":"1"}`, map[string][]any{"get_field": {recourse.NotConnected("John Deere"), good}})
+	connected.Connect = true
+	question := data(`{"kind":"needsInput:v1","type":"elicitation","message":"Which?","needsInput":{"fields":["id"]}}`)
+	answered := line("answer", "patterns", "get-pattern", `{"x":1}`, map[string][]any{"get-pattern": {question, good}})
+	answered.Answer = json.RawMessage(`{"id":"a"}`)
+	next := data(`{"next_action":"study_get(study_id=\"s-1\", lean=True)"}`)
+	return []kitRecovery{
+		line("wait", "fieldmcp", "deere_get_fields", `{"id":"1"}`, map[string][]any{"deere_get_fields": {down.WithEffect(recourse.EffectNone), good}}),
+		line("given up", "fieldmcp", "deere_get_fields", `{"id":"1"}`, map[string][]any{"deere_get_fields": {recourse.Timeout("", 0).WithEffect(recourse.EffectNone)}}),
+		line("mistake", "fieldmcp", "get_field", `{}`, map[string][]any{"get_field": {recourse.Missing("id")}}),
+		line("items that fail for good", "fieldmcp", "deere_get_fields", `{"fieldIds":["a","b","c"]}`, map[string][]any{"deere_get_fields": {partly, data(`{"list":[2]}`)}}),
+		line("items that succeed in the end", "fieldmcp", "deere_get_fields", `{"fieldIds":["a",{"id":"b"}]}`, map[string][]any{"deere_get_fields": {mended, still, data(`{"list":[2]}`)}}),
+		line("items, then all of it", "fieldmcp", "deere_get_fields", `{"fieldIds":["a","b"]}`, map[string][]any{"deere_get_fields": {mended, recourse.NotFound("field", "b")}}),
+		connected,
+		line("nobody connects", "fieldmcp", "get_field", `{"id":"1"}`, map[string][]any{"get_field": {recourse.NotConnected("John Deere")}}),
+		answered,
+		line("landed", "commerce", "create-sales-order", order, map[string][]any{"create-sales-order": {late}, "get-orders": {data(`{"items":[{"id":"SO-1"}]}`)}}),
+		line("not landed", "commerce", "create-sales-order", order, map[string][]any{"create-sales-order": {late, good}, "get-orders": {data(`{"items":[]}`)}}),
+		line("landed twice asked", "commerce", "create-sales-order", order, map[string][]any{
+			"create-sales-order": {late}, "get-orders": {recourse.Timeout("", 0), recourse.Timeout("", 0), data(`{"items":[{"id":"SO-1"}]}`)},
+		}),
+		line("landed by its status", "commerce", "cancel-order", `{"orderId":"SO-1"}`, map[string][]any{"cancel-order": {late}, "get-orders": {data(`{"items":[{"status":"cancelled"}]}`)}}),
+		line("not landed by its status", "commerce", "cancel-order", `{"orderId":"SO-1"}`, map[string][]any{"cancel-order": {late, good}, "get-orders": {data(`{"items":[{"status":"open"}]}`)}}),
+		line("nothing to ask for", "commerce", "create-sales-order", `{"order":{}}`, map[string][]any{"create-sales-order": {late}, "get-orders": {data(`{"items":[{"id":"SO-1"}]}`)}}),
+		line("nothing to look at", "commerce", "create-sales-order", order, map[string][]any{"create-sales-order": {late}, "get-orders": {data(`{"orders":[]}`)}}),
+		line("no rule", "commerce", "fulfill-order", `{"orderId":"SO-1"}`, map[string][]any{"fulfill-order": {late}, "get-fulfillments": {data(`{"items":[]}`)}}),
+		line("gone is landed", "studies", "study_delete", `{"study_id":"s-1"}`, map[string][]any{"study_delete": {late}, "study_get": {recourse.NotFound("study", "s-1")}}),
+		line("polled", "studies", "run_dispatch", `{"study_id":"s-1"}`, map[string][]any{
+			"run_dispatch": {next}, "study_get": {data(`{"runtime_status":"queued"}`), recourse.Timeout("", 0), data(`{"runtime_status":"completed"}`)},
+		}),
+		line("polled in vain", "studies", "run_dispatch", `{"study_id":"s-1"}`, map[string][]any{"run_dispatch": {next}, "study_get": {recourse.PermissionDenied()}}),
+		line("waits itself", "studies", "run_dispatch", `{"study_id":"s-1","wait":false}`, map[string][]any{"run_dispatch": {next}}),
+		line("not there", "terra", "get_sleep_data", `{}`, map[string][]any{"get_sleep_data": {recourse.NotFound("user", "u")}}),
+		line("nothing settles it", "recourse", "order_create", `{}`, map[string][]any{"order_create": {late}}),
+	}
+}
