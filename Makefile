@@ -87,6 +87,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (20s)
 bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
 	go run ./internal/bench -benchtime $(BENCHTIME)
 
+.PHONY: simulate
+simulate: ## Play agents against a failing server, and write docs/simulation.md
+	go run ./cmd/recourse simulate --write docs
+
 .PHONY: mutants
 mutants: ## Change the program in many places, one at a time, and report what no test notices
 	go run ./internal/mutants

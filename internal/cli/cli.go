@@ -58,6 +58,7 @@ type commands struct {
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
+	Simulate simulateCommand `cmd:"" help:"Play agents against a failing server in virtual time, and count what comes of it."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

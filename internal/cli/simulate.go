@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/simulate"
+)
+
+type simulateCommand struct {
+	Seed  uint64 `default:"1"       help:"What chance starts from: the same seed gives the same figures."`
+	Tasks int    `default:"10000"   help:"Tasks of each agent in each world."`
+	Write string `placeholder:"DIR" help:"Write the page and its figures into a directory instead of printing the page."`
+}
+
+// Help shows an example.
+func (*simulateCommand) Help() string {
+	return `Agents that are scripts work for a server that fails in many ways, in virtual time, without and with the gateway. What ` +
+		`comes of it is counted: goals met, things done twice, claims that are not so, attempts and waits. docs/simulation.md explains it.
+
+Example:
+
+    recourse simulate --tasks 1000`
+}
+
+// Run plays, and prints the page or writes it.
+func (c *simulateCommand) Run(ctx context.Context, env *Environment) error {
+	if c.Tasks < 1 {
+		return &usageError{errors.New("--tasks must be at least 1")}
+	}
+	result, err := simulate.Run(ctx, simulate.Options{Seed: c.Seed, Tasks: c.Tasks})
+	if err != nil {
+		return err
+	}
+	files, err := result.Files()
+	if err != nil {
+		return err
+	}
+	if c.Write == "" {
+		printf(env.Stdout, "%s", files[simulate.Page])
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(c.Write, name)
+		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // a page is for everybody to read
+			return err
+		}
+		printf(env.Stdout, "%s\n", path)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/recovery"
+)
+
+// An agent is a script that works on tasks.
+type agent struct {
+	name, doc string
+	start     start
+}
+
+// A start returns what works on the tasks of one world.
+type start func(s *session, c *contract.Contract, random func() float64) func(t *task) claim
+
+// again says whether a script repeats a failed call, and after which wait. It gets the number of the attempt, from 1, and
+// the result, nil where there is none.
+type again func(attempt int, result json.RawMessage) (wait time.Duration, repeat bool)
+
+// retries is how often the scripts repeat a call.
+const retries = 3
+
+// agents are those that are played; the first is the one that the goal is about.
+var agents = []agent{
+	{
+		"obeys", "does what the contract says: package recovery, as it is", obeying,
+	},
+	{
+		"blind", "repeats whatever fails at once, three times",
+		scripted(func(int, json.RawMessage) (time.Duration, bool) { return 0, true }),
+	},
+	{
+		"middleware",
+		"repeats whatever fails three times, after 1, 2 and 4 s, as FastMCP's RetryMiddleware does when it is given every exception",
+		scripted(func(attempt int, _ json.RawMessage) (time.Duration, bool) { return backoff(attempt), true }),
+	},
+	{
+		"retryable", "does so only where the failure has a member `retryable` that is true",
+		scripted(func(attempt int, result json.RawMessage) (time.Duration, bool) {
+			return backoff(attempt), isRetryable(result)
+		}),
+	},
+	{
+		"gives up", "repeats nothing",
+		scripted(func(int, json.RawMessage) (time.Duration, bool) { return 0, false }),
+	},
+}
+
+func backoff(attempt int) time.Duration { return time.Second << (attempt - 1) }
+
+// obeying recovers with package recovery.
+func obeying(s *session, c *contract.Contract, random func() float64) func(t *task) claim {
+	client := recovery.New(s, c, recovery.WithClock(s.clock), recovery.WithRandom(random), recovery.WithTimeout(patience),
+		recovery.WithAttemptTimeout(clientTimeout), recovery.WithLogger(slog.New(slog.DiscardHandler)))
+	return func(t *task) claim {
+		result, err := client.CallTool(context.Background(), t.call())
+		if e, ok := errors.AsType[*recourse.Error](err); ok {
+			return claim{open: e.Effect == recourse.EffectUnknown}
+		}
+		if err != nil {
+			return claim{}
+		}
+		return claimOf(t, result)
+	}
+}
+
+// scripted returns the start of a script.
+func scripted(repeats again) start {
+	return func(s *session, _ *contract.Contract, _ func() float64) func(*task) claim {
+		return func(t *task) claim {
+			ctx := context.Background()
+			for attempt := 1; ; attempt++ {
+				result, err := s.CallTool(ctx, t.call())
+				if err == nil && !isError(result) {
+					return claimOf(t, result)
+				}
+				wait, ok := repeats(attempt, result)
+				if !ok || attempt > retries || s.clock.Sleep(ctx, wait) != nil || !s.clock.now.Before(t.deadline) {
+					return claim{}
+				}
+			}
+		}
+	}
+}
+
+func isError(result json.RawMessage) bool {
+	var r struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(result, &r) == nil && r.IsError
+}
+
+func isRetryable(result json.RawMessage) bool {
+	var r struct {
+		Error struct {
+			Retryable bool `json:"retryable"`
+		} `json:"error"`
+	}
+	return json.Unmarshal(result, &r) == nil && r.Error.Retryable
+}

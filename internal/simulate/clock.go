@@ -1,0 +1,97 @@
+package simulate
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+)
+
+// epoch is when each world begins.
+var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// A clock is the time of one world. Of its tasks one runs at a time; when that waits, the one that is next to wake up goes on.
+// It implements recovery.Clock.
+type clock struct {
+	now     time.Time
+	running *task
+	waiting []sleeper // by time, then in the order in which they fell asleep
+}
+
+// A sleeper is a task that waits.
+type sleeper struct {
+	wakes time.Time
+	task  *task
+}
+
+// Now returns the present.
+func (c *clock) Now() time.Time { return c.now }
+
+// Sleep has the agent wait for d, or until the deadline of its task. That of ctx is in real time, and does not count.
+func (c *clock) Sleep(_ context.Context, d time.Duration) error {
+	began := c.now
+	defer func() { c.running.slept += c.now.Sub(began) }()
+	if ends := c.running.deadline; ends.Before(c.now.Add(d)) {
+		c.until(ends)
+		return context.DeadlineExceeded
+	}
+	c.until(c.now.Add(d))
+	return nil
+}
+
+// until has the running task go on at a time.
+func (c *clock) until(t time.Time) {
+	if !t.After(c.now) {
+		return
+	}
+	running := c.running
+	if !running.yield(t) { // nobody waits for it any more
+		c.now = t
+	}
+	c.running = running
+}
+
+// start has a task begin.
+func (c *clock) start(t *task, work func(*task)) {
+	t.next, t.stop = iter.Pull(func(yield func(time.Time) bool) {
+		t.yield = yield
+		work(t)
+	})
+	c.goOn(t)
+}
+
+// goOn lets a task run until it waits or has ended.
+func (c *clock) goOn(t *task) {
+	c.running = t
+	wakes, waits := t.next()
+	if !waits {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(c.waiting, wakes, func(s sleeper, wakes time.Time) int {
+		if s.wakes.After(wakes) {
+			return 1
+		}
+		return -1
+	})
+	c.waiting = slices.Insert(c.waiting, at, sleeper{wakes, t})
+}
+
+// wake lets everything happen that happens before a time, and has it come.
+func (c *clock) wake(before time.Time) {
+	for len(c.waiting) > 0 && c.waiting[0].wakes.Before(before) {
+		first := c.waiting[0]
+		c.waiting = slices.Delete(c.waiting, 0, 1)
+		c.now = first.wakes
+		c.goOn(first.task)
+	}
+	c.now = before
+}
+
+// stop ends the tasks that wait.
+func (c *clock) stop() {
+	for _, s := range c.waiting {
+		c.running = s.task
+		s.task.stop()
+	}
+	c.waiting = nil
+}

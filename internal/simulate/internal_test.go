@@ -1,0 +1,216 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// What the tallies say fits together, and whoever obeys does no harm where no failure looks like a success.
+func TestTallies(t *testing.T) {
+	t.Parallel()
+	const tasks = 500
+	r, err := Run(t.Context(), Options{Seed: 3, Tasks: tasks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * len(agents) * len(r.worlds); len(r.tallies) != want {
+		t.Fatalf("%d pairs, want %d", len(r.tallies), want)
+	}
+	for k, sum := range r.tallies {
+		if sum.tasks != tasks || sum.success > tasks || sum.safe > sum.success || sum.attempts < tasks {
+			t.Errorf("%v: %+v", k, sum)
+		}
+		if k.world == "calm" && (sum.safe != tasks || sum.attempts != tasks || sum.needless != 0) {
+			t.Errorf("%v: %+v", k, sum)
+		}
+		if k.agent == "obeys" && k.world != "silent" && (sum.duplicates > 0 || sum.wrong > 0 || sum.safe != sum.success) {
+			t.Errorf("%v: %+v", k, sum)
+		}
+		if (k.agent == "blind" || k.agent == "middleware") && k.world == "lost-writes" && sum.duplicates == 0 {
+			t.Errorf("%v writes nothing twice", k)
+		}
+		if k.agent == "gives up" && (sum.attempts != tasks || sum.duplicates != 0) {
+			t.Errorf("%v: %+v", k, sum)
+		}
+	}
+	// Chance is the same for all.
+	for _, world := range []string{"one-in-20", "lost-writes", "silent"} {
+		for _, gateway := range []bool{false, true} {
+			var all []int
+			for _, a := range agents {
+				n := 0
+				for _, s := range r.tallies[key{world, a.name, gateway}].met {
+					n += s.all
+				}
+				all = append(all, n)
+			}
+			if slices.Min(all) != slices.Max(all) {
+				t.Errorf("%s: so many tasks meet a failure, by agent: %v", world, all)
+			}
+		}
+	}
+}
+
+// A failure passes if a call after it can still be in time.
+func TestOracle(t *testing.T) {
+	t.Parallel()
+	w := &window{Every: time.Hour, For: 10 * time.Minute}
+	for _, test := range []struct {
+		at                time.Duration
+		open, recoverable bool
+	}{
+		{49 * time.Minute, false, false},
+		{50 * time.Minute, true, false},
+		{58 * time.Minute, true, false},
+		{58*time.Minute + time.Second, true, true},
+		{time.Hour + 59*time.Minute, true, true},
+		{2 * time.Hour, false, false},
+	} {
+		now := epoch.Add(test.at)
+		end, open := w.ends(now)
+		if open != test.open {
+			t.Errorf("at %s it is open: %t", test.at, open)
+		}
+		if !open {
+			continue
+		}
+		task := newTask(&world{}, 1, 0, now)
+		task.met(&fault{Fault: faultUnreachable}, end)
+		task.met(&fault{Fault: faultUnreachable}, never)
+		if task.recoverable() != test.recoverable {
+			t.Errorf("at %s it can be recovered: %t", test.at, task.recoverable())
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		writes  bool
+		claim   claim
+		created int
+		want    bool
+	}{
+		"done":                   {true, claim{done: true}, 1, true},
+		"not done":               {true, claim{done: true}, 0, false},
+		"failed":                 {true, claim{}, 0, true},
+		"failed and done":        {true, claim{}, 1, false},
+		"not known and done":     {true, claim{open: true}, 1, true},
+		"read":                   {false, claim{done: true, says: statusNow}, 0, true},
+		"read an old copy":       {false, claim{done: true, says: statusStale}, 0, false},
+		"read that it is absent": {false, claim{done: true}, 0, false},
+		"not read":               {false, claim{}, 0, true},
+	} {
+		if got := (&task{writes: test.writes}).isTrue(test.claim, test.created); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// Tasks go on in the order in which they wake up, and no wait goes past a deadline.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	c := &clock{now: epoch}
+	var order []string
+	sleep := func(name string, d time.Duration, want error) func(*task) {
+		return func(task *task) {
+			if err := c.Sleep(t.Context(), d); !errors.Is(err, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			order = append(order, name+" "+c.now.Sub(epoch).String()+" "+task.slept.String())
+		}
+	}
+	c.start(&task{deadline: epoch.Add(10 * time.Second)}, sleep("late", time.Minute, context.DeadlineExceeded))
+	c.start(&task{deadline: epoch.Add(10 * time.Second)}, sleep("a", 2*time.Second, nil))
+	c.start(&task{deadline: epoch.Add(10 * time.Second)}, sleep("b", 2*time.Second, nil))
+	c.wake(epoch.Add(time.Second))
+	c.start(&task{deadline: epoch.Add(10 * time.Second)}, sleep("soon", time.Millisecond, nil))
+	c.wake(never)
+	want := []string{"soon 1.001s 1ms", "a 2s 2s", "b 2s 2s", "late 10s 10s"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A failure comes through the gateway as the contract has it, with what is known of its effect.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	commerce := contract.Builtin().MustGet("commerce")
+	reader := contract.Reader{Contracts: []*contract.Contract{commerce}, Trusted: true}
+	for _, test := range []struct {
+		fault  fault
+		writes bool
+		kind   recourse.Kind
+		effect recourse.Effect
+		calls  int // of the shop
+		took   time.Duration
+	}{
+		{fault{Fault: faultLost, Rate: 1}, true, recourse.KindTimeout, recourse.EffectUnknown, 1, gatewayTimeout},
+		{fault{Fault: faultUnavailable, Rate: 1}, true, recourse.KindUnavailable, recourse.EffectUnknown, 1, latency},
+		{fault{Fault: faultReset, Rate: 1, After: true}, true, recourse.KindUnreachable, recourse.EffectUnknown, 1, latency},
+		{fault{Fault: faultUnreachable, Rate: 1}, true, recourse.KindUnreachable, recourse.EffectNone, 3, 3*latency + 300*time.Millisecond},
+		{fault{Fault: faultUnavailable, Rate: 1}, false, recourse.KindUnavailable, recourse.EffectNone, 3, 3*latency + 300*time.Millisecond},
+		{fault{Fault: faultLimited, Rate: 1, Wait: time.Minute}, true, recourse.KindRateLimited, recourse.EffectNone, 1, latency},
+	} {
+		w := &world{Faults: []fault{test.fault}}
+		s := &shop{world: w, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*fault]span{}}
+		g := newGateway(s, commerce, func() float64 { return 0 })
+		number := 0
+		if test.writes {
+			number = 1
+		}
+		s.clock.start(newTask(w, 1, number, epoch), func(task *task) {
+			result, err := g.call(task.call(), task.deadline)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			reading, failed := reader.Result(result)
+			e, ok := reading.Failure.(*recourse.Error)
+			if !failed || !ok || e.Kind != test.kind || e.Effect != test.effect || task.faults != test.calls || s.clock.now.Sub(epoch) != test.took {
+				t.Errorf("%s: %s after %d calls and %s", test.fault.Fault, result, task.faults, s.clock.now.Sub(epoch))
+			}
+			if test.effect == recourse.EffectUnknown && (e.Verify == nil || e.Verify.Tool != toolRead) {
+				t.Errorf("%s names no verify call: %s", test.fault.Fault, result)
+			}
+			if created := s.created[task.id]; (created == 1) != test.fault.After {
+				t.Errorf("%s: created %d times", test.fault.Fault, created)
+			}
+		})
+		s.clock.wake(never)
+	}
+}
+
+// A file of a world shows all its mistakes.
+func TestParseWorld(t *testing.T) {
+	t.Parallel()
+	_, err := parseWorld("w.yaml", []byte(`title: W
+doc: w
+faults:
+- {fault: typo, rate: 0.1}
+- {fault: lost, tool: none, rate: 0.1}
+- {fault: lost}
+- {fault: lost, rate: 2}
+- {fault: lost, window: {every: 1m, for: 1h}}
+- {fault: lost, limit: {calls: 0, per: 1m}}
+`))
+	mistakes, ok := errors.AsType[strictyaml.Errors](err)
+	if !ok || len(mistakes) != 6 {
+		t.Fatalf("%v", err)
+	}
+	for i, want := range []string{"no fault `typo`", "no such tool", "one of `rate`", "at most 1", "shorter", "some calls"} {
+		if !strings.Contains(mistakes[i].Message, want) {
+			t.Errorf("%s: want %q", mistakes[i], want)
+		}
+	}
+}

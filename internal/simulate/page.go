@@ -1,0 +1,187 @@
+package simulate
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+)
+
+//go:embed page.md.tmpl
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// Page is the name of the page.
+const Page = "simulation.md"
+
+// Files returns the page about the simulation and its figures, by name.
+func (r *Result) Files() (map[string][]byte, error) {
+	var page bytes.Buffer
+	err := pageTemplate.Execute(&page, map[string]any{
+		"Tasks": r.options.Tasks, "Seed": r.options.Seed, "Agents": agentList(), "Worlds": r.worldTables(),
+		"Recovered": r.recoveredTable(), "Goal": r.goalTable(), "Sweep": r.sweepTable(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		Page:                        page.Bytes(),
+		"simulation-recovered.svg":  r.recoveredFigure(),
+		"simulation-duplicates.svg": r.duplicatesFigure(),
+	}, nil
+}
+
+func agentList() string {
+	var b strings.Builder
+	for _, a := range agents {
+		fmt.Fprintf(&b, "- **%s** %s.\n", a.name, a.doc)
+	}
+	return b.String()
+}
+
+// A table is Markdown.
+type table struct{ strings.Builder }
+
+func newTable(heads ...string) *table {
+	t := new(table)
+	t.row(heads...)
+	t.WriteString(strings.Repeat("|---", len(heads)) + "|\n")
+	return t
+}
+
+func (t *table) row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+
+// worldTables has a section for each world.
+func (r *Result) worldTables() string {
+	var b strings.Builder
+	for _, w := range r.worlds {
+		t := newTable("agent", "gateway", "success", "safe success", "duplicates", "wrong claims", "attempts a call", "needless waits",
+			"seconds", "explicit, passing", "explicit, lasting", "silent, passing", "silent, lasting")
+		for _, gateway := range []bool{false, true} {
+			for _, a := range agents {
+				s := r.tallies[key{w.Name, a.name, gateway}]
+				t.row(append([]string{
+					a.name, yesNo(gateway), share{s.success, s.tasks}.String(), share{s.safe, s.tasks}.String(),
+					strconv.Itoa(s.duplicates), strconv.Itoa(s.wrong), ratio(s.attempts, s.tasks),
+					seconds(s.needless, s.tasks), seconds(s.took, s.tasks),
+				}, s.quadrants()...)...)
+			}
+		}
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n%s\n", w.Title, strings.TrimSpace(w.Doc), t)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func (sum *tally) quadrants() []string {
+	cells := make([]string, len(sum.met))
+	for i, s := range sum.met {
+		cells[i] = s.ofAll()
+	}
+	return cells
+}
+
+// over returns the sum of an agent over all worlds.
+func (r *Result) over(agent string, gateway bool) *tally {
+	var sum tally
+	for _, w := range r.worlds {
+		s := r.tallies[key{w.Name, agent, gateway}]
+		sum.tasks += s.tasks
+		sum.safe += s.safe
+		sum.duplicates += s.duplicates
+		sum.wrong += s.wrong
+		sum.attempts += s.attempts
+		for i := range sum.met {
+			sum.met[i] = sum.met[i].plus(s.met[i])
+		}
+	}
+	return &sum
+}
+
+// recoveredTable sums up all worlds.
+func (r *Result) recoveredTable() string {
+	t := newTable("agent", "gateway", "recovered of what can be", "of it, explicit", "of it, silent", "safe success",
+		"duplicates", "wrong claims", "attempts a call")
+	for _, gateway := range []bool{false, true} {
+		for _, a := range agents {
+			s := r.over(a.name, gateway)
+			t.row(a.name, yesNo(gateway), s.recovered().ofAll(), s.met[0].ofAll(), s.met[2].ofAll(),
+				share{s.safe, s.tasks}.String(), strconv.Itoa(s.duplicates), strconv.Itoa(s.wrong), ratio(s.attempts, s.tasks))
+		}
+	}
+	return strings.TrimSpace(t.String())
+}
+
+// recovered returns how much of what can be recovered was.
+func (sum *tally) recovered() share { return sum.met[0].plus(sum.met[2]) }
+
+// goalTable says how the agent that obeys does by world.
+func (r *Result) goalTable() string {
+	t := newTable("world", "gateway", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
+	for _, w := range r.worlds {
+		for _, gateway := range []bool{false, true} {
+			s := r.tallies[key{w.Name, agents[0].name, gateway}]
+			t.row(w.Title, yesNo(gateway), s.recovered().ofAll(), strconv.Itoa(s.duplicates), ratio(s.inWindow.part, s.inWindow.all))
+		}
+	}
+	return strings.TrimSpace(t.String())
+}
+
+// weights are what a duplicate or a wrong claim may cost, in goals that are met.
+var weights = []float64{0, 1, 3, 10, 30}
+
+// sweepTable has the points that each agent makes by the weight of harm.
+func (r *Result) sweepTable() string {
+	heads := []string{"agent", "gateway"}
+	for _, w := range weights {
+		heads = append(heads, fmt.Sprintf("harm x %g", w))
+	}
+	t := newTable(heads...)
+	for _, gateway := range []bool{false, true} {
+		for _, a := range agents {
+			s := r.over(a.name, gateway)
+			cells := []string{a.name, yesNo(gateway)}
+			for _, w := range weights {
+				cells = append(cells, fmt.Sprintf("%.1f", 100*(float64(s.safe)-w*float64(s.duplicates+s.wrong))/float64(s.tasks)))
+			}
+			t.row(cells...)
+		}
+	}
+	return strings.TrimSpace(t.String())
+}
+
+// none stands where nothing was counted.
+const none = "-"
+
+func (s share) String() string {
+	if s.all == 0 {
+		return none
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(s.part)/float64(s.all))
+}
+
+func (s share) ofAll() string {
+	if s.all == 0 {
+		return none
+	}
+	return fmt.Sprintf("%s of %d", s, s.all)
+}
+
+func ratio(part, all int) string {
+	if all == 0 {
+		return none
+	}
+	return fmt.Sprintf("%.3f", float64(part)/float64(all))
+}
+
+func seconds(d time.Duration, of int) string { return fmt.Sprintf("%.2f s", d.Seconds()/float64(of)) }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

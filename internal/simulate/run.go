@@ -1,0 +1,173 @@
+package simulate
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// Options say what is played.
+type Options struct {
+	Seed  uint64
+	Tasks int // of each pair of agent and world
+}
+
+// A quadrant is a sort of fault: explicit or silent, passing or lasting.
+type quadrant struct {
+	silent, lasting bool
+}
+
+var quadrants = []quadrant{{false, false}, {false, true}, {true, false}, {true, true}}
+
+// A share is so many of all.
+type share struct{ part, all int }
+
+func (s share) counting(is bool) share {
+	if is {
+		return share{s.part + 1, s.all + 1}
+	}
+	return share{s.part, s.all + 1}
+}
+
+func (s share) plus(t share) share { return share{s.part + t.part, s.all + t.all} }
+
+// A tally is what comes of the tasks of one agent in one world.
+type tally struct {
+	tasks      int
+	success    int // the agent says so
+	safe       int // and it is so, once
+	duplicates int
+	wrong      int // claims that are not so
+	attempts   int
+	inWindow   share         // attempts and tasks that began in a window
+	needless   time.Duration // that was waited in tasks that did not end in safe success
+	took       time.Duration
+	met        [4]share // by quadrant: recovered, or of a fault that lasts, honest
+}
+
+// A pair is one agent in one world.
+type pair struct {
+	world   *world
+	agent   agent
+	gateway bool
+}
+
+// A Result is what came of every pair.
+type Result struct {
+	options Options
+	worlds  []*world
+	tallies map[key]*tally
+}
+
+type key struct {
+	world, agent string
+	gateway      bool
+}
+
+// Run plays every agent in every world, without and with the gateway.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	worlds, err := allWorlds()
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{options: o, worlds: worlds, tallies: map[key]*tally{}}
+	pairs := make(chan pair)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for p := range pairs {
+				t := p.play(ctx, o)
+				mu.Lock()
+				r.tallies[key{p.world.Name, p.agent.name, p.gateway}] = t
+				mu.Unlock()
+			}
+		})
+	}
+	for _, w := range worlds {
+		for _, a := range agents {
+			for _, gateway := range []bool{false, true} {
+				pairs <- pair{w, a, gateway}
+			}
+		}
+	}
+	close(pairs)
+	all.Wait()
+	return r, ctx.Err()
+}
+
+// play has the agent work on all tasks, or until ctx ends.
+func (p pair) play(ctx context.Context, o Options) *tally {
+	random := rand.New(rand.NewPCG(o.Seed, 1<<63)).Float64 //nolint:gosec // it is to be repeatable
+	c := contract.Builtin().MustGet("commerce")
+	shop := &shop{world: p.world, clock: &clock{now: epoch}, created: map[string]int{}, spans: map[*fault]span{}}
+	s := &session{shop: shop, clock: shop.clock}
+	if p.gateway {
+		s.gateway = newGateway(shop, c, random)
+	}
+	work := p.agent.start(s, c, random)
+	var sum tally
+	for number := 0; number < o.Tasks && ctx.Err() == nil; number++ {
+		shop.clock.wake(p.world.comes(number))
+		shop.clock.start(newTask(p.world, o.Seed, number, shop.clock.now), func(t *task) { sum.add(shop, t, work(t)) })
+	}
+	if ctx.Err() == nil {
+		shop.clock.wake(never)
+	}
+	shop.clock.stop()
+	return &sum
+}
+
+// add counts the task that has ended with the claim.
+func (sum *tally) add(s *shop, t *task, said claim) {
+	created := s.created[t.id]
+	isTrue := t.isTrue(said, created)
+	safe := said.done && isTrue && created <= 1
+	sum.tasks++
+	sum.attempts += t.attempts
+	sum.took += s.clock.now.Sub(t.began)
+	sum.duplicates += max(created-1, 0)
+	if said.done {
+		sum.success++
+	}
+	if !isTrue {
+		sum.wrong++
+	}
+	if safe {
+		sum.safe++
+	} else {
+		sum.needless += t.slept
+	}
+	if s.world.inWindow(t.began) {
+		sum.inWindow = sum.inWindow.plus(share{t.attempts, 1})
+	}
+	if t.faults == 0 {
+		return
+	}
+	lasting := !t.recoverable()
+	well := safe
+	if lasting {
+		well = isTrue && created <= 1
+	}
+	for i, q := range quadrants {
+		if q == (quadrant{t.silent, lasting}) {
+			sum.met[i] = sum.met[i].counting(well)
+		}
+	}
+}
+
+// inWindow reports whether every call fails at that time.
+func (w *world) inWindow(at time.Time) bool {
+	for _, f := range w.Faults {
+		if f.Window != nil {
+			if _, open := f.Window.ends(at); open {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A call has the members of tools/call.
+type call struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+const (
+	// clientTimeout is how long an agent waits for an answer: as long as the TypeScript SDK does.
+	clientTimeout = time.Minute
+	// gatewayTimeout is how long the gateway waits for the server, as in docs/configuration.md.
+	gatewayTimeout = 20 * time.Second
+)
+
+// A session is how an agent calls the shop: directly, or through the gateway.
+type session struct {
+	shop    *shop
+	gateway *gateway // nil: directly
+	clock   *clock
+}
+
+// CallTool implements recovery.Session.
+func (s *session) CallTool(_ context.Context, c call) (json.RawMessage, error) {
+	t := s.clock.running
+	t.attempts++
+	ends := s.clock.now.Add(clientTimeout)
+	if t.deadline.Before(ends) {
+		ends = t.deadline
+	}
+	var result json.RawMessage
+	var err error
+	if s.gateway != nil {
+		result, err = s.gateway.call(c, ends)
+	} else {
+		result, err = s.direct(c, ends)
+	}
+	if s.clock.now.After(ends) {
+		return nil, context.DeadlineExceeded
+	}
+	return result, err
+}
+
+// direct calls the shop as it is: its failures are texts.
+func (s *session) direct(c call, ends time.Time) (json.RawMessage, error) {
+	a := s.shop.call(c)
+	if a.fault == nil {
+		return a.result, nil
+	}
+	switch a.fault.Fault {
+	case faultLost:
+		s.clock.until(ends)
+		return nil, context.DeadlineExceeded
+	case faultReset:
+		return nil, io.ErrUnexpectedEOF
+	case faultUnavailable:
+		return failed("Error: Request failed with status code 503"), nil
+	case faultLimited:
+		return failed("Error: Request failed with status code 429"), nil
+	default:
+		return failed("Internal error"), nil
+	}
+}
+
+func failed(text string) json.RawMessage {
+	return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`)
+}
+
+// A gateway stands in front of the shop. It repeats what is safe to repeat, and writes failures in the contract's form.
+type gateway struct {
+	shop     *shop
+	clock    *clock
+	contract *contract.Contract
+	policy   retry.Policy
+	budget   retry.Budget
+}
+
+func newGateway(s *shop, c *contract.Contract, random func() float64) *gateway {
+	return &gateway{
+		shop: s, clock: s.clock, contract: c,
+		policy: retry.Policy{Attempts: 3, Start: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Random: random},
+	}
+}
+
+// call calls the shop for a caller who waits until gone.
+func (g *gateway) call(c call, gone time.Time) (json.RawMessage, error) {
+	ends := g.clock.now.Add(gatewayTimeout)
+	nature := retry.Writes
+	if g.contract.Reads(c.Name) {
+		nature = retry.Reads
+	}
+	g.budget.Call()
+	for attempt := 1; ; attempt++ {
+		a := g.shop.call(c)
+		if a.fault == nil {
+			return a.result, nil
+		}
+		if a.fault.Fault == faultLost && gone.Before(ends) {
+			g.clock.until(gone)
+			return nil, context.DeadlineExceeded
+		}
+		if a.fault.Fault == faultLost {
+			g.clock.until(ends)
+		}
+		e := failure(a)
+		e = e.WithEffect(retry.Effect(e, nature))
+		d := g.policy.Decide(e, nature, attempt, ends.Sub(g.clock.now))
+		if d.Repeat && g.clock.now.Add(d.Wait).After(gone) {
+			g.clock.until(gone)
+			return nil, context.DeadlineExceeded
+		}
+		if !d.Repeat || !g.budget.Take() {
+			return g.write(c, e), nil
+		}
+		g.clock.until(g.clock.now.Add(d.Wait))
+	}
+}
+
+// failure returns the record of an explicit fault.
+func failure(a answer) *recourse.Error {
+	switch a.fault.Fault {
+	case faultLost:
+		return recourse.Timeout("The shop", gatewayTimeout).WithOrigin(recourse.OriginGateway)
+	case faultReset:
+		return recourse.Unreachable("The shop").WithOrigin(recourse.OriginGateway)
+	case faultUnavailable:
+		return recourse.Unavailable("The shop").WithRetryAfter(a.wait)
+	case faultLimited:
+		return recourse.RateLimited(a.wait).WithProvider("The shop")
+	default: // it was never sent on
+		return recourse.Unreachable("The shop").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+	}
+}
+
+// write writes a failure in the contract's form.
+func (g *gateway) write(c call, e *recourse.Error) json.RawMessage {
+	about := &contract.Call{Method: "tools/call", Tool: c.Name, Arguments: c.Arguments, At: contract.AtTool, Now: g.clock.Now}
+	if v := g.contract.VerifyFor(about); v != nil && e.Effect == recourse.EffectUnknown {
+		e = e.WithVerify(*v)
+	}
+	return g.contract.Write(e, about).Result
+}

@@ -1,0 +1,126 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// The tools of the shop.
+const (
+	toolRead  = "get-orders"
+	toolWrite = "create-sales-order"
+)
+
+// latency is how long the shop takes for an answer.
+const latency = 50 * time.Millisecond
+
+// A shop is the server. Every order that is read is there, and shipped; those that are created are counted.
+type shop struct {
+	world *world
+	clock *clock
+
+	created map[string]int
+	spans   map[*fault]span
+}
+
+// A span is what was answered in one span of time of a limit.
+type span struct {
+	number int64
+	calls  int
+}
+
+// An answer is how a call of the shop ends: with a result, or with an explicit fault.
+type answer struct {
+	result json.RawMessage
+	fault  *fault
+	wait   time.Duration // stated
+}
+
+// call carries a call out, as far as the world lets it.
+func (s *shop) call(c call) answer {
+	s.clock.until(s.clock.now.Add(latency))
+	writes := c.Name == toolWrite
+	f, passes, wait := s.fault(writes)
+	if f == nil {
+		return answer{result: s.carryOut(c)}
+	}
+	s.clock.running.met(f, passes)
+	if f.silent() {
+		return answer{result: s.pretend(c, f)}
+	}
+	if f.After {
+		s.carryOut(c)
+	}
+	return answer{fault: f, wait: wait}
+}
+
+// fault returns what befalls a call, when it passes, and the wait that the shop states.
+func (s *shop) fault(writes bool) (befalls *fault, passes time.Time, wait time.Duration) {
+	now, chance := s.clock.now, s.clock.running.luck.random.Float64()
+	for i := range s.world.Faults {
+		f := &s.world.Faults[i]
+		switch {
+		case !f.meets(writes):
+		case f.Window != nil:
+			if end, open := f.Window.ends(now); open {
+				return f, end, f.Wait
+			}
+		case f.Limit != nil:
+			number := int64(now.Sub(epoch) / f.Limit.Per)
+			if s.spans[f].number != number {
+				s.spans[f] = span{number: number}
+			}
+			if s.spans[f].calls >= f.Limit.Calls {
+				end := epoch.Add(time.Duration(number+1) * f.Limit.Per)
+				return f, end, (end.Sub(now) + time.Second - 1).Truncate(time.Second)
+			}
+			s.spans[f] = span{number: number, calls: s.spans[f].calls + 1}
+		case f.Lasting:
+			if s.clock.running.luck.lasting[f] {
+				return f, never, f.Wait
+			}
+		default:
+			if chance -= f.Rate; chance < 0 {
+				return f, now, f.Wait
+			}
+		}
+	}
+	return nil, now, 0
+}
+
+// carryOut does what a call asks for, and returns the result.
+func (s *shop) carryOut(c call) json.RawMessage {
+	t := s.clock.running
+	if c.Name == toolWrite {
+		s.created[t.id]++
+		return structured(fmt.Sprintf(`{"success":true,"id":%q}`, t.id))
+	}
+	if t.writes && s.created[t.id] == 0 {
+		return structured(`{"items":[]}`)
+	}
+	return structured(fmt.Sprintf(`{"items":[{"externalId":%q,"status":%q}]}`, t.id, statusNow))
+}
+
+// The status of an order that is read, now and in an old copy.
+const (
+	statusNow   = "shipped"
+	statusStale = "open"
+)
+
+// pretend returns the result of a silent fault.
+func (s *shop) pretend(c call, f *fault) json.RawMessage {
+	t := s.clock.running
+	switch {
+	case f.Fault == faultText || c.Name == toolWrite:
+		return json.RawMessage(`{"content":[{"type":"text","text":"Error: the database did not answer"}]}`)
+	case f.Fault == faultEmpty || t.writes: // an old copy of what is new has nothing
+		return structured(`{"items":[]}`)
+	default:
+		return structured(fmt.Sprintf(`{"items":[{"externalId":%q,"status":%q}]}`, t.id, statusStale))
+	}
+}
+
+func structured(data string) json.RawMessage {
+	return json.RawMessage(`{"content":[],"structuredContent":` + data + `}`)
+}

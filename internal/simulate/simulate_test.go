@@ -1,0 +1,63 @@
+package simulate_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/simulate"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+func files(t *testing.T, o simulate.Options) map[string][]byte {
+	t.Helper()
+	result, err := simulate.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := result.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// The same seed gives the same page to the byte, another seed gives another.
+func TestRepeatable(t *testing.T) {
+	t.Parallel()
+	first := files(t, simulate.Options{Seed: 7, Tasks: 60})
+	if diff := cmp.Diff(first, files(t, simulate.Options{Seed: 7, Tasks: 60})); diff != "" {
+		t.Errorf("the same seed (-first +second):\n%s", diff)
+	}
+	if cmp.Equal(first, files(t, simulate.Options{Seed: 8, Tasks: 60})) {
+		t.Error("another seed changes nothing")
+	}
+}
+
+// docs/ has what the simulation gives today.
+func TestLongPage(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t)
+	for name, want := range files(t, simulate.Options{Seed: 1, Tasks: 10_000}) {
+		got, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s is out of date, make simulate writes it (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := simulate.Run(ctx, simulate.Options{Tasks: 1 << 40}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

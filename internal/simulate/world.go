@@ -1,0 +1,166 @@
+package simulate
+
+import (
+	"embed"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+//go:embed worlds/*.yaml
+var files embed.FS
+
+// A world says how often tasks come, and what goes wrong.
+type world struct {
+	Name   string
+	Title  string        `yaml:"title,required"`
+	Doc    string        `yaml:"doc,required"`
+	Every  time.Duration `default:"2s" yaml:"every"` // a task comes
+	Burst  int           `default:"1"  yaml:"burst"` // so many come at once, and less often
+	Faults []fault       `yaml:"faults"`
+}
+
+// A fault is something that goes wrong: at a rate, in a window of time, or past a limit.
+type fault struct {
+	Fault   string        `yaml:"fault,required"`
+	Tool    string        `yaml:"tool"`    // reads or writes; both where it is left out
+	Rate    float64       `yaml:"rate"`    // of the calls, or of the tasks if it is lasting
+	Lasting bool          `yaml:"lasting"` // it meets every call of a task
+	After   bool          `yaml:"after"`   // a write takes effect
+	Wait    time.Duration `yaml:"wait"`    // the server states it
+	Window  *window       `yaml:"window"`
+	Limit   *limit        `yaml:"limit"`
+}
+
+// A window is a time in which every call fails. It ends each span of time of the length Every.
+type window struct {
+	Every time.Duration `yaml:"every,required"`
+	For   time.Duration `yaml:"for,required"`
+}
+
+// A limit is how many calls the server answers in each span of time.
+type limit struct {
+	Calls int           `yaml:"calls,required"`
+	Per   time.Duration `yaml:"per,required"`
+}
+
+// The faults.
+const (
+	faultUnavailable = "unavailable" // 503
+	faultLimited     = "limited"     // 429
+	faultUnreachable = "unreachable" // what is behind the server cannot be reached
+	faultLost        = "lost"        // no answer comes
+	faultReset       = "reset"       // the connection breaks
+
+	// Those that look like a success.
+
+	faultEmpty = "empty" // an empty list
+	faultStale = "stale" // an old copy
+	faultText  = "text"  // the text of an error
+)
+
+// silent reports whether the fault looks like a success.
+func (f *fault) silent() bool {
+	return f.Fault == faultEmpty || f.Fault == faultStale || f.Fault == faultText
+}
+
+// meets reports whether the fault is one of calls that write, or of those that read.
+func (f *fault) meets(writes bool) bool {
+	return f.Tool == "" || writes == (f.Tool == "writes")
+}
+
+// ends returns when the window that now lies in ends, or the limit's span of time. open reports whether now lies in a window.
+func (w *window) ends(now time.Time) (end time.Time, open bool) {
+	into := now.Sub(epoch) % w.Every
+	return now.Add(w.Every - into), into >= w.Every-w.For
+}
+
+// allWorlds reads the worlds, in the order of their files.
+func allWorlds() ([]*world, error) {
+	names, err := fs.Glob(files, "worlds/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	worlds := make([]*world, 0, len(names))
+	for _, name := range names {
+		src, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		_, stem, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".yaml"), "-")
+		w, err := parseWorld(name, src)
+		if err != nil {
+			return nil, err
+		}
+		w.Name = stem
+		worlds = append(worlds, w)
+	}
+	return worlds, nil
+}
+
+func parseWorld(name string, src []byte) (*world, error) {
+	doc, err := strictyaml.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	w := new(world)
+	doc.Decode(w)
+	for i := range w.Faults {
+		w.Faults[i].check(doc, doc.Root().Get("faults").Item(i))
+	}
+	return w, doc.Err()
+}
+
+func (f *fault) check(doc *strictyaml.Document, n *strictyaml.Node) {
+	switch f.Fault {
+	case faultUnavailable, faultLimited, faultUnreachable, faultLost, faultReset, faultEmpty, faultStale, faultText:
+	default:
+		doc.Reportf(n.Get("fault").Pos(), "", "there is no fault `%s`", f.Fault)
+	}
+	if f.Tool != "" && f.Tool != "reads" && f.Tool != "writes" {
+		doc.Reportf(n.Get("tool").Pos(), "reads or writes", "there is no such tool")
+	}
+	causes := 0
+	for _, given := range []bool{f.Rate > 0, f.Window != nil, f.Limit != nil} {
+		if given {
+			causes++
+		}
+	}
+	switch {
+	case causes != 1:
+		doc.Reportf(n.Pos(), "", "expected one of `rate`, `window` and `limit`")
+	case f.Rate > 1:
+		doc.Reportf(n.Get("rate").Pos(), "", "a rate is at most 1")
+	case f.Window != nil && (f.Window.For <= 0 || f.Window.Every <= f.Window.For):
+		doc.Reportf(n.Get("window").Pos(), "", "a window is shorter than the time from one to the next")
+	case f.Limit != nil && (f.Limit.Calls < 1 || f.Limit.Per <= 0):
+		doc.Reportf(n.Get("limit").Pos(), "", "a limit lets some calls through")
+	}
+}
+
+// comes returns when a task comes.
+func (w *world) comes(number int) time.Time {
+	return epoch.Add(time.Duration(number/w.Burst*w.Burst) * w.Every)
+}
+
+// A luck is what chance has in store for one task.
+type luck struct {
+	random  *rand.Rand
+	lasting map[*fault]bool
+}
+
+// luckOf returns that of a task, whoever works on it.
+func (w *world) luckOf(seed uint64, number int) luck {
+	source := rand.NewPCG(seed, uint64(number))                     //nolint:gosec // a number is not negative
+	l := luck{random: rand.New(source), lasting: map[*fault]bool{}} //nolint:gosec // it is to be repeatable
+	for i := range w.Faults {
+		if f := &w.Faults[i]; f.Lasting {
+			l.lasting[f] = l.random.Float64() < f.Rate
+		}
+	}
+	return l
+}
