@@ -52,6 +52,7 @@ func proxy(t http.RoundTripper, rewrite func(*httputil.ProxyRequest)) http.Handl
 		FlushInterval: -1, // each byte when it comes
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.RawQuery = r.In.URL.RawQuery // also what cannot be parsed
 			rewrite(r)
 			for _, name := range forwarded {
 				if values, ok := r.In.Header[name]; ok {

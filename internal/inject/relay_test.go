@@ -104,3 +104,23 @@ func TestRelay(t *testing.T) {
 		})
 	}
 }
+
+// A program that takes a moment to end gets nothing more.
+func TestNothingAfterAnExit(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "slow", func(t *testing.T) {
+		fromServer, serverOut := io.Pipe()
+		serverIn, toServer := io.Pipe()
+		requests := 0
+		go program(serverIn, serverOut, &requests)
+		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s"}}` + "\n"
+		relay := &inject.Relay{
+			Injector:   inject.New(plan(t, inject.Stdio, "rules: [{match: {tool: order_create}, fault: exit}]")),
+			FromClient: strings.NewReader(strings.Replace(call, "%s", "order_create", 1) + strings.Replace(call, "%s", "echo", 1)),
+			ToClient:   io.Discard, FromServer: fromServer, ToServer: toServer, Exit: func() {},
+		}
+		if err := relay.Run(t.Context()); err != nil || requests != 0 {
+			t.Errorf("%d requests: %v", requests, err)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package inject_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/inject"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// The server gets the headers that the client has sent, and no others; a call that fails is answered without compression, since
+// its answer is read.
+func TestHeadersPass(t *testing.T) {
+	t.Parallel()
+
+	for _, agent := range []string{"client/1", ""} {
+		runVirtual(t, "agent "+agent, func(t *testing.T) {
+			var seen []string
+			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen = append(seen, fmt.Sprint(r.Method, r.RequestURI, r.Header))
+				w.Header().Set("X-Own", "a")
+				_, _ = io.WriteString(w, "well")
+			}))
+			target, err := url.Parse(api)
+			if err != nil {
+				t.Fatal(err)
+			}
+			injector := inject.New(plan(t, inject.API, "rules: [{match: {path: /fails}, fault: truncate}]"))
+			at := serve(t, inject.Front(inject.NewTransport(injector, inject.API, base(t)), target))
+			client := &http.Client{Transport: base(t)}
+			for _, path := range []string{api + "/a?x=%20;y", at + "/a?x=%20;y", at + "/fails"} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("body"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header = http.Header{
+					"X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"}, "Accept-Encoding": {"gzip"}, "Authorization": {"Bearer x"},
+					"User-Agent": {agent},
+				}
+				resp, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if resp.Header.Get("X-Own") != "a" {
+					t.Error(resp.Header)
+				}
+				_ = resp.Body.Close()
+			}
+			if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
+				t.Errorf("(-direct +through):\n%s", diff)
+			}
+			if strings.Contains(seen[2], "gzip") {
+				t.Error(seen[2])
+			}
+		})
+	}
+}
