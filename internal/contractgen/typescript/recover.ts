@@ -479,7 +479,7 @@ const failureOf = (e: Fields): Failure => {
 
 /** Reads what an SDK has thrown. Of what it does not know it may have sent the call, or not. */
 function thrown(error: unknown): Outcome {
-  const { code, status, message, data } = error as { [member: string]: unknown };
+  const { code, status, message, data } = (typeof error === "object" && error !== null ? error : {}) as { [member: string]: unknown };
   const text = typeof message === "string" ? message : String(error);
   const http = [status, code].find((n) => typeof n === "number" && n >= 400 && n <= 599);
   const asOutcome = (r: Reading | undefined): Outcome => (r?.failure ? { e: statedBy(r.failure) } : r?.question ? { question: r.question } : { e: { kind: "unreachable", message: text } });
