@@ -1,5 +1,5 @@
 // How authors of servers and of clients use the module of a contract.
-import { ask, codes, failures, parseError, parseHTTP, parseResult, write } from "./fieldmcp.js";
+import { CallFailed, ask, codes, decide, failures, parseError, parseHTTP, parseResult, recover, write } from "./fieldmcp.js";
 import type { Code, Failure, Kind, Question, ToolResult, WireError } from "./fieldmcp.js";
 
 /** A tool of a server. */
@@ -35,6 +35,21 @@ export async function overHTTP(answer: { status: number; headers: { get(name: st
 }
 
 export const ofError = (error: { code: number; message: string; data?: unknown }): string | undefined => parseError(error).failure?.code;
+
+/** The client of an SDK, as far as it matters here. */
+interface Client {
+  callTool(params: { name: string; arguments?: { [name: string]: unknown } }, schema?: unknown, options?: { timeout?: number }): Promise<{ [name: string]: unknown }>;
+}
+
+export async function recovered(client: Client): Promise<ToolResult | readonly string[]> {
+  try {
+    return await recover(client, { name: "get_field", arguments: { id: "12" } }, { timeoutMs: 60_000, connect: (failure) => console.log(failure.provider) });
+  } catch (error) {
+    return error instanceof CallFailed ? (error.failure.hints ?? []) : [];
+  }
+}
+
+export const isRepeated = (failure: Failure): boolean => decide(failure, "reads", 1, 60_000).repeat;
 
 export const groups = new Map<string, string | undefined>(codes.map((entry) => [entry.code, entry.group]));
 export const notFound: readonly Code[] = ["FIELD_NOT_FOUND", "ORG_NOT_FOUND"];
