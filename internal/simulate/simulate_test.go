@@ -1,7 +1,9 @@
 package simulate_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
 	"os"
 	"path/filepath"
@@ -35,6 +37,23 @@ func TestRepeatable(t *testing.T) {
 	}
 	if cmp.Equal(first, files(t, simulate.Options{Seed: 8, Tasks: 60})) {
 		t.Error("another seed changes nothing")
+	}
+}
+
+// The figures are XML, and the page shows every one.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	made := files(t, simulate.Options{Seed: 1, Tasks: 20})
+	for name, data := range made {
+		if name == simulate.Page {
+			continue
+		}
+		if err := xml.Unmarshal(data, new(struct{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !bytes.Contains(made[simulate.Page], []byte("]("+name+")")) {
+			t.Errorf("the page does not show %s", name)
+		}
 	}
 }
 
