@@ -2,9 +2,11 @@ package recovery
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -17,10 +19,13 @@ import (
 // maxHTTPBody bounds what is read of an HTTP answer that is no success, in bytes.
 const maxHTTPBody = 64 << 10
 
+// maxAnswer bounds what is read of an answer in advance, in bytes.
+const maxAnswer = 4 << 20
+
 // NewMCPTransport returns a transport for the http.Client of an SDK's MCP client. An HTTP answer that is no success
-// becomes a JSON-RPC error, with the failure that it says in the words of c as its data: the SDKs
-// hand that on, and keep their session. A lost session (404) and a challenge to sign in (WWW-Authenticate) reach the SDK as
-// they are, since it acts on them. base makes the requests; nil means http.DefaultTransport.
+// becomes a JSON-RPC error, with the failure that it says in the words of c as its data: the SDKs hand that on, and keep
+// their session. So does an answer that breaks off. A lost session (404) and a challenge to sign in (WWW-Authenticate)
+// reach the SDK as they are, since it acts on them. base makes the requests; nil means http.DefaultTransport.
 func NewMCPTransport(base http.RoundTripper, c *contract.Contract) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -51,8 +56,11 @@ func (a *httpAnswer) get() *httpFailure { return a.said.Load() }
 func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	id := requestID(r)
 	resp, err := t.base.RoundTrip(r)
-	if err != nil || resp.StatusCode < http.StatusBadRequest {
-		return resp, err
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < http.StatusBadRequest {
+		return t.whole(r, id, resp)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHTTPBody))
 	_ = resp.Body.Close() // what is left of it is not wanted
@@ -73,6 +81,40 @@ func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		e = recourse.FromStatus("", resp.StatusCode)
 	}
 	return answerWith(r, id, e)
+}
+
+// whole has an answer that breaks off become a failure: an SDK would end its session over it. JSON is read before the SDK does,
+// and events one by one.
+func (t *mcpTransport) whole(r *http.Request, id json.RawMessage, resp *http.Response) (*http.Response, error) {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case err != nil, id == nil:
+		return resp, nil //nolint:nilerr // it is neither
+	case kind == "text/event-stream":
+		resp.Body = &wholeEvents{from: resp.Body, ctx: r.Context(), id: id}
+		return resp, nil
+	case kind != "application/json":
+		return resp, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if len(body) == maxAnswer { // the SDK reads on
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+		return resp, nil
+	}
+	_ = resp.Body.Close() // it was read
+	switch {
+	case r.Context().Err() != nil:
+		return nil, context.Cause(r.Context())
+	case err != nil:
+		return answerWith(r, id, recourse.From(err))
+	case !json.Valid(body):
+		return answerWith(r, id, recourse.BadResponse("").WithOrigin(recourse.OriginServer))
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
 }
 
 // requestID returns the id of the JSON-RPC request that r holds; nil where it holds none, or cannot be read twice.
@@ -98,20 +140,33 @@ func isRPCAnswer(body []byte) bool {
 
 // answerWith returns the answer to a request that failed with e.
 func answerWith(r *http.Request, id json.RawMessage, e *recourse.Error) (*http.Response, error) {
-	data, err := e.MarshalJSON()
+	body, err := errorMessage(id, e)
 	if err != nil {
 		return nil, err
-	}
-	const internalError = -32603
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
-		"code": internalError, "message": e.Sentence(), "data": json.RawMessage(data),
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("recovery: write the failure: %w", err)
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))),
 		ContentLength: int64(len(body)), Request: r,
 	}, nil
+}
+
+// errorMessage returns the JSON-RPC message that the request with that id failed with e. What e does not say of the effect
+// nobody knows: a record that only says that the same call may succeed would say that it is safe, too.
+func errorMessage(id json.RawMessage, e *recourse.Error) ([]byte, error) {
+	if e.Effect == "" {
+		e = e.WithEffect(recourse.EffectUnknown)
+	}
+	data, err := e.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	const internalError = -32603
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
+		"code": internalError, "message": e.Sentence(), "data": json.RawMessage(data),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("recovery: write the failure: %w", err)
+	}
+	return message, nil
 }

@@ -1,0 +1,108 @@
+package recovery
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+)
+
+// wholeEvents is the body of an event stream that answers a request. It hands on whole events alone, and where the stream
+// breaks off before the answer, it ends with one that says so: an SDK would end its session over half an event. A stream that
+// can be resumed, since its events have ids, breaks off as it does.
+type wholeEvents struct {
+	from io.ReadCloser
+	ctx  context.Context //nolint:containedctx // of the request
+	id   json.RawMessage // of the request
+
+	part      []byte // of an event
+	ready     []byte
+	err       error // behind what is ready
+	answered  bool
+	resumable bool
+}
+
+// Read implements [io.Reader].
+func (w *wholeEvents) Read(p []byte) (int, error) {
+	for len(w.ready) == 0 {
+		if w.err != nil {
+			return 0, w.err
+		}
+		w.fill()
+	}
+	n := copy(p, w.ready)
+	w.ready = w.ready[n:]
+	return n, nil
+}
+
+// Close implements [io.Closer].
+func (w *wholeEvents) Close() error { return w.from.Close() }
+
+// fill reads on, until there is something to hand on, or the end.
+func (w *wholeEvents) fill() {
+	const chunk = 8 << 10
+	length := len(w.part)
+	w.part = append(w.part, make([]byte, chunk)...)
+	n, err := w.from.Read(w.part[length:])
+	w.part = w.part[:length+n]
+	if end := endOfEvents(w.part); end > 0 {
+		w.look(w.part[:end])
+		w.ready, w.part = w.part[:end:end], bytes.Clone(w.part[end:])
+	} else if len(w.part) >= maxAnswer { // nobody waits for the end of that
+		w.answered = true
+		w.ready, w.part = w.part, nil
+	}
+	if err != nil {
+		w.end(err)
+	}
+}
+
+// end ends the body.
+func (w *wholeEvents) end(err error) {
+	w.err = err
+	if w.answered || w.resumable || w.ctx.Err() != nil {
+		w.ready = append(w.ready, w.part...)
+		return
+	}
+	e := recourse.BadResponse("").WithOrigin(recourse.OriginServer)
+	if !errors.Is(err, io.EOF) {
+		e = recourse.From(err)
+	}
+	if message, failed := errorMessage(w.id, e); failed == nil {
+		w.ready = append(append(append(w.ready, "event: message\ndata: "...), message...), "\n\n"...)
+		w.err = io.EOF
+	}
+}
+
+// look looks for the answer, and for ids, in whole events.
+func (w *wholeEvents) look(events []byte) {
+	var data []byte
+	for line := range bytes.Lines(events) {
+		line = bytes.TrimRight(line, "\r\n")
+		switch {
+		case bytes.HasPrefix(line, []byte("id:")):
+			w.resumable = true
+		case bytes.HasPrefix(line, []byte("data:")):
+			data = append(data, bytes.TrimPrefix(line[len("data:"):], []byte(" "))...)
+		case len(line) == 0:
+			answers := lookup(data, "/result") != nil || lookup(data, "/error") != nil
+			w.answered = w.answered || answers && string(lookup(data, "/id")) == string(w.id)
+			data = nil
+		}
+	}
+}
+
+// endOfEvents returns where the last whole event ends.
+func endOfEvents(b []byte) int {
+	text, end := string(b), 0
+	for _, mark := range []string{"\n\n", "\r\n\r\n"} {
+		if i := strings.LastIndex(text, mark); i >= 0 {
+			end = max(end, i+len(mark))
+		}
+	}
+	return end
+}
