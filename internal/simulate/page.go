@@ -124,7 +124,7 @@ func (r *Result) goalTable() string {
 	for _, w := range r.worlds {
 		for _, gateway := range []bool{false, true} {
 			s := r.tallies[key{w.Name, agents[0].name, gateway}]
-			t.row(w.Title, yesNo(gateway), s.recovered().ofAll(), strconv.Itoa(s.duplicates), ratio(s.inWindow.part, s.inWindow.all))
+			t.row(w.Title, yesNo(gateway), s.recovered().ofAll(), strconv.Itoa(s.duplicates), ratio(s.inOutage.part, s.inOutage.all))
 		}
 	}
 	return strings.TrimSpace(t.String())

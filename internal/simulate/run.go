@@ -43,7 +43,7 @@ type tally struct {
 	duplicates int
 	wrong      int // claims that are not so
 	attempts   int
-	inWindow   share         // attempts and tasks that began in a window
+	inOutage   share         // attempts and tasks that came in an outage
 	needless   time.Duration // that was waited in tasks that did not end in safe success
 	took       time.Duration
 	met        [4]share // by quadrant: recovered, or of a fault that lasts, honest
@@ -142,8 +142,8 @@ func (sum *tally) add(s *shop, t *task, said claim) {
 	} else {
 		sum.needless += t.slept
 	}
-	if s.world.inWindow(t.began) {
-		sum.inWindow = sum.inWindow.plus(share{t.attempts, 1})
+	if f, _ := s.world.outage(t.began); f != nil {
+		sum.inOutage = sum.inOutage.plus(share{t.attempts, 1})
 	}
 	if t.faults == 0 {
 		return
@@ -158,16 +158,4 @@ func (sum *tally) add(s *shop, t *task, said claim) {
 			sum.met[i] = sum.met[i].counting(well)
 		}
 	}
-}
-
-// inWindow reports whether every call fails at that time.
-func (w *world) inWindow(at time.Time) bool {
-	for _, f := range w.Faults {
-		if f.Window != nil {
-			if _, open := f.Window.ends(at); open {
-				return true
-			}
-		}
-	}
-	return false
 }

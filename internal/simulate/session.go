@@ -139,7 +139,7 @@ func failure(a answer) *recourse.Error {
 	case faultLimited:
 		return recourse.RateLimited(a.wait).WithProvider("The shop")
 	default: // it was never sent on
-		return recourse.Unreachable("The shop").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+		return recourse.Unreachable("The shop").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetryAfter(a.wait)
 	}
 }
 

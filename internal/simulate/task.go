@@ -33,10 +33,14 @@ type task struct {
 }
 
 func newTask(w *world, seed uint64, number int, now time.Time) *task {
-	return &task{
+	t := &task{
 		id: fmt.Sprintf("T-%d", number), writes: number%2 == 1, luck: w.luckOf(seed, number),
 		began: now, deadline: now.Add(patience), passes: now,
 	}
+	if f, end := w.outage(now); f != nil { // whether or not a call is made in it
+		t.met(f, end)
+	}
+	return t
 }
 
 // call returns the call that meets the goal.

@@ -79,6 +79,18 @@ func (w *window) ends(now time.Time) (end time.Time, open bool) {
 	return now.Add(w.Every - into), into >= w.Every-w.For
 }
 
+// outage returns the fault in whose window now lies, and when that ends; nil where there is none.
+func (w *world) outage(now time.Time) (f *fault, end time.Time) {
+	for i := range w.Faults {
+		if f := &w.Faults[i]; f.Window != nil {
+			if end, open := f.Window.ends(now); open {
+				return f, end
+			}
+		}
+	}
+	return nil, now
+}
+
 // allWorlds reads the worlds, in the order of their files.
 func allWorlds() ([]*world, error) {
 	names, err := fs.Glob(files, "worlds/*.yaml")
