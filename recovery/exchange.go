@@ -44,7 +44,6 @@ type exchange struct {
 	attempt   int
 	ends      time.Time
 	connected bool // the account was connected
-	verified  bool // it was settled once that the write had not landed
 	answers   int  // to questions
 }
 

@@ -167,10 +167,10 @@ func TestCalls(t *testing.T) {
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {`{"content":[],"structuredContent":{"items":[{"id":"SO-1"}]}}`}},
 			times:  seconds(0, 1.5), text: `{"items":[{"id":"SO-1"}]}`,
 		},
-		"a write that has not landed is repeated once": {
+		"a write that has not landed is repeated, and verified each time": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,
 			script: map[string][]any{"create-sales-order": {lost}, "get-orders": {`{"content":[],"structuredContent":{"items":[]}}`}},
-			times:  seconds(0, 1.5, 3), kind: recourse.KindTimeout,
+			times:  seconds(0, 1.5, 3, 4.5, 7, 8.5, 13, 14.5), kind: recourse.KindTimeout,
 		},
 		"the verify call is repeated": {
 			contract: "commerce", tool: "create-sales-order", arguments: order,

@@ -13,7 +13,7 @@ import (
 // verify settles what became of a write of which it is not known. It returns the result of the verify call where the
 // write has landed, and the failure as it is to be judged where it has not, or where it stays open.
 func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) {
-	if e.Effect != recourse.EffectUnknown || x.verified {
+	if e.Effect != recourse.EffectUnknown {
 		return e, nil
 	}
 	call := x.verifyCall(e)
@@ -39,7 +39,6 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 		reason = "the write has landed"
 	case NotLanded:
 		reason = "the write has not landed"
-		x.verified = true
 		e = e.WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall)
 	case Undecided:
 	}

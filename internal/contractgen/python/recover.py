@@ -89,7 +89,7 @@ class _Exchange:
     def __init__(self, session, tool, arguments, options):
         self.session, self.tool, self.arguments, self.options = session, tool, arguments, options
         self.server, self.ends = options.server or Server(), _now() + options.timeout_ms
-        self.attempt, self.answers, self.connected, self.verified, self.cause = 0, 0, False, False, None
+        self.attempt, self.answers, self.connected, self.cause = 0, 0, False, None
         argument = CONTRACT["layout"].get("format", {}).get("argument")
         schema = next((_fields(_plain(t).get("inputSchema")) for t in options.tools or () if _plain(t).get("name") == tool), {})
         if argument in _fields(schema.get("properties")) and argument not in arguments:
@@ -222,7 +222,7 @@ class _Exchange:
         names = None if listed is None else [_plain(t).get("name") for t in listed]
         call = next((v for v in (_fields(e.get("verify")), own) if v and (names is None or v.get("tool") in names)
                      and self.nature(v.get("tool")) == "reads"), None)
-        if e["effect"] != "unknown" or self.verified or call is None:
+        if e["effect"] != "unknown" or call is None:
             return e, None, None
         wait = int(_backoff(e, 1, self.options.random()))  # what is on its way may arrive yet
         if wait >= self.left() or not await self.wait(wait, "the write may be on its way"):
@@ -241,7 +241,7 @@ class _Exchange:
         open_question = "it stays open whether the write has landed"
         self.note("decide", failure=Failure(e), reason=open_question if landed is None else f"the write has {'' if landed else 'not '}landed")
         if landed is False:
-            self.verified, e = True, {**e, "effect": "none", "retry": "same_call"}
+            e = {**e, "effect": "none", "retry": "same_call"}
         return e, landed, result
 
     async def look_up(self, tool, arguments):

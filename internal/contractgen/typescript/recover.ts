@@ -144,7 +144,6 @@ class Exchange {
   private readonly stop = new runtime.AbortController();
   private attempt = 0;
   private connected = false;
-  private verified = false;
   private answers = 0;
   private cause: unknown;
 
@@ -336,7 +335,7 @@ class Exchange {
     const mine = fieldsOr(verifyOf({ tool: this.tool, arguments: this.args }));
     const listed = (tool: string): boolean => this.options.tools?.some((t) => t.name === tool) ?? true;
     const call = [fieldsOr(e.verify), mine].find((v) => textOr(v["tool"]) && listed(textOr(v["tool"])) && this.natureOf(textOr(v["tool"])) === "reads");
-    if (e.effect !== "unknown" || this.verified || !call) return { e };
+    if (e.effect !== "unknown" || !call) return { e };
     const wait = backoff(e, 1, this.random()); // what is on its way may arrive yet
     if (wait >= this.left() || !(await this.wait(Math.floor(wait), "the write may be on its way"))) return { e };
     const found = await this.lookUp(textOr(call["tool"]), fieldsOr(call["args"]));
@@ -345,7 +344,6 @@ class Exchange {
     const reason = landed === undefined ? "it stays open whether the write has landed" : `the write has ${landed ? "" : "not "}landed`;
     this.note({ action: "decide", failure: failureOf(e), reason });
     if (landed !== false) return landed ? { e, landed, result: found.result } : { e };
-    this.verified = true;
     return { e: { ...e, effect: "none", retry: "same_call" } };
   }
 
