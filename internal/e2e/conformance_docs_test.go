@@ -56,9 +56,10 @@ func conformancePage() string {
 	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
 		scenarios, ways := make(map[string][]string), make(map[string][]string) // by reason
 		for _, way := range conformanceWays(era) {
-			for _, check := range slices.Sorted(maps.Keys(way.differs)) {
+			listed := together(way.differs, way.varies)
+			for _, check := range slices.Sorted(maps.Keys(listed)) {
 				scenario, _, _ := strings.Cut(check, ": ")
-				reason := way.differs[check]
+				reason := listed[check]
 				scenarios[reason] = withNew(scenarios[reason], "`"+scenario+"`")
 				ways[reason] = withNew(ways[reason], way.name)
 			}

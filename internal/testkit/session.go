@@ -115,15 +115,15 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var from int
-	s.update(func() {
-		sess.readers++
-		from = len(sess.messages)
-	})
+	s.read(func() { from = len(sess.messages) })
+	out := newEvents(w)
+	out.begin() // before it is counted: whoever waits for that may stop the server next
+	s.update(func() { sess.readers++ })
 	defer s.update(func() { sess.readers-- })
 	if last, err := strconv.Atoi(r.Header.Get(headerLastEventID)); err == nil {
 		from = min(max(last, 0), from)
 	}
-	s.pump(newEvents(w), r, from, true, func() []string { return sess.messages })
+	s.pump(out, r, from, true, func() []string { return sess.messages })
 }
 
 // serveListen answers subscriptions/listen with a stream that lasts until the client closes it.
