@@ -215,6 +215,16 @@ func (k *compiler) constants(n *strictyaml.Node) []constant {
 	return list
 }
 
+// strayBool names a word that people write for true or false.
+func strayBool(n *strictyaml.Node) string {
+	switch strings.ToLower(n.Text()) {
+	case "yes", "no", "on", "off", "y", "n":
+		return ", and `" + n.Text() + "` is a text in YAML"
+	default:
+		return ""
+	}
+}
+
 func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	if n == nil {
 		return retryable{mode: byRecord}
@@ -232,19 +242,17 @@ func (k *compiler) retryable(n *strictyaml.Node) retryable {
 	case "stated":
 		return retryable{mode: stated}
 	}
-	var yes bool
 	switch n.Kind() {
-	case strictyaml.KindMapping, strictyaml.KindSequence:
-	default:
-		if text := n.Text(); text == "true" || text == "false" || text == "yes" || text == "no" {
-			_ = n.Decode(&yes) // one of the words that Decode knows
-			if yes {
-				return retryable{mode: always}
-			}
-			return retryable{mode: never}
+	case strictyaml.KindBool:
+		var yes bool
+		if n.Decode(&yes) == nil && yes {
+			return retryable{mode: always}
 		}
+		return retryable{mode: never}
+	default:
 	}
-	k.mistakef(n, "one of true, false, {status: 5xx}, error, stated", "this is no way to decide whether to retry")
+	k.mistakef(n, "write `true`, `false`, `{status: 5xx}`, `error` or `stated`",
+		"`retryable` must say when to repeat the call%s", strayBool(n))
 	return retryable{}
 }
 

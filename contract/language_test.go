@@ -226,12 +226,12 @@ func TestExtends(t *testing.T) {
 	for _, src := range []string{
 		`{form: 1, name: middle, extends: fieldmcp, title: Middle, hint_tools: [order_get], retry: {retries: 1, start: 5s},
 		  codes: [
-		  {code: SOLD_OUT, kind: conflict, for: [{kind: conflict}], retryable: no, hint: [Look with order_get., Look again.]},
-		  {code: PROVIDER_TIMEOUT, kind: timeout, retryable: no, hint: Give up.}]}`,
+		  {code: SOLD_OUT, kind: conflict, for: [{kind: conflict}], retryable: false, hint: [Look with order_get., Look again.]},
+		  {code: PROVIDER_TIMEOUT, kind: timeout, retryable: false, hint: Give up.}]}`,
 		`{form: 1, name: last, extends: middle, default: SOLD_OUT, hint_tools: [item_get],
 		  verify: {order_make: {call: order_see, args: {id: /id}}},
 		  hints: [{for: {effect: unknown}, text: "Look with order_see, or with item_get."}],
-		  codes: [{code: LAST, kind: no_match, retryable: yes, hint: Search again.}]}`,
+		  codes: [{code: LAST, kind: no_match, retryable: true, hint: Search again.}]}`,
 	} {
 		if _, err := set.Load("test.yaml", []byte(src)); err != nil {
 			t.Fatal(err)

@@ -73,9 +73,9 @@ servers:
     timeout: 20s
     tools:
       "*": {timeout: 1s}
-      get_*: {timeout: 2s, read_only: yes}
+      get_*: {timeout: 2s, read_only: true}
       "*_?d": {timeout: 3s}
-      "get_*_by_*": {read_only: no}
+      "get_*_by_*": {read_only: false}
       get_field: {timeout: 4s, idempotent: true}
       put:
         verify: {call: get, with: {full: true, filter: {ids: [1, {a: ~}]}}}

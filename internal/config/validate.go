@@ -243,13 +243,13 @@ func (v *validator) verify(verify *Verify, node *strictyaml.Node) {
 
 func (v *validator) positive(root *strictyaml.Node, key string, size strictyaml.Size) {
 	if size <= 0 {
-		v.doc.Reportf(root.Get(key).Pos(), "", "`%s` must be more than 0", key)
+		v.doc.Reportf(root.Get(key).Pos(), "write it as `4MiB`, `256KiB` or `1MB`", "`%s` must be more than 0", key)
 	}
 }
 
 func (v *validator) positiveDuration(node *strictyaml.Node, key string, d time.Duration) {
 	if d <= 0 {
-		v.doc.Reportf(node.Pos(), "", "`%s` must be more than 0", key)
+		v.doc.Reportf(node.Pos(), "write it as `500ms`, `20s` or `1m30s`", "`%s` must be more than 0", key)
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // An Unmarshaler reads itself from a value, whatever its kind is. It returns a mistake made with [Node.Errorf] or
@@ -188,12 +191,33 @@ func (d *Document) describe(n *Node) string {
 
 // listHint says how a text is written as a list.
 func listHint(text string) string {
+	if utf8.RuneCountInString(text) > maxQuoted {
+		return "write it between `[` and `]`"
+	}
 	words := strings.Fields(text)
 	if len(words) < 2 {
-		return "write `[" + quotable(text) + "]`"
+		return "write `[" + listItem(text) + "]`"
 	}
-	return "write `[" + quotable(strings.Join(words, ", ")) + "]`, or `[\"" + quotable(text) + "\"]` if it is one"
+	items := make([]string, len(words))
+	for i, word := range words {
+		items[i] = listItem(word)
+	}
+	return "write `[" + strings.Join(items, ", ") + "]`, or `[" + quoted(text) + "]` if it is one"
 }
+
+// listItem returns a text as an item between brackets, in quotes where YAML would not read it as that text.
+func listItem(text string) string {
+	if resolve(text) == KindString && listItemForm.MatchString(text) {
+		return text
+	}
+	return quoted(text)
+}
+
+// listItemForm matches what needs no quotes between brackets.
+var listItemForm = regexp.MustCompile(`^[A-Za-z0-9_./+-][A-Za-z0-9_./+@=-]*$`)
+
+// quoted returns a text in double quotes, as YAML reads them.
+func quoted(text string) string { return strconv.Quote(text) }
 
 func (d *Document) decodeSlice(n *Node, v reflect.Value, name string) bool {
 	v.SetZero()
@@ -256,7 +280,7 @@ func (d *Document) decodeAny(n *Node, v reflect.Value, name string) bool {
 		v.SetZero()
 		return true
 	case KindBool:
-		target, ok = parseBool(n.text)
+		target = strings.EqualFold(n.text, "true")
 	case KindInt, KindFloat:
 		if target, ok = parseInt(n.text, 64); !ok {
 			target, ok = parseFloat(n.text)
@@ -287,9 +311,15 @@ func (d *Document) decodeScalar(n *Node, v reflect.Value, name string) bool {
 		}
 		v.SetString(n.text)
 	case reflect.Bool:
-		b, ok := parseBool(n.text)
+		b, hint, ok := parseBool(n.text)
+		if n.kind >= KindSequence || d.secrets[n.pos] {
+			hint = ""
+		}
+		if ok && !n.bare() {
+			hint = "write it without quotes"
+		}
 		if !ok || !n.bare() {
-			return d.wrongType(n, "true or false", "", name)
+			return d.wrongType(n, "true or false", hint, name)
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -338,12 +368,12 @@ func (d *Document) decodeDuration(n *Node, v *time.Duration, name string) bool {
 		return false
 	}
 	if n.kind >= KindSequence {
-		return d.wrongType(n, "a duration", "write it as `500ms`, `20s` or `1m30s`", name)
+		return d.wrongType(n, "a duration", durationHint, name)
 	}
 	duration, hint, ok := parseDuration(n.text)
 	if !ok {
 		if n.expanded || d.secrets[n.pos] {
-			hint = "write it as `500ms`, `20s` or `1m30s`"
+			hint = durationHint
 		}
 		return d.wrongType(n, "a duration", hint, name)
 	}
@@ -360,9 +390,9 @@ func (d *Document) quoteHint(n *Node) string {
 		return "a text that begins with `[` must be in quotes"
 	case n.kind >= KindSequence:
 		return ""
-	case d.secrets[n.pos]:
+	case d.secrets[n.pos] || utf8.RuneCountInString(n.source) > maxQuoted:
 		return "put it in quotes"
 	default:
-		return "put it in quotes: \"" + quotable(n.source) + "\""
+		return "put it in quotes: " + quoted(n.source)
 	}
 }

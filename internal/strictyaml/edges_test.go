@@ -79,7 +79,7 @@ func TestDecode(t *testing.T) {
 			want: file{Listen: "a", Hint: oneOrMany{"b"}},
 		},
 		"defaults, and order of the file": {
-			src: "servers: {z: {url: u}, a: {url: v, timeout: 1m30s, max: 256KiB, reads: yes, ratio: 1e-1, port: 0x10, calls: 7}}\n",
+			src: "servers: {z: {url: u}, a: {url: v, timeout: 1m30s, max: 256KiB, reads: true, ratio: 1e-1, port: 0x10, calls: 7}}\n",
 			want: file{Listen: "127.0.0.1:8787", Servers: strictyaml.Map[server]{
 				{Key: "z", Value: server{URL: "u", Timeout: 20 * time.Second, Max: 4 << 20}},
 				{Key: "a", Value: server{

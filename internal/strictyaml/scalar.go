@@ -61,15 +61,19 @@ func consistsOf(text, set string) bool {
 	})
 }
 
-// parseBool reads true and false, and what YAML 1.1 took for them and people still write.
-func parseBool(text string) (value, ok bool) {
+// parseBool reads true and false. For what people and YAML 1.1 also write, the hint says which of the two it is.
+func parseBool(text string) (value bool, hint string, ok bool) {
+	switch text {
+	case "true", "false":
+		return text == "true", "", true
+	}
 	switch strings.ToLower(text) {
-	case "true", "yes":
-		return true, true
-	case "false", "no":
-		return false, true
+	case "true", "yes", "y", "on", "1":
+		return false, "write `true`", false
+	case "false", "no", "n", "off", "0":
+		return false, "write `false`", false
 	default:
-		return false, false
+		return false, "", false
 	}
 }
 
@@ -90,14 +94,19 @@ func parseFloat(text string) (float64, bool) {
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
+// durationHint says how a duration is written.
+const durationHint = "write it as `500ms`, `20s` or `1m30s`"
+
 // parseDuration reads `20s` and `1m30s`; when it cannot, the hint says how to write one.
 func parseDuration(text string) (d time.Duration, hint string, ok bool) {
 	d, err := time.ParseDuration(text)
 	switch {
-	case text == "0" || err != nil && consistsOf(text, "0123456789"):
+	case strings.Trim(text, "0") == "":
+		return 0, durationHint, false
+	case err != nil && consistsOf(text, "0123456789"):
 		return 0, "say the unit: `" + quotable(text) + "s` or `" + quotable(text) + "ms`", false
 	case err != nil:
-		return 0, "write it as `500ms`, `20s` or `1m30s`", false
+		return 0, durationHint, false
 	default:
 		return d, "", true
 	}

@@ -255,12 +255,13 @@ func (d *Document) syntaxFault(err error) *Error {
 	return e
 }
 
-// unquoted returns a message of the parser without what it quotes of the file.
+// unquoted returns a message of the parser without what it quotes of the file. A single character is a sign of the
+// language, and no secret.
 func unquoted(message string) string {
 	return quotedPart.ReplaceAllString(message, "...")
 }
 
-var quotedPart = regexp.MustCompile(`"[^"]*\w{3}[^"]*"|'[^']*\w{3}[^']*'`)
+var quotedPart = regexp.MustCompile(`"(?:\\.|[^"\\]){2,}"|'[^']*\w{3}[^']*'`)
 
 // indentingTab returns the place of a tab in the indentation of the line, or of the one before: the parser is at
 // times a line late.
