@@ -52,6 +52,9 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		}
 		reader.Contracts = append([]*contract.Contract{reader.Weak}, reader.Contracts...)
 	}
+	if c.Timeout <= 0 {
+		return &usageError{errors.New("--timeout must be more than 0, such as 30s")}
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	session, err := c.connect(ctx, env, command)
@@ -121,14 +124,16 @@ func (c *callCommand) arguments() (map[string]any, error) {
 	arguments := map[string]any{}
 	if len(c.Arguments) == 1 && strings.HasPrefix(strings.TrimSpace(c.Arguments[0]), "{") {
 		if err := json.Unmarshal([]byte(c.Arguments[0]), &arguments); err != nil {
-			return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+			return nil, &hintedError{
+				fmt.Errorf("the arguments are not a JSON object: %w", err), `write them as '{"NAME": "VALUE"}', or as NAME=VALUE`,
+			}
 		}
 		return arguments, nil
 	}
 	for _, text := range c.Arguments {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is no argument: write NAME=VALUE, or one JSON object", text)
+			return nil, fmt.Errorf("%q is not an argument: write NAME=VALUE, or one JSON object", text)
 		}
 		if json.Valid([]byte(value)) {
 			arguments[name] = json.RawMessage(value)

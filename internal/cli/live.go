@@ -2,18 +2,19 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/visible"
 )
@@ -26,17 +27,89 @@ type liveServer struct {
 
 // connect opens a session with the server.
 func (l *liveServer) connect(ctx context.Context, env *Environment, command serverCommand) (*liveSession, error) {
-	stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
-	transport, err := l.transport(ctx, env, command, stderr)
+	if err := l.check(command); err != nil {
+		return nil, &usageError{err}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil)
+	if len(command) > 0 {
+		stderr := visible.Lines(env.Stderr, func(line string) string { return redact.Log(visible.Escape(line)) })
+		program := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own command
+		program.Env = env.Environ
+		program.Stderr = stderr
+		session, err := client.Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
+		if err != nil {
+			_ = stderr.Close() // what failed is said
+			return nil, startFailure(command[0], err)
+		}
+		return &liveSession{session, stderr}, nil
+	}
+	headers, err := l.headers()
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil).Connect(ctx, transport, nil)
+	way := &liveTransport{host: hostOf(l.Server), headers: headers}
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: l.Server, HTTPClient: &http.Client{Transport: way}, MaxRetries: -1, DisableStandaloneSSE: true,
+	}, nil)
 	if err != nil {
-		_ = stderr.Close() // what failed is said
+		if refused := way.refused(); refused != nil && recourse.From(err).Kind == recourse.KindInternal {
+			err = refused
+		}
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
-	return &liveSession{session, stderr}, nil
+	return &liveSession{session, io.NopCloser(nil)}, nil
+}
+
+// check reports a command line that names no server, or one that cannot be.
+func (l *liveServer) check(command serverCommand) error {
+	switch {
+	case l.Server != "" && len(command) > 0:
+		return errors.New("--server and a command name two servers: choose one")
+	case len(command) > 0:
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return &hintedError{
+				fmt.Errorf("cannot start the program %q: %w", command[0], errors.Unwrap(err)),
+				"install it, or give its whole path after --",
+			}
+		}
+		return nil
+	case l.Server == "":
+		return errors.New("no server is named: give --server URL, or a command after --")
+	case hostOf(l.Server) == "":
+		return &hintedError{
+			errors.New("--server is not the URL of an MCP server"), "write it as http://127.0.0.1:8787/farm/mcp",
+		}
+	}
+	return nil
+}
+
+// hostOf returns the host and port of an absolute HTTP URL; "" for anything else. The rest may hold a secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.Host
+}
+
+// startFailure returns the error of a program that did not open a session.
+func startFailure(program string, err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("connect to the server: %w", err)
+	case errors.As(err, &syntax) || strings.Contains(err.Error(), "invalid character"):
+		return &hintedError{
+			fmt.Errorf("%s does not speak MCP: it wrote something else to standard output", program),
+			"check that this command is the MCP server itself, and that it logs to standard error",
+		}
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), strings.Contains(err.Error(), "EOF"):
+		return &hintedError{
+			fmt.Errorf("%s ended before it answered", program), "what it wrote to standard error, if anything, stands above",
+		}
+	default:
+		return fmt.Errorf("connect to the server: %w", err)
+	}
 }
 
 // A liveSession is a session with a server whose program may write to standard error.
@@ -52,71 +125,15 @@ func (s *liveSession) Close() error {
 	return errors.Join(err, s.stderr.Close())
 }
 
-// transport returns the way to the server.
-func (l *liveServer) transport(ctx context.Context, env *Environment, command serverCommand, stderr io.Writer) (mcp.Transport, error) {
-	switch {
-	case l.Server != "" && len(command) > 0:
-		return nil, errors.New("--server and a command name two servers: choose one")
-	case len(command) > 0:
-		program := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own command
-		program.Env = env.Environ
-		program.Stderr = stderr
-		return &mcp.CommandTransport{Command: program}, nil
-	case l.Server == "":
-		return nil, errors.New("no server is named: give --server URL, or a command after --")
-	}
+// headers returns the headers of the command line.
+func (l *liveServer) headers() (http.Header, error) {
 	headers := http.Header{}
 	for _, line := range l.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return nil, fmt.Errorf("%q is no header: write 'Name: value'", line)
+			return nil, errors.New("--header is not a header: write 'Name: value'") // it may be a secret
 		}
 		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	return &mcp.StreamableClientTransport{
-		Endpoint: l.Server, HTTPClient: &http.Client{Transport: &liveTransport{headers}},
-		MaxRetries: -1, DisableStandaloneSSE: true,
-	}, nil
-}
-
-// liveTransport adds headers to requests, and reads failures of which the SDK's client
-// reports no more than the status.
-type liveTransport struct{ headers http.Header }
-
-// maxRefusal bounds how much of an answer that is a failure is read.
-const maxRefusal = 64 << 10
-
-// RoundTrip sends the request with the headers.
-func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	maps.Copy(r.Header, t.headers)
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		e := recourse.From(err)
-		if e.Kind == recourse.KindInternal { // whatever it was, no answer came
-			e = recourse.Unreachable("The server").CausedBy(err)
-		}
-		return nil, e
-	}
-	if !refuses(resp.StatusCode) {
-		return resp, nil
-	}
-	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
-	reader := contract.Reader{Contracts: contract.Builtin().All()}
-	if e := reader.HTTP(resp.StatusCode, resp.Header, body).Error(); e != nil {
-		return nil, e
-	}
-	return nil, recourse.FromStatus("the server", resp.StatusCode)
-}
-
-// refuses reports whether an answer with that status ends a request. With any other, a
-// server may be saying which era of MCP it speaks.
-func refuses(status int) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return true
-	default:
-		return status >= http.StatusInternalServerError
-	}
+	return headers, nil
 }

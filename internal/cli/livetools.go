@@ -1,14 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // toolsTimeout bounds how long a server may take to say what tools it has.
@@ -19,6 +24,11 @@ func (l *liveServer) tools(ctx context.Context, env *Environment, command server
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
 	session, err := l.connect(ctx, env, command)
+	if e, ok := errors.AsType[*recourse.Error](err); ok {
+		return nil, &hintedError{
+			fmt.Errorf("connect to the server: %s", visible.Escape(e.Sentence())), cmp.Or(strings.Join(e.Hints, " "), e.Kind.Sentence()),
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

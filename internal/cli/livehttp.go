@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"net/http"
+	"sync"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// liveTransport adds headers to requests, and reads failures of which the SDK's client
+// reports no more than the status.
+type liveTransport struct {
+	host    string // what messages call the server
+	headers http.Header
+
+	mu   sync.Mutex
+	last *recourse.Error // what the latest answer with an error status says
+}
+
+// refused returns what the latest answer with an error status says; nil where there was none.
+func (t *liveTransport) refused() *recourse.Error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// maxRefusal bounds how much of an answer that is a failure is read.
+const maxRefusal = 64 << 10
+
+// RoundTrip sends the request with the headers.
+func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, t.headers)
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		e := recourse.From(err)
+		if e.Kind == recourse.KindInternal || e.Kind == recourse.KindUnreachable { // whatever it was, no answer came
+			e = recourse.Unreachable("The server").CausedBy(err).WithHint("check that a server runs at " + t.host)
+		}
+		return nil, e
+	}
+	if resp.StatusCode < http.StatusBadRequest {
+		return resp, nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
+	reader := contract.Reader{Contracts: contract.Builtin().All()}
+	e := reader.HTTP(resp.StatusCode, resp.Header, body).Error()
+	if e == nil {
+		e = recourse.FromStatus("the server", resp.StatusCode)
+	}
+	if e.Kind.Class() == recourse.ClassResource || resp.StatusCode == http.StatusMethodNotAllowed {
+		e = e.WithHint("check the path of the URL: the endpoint of an MCP server often ends in /mcp")
+	}
+	if refuses(resp.StatusCode) {
+		_ = resp.Body.Close() // it has been read
+		return nil, e
+	}
+	t.mu.Lock()
+	t.last = e
+	t.mu.Unlock()
+	resp.Body = readAgain{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+	return resp, nil
+}
+
+// readAgain is a body of which the beginning has been read, and is read once more.
+type readAgain struct {
+	io.Reader
+	io.Closer
+}
+
+// refuses reports whether an answer with that status ends a request. With any other, a
+// server may be saying which era of MCP it speaks.
+func refuses(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= http.StatusInternalServerError
+	}
+}
