@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // for images and machines without certificates of their own
+
 	"github.com/recoursehq/recourse/internal/cli"
 )
 
