@@ -80,6 +80,8 @@ func TestMCPTransport(t *testing.T) {
 			contract: "terra", status: 500, header: http.Header{"Content-Type": {"application/problem+json"}},
 			body: `{"type":"about:blank","title":"internal server error","detail":"something went wrong"}`, kind: recourse.KindInternal, calls: 1,
 		},
+		"a 500 of something on the way": {contract: "terra", status: 500, body: "<html>oops</html>", kind: recourse.KindServerError, calls: 1},
+		"a 503 of something on the way": {contract: "terra", status: 503, body: "<html>oops</html>", calls: 2},
 		"a message that nobody can read": {
 			contract: "fieldmcp", status: 503, header: http.Header{"Content-Type": {"application/json"}}, kind: recourse.KindMalformed, calls: 1,
 			body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`,

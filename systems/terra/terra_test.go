@@ -74,7 +74,7 @@ func read(tb testing.TB, answer *testkit.Answer) (testkit.ToolResult, *recourse.
 	return result, e
 }
 
-// The scenes show every code of the contract, but for the one that only stdio has.
+// The scenes show every code of the contract, but for the one that only stdio has, and the one that is no answer of Terra's.
 func TestScenes(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -106,7 +106,7 @@ func TestScenes(t *testing.T) {
 	s := newSystem(t, terra.Options{})
 	hasty := newSystem(t, terra.Options{Timeout: 100 * time.Millisecond})
 	c := contract.Builtin().MustGet("terra")
-	shown := map[string]bool{"no-context": true}
+	shown := map[string]bool{"no-context": true, "server-error": true}
 	for _, scene := range s.Scenes() {
 		code, known := want[scene.Title]
 		if !known {
