@@ -40,6 +40,10 @@ var layers = []layer{
 		beside:   "one has nothing to say of the other",
 	},
 	{
+		packages: []string{"internal/wildtest"},
+		up:       "what a recognition is measured by knows none",
+	},
+	{
 		packages: []string{"contract", "retry", "internal/args", "internal/redact", "internal/wire"},
 		up:       "it decides from values alone, so that it is testable without a connection and usable in any program",
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
@@ -229,6 +233,12 @@ var reservations = []reserved{
 		importers:  []string{"internal/contracttest"},
 		tests:      true,
 		why:        "it is for tests, and imports testing",
+	},
+	{
+		dependency: module + "/internal/wildtest",
+		importers:  []string{"internal/wildtest"},
+		tests:      true,
+		why:        "it is for tests, and embeds their corpus",
 	},
 }
 

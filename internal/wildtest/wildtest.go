@@ -1,0 +1,111 @@
+// Package wildtest holds the corpus by which the recognition of failures in the wild is
+// measured: answers as servers and tools really give them, and successes that must not be
+// taken for failures. It is for tests.
+//
+// Every failure states its source, and what has to be read out of it. The failures of a
+// family stand in two files, testdata/seen and testdata/held. Which one is not a matter of
+// choice: [Held] tells it from the name, and [Load] refuses an entry in the wrong half.
+// Only the half in seen may be looked at while the recognition is worked on; the other
+// says what that work is worth on answers that nobody had in mind. A test prints entries
+// of that half only when it is told to.
+//
+// The values in the answers (names, identifiers, addresses, times) are made up. Their fixed
+// phrases and forms are those of the products.
+package wildtest
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// A Failure is an answer that reports a failure, and what has to be read out of it.
+type Failure struct {
+	Family, Name string
+	Held         bool
+	Source       string // where the form of the answer is documented
+	Answer       Answer
+	Want         Want
+}
+
+// An Innocent is the result of a tool that succeeded, however much it speaks of errors.
+type Innocent struct {
+	Topic, Name string
+	Result      json.Value // a CallToolResult without isError
+}
+
+// An Answer is a tool's result, or an HTTP response.
+type Answer struct {
+	Result json.Value // a CallToolResult; empty for an HTTP response
+	// Unmarked says that the result does not have isError, so that it is a failure only to
+	// a reader who knows the server.
+	Unmarked bool
+
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Want is what has to be read out of a failure.
+type Want struct {
+	Kinds      []recourse.Kind  // any of them
+	After      time.Duration    // the wait that is stated; 0: none is
+	Violations []string         // the params, in any order; nil: not looked at
+	Retries    []recourse.Retry // the advice for a tool that reads, any of them; nil: not looked at
+	Message    string           // what the message has to contain
+}
+
+// slack is by how much a wait may be longer than stated, since a wait is a minimum and may
+// be rounded up.
+const slack = time.Second
+
+// Wrong says what is wrong with a record that was read out of a failure, or "".
+func (w *Want) Wrong(e *recourse.Error) string {
+	if e == nil {
+		return "not read as a failure"
+	}
+	var wrong []string
+	if !slices.Contains(w.Kinds, e.Kind) {
+		wrong = append(wrong, "kind "+string(e.Kind)+" instead of "+join(w.Kinds))
+	}
+	if e.RetryAfter < w.After || e.RetryAfter > w.After+slack || w.After == 0 && e.RetryAfter != 0 {
+		wrong = append(wrong, "wait "+e.RetryAfter.String()+" instead of "+w.After.String())
+	}
+	if w.Violations != nil {
+		var params []string
+		for _, v := range e.Violations {
+			params = append(params, v.Param)
+		}
+		want := slices.Sorted(slices.Values(w.Violations))
+		if slices.Sort(params); !slices.Equal(params, want) {
+			wrong = append(wrong, "violations of ["+strings.Join(params, " ")+"] instead of ["+strings.Join(want, " ")+"]")
+		}
+	}
+	if advice := e.WithEffect(recourse.EffectNone).RetryAdvice(); w.Retries != nil && !slices.Contains(w.Retries, advice) {
+		wrong = append(wrong, "retry "+string(advice)+" instead of "+join(w.Retries))
+	}
+	if !strings.Contains(e.Message, w.Message) {
+		wrong = append(wrong, "message without "+w.Message)
+	}
+	return strings.Join(wrong, ", ")
+}
+
+func join[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return strings.Join(texts, " or ")
+}
+
+// Held reports whether an entry belongs to the half that is not looked at: the lowest bit
+// of the SHA-256 sum of its family and name decides.
+func Held(family, name string) bool {
+	sum := sha256.Sum256([]byte(family + "/" + name))
+	return sum[len(sum)-1]&1 == 1
+}
