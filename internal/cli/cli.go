@@ -54,12 +54,19 @@ type commands struct {
 	Wrap     wrapCommand     `cmd:"" help:"Run an MCP server on stdio in place of itself, for a desktop host."`
 	Install  installCommand  `cmd:"" help:"Put the wrapper into the file in which a host lists its MCP servers."`
 	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
+	Tools    toolsCommand    `cmd:"" help:"List the tools of an MCP server."`
 	Explain  explainCommand  `cmd:"" help:"Say how an answer of an MCP server is read, and how contracts would say it."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
 	Simulate simulateCommand `cmd:"" help:"Play agents against a failing server in virtual time, and count what comes of it."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of configuration or contract files, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print what makes a shell complete commands, flags and names."`
+	Complete   completeCommand   `cmd:"" hidden:""`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // description stands under the usage line of recourse --help.
@@ -84,7 +91,8 @@ func Run(ctx context.Context, env Environment) (code int) {
 	exited := -1
 	args, command := splitArgs(env.Args)
 	parser, err := kong.New(&c,
-		kong.Name("recourse"), kong.Description(description), kong.Vars{"systems": strings.Join(demo.Systems(), ", ")},
+		kong.Name("recourse"), kong.Description(description),
+		kong.Vars{"systems": strings.Join(demo.Systems(), ", "), "version": versionLine()},
 		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env, command),
@@ -112,10 +120,11 @@ func Run(ctx context.Context, env Environment) (code int) {
 type serverCommand []string
 
 // splitArgs parts the program's own arguments from a server's command, which kong
-// cannot tell from a list of files. Those of wrap are nothing but that command.
+// cannot tell from a list of files. Those of wrap and complete
+// are nothing but that command.
 func splitArgs(args []string) (own []string, command serverCommand) {
 	at := slices.Index(args, "--")
-	if at < 0 || args[0] == "wrap" {
+	if at < 0 || args[0] == "wrap" || args[0] == "complete" {
 		return args, nil
 	}
 	return args[:at], args[at+1:]

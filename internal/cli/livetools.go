@@ -21,6 +21,15 @@ const toolsTimeout = 30 * time.Second
 
 // tools asks the server for its tools.
 func (l *liveServer) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
+	listed, err := l.list(ctx, env, command)
+	if err != nil {
+		return nil, err
+	}
+	return contractTools(listed)
+}
+
+// list asks the server for its tools, as it describes them.
+func (l *liveServer) list(ctx context.Context, env *Environment, command serverCommand) ([]*mcp.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
 	session, err := l.connect(ctx, env, command)
@@ -33,16 +42,33 @@ func (l *liveServer) tools(ctx context.Context, env *Environment, command server
 		return nil, err
 	}
 	defer session.Close()
-	return toolsOf(ctx, session.ClientSession)
+	return listTools(ctx, session.ClientSession)
 }
 
-// toolsOf asks the server of a session for its tools.
-func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
-	var tools []contract.Tool
+func listTools(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) {
+	var tools []*mcp.Tool
 	for tool, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("list the tools of the server: %w", err)
 		}
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+// toolsOf asks the server of a session for its tools.
+func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
+	listed, err := listTools(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return contractTools(listed)
+}
+
+// contractTools returns what a contract has to know of tools.
+func contractTools(listed []*mcp.Tool) ([]contract.Tool, error) {
+	var tools []contract.Tool
+	for _, tool := range listed {
 		schema, err := json.Marshal(tool.InputSchema)
 		if err != nil {
 			return nil, fmt.Errorf("list the tools of the server: the inputSchema of %s: %w", tool.Name, err)

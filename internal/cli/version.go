@@ -14,12 +14,17 @@ func (versionCommand) Help() string {
 
 // Run prints the module's version and what it was built with.
 func (versionCommand) Run(env *Environment) error {
+	printf(env.Stdout, "%s\n", versionLine())
+	return nil
+}
+
+// versionLine names the program, its version and that of Go.
+func versionLine() string {
 	goVersion := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		goVersion = info.GoVersion
 	}
-	printf(env.Stdout, "recourse %s, %s\n", moduleVersion(), goVersion)
-	return nil
+	return "recourse " + moduleVersion() + ", " + goVersion
 }
 
 // moduleVersion is the version of the module that the program was built from.

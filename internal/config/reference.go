@@ -112,7 +112,7 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 
 func typeName(t reflect.Type) string {
 	if words, ok := reflect.TypeAssert[enum](reflect.New(t)); ok {
-		return oneOf(words.words())
+		return oneOf(words.Words())
 	}
 	if elem, suffix, ok := mappingOf(t); ok && suffix != "" {
 		return strings.ToLower(elem.Name()) + "s by name"

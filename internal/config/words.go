@@ -10,7 +10,7 @@ import (
 // An enum is a text with few possible values.
 type enum interface {
 	strictyaml.Unmarshaler
-	words() []string
+	Words() []string
 }
 
 var (
@@ -22,35 +22,45 @@ var (
 	_ enum = (*Share)(nil)
 )
 
-func (Front) words() []string     { return []string{string(FrontLean), string(FrontStandard)} }
-func (LogFormat) words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
+// Words returns all of them.
+func (Front) Words() []string { return []string{string(FrontLean), string(FrontStandard)} }
 
-func (LogLevel) words() []string {
+// Words returns all of them.
+func (LogFormat) Words() []string { return []string{string(LogAuto), string(LogText), string(LogJSON)} }
+
+// Words returns all of them.
+func (LogLevel) Words() []string {
 	return []string{string(LogDebug), string(LogInfo), string(LogWarn), string(LogError)}
 }
-func (Mode) words() []string  { return []string{string(ModeEnforce), string(ModeObserve)} }
-func (Share) words() []string { return []string{string(ShareAll), string(ShareClient)} }
-func (Redact) words() []string {
+
+// Words returns all of them.
+func (Mode) Words() []string { return []string{string(ModeEnforce), string(ModeObserve)} }
+
+// Words returns all of them.
+func (Share) Words() []string { return []string{string(ShareAll), string(ShareClient)} }
+
+// Words returns all of them.
+func (Redact) Words() []string {
 	return []string{string(RedactAll), string(RedactSecrets), string(RedactOff)}
 }
 
 // UnmarshalYAML reads lean or standard.
-func (f *Front) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.words()) }
+func (f *Front) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }
 
 // UnmarshalYAML reads one of the forms.
-func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.words()) }
+func (f *LogFormat) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }
 
 // UnmarshalYAML reads one of the levels.
-func (l *LogLevel) UnmarshalYAML(n *strictyaml.Node) error { return word(n, l, l.words()) }
+func (l *LogLevel) UnmarshalYAML(n *strictyaml.Node) error { return word(n, l, l.Words()) }
 
 // UnmarshalYAML reads one of the modes.
-func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.words()) }
+func (m *Mode) UnmarshalYAML(n *strictyaml.Node) error { return word(n, m, m.Words()) }
 
 // UnmarshalYAML reads off, secrets or all.
-func (r *Redact) UnmarshalYAML(n *strictyaml.Node) error { return word(n, r, r.words()) }
+func (r *Redact) UnmarshalYAML(n *strictyaml.Node) error { return word(n, r, r.Words()) }
 
 // UnmarshalYAML reads all or client.
-func (s *Share) UnmarshalYAML(n *strictyaml.Node) error { return word(n, s, s.words()) }
+func (s *Share) UnmarshalYAML(n *strictyaml.Node) error { return word(n, s, s.Words()) }
 
 func word[T ~string](n *strictyaml.Node, target *T, words []string) error {
 	if n.Kind() == strictyaml.KindString && slices.Contains(words, n.Text()) {

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/demo"
+)
+
+// completionCommand prints what makes a shell complete the program's words.
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help shows how to install it.
+func (*completionCommand) Help() string {
+	return `For bash, add this line to ~/.bashrc: source <(recourse completion bash)
+For zsh, add it to ~/.zshrc, after compinit: source <(recourse completion zsh)
+For fish, run: recourse completion fish > ~/.config/fish/completions/recourse.fish
+
+Example:
+
+    recourse completion bash`
+}
+
+// Run prints the script.
+func (c *completionCommand) Run(env *Environment) error {
+	printf(env.Stdout, "%s", completionScripts[c.Shell])
+	return nil
+}
+
+// completionScripts ask the program itself what can follow, so that they fit every version
+// of it. Where it names nothing, the shell completes files.
+var completionScripts = map[string]string{
+	"bash": `# bash completion for recourse
+_recourse() {
+    local IFS=$'\n'
+    COMPREPLY=($(recourse complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
+}
+complete -o default -F _recourse recourse
+`,
+	"zsh": `#compdef recourse
+_recourse() {
+    local -a found
+    local line
+    for line in "${(@f)$(recourse complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        [[ -n "$line" ]] && found+=("${${line//:/\\:}/$'\t'/:}")
+    done
+    if (( ${#found} )); then
+        _describe recourse found
+    else
+        _files
+    fi
+}
+if [[ "$funcstack[1]" = _recourse ]]; then
+    _recourse "$@"
+else
+    compdef _recourse recourse
+fi
+`,
+	"fish": `# fish completion for recourse
+function __recourse_complete
+    set -l words (commandline -opc) (commandline -ct)
+    recourse complete -- $words[2..-1] 2>/dev/null
+end
+complete -c recourse -n 'test -n "$(__recourse_complete)"' -f -a '(__recourse_complete)'
+`,
+}
+
+// completeCommand says what can follow on a command line. Shells run it.
+type completeCommand struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints a line for each word: the word, a tab, and what it means.
+func (c *completeCommand) Run(env *Environment, line *kong.Context) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	for _, found := range complete(line.Model, words) {
+		printf(env.Stdout, "%s\t%s\n", found.word, found.help)
+	}
+	return nil
+}
+
+// A candidate is a word that can follow.
+type candidate struct{ word, help string }
+
+// complete returns what the last of the words can become.
+func complete(program *kong.Application, words []string) []candidate {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	before, last := words[:len(words)-1], words[len(words)-1]
+	if slices.Contains(before, "--") {
+		return nil // a server's command
+	}
+	node, waiting, given := program.Node, (*kong.Flag)(nil), 0
+	for _, word := range before {
+		child := childOf(node, word)
+		switch {
+		case waiting != nil:
+			waiting = nil
+		case strings.HasPrefix(word, "-"):
+			waiting = valuedFlag(node, word)
+		case child != nil:
+			node, given = child, 0
+		default:
+			given++
+		}
+	}
+	var all []candidate
+	switch {
+	case waiting != nil:
+		all = valuesOf(waiting.Value)
+	case strings.HasPrefix(last, "-"):
+		for _, flags := range node.AllFlags(true) {
+			for _, flag := range flags {
+				all = append(all, candidate{"--" + flag.Name, flag.Help})
+			}
+		}
+	default:
+		for _, child := range node.Children {
+			if !child.Hidden && child.Type == kong.CommandNode {
+				all = append(all, candidate{child.Name, child.Help})
+			}
+		}
+		if len(node.Positional) > 0 {
+			all = append(all, valuesOf(node.Positional[min(given, len(node.Positional)-1)])...)
+		}
+	}
+	all = slices.DeleteFunc(all, func(c candidate) bool { return !strings.HasPrefix(c.word, last) })
+	slices.SortFunc(all, func(a, b candidate) int { return strings.Compare(a.word, b.word) })
+	return all
+}
+
+func childOf(node *kong.Node, name string) *kong.Node {
+	i := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return node.Children[i]
+}
+
+// valuedFlag returns the flag of a word after which its value follows.
+func valuedFlag(node *kong.Node, word string) *kong.Flag {
+	for _, flags := range node.AllFlags(false) {
+		for _, flag := range flags {
+			named := word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short)
+			if named && !flag.IsBool() {
+				return flag
+			}
+		}
+	}
+	return nil
+}
+
+// valuesOf returns the values that are known of a flag or an argument.
+func valuesOf(v *kong.Value) []candidate {
+	var words []string
+	switch name := strings.ToLower(v.Name); {
+	case v.Enum != "":
+		words = v.EnumSlice()
+	case slices.Contains([]string{"contract", "reads", "first", "second"}, name):
+		words = contract.Builtin().Names()
+	case name == "name" && strings.Contains(v.Help, "reference system"):
+		words = append(demo.Systems(), all)
+	}
+	var found []candidate
+	for _, word := range words {
+		if word != "" {
+			found = append(found, candidate{word: word})
+		}
+	}
+	return found
+}

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/contractform"
+)
+
+// schemaCommand prints what editors check files by.
+type schemaCommand struct {
+	Of string `arg:"" name:"kind" enum:"config,contract" help:"config or contract."`
+}
+
+// Help shows an example.
+func (*schemaCommand) Help() string {
+	return `Editors complete and check a YAML file whose first line names its schema: "# yaml-language-server: $schema=FILE".
+
+Example:
+
+    recourse schema config`
+}
+
+// Run prints the schema.
+func (c *schemaCommand) Run(env *Environment) error {
+	describe := config.Schema
+	if c.Of == "contract" {
+		describe = contractform.Schema
+	}
+	text, err := describe()
+	if err != nil {
+		return err
+	}
+	printf(env.Stdout, "%s", text)
+	return nil
+}

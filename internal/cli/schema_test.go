@@ -1,0 +1,106 @@
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/demo"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// compileSchema returns what recourse schema prints.
+func compileSchema(t *testing.T, kind string) *jsonschema.Schema {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := cli.Run(t.Context(), cli.Environment{Args: []string{"schema", kind}, Stdout: &stdout, Stderr: &stderr}); code != cli.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	document, err := jsonschema.UnmarshalJSON(&stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// validate checks a YAML file by a schema.
+func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
+	t.Helper()
+	var value any
+	if err := strictyaml.Decode("file.yaml", []byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(asJSON(value))
+}
+
+// asJSON returns a value of YAML as a decoder of JSON would.
+func asJSON(value any) any {
+	switch value := value.(type) {
+	case strictyaml.Map[any]:
+		object := make(map[string]any, len(value))
+		for _, entry := range value {
+			object[entry.Key] = asJSON(entry.Value)
+		}
+		return object
+	case []any:
+		list := make([]any, len(value))
+		for i, item := range value {
+			list[i] = asJSON(item)
+		}
+		return list
+	default:
+		return value
+	}
+}
+
+// What the program reads is valid by its schema, and a slip is not.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	configuration, contracts := compileSchema(t, "config"), compileSchema(t, "contract")
+	for _, text := range []string{
+		config.Example, demo.Configuration(), "servers: {a: {command: [x], timeout: \"${T}\", redact: off, idle: 1m30s}}\n",
+		"max_request: 512\nservers: {a: {url: 'http://127.0.0.1/mcp', tools: {x: {verify: {call: y, args: {a: /b}}}}}}\n",
+	} {
+		if err := validate(t, configuration, text); err != nil {
+			t.Errorf("%s\n%v", text, err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join("..", "..", "contract", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no contracts", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, contracts, string(text)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for _, text := range []string{
+		"servers: {a: {ulr: x}}\n", "listen: 127.0.0.1:0\n", "servers: {a: {url: x, mode: watch}}\n", "servers: {a: {url: x, timeout: 20}}\n",
+		"servers: {a: {url: x, trusted: 'true'}}\n",
+	} {
+		if err := validate(t, configuration, text); err == nil {
+			t.Errorf("a slip is valid: %s", text)
+		}
+	}
+	if err := validate(t, contracts, "form: 1\nname: a\ncodes: [{kind: conflict}]\n"); err == nil || !strings.Contains(err.Error(), "code") {
+		t.Errorf("a code without a name: %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// toolsCommand lists the tools of a server.
+type toolsCommand struct {
+	liveServer `embed:""`
+
+	JSON bool `help:"Print each tool as the server describes it, one line of JSON."`
+}
+
+// Help shows examples.
+func (*toolsCommand) Help() string {
+	return `Prints each tool of an MCP server with its parameters, those in brackets being optional, and the first sentence of its ` +
+		`description. A tool is marked "reads" where the server says that it changes nothing.
+
+Example:
+
+    recourse tools -- farmd
+    recourse tools --server http://127.0.0.1:8787/farm/mcp`
+}
+
+// Run prints the tools.
+func (c *toolsCommand) Run(ctx context.Context, env *Environment, command serverCommand) error {
+	tools, err := c.list(ctx, env, command)
+	if err != nil {
+		return err
+	}
+	if len(tools) == 0 {
+		printf(env.Stderr, "recourse: the server has no tools\n")
+	}
+	for _, tool := range tools {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return fmt.Errorf("print the tool %s: %w", tool.Name, err)
+		}
+		if c.JSON {
+			printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
+			continue
+		}
+		reads := ""
+		if tool.Annotations != nil && tool.Annotations.ReadOnlyHint {
+			reads = "  reads"
+		}
+		printf(env.Stdout, "%s\n", visible.Escape(tool.Name+"("+strings.Join(parametersIn(raw), ", ")+")"+reads))
+		if about := firstSentence(tool.Description); about != "" {
+			printf(env.Stdout, "    %s\n", visible.Escape(about))
+		}
+	}
+	return nil
+}
+
+// parametersIn returns the parameters of a tool, the required ones first.
+func parametersIn(tool []byte) []string {
+	var described struct {
+		InputSchema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+			Required   []string                   `json:"required"`
+		} `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(tool, &described) // a schema of another form names no parameters
+	required := described.InputSchema.Required
+	var optional []string
+	for name := range described.InputSchema.Properties {
+		if !slices.Contains(required, name) {
+			optional = append(optional, "["+name+"]")
+		}
+	}
+	slices.Sort(optional)
+	return append(slices.Clone(required), optional...)
+}
+
+// firstSentence returns the beginning of a text, on one line.
+func firstSentence(text string) string {
+	const most = 120
+	text = strings.Join(strings.Fields(text), " ")
+	if end := strings.Index(text, ". "); end >= 0 {
+		text = text[:end+1]
+	}
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most-3]) + "..."
+	}
+	return text
+}

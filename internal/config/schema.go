@@ -1,0 +1,14 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Schema returns the JSON Schema of configuration files.
+func Schema() ([]byte, error) {
+	return strictyaml.Schema(reflect.TypeFor[Config](), "Configuration of Recourse", map[reflect.Type]reflect.Type{
+		reflect.TypeFor[Servers](): reflect.TypeFor[Server](),
+	})
+}

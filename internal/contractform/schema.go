@@ -1,0 +1,12 @@
+package contractform
+
+import (
+	"reflect"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Schema returns the JSON Schema of contract files.
+func Schema() ([]byte, error) {
+	return strictyaml.Schema(reflect.TypeFor[File](), "Contract of Recourse", nil)
+}

@@ -1,0 +1,171 @@
+package strictyaml
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Schema returns the JSON Schema of the files that are read into values of type t, so that editors complete and check
+// what people write: keys stand in yaml tags, defaults in default tags and meanings in doc tags. Elements names the
+// struct that a type of its own maps names to. What a type accepts beyond its form is left to the program.
+func Schema(t reflect.Type, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
+	w := schemaWriter{elements: elements, definitions: map[string]*schema{}}
+	root := w.object(t)
+	root.Schema, root.Title = "https://json-schema.org/draft/2020-12/schema", title
+	root.Definitions = w.definitions
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(root); err != nil {
+		return nil, fmt.Errorf("write the schema: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Types of JSON Schema.
+const (
+	typeString  = "string"
+	typeInteger = "integer"
+	typeObject  = "object"
+)
+
+// A schema is a JSON Schema, as far as one is needed here.
+type schema struct {
+	Schema      string             `json:"$schema,omitempty"`
+	Title       string             `json:"title,omitempty"`
+	Ref         string             `json:"$ref,omitempty"`
+	Type        any                `json:"type,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Enum        []string           `json:"enum,omitempty"`
+	Pattern     string             `json:"pattern,omitempty"`
+	Default     json.RawMessage    `json:"default,omitempty"`
+	Items       *schema            `json:"items,omitempty"`
+	Properties  map[string]*schema `json:"properties,omitempty"`
+	Required    []string           `json:"required,omitempty"`
+	Additional  any                `json:"additionalProperties,omitempty"`
+	Definitions map[string]*schema `json:"$defs,omitempty"`
+}
+
+type schemaWriter struct {
+	elements    map[reflect.Type]reflect.Type
+	definitions map[string]*schema
+}
+
+// object describes a struct.
+func (w *schemaWriter) object(t reflect.Type) *schema {
+	s := &schema{Type: typeObject, Properties: map[string]*schema{}, Additional: false}
+	for f := range t.Fields() {
+		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "" {
+			if inner := f.Type; f.Anonymous && inner.Kind() == reflect.Struct {
+				embedded := w.object(inner)
+				maps.Copy(s.Properties, embedded.Properties)
+				s.Required = append(s.Required, embedded.Required...)
+			}
+			continue
+		}
+		value := w.value(f.Type)
+		value.Description = marked(f.Tag.Get("doc"))
+		value.Default = literal(f.Tag.Get("default"), value.Type)
+		s.Properties[key] = value
+		if slices.Contains(strings.Split(options, ","), "required") {
+			s.Required = append(s.Required, key)
+		}
+	}
+	return s
+}
+
+// value describes what stands behind a key.
+func (w *schemaWriter) value(t reflect.Type) *schema {
+	if t.Kind() == reflect.Pointer && t != reflect.TypeFor[*Node]() {
+		return w.value(t.Elem())
+	}
+	if words, ok := reflect.TypeAssert[interface{ Words() []string }](reflect.Zero(t)); ok {
+		return &schema{Type: typeString, Enum: words.Words()}
+	}
+	if element, ok := w.elements[t]; ok {
+		return &schema{Type: typeObject, Additional: w.value(element)}
+	}
+	switch t {
+	case reflect.TypeFor[*Node]():
+		return &schema{} // has more than one form
+	case reflect.TypeFor[time.Duration]():
+		return &schema{Type: typeString, Pattern: `^(\$\{.*\}|([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+)$`}
+	case reflect.TypeFor[Size]():
+		return &schema{Type: []string{typeString, typeInteger}, Pattern: `^(\$\{.*\}|[0-9]+ ?(B|kB|KB|MB|GB|KiB|MiB|GiB)?)$`}
+	}
+	if _, ok := reflect.TypeAssert[Unmarshaler](reflect.New(t)); ok {
+		if elem, isMap := mapElement(t); isMap {
+			return &schema{Type: typeObject, Additional: w.value(elem)}
+		}
+		return &schema{}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return &schema{Type: "boolean"}
+	case reflect.Int, reflect.Int64:
+		return &schema{Type: typeInteger}
+	case reflect.Float64:
+		return &schema{Type: "number"}
+	case reflect.String:
+		return &schema{Type: typeString}
+	case reflect.Slice:
+		return &schema{Type: "array", Items: w.value(t.Elem())}
+	case reflect.Map:
+		return &schema{Type: typeObject, Additional: w.value(t.Elem())}
+	case reflect.Struct:
+		return w.definition(t)
+	default:
+		return &schema{}
+	}
+}
+
+// definition describes a struct once, and refers to it.
+func (w *schemaWriter) definition(t reflect.Type) *schema {
+	name := t.Name()
+	if name == "" {
+		return w.object(t)
+	}
+	if _, described := w.definitions[name]; !described {
+		w.definitions[name] = nil // while it is described, it may refer to itself
+		w.definitions[name] = w.object(t)
+	}
+	return &schema{Ref: "#/$defs/" + name}
+}
+
+// mapElement returns what a [Map] maps names to.
+func mapElement(t reflect.Type) (element reflect.Type, ok bool) {
+	if t.Kind() != reflect.Slice || t.PkgPath() != reflect.TypeFor[Map[any]]().PkgPath() {
+		return nil, false
+	}
+	value, ok := t.Elem().FieldByName("Value")
+	return value.Type, ok
+}
+
+// literal returns a default as JSON; nil for one that is described in words.
+func literal(text string, kind any) json.RawMessage {
+	switch {
+	case text == "" || strings.HasPrefix(text, "("):
+		return nil
+	case kind == typeString:
+		return json.RawMessage(strconv.Quote(text))
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	default:
+		return json.RawMessage(strconv.Quote(text))
+	}
+}
+
+// wordInDoc is a word or example in a doc tag, where a backtick cannot stand.
+var wordInDoc = regexp.MustCompile(`(^|[ (])'([^']+)'`)
+
+func marked(doc string) string { return wordInDoc.ReplaceAllString(doc, "$1`$2`") }
