@@ -58,7 +58,7 @@ var layers = []layer{
 		beside:   "one ends where a request has come in at the door, the other begins with the tool behind it",
 	},
 	{
-		packages: []string{"internal/contractdoc", "internal/contractgen"},
+		packages: []string{"internal/contractdoc", "internal/contractgen", "internal/kinddoc"},
 		up:       "it prints a contract for whoever asks",
 		beside:   "each prints another thing",
 	},

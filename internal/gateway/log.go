@@ -10,6 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/kinddoc"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -112,7 +113,7 @@ func (l logger) line(c *call, t *told) {
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 18)
+	attrs := make([]slog.Attr, 0, 19)
 	attrs = append(attrs, slog.String("request_id", c.req.id))
 	if c.req.http.RemoteAddr != "" { // a host on stdio has none
 		attrs = append(attrs, slog.String("peer", c.req.http.RemoteAddr))
@@ -140,6 +141,7 @@ func (l logger) line(c *call, t *told) {
 	if t.note != "" {
 		attrs = append(attrs, slog.String("note", t.note))
 	}
+	attrs = append(attrs, slog.String("see", kinddoc.URL(e.Kind)))
 	for _, part := range []struct {
 		name string
 		err  error

@@ -1,0 +1,140 @@
+// Package kinddoc tells people what a kind of failure means, and what to do about it: a page for each ([Page]), a list of
+// them ([Index]), and where the pages stand ([URL]). What people have to say is kinds.yaml; the rest is computed from the
+// built-in contracts, and from how HTTP answers are read.
+package kinddoc
+
+import (
+	_ "embed"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// URL returns the address of a kind's page.
+func URL(kind recourse.Kind) string {
+	return "https://github.com/recoursehq/recourse/blob/main/docs/failures/" + FileName(kind)
+}
+
+// FileName returns the name of the page's file in docs/failures.
+func FileName(kind recourse.Kind) string { return string(kind) + ".md" }
+
+//go:embed kinds.yaml
+var source []byte
+
+// A Text is what people have to say of a kind.
+type Text struct {
+	Means    string `yaml:"means" require:"true"`
+	Agent    string `yaml:"agent" require:"true"`
+	Operator string `yaml:"operator" require:"true"`
+}
+
+// Texts returns those of all kinds.
+var Texts = sync.OnceValues(func() (map[recourse.Kind]Text, error) {
+	all := map[recourse.Kind]Text{}
+	err := strictyaml.Decode("kinds.yaml", source, &all)
+	return all, err
+})
+
+// Page returns the page of a kind, in Markdown.
+func Page(kind recourse.Kind) string {
+	var b strings.Builder
+	texts, _ := Texts() // a test has read them
+	text := texts[kind]
+	fmt.Fprintf(&b, "# %s\n\n*%s*\n\n", kind, kind.Sentence())
+	for _, part := range []struct{ title, text string }{
+		{"What it means", text.Means},
+		{"What the agent should do", text.Agent},
+		{"What the operator should do", text.Operator},
+	} {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", part.title, part.text)
+	}
+	fmt.Fprintf(&b, "## What the agent reads\n\nIn the contract [`%s`](../contracts/%[1]s.md), of a tool that only reads, "+
+		"where nothing more is known:\n\n```\n%s\n```\n\n", contract.Default, example(kind))
+	fmt.Fprintf(&b, "## Facts\n\n| | |\n|---|---|\n| class | `%s` |\n| `retry`, where the server says nothing else | `%s`: %s |\n",
+		kind.Class(), kind.Retry(), retries[kind.Retry()])
+	if statuses := statuses(kind); statuses != "" {
+		fmt.Fprintf(&b, "| HTTP statuses that are read as it | %s |\n", statuses)
+	}
+	for _, c := range contract.Builtin().All() {
+		if codes := codes(c, kind); c.Name != contract.Default && codes != "" {
+			fmt.Fprintf(&b, "| codes in [`%s`](../contracts/%[1]s.md) | %s |\n", c.Name, codes)
+		}
+	}
+	return b.String()
+}
+
+// retries say in a few words what the advices mean.
+var retries = map[recourse.Retry]string{
+	recourse.RetrySameCall:  "the same call may succeed, after the wait",
+	recourse.RetryReRead:    "look at the present state first",
+	recourse.RetryAfterFix:  "change the arguments first",
+	recourse.RetryAfterAuth: "somebody has to sign in or grant access first",
+	recourse.RetryNever:     "do not repeat the call",
+}
+
+// example returns the text of a failed call in the default contract.
+func example(kind recourse.Kind) string {
+	e := recourse.New(kind, "").WithOrigin(recourse.OriginServer)
+	if e.RetryAdvice() == recourse.RetrySameCall {
+		e = e.WithEffect(recourse.EffectNone)
+	}
+	answer := contract.Builtin().MustGet(contract.Default).Write(e, &contract.Call{
+		Method: "tools/call", Tool: "order_create", URL: "https://example.com/mcp", Now: contractform.ExampleTime,
+	})
+	var text string
+	if err := json.Unmarshal(json.Lookup(json.Value(answer.Result), "/content/0/text"), &text); err != nil {
+		return fmt.Sprintf("JSON-RPC error %d: %s", answer.Code, answer.Message)
+	}
+	return text
+}
+
+// statuses returns the HTTP statuses that are read as a kind, or "".
+func statuses(kind recourse.Kind) string {
+	var all []string
+	for status := http.StatusBadRequest; status < 600; status++ {
+		if http.StatusText(status) == "" && status != 529 { // a provider that is overloaded
+			continue
+		}
+		e := recourse.FromHTTP("", &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody})
+		if e.Kind == kind {
+			all = append(all, strconv.Itoa(status))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// codes returns a contract's codes for a kind, or "".
+func codes(c *contract.Contract, kind recourse.Kind) string {
+	var all []string
+	for _, code := range contractform.Of(c).Codes {
+		if name := "`" + code.Code + "`"; code.Kind == kind && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Index returns the list of the pages, in Markdown.
+func Index() string {
+	var b strings.Builder
+	b.WriteString("# Kinds of failures\n\nEach failure has one of these kinds, whatever contract it is written in. The log names it, and so\n" +
+		"do `recourse explain` and the record's `kind`.\n\n| kind | in a sentence | `retry` |\n|---|---|---|\n")
+	class := recourse.Class("")
+	for _, kind := range recourse.Kinds() {
+		if kind.Class() != class {
+			class = kind.Class()
+			fmt.Fprintf(&b, "| **%s** | | |\n", class)
+		}
+		fmt.Fprintf(&b, "| [`%s`](%s) | %s | `%s` |\n", kind, FileName(kind), kind.Sentence(), kind.Retry())
+	}
+	return b.String()
+}
