@@ -78,12 +78,18 @@ func rpcError(err error) json.RawMessage {
 		if failed != nil {
 			continue
 		}
-		code := internaljson.Value(lookup(raw, "/code"))
-		if code.Kind() == '0' && textOf(lookup(raw, "/message")) != "" {
+		code, message := lookup(raw, "/code"), textOf(lookup(raw, "/message"))
+		if internaljson.Value(code).Kind() == '0' && message != "" && !isRejected(code, message) {
 			return raw
 		}
 	}
 	return nil
+}
+
+// isRejected reports whether a JSON-RPC error is one that the Go SDK makes itself, of a request that failed on the way: the
+// cause stands beside it.
+func isRejected(code json.RawMessage, message string) bool {
+	return string(code) == "-32005" && message == "rejected by transport"
 }
 
 // rpcTexts are how mcp-go begins the text of a JSON-RPC error, of which it keeps the message alone.

@@ -71,7 +71,8 @@ func TestMCPTransport(t *testing.T) {
 			contract: "fieldmcp", status: 429, header: http.Header{"Retry-After": {"1"}, "Content-Type": {"application/json"}},
 			body: `{"error":"Rate limit exceeded. Try again in 1 seconds.","errorCode":429,"rateLimits":{}}`, wait: time.Second, calls: 2,
 		},
-		"a bad gateway that passes": {contract: "terra", status: 502, calls: 2},
+		"a bad gateway that passes":     {contract: "terra", status: 502, calls: 2},
+		"a connection that breaks once": {contract: "terra", calls: 2},
 		"bad credentials": {
 			contract: "terra", status: 401, header: http.Header{"Content-Type": {"application/problem+json"}},
 			body: `{"type":"about:blank","title":"unauthorized","detail":"unauthorized"}`, kind: recourse.KindUnauthenticated, calls: 1,
@@ -95,6 +96,9 @@ func TestMCPTransport(t *testing.T) {
 					return false
 				}
 				maps.Copy(w.Header(), test.header)
+				if test.status == 0 {
+					panic(http.ErrAbortHandler)
+				}
 				w.WriteHeader(test.status)
 				_, _ = io.WriteString(w, test.body) // whoever has gone reads nothing
 				return true
