@@ -46,9 +46,10 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 			all.restore(e.Failed, again)
 			break
 		}
-		if e = x.settled(next, x.tool); e.Kind != recourse.KindPartial {
-			e = asPartial(e, ids)
+		if next = x.settled(next, x.tool); next.Kind != recourse.KindPartial {
+			next = asPartial(e, next, ids)
 		}
+		e = next
 	}
 	if len(all.Failed) == 0 {
 		return all.result(false)
@@ -88,13 +89,15 @@ func (m *merged) result(isError bool) (json.RawMessage, error) {
 	})
 }
 
-// asPartial returns a failure of the whole as one of each of its items.
-func asPartial(e *recourse.Error, ids []string) *recourse.Error {
+// asPartial returns a failure of the whole as one of each of its items, in the form of the partial failure before it.
+func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
 	failed := make([]recourse.Failed, len(ids))
 	for i, id := range ids {
 		failed[i] = recourse.Failed{ID: id, Error: e}
 	}
-	return recourse.Partial(nil, failed).WithRetryAfter(e.RetryAfter).WithOrigin(e.Origin).CausedBy(e)
+	return before.With(func(c *recourse.Error) {
+		c.Succeeded, c.Failed, c.RetryAfter, c.Origin, c.RequestID = nil, failed, e.RetryAfter, e.Origin, e.RequestID
+	}).CausedBy(e)
 }
 
 // hand tells the caller of items that have succeeded.

@@ -288,9 +288,9 @@ class _Exchange:
             if isinstance(next_failed, Question):
                 failed += retried
                 break
-            e = _settle(next_failed.stated, nature)
+            before, e = e, _settle(next_failed.stated, nature)
             if _kind(e) != "partial":
-                e = {"kind": "partial", "effect": "applied", "failed": [{"id": id, "error": e} for id in again]}
+                e = {**before, "message": None, "failed": [{"id": id, "error": e} for id in again], "succeeded": []}
         merged = {"succeeded": done, "failed": [{**f, "error": _encode(_fields(f.get("error")))} for f in failed]}
         whole = {"content": [{"type": "text", "text": _json(merged)}], "structuredContent": merged, "isError": bool(failed)}
         if not failed:

@@ -406,8 +406,9 @@ class Exchange {
         this.hand(succeeded, itemsOf(ids, dataOf(next.result)));
         break;
       }
+      const before = e;
       e = settle(next.e, this.natureOf(this.tool));
-      if (kindOf(e) !== "partial") e = { kind: "partial", effect: "applied", failed: ids.map((id) => ({ id, error: e })) };
+      if (kindOf(e) !== "partial") e = { ...before, message: undefined, succeeded: [], failed: ids.map((id) => ({ id, error: e })) };
     }
     const merged = { succeeded, failed: failed.map((f) => ({ ...f, error: encode(fieldsOr(f["error"])) })) };
     const all = { content: [{ type: "text", text: JSON.stringify(merged) }], structuredContent: merged, isError: failed.length > 0 };
