@@ -1,17 +1,11 @@
 package commerce_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/recoursehq/recourse/internal/inject"
-	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/systems/commerce"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
@@ -21,6 +15,7 @@ import (
 // client knows it.
 func TestOneOrderWhateverIsLost(t *testing.T) {
 	t.Parallel()
+	promises.Covers(t, "commerce/client-verifies")
 
 	for _, fault := range []string{
 		"refuse",
@@ -42,67 +37,13 @@ func TestOneOrderWhateverIsLost(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				injector, session := injected(t, fault)
-				client := recovery.New(session, rules(t), recovery.WithAttemptTimeout(30*time.Second),
-					recovery.WithTimeout(10*time.Minute), recovery.WithLogger(systemtest.Quiet()))
-				report := new(recovery.Report)
-				result, err := client.CallTool(recovery.WithReport(t.Context(), report), &mcp.CallToolParams{
-					Name: "create-sales-order", Arguments: json.RawMessage(newOrder("lost-1", "ada@example.com", "1")),
-				})
-				if err != nil || result.IsError {
-					t.Errorf("%+v %v", result, err)
-				}
-				l := injector.Ledger()
-				if n := l.Reached("create-sales-order", ""); n != 1 {
-					t.Errorf("the order was made %d times: %+v\n%+v", n, l, report)
+				agent := systemtest.NewAgent(t, newSystem(t, commerce.Options{}), rules(t),
+					"- {match: {tool: create-sales-order}, times: 1, fault: "+fault+"}", recovery.WithAttemptTimeout(30*time.Second))
+				agent.Call(t, "create-sales-order", newOrder("lost-1", "ada@example.com", "1"), "")
+				if n := agent.Reached()["create-sales-order"]; n != 1 {
+					t.Errorf("the order was made %d times", n)
 				}
 			})
 		})
 	}
-}
-
-// injected returns a session of the Go SDK with a system of which the first order meets a fault.
-func injected(t *testing.T, fault string) (*inject.Injector, *mcp.ClientSession) {
-	t.Helper()
-	plan, err := inject.Parse("faults.yaml", []byte("rules: [{match: {tool: create-sales-order}, times: 1, fault: "+fault+"}]"),
-		inject.Options{Traffic: inject.MCP})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dial := func() *http.Transport {
-		transport := &http.Transport{DialContext: testkit.Dial, DisableCompression: true}
-		t.Cleanup(transport.CloseIdleConnections)
-		return transport
-	}
-	system := newSystem(t, commerce.Options{})
-	target, err := url.Parse(testkit.ServeInMemory(t, system.Handler()) + system.Entrance().Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	injector := inject.New(plan)
-	listener, err := testkit.ListenInMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := inject.Server(inject.Front(inject.NewTransport(injector, inject.MCP, dial()), target))
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.Serve(listener) // until it is closed
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-served
-	})
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1.0.0"}, nil).
-		Connect(t.Context(), &mcp.StreamableClientTransport{
-			Endpoint:             "http://" + listener.Addr().String() + target.Path,
-			HTTPClient:           &http.Client{Transport: recovery.NewMCPTransport(dial(), rules(t))},
-			DisableStandaloneSSE: true,
-		}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = session.Close() })
-	return injector, session
 }

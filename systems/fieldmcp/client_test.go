@@ -8,10 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
-	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/retry"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
@@ -105,31 +103,6 @@ func TestClientWaits(t *testing.T) {
 				t.Errorf("waits (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// The wait of the quota's HTTP 429 is kept, and the call succeeds after it.
-func TestClientWaitsForTheQuota(t *testing.T) {
-	t.Parallel()
-	now := newClock()
-	client := systemtest.HTTP(t, newSystem(t, fieldmcp.Options{Now: now.Now, Quotas: []mcptool.Policy{
-		{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "month", Limit: 100},
-	}}), testkit.Modern)
-	succeed(t, client, "deere_get_organization", anything)
-	var waited time.Duration
-	last, waits := systemtest.Follow(t, rules(t), retry.Reads, 0, func() systemtest.Reply {
-		r := client.Call(t, "deere_get_organization", anything)
-		if e := r.Read(t, rules(t)); e != nil {
-			if !rules(t).Retryable(e, &contract.Call{Method: "tools/call", HTTP: true}) {
-				t.Errorf("by the table, %+v is not to be repeated", e)
-			}
-			waited += e.RetryAfter
-			now.pass(e.RetryAfter)
-		}
-		return r
-	})
-	if diff := cmp.Diff([]time.Duration{time.Minute}, waits); diff != "" || last.Status != 200 || waited != time.Minute {
-		t.Errorf("HTTP %d, waits (-want +got):\n%s", last.Status, diff)
 	}
 }
 

@@ -48,7 +48,7 @@ func Recover(
 	s := &session{t: t, contract: c, make: func(c call) Reply { return client.Call(t, c.Name, string(c.Arguments)) }}
 	report := new(recovery.Report)
 	options = append([]recovery.Option{
-		recovery.WithTimeout(aWhile), recovery.WithClock(&clock{now: time.Now()}), recovery.WithLogger(Quiet()),
+		recovery.WithTimeout(aWhile), recovery.WithClock(NewClock()), recovery.WithLogger(Quiet()),
 	}, options...)
 	result, err := recovery.New(s, c, options...).CallTool(recovery.WithReport(t.Context(), report), call{tool, json.RawMessage(arguments)})
 	return result, report, err
@@ -60,25 +60,9 @@ func Follow(t *testing.T, c *contract.Contract, nature retry.Nature, random floa
 	t.Helper()
 	const tool = "tool"
 	s := &session{t: t, contract: c, make: func(call) Reply { return ask() }}
-	asleep := &clock{now: time.Now()}
+	asleep := NewClock()
 	client := recovery.New(s, c, recovery.WithNature(tool, nature), recovery.WithRandom(func() float64 { return random }),
 		recovery.WithTimeout(aWhile), recovery.WithLogger(Quiet()), recovery.WithClock(asleep))
 	_, _ = client.CallTool(t.Context(), call{Name: tool, Arguments: json.RawMessage("{}")}) // the last answer says how it ended
-	return s.last, asleep.waits
-}
-
-// A clock goes on only while somebody sleeps.
-type clock struct {
-	now   time.Time
-	waits []time.Duration
-}
-
-// Now implements [recovery.Clock].
-func (c *clock) Now() time.Time { return c.now }
-
-// Sleep implements [recovery.Clock].
-func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
-	c.waits = append(c.waits, d)
-	return ctx.Err()
+	return s.last, asleep.Waits()
 }

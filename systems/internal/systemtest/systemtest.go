@@ -184,7 +184,7 @@ func Serve(t *testing.T, s systems.System) string {
 // SDK serves a system until the test ends, and connects the Go SDK's client to it.
 func SDK(t *testing.T, s systems.System) *mcp.ClientSession {
 	t.Helper()
-	client := &http.Client{Transport: entering{base: &http.Transport{DisableKeepAlives: true}, header: s.Entrance().Header}}
+	client := &http.Client{Transport: entering{&http.Transport{DisableKeepAlives: true}, s.Entrance}}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1.0.0"}, nil).
 		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: Serve(t, s), HTTPClient: client}, nil)
 	if err != nil {
@@ -194,16 +194,18 @@ func SDK(t *testing.T, s systems.System) *mcp.ClientSession {
 	return session
 }
 
-// entering is a RoundTripper that brings the headers of an entrance.
+// entering is a RoundTripper that brings what an entrance asks for.
 type entering struct {
-	base   http.RoundTripper
-	header http.Header
+	base     http.RoundTripper
+	entrance func() systems.Entrance
 }
 
 // RoundTrip sends a request.
 func (e entering) RoundTrip(r *http.Request) (*http.Response, error) {
+	at := e.entrance()
 	r = r.Clone(r.Context())
-	maps.Copy(r.Header, e.header)
+	r.URL.Path = at.Path
+	maps.Copy(r.Header, at.Header)
 	return e.base.RoundTrip(r)
 }
 
@@ -215,13 +217,18 @@ func SDKText(t *testing.T, session *mcp.ClientSession, tool, arguments string) (
 	if err != nil {
 		t.Fatalf("%s %s: %v", tool, arguments, err)
 	}
+	return textOf(result), result.IsError
+}
+
+// textOf returns the texts of a result.
+func textOf(result *mcp.CallToolResult) string {
 	var texts []string
 	for _, block := range result.Content {
 		if block, ok := block.(*mcp.TextContent); ok {
 			texts = append(texts, block.Text)
 		}
 	}
-	return strings.Join(texts, "\n"), result.IsError
+	return strings.Join(texts, "\n")
 }
 
 // Stdio runs a server on a pair of pipes, as on stdin and stdout, until the test ends.
