@@ -126,8 +126,8 @@ func codes(c *contract.Contract, kind recourse.Kind) string {
 // Index returns the list of the pages, in Markdown.
 func Index() string {
 	var b strings.Builder
-	b.WriteString("# Kinds of failures\n\nEach failure has one of these kinds, whatever contract it is written in. The log names it, and so\n" +
-		"do `recourse explain` and the record's `kind`.\n\n| kind | in a sentence | `retry` |\n|---|---|---|\n")
+	b.WriteString("# Kinds of failures\n\nEach failure has one of these kinds, whatever contract it is written in. " +
+		"The log names it, and so\ndo `recourse explain` and the record's `kind`.\n\n| kind | in a sentence | `retry` |\n|---|---|---|\n")
 	class := recourse.Class("")
 	for _, kind := range recourse.Kinds() {
 		if kind.Class() != class {
