@@ -52,12 +52,17 @@ test-long: ## Run the tests that take long, which test leaves out
 test-bench: ## Run the tests of the benchmarks, which start many processes
 	@$(GO_TEST) ./internal/bench
 
+.PHONY: test-dist
+test-dist: ## Build a release, and look into it
+	@cd tools/dist && go test -timeout $(TIMEOUT) ./...
+
 .PHONY: test-all
-test-all: test test-long test-bench ## Run all three
+test-all: test test-long test-bench test-dist ## Run all four
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint
 	$(GOLANGCI_LINT) run ./...
+	cd tools/dist && $(CURDIR)/$(GOLANGCI_LINT) run ./...
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the code as lint wants it
@@ -99,10 +104,14 @@ mutants: ## Change the program in many places, one at a time, and report what no
 cross: ## Compile for linux, darwin and windows, on amd64 and arm64
 	@for platform in $(PLATFORMS); do \
 		echo "$$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -o /dev/null ./... || exit 1; \
 	done
+
+.PHONY: dist
+dist: ## Build a release into ./dist: archives, packages, an image, a bill of materials, checksums
+	@cd tools/dist && go run . -root ../.. -out ../../dist
 
 .PHONY: clean
 clean: ## Remove what make built and installed
 	@if [ -d .tools ]; then chmod -R u+w .tools; fi # a module cache is read-only
-	rm -rf bin .tools
+	rm -rf bin dist .tools

@@ -87,6 +87,36 @@ func generated(f file) bool {
 	return err == nil && ast.IsGenerated(syntax)
 }
 
+var workflowRun = regexp.MustCompile(`(?m)^\s*-? ?run: (.*)$`)
+
+// workflowsRunTheMakefile keeps what a workflow does to what anyone can run: .ci/run, or a target of the Makefile. A release
+// is published by gh.
+func workflowsRunTheMakefile(files []file) []string {
+	var makefile []byte
+	for _, f := range files {
+		if f.path == "Makefile" {
+			makefile = f.data
+		}
+	}
+	var faults []string
+	for _, f := range files {
+		if path.Dir(f.path) != ".github/workflows" {
+			continue
+		}
+		for _, run := range workflowRun.FindAllSubmatch(f.data, -1) {
+			command := string(run[1])
+			target, isMake := strings.CutPrefix(command, "make ")
+			switch {
+			case command == ".ci/run", strings.HasPrefix(command, "gh release create "):
+			case isMake && bytes.Contains(makefile, []byte("\n"+target+":")):
+			default:
+				faults = append(faults, fmt.Sprintf("%s runs %q: make it a target of the Makefile, and run that", f.path, command))
+			}
+		}
+	}
+	return faults
+}
+
 func TestFiles(t *testing.T) {
 	t.Parallel()
 
@@ -95,6 +125,7 @@ func TestFiles(t *testing.T) {
 		"no registry":            filesNameNoRegistry,
 		"no resolved URL":        locksResolveNoURL,
 		"short enough to review": filesAreShort(longFiles),
+		"workflows run make":     workflowsRunTheMakefile,
 	}
 	for name, rule := range rules {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +161,15 @@ func TestFileRulesFindFaults(t *testing.T) {
 				{"b/package-lock.json", []byte(`{"packages": {"x": {"resolved": "x", "link": true}, "y": {"integrity": "sha512-"}}}`)},
 			},
 			want: []string{"a/package-lock.json has a resolved URL"},
+		},
+		"a workflow of its own": {
+			rule: workflowsRunTheMakefile,
+			files: []file{
+				{"Makefile", []byte(".PHONY: dist\ndist: ## Build\n\tgo run .\n")},
+				{".github/workflows/ci.yml", []byte("    steps:\n      - run: .ci/run\n      - run: make dist\n      - run: make gone\n")},
+				{".github/workflows/other.yml", []byte("      - name: x\n        run: go test ./...\n      - run: gh release create v1\n")},
+			},
+			want: []string{`.github/workflows/ci.yml runs "make gone"`, `.github/workflows/other.yml runs "go test ./..."`},
 		},
 		"a long file": {
 			rule: filesAreShort(map[string]string{"table.go": "one table", "was.go": "was long"}),

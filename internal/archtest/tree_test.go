@@ -46,8 +46,7 @@ func readFiles(t *testing.T) []file {
 			return err
 		}
 		if entry.IsDir() {
-			switch entry.Name() {
-			case ".git", ".tools", "bin", "node_modules":
+			if entry.Name() == "node_modules" || slices.Contains([]string{".git", ".tools", "bin", "dist"}, name) {
 				return fs.SkipDir
 			}
 			return nil
@@ -65,13 +64,14 @@ func readFiles(t *testing.T) []file {
 	return files
 }
 
-// readPackages returns the packages that the Go files among files make up, sorted by path.
+// readPackages returns the packages that the Go files among files make up, sorted by path. What stands in tools is of
+// other modules.
 func readPackages(t *testing.T, files []file) []pkg {
 	t.Helper()
 
 	byPath := map[string]*pkg{}
 	for _, f := range files {
-		if path.Ext(f.path) != ".go" || strings.Contains("/"+f.path, "/testdata/") {
+		if path.Ext(f.path) != ".go" || strings.HasPrefix(f.path, "tools/") || strings.Contains("/"+f.path, "/testdata/") {
 			continue
 		}
 		dir := path.Dir(f.path)

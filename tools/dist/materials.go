@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// materials writes the bill of materials, in CycloneDX's JSON: what Go has noted in the program of which modules it is made.
+func materials(r *release, out string) error {
+	name := "recourse_" + strings.TrimPrefix(r.version, "v") + "_sbom.cdx.json"
+	bom := cdx.NewBOM()
+	own := component(&debug.Module{Path: r.info.Main.Path, Version: r.version})
+	own.Type = cdx.ComponentTypeApplication
+	own.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
+	bom.Metadata = &cdx.Metadata{Timestamp: r.modified.Format(time.RFC3339), Component: &own}
+	parts := []cdx.Component{component(&debug.Module{Path: "std", Version: strings.TrimPrefix(r.info.GoVersion, "go")})}
+	needs := []string{parts[0].BOMRef}
+	for _, m := range r.info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		c := component(m)
+		parts, needs = append(parts, c), append(needs, c.BOMRef)
+	}
+	bom.Components = &parts
+	bom.Dependencies = &[]cdx.Dependency{{Ref: own.BOMRef, Dependencies: &needs}}
+	var body bytes.Buffer
+	encoder := cdx.NewBOMEncoder(&body, cdx.BOMFileFormatJSON)
+	encoder.SetPretty(true)
+	if err := encoder.Encode(bom); err != nil {
+		return err
+	}
+	return save(out, name, body.Bytes())
+}
+
+func component(m *debug.Module) cdx.Component {
+	purl := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(m.Version, "+", "%2B")
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: purl, Name: m.Path, Version: m.Version, PackageURL: purl}
+}
