@@ -42,7 +42,7 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 			break
 		}
 		next, ok := failure.(*recourse.Error)
-		if !ok {
+		if !ok || x.unsent {
 			all.restore(e.Failed, again)
 			break
 		}

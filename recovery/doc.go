@@ -26,8 +26,9 @@
 //
 // The wait that a server states is a minimum, up to [recourse.MaxWait]. Waits that a failure does not state, how
 // they grow and how often a call is repeated are the contract's ([Policy]). All callers of a [Server] share one budget
-// of repetitions, one pace (after a rate limit nobody calls before its time, and then one after the other), and one
-// circuit, which opens when the server cannot be reached several times in a row.
+// of repetitions, one pace (after a rate limit nobody calls before its time, and then one after the other), and
+// circuits: when the server cannot be reached several times in a row, or a tool fails so with what may pass, calls wait instead
+// of being sent, and one at a time tries. To wait costs no attempt.
 //
 // A call ends at the deadline of its context, or after the time of [WithTimeout]. A repetition that could not begin
 // before that is not waited for: the failure is returned at once.

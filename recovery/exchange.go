@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -41,7 +42,8 @@ type exchange struct {
 	arguments json.RawMessage
 	report    *Report
 
-	attempt   int
+	attempt   int  // that was sent
+	unsent    bool // the last call was not
 	ends      time.Time
 	connected bool // the account was connected
 	answers   int  // to questions
@@ -74,12 +76,16 @@ func (x *exchange) run() (json.RawMessage, error) {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the same call was a mistake before: it is not sent"})
 		return nil, e
 	}
+	var before *recourse.Error // what the call has failed with before
 	for {
 		result, failure := x.try(ActionCall, x.tool, x.arguments)
 		if failure == nil {
 			return x.succeeded(result)
 		}
 		e, ok := failure.(*recourse.Error)
+		if ok && x.unsent {
+			return nil, x.given(cmp.Or(before, e))
+		}
 		if !ok {
 			if !x.ask(failure) {
 				return nil, failure
@@ -103,6 +109,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 		if !x.again(e, x.natureOf(x.tool)) {
 			return nil, x.given(e)
 		}
+		before = e
 	}
 }
 
@@ -130,7 +137,7 @@ func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
 		d = retry.Decision{Reason: "the budget of repetitions is spent"}
 	}
 	if d.Repeat {
-		if d.Wait, _ = x.options.server.turn(x.now(), d.Wait); d.Wait >= left {
+		if d.Wait = x.options.server.turnAfter(x.now(), d.Wait); d.Wait >= left {
 			d = retry.Decision{Reason: fmt.Sprintf("the turn after the limit comes in %s, and %s are left",
 				recourse.FormatWait(d.Wait), recourse.FormatWait(max(left, 0)))}
 		}
@@ -150,13 +157,14 @@ func (x *exchange) wait(d time.Duration, reason string) bool {
 
 // try makes one call: of the tool, or of another on its behalf. A result comes with a failure where it holds one.
 func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (json.RawMessage, recourse.Failure) {
-	if action == ActionCall {
-		x.attempt++
-	}
 	server := x.options.server
-	if e := x.admitted(); e != nil {
+	e := x.admitted(tool)
+	if x.unsent = e != nil; x.unsent {
 		x.note(Step{Action: ActionDecide, Tool: tool, Began: x.now(), Failure: e, Reason: "it is not sent"})
 		return nil, e
+	}
+	if action == ActionCall {
+		x.attempt++
 	}
 	if x.attempt == 1 && action == ActionCall {
 		server.budget.Call()
@@ -166,9 +174,9 @@ func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (j
 	said := new(httpAnswer)
 	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments)
 	cancel()
-	failure, transport := x.read(result, err, said)
-	e, _ := failure.(*recourse.Error)
-	server.learn(x.now(), e, transport)
+	failure, lost := x.read(result, err, said)
+	e, _ = failure.(*recourse.Error)
+	server.learn(x.now(), tool, x.outcome(e, lost, tool), e, x.since(began))
 	x.note(Step{Action: action, Tool: tool, Began: began, Took: x.since(began), Failure: e})
 	return result, failure
 }
@@ -189,20 +197,53 @@ func (x *exchange) attemptTime(tool string) time.Duration {
 	return left - min(left/4, reserve)
 }
 
-// admitted waits for the call's turn. It returns why the call does not begin.
-func (x *exchange) admitted() *recourse.Error {
+// outcome returns what an attempt tells of the server that has ended with e. lost says that it did not reach it.
+func (x *exchange) outcome(e *recourse.Error, lost bool, tool string) outcome {
+	switch {
+	case e == nil:
+		return answered
+	case e.Kind == recourse.KindCancelled, e.Kind == recourse.KindTimeout && (x.ctx.Err() != nil || x.left() <= 0):
+		return untold
+	case lost:
+		return unreached
+	case e.Kind.Class() == recourse.ClassUpstream &&
+		x.contract.Retryable(e.WithEffect(recourse.EffectNone), &contract.Call{Tool: tool}):
+		return down
+	}
+	return answered
+}
+
+// admitted waits until a call of a tool may begin. It returns why the call does not.
+func (x *exchange) admitted(tool string) *recourse.Error {
 	if x.ctx.Err() != nil {
 		return recourse.From(context.Cause(x.ctx)).WithEffect(recourse.EffectNone)
 	}
+	last := x.last(tool)
 	for {
-		wait, limit := x.options.server.turn(x.now(), 0)
-		if limit == nil {
-			return x.options.server.admit(x.now())
+		wait, why := x.options.server.admit(x.now(), last, tool)
+		if why == nil {
+			return nil
 		}
-		if wait >= x.left() || !x.wait(wait, "the server has limited its callers") {
-			return limit.WithEffect(recourse.EffectNone).WithRetryAfter(wait)
+		reason := "the server has limited its callers"
+		if why.Kind != recourse.KindRateLimited {
+			reason = "calls before it have failed"
+		}
+		if wait >= x.left() || !x.wait(wait, reason) {
+			return why
 		}
 	}
+}
+
+// last returns when a call of a tool has to begin in order to be answered in time. It is zero where that has passed.
+func (x *exchange) last(tool string) time.Time {
+	takes := x.options.server.takes(tool)
+	if takes == 0 {
+		takes = min(x.left()/4, reserve)
+	}
+	if last := x.ends.Add(-takes); last.After(x.now()) {
+		return last
+	}
+	return time.Time{}
 }
 
 func (x *exchange) now() time.Time { return x.options.clock.Now() }

@@ -22,6 +22,9 @@ func NewHTTPTransport(base http.RoundTripper, provider string, c *contract.Contr
 	return &httpTransport{base: base, provider: provider, engine: newEngine(c, options)}
 }
 
+// wholeServer stands for the tool of a request: there are as many as paths.
+const wholeServer = ""
+
 type httpTransport struct {
 	base     http.RoundTripper
 	provider string
@@ -36,15 +39,14 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	nature := natureOfRequest(r)
 	t.engine.options.server.budget.Call()
 	for {
-		x.attempt++
-		if e := x.admitted(); e != nil {
+		if e := x.admitted(wholeServer); e != nil {
 			return nil, x.given(e)
 		}
+		x.attempt++
 		began := x.now()
 		resp, err := t.base.RoundTrip(r)
 		e := t.failure(resp, err)
-		unreached := err != nil && r.Context().Err() == nil || err == nil && isGatewayStatus(resp.StatusCode)
-		t.engine.options.server.learn(x.now(), e, unreached)
+		t.engine.options.server.learn(x.now(), wholeServer, outcomeOf(r, resp, err), e, x.since(began))
 		x.note(Step{Action: ActionCall, Began: began, Took: x.since(began), Failure: e})
 		if e == nil {
 			return resp, nil
@@ -58,6 +60,17 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		r = next
 	}
+}
+
+// outcomeOf returns what an attempt tells of the server.
+func outcomeOf(r *http.Request, resp *http.Response, err error) outcome {
+	switch {
+	case err != nil && r.Context().Err() != nil:
+		return untold
+	case err != nil || isGatewayStatus(resp.StatusCode):
+		return unreached
+	}
+	return answered
 }
 
 // failure returns what an attempt has failed with, nil for a success. The body of the answer can still be read.

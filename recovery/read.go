@@ -12,9 +12,9 @@ import (
 	internaljson "github.com/recoursehq/recourse/internal/json"
 )
 
-// read returns the failure that an attempt has ended with, nil for none. transport reports whether it came of the way to the server:
+// read returns the failure that an attempt has ended with, nil for none. lost reports whether it came of the way to the server:
 // then other calls would not get further.
-func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, transport bool) {
+func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, lost bool) {
 	if err == nil {
 		reading, failed := x.reader.Result(result)
 		if !failed {

@@ -9,7 +9,7 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A Server is what all callers of one server share: a budget of repetitions, a pace, a circuit, and the mistakes
+// A Server is what all callers of one server share: a budget of repetitions, a pace, circuits, and the mistakes
 // that the server has refused. It is safe for concurrent use.
 type Server struct {
 	budget retry.Budget
@@ -18,51 +18,74 @@ type Server struct {
 	resumes  time.Time // the pace: nobody calls before
 	limit    *recourse.Error
 	next     time.Time // at which the next of those who wait begins
-	failures int       // the circuit: in a row, of the transport
-	opens    int       // how often in a row the circuit has opened
-	closes   time.Time // when one call may try again
-	probing  bool
-	down     *recourse.Error
+	way      circuit   // of the way to the server
+	tools    map[string]*toolState
 	mistakes map[[sha256.Size]byte]*recourse.Error
 }
 
+// A toolState is what calls of a tool have told.
+type toolState struct {
+	behind circuit       // of what is behind the tool
+	slow   time.Duration // the longest that a call has taken lately
+}
+
 // NewServer returns what the callers of a server share.
-func NewServer() *Server { return &Server{mistakes: map[[sha256.Size]byte]*recourse.Error{}} }
+func NewServer() *Server {
+	return &Server{tools: map[string]*toolState{}, mistakes: map[[sha256.Size]byte]*recourse.Error{}}
+}
 
 const (
 	// spread is the time between the calls of those who have waited for the same moment, at most.
 	spread = 100 * time.Millisecond
-	// opensAfter is how many calls in a row do not reach the server until nobody tries for a while.
-	opensAfter = 5
-	// openFirst is how long the circuit is open the first time. It doubles, up to openMost.
-	openFirst = time.Second
-	openMost  = 30 * time.Second
-	// maxMistakes bounds the mistakes that are remembered.
+	// maxTools and maxMistakes bound what is remembered.
+	maxTools    = 1000
 	maxMistakes = 1000
 )
 
-// admit returns why a call does not begin: the server cannot be reached. Who is admitted tells learn how it went.
-func (s *Server) admit(now time.Time) *recourse.Error {
+// tool returns what is known of a tool.
+func (s *Server) tool(name string) *toolState {
+	t := s.tools[name]
+	if t == nil {
+		if len(s.tools) >= maxTools {
+			clear(s.tools)
+		}
+		t = new(toolState)
+		s.tools[name] = t
+	}
+	return t
+}
+
+// admit lets a call begin, and learn has to be told how it went; or it returns why not, and how long the call waits until it
+// asks again. last is when it can wait no longer, zero if it could not wait in the first place.
+func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, why *recourse.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failures < opensAfter {
-		return nil
+	if wait, why = s.turn(now, 0); why != nil {
+		return wait, why.WithEffect(recourse.EffectNone).WithRetryAfter(wait)
 	}
-	if now.Before(s.closes) || s.probing {
-		return recourse.Unavailable(s.down.Provider).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall).
-			WithRetryAfter(max(s.closes.Sub(now), openFirst)).
-			WithMessage("The server could not be reached %d times in a row: it is not called for a while.", s.failures).
-			CausedBy(s.down)
+	t := s.tool(tool)
+	if wait = s.way.wait(now, last); wait > 0 {
+		return wait, s.way.refusal("The server could not be reached", wait)
 	}
-	s.probing = true
-	return nil
+	if wait = t.behind.wait(now, last); wait > 0 {
+		return wait, t.behind.refusal(tool+" has failed", wait)
+	}
+	s.way.begin(now)
+	t.behind.begin(now)
+	return 0, nil
+}
+
+// turnAfter returns how long a caller waits that would wait for least anyway.
+func (s *Server) turnAfter(now time.Time, least time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait, _ := s.turn(now, least)
+	return wait
 }
 
 // turn returns how long a caller waits that would wait for least anyway, and the limit that it waits for: nil where there is none.
 // Those who wait for the same limit have their turns one after the other.
 func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, limit *recourse.Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if !now.Before(s.resumes) {
 		return least, nil
 	}
@@ -71,19 +94,50 @@ func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, l
 	return max(at.Sub(now), least), s.limit
 }
 
-// learn takes in how an attempt has ended. transport says that the failure is not the server's own.
-func (s *Server) learn(now time.Time, e *recourse.Error, transport bool) {
+// takes returns how long a call of a tool takes at most, as far as is known: at least a second. 0: it is not known.
+func (s *Server) takes(tool string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.probing = false
-	if !transport {
-		s.failures, s.opens = 0, 0
-	} else if s.failures++; s.failures >= opensAfter {
-		s.down = e
-		s.closes = now.Add(min(openFirst<<min(s.opens, 8), openMost))
-		s.opens++
+	if slow := s.tool(tool).slow; slow > 0 {
+		return max(2*slow, time.Second)
 	}
-	if e == nil || e.Kind != recourse.KindRateLimited || e.RetryAfter <= 0 {
+	return 0
+}
+
+// An outcome is what the end of an attempt tells of the server.
+type outcome int
+
+const (
+	answered  outcome = iota // it works, whatever it has answered
+	unreached                // the way to it is broken
+	down                     // what is behind the tool is, and that may pass
+	untold                   // nothing: the call was over before
+)
+
+// learn takes in how an attempt of a tool has ended: with e, after so long.
+func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tool(tool)
+	switch o {
+	case answered:
+		s.way.close()
+		t.behind.close()
+	case unreached: // what is behind it nobody knows
+		s.way.failed(now, e)
+		t.behind.leave()
+	case down:
+		s.way.close()
+		t.behind.failed(now, e)
+	case untold:
+		s.way.leave()
+		t.behind.leave()
+	}
+	if e == nil {
+		t.slow = max(took, t.slow-t.slow/8)
+		return
+	}
+	if e.Kind != recourse.KindRateLimited || e.RetryAfter <= 0 {
 		return
 	}
 	if resumes := now.Add(min(e.RetryAfter, recourse.MaxWait)); resumes.After(s.resumes) {
