@@ -11,6 +11,9 @@ import (
 var _ = contractform.Provide(func(contract any) *contractform.Form {
 	c, _ := contract.(*Contract)
 	return c.form()
+}, func(family any) *contractform.FamilyFile {
+	f, _ := family.(*Family)
+	return f.file
 }, vocabulary)
 
 // form returns the contract as data.

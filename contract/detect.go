@@ -25,66 +25,19 @@ const (
 	maxWraps = 4
 )
 
-var (
-	// TypeScript SDK 1.x: a JSON-RPC error inside a tool result.
-	reMCPError = regexp.MustCompile(`^MCP error (-?\d{1,9}): `)
-	// Python SDK, and runtimes modelled on it.
-	reExecuting = regexp.MustCompile(`^Error (?:executing|calling) tool '?[^':\s]+'?: `)
-	// A tool that does not exist: TypeScript, Go, mcp-go, Python.
-	reUnknownTool = regexp.MustCompile(`^(?:Tool (\S+) (?:not found|disabled)` +
-		`|unknown tool:? "?([^"\s]+)"?` +
-		`|Unknown tool: '?([^'\s]+)'?` +
-		`|tool '([^']+)' not found(?:: tool not found)?)$`)
-)
-
-const boldError = "**Error:** "
-
-// wrapperOf returns what a runtime has put before a text, or "".
-func wrapperOf(text string) string {
-	for _, wrapper := range []*regexp.Regexp{reMCPError, reExecuting} {
-		if found := wrapper.FindString(headOf(text)); found != "" {
-			return found
-		}
-	}
-	if strings.HasPrefix(text, boldError) {
-		return boldError
-	}
-	return ""
-}
-
-// detect reads a text that an SDK wrote.
-func detect(text string) (e *recourse.Error, sign string, ok bool) {
-	return unwrap(strings.TrimSpace(text), maxWraps)
-}
+// A tool that does not exist: TypeScript, Go, mcp-go, Python.
+var reUnknownTool = regexp.MustCompile(`^(?:Tool (\S+) (?:not found|disabled)` +
+	`|unknown tool:? "?([^"\s]+)"?` +
+	`|Unknown tool: '?([^'\s]+)'?` +
+	`|tool '([^']+)' not found(?:: tool not found)?)$`)
 
 // headOf returns the part of a text that is searched.
 func headOf(text string) string { return text[:min(len(text), maxDetect)] }
 
-func unwrap(text string, wraps int) (e *recourse.Error, sign string, ok bool) {
-	head := headOf(text)
-	if m := reMCPError.FindStringSubmatch(head); m != nil && wraps > 0 {
-		rest := text[len(m[0]):]
-		e, _, ok = unwrap(rest, wraps-1)
-		if !ok {
-			e, _ = rpcKind(m[1], rest)
-		}
-		e.Upstream.Code = m[1]
-		return e, "text of the TypeScript SDK", true
-	}
-	for _, wrap := range []struct{ text, sign string }{
-		{reExecuting.FindString(head), "text of the Python SDK"},
-		{boldError, "**Error:** prefix"},
-	} {
-		rest, wrapped := strings.CutPrefix(text, wrap.text)
-		if !wrapped || wrap.text == "" || wraps == 0 {
-			continue
-		}
-		if e, sign, ok = unwrap(rest, wraps-1); ok {
-			return e, sign, true
-		}
-		return recourse.New(recourse.KindUnknown, cut(rest)), wrap.sign, true
-	}
-	if m := reUnknownTool.FindStringSubmatch(head); m != nil && len(head) == len(text) {
+// detect reads a text in which an SDK rejects a call.
+func detect(text string) (e *recourse.Error, sign string, ok bool) {
+	text = strings.TrimSpace(text)
+	if m := reUnknownTool.FindStringSubmatch(headOf(text)); m != nil && len(text) <= maxDetect {
 		return refused(recourse.UnknownTool(m[1] + m[2] + m[3] + m[4])), "text of an SDK: unknown tool", true
 	}
 	for _, sdk := range argumentTexts {
@@ -102,16 +55,9 @@ func refused(e *recourse.Error) *recourse.Error {
 }
 
 // invalid returns the failure of arguments that a server has rejected. Its kind is the
-// first of argumentKinds that occurs, as in the gateway's own validation.
+// first of argumentKinds that occurs.
 func invalid(violations []recourse.Violation, text string) *recourse.Error {
-	kind := recourse.KindInvalidValue
-	for _, candidate := range argumentKinds {
-		if slices.ContainsFunc(violations, func(v recourse.Violation) bool { return ruleKind(v.Rule) == candidate }) {
-			kind = candidate
-			break
-		}
-	}
-	return refused(recourse.New(kind, cut(text)).WithViolations(violations...))
+	return refused(recourse.New(kindOfViolations(violations), cut(text)).WithViolations(violations...))
 }
 
 // argumentKinds are the kinds of violations, the one that decides first.
@@ -299,8 +245,8 @@ func sayRetryable(e *recourse.Error, retryable bool) {
 
 // fromRPC turns a JSON-RPC error into a record; plain says that only its code tells the
 // kind. The server's own data is kept in the details.
-func fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bool) {
-	e, plain = rpcKind(code, message)
+func (r *Reader) fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bool) {
+	e, plain = r.rpcKind(code, message, data)
 	if f, ok := parseForeign(data); ok {
 		e = f.apply(e)
 	}
@@ -313,16 +259,21 @@ func fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bo
 	return e, plain
 }
 
-// rpcKind gives a JSON-RPC error its kind: from the SDKs' texts where the code is
-// one that they use for everything, else from the code.
-func rpcKind(code, message string) (e *recourse.Error, plain bool) {
+// rpcKind gives a JSON-RPC error its kind: from what stands in it where the code is
+// one that SDKs use for everything, else from the code.
+func (r *Reader) rpcKind(code, message string, data json.Value) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
 	kind, ok := rpccode.Kinds[number]
 	if err != nil {
 		kind, ok = "", false
 	}
 	if !ok || rpccode.Vague(number) {
-		if known, _, detected := detect(message); detected {
+		said := answer{text: message}
+		if data.Kind() == '{' || data.Kind() == '[' {
+			said.objects = []json.Value{data}
+		}
+		if known, _, recognized := r.recognized(last(r.peeled(said))); recognized {
+			known.Message = cmp.Or(known.Message, cut(message))
 			return known, false
 		}
 	}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,10 @@ type Reader struct {
 	Trusted bool
 	// Provider is the display name of the server. It stands in the sentences of failures.
 	Provider string
+	// Families are those that the server's entry names: the user's own, which come before the built-in
+	// ones, and any whose weak forms count as weak signs. The built-in families are known
+	// in any case.
+	Families []*Family
 	// Cut is the size, such as 4MiB, at which what is read was cut off and completed to
 	// valid JSON; the failure then says so. Empty: it is whole.
 	Cut string
@@ -55,6 +60,8 @@ type answer struct {
 	text    string       // of the first text block
 	objects []json.Value // wherever an error object may stand
 	sure    bool         // it says that it is a failure
+	wrapped bool         // a runtime has put something before the text
+	code    string       // which that names
 }
 
 // Result reads the member "result" of a JSON-RPC response; ok is false if it is not a
@@ -97,10 +104,10 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 		return r.failed(a), true
 	}
 	if r.Weak == nil {
-		return Reading{}, false
+		return r.weakly(a)
 	}
 	if reading, ok = r.form(r.Weak, a, false); !ok {
-		return reading, false
+		return r.weakly(a)
 	}
 	sign := reading.Sign
 	switch { // the record tells more of the failure that the form is a sign of
@@ -161,11 +168,11 @@ func textBlock(block json.Value) (string, bool) {
 func (r *Reader) peeled(a answer) []answer {
 	list := []answer{a}
 	for range maxWraps {
-		wrapper := wrapperOf(a.text)
-		if wrapper == "" {
+		rest, code, ok := r.unwrapped(a.text)
+		if !ok {
 			break
 		}
-		a.text = a.text[len(wrapper):]
+		a.text, a.code, a.wrapped = rest, cmp.Or(a.code, code), true
 		a.objects = nil
 		if object := json.Value(strings.TrimSpace(a.text)); object.Kind() == '{' {
 			a.objects = []json.Value{r.completed(object)}
@@ -180,15 +187,41 @@ func (r *Reader) failed(a answer) Reading {
 	if reading, ok := r.inForm(a); ok {
 		return reading
 	}
-	if e, sign, ok := detect(a.text); ok {
-		return r.plain(e, sign)
+	inner := last(r.peeled(a))
+	if inner.wrapped {
+		inner.objects = append(inner.objects, a.objects...)
 	}
-	for _, raw := range a.objects {
-		if e, ok := readForeign(raw); ok {
-			return r.plain(e, "error object")
+	e, sign, ok := r.recognized(inner)
+	for _, raw := range inner.objects {
+		if ok {
+			break
 		}
+		e, ok = readForeign(raw)
+		sign = "error object"
 	}
-	return r.plain(recourse.New(recourse.KindUnknown, cut(a.text)), "isError")
+	switch {
+	case ok:
+	case inner.code != "":
+		e, _ = r.rpcKind(inner.code, inner.text, nil)
+		sign = "code " + inner.code
+	default:
+		e, sign = recourse.New(recourse.KindUnknown, cut(inner.text)), "isError"
+	}
+	if e.Upstream.Code == "" {
+		e.Upstream.Code = inner.code
+	}
+	return r.plain(e, sign)
+}
+
+func last[T any](list []T) T { return list[len(list)-1] }
+
+// recognized reads an answer by what SDKs and the families of systems write. Its record is
+// the caller's to change.
+func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) {
+	if e, sign, ok = detect(a.text); ok {
+		return e, sign, true
+	}
+	return r.wild(a)
 }
 
 // inForm reads a as a record, or in the form of a known contract.
@@ -308,7 +341,7 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 			return reading, false
 		}
 	}
-	e, plain := fromRPC(code, message, head.Data)
+	e, plain := r.fromRPC(code, message, head.Data)
 	return r.plain(e, "JSON-RPC error "+code), plain
 }
 

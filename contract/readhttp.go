@@ -37,6 +37,11 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	if e, sign, ok := detectHTTP(status, body); ok {
 		return r.plain(withHTTP(e, said), sign)
 	}
+	if e, sign, ok := r.inBody(said, body); ok {
+		if _, isRPC := rpcError(body); !isRPC {
+			return r.plain(e, sign)
+		}
+	}
 	if media, _, _ := mime.ParseMediaType(header.Get("Content-Type")); !strings.HasSuffix(media, "json") {
 		return r.plain(said, sign)
 	}

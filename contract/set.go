@@ -26,8 +26,9 @@ const Default = "recourse"
 // Set is a collection of contracts by name. The zero value is empty; [Builtin] returns a
 // set with the built-in contracts. It is safe for concurrent use while nothing is loaded.
 type Set struct {
-	byName map[string]func() *Contract
-	names  []string
+	byName   map[string]func() *Contract
+	names    []string
+	families []*Family // those that were loaded
 }
 
 // builtin holds the built-in contracts. Each is read on first use, since a program needs
@@ -107,6 +108,29 @@ func (s *Set) Load(name string, src []byte) (*Contract, error) {
 	s.byName[c.Name] = func() *Contract { return c }
 	s.names = append(s.names, c.Name)
 	return c, nil
+}
+
+// LoadFamily reads a family file as [LoadFamily] does and adds the family to the set.
+func (s *Set) LoadFamily(name string, src []byte) (*Family, error) {
+	f, err := LoadFamily(name, src)
+	if err != nil {
+		return nil, err
+	}
+	if _, taken := s.Family(f.Name); taken || slices.Contains(s.names, f.Name) {
+		return nil, f.file.Node.Get("family").Errorf("choose another name", "there is already a contract or family named %s", f.Name)
+	}
+	s.families = append(s.families, f)
+	return f, nil
+}
+
+// Family returns the family of that name, built in or loaded, and whether there is one.
+func (s *Set) Family(name string) (*Family, bool) {
+	list := append(builtinFamilies(), s.families...)
+	i := slices.IndexFunc(list, func(f *Family) bool { return f.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return list[i], true
 }
 
 // read reads a contract file for s. With live, it also checks the advice against the

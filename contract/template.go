@@ -27,8 +27,8 @@ type part struct {
 
 var errBraces = errors.New("has a brace without its partner")
 
-// compileTemplate reads src; placeholders address values of type on.
-func compileTemplate(src string, on reflect.Type) (*template, error) {
+// compileTemplate reads src; resolve returns what a placeholder addresses.
+func compileTemplate(src string, resolve func(name string) (*path, error)) (*template, error) {
 	t := &template{src: src}
 	var literal strings.Builder
 	flush := func() {
@@ -56,7 +56,7 @@ func compileTemplate(src string, on reflect.Type) (*template, error) {
 		}
 		flush()
 		name, fallback, optional := strings.Cut(rest[i+1:i+end], "|")
-		p, err := compilePath(name, on)
+		p, err := resolve(name)
 		if err != nil {
 			return nil, err
 		}
@@ -223,11 +223,15 @@ func (k *compiler) template(n *strictyaml.Node) *template {
 }
 
 func (k *compiler) templateOn(n *strictyaml.Node, on reflect.Type) *template {
+	return k.templateOf(n, func(name string) (*path, error) { return compilePath(name, on) })
+}
+
+func (k *compiler) templateOf(n *strictyaml.Node, resolve func(name string) (*path, error)) *template {
 	var text string
 	if n.Decode(&text) != nil {
 		return &template{}
 	}
-	t, err := compileTemplate(text, on)
+	t, err := compileTemplate(text, resolve)
 	switch {
 	case errors.Is(err, errBraces):
 		k.mistakef(n, "write {path}, and a brace that stands for itself twice", "%s", err)

@@ -26,8 +26,11 @@ var showHeld = flag.Bool("held", false, "print what is read wrong of the half of
 // wildReader reads answers as a program does that is told nothing about the server; with
 // known, one that is told that the server reports failures in the forms of every family.
 func wildReader(known bool) *contract.Reader {
-	_ = known // there is no form yet that a server could be known for
-	return &contract.Reader{Contracts: contract.Builtin().All()}
+	r := &contract.Reader{Contracts: contract.Builtin().All()}
+	if known {
+		r.Families = contract.Families()
+	}
+	return r
 }
 
 // readWild reads an answer of the corpus; nil is a success.

@@ -23,7 +23,7 @@ type callCommand struct {
 
 	Tool      string        `arg:"" help:"Name of the tool."`
 	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
-	Reads     string        `placeholder:"CONTRACT" help:"Contract that the server keeps, by name or file: its weak signs count."`
+	Reads     []string      `placeholder:"NAME" help:"Contract that the server keeps, and families of failures: their weak signs count."`
 	Timeout   time.Duration `default:"1m" help:"How long the call may take."`
 	Recover   bool          `help:"Wait, repeat and verify as the contract of --reads asks of a client, and tell of it on standard error."`
 	JSON      bool          `help:"Print the whole result as JSON."`
@@ -46,11 +46,8 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		return &usageError{err}
 	}
 	reader := contract.Reader{Contracts: contract.Builtin().All()}
-	if c.Reads != "" {
-		if reader.Weak, err = findContract(c.Reads); err != nil {
-			return err
-		}
-		reader.Contracts = append([]*contract.Contract{reader.Weak}, reader.Contracts...)
+	if err := addReads(&reader, c.Reads); err != nil {
+		return err
 	}
 	if c.Timeout <= 0 {
 		return &usageError{errors.New("--timeout must be more than 0, such as 30s")}

@@ -14,12 +14,12 @@ import (
 type contractLint struct {
 	liveServer `embed:""`
 
-	Files []string `arg:"" help:"Contract files, each able to extend those before it, or built-in names. After --, a server's command."`
+	Files []string `arg:"" help:"Contract or family files, each able to extend those before, or built-in names. After --, a command."`
 }
 
 // Help shows examples.
 func (*contractLint) Help() string {
-	return `Prints every mistake of contract files with its place. With a server, at a URL or as a command, advice is checked ` +
+	return `Prints every mistake of contract and family files with its place. With a server, at a URL or as a command, advice is checked ` +
 		`against the tools that it has: a hint or a verify call that names a tool or a parameter that is not there would be left ` +
 		`out, or mislead.
 
@@ -71,6 +71,10 @@ func lintFile(set *contract.Set, path string, live bool, tools []contract.Tool) 
 		return set.LintFor(path, nil, tools)
 	}
 	src, err := os.ReadFile(filepath.Clean(path))
+	if err == nil && contract.IsFamily(src) {
+		_, err := addFamily(set, path, src, nil)
+		return err
+	}
 	if live && err == nil {
 		if err := set.LintFor(path, src, tools); err != nil {
 			return err

@@ -16,12 +16,12 @@ import (
 
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
-	File     string `arg:"" help:"File with the answer; - reads standard input."`
-	Contract string `placeholder:"NAME" help:"Also show the failure as this contract says it: its name or file."`
-	All      bool   `help:"Also show the failure as every built-in contract says it."`
-	Reads    string `placeholder:"CONTRACT" help:"Name or file of the contract that the server keeps; its weak signs count then."`
-	Writes   bool   `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
-	Tool     string `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
+	File     string   `arg:"" help:"File with the answer; - reads standard input."`
+	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract says it: its name or file."`
+	All      bool     `help:"Also show the failure as every built-in contract says it."`
+	Reads    []string `placeholder:"NAME" help:"Contract that the server keeps, and families of failures: their weak signs count."`
+	Writes   bool     `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
+	Tool     string   `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
 }
 
 // Help shows an example.
@@ -54,12 +54,8 @@ func (c *explainCommand) Run(env *Environment) error {
 		return &usageError{&hintedError{err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"}}
 	}
 	reader := contract.Reader{Contracts: set.All()}
-	if c.Reads != "" {
-		kept, err := findContract(c.Reads)
-		if err != nil {
-			return err
-		}
-		reader.Weak, reader.Contracts = kept, append([]*contract.Contract{kept}, reader.Contracts...)
+	if err := addReads(&reader, c.Reads); err != nil {
+		return err
 	}
 	reading, failed := found.read(&reader)
 	linef(env.Stdout, "input", "%s", found.form)

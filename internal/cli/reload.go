@@ -90,9 +90,14 @@ func (r *reading) readConfig(path string, env *Environment) error {
 	r.config, err = config.Parse(path, src, config.Options{
 		LookupEnv:      env.LookupEnv,
 		KnownContracts: r.set.Names(),
+		KnownFamilies:  familyNames(),
 		LoadContract: func(path string) (string, error) {
 			src, err := r.files.read(path)
 			return addContract(r.set, path, src, err)
+		},
+		LoadFamily: func(path string) (string, error) {
+			src, err := r.files.read(path)
+			return addFamily(r.set, path, src, err)
 		},
 	})
 	return err

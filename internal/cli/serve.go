@@ -82,6 +82,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	limitMemory(env, cfg)
 	r.set.All() // are read now, so that no failure of a call has to wait for it
+	contract.Families()
 	g, err := gateway.New(cfg, r.set, log)
 	if err != nil {
 		return err

@@ -121,6 +121,11 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 			LookupEnv:      env.LookupEnv,
 			KnownContracts: set.Names(),
 			LoadContract:   func(path string) (string, error) { return loadContract(set, path) },
+			KnownFamilies:  familyNames(),
+			LoadFamily: func(path string) (string, error) {
+				src, err := os.ReadFile(filepath.Clean(path))
+				return addFamily(set, path, src, err)
+			},
 		})
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, noConfig(err)

@@ -20,6 +20,13 @@ type Options struct {
 	// contract files.
 	KnownContracts []string
 
+	// KnownFamilies are the names of families that reads may have beside those.
+	KnownFamilies []string
+
+	// LoadFamily reads a family file and returns the family's name, with errors as
+	// LoadContract has them. Default: family files are a mistake.
+	LoadFamily func(path string) (name string, err error)
+
 	// LoadContract reads a contract file and returns the contract's name. An error that
 	// is [strictyaml.Errors] is reported with the places that it has, any other at the
 	// file's entry in contracts. Default: contract files are a mistake.
@@ -51,8 +58,11 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 	var c Config
 	doc.Decode(&c)
 
-	v := &validator{doc: doc, contracts: slices.Clone(opts.KnownContracts)}
-	v.loadContracts(&c, filepath.Dir(name), opts.LoadContract)
+	v := &validator{
+		doc: doc, contracts: slices.Clone(opts.KnownContracts), families: opts.KnownFamilies,
+		dir: filepath.Dir(name), loadFamily: opts.LoadFamily, loaded: map[string]string{},
+	}
+	v.loadContracts(&c, opts.LoadContract)
 	v.config(&c)
 	if err := join(doc.Err(), v.foreign); err != nil {
 		return nil, err
@@ -115,7 +125,7 @@ func (s *Server) SameReach(other *Server) bool {
 
 func (s *Server) reach() Server {
 	r := *s
-	r.Path, r.Contract, r.Reads, r.Mode, r.Redact = "", "", "", "", ""
+	r.Path, r.Contract, r.Reads, r.Mode, r.Redact = "", "", nil, "", ""
 	r.Timeout, r.MaxTimeout = 0, 0
 	r.TrustAnnotations, r.Trusted = nil, false
 	r.Tools, r.exact, r.patterns = nil, nil, nil

@@ -21,11 +21,16 @@ import (
 type validator struct {
 	doc       *strictyaml.Document
 	contracts []string          // names that are known
+	families  []string          // names that are known
 	partial   bool              // whether a contract file could not be read, so that a name may be missing
 	foreign   strictyaml.Errors // mistakes in other files
+
+	dir        string // of the file
+	loadFamily func(path string) (string, error)
+	loaded     map[string]string // families by file; of one with mistakes the name is empty
 }
 
-func (v *validator) loadContracts(c *Config, dir string, load func(string) (string, error)) {
+func (v *validator) loadContracts(c *Config, load func(string) (string, error)) {
 	node := v.doc.Root().Get("contracts")
 	for i, file := range c.Contracts {
 		at := node.Item(i).Pos()
@@ -34,7 +39,7 @@ func (v *validator) loadContracts(c *Config, dir string, load func(string) (stri
 			continue
 		}
 		if !filepath.IsAbs(file) {
-			file = filepath.Join(dir, file)
+			file = filepath.Join(v.dir, file)
 			c.Contracts[i] = file
 		}
 		if load == nil {
@@ -107,8 +112,8 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	v.transport(s, node, at)
 	v.path(s, node)
 	v.contract(node, "contract", s.Contract)
-	if node.Get("reads") != nil {
-		v.contract(node, "reads", s.Reads)
+	if reads := node.Get("reads"); reads != nil {
+		v.reads(s, reads)
 	}
 	v.timeouts(s, node)
 	v.headers(s, node)
@@ -183,6 +188,64 @@ func (v *validator) path(s *Server, node *strictyaml.Node) {
 		v.doc.Reportf(given.Pos(), "write it as `/"+s.Name+"/mcp` or `/"+s.Name+"/{user_id}/mcp`",
 			"`path` must begin with / and consist of letters, digits and - . _ ~, with at most one {name} between slashes")
 	}
+}
+
+// reads checks what a server's failures are read as, and loads the families that are files: what
+// remains of these is the name.
+func (v *validator) reads(s *Server, node *strictyaml.Node) {
+	kept := ""
+	for i, name := range s.Reads {
+		at := node
+		if node.Kind() == strictyaml.KindSequence {
+			at = node.Item(i)
+		}
+		switch {
+		case isFile(name):
+			s.Reads[i] = v.family(name, at)
+		case slices.Contains(v.families, name):
+		case kept != "" && slices.Contains(v.contracts, name):
+			v.doc.Reportf(at.Pos(), "remove one of them", "a server keeps one contract, and `%s` is one already", kept)
+		case v.partial || slices.Contains(v.contracts, name):
+			kept = name
+		default:
+			known := slices.Concat(v.contracts, v.families)
+			hint := "write the name of a contract or family, or a file such as ./ours.yaml"
+			if near, ok := nearest.Of(name, known); ok {
+				hint = "did you mean `" + near + "`?"
+			}
+			v.doc.Reportf(at.Pos(), hint, "`reads` names no known contract or family")
+		}
+	}
+}
+
+// isFile reports whether an entry of reads is a file.
+func isFile(name string) bool {
+	return strings.ContainsAny(name, `/\`) || filepath.Ext(name) == ".yaml" || filepath.Ext(name) == ".yml"
+}
+
+// family loads a family file, once, and returns the family's name.
+func (v *validator) family(file string, at *strictyaml.Node) string {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(v.dir, file)
+	}
+	if name, loaded := v.loaded[file]; loaded {
+		return name
+	}
+	v.loaded[file] = ""
+	if v.loadFamily == nil {
+		v.doc.Reportf(at.Pos(), "", "family files cannot be used here")
+		return ""
+	}
+	name, err := v.loadFamily(file)
+	var mistakes strictyaml.Errors
+	switch {
+	case errors.As(err, &mistakes):
+		v.foreign = append(v.foreign, mistakes...)
+	case err != nil:
+		v.doc.Reportf(at.Pos(), "", "the family cannot be loaded: %s", err)
+	}
+	v.loaded[file] = name
+	return name
 }
 
 func (v *validator) contract(node *strictyaml.Node, key, name string) {

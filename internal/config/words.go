@@ -62,6 +62,21 @@ func (r *Redact) UnmarshalYAML(n *strictyaml.Node) error { return word(n, r, r.W
 // UnmarshalYAML reads all or client.
 func (s *Share) UnmarshalYAML(n *strictyaml.Node) error { return word(n, s, s.Words()) }
 
+// Reads are the names of contracts and families, and family files.
+type Reads []string
+
+// UnmarshalYAML reads a list, or the only item of one.
+func (r *Reads) UnmarshalYAML(n *strictyaml.Node) error {
+	if n.Kind() == strictyaml.KindString {
+		*r = Reads{n.Text()}
+		return nil
+	}
+	if n.Kind() != strictyaml.KindSequence {
+		return n.Expected("a name or a list of names", "for example `reads: [aws, ./ours.yaml]`")
+	}
+	return n.Decode((*[]string)(r))
+}
+
 func word[T ~string](n *strictyaml.Node, target *T, words []string) error {
 	if n.Kind() == strictyaml.KindString && slices.Contains(words, n.Text()) {
 		*target = T(n.Text())

@@ -59,18 +59,23 @@ func Language() string {
 		{"`verify`: an entry", reflect.TypeFor[contractform.VerifyFile]()},
 		{"`landed` of `verify`", reflect.TypeFor[contractform.LandedFile]()},
 	} {
-		p.heading(section.title)
-		rows := [][]string{{"Key", "Default", "Meaning"}}
-		for f := range section.of.Fields() {
-			if name, options, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" {
-				rows = append(rows, []string{code(name), defaultOf(f, options), marked(f.Tag.Get("doc"))})
-			}
-		}
-		p.table(rows...)
+		p.keys(section.title, section.of)
 	}
 	p.selectors()
 	p.paths()
 	return strings.TrimRight(p.b.String(), "\n") + "\n"
+}
+
+// keys documents a mapping of a file.
+func (p *page) keys(title string, of reflect.Type) {
+	p.heading(title)
+	rows := [][]string{{"Key", "Default", "Meaning"}}
+	for f := range of.Fields() {
+		if name, options, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" {
+			rows = append(rows, []string{code(name), defaultOf(f, options), marked(f.Tag.Get("doc"))})
+		}
+	}
+	p.table(rows...)
 }
 
 func defaultOf(f reflect.StructField, options string) string {

@@ -25,7 +25,19 @@ func TestLanguagePageIsFresh(t *testing.T) {
 	contracttest.Golden(t, filepath.Join("..", "..", "docs", "contracts", "README.md"), contractdoc.Language())
 }
 
-// The example on that page is a contract.
+// So is the page about failures in the wild, whose example is a family.
+func TestWildPageIsFresh(t *testing.T) {
+	t.Parallel()
+	page := contractdoc.Wild()
+	contracttest.Golden(t, filepath.Join("..", "..", "docs", "wild.md"), page)
+	_, after, _ := strings.Cut(page, "```yaml\n")
+	example, _, _ := strings.Cut(after, "```")
+	if _, err := contract.LoadFamily("example.yaml", []byte(example)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The example on the page about the language is a contract.
 func TestLanguagePageExample(t *testing.T) {
 	t.Parallel()
 	_, after, _ := strings.Cut(contractdoc.Language(), "```yaml\n")

@@ -378,19 +378,23 @@ type Computed struct{ Path, Type, Doc string }
 // it.
 var source struct {
 	form       func(contract any) *Form
+	family     func(family any) *FamilyFile
 	vocabulary func() Vocabulary
 }
 
 // Provide registers package contract, so that the packages beside it can look into a
 // contract although none of its exported signatures names an internal type. It returns
 // true, so that it can stand in a declaration.
-func Provide(form func(contract any) *Form, vocabulary func() Vocabulary) bool {
-	source.form, source.vocabulary = form, vocabulary
+func Provide(form func(contract any) *Form, family func(family any) *FamilyFile, vocabulary func() Vocabulary) bool {
+	source.form, source.family, source.vocabulary = form, family, vocabulary
 	return true
 }
 
 // Of returns a *contract.Contract as data.
 func Of(contract any) *Form { return source.form(contract) }
+
+// OfFamily returns the file of a *contract.Family.
+func OfFamily(family any) *FamilyFile { return source.family(family) }
 
 // Words returns the vocabulary.
 func Words() Vocabulary { return source.vocabulary() }

@@ -31,6 +31,12 @@ type endpoint struct {
 	sessions  *sessions
 }
 
+// sameReaders reports whether what servers send is read in the same way.
+func sameReaders(a, b *contract.Reader) bool {
+	return slices.EqualFunc(a.Contracts, b.Contracts, (*contract.Contract).Same) &&
+		slices.EqualFunc(a.Families, b.Families, (*contract.Family).Same)
+}
+
 // newEndpoint returns the endpoint of an entry; old is the one of that name before, or nil,
 // and is returned itself where nothing has changed.
 func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
@@ -43,7 +49,7 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && old.Same(entry) && slices.EqualFunc(old.target.reader().Contracts, to.reader().Contracts, (*contract.Contract).Same) {
+	if old != nil && old.Same(entry) && sameReaders(old.target.reader(), to.reader()) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {

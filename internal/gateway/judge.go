@@ -106,7 +106,7 @@ func (c *call) read(text []byte, signs *wire.Signs, mask func([]byte) []byte) (r
 // suspicious reports whether a result shows any sign of a failure.
 func (c *call) suspicious(text []byte, signs *wire.Signs) bool {
 	return signs.IsError || signs.OddError || signs.Record || !signs.ResultError.IsZero() ||
-		c.to.weak != nil || bytes.Contains(text, kindSign)
+		c.to.weak != nil || len(c.to.families) > 0 || bytes.Contains(text, kindSign)
 }
 
 // caused returns e with what the server said as its cause, where it has none yet.

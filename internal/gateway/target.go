@@ -27,6 +27,7 @@ type target struct {
 
 	up       upstream.Connection
 	weak     *contract.Contract // whose weak signs count; nil: none do
+	families []*contract.Family // whose weak forms count
 	reader   func() *contract.Reader
 	policy   retry.Policy
 	timedOut func(within time.Duration) error // makes the failure of a call without an answer
@@ -87,10 +88,14 @@ const attempts = 3
 // newTarget returns the target of an endpoint, before it is connected.
 func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
 	to := &target{Server: on.Server, policy: retry.Policy{Attempts: attempts, Start: g.reach.Pause, Factor: 2, Jitter: 0.5}}
-	if to.Reads != "" {
+	for _, name := range to.Reads {
+		if f, ok := set.Family(name); ok {
+			to.families = append(to.families, f)
+			continue
+		}
 		var ok bool
-		if to.weak, ok = set.Get(to.Reads); !ok {
-			return nil, fmt.Errorf("server %s: there is no contract %s", to.Name, to.Reads)
+		if to.weak, ok = set.Get(name); !ok {
+			return nil, fmt.Errorf("server %s: there is no contract or family %s", to.Name, name)
 		}
 	}
 	to.reader = sync.OnceValue(func() *contract.Reader { return to.newReader(on.contract, set) })
@@ -107,7 +112,7 @@ func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
 // newReader returns the reader of the server's failures. It knows all contracts, and
 // is made for the first failure: reading them would make up most of a program's start.
 func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract.Reader {
-	r := &contract.Reader{Weak: to.weak, Trusted: to.Trusted, Provider: to.Title}
+	r := &contract.Reader{Weak: to.weak, Families: to.families, Trusted: to.Trusted, Provider: to.Title}
 	if to.weak != nil {
 		r.Contracts = append(r.Contracts, to.weak)
 	}

@@ -68,7 +68,7 @@ func TestEveryKeyCounts(t *testing.T) {
 // change gives a key another value that an entry may have.
 func change(t *testing.T, name string, key reflect.Value) {
 	t.Helper()
-	other := map[string]string{"Contract": "fieldmcp", "Reads": "terra", "Mode": "observe", "Redact": "off", "Share": "client", "URL": "http://127.0.0.1:2/mcp"}
+	other := map[string]string{"Contract": "fieldmcp", "Mode": "observe", "Redact": "off", "Share": "client", "URL": "http://127.0.0.1:2/mcp"}
 	switch value := key.Addr().Interface().(type) {
 	case *string:
 		if *value = other[name]; *value == "" {
@@ -79,6 +79,8 @@ func change(t *testing.T, name string, key reflect.Value) {
 	case **bool:
 		changed := !**value
 		*value = &changed
+	case *config.Reads:
+		*value = config.Reads{"terra"}
 	case *[]string:
 		*value = append(*value, "X-Other")
 	case *map[string]string:

@@ -1,0 +1,337 @@
+package contract
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+//go:embed wild/*.yaml
+var familyFiles embed.FS
+
+// A Family is how the failures of one system look in the answers of servers that call it: the
+// texts, objects and codes of AWS, say, or of PostgreSQL. A [Reader] knows the built-in ones,
+// which [Families] lists. It is safe for concurrent use.
+type Family struct {
+	// Name is the name by which configurations name the family.
+	Name string
+
+	file    *contractform.FamilyFile
+	source  [sha256.Size]byte // of its text
+	builtin bool
+	wraps   []*phrase
+	forms   []*familyForm
+	codes   []*familyCode
+	rules   []familyRule
+	index   func() *index // of its own forms
+}
+
+// A familyForm is a text or an object by which a failure is recognised.
+type familyForm struct {
+	family  *Family
+	phrases []*phrase // alternatives
+	object  *pattern
+	each    []eachPhrase // of the violations in a text
+	kind    recourse.Kind
+	set     []constant
+	only    bool // it has to begin the text
+	weak    bool
+}
+
+// An eachPhrase is a text that names a violation, of a rule where there is one.
+type eachPhrase struct {
+	*phrase
+
+	rule string
+}
+
+// A familyCode is what some of a system's codes mean.
+type familyCode struct {
+	codes []string
+	kind  recourse.Kind
+	set   []constant
+}
+
+// A familyRule is what a system calls a keyword of JSON Schema.
+type familyRule struct {
+	rule string
+	from []string
+}
+
+// Families returns the built-in families, by name.
+func Families() []*Family {
+	builtinIndex()
+	return slices.Clone(builtinFamilies())
+}
+
+// builtinFamilies are read on first use, since a program that meets no failure needs none.
+var builtinFamilies = sync.OnceValue(func() []*Family {
+	files, err := familyFiles.ReadDir("wild")
+	if err != nil {
+		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
+	}
+	var list []*Family
+	for _, file := range files {
+		src, err := familyFiles.ReadFile("wild/" + file.Name())
+		if err != nil {
+			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
+		}
+		f, err := loadFamily(file.Name(), src, false)
+		if err != nil {
+			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+		}
+		f.builtin = true
+		list = append(list, f)
+	}
+	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+})
+
+// builtinIndex is the index of all built-in families.
+var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtinFamilies()) })
+
+// Same reports whether both families were loaded from the same text.
+func (f *Family) Same(other *Family) bool { return f.source == other.source }
+
+// IsFamily reports whether a file is that of a family rather than that of a contract.
+func IsFamily(src []byte) bool {
+	doc, err := strictyaml.Parse("", src)
+	return err == nil && doc.Root().Get("family") != nil
+}
+
+// LoadFamily reads a family file. The error lists every mistake in it, examples that are not
+// read as they say included, each with its line, an excerpt and a hint; name stands for the file in it.
+func LoadFamily(name string, src []byte) (*Family, error) { return loadFamily(name, src, true) }
+
+func loadFamily(name string, src []byte, examples bool) (*Family, error) {
+	doc, err := strictyaml.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	f := &Family{file: &contractform.FamilyFile{}, source: sha256.Sum256(src)}
+	doc.Decode(f.file)
+	f.Name = f.file.Family
+	f.index = sync.OnceValue(func() *index { return newIndex([]*Family{f}) })
+	k := &compiler{doc: doc, file: &contractform.File{}, c: &Contract{}}
+	k.family(f)
+	if k.mistakes == 0 && doc.Err() == nil && examples {
+		k.familyExamples(f)
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// family compiles a file.
+func (k *compiler) family(f *Family) {
+	file := f.file
+	if file.Form != formVersion && file.Form != 0 {
+		k.mistakef(file.Node.Get("form"), "write form: 1", "form %d is not known", file.Form)
+	}
+	if !isName(file.Family) && file.Family != "" {
+		k.mistakef(file.Node.Get("family"), "use lower-case letters, digits, - and _", "%q is no name for a family", file.Family)
+	}
+	for i := range file.Wraps {
+		n := file.Node.Get("wraps").Item(i)
+		p := k.phrase(n, contractform.RecordType)
+		if p == nil {
+			continue
+		}
+		if p.key = 0; p.parts[0].place != nil || p.parts[len(p.parts)-1].place != nil {
+			k.mistakef(n, "for example \"Error executing tool {*}: \"", "what is put before a text begins and ends with fixed words")
+			continue
+		}
+		f.wraps = append(f.wraps, p)
+	}
+	for i := range file.Texts {
+		k.familyText(f, &file.Texts[i])
+	}
+	for i := range file.Objects {
+		k.familyObject(f, &file.Objects[i])
+	}
+	listed := map[string]bool{}
+	for i := range file.Codes {
+		k.familyCodes(f, &file.Codes[i], listed)
+	}
+	for _, r := range file.Rules {
+		f.rules = append(f.rules, familyRule{r.Rule, r.From})
+	}
+	if len(f.wraps)+len(f.forms) == 0 && k.mistakes == 0 {
+		k.mistakef(file.Node, "add `texts`, `objects`, or codes with `anywhere: true`", "nothing is recognised by this family")
+	}
+}
+
+// kindOf reads a kind that may be left out.
+func (k *compiler) kindOf(n *strictyaml.Node) recourse.Kind {
+	if n == nil {
+		return ""
+	}
+	return recourse.Kind(k.oneOf(n, contractform.Kinds...))
+}
+
+func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.constants(file.Set), only: file.Only, weak: file.Weak}
+	for _, n := range items(file.Text) {
+		if p := k.phrase(n, contractform.RecordType); p != nil {
+			form.phrases = append(form.phrases, p)
+		}
+	}
+	if file.Each != nil {
+		for _, n := range items(file.Each) {
+			form.each = append(form.each, k.eachPhrases(n)...)
+		}
+	}
+	f.forms = append(f.forms, form)
+}
+
+// eachPhrases reads a template of violations, or {text, rule} with templates of those that break
+// a rule.
+func (k *compiler) eachPhrases(n *strictyaml.Node) []eachPhrase {
+	text, rule := n, ""
+	if n.Kind() == strictyaml.KindMapping {
+		var form struct {
+			Text *strictyaml.Node `yaml:"text,required"`
+			Rule string           `yaml:"rule,required"`
+		}
+		if n.Decode(&form) != nil {
+			return nil
+		}
+		text, rule = form.Text, form.Rule
+	}
+	var list []eachPhrase
+	for _, n := range items(text) {
+		if p := k.phrase(n, violationType); p != nil {
+			list = append(list, eachPhrase{p, rule})
+		}
+	}
+	return list
+}
+
+func (k *compiler) familyObject(f *Family, file *contractform.FamilyObject) {
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.constants(file.Set), weak: file.Weak}
+	form.object = k.pattern(file.Object, contractform.RecordType)
+	if len(form.object.word()) < gramSize {
+		k.mistakef(file.Object, "name a member that every such object has", "an object needs a member that it cannot do without")
+		return
+	}
+	f.forms = append(f.forms, form)
+}
+
+func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes, listed map[string]bool) {
+	c := &familyCode{codes: file.Codes, kind: k.kindOf(file.Kind), set: k.constants(file.Set)}
+	f.codes = append(f.codes, c)
+	for i, code := range file.Codes {
+		at := file.Node.Get("codes").Item(i)
+		if listed[code] {
+			k.mistakef(at, "list each code once", "code %s is listed already", code)
+		}
+		listed[code] = true
+		if !file.Anywhere {
+			continue
+		}
+		if len(code) < gramSize || strings.Contains(code, "*") {
+			k.mistakef(at, "list it without `anywhere`", "`%s` cannot be looked for in a text: it needs four characters, and no *", code)
+			continue
+		}
+		word := &phrase{parts: []phrasePart{{literal: folded(code)}}, fixed: len(code), exact: code}
+		form := &familyForm{family: f, phrases: []*phrase{word}, kind: c.kind, set: append(slices.Clone(c.set), k.codeIs(code))}
+		f.forms = append(f.forms, form)
+	}
+}
+
+// codeIs returns the constant that stores a code.
+func (*compiler) codeIs(code string) constant {
+	p, err := compilePath("upstream.code", contractform.RecordType)
+	if err != nil {
+		panic("contract: " + err.Error()) //nolint:forbidigo // the path is fixed
+	}
+	return constant{p, json.AppendQuote(nil, code)}
+}
+
+// familyExamples reports the examples that are not read as they say.
+func (k *compiler) familyExamples(f *Family) {
+	for i := range f.file.Examples {
+		example := &f.file.Examples[i]
+		e, ok := f.reads(example.Text)
+		if !ok {
+			k.mistakef(example.Node.Get("text"), "correct the example, or a form", "no form of this family fits the example")
+			continue
+		}
+		wrong := func(key, format string, args ...any) {
+			k.mistakef(cmp.Or(example.Node.Get(key), example.Node), "correct the example, or the form that it has", format, args...)
+		}
+		if kind := k.kindOf(example.Kind); e.Kind != kind {
+			wrong("kind", "the example is read as `%s`", e.Kind)
+		}
+		if e.Upstream.Code != example.Code {
+			wrong("code", "the code is read as %q", e.Upstream.Code)
+		}
+		if wait, _ := spelledWait(example.Wait); e.RetryAfter != wait {
+			wrong("wait", "the wait is read as %s", e.RetryAfter)
+		}
+		var said []string
+		for _, v := range e.Violations {
+			said = append(said, fmt.Sprintf("%s: %s", v.Param, v.Rule))
+		}
+		if !slices.Equal(said, example.Violations) {
+			wrong("violations", "the violations are read as %q", said)
+		}
+	}
+}
+
+// meaning returns what a code means; nil: the family does not list it. Of those with a * the
+// longest counts.
+func (f *Family) meaning(code string) *familyCode {
+	var best *familyCode
+	length := -1
+	for _, c := range f.codes {
+		for _, listed := range c.codes {
+			if listed == code {
+				return c
+			}
+			if len(listed) > length && strings.Contains(listed, "*") && hasWildcard(listed, code) {
+				best, length = c, len(listed)
+			}
+		}
+	}
+	return best
+}
+
+// ruleOf returns the keyword of JSON Schema for the system's word, or for its sentence; "" where the
+// family knows neither.
+func (f *Family) ruleOf(word, sentence string) string {
+	for _, text := range []string{word, sentence} {
+		for _, r := range f.rules {
+			if text != "" && slices.ContainsFunc(r.from, func(from string) bool { return hasWildcard(from, text) }) {
+				return r.rule
+			}
+		}
+	}
+	return ""
+}
+
+// hasWildcard reports whether text is as a word says that may begin or end with a *.
+func hasWildcard(word, text string) bool {
+	inner, begins := strings.CutSuffix(word, "*")
+	inner, ends := strings.CutPrefix(inner, "*")
+	switch {
+	case begins && ends:
+		return strings.Contains(text, inner)
+	case begins:
+		return strings.HasPrefix(text, inner)
+	case ends:
+		return strings.HasSuffix(text, inner)
+	default:
+		return text == word
+	}
+}

@@ -1,0 +1,277 @@
+package contract
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// A pattern is a JSON value with the places of what it tells. Exactly one of its sources
+// is set.
+type pattern struct {
+	constant json.Value
+	paths    []*path // the first that can hold the value
+	members  []patternMember
+	any      *pattern // some item of a list
+	each     *patternList
+}
+
+type patternMember struct {
+	name     string
+	optional bool
+	value    *pattern
+}
+
+// A patternList is a list, or an object where name is set, whose items are those of a list of the
+// record.
+type patternList struct {
+	list *path
+	name *path // of an item: the name of the member
+	item *pattern
+}
+
+// maxPatternItems bounds how many items of a list are read.
+const maxPatternItems = 20
+
+// read reports whether raw is as p says, and stores what it tells in base.
+func (p *pattern) read(raw json.Value, base reflect.Value, found *finding) bool {
+	switch {
+	case p.constant != nil:
+		return bytes.Equal(compact(raw), p.constant)
+	case p.any != nil:
+		items, _ := json.Items(raw, maxPatternItems)
+		told := false
+		for _, item := range slices.Backward(items) { // so that the first has the last word
+			told = p.any.read(item, base, found) || told
+		}
+		return told
+	case p.each != nil:
+		return p.each.read(raw, base, found)
+	case p.members != nil:
+		return p.readMembers(raw, base, found)
+	}
+	for _, at := range p.paths {
+		if found.store(at, base, raw) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pattern) readMembers(raw json.Value, base reflect.Value, found *finding) bool {
+	if raw.Kind() != '{' {
+		return false
+	}
+	members := json.MembersOf(raw)
+	for _, m := range p.members {
+		var value json.Value
+		for _, member := range members {
+			if member.Name == m.name {
+				value = member.Value
+			}
+		}
+		if value == nil || value.Kind() == 'n' && m.value.constant == nil {
+			if !m.optional {
+				return false
+			}
+			continue
+		}
+		if !m.value.read(value, base, found) && !m.optional {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *patternList) read(raw json.Value, base reflect.Value, found *finding) bool {
+	var names []string
+	var values []json.Value
+	switch {
+	case l.name == nil:
+		values, _ = json.Items(raw, maxPatternItems)
+	case raw.Kind() == '{':
+		for _, m := range json.MembersOf(raw) {
+			if names, values = append(names, m.Name), append(values, m.Value); len(values) == maxPatternItems {
+				break
+			}
+		}
+	}
+	list := walk(base, l.list.steps)
+	told := false
+	for i, value := range values {
+		at := list.Len()
+		list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
+		if l.name != nil {
+			l.name.set(list.Index(at), json.AppendQuote(nil, names[i]))
+		}
+		found.item = at
+		if !l.item.read(value, list.Index(at), found) {
+			list.SetLen(at)
+			continue
+		}
+		told = true
+	}
+	return told
+}
+
+// store stores a value, and reports whether it can stand there.
+func (f *finding) store(at *path, base reflect.Value, raw json.Value) bool {
+	text, isText := textValue(raw)
+	switch {
+	case raw.Kind() == 'n' || isText && text == "":
+		return false
+	case at.src == placeAny:
+		return true
+	case at.src == placeNames:
+		names, _ := json.Items(raw, maxPatternItems)
+		for _, name := range names {
+			f.name(plainText(name))
+		}
+		return len(names) > 0
+	case at.src == placeAfter:
+		wait, n := spelledWait(plainText(raw))
+		f.e.RetryAfter = wait
+		return n > 0
+	case at.src == "upstream.status":
+		status, err := strconv.Atoi(plainText(raw))
+		if err != nil || !isFailure(status) {
+			return false
+		}
+		f.e.Upstream.Status = status
+		return true
+	case at.src == "param" && raw.Kind() == '[':
+		items, _ := json.Items(raw, maxPatternItems)
+		steps := make([]string, len(items))
+		for i, item := range items {
+			steps[i] = plainText(item)
+		}
+		raw = json.AppendQuote(nil, strings.Join(steps, "."))
+	case at.computed == nil && at.text && !isText && raw.Kind() != '0':
+		return false
+	}
+	at.set(base, raw)
+	return true
+}
+
+// word returns a name, in quotes, without which no object is as p says: the longest.
+func (p *pattern) word() string {
+	best := ""
+	keep := func(word string) {
+		if len(word) > len(best) {
+			best = word
+		}
+	}
+	switch {
+	case len(p.constant) >= gramSize:
+		keep(folded(string(p.constant)))
+	case p.any != nil:
+		keep(p.any.word())
+	case p.each != nil:
+		keep(p.each.item.word())
+	}
+	for _, m := range p.members {
+		if !m.optional {
+			keep(folded(string(json.AppendQuote(nil, m.name))))
+			if m.value.constant == nil || m.value.constant.Kind() == '"' {
+				keep(m.value.word())
+			}
+		}
+	}
+	return best
+}
+
+// size returns how many members and constants p demands: the more, the less it is by chance.
+func (p *pattern) size() int {
+	n := 0
+	switch {
+	case p.constant != nil:
+		n = 1
+	case p.any != nil:
+		n = p.any.size()
+	case p.each != nil:
+		n = p.each.item.size()
+	}
+	for _, m := range p.members {
+		if !m.optional {
+			n += 1 + m.value.size()
+		}
+	}
+	return n
+}
+
+// pattern reads a pattern whose paths start at values of type on.
+func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
+	switch {
+	case n.Kind() == strictyaml.KindSequence:
+		p := &pattern{}
+		for _, item := range items(n) {
+			p.paths = append(p.paths, k.patternPath(item, on))
+		}
+		return p
+	case n.Kind() != strictyaml.KindMapping:
+		if constant, ok := strings.CutPrefix(n.Text(), "="); ok {
+			raw := json.Value(constant)
+			if !json.Valid(raw) {
+				raw = json.AppendQuote(nil, constant)
+			}
+			return &pattern{constant: raw}
+		}
+		return &pattern{paths: []*path{k.patternPath(n, on)}}
+	case n.Get("any") != nil && n.Len() == 1:
+		return &pattern{any: k.pattern(n.Get("any"), on)}
+	case n.Get("each") != nil && n.Get("item") != nil:
+		return &pattern{each: k.patternList(n, n.Get("each"), on)}
+	case n.Get("members") != nil && n.Get("name") != nil && n.Get("item") != nil:
+		l := k.patternList(n, n.Get("members"), on)
+		l.name = k.patternPath(n.Get("name"), l.itemType(on))
+		return &pattern{each: l}
+	}
+	p := &pattern{members: []patternMember{}}
+	for name, value := range n.All() {
+		bare, optional := strings.CutSuffix(name, "?")
+		p.members = append(p.members, patternMember{bare, optional, k.pattern(value, on)})
+	}
+	return p
+}
+
+func (k *compiler) patternList(n, list *strictyaml.Node, on reflect.Type) *patternList {
+	l := &patternList{list: k.path(list, on)}
+	if l.list == nil || k.listItem(l.list, on, list) == nil {
+		l.list = &path{}
+		l.item = &pattern{}
+		return l
+	}
+	l.item = k.pattern(n.Get("item"), l.itemType(on))
+	return l
+}
+
+// itemType returns the type of an item of the list, or on where there is none.
+func (l *patternList) itemType(on reflect.Type) reflect.Type {
+	t := on
+	for _, st := range l.list.steps {
+		t = contractform.Indirect(t.Field(st.field).Type)
+	}
+	if t.Kind() == reflect.Slice {
+		return t.Elem()
+	}
+	return t
+}
+
+func (k *compiler) patternPath(n *strictyaml.Node, on reflect.Type) *path {
+	var text string
+	if n.Decode(&text) != nil {
+		return &path{src: placeAny}
+	}
+	p, err := newPlace(text, on)
+	if err != nil {
+		k.mistakef(n, pathHint(text), "%s", err)
+		return &path{src: placeAny}
+	}
+	return p
+}

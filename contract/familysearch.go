@@ -1,0 +1,363 @@
+package contract
+
+import (
+	"cmp"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+const (
+	// maxSearched bounds how much of the beginning of a text is searched, maxSearchedEnd how much of its
+	// end, where a traceback says what happened; both in bytes.
+	maxSearched    = 8 << 10
+	maxSearchedEnd = 2 << 10
+	// maxSearchedObject bounds the objects that are searched.
+	maxSearchedObject = 64 << 10
+)
+
+// A finding is what one form has found.
+type finding struct {
+	form  *familyForm
+	e     recourse.Error
+	fixed int // how much of the form's own words are there
+	at    int // where it begins
+	rank  int
+	item  int              // the violation that is being read
+	names map[int][]string // below the parameter of a violation
+}
+
+func newFinding(form *familyForm) *finding {
+	f := &finding{form: form}
+	store(form.set, f.record())
+	return f
+}
+
+func (f *finding) record() reflect.Value { return reflect.ValueOf(&f.e).Elem() }
+
+// name notes a name below the parameter of the violation that is being read.
+func (f *finding) name(name string) {
+	if f.names == nil {
+		f.names = map[int][]string{}
+	}
+	f.names[f.item] = append(f.names[f.item], name)
+}
+
+// A search looks for the forms of families in the parts of an answer.
+type search struct {
+	weak     []*Family // whose weak forms alone count; nil: every form does
+	findings []*finding
+}
+
+// text searches a text.
+func (s *search) text(x *index, text string) {
+	if len(text) > maxSearched+maxSearchedEnd {
+		s.window(x, text[:maxSearched])
+		text = text[len(text)-maxSearchedEnd:]
+	}
+	s.window(x, text)
+}
+
+func (s *search) window(x *index, text string) {
+	var captures [8]capture
+	x.each(text, func(in indexed, at int) {
+		f := in.form
+		if f.object != nil || !s.counts(f) {
+			return
+		}
+		p := f.phrases[in.by]
+		found, start, end := p.match(text, at, captures[:0])
+		if end == 0 || (f.only || s.weak != nil) && start > 0 || s.has(f, p.fixed) {
+			return
+		}
+		finding := newFinding(f)
+		finding.fixed, finding.at = p.fixed, start
+		for _, c := range found {
+			finding.capture(c, finding.record())
+		}
+		finding.violations(text)
+		s.findings = append(s.findings, finding)
+	})
+}
+
+// has reports whether there is a finding of the form with as much of it.
+func (s *search) has(f *familyForm, fixed int) bool {
+	return slices.ContainsFunc(s.findings, func(other *finding) bool { return other.form == f && other.fixed >= fixed })
+}
+
+// counts reports whether a form is looked for.
+func (s *search) counts(f *familyForm) bool {
+	return s.weak == nil || f.weak && slices.Contains(s.weak, f.family)
+}
+
+// capture stores what stands at a place of a text.
+func (f *finding) capture(c capture, base reflect.Value) {
+	switch c.at.path.src {
+	case placeAny:
+	case placeNames:
+		for _, name := range namesIn(c.text) {
+			f.name(name)
+		}
+	case placeAfter:
+		f.e.RetryAfter, _ = spelledWait(c.text)
+	default:
+		c.at.path.setText(base, strings.TrimSpace(c.text))
+	}
+}
+
+var reNames = regexp.MustCompile(`"([^"]*)"|'([^']*)'|([^\s,'"\[\]]+)`)
+
+// namesIn returns the names of a list, whether they are quoted or not.
+func namesIn(list string) []string {
+	var names []string
+	for _, m := range reNames.FindAllStringSubmatch(list, maxViolations) {
+		if name := m[1] + m[2] + m[3]; name != "and" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// violations reads those that a text names, in their order.
+func (f *finding) violations(text string) {
+	type place struct {
+		at       int
+		captures []capture
+		rule     string
+	}
+	var places []place
+	for _, p := range f.form.each {
+		key := p.parts[p.key].literal
+		for from := 0; len(places) < maxViolations; {
+			at := indexFold(text[from:], key)
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + len(key)
+			if found, start, end := p.match(text, at, nil); end > 0 {
+				places = append(places, place{start, found, p.rule})
+				from = max(end-1, from)
+			}
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return a.at - b.at })
+	for _, place := range places {
+		f.item = len(f.e.Violations)
+		f.e.Violations = append(f.e.Violations, recourse.Violation{Rule: place.rule})
+		for _, c := range place.captures {
+			f.capture(c, reflect.ValueOf(&f.e.Violations[f.item]).Elem())
+		}
+	}
+}
+
+// object searches an object.
+func (s *search) object(x *index, raw json.Value) {
+	text := string(raw)
+	x.each(text, func(in indexed, _ int) {
+		f := in.form
+		if f.object == nil || !s.counts(f) || s.has(f, 0) {
+			return
+		}
+		finding := newFinding(f)
+		if !f.object.read(raw, finding.record(), finding) {
+			return
+		}
+		finding.fixed = f.object.size() * len(`"member":`)
+		s.findings = append(s.findings, finding)
+	})
+}
+
+// How findings are ranked: by how a form says what happened, then by how much of its words are there.
+const (
+	rankStatus  = 1000
+	rankKind    = 2000
+	rankObject  = 3000 // of a form that says it
+	rankCode    = 4000
+	rankForeign = 10000 // of a user's own family
+)
+
+// judge decides what a finding says: what the code means that it names, else what the arguments or
+// the form say, else what the HTTP status stands for.
+func (f *finding) judge() {
+	e, family := &f.e, f.form.family
+	f.place()
+	listed := family.meaning(e.Upstream.Code)
+	switch {
+	case e.Upstream.Code != "" && listed != nil:
+		f.rank = rankCode
+		e.Kind = listed.kind
+		store(listed.set, f.record())
+		if kind := kindOfViolations(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
+			e.Kind = kind // says more
+		}
+	case len(e.Violations) > 0 && (f.form.kind == "" || f.form.kind.Class() == recourse.ClassInput):
+		f.rank = rankObject
+		e.Kind = kindOfViolations(e.Violations)
+	case f.form.kind != "":
+		f.rank = rankKind
+		if f.form.object != nil {
+			f.rank = rankObject
+		}
+		e.Kind = f.form.kind
+	case isFailure(e.Upstream.Status):
+		f.rank = rankStatus
+		status := recourse.FromStatus("", e.Upstream.Status)
+		e.Kind = status.Kind
+		if e.Effect == "" {
+			e.Effect = status.Effect
+		}
+	}
+	if f.rank > 0 && !family.builtin {
+		f.rank += rankForeign
+	}
+}
+
+// place completes the violations: names below a parameter are one each, a pointer gives the
+// parameter and the other way round, and the system's words for rules become keywords of JSON
+// Schema.
+func (f *finding) place() {
+	var list []recourse.Violation
+	for i, v := range f.e.Violations {
+		v.Message = strings.TrimSpace(v.Message)
+		if rule := f.form.family.ruleOf(v.Rule, v.Message); rule != "" {
+			v.Rule = rule
+		}
+		if v.Param == "" && v.Pointer != "" {
+			v.Param = strings.Join(pointerSteps(strings.TrimPrefix(v.Pointer, "#")), ".")
+		}
+		var steps []string
+		if v.Param != "" {
+			steps = strings.FieldsFunc(v.Param, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+		}
+		list = append(list, atEach(v, steps, f.names[i])...)
+	}
+	f.e.Violations = list
+}
+
+// kindOfViolations returns the kind of arguments that were rejected: the first of argumentKinds
+// that occurs, as in the gateway's own validation.
+func kindOfViolations(violations []recourse.Violation) recourse.Kind {
+	for _, candidate := range argumentKinds {
+		if slices.ContainsFunc(violations, func(v recourse.Violation) bool { return ruleKind(v.Rule) == candidate }) {
+			return candidate
+		}
+	}
+	return recourse.KindInvalidValue
+}
+
+// result returns what the findings say together; nil: none says what happened.
+func (s *search) result() *finding {
+	for _, f := range s.findings {
+		f.judge()
+	}
+	slices.SortStableFunc(s.findings, func(a, b *finding) int {
+		return cmp.Or(b.rank-a.rank, b.fixed-a.fixed, a.at-b.at)
+	})
+	if len(s.findings) == 0 || s.findings[0].rank == 0 {
+		return nil
+	}
+	best := s.findings[0]
+	e := &best.e
+	for _, other := range s.findings[1:] {
+		best.add(other)
+	}
+	family := best.form.family
+	switch e.Kind.Class() {
+	case recourse.ClassUpstream, recourse.ClassAuth, recourse.ClassPermission, recourse.ClassAllowance:
+		prefer(&e.Provider, family.file.Provider)
+	case recourse.ClassInput:
+		e.Origin, e.Effect = recourse.OriginCaller, recourse.EffectNone
+	default:
+	}
+	switch e.Kind.Class() {
+	case recourse.ClassUpstream, recourse.ClassAllowance, recourse.ClassState:
+	default:
+		e.RetryAfter = 0 // to wait changes nothing
+	}
+	return best
+}
+
+// add adds what another finding says beside it.
+func (f *finding) add(other *finding) {
+	e, o := &f.e, &other.e
+	if e.RetryAfter == 0 {
+		e.RetryAfter = o.RetryAfter
+	}
+	if e.Upstream.Status == 0 {
+		e.Upstream.Status = o.Upstream.Status
+	}
+	e.RequestID = cmp.Or(e.RequestID, o.RequestID)
+	if len(e.Violations) == 0 && e.Kind.Class() == recourse.ClassInput {
+		e.Violations = o.Violations
+	}
+	if other.form.family == f.form.family {
+		e.Message = cmp.Or(e.Message, o.Message)
+		e.Upstream.Code = cmp.Or(e.Upstream.Code, o.Upstream.Code)
+		e.Resource.Type, e.Resource.ID = cmp.Or(e.Resource.Type, o.Resource.Type), cmp.Or(e.Resource.ID, o.Resource.ID)
+	}
+}
+
+// reads returns what f alone says of a text.
+func (f *Family) reads(text string) (*recourse.Error, bool) {
+	s := &search{}
+	for range maxWraps {
+		rest, _, ok := f.unwrapped(text)
+		if !ok {
+			break
+		}
+		text = rest
+	}
+	s.answer([]*index{f.index()}, text, nil)
+	if found := s.result(); found != nil {
+		return &found.e, true
+	}
+	return nil, false
+}
+
+// answer searches a text and the objects beside it, and an object inside the text.
+func (s *search) answer(indexes []*index, text string, objects []json.Value) {
+	inner := objectIn(text)
+	known := func(o json.Value) bool { return string(o) == string(inner) }
+	if inner != nil && !slices.ContainsFunc(objects, known) {
+		objects = append(slices.Clip(objects), inner)
+	}
+	s.parts(indexes, text, objects)
+}
+
+// parts searches a text, and objects.
+func (s *search) parts(indexes []*index, text string, objects []json.Value) {
+	for _, x := range indexes {
+		s.text(x, text)
+		for _, raw := range objects {
+			if raw != nil && len(raw) <= maxSearchedObject {
+				s.object(x, raw)
+			}
+		}
+	}
+}
+
+// unwrapped does what [Reader.unwrapped] does, by f alone.
+func (f *Family) unwrapped(text string) (rest, code string, ok bool) {
+	var captures [8]capture
+	for _, p := range f.wraps {
+		if !hasFold(text, p.parts[0].literal) {
+			continue
+		}
+		found, _, end := p.match(text, 0, captures[:0])
+		if end == 0 {
+			continue
+		}
+		for _, c := range found {
+			if c.at.path.src == "upstream.code" {
+				code = c.text
+			}
+		}
+		return text[end:], code, true
+	}
+	return text, "", false
+}

@@ -1,0 +1,255 @@
+package contract
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// A phrase is a text that may stand anywhere in another, with places for what it tells.
+// Letters are compared in either case.
+type phrase struct {
+	parts []phrasePart // literals and places in turn
+	key   int          // of the literal by which it is looked for
+	fixed int          // how long its literals are
+	exact string       // the only spelling that counts; empty: any
+}
+
+// A phrasePart is a literal in lower case, or a place.
+type phrasePart struct {
+	literal string
+	place   *place
+}
+
+// A place is where a form has something to tell. Without a path it is skipped.
+type place struct {
+	path  *path
+	class class
+}
+
+// The paths of places that are not members of the record.
+const (
+	placeAny   = "*"     // anything, which is not kept
+	placeNames = "names" // names below the parameter of a violation, which is one for each of them
+	placeAfter = "after" // a wait as people and programs spell it
+)
+
+// A class is what a place can hold.
+type class int
+
+const (
+	classAny    class = iota // anything on one line
+	className                // a parameter or an identifier
+	classCode                // a word
+	classStatus              // an HTTP status of 400 or more
+	classNumber
+	classWait
+)
+
+// maxPlace bounds what a place holds, in bytes.
+const maxPlace = 512
+
+// newPlace resolves what a form tells at a place.
+func newPlace(name string, on reflect.Type) (*path, error) {
+	if name == placeAny || name == placeNames && on == violationType {
+		return &path{src: name}, nil
+	}
+	return compilePath(name, on)
+}
+
+var violationType = reflect.TypeFor[recourse.Violation]()
+
+// classOf returns what may stand at a path.
+func classOf(p *path) class {
+	last := p.src[strings.LastIndexByte(p.src, '.')+1:]
+	switch {
+	case p.src == placeAfter:
+		return classWait
+	case p.src == pathSeconds, p.src == "afterMs":
+		return classNumber
+	case p.src == "upstream.status":
+		return classStatus
+	case p.src == "upstream.code", last == "requestId", last == "rule":
+		return classCode
+	case last == "param", last == "pointer", p.src == "resource.id", p.src == "resource.type":
+		return className
+	default:
+		return classAny
+	}
+}
+
+// takes reports whether text can stand at a place of that class.
+func (c class) takes(text string) bool {
+	switch c {
+	case classAny:
+		return len(text) <= maxPlace && !strings.ContainsAny(text, "\r\n")
+	case classWait:
+		_, n := spelledWait(text)
+		return n > 0 && n == len(text)
+	case classStatus:
+		return len(text) == 3 && (text[0] == '4' || text[0] == '5') && span(text, isNumberByte) == 3
+	default:
+		return text != "" && len(text) <= maxPlace && span(text, c.has) == len(text)
+	}
+}
+
+// has reports whether a byte can stand in a text of the class.
+func (c class) has(b byte) bool {
+	alphanumeric := b >= '0' && b <= '9' || isLetterByte(b) || b == '_' || b >= 0x80
+	switch c {
+	case className:
+		return alphanumeric || strings.IndexByte("-.$[]/#@:", b) >= 0
+	case classCode:
+		return alphanumeric || strings.IndexByte("-.:#/", b) >= 0
+	case classNumber, classStatus:
+		return isNumberByte(b)
+	default:
+		return b != '\n' && b != '\r'
+	}
+}
+
+// head returns how much of the beginning of text stands at a place that nothing follows.
+func (c class) head(text string) int {
+	if c == classWait {
+		_, n := spelledWait(text)
+		return n
+	}
+	n := min(span(text, c.has), maxPlace)
+	if c == classAny {
+		return n
+	}
+	n = len(strings.TrimRight(text[:n], ".:,;"))
+	if c == classStatus && n != 3 || !c.takes(text[:n]) {
+		return 0
+	}
+	return n
+}
+
+// tail does the same for the end of a text that stands before a phrase.
+func (c class) tail(text string) int {
+	n := 0
+	for n < len(text) && n < maxPlace && c.has(text[len(text)-1-n]) {
+		n++
+	}
+	if n == 0 || c != classAny && !c.takes(text[len(text)-n:]) {
+		return 0
+	}
+	return n
+}
+
+// A capture is what stands at a place of a text.
+type capture struct {
+	at   *place
+	text string
+}
+
+// match takes text apart, where the key stands at that position. It returns where the phrase
+// begins and ends; end is 0 where text is something else.
+func (p *phrase) match(text string, at int, captures []capture) (found []capture, start, end int) {
+	key := p.parts[p.key].literal
+	start, end = at, at+len(key)
+	for i := p.key - 1; i >= 0; i -= 2 {
+		here := p.parts[i].place
+		if i == 0 {
+			n := here.class.tail(text[:start])
+			if n == 0 && here.class != classAny {
+				return nil, 0, 0
+			}
+			captures = append(captures, capture{here, text[start-n : start]})
+			start -= n
+			break
+		}
+		literal := p.parts[i-1].literal
+		from := max(0, start-maxPlace-len(literal))
+		before := lastIndexFold(text[from:start], literal)
+		if before < 0 || !here.class.takes(text[from+before+len(literal):start]) {
+			return nil, 0, 0
+		}
+		captures = append(captures, capture{here, text[from+before+len(literal) : start]})
+		start = from + before
+	}
+	for i := p.key + 1; i < len(p.parts); i += 2 {
+		here := p.parts[i].place
+		if i == len(p.parts)-1 {
+			n := here.class.head(text[end:])
+			if n == 0 && here.class != classAny {
+				return nil, 0, 0
+			}
+			captures = append(captures, capture{here, text[end : end+n]})
+			end += n
+			break
+		}
+		n := here.class.before(text[end:], p.parts[i+1].literal)
+		if n < 0 {
+			return nil, 0, 0
+		}
+		captures = append(captures, capture{here, text[end : end+n]})
+		end += n + len(p.parts[i+1].literal)
+	}
+	if p.parts[0].place == nil && !isBoundary(text, start) || p.parts[len(p.parts)-1].place == nil && !isBoundary(text, end) ||
+		p.exact != "" && text[start:end] != p.exact {
+		return nil, 0, 0
+	}
+	return captures, start, end
+}
+
+// maxTries bounds how often a literal is looked for behind a place.
+const maxTries = 8
+
+// before returns the length of what stands at a place before the next literal; -1: nothing does.
+func (c class) before(text, literal string) int {
+	text = text[:min(len(text), maxPlace+len(literal))]
+	from := 0
+	for range maxTries {
+		n := indexFold(text[from:], literal)
+		if n < 0 {
+			return -1
+		}
+		if c.takes(text[:from+n]) {
+			return from + n
+		}
+		from += n + 1
+	}
+	return -1
+}
+
+// isBoundary reports whether a word can begin or end at that place.
+func isBoundary(text string, at int) bool {
+	isWord := func(i int) bool {
+		b := text[i]
+		return b >= '0' && b <= '9' || isLetterByte(b) || b == '_'
+	}
+	return at <= 0 || at >= len(text) || !isWord(at-1) || !isWord(at)
+}
+
+// phrase reads a template of a text that may stand anywhere.
+func (k *compiler) phrase(n *strictyaml.Node, on reflect.Type) *phrase {
+	t := k.templateOf(n, func(name string) (*path, error) { return newPlace(name, on) })
+	if len(t.parts) == 0 {
+		return nil
+	}
+	p := &phrase{key: -1}
+	for i, part := range t.parts {
+		switch {
+		case part.path == nil:
+			p.parts = append(p.parts, phrasePart{literal: folded(part.literal)})
+			p.fixed += len(part.literal)
+			if p.key < 0 || len(part.literal) > len(p.parts[p.key].literal) {
+				p.key = i
+			}
+		case i > 0 && t.parts[i-1].path != nil:
+			k.mistakef(n, "put a text between them", "two placeholders side by side cannot be told apart when it is read")
+			return nil
+		default:
+			p.parts = append(p.parts, phrasePart{place: &place{part.path, classOf(part.path)}})
+		}
+	}
+	if p.key < 0 || on == contractform.RecordType && len(p.parts[p.key].literal) < gramSize {
+		k.mistakef(n, "say more of the text", "a text needs four characters in a row that are fixed")
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,71 @@
+package contract
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+// waitUnits are the units of time as people and programs spell them.
+var waitUnits = map[string]time.Duration{}
+
+func init() { //nolint:gochecknoinits // a table by its columns
+	for size, spellings := range map[time.Duration]string{
+		time.Millisecond: "ms msec msecs millisecond milliseconds",
+		time.Second:      "s sec secs second seconds",
+		time.Minute:      "m min mins minute minutes",
+		time.Hour:        "h hr hrs hour hours",
+		24 * time.Hour:   "d day days",
+	} {
+		for spelling := range strings.FieldsSeq(spellings) {
+			waitUnits[spelling] = size
+		}
+	}
+}
+
+// spelledWait reads the wait that text begins with, such as 12s, 1m30.5s, "2 minutes and 5 seconds" or
+// PT30S, and returns the length of what it has read; 0: text begins with no wait. A number
+// alone counts seconds.
+func spelledWait(text string) (total time.Duration, n int) {
+	if len(text) > 2 && (text[0] == 'P' || text[0] == 'p') && (text[1] == 'T' || text[1] == 't') {
+		n = 2 // ISO 8601
+	}
+	for parts := 0; ; parts++ {
+		at := n + len(text[n:]) - len(strings.TrimLeft(text[n:], " ,"))
+		if parts > 0 && strings.HasPrefix(text[at:], "and ") {
+			at += len("and ")
+		}
+		number := span(text[at:], isNumberByte)
+		value, err := strconv.ParseFloat(strings.TrimRight(text[at:at+number], "."), 64)
+		if err != nil || value < 0 {
+			return min(total, recourse.MaxWait), n
+		}
+		after := at + number
+		word := after + span(text[after:], func(b byte) bool { return b == ' ' })
+		unit := span(text[word:], isLetterByte)
+		if size, ok := waitUnits[strings.ToLower(text[word:word+unit])]; ok && word-after <= 1 {
+			total += time.Duration(min(value*float64(size), float64(recourse.MaxWait)))
+			n = word + unit
+			continue
+		}
+		if parts == 0 && (unit == 0 || word > after) { // seconds, or so most of those mean it who name no unit
+			return wait(value), at + len(strings.TrimRight(text[at:after], "."))
+		}
+		return min(total, recourse.MaxWait), n
+	}
+}
+
+// span returns the length of the longest beginning of text whose bytes are all of a class.
+func span(text string, is func(byte) bool) int {
+	n := 0
+	for n < len(text) && is(text[n]) {
+		n++
+	}
+	return n
+}
+
+func isNumberByte(b byte) bool { return b >= '0' && b <= '9' || b == '.' }
+
+func isLetterByte(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }

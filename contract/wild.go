@@ -1,0 +1,149 @@
+package contract
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// How failures are read that are in no contract's form: by the families of the systems that
+// they come from.
+
+// wild reads an answer by the families.
+func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
+	found := r.found(a)
+	if found == nil {
+		return nil, "", false
+	}
+	return &found.e, found.sign(), true
+}
+
+// found returns what the families say of an answer, with what objects of many makers have
+// in common; nil: nothing.
+func (r *Reader) found(a answer) *finding {
+	s := &search{}
+	s.answer(r.indexes(), a.text, a.objects)
+	best := s.result()
+	if best == nil {
+		return nil
+	}
+	e := &best.e
+	for _, raw := range a.objects {
+		if f, ok := parseForeign(raw); ok {
+			e = f.apply(e)
+			e.Message = cmp.Or(e.Message, f.message())
+		}
+	}
+	if e.Message == "" || !strings.HasPrefix(strings.TrimSpace(a.text), "{") {
+		e.Message = a.text
+	}
+	best.e = *e
+	best.e.Message = cut(e.Message)
+	return best
+}
+
+func (f *finding) sign() string { return "family " + f.form.family.Name }
+
+// inBody adds what the families say of the body of an HTTP answer. What the status says counts
+// for more than a phrase, unless it says little.
+func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, sign string, ok bool) {
+	a := answer{text: string(body[:min(len(body), maxSearchedObject)])}
+	if object := json.Value(strings.TrimSpace(a.text)); object.Kind() == '{' {
+		a.objects = []json.Value{object}
+	}
+	found := r.found(a)
+	if found == nil || found.rank < rankObject && !slices.Contains(vagueStatuses, said.Upstream.Status) {
+		return nil, "", false
+	}
+	if a.objects == nil {
+		found.e.Message = said.Message // a page is no sentence
+	}
+	return withHTTP(&found.e, said), found.sign(), true
+}
+
+// vagueStatuses are the HTTP statuses that services use for all kinds of failures.
+var vagueStatuses = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError}
+
+// weakly reads an answer that says it succeeded, by the families that the server's entry names.
+func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
+	if len(r.Families) == 0 {
+		return Reading{}, false
+	}
+	s := &search{weak: r.Families}
+	var indexes []*index
+	for _, f := range r.Families {
+		indexes = append(indexes, f.index())
+	}
+	s.parts(indexes, strings.TrimSpace(a.text), a.objects)
+	found := s.result()
+	if found == nil {
+		return Reading{}, false
+	}
+	found.e.Message = cut(cmp.Or(found.e.Message, a.text))
+	return r.plain(&found.e, "weak sign: "+found.sign()), true
+}
+
+// indexes returns those of the user's families, then that of the built-in ones.
+func (r *Reader) indexes() []*index {
+	var list []*index
+	for _, f := range r.Families {
+		if !f.builtin {
+			list = append(list, f.index())
+		}
+	}
+	return append(list, builtinIndex())
+}
+
+// unwrapped returns a text without what a runtime has put before it, and the code that this
+// names.
+func (r *Reader) unwrapped(text string) (rest, code string, ok bool) {
+	text = strings.TrimSpace(text)
+	for _, f := range r.Families {
+		if rest, code, ok = f.unwrapped(text); ok {
+			return rest, code, true
+		}
+	}
+	for _, f := range builtinFamilies() {
+		if rest, code, ok = f.unwrapped(text); ok {
+			return rest, code, true
+		}
+	}
+	return text, "", false
+}
+
+// objectIn returns the JSON object or list that stands in a text; nil: there is none.
+func objectIn(text string) json.Value {
+	from := strings.IndexAny(text, "{[")
+	for ; from >= 0; from = indexAnyFrom(text, from+1) {
+		end := byte('}')
+		if text[from] == '[' {
+			end = ']'
+		}
+		to := strings.LastIndexByte(text, end)
+		if to < from {
+			continue
+		}
+		if to-from > maxSearchedObject {
+			return nil
+		}
+		if raw := json.Value(text[from : to+1]); json.Valid(raw) {
+			return raw
+		}
+		if text[from] == '{' { // what stands inside is only a part
+			return nil
+		}
+	}
+	return nil
+}
+
+func indexAnyFrom(text string, from int) int {
+	i := strings.IndexAny(text[from:], "{[")
+	if i < 0 {
+		return -1
+	}
+	return from + i
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/recoursehq/recourse/contract"
+)
+
+// familyNames returns the names of the built-in families.
+func familyNames() []string {
+	var names []string
+	for _, f := range contract.Families() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// addFamily adds a family file that was read with src or err to set, and returns the
+// family's name.
+func addFamily(set *contract.Set, path string, src []byte, err error) (string, error) {
+	if err != nil {
+		return "", fmt.Errorf("read the family: %w", err)
+	}
+	f, err := set.LoadFamily(path, src)
+	if err != nil {
+		return "", err
+	}
+	return f.Name, nil
+}
+
+// addReads has the reader read what --reads names: a contract, families, and files with
+// either.
+func addReads(reader *contract.Reader, names []string) error {
+	set := contract.Builtin()
+	for _, name := range names {
+		if f, ok := set.Family(name); ok {
+			reader.Families = append(reader.Families, f)
+			continue
+		}
+		if src, err := os.ReadFile(filepath.Clean(name)); err == nil && contract.IsFamily(src) {
+			f, err := set.LoadFamily(name, src)
+			if err != nil {
+				return err
+			}
+			reader.Families = append(reader.Families, f)
+			continue
+		}
+		if reader.Weak != nil {
+			return &usageError{errors.New("--reads names more than one contract, and a server keeps one")}
+		}
+		kept, err := findContract(name)
+		if err != nil {
+			return err
+		}
+		reader.Weak, reader.Contracts = kept, append([]*contract.Contract{kept}, reader.Contracts...)
+	}
+	return nil
+}
