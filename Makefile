@@ -92,6 +92,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (20s)
 bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
 	go run ./internal/bench -benchtime $(BENCHTIME)
 
+.PHONY: picture
+picture: ## Draw docs/demo.svg, the picture in the README, from what the demo shows
+	go test ./internal/demo -run '^TestPictureIsFresh$$' -update
+
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md
 	go run ./cmd/recourse simulate --write docs

@@ -70,6 +70,8 @@ type Show struct {
 	Once bool
 	// With are the settings of the reference system.
 	With Settings
+
+	saw func(seen) // is told of each scene; nil: nobody wants to know
 }
 
 // quiet is a level that nothing is logged at.
@@ -112,7 +114,7 @@ func (s *Show) Gateway(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(serving, ln, time.Second) }()
 
-	if err := play(ctx, s.Out, f, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || s.Once {
+	if err := s.play(ctx, f, farmURL, "http://"+ln.Addr().String()+"/farm/mcp"); err != nil || s.Once {
 		stop()
 		return errors.Join(err, <-served)
 	}
@@ -140,27 +142,33 @@ func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error
 }
 
 // play makes every call twice and prints what came of it.
-func play(ctx context.Context, w io.Writer, f *farm, direct, through string) error {
-	printf(w, "A farm's MCP server (official Go SDK) at %s,\nthe gateway in front of it at %s,\n"+
+func (s *Show) play(ctx context.Context, f *farm, direct, through string) error {
+	printf(s.Out, "A farm's MCP server (official Go SDK) at %s,\nthe gateway in front of it at %s,\n"+
 		"and the official Go SDK's client, which makes each call to both. What the agent sees:\n", direct, through)
-	for i, s := range scenes {
-		arguments, err := json.Marshal(s.args)
+	for i, scene := range scenes {
+		arguments, err := json.Marshal(scene.args)
 		if err != nil {
 			return fmt.Errorf("scene %d: %w", i+1, err)
 		}
-		printf(w, "\n%2d. %s\n    %s %s\n", i+1, s.title, s.tool, arguments)
-		for _, side := range []struct{ name, url string }{{"without", direct}, {"with", through}} {
-			if side.name == "without" && s.tool == orderGet {
+		this := seen{title: scene.title, call: scene.tool + " " + string(arguments)}
+		printf(s.Out, "\n%2d. %s\n    %s\n", i+1, this.title, this.call)
+		for _, side := range []struct {
+			name, url string
+			saw       *string
+		}{{"without", direct, &this.without}, {"with", through, &this.with}} {
+			if side.name == "without" && scene.tool == orderGet {
 				continue // without Recourse nobody has told the model to ask
 			}
-			if s.tool == orderCreate {
+			if scene.tool == orderCreate {
 				f.forgetOrders()
 			}
-			saw, err := call(ctx, side.url, s)
-			if err != nil {
+			if *side.saw, err = call(ctx, side.url, scene); err != nil {
 				return err
 			}
-			printf(w, "%s", block(side.name, saw))
+			printf(s.Out, "%s", block(side.name, *side.saw))
+		}
+		if s.saw != nil {
+			s.saw(this)
 		}
 	}
 	return nil
@@ -178,10 +186,12 @@ func call(ctx context.Context, url string, s scene) (string, error) {
 	defer cancel()
 	start := time.Now()
 	result, err := session.CallTool(waiting, &mcp.CallToolParams{Name: s.tool, Arguments: s.args})
-	took := time.Since(start).Round(100 * time.Millisecond)
+	took := time.Since(start).Round(time.Second)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case err != nil && took == 0:
+		return fmt.Sprintf("exception: %s", err), nil
 	case err != nil:
 		return fmt.Sprintf("exception after %s: %s", took, err), nil
 	case len(result.Content) == 0:

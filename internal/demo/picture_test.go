@@ -1,0 +1,19 @@
+package demo_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/contracttest"
+	"github.com/recoursehq/recourse/internal/demo"
+)
+
+// The picture in the README shows what the demonstration shows.
+func TestPictureIsFresh(t *testing.T) {
+	t.Parallel()
+	picture, err := demo.Picture(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	contracttest.Golden(t, filepath.Join("..", "..", "docs", "demo.svg"), string(picture))
+}
