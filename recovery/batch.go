@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/recoursehq/recourse"
@@ -21,9 +22,8 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 	name := x.contract.BatchArgument(x.tool)
 	items := itemsOf(x.arguments, name)
 	for {
-		all.add(e)
-		x.hand(e.Succeeded)
-		again, d := x.itemsAgain(e.Failed, items)
+		x.hand(all.add(e.Succeeded))
+		again, d := x.itemsAgain(e.Failed, all.without(items))
 		for _, f := range e.Failed {
 			if _, repeated := again[f.ID]; !repeated {
 				all.Failed = append(all.Failed, f)
@@ -36,9 +36,7 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 		ids, list := inOrder(e.Failed, again)
 		answer, failure := x.try(ActionCall, x.tool, withMembers(x.arguments, map[string]any{name: list}))
 		if failure == nil {
-			done := succeededItems(ids, answer)
-			all.Succeeded = append(all.Succeeded, done...)
-			x.hand(done)
+			x.hand(all.add(succeededItems(ids, answer)))
 			break
 		}
 		next, ok := failure.(*recourse.Error)
@@ -49,7 +47,8 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 		if next = x.settled(next, x.tool); next.Kind != recourse.KindPartial {
 			next = asPartial(e, next, ids)
 		}
-		e = next
+		all.leave(e.Failed, again, next)
+		e, items = next, again
 	}
 	if len(all.Failed) == 0 {
 		return all.result(false)
@@ -65,8 +64,37 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 	return merged, x.given(whole)
 }
 
-// add takes in the items that have succeeded.
-func (m *merged) add(e *recourse.Error) { m.Succeeded = append(m.Succeeded, e.Succeeded...) }
+// add takes in items that have succeeded, and returns those that had not before.
+func (m *merged) add(items []recourse.Succeeded) []recourse.Succeeded {
+	known := len(m.Succeeded)
+	for _, item := range items {
+		if !slices.ContainsFunc(m.Succeeded, func(s recourse.Succeeded) bool { return s.ID == item.ID }) {
+			m.Succeeded = append(m.Succeeded, item)
+		}
+	}
+	return m.Succeeded[known:]
+}
+
+// without returns the items that have not succeeded, whatever else is said of them.
+func (m *merged) without(items map[string]json.RawMessage) map[string]json.RawMessage {
+	rest := maps.Clone(items)
+	for _, s := range m.Succeeded {
+		delete(rest, s.ID)
+	}
+	return rest
+}
+
+// leave takes in the items that were tried again and of which the answer says nothing: they failed, as far as is known.
+func (m *merged) leave(failed []recourse.Failed, again map[string]json.RawMessage, answer *recourse.Error) {
+	silent := maps.Clone(again)
+	for _, s := range answer.Succeeded {
+		delete(silent, s.ID)
+	}
+	for _, f := range answer.Failed {
+		delete(silent, f.ID)
+	}
+	m.restore(failed, silent)
+}
 
 // restore takes back that items are tried again.
 func (m *merged) restore(failed []recourse.Failed, again map[string]json.RawMessage) {

@@ -16,8 +16,8 @@ const (
 	pollMost  = 15 * time.Second
 )
 
-// follow waits for the work that a call has begun and not waited for, where its answer names the call that asks again. The
-// result is the last answer of that call; the call's own where there was none in time. A caller that says whether to wait
+// follow waits for the work that a call has begun and not waited for, where its answer names the call that asks again, of a tool that only
+// reads. The result is the last answer of that call; the call's own where there was none in time. A caller that says whether to wait
 // is taken at its word.
 func (x *exchange) follow(result json.RawMessage) (json.RawMessage, error) {
 	rule := x.contract.Poll
@@ -25,7 +25,7 @@ func (x *exchange) follow(result json.RawMessage) (json.RawMessage, error) {
 		return result, nil
 	}
 	tool, arguments, ok := parseCall(textOf(member(dataOf(result), rule.Next)))
-	if !ok {
+	if !ok || !x.mayAsk(tool) {
 		return result, nil
 	}
 	for pause := pollFirst; pause < x.left() && x.wait(pause, "the work goes on"); {

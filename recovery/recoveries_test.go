@@ -130,6 +130,10 @@ func recoveries() []kitRecovery {
 	})
 	mended := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
 	still := recourse.Partial(nil, []recourse.Failed{{ID: "b", Error: recourse.Timeout("John Deere", 0)}})
+	strange := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`3`)}, {ID: "b", Value: []byte(`2`)}}, []recourse.Failed{{ID: "a", Error: recourse.Timeout("John Deere", 0)}})
+	open := recourse.Partial([]recourse.Succeeded{{ID: "a", Value: []byte(`1`)}}, []recourse.Failed{
+		{ID: "b", Error: recourse.Timeout("John Deere", 0)}, {ID: "c", Error: recourse.Timeout("John Deere", 0)},
+	})
 	line := func(name, of, tool, arguments string, answers map[string][]any) kitRecovery {
 		l := kitRecovery{Name: name, Contract: of, kitCall: kitCall{tool, json.RawMessage(arguments)}, Answers: map[string][]json.RawMessage{}}
 		for answering, list := range answers {
@@ -157,6 +161,7 @@ func recoveries() []kitRecovery {
 		line("mistake", "fieldmcp", "get_field", `{}`, map[string][]any{"get_field": {recourse.Missing("id")}}),
 		line("items that fail for good", "fieldmcp", "deere_get_fields", `{"fieldIds":["a","b","c"]}`, map[string][]any{"deere_get_fields": {partly, data(`{"list":[2]}`)}}),
 		line("items that succeed in the end", "fieldmcp", "deere_get_fields", `{"fieldIds":["a",{"id":"b"}]}`, map[string][]any{"deere_get_fields": {mended, still, data(`{"list":[2]}`)}}),
+		line("items that the answer leaves out, and one that it takes back", "fieldmcp", "deere_get_fields", `{"fieldIds":["a","b","c"]}`, map[string][]any{"deere_get_fields": {open, strange}}),
 		line("items, then all of it", "fieldmcp", "deere_get_fields", `{"fieldIds":["a","b"]}`, map[string][]any{"deere_get_fields": {mended, recourse.NotFound("field", "b")}}),
 		connected,
 		line("nobody connects", "fieldmcp", "get_field", `{"id":"1"}`, map[string][]any{"get_field": {recourse.NotConnected("John Deere")}}),
@@ -176,6 +181,9 @@ func recoveries() []kitRecovery {
 			"run_dispatch": {next}, "study_get": {data(`{"runtime_status":"queued"}`), recourse.Timeout("", 0), data(`{"runtime_status":"completed"}`)},
 		}),
 		line("polled in vain", "studies", "run_dispatch", `{"study_id":"s-1"}`, map[string][]any{"run_dispatch": {next}, "study_get": {recourse.PermissionDenied()}}),
+		line("polled by what writes", "studies", "run_dispatch", `{"study_id":"s-1"}`, map[string][]any{
+			"run_dispatch": {data(`{"next_action":"study_delete(study_id=\"s-1\")"}`)}, "study_delete": {good},
+		}),
 		line("waits itself", "studies", "run_dispatch", `{"study_id":"s-1","wait":false}`, map[string][]any{"run_dispatch": {next}}),
 		line("not there", "terra", "get_sleep_data", `{}`, map[string][]any{"get_sleep_data": {recourse.NotFound("user", "u")}}),
 		line("nothing settles it", "recourse", "order_create", `{}`, map[string][]any{"order_create": {late}}),

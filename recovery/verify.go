@@ -58,17 +58,17 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
 	own := x.contract.VerifyFor(x.contractCall())
 	for _, v := range []*recourse.Verify{e.Verify, own} {
-		if v == nil {
-			continue
-		}
-		if _, listed := x.options.tools[v.Tool]; x.options.tools != nil && !listed {
-			continue
-		}
-		if x.natureOf(v.Tool) == retry.Reads {
+		if v != nil && x.mayAsk(v.Tool) {
 			return v
 		}
 	}
 	return nil
+}
+
+// mayAsk reports whether a call that the server names is made: if the server has that tool, and it only reads.
+func (x *exchange) mayAsk(tool string) bool {
+	_, listed := x.options.tools[tool]
+	return (listed || x.options.tools == nil) && x.natureOf(tool) == retry.Reads
 }
 
 // lookUp makes the verify call until it is answered, and returns its result: nil where it says that there is no such thing.

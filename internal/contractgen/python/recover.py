@@ -218,10 +218,8 @@ class _Exchange:
     async def verify(self, e):
         """Settles what became of a write of which it is not known: the failure as it is to be judged, whether the write has
         landed, and the result that says so."""
-        own, listed = _verify_call(self.tool, self.arguments), self.options.tools
-        names = None if listed is None else [_plain(t).get("name") for t in listed]
-        call = next((v for v in (_fields(e.get("verify")), own) if v and (names is None or v.get("tool") in names)
-                     and self.nature(v.get("tool")) == "reads"), None)
+        own = _verify_call(self.tool, self.arguments)
+        call = next((v for v in (_fields(e.get("verify")), own) if v and self.may_ask(v.get("tool"))), None)
         if e["effect"] != "unknown" or call is None:
             return e, None, None
         wait = int(_backoff(e, 1, self.options.random()))  # what is on its way may arrive yet
@@ -243,6 +241,11 @@ class _Exchange:
         if landed is False:
             e = {**e, "effect": "none", "retry": "same_call"}
         return e, landed, result
+
+    def may_ask(self, tool):
+        """Says whether a call that the server names is made: if the server has that tool, and it only reads."""
+        listed = self.options.tools
+        return (listed is None or tool in [_plain(t).get("name") for t in listed]) and self.nature(tool) == "reads"
 
     async def look_up(self, tool, arguments):
         """Makes the verify call until it is answered: whether it was, and its result, None where there is no such thing."""
@@ -268,7 +271,7 @@ class _Exchange:
             again, retried, longest = {}, [], Decision(False)
             for f in _list(e.get("failed")):
                 d = Decision(False)
-                if isinstance(f.get("error"), dict) and f.get("id") in items:
+                if isinstance(f.get("error"), dict) and f.get("id") in items and f["id"] not in [s.get("id") for s in done]:
                     d = _judge(_settle(f["error"], nature), nature, self.attempt, self.left(), self.options.random())
                 (retried if d.repeat else failed).append(f)
                 if d.repeat:
@@ -291,6 +294,9 @@ class _Exchange:
             before, e = e, _settle(next_failed.stated, nature)
             if _kind(e) != "partial":
                 e = {**before, "message": None, "failed": [{"id": id, "error": e} for id in again], "succeeded": []}
+            told = [f.get("id") for f in _list(e.get("succeeded")) + _list(e.get("failed"))]
+            failed += [f for f in retried if f["id"] not in told]
+            items = again
         merged = {"succeeded": done, "failed": [{**f, "error": _encode(_fields(f.get("error")))} for f in failed]}
         whole = {"content": [{"type": "text", "text": _json(merged)}], "structuredContent": merged, "isError": bool(failed)}
         if not failed:
@@ -298,6 +304,7 @@ class _Exchange:
         raise Failure({**e, "succeeded": done, "failed": failed}, whole if result is not None else None) from self.cause
 
     async def hand(self, done, items):
+        items = [item for item in items if item.get("id") not in [s.get("id") for s in done]]
         done += items
         if items and self.options.succeeded:
             await self.hook("call", self.options.succeeded, items)
@@ -311,7 +318,7 @@ class _Exchange:
             return result
         call = _parse_call(_text(_fields(_data(_plain(result))).get(rule["next"])))
         pause = 1000
-        while call and pause < self.left() and await self.wait(pause, "the work goes on"):
+        while call and self.may_ask(call[0]) and pause < self.left() and await self.wait(pause, "the work goes on"):
             answer, failed = await self.call("poll", *call)
             pause = min(2 * pause, 15_000)
             if isinstance(failed, Question):

@@ -219,6 +219,11 @@ class Exchange {
     return this.options.natures?.[tool] ?? (!Object.hasOwn(verify, tool) && (readOnly || readers.includes(tool)) ? "reads" : "writes");
   }
 
+  /** Says whether a call that the server names is made: if the server has that tool, and it only reads. */
+  private mayAsk(tool: string): boolean {
+    return tool !== "" && (this.options.tools?.some((t) => t.name === tool) ?? true) && this.natureOf(tool) === "reads";
+  }
+
   private random(): number {
     return (this.options.random ?? Math.random)();
   }
@@ -333,8 +338,7 @@ class Exchange {
   /** Settles what became of a write of which it is not known: whether it has landed, and the failure as it is to be judged if not. */
   private async verify(e: Fields): Promise<{ readonly e: Fields; readonly landed?: boolean; readonly result?: unknown }> {
     const mine = fieldsOr(verifyOf({ tool: this.tool, arguments: this.args }));
-    const listed = (tool: string): boolean => this.options.tools?.some((t) => t.name === tool) ?? true;
-    const call = [fieldsOr(e.verify), mine].find((v) => textOr(v["tool"]) && listed(textOr(v["tool"])) && this.natureOf(textOr(v["tool"])) === "reads");
+    const call = [fieldsOr(e.verify), mine].find((v) => this.mayAsk(textOr(v["tool"])));
     if (e.effect !== "unknown" || !call) return { e };
     const wait = backoff(e, 1, this.random()); // what is on its way may arrive yet
     if (wait >= this.left() || !(await this.wait(Math.floor(wait), "the write may be on its way"))) return { e };
@@ -374,18 +378,17 @@ class Exchange {
   /** Makes a call that has failed in part again, with the items alone that failed and may succeed. */
   private async repeatItems(result: unknown, e: Fields): Promise<unknown> {
     const argument = own(contract.batch as Fields, this.tool) as string | undefined;
-    const items = new Map(listOr(copyOf(argument === undefined ? [] : this.args[argument])).map((item) => [idOf(item), item]));
+    let items = new Map(listOr(copyOf(argument === undefined ? [] : this.args[argument])).map((item) => [idOf(item), item]));
     const succeeded: Fields[] = [];
     const failed: Fields[] = [];
     for (;;) {
-      const done = listOr(e.succeeded).map(fieldsOr);
-      this.hand(succeeded, done);
+      await this.hand(succeeded, listOr(e.succeeded).map(fieldsOr));
       const again = new Map<string, Value>();
       let longest = refuse("");
       const open: Fields[] = [];
       for (const f of listOr(e.failed).map(fieldsOr)) {
         const id = textOr(f["id"]);
-        const d = isObject(f["error"]) && items.has(id)
+        const d = isObject(f["error"]) && items.has(id) && !succeeded.some((s) => s["id"] === id)
           ? judge(settle(f["error"], this.natureOf(this.tool)), this.natureOf(this.tool), this.attempt, this.left(), this.random()) : refuse("");
         (d.repeat ? open : failed).push(f);
         if (!d.repeat) continue;
@@ -403,12 +406,15 @@ class Exchange {
         break;
       }
       if (!next.e) {
-        this.hand(succeeded, itemsOf(ids, dataOf(next.result)));
+        await this.hand(succeeded, itemsOf(ids, dataOf(next.result)));
         break;
       }
       const before = e;
       e = settle(next.e, this.natureOf(this.tool));
       if (kindOf(e) !== "partial") e = { ...before, message: undefined, succeeded: [], failed: ids.map((id) => ({ id, error: e })) };
+      const told = [...listOr(e.succeeded), ...listOr(e.failed)].map((f) => fieldsOr(f)["id"]);
+      failed.push(...open.filter((f) => !told.includes(f["id"])));
+      items = again;
     }
     const merged = { succeeded, failed: failed.map((f) => ({ ...f, error: encode(fieldsOr(f["error"])) })) };
     const all = { content: [{ type: "text", text: JSON.stringify(merged) }], structuredContent: merged, isError: failed.length > 0 };
@@ -416,9 +422,11 @@ class Exchange {
     throw this.failed({ ...e, succeeded, failed }, result === undefined ? undefined : all);
   }
 
-  private hand(all: Fields[], done: Fields[]): void {
+  private async hand(all: Fields[], items: readonly Fields[]): Promise<void> {
+    const { succeeded } = this.options;
+    const done = items.filter((item) => !all.some((s) => s["id"] === item["id"]));
     all.push(...done);
-    if (done.length > 0) this.options.succeeded?.(done as unknown as NonNullable<Failure["succeeded"]>);
+    if (succeeded && done.length > 0) await this.hook("decide", () => succeeded(done as unknown as NonNullable<Failure["succeeded"]>));
   }
 
   private async mayRepeat(e: Fields, d: Decision): Promise<boolean> {
@@ -434,7 +442,7 @@ class Exchange {
     const rule = contract.poll;
     if (!rule || this.args[rule.wait] !== undefined) return result;
     const call = parseCall(textOr(own(fieldsOr(dataOf(result)), rule.next)));
-    if (!call) return result;
+    if (!call || !this.mayAsk(call.tool)) return result;
     for (let pause = 1000; pause < this.left() && (await this.wait(pause, "the work goes on")); ) {
       const next = await this.call("poll", call.tool, call.args);
       pause = Math.min(2 * pause, 15_000);
