@@ -21,6 +21,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/recoursehq/recourse/internal/demo"
+	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -92,7 +93,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 	args, command := splitArgs(env.Args)
 	parser, err := kong.New(&c,
 		kong.Name("recourse"), kong.Description(description),
-		kong.Vars{"systems": strings.Join(demo.Systems(), ", "), "version": versionLine()},
+		kong.Vars{"systems": strings.Join(demo.Systems(), ", "), "version": versionLine(), "hosts": strings.Join(hosts.Names(), ", ")},
 		kong.Writers(env.Stdout, env.Stderr), kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env, command),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/demo"
+	"github.com/recoursehq/recourse/internal/hosts"
 )
 
 // completionCommand prints what makes a shell complete the program's words.
@@ -167,6 +168,8 @@ func valuesOf(v *kong.Value) []candidate {
 		words = v.EnumSlice()
 	case slices.Contains([]string{"contract", "reads", "first", "second"}, name):
 		words = contract.Builtin().Names()
+	case name == "host":
+		words = hosts.Names()
 	case name == "name" && strings.Contains(v.Help, "reference system"):
 		words = append(demo.Systems(), all)
 	}

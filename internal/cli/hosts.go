@@ -14,14 +14,34 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// started removes from a hosts file the servers that its host does not start. It is an
-// error if none is left.
+// started removes from a hosts file the servers that its host does not start, and those
+// that it has for one project alone. It is an error if none is left.
 func started(path string, file *hosts.File) error {
-	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled })
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled || s.Internal || s.Project != "" })
 	if len(file.Servers) == 0 {
 		return fmt.Errorf("%s lists no server", path)
 	}
 	return nil
+}
+
+// leftToHost removes from a hosts file the servers that only its host can start, and
+// returns their names, each with what only the host knows. It is an error if none is left.
+func leftToHost(path string, file *hosts.File) (left map[string]string, err error) {
+	left = map[string]string{}
+	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool {
+		reference := s.NeedsHost()
+		if reference != "" {
+			left[s.Name] = reference
+		}
+		return reference != ""
+	})
+	if len(file.Servers) == 0 {
+		return nil, &hintedError{
+			fmt.Errorf("only its host can start the servers in %s", path),
+			"write the values in place of references such as ${input:key}, or use `recourse install`",
+		}
+	}
+	return left, nil
 }
 
 // hostsServers returns the servers of the file, with what lookup finds for the variables

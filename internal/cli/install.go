@@ -2,111 +2,220 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/recoursehq/recourse/internal/hosts"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// installCommand puts the wrapper into a hosts file.
+// installCommand puts the wrapper into hosts files.
 type installCommand struct {
-	File   string `arg:"" help:"File in which a host lists its MCP servers, such as claude_desktop_config.json or .mcp.json."`
+	File   string `arg:"" optional:"" help:"File in which a host lists its MCP servers, such as .mcp.json or config.toml."`
+	Host   string `placeholder:"NAME" help:"Find the files of a host: ${hosts}."`
 	DryRun bool   `help:"Show the difference, and write nothing."`
-	Undo   bool   `help:"Put the copy back that was kept."`
+	Undo   bool   `help:"Take the wrapper out again."`
+	Status bool   `help:"Say which servers are wrapped, and start each to see whether it answers."`
 }
 
-// Help shows an example.
+// Help shows examples.
 func (*installCommand) Help() string {
-	return `Puts "recourse wrap" in front of every server in the file that is a program, shows the difference, and keeps a copy ` +
-		`beside the file, FILE.recourse-backup. Servers with a URL and servers that are wrapped already stay as they are. Restart the ` +
-		`host afterwards.
+	return `Puts "recourse wrap" in front of every server in the file that is a program, shows the difference, and keeps the file as it ` +
+		`was as FILE.recourse-backup. Comments, order and form of all else stay. What cannot be wrapped is left alone, and it is said ` +
+		`why. It can be run again when servers have been added. Restart the host afterwards.
 
 Example:
 
-    recourse install mcp.json`
+    recourse install mcp.json
+    recourse install --host cursor
+    recourse install --status`
 }
 
-// Run rewrites the file.
-func (c *installCommand) Run(env *Environment) error {
-	if c.Undo {
-		return c.undo(env)
-	}
-	file, err := loadHosts(c.File)
+// Run rewrites the files, or tells of them.
+func (c *installCommand) Run(ctx context.Context, env *Environment) error {
+	paths, err := c.paths(env)
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+	var files []*hosts.File
+	for _, path := range paths {
+		file, err := loadHosts(path, hosts.LoadSome)
+		if _, mistaken := errors.AsType[strictyaml.Errors](err); mistaken && c.Undo && isThere(hosts.Backup(path)) {
+			printf(env.Stderr, "recourse: the file without the wrapper is kept as %s\n", hosts.Backup(path))
+		}
+		if err != nil {
+			return err // before anything is written
+		}
+		files = append(files, file)
 	}
-	text, wrapped := file.Wrap(filepath.ToSlash(program))
-	if len(wrapped) == 0 {
-		printf(env.Stdout, "%s: nothing to do, every server that is a program is wrapped already\n", c.File)
-		return nil
+	act := c.install
+	switch {
+	case c.Undo:
+		act = c.undo
+	case c.Status:
+		return c.status(ctx, env, paths, files)
 	}
-	showDifference(env, c.File, file.Text(), text)
-	if c.DryRun {
-		return nil
+	for i, path := range paths {
+		if err := act(env, path, files[i]); err != nil {
+			return err
+		}
 	}
-	err = hosts.Install(c.File, text)
-	if errors.Is(err, fs.ErrExist) {
-		return &hintedError{err, "the copy is from an earlier time: move it elsewhere, or put it back with `recourse install --undo`, " +
-			"which loses what was changed since"}
-	}
-	if err != nil {
-		return err
-	}
-	printf(env.Stdout, "\nwrapped: %s; the file as it was is %s\n%s\n", strings.Join(wrapped, ", "), hosts.Backup(c.File), restart)
 	return nil
 }
 
-// undo puts the copy back.
-func (c *installCommand) undo(env *Environment) error {
-	before, err := hosts.ReadBackup(c.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &hintedError{
-			fmt.Errorf("there is no copy of %s to put back", c.File),
-			"`recourse install` keeps one as " + hosts.Backup(c.File),
+// paths returns the files that are meant.
+func (c *installCommand) paths(env *Environment) ([]string, error) {
+	place := hosts.Place{GOOS: runtime.GOOS, Lookup: env.LookupEnv, Folder: "."}
+	switch {
+	case c.Status && (c.Undo || c.DryRun):
+		return nil, &usageError{errors.New("--status writes nothing: leave out --undo and --dry-run")}
+	case c.File != "" && c.Host != "":
+		return nil, &usageError{errors.New("--host finds the file itself: leave out FILE")}
+	case c.Host != "" && !slices.Contains(hosts.Names(), c.Host):
+		return nil, &usageError{&hintedError{
+			fmt.Errorf("there is no host %q", c.Host),
+			"known are " + strings.Join(hosts.Names(), ", ") + "; another one is named by its FILE",
+		}}
+	case c.File != "":
+		return []string{c.File}, nil
+	case c.Host != "":
+		if found := place.Found(c.Host); len(found) > 0 {
+			return found, nil
 		}
+		return nil, &usageError{&hintedError{
+			fmt.Errorf("%s has no file here", c.Host),
+			"looked for " + strings.Join(place.Files(c.Host), ", ") + "; another one is named as FILE",
+		}}
+	case !c.Status:
+		return nil, &usageError{&hintedError{
+			errors.New("no hosts file is named"), "name FILE, or --host NAME: " + strings.Join(hosts.Names(), ", "),
+		}}
 	}
+	var all []string
+	for _, name := range hosts.Names() {
+		all = append(all, place.Found(name)...)
+	}
+	if len(all) == 0 {
+		return nil, &usageError{&hintedError{errors.New("no host has a file here"), "name FILE"}}
+	}
+	return all, nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// install puts the wrapper into a file.
+func (c *installCommand) install(env *Environment, path string, file *hosts.File) error {
+	program, err := thisProgram()
 	if err != nil {
 		return err
 	}
-	now, err := os.ReadFile(c.File)
+	text, wrapped := file.Wrap(program)
+	if len(wrapped) == 0 {
+		printf(env.Stdout, "%s: nothing to do, every server that can be wrapped is\n", path)
+		sayLeft(env, file)
+		return nil
+	}
+	showDifference(env, path, file.Text(), text)
+	if !c.DryRun {
+		before, _ := withoutWrapper(path, file)
+		if err := hosts.Install(path, text, before); err != nil {
+			return err
+		}
+		printf(env.Stdout, "\nwrapped: %s; the file as it was is %s\n", strings.Join(wrapped, ", "), hosts.Backup(path))
+	}
+	sayLeft(env, file)
+	if !c.DryRun {
+		printf(env.Stdout, "%s\n", restart)
+	}
+	return nil
+}
+
+// sayLeft says what is left alone.
+func sayLeft(env *Environment, file *hosts.File) {
+	for _, left := range file.Left() {
+		printf(env.Stdout, "left alone: %s: %s\n", left.Name, left.Why)
+	}
+}
+
+// thisProgram returns the path that a host is to start. That of a build cache is gone when
+// the cache is cleaned.
+func thisProgram() (string, error) {
+	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("read the hosts file: %w", err)
+		return "", fmt.Errorf("find this program: %w", err)
 	}
-	if !bytes.Equal(now, before) {
-		showDifference(env, c.File, now, before)
+	inCache := func(folder string) bool { return strings.HasPrefix(folder, "go-build") }
+	if slices.ContainsFunc(strings.Split(filepath.ToSlash(filepath.Dir(program)), "/"), inCache) {
+		return "", &usageError{&hintedError{
+			errors.New("this program is run from Go's build cache, where a host would soon not find it"),
+			"install it first: go install ./cmd/recourse",
+		}}
 	}
+	return filepath.ToSlash(program), nil
+}
+
+// withoutWrapper returns the file without the wrapper, with the copy that is kept as the
+// authority on how it was written, and the names of the servers that had it.
+func withoutWrapper(path string, file *hosts.File) (text []byte, unwrapped []string) {
+	kept, err := hosts.ReadBackup(path)
+	if err != nil {
+		return file.Unwrap(nil)
+	}
+	before, err := hosts.ParseSome(path, kept)
+	if err != nil {
+		return file.Unwrap(nil)
+	}
+	return file.Unwrap(before)
+}
+
+// undo takes the wrapper out of a file.
+func (c *installCommand) undo(env *Environment, path string, file *hosts.File) error {
+	if _, err := hosts.ReadBackup(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, unwrapped := withoutWrapper(path, file)
+	if len(unwrapped) == 0 {
+		printf(env.Stdout, "%s: nothing to do, no server is wrapped\n", path)
+		return nil
+	}
+	showDifference(env, path, file.Text(), text)
 	if c.DryRun {
 		return nil
 	}
-	if err := hosts.Undo(c.File); err != nil {
+	if err := hosts.Undo(path, text); err != nil {
 		return err
 	}
-	printf(env.Stdout, "\n%s is as it was before. %s\n", c.File, restart)
+	printf(env.Stdout, "\nno longer wrapped: %s. %s\n", strings.Join(unwrapped, ", "), restart)
 	return nil
 }
 
 // showDifference shows what changes in a file, and not the secrets near it.
 func showDifference(env *Environment, name string, from, to []byte) {
-	printf(env.Stdout, "%s", redact.Log(string(diff.Diff(name, from, name, to))))
+	if !bytes.Equal(from, to) {
+		_, changes, _ := strings.Cut(string(diff.Diff(name, from, name, to)), "\n") // without the line that names both
+		printf(env.Stdout, "%s", redact.Log(changes))
+	}
 }
 
 // restart is what is left to do.
 const restart = "Restart the host, so that it starts its servers anew."
 
 // loadHosts reads a hosts file.
-func loadHosts(path string) (*hosts.File, error) {
-	file, err := hosts.Load(path)
+func loadHosts(path string, load func(string) (*hosts.File, error)) (*hosts.File, error) {
+	file, err := load(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &usageError{&hintedError{err, "name the file in which your host lists its MCP servers"}}
 	}

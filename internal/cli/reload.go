@@ -34,6 +34,7 @@ type reading struct {
 	config *config.Config
 	set    *contract.Set
 	files  fingerprints
+	left   map[string]string // servers that only their host can start, each with what the host knows
 }
 
 // fingerprints are the hashes of files by path; that of a file that cannot be read
@@ -113,6 +114,9 @@ func (r *reading) readHosts(path string, env *Environment) error {
 		return err
 	}
 	if err := started(path, file); err != nil {
+		return err
+	}
+	if r.left, err = leftToHost(path, file); err != nil {
 		return err
 	}
 	servers, err := hostsServers(file, env.LookupEnv)

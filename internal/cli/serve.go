@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,6 +103,10 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	watching.Go(func() { w.run(watch) })
 	defer watching.Wait()
 	defer stop()
+	for _, name := range slices.Sorted(maps.Keys(r.left)) {
+		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",
+			slog.String("server", name), slog.String("reference", r.left[name]))
+	}
 	for _, s := range cfg.Servers {
 		log.LogAttrs(ctx, slog.LevelInfo, "serving",
 			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", "http://"+ln.Addr().String()+s.Path),

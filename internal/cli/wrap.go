@@ -144,7 +144,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 // readHosts returns the configuration with the one server of the hosts file that is
 // meant. Mistakes in other entries are left to whoever starts them.
 func (c *wrapCommand) readHosts(env *Environment) (*config.Config, error) {
-	file, err := loadHosts(c.HostsFile)
+	file, err := loadHosts(c.HostsFile, hosts.Load)
 	if err != nil {
 		return nil, err
 	}

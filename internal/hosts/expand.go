@@ -1,9 +1,13 @@
 package hosts
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -19,6 +23,7 @@ var variable = regexp.MustCompile(`\$\{(?:env:)?([^}:]*)(:-[^}]*|:[^}]*)?\}`)
 func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 	var mistakes strictyaml.Errors
 	for _, s := range f.Servers {
+		lookup := f.withFolders(lookup)
 		expand := func(text string) string {
 			return variable.ReplaceAllStringFunc(text, func(ref string) string {
 				parts := variable.FindStringSubmatch(ref)
@@ -44,6 +49,13 @@ func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 		for i := range s.Args {
 			s.Args[i] = expand(s.Args[i])
 		}
+		if s.EnvFile != "" {
+			s.EnvFile = expand(s.EnvFile)
+			if err := s.readEnvFile(); err != nil {
+				mistakes = append(mistakes, f.mistakef(s.at, "correct `envFile`, or remove it",
+					"the `envFile` of the server %q: %s", s.Name, err))
+			}
+		}
 		for _, texts := range []map[string]string{s.Env, s.Headers} {
 			for _, name := range slices.Sorted(maps.Keys(texts)) {
 				texts[name] = expand(texts[name])
@@ -54,4 +66,75 @@ func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 		return mistakes
 	}
 	return nil
+}
+
+// ExpandOne does what [File.Expand] does for one server of the file of that name.
+func ExpandOne(name string, s *Server, lookup func(name string) (value string, ok bool)) error {
+	return (&File{Servers: []*Server{s}, name: name}).Expand(lookup)
+}
+
+// withFolders adds to lookup the folders that VS Code and Cursor have names for.
+func (f *File) withFolders(lookup func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		switch folder := filepath.Dir(f.name); {
+		case name == "workspaceFolder" && slices.Contains([]string{".vscode", ".cursor"}, filepath.Base(folder)):
+			return filepath.Dir(folder), true
+		case name == "userHome":
+			return lookup("HOME")
+		default:
+			return lookup(name)
+		}
+	}
+}
+
+// NeedsHost returns a reference in the entry that only the host can resolve, such as
+// ${input:key}; "" where there is none.
+func (s *Server) NeedsHost() string {
+	texts := slices.Concat([]string{s.Command, s.Cwd, s.URL, s.EnvFile}, s.Args,
+		slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
+	for _, text := range texts {
+		for _, parts := range variable.FindAllStringSubmatch(text, -1) {
+			if rest := parts[2]; rest != "" && !strings.HasPrefix(rest, ":-") {
+				return parts[0]
+			}
+		}
+	}
+	return ""
+}
+
+// readEnvFile adds the variables of the file to those of the entry, which go before them.
+func (s *Server) readEnvFile() error {
+	text, err := os.ReadFile(filepath.Clean(s.EnvFile))
+	if err != nil {
+		return err
+	}
+	env := map[string]string{}
+	number := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+		number++
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return fmt.Errorf("line %d of %s is not NAME=VALUE", number, s.EnvFile)
+		}
+		env[name] = unquoted(strings.TrimSpace(value))
+	}
+	maps.Copy(env, s.Env)
+	s.Env = env
+	return nil
+}
+
+// unquoted returns a value of an environment file: between quotes as it is, otherwise up
+// to a comment.
+func unquoted(value string) string {
+	if value != "" && strings.ContainsRune(`"'`, rune(value[0])) {
+		if end := strings.LastIndexByte(value, value[0]); end > 0 {
+			return value[1:end]
+		}
+	}
+	value, _, _ = strings.Cut(value, " #")
+	return strings.TrimSpace(value)
 }

@@ -1,21 +1,19 @@
-// Package hosts reads the files in which desktop hosts list their MCP servers, and
-// puts a program in front of those servers.
+// Package hosts finds and reads the files in which desktop hosts list their MCP servers,
+// and puts a program in front of those servers.
 //
-// Such a file is JSON with an object mcpServers, in VS Code servers, of entries by
-// name: command, args, env and cwd, or url and headers. Comments and trailing commas
-// are tolerated, as hosts do; members that are not known are left alone.
+// Such a file is JSON, TOML or YAML with an object of entries by name; each has a command
+// with its arguments, or a URL. What is not known is left alone. Edits are made in the
+// text itself, so that comments, order and form stay as they are.
 package hosts
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -33,26 +31,46 @@ type File struct {
 // A Server is an entry of a hosts file: a program, or a URL.
 type Server struct {
 	Name     string
+	Project  string // the folder for which the host lists it; "" for all
 	Command  string
 	Args     []string
 	Env      map[string]string
+	EnvFile  string // a file with more of the environment
 	Cwd      string
 	URL      string
 	Headers  map[string]string
 	SSE      bool // the URL is that of the transport of 2024-11-05
 	Disabled bool // the host does not start it
+	Internal bool // it is a part of the host, or of an extension
 
-	at        int  // where its name stands
-	commandAt span // where the value stands
-	argsAt    span // zero: there are none
+	mistakes strictyaml.Errors // in its entry
+	at       int               // where its name stands
+	command  *member           // the member with the program, or with all of the command line
+	args     *node             // nil: there are none
+	inList   bool              // the program is the first of args
 }
-
-// A span is the half-open range of bytes in which a value stands.
-type span struct{ start, end int }
 
 // Load reads the file at path. The error is [strictyaml.Errors] with every mistake in
 // it, or that of reading it.
 func Load(path string) (*File, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text)
+}
+
+// LoadSome reads the file at path as [Load] does, and keeps the entries that have mistakes:
+// they can be left alone.
+func LoadSome(path string) (*File, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSome(path, text)
+}
+
+func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts file: %w", err)
@@ -62,17 +80,43 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts file: %w", err)
 	}
-	return Parse(path, text)
+	return text, nil
 }
 
-// Parse reads a hosts file as [Load] does; mistakes carry its name.
+// Parse reads a hosts file as [Load] does; mistakes carry its name, whose ending tells the
+// format: .toml, .yaml or .yml, and JSON for all others.
 func Parse(name string, text []byte) (*File, error) {
+	f, err := ParseSome(name, text)
+	if err != nil {
+		return nil, err
+	}
+	var mistakes strictyaml.Errors
+	for _, s := range f.Servers {
+		mistakes = append(mistakes, s.mistakes...)
+	}
+	if len(mistakes) > 0 {
+		return nil, mistakes
+	}
+	return f, nil
+}
+
+// ParseSome reads a hosts file as [LoadSome] does; mistakes carry its name.
+func ParseSome(name string, text []byte) (*File, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("read the hosts file: %s is larger than %d MiB", name, MaxSize>>20)
 	}
 	f := &File{name: name, text: text}
 	r := &reader{file: f}
-	r.servers(value{raw: plain(text)})
+	read := r.readJSON
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".toml":
+		read = r.readTOML
+	case ".yaml", ".yml":
+		read = r.readYAML
+	}
+	if root := read(text); root != nil {
+		r.servers(root)
+	}
 	if len(r.mistakes) > 0 {
 		slices.SortStableFunc(r.mistakes, func(a, b *strictyaml.Error) int {
 			if a.Pos.Before(b.Pos) {
@@ -93,183 +137,7 @@ func (f *File) Mistakef(s *Server, hint, format string, args ...any) *strictyaml
 	return f.mistakef(s.at, hint, format, args...)
 }
 
-// A value is a part of the file, and the offset at which it stands.
-type value struct {
-	raw json.Value
-	at  int
-}
-
-func (v value) span() span { return span{v.at, v.at + len(v.raw)} }
-
-// A member is a member of an object.
-type member struct {
-	name   string
-	nameAt int
-	value  value
-}
-
-// A reader reads a file and collects the mistakes in it.
-type reader struct {
-	file     *File
-	mistakes strictyaml.Errors
-}
-
-func (r *reader) mistakef(at int, hint, format string, args ...any) {
-	r.mistakes = append(r.mistakes, r.file.mistakef(at, hint, format, args...))
-}
-
 // mistakef makes a mistake without an excerpt: the line may hold a secret.
 func (f *File) mistakef(at int, hint, format string, args ...any) *strictyaml.Error {
 	return &strictyaml.Error{File: f.name, Pos: position(f.text, at), Message: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-// members returns the members of an object; ok is false after a mistake.
-func (r *reader) members(of value, what string) (list []member, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(of.raw))
-	if kind := d.PeekKind(); kind != '{' && kind != 0 {
-		r.mistakef(of.at, "", "%s must be an object", what)
-		return nil, false
-	}
-	if _, err := d.ReadToken(); err != nil {
-		r.syntax(of.at, err)
-		return nil, false
-	}
-	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
-			r.syntax(of.at, err)
-			return nil, false
-		}
-		m := member{name: token.String(), nameAt: of.at + int(d.InputOffset())}
-		raw, err := d.ReadValue()
-		if err != nil {
-			r.syntax(of.at, err)
-			return nil, false
-		}
-		m.value = value{raw: raw.Clone(), at: of.at + int(d.InputOffset()) - len(raw)}
-		list = append(list, m)
-	}
-	if _, err := d.ReadToken(); err != nil {
-		r.syntax(of.at, err)
-		return nil, false
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		r.mistakef(of.at+int(d.InputOffset()), "", "something follows the end of the JSON text")
-		return nil, false
-	}
-	return list, true
-}
-
-// syntax reports that the text is no JSON.
-func (r *reader) syntax(base int, err error) {
-	_, offset, _ := json.Position(err)
-	why := err
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		why = syntax.Err
-	}
-	if errors.Is(err, json.ErrDuplicateName) {
-		r.mistakef(base+int(offset), "remove one of them", "this name stands twice in one object")
-		return
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		r.mistakef(len(r.file.text), "", "the file ends in the middle of the JSON text")
-		return
-	}
-	r.mistakef(base+int(offset), "", "this is not JSON: %s", why)
-}
-
-// text returns the text of a string.
-func (r *reader) text(v value, what string) string {
-	var text string
-	if v.raw.Kind() != '"' || json.Unmarshal(v.raw, &text) != nil {
-		r.mistakef(v.at, "", "%s must be a text", what)
-	}
-	return text
-}
-
-// texts returns the texts of an object, by name.
-func (r *reader) texts(v value, what string) map[string]string {
-	members, _ := r.members(v, what)
-	texts := make(map[string]string, len(members))
-	for _, m := range members {
-		texts[m.name] = r.text(m.value, "every value in "+what)
-	}
-	return texts
-}
-
-// servers reads the whole file.
-func (r *reader) servers(file value) {
-	members, ok := r.members(file, "the file")
-	if !ok {
-		return
-	}
-	found := false
-	for _, m := range members {
-		if m.name != "mcpServers" && m.name != "servers" {
-			continue
-		}
-		found = true
-		entries, _ := r.members(m.value, "`"+m.name+"`")
-		for _, entry := range entries {
-			r.server(entry)
-		}
-	}
-	if !found {
-		r.mistakef(0, "this is said to be the file in which a host lists its MCP servers",
-			"the file has neither `mcpServers` nor `servers`")
-	}
-}
-
-// server reads an entry.
-func (r *reader) server(entry member) {
-	members, ok := r.members(entry.value, fmt.Sprintf("the server %q", entry.name))
-	if !ok {
-		return
-	}
-	s := &Server{Name: entry.name, at: entry.value.at}
-	before := len(r.mistakes)
-	for _, m := range members {
-		switch m.name {
-		case "command":
-			s.Command, s.commandAt = r.text(m.value, "`command`"), m.value.span()
-		case "args":
-			s.argsAt = m.value.span()
-			if json.Unmarshal(m.value.raw, &s.Args) != nil || m.value.raw.Kind() != '[' {
-				r.mistakef(m.value.at, `write it as ["-y", "PACKAGE"]`, "`args` must be a list of texts")
-			}
-		case "env":
-			s.Env = r.texts(m.value, "`env`")
-		case "cwd":
-			s.Cwd = r.text(m.value, "`cwd`")
-		case "url", "serverUrl", "httpUrl":
-			s.URL = r.text(m.value, "`"+m.name+"`")
-			r.checkURL(s.URL, m.value.at)
-		case "headers":
-			s.Headers = r.texts(m.value, "`headers`")
-		case "type", "transport":
-			s.SSE = string(m.value.raw) == `"sse"`
-		case "disabled":
-			s.Disabled = m.value.raw.Kind() == 't'
-		}
-	}
-	switch {
-	case len(r.mistakes) > before:
-	case s.Command == "" && s.URL == "":
-		r.mistakef(s.at, "", "the server %q has neither `command` nor `url`", s.Name)
-	case s.Command != "" && s.URL != "":
-		r.mistakef(s.at, "remove one of them", "the server %q has both `command` and `url`", s.Name)
-	}
-	r.file.Servers = append(r.file.Servers, s)
-}
-
-// checkURL reports an address that is not absolute. One with a variable in it is the
-// host's to complete.
-func (r *reader) checkURL(text string, at int) {
-	if text == "" || variable.MatchString(text) {
-		return
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		r.mistakef(at, "write it as `https://example.com/mcp`", "the address must be an absolute http or https URL")
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +166,16 @@ func TestWrap(t *testing.T) {
 			if diff := cmp.Diff(test.want, string(got)); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
+			if string(got) == test.text {
+				return
+			}
+			wrapped, err := hosts.Parse("m", got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, _ := wrapped.Unwrap(file); string(back) != test.text {
+				t.Errorf("taken away again: %s", cmp.Diff(test.text, string(back)))
+			}
 		})
 	}
 }
@@ -174,37 +185,66 @@ func FuzzWrap(f *testing.F) {
 	f.Add(`{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}, "b": {"url": "http://x/"}}}`)
 	f.Add("{\"servers\": {\"a\": {\"args\": [\n// c\n\"-y\",], \"command\": \"npx\",},},}")
 	f.Add(`{"servers": {"a": {"command": "x", "command": "y"}}} /*`)
+	for _, format := range formats {
+		f.Add(format.text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		file, err := hosts.Parse("m", []byte(text))
-		if err != nil {
-			if _, ok := errors.AsType[strictyaml.Errors](err); !ok {
-				t.Fatalf("not a list of mistakes: %v", err)
-			}
-			return
-		}
-		wrapped, names := file.Wrap("/bin/recourse")
-		again, err := hosts.Parse("m", wrapped)
-		if err != nil {
-			t.Fatalf("%q became %q: %v", text, wrapped, err)
-		}
-		if twice, more := again.Wrap("/bin/recourse"); len(more) > 0 || !bytes.Equal(twice, wrapped) {
-			t.Fatalf("wrapped twice: %q", twice)
-		}
-		if len(names) == 0 && string(wrapped) != text {
-			t.Fatalf("%q became %q", text, wrapped)
-		}
-		for i, s := range file.Servers {
-			now := again.Servers[i]
-			if s.Command == "" || s.Command == "/bin/recourse" || now.Command == s.Command {
-				continue
-			}
-			want, _ := json.Marshal(append([]string{"wrap", "--name=" + s.Name, "--", s.Command}, s.Args...))
-			got, _ := json.Marshal(now.Args)
-			if now.Command != "/bin/recourse" || !bytes.Equal(got, want) {
-				t.Fatalf("arguments %s, want %s", got, want)
-			}
+		for _, name := range []string{"m.json", "m.toml", "m.yaml"} {
+			wrapAgain(t, name, text)
 		}
 	})
+}
+
+// wrapAgain puts the wrapper into a file, and takes it away.
+func wrapAgain(t *testing.T, name, text string) {
+	t.Helper()
+	file, err := hosts.Parse(name, []byte(text))
+	if err != nil {
+		if _, ok := errors.AsType[strictyaml.Errors](err); !ok {
+			t.Fatalf("not a list of mistakes: %v", err)
+		}
+		return
+	}
+	wrapped, names := file.Wrap("/bin/recourse")
+	again, err := hosts.Parse(name, wrapped)
+	if err != nil {
+		t.Fatalf("%q became %q: %v", text, wrapped, err)
+	}
+	if twice, more := again.Wrap("/bin/recourse"); len(more) > 0 || !bytes.Equal(twice, wrapped) {
+		t.Fatalf("wrapped twice: %q", twice)
+	}
+	if slices.ContainsFunc(file.Servers, (*hosts.Server).Wrapped) || hasTwins(file) {
+		return
+	}
+	if back, _ := again.Unwrap(file); string(back) != text {
+		t.Fatalf("%q became %q by way of %q", text, back, wrapped)
+	}
+	if len(names) == 0 && string(wrapped) != text {
+		t.Fatalf("%q became %q", text, wrapped)
+	}
+	for i, s := range file.Servers {
+		now := again.Servers[i]
+		if s.Command == "" || s.Wrapped() || s.Command == "/bin/recourse" || now.Command == s.Command {
+			continue
+		}
+		want, _ := json.Marshal(append([]string{"wrap", "--name=" + s.Name, "--", s.Command}, s.Args...))
+		got, _ := json.Marshal(now.Args)
+		if now.Command != "/bin/recourse" || !bytes.Equal(got, want) {
+			t.Fatalf("arguments %s, want %s", got, want)
+		}
+	}
+}
+
+// hasTwins reports whether two servers have the same name, in different lists.
+func hasTwins(file *hosts.File) bool {
+	names := map[string]bool{}
+	for _, s := range file.Servers {
+		if names[s.String()] {
+			return true
+		}
+		names[s.String()] = true
+	}
+	return false
 }
 
 func TestInstallAndUndo(t *testing.T) {
@@ -218,7 +258,7 @@ func TestInstallAndUndo(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Skip(err)
 	}
-	if err := hosts.Install(link, []byte("after")); err != nil {
+	if err := hosts.Install(link, []byte("after"), []byte("before")); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, target, "after")
@@ -229,16 +269,16 @@ func TestInstallAndUndo(t *testing.T) {
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("the permissions have changed: %v, %v", info.Mode(), err)
 	}
-	if err := hosts.Install(link, []byte("later")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v, want the copy to be kept", err)
-	}
-	wantFile(t, target, "after")
-	if err := hosts.Undo(link); err != nil {
+	if err := hosts.Install(link, []byte("later"), []byte("earlier")); err != nil {
 		t.Fatal(err)
 	}
-	wantFile(t, target, "before")
-	if err := hosts.Undo(link); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want that there is no copy", err)
+	wantFile(t, target, "later")
+	wantFile(t, hosts.Backup(link), "earlier")
+	for range 2 { // the copy has gone after the first time
+		if err := hosts.Undo(link, []byte("before")); err != nil {
+			t.Fatal(err)
+		}
+		wantFile(t, target, "before")
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(names) != 2 {
@@ -267,4 +307,12 @@ func wantFile(t *testing.T, path, want string) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
 		t.Errorf("%s holds %q, want %q (%v)", path, got, want, err)
 	}
+}
+
+// writeFile writes a file into a folder of its own, and returns its path.
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	write(t, path, text)
+	return path
 }

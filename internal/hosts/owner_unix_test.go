@@ -34,12 +34,12 @@ func TestOwnerStays(t *testing.T) {
 			t.Errorf("%s belongs to %+v", path, of)
 		}
 	}
-	if err := hosts.Install(file, []byte("new")); err != nil {
+	if err := hosts.Install(file, []byte("new"), []byte("mine")); err != nil {
 		t.Fatal(err)
 	}
 	owned(file)
 	owned(hosts.Backup(file))
-	if err := hosts.Undo(file); err != nil {
+	if err := hosts.Undo(file, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
 	owned(file)

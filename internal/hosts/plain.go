@@ -1,11 +1,6 @@
 package hosts
 
-import (
-	"bytes"
-	"unicode/utf8"
-
-	"github.com/recoursehq/recourse/internal/strictyaml"
-)
+import "bytes"
 
 // plain returns text as plain JSON of the same length: comments, trailing commas and
 // a byte order mark become spaces, so that every offset stays what it is.
@@ -72,11 +67,4 @@ func blank(text []byte) {
 			text[i] = ' '
 		}
 	}
-}
-
-// position returns the line and column of an offset.
-func position(text []byte, at int) strictyaml.Pos {
-	before := text[:min(max(at, 0), len(text))]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return strictyaml.Pos{Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(before[start:])}
 }

@@ -15,33 +15,27 @@ const backupSuffix = ".recourse-backup"
 // Backup returns the name of the copy that is kept of the file at path.
 func Backup(path string) string { return path + backupSuffix }
 
-// Install writes text in place of the file at path and keeps a copy of what it was.
-// Whoever reads the file sees either all of the one or all of the other; its
-// permissions and its owner stay, and a link stays one. A copy that is there already is an error,
-// [fs.ErrExist]: it may be all that is left of the original.
-func Install(path string, text []byte) error {
+// Install writes text in place of the file at path, and before, the file without the
+// wrapper, as the copy, in place of an older one. Whoever reads the file sees either all
+// of the one or all of the other; its permissions and its owner stay, and a link stays
+// one. A copy that is a link is an error, [fs.ErrExist]: it is not ours.
+func Install(path string, text, before []byte) error {
 	target, mode, err := resolve(path)
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadFile(target)
-	if err != nil {
+	info, err := os.Lstat(Backup(path))
+	isOld := err == nil
+	if isOld && !info.Mode().IsRegular() {
+		return fmt.Errorf("copy the hosts file: %w: %s is not a regular file", fs.ErrExist, Backup(path))
+	}
+	if err := replaceAs(Backup(path), target, before, mode); err != nil {
 		return fmt.Errorf("copy the hosts file: %w", err)
 	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return fmt.Errorf("copy the hosts file: %w", err)
-	}
-	backup, err := os.OpenFile(Backup(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return fmt.Errorf("copy the hosts file: %w", err)
-	}
-	_, err = backup.Write(before)
-	if err = errors.Join(err, keepOwner(backup, info), backup.Sync(), backup.Close()); err == nil {
-		err = replace(target, text, mode)
-	}
-	if err != nil {
-		_ = os.Remove(Backup(path)) // the file itself is as it was
+	if err := replaceAs(target, target, text, mode); err != nil {
+		if !isOld {
+			_ = os.Remove(Backup(path)) // the file itself is as it was
+		}
 		return fmt.Errorf("write the hosts file: %w", err)
 	}
 	return nil
@@ -72,21 +66,20 @@ func ReadBackup(path string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
-// Undo puts the copy back in place of the file at path, byte for byte, and removes
-// the copy. The error is [fs.ErrNotExist] when there is none.
-func Undo(path string) error {
-	before, err := ReadBackup(path)
-	if err != nil {
-		return err
-	}
+// Undo writes text, which is the file without the wrapper, in place of the file at path,
+// and removes the copy.
+func Undo(path string, text []byte) error {
 	target, mode, err := resolve(path)
 	if err != nil {
 		return err
 	}
-	if err := replace(target, before, mode); err != nil {
+	if err := replaceAs(target, target, text, mode); err != nil {
 		return fmt.Errorf("write the hosts file: %w", err)
 	}
-	return os.Remove(Backup(path))
+	if err := os.Remove(Backup(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the copy: %w", err)
+	}
+	return nil
 }
 
 // resolve returns the file that path stands for, and its permissions.
@@ -101,13 +94,13 @@ func resolve(path string) (target string, mode fs.FileMode, err error) {
 	return target, info.Mode().Perm(), nil
 }
 
-// replace writes a file beside target and puts it in its place.
-func replace(target string, text []byte, mode fs.FileMode) error {
-	temporary, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+".*")
+// replaceAs writes a file beside path, with the owner of another, and puts it in its place.
+func replaceAs(path, owner string, text []byte, mode fs.FileMode) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(target)
+	info, err := os.Stat(owner)
 	if err == nil {
 		_, err = temporary.Write(text)
 		err = errors.Join(err, keepOwner(temporary, info))
@@ -117,7 +110,7 @@ func replace(target string, text []byte, mode fs.FileMode) error {
 		err = os.Chmod(temporary.Name(), mode)
 	}
 	if err == nil {
-		err = os.Rename(temporary.Name(), target)
+		err = os.Rename(temporary.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name()) // nothing is left behind

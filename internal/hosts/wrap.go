@@ -2,84 +2,232 @@ package hosts
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// Wrap returns the file with program put in front of every server that is one itself,
-// as `program wrap --name=NAME -- command args`, and the names of those servers. What
-// is wrapped already and what has a URL is left alone, and so is everything else in
-// the file, to the byte.
-func (f *File) Wrap(program string) (text []byte, wrapped []string) {
-	type edit struct {
-		at   span
-		with []byte
-	}
-	var edits []edit
-	for _, s := range f.Servers {
-		if s.Command == "" || s.wrapped(program) {
-			continue
-		}
-		wrapped = append(wrapped, s.Name)
-		edits = append(edits, edit{s.commandAt, quote(program)})
-		args := []string{"wrap", "--name=" + s.Name, "--", s.Command}
-		if s.argsAt == (span{}) {
-			after := span{s.commandAt.end, s.commandAt.end}
-			edits = append(edits, edit{after, slices.Concat([]byte(`, "args": [`), join(args, ", "), []byte("]"))})
-			continue
-		}
-		gap, first := f.gap(s)
-		separator, end := ", ", ""
-		if gap != "" {
-			separator = "," + gap
-		}
-		if len(s.Args) > 0 {
-			end = separator
-		}
-		edits = append(edits, edit{span{first, first}, append(join(args, separator), end...)})
-	}
-	slices.SortFunc(edits, func(a, b edit) int { return a.at.start - b.at.start })
+// An edit replaces a part of a file.
+type edit struct {
+	at   span
+	with string
+}
+
+// edited returns the file with edits, none of which overlaps another.
+func (f *File) edited(edits []edit) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.at.start, b.at.start) })
+	var text []byte
 	last := 0
 	for _, e := range edits {
 		text = append(append(text, f.text[last:e.at.start]...), e.with...)
 		last = e.at.end
 	}
-	return append(text, f.text[last:]...), wrapped
+	return append(text, f.text[last:]...)
 }
 
-// gap returns what stands between the bracket and the first argument, where that is
-// white space alone, and where new arguments go.
-func (f *File) gap(s *Server) (gap string, first int) {
-	inside := f.text[s.argsAt.start+1 : s.argsAt.end]
-	first = len(inside) - len(bytes.TrimLeft(inside, " \t\r\n"))
-	if len(s.Args) == 0 || inside[first] != '"' { // a comment goes before the arguments
-		return "", s.argsAt.start + 1
+// Wrap returns the file with program put in front of every server that is one itself,
+// as `program wrap --name=NAME -- command args`, and the names of those servers. Where
+// a copy of the wrapper stands in front that is no longer there, program takes its place. All else
+// stays as it is, to the byte; [File.Left] says what is left alone, and why.
+func (f *File) Wrap(program string) (text []byte, wrapped []string) {
+	var edits []edit
+	for _, s := range f.Servers {
+		switch {
+		case f.left(s) != "" || s.Wrapped() && (s.Command == program || !gone(s.Command)):
+			continue
+		case s.Wrapped():
+			edits = append(edits, edit{s.programAt(), quote(program)})
+		case s.inList:
+			edits = append(edits, f.insertion(s, program, "wrap", "--name="+s.Name, "--"))
+		default:
+			edits = append(edits, edit{s.programAt(), quote(program)}, f.insertion(s, "wrap", "--name="+s.Name, "--", s.Command))
+		}
+		wrapped = append(wrapped, s.String())
 	}
-	return string(inside[:first]), s.argsAt.start + 1 + first
+	return f.edited(edits), wrapped
 }
 
-// wrapped reports whether the server is started by Recourse already.
-func (s *Server) wrapped(program string) bool {
-	if len(s.Args) == 0 || s.Args[0] != "wrap" {
+// A Left is a server that the wrapper is not put in front of.
+type Left struct{ Name, Why string }
+
+// Left returns the servers that [File.Wrap] leaves alone, other than those that are
+// wrapped already.
+func (f *File) Left() []Left {
+	var all []Left
+	for _, s := range f.Servers {
+		if why := f.left(s); why != "" {
+			all = append(all, Left{s.String(), why})
+		}
+	}
+	return all
+}
+
+func (*File) left(s *Server) (why string) {
+	switch {
+	case len(s.mistakes) > 0:
+		return s.mistakes[0].Message
+	case s.Internal:
+		return "it is a part of the host, or of an extension"
+	case s.Command == "":
+		return "it has a URL: `recourse serve` stands in front of such a server"
+	case s.command.value.fixed != "":
+		return "its command is left alone: " + s.command.value.fixed
+	case s.args != nil && s.args.fixed != "":
+		return "its arguments are left alone: " + s.args.fixed
+	default:
+		return ""
+	}
+}
+
+// Wrapped reports whether the server is started by Recourse already.
+func (s *Server) Wrapped() bool {
+	if len(s.Args) == 0 || s.Args[0] != "wrap" || !slices.Contains(s.Args, "--") {
 		return false
 	}
 	base := path.Base(strings.ReplaceAll(s.Command, `\`, "/"))
-	return s.Command == program || strings.TrimSuffix(strings.ToLower(base), ".exe") == "recourse"
+	return strings.TrimSuffix(strings.ToLower(base), ".exe") == "recourse"
 }
 
-func quote(text string) []byte { return json.AppendQuote(nil, text) }
+// gone reports whether there is no program any more where its whole path leads.
+func gone(program string) bool {
+	_, err := os.Stat(program)
+	return filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist)
+}
+
+// Unwrap returns the file without the wrapper in front of its servers, and the names of
+// those that had it. Before is the file as it once was, or nil: what [File.Wrap] has made
+// of it is taken away again, to the byte.
+func (f *File) Unwrap(before *File) (text []byte, unwrapped []string) {
+	var edits []edit
+	for _, s := range f.Servers {
+		if !s.Wrapped() || f.left(s) != "" {
+			continue
+		}
+		own := slices.Index(s.Args, "--") + 1 // arguments of the wrapper
+		if own == len(s.Args) {
+			continue // no server is behind it
+		}
+		unwrapped = append(unwrapped, s.String())
+		if s.inList {
+			edits = append(edits, edit{f.firstItems(s.args, own+1), ""}) // the program is an item, too
+			continue
+		}
+		program, hadArgs := quote(s.Args[own]), false
+		if was := before.find(s); was != nil && was.Command == s.Args[own] && !was.inList {
+			at := was.programAt()
+			program, hadArgs = string(before.text[at.start:at.end]), was.args != nil
+		}
+		edits = append(edits, edit{s.programAt(), program})
+		added := f.newMember(s.command, s.Args)
+		if at := (span{added.at.start, added.at.start + len(added.with)}); !hadArgs && own+1 == len(s.Args) && f.has(at, added.with) {
+			edits = append(edits, edit{at, ""})
+			continue
+		}
+		edits = append(edits, edit{f.firstItems(s.args, own+1), ""})
+	}
+	return f.edited(edits), unwrapped
+}
+
+// find returns the server of another file that has the name of s.
+func (f *File) find(s *Server) *Server {
+	if f == nil {
+		return nil
+	}
+	i := slices.IndexFunc(f.Servers, func(other *Server) bool {
+		return other.Name == s.Name && other.Project == s.Project && len(other.mistakes) == 0
+	})
+	if i < 0 {
+		return nil
+	}
+	return f.Servers[i]
+}
+
+// has reports whether a text stands at a place of the file.
+func (f *File) has(at span, text string) bool {
+	return at.end <= len(f.text) && string(f.text[at.start:at.end]) == text
+}
+
+// programAt returns where the program stands.
+func (s *Server) programAt() span {
+	if s.inList {
+		return s.args.items[0].at
+	}
+	return s.command.value.at
+}
+
+// insertion adds arguments before all others.
+func (f *File) insertion(s *Server, args ...string) edit {
+	if s.args == nil {
+		return f.newMember(s.command, args)
+	}
+	if len(s.args.items) == 0 {
+		at := s.args.at.start + 1
+		return edit{span{at, at}, join(args, ", ")}
+	}
+	first := s.args.items[0].at.start
+	separator := s.args.between
+	if separator == "" {
+		gap := string(f.text[s.args.at.start+1 : first])
+		switch {
+		case strings.Trim(gap, " \t\r\n") != "": // a comment goes before the arguments
+			first, separator = s.args.at.start+1, ", "
+		case gap == "":
+			separator = ", "
+		default:
+			separator = "," + gap
+		}
+	}
+	return edit{span{first, first}, join(args, separator) + separator}
+}
+
+// newMember adds args behind the command.
+func (f *File) newMember(command *member, args []string) edit {
+	name := "args"
+	if command.form.quote {
+		name = `"args"`
+	}
+	value := name + command.form.sign + "[" + join(args, ", ") + "]"
+	at := command.value.at.end
+	if !command.form.lines {
+		return edit{span{at, at}, ", " + value}
+	}
+	at += len(line(f.text[at:])) // behind a comment
+	end := "\n"
+	if bytes.HasPrefix(f.text[at:], []byte("\r\n")) {
+		end = "\r\n"
+	}
+	return edit{span{at, at}, end + command.lead + value}
+}
+
+// firstItems returns where the first items of a list stand, with what parts them from
+// those behind.
+func (f *File) firstItems(of *node, count int) span {
+	first, last := of.items[0].at, of.items[count-1].at
+	if count == len(of.items) {
+		return span{first.start, last.end}
+	}
+	separator := f.text[first.end:of.items[1].at.start]
+	if bytes.HasPrefix(f.text[last.end:], separator) {
+		return span{first.start, last.end + len(separator)}
+	}
+	return span{first.start, of.items[count].at.start}
+}
+
+// quote returns a text in quotes as JSON, TOML and YAML all read it.
+func quote(text string) string { return string(json.AppendQuote(nil, text)) }
 
 // join returns texts in quotes, with a separator between them.
-func join(texts []string, separator string) []byte {
-	var joined []byte
+func join(texts []string, separator string) string {
+	quoted := make([]string, len(texts))
 	for i, text := range texts {
-		if i > 0 {
-			joined = append(joined, separator...)
-		}
-		joined = json.AppendQuote(joined, text)
+		quoted[i] = quote(text)
 	}
-	return joined
+	return strings.Join(quoted, separator)
 }

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse/internal/hosts"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// status tells of each server whether it is wrapped, and whether it starts.
+func (*installCommand) status(ctx context.Context, env *Environment, paths []string, files []*hosts.File) error {
+	total, failed := 0, 0
+	for i, file := range files {
+		printf(env.Stdout, "%s\n", paths[i])
+		w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+		left := map[string]string{}
+		for _, l := range file.Left() {
+			left[l.Name] = l.Why
+		}
+		for _, s := range file.Servers {
+			name := s.String()
+			wrapped := "not wrapped"
+			if s.Wrapped() {
+				wrapped = "wrapped"
+			}
+			if why, ok := left[name]; ok {
+				printf(w, "  %s\tleft alone\t%s\n", name, why)
+				continue
+			}
+			answer, err := tryServer(ctx, env, paths[i], s)
+			if total++; err != nil {
+				failed++
+				answer = "does not start: " + err.Error()
+			}
+			printf(w, "  %s\t%s\t%s\n", name, wrapped, answer)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d servers do not start", failed, total)
+	}
+	return nil
+}
+
+// tryServer starts the server of an entry, and says what it answers.
+func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Server) (answer string, err error) {
+	if s.Disabled {
+		return "disabled", nil
+	}
+	if reference := s.NeedsHost(); reference != "" {
+		return "not tried: only the host knows what " + reference + " stands for", nil
+	}
+	if err := hosts.ExpandOne(path, s, env.LookupEnv); err != nil {
+		if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
+			return "", errors.New(mistakes[0].Message)
+		}
+		return "", err
+	}
+	if _, err := exec.LookPath(s.Command); err != nil {
+		return "", fmt.Errorf("there is no program %s", s.Command)
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
+	defer cancel()
+	last := &lastLine{}
+	stderr := visible.Lines(last, func(line string) string { return redact.Log(visible.Escape(line)) })
+	defer stderr.Close()
+	program := exec.CommandContext(ctx, s.Command, s.Args...) //nolint:gosec // what the host starts, too
+	program.Dir, program.Stderr = s.Cwd, stderr
+	for name, value := range inherit(env.Environ, s.Env) {
+		program.Env = append(program.Env, name+"="+value)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "recourse", Version: moduleVersion()}, nil).
+		Connect(ctx, &mcp.CommandTransport{Command: program}, nil)
+	if err != nil {
+		return "", noStart(s.Command, err, last.String())
+	}
+	defer session.Close()
+	tools, err := listTools(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("starts, %d tools", len(tools)), nil
+}
+
+// noStart returns why a program has opened no session; what it wrote last may say it best.
+func noStart(program string, err error, last string) error {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // of the wrapper, in front of a server that does not start
+		return errors.New(visible.Escape(strings.TrimSuffix(refused.Message, ".")))
+	}
+	err = startFailure(program, err)
+	if last == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, last)
+}
+
+// A lastLine keeps the last line that is written to it.
+type lastLine struct {
+	mu   sync.Mutex
+	line string
+}
+
+// Write keeps the line.
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if line := strings.TrimSpace(string(p)); line != "" {
+		l.line = line
+	}
+	return len(p), nil
+}
+
+func (l *lastLine) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.line
+}

@@ -1,0 +1,245 @@
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// A reader reads a file and collects the mistakes in it.
+type reader struct {
+	file     *File
+	mistakes strictyaml.Errors
+}
+
+func (r *reader) mistakef(at int, hint, format string, args ...any) {
+	r.mistakes = append(r.mistakes, r.file.mistakef(at, hint, format, args...))
+}
+
+// A dialect is how a host lists its servers.
+type dialect struct {
+	path    []string // where the list stands
+	program string   // the member of an entry with the program; "" means command
+	inList  bool     // that member is a list of the program and its arguments
+}
+
+var dialects = []dialect{
+	{path: []string{"mcpServers"}},                 // Claude, Cursor, Windsurf, Gemini, LM Studio
+	{path: []string{"servers"}},                    // VS Code
+	{path: []string{"mcp", "servers"}},             // VS Code, in its settings
+	{path: []string{"context_servers"}},            // Zed
+	{path: []string{"mcp_servers"}},                // Codex
+	{path: []string{"extensions"}, program: "cmd"}, // Goose
+}
+
+// openCode is the dialect of OpenCode. Other hosts use its list for something else.
+var openCode = dialect{path: []string{"mcp"}, inList: true}
+
+// servers reads the whole file.
+func (r *reader) servers(root *node) {
+	if root.kind != object {
+		r.mistakef(root.at.start, "", "the file must be an object")
+		return
+	}
+	found := false
+	for _, d := range dialects {
+		entries := root
+		var named *member
+		for _, name := range d.path {
+			named = entries.member(name)
+			entries = entries.get(name)
+		}
+		if named != nil {
+			found = true
+			r.entries(named, d, "")
+		}
+	}
+	found = r.openCode(root) || found
+	if projects := root.get("projects"); projects != nil && projects.kind == object { // Claude Code
+		for _, project := range projects.members {
+			found = true
+			if named := project.value.member("mcpServers"); named != nil {
+				r.entries(named, dialects[0], project.name)
+			}
+		}
+	}
+	if !found {
+		r.mistakef(0, "this is said to be the file in which a host lists its MCP servers",
+			"the file has neither `mcpServers` nor `servers`, nor another list of MCP servers")
+	}
+}
+
+// openCode reads the list of OpenCode.
+func (r *reader) openCode(root *node) (found bool) {
+	for _, entry := range root.get("mcp").all() {
+		if kind := entry.value.get("type"); kind != nil && (kind.text == "local" || kind.text == "remote") {
+			r.entry(entry, openCode, "")
+			found = true
+		}
+	}
+	return found
+}
+
+// all returns the members of an object.
+func (n *node) all() []*member {
+	if n == nil {
+		return nil
+	}
+	return n.members
+}
+
+func (r *reader) entries(named *member, d dialect, project string) {
+	if named.value.kind != object {
+		r.mistakef(named.value.at.start, "", "`%s` must be an object", named.name)
+		return
+	}
+	for _, entry := range named.value.members {
+		r.entry(entry, d, project)
+	}
+}
+
+// An entryReader reads an entry, and collects the mistakes in it.
+type entryReader struct {
+	*Server
+
+	file    *File
+	dialect dialect
+}
+
+func (e *entryReader) mistakef(at int, hint, format string, args ...any) {
+	e.mistakes = append(e.mistakes, e.file.mistakef(at, hint, format, args...))
+}
+
+// entry reads an entry.
+func (r *reader) entry(entry *member, d dialect, project string) {
+	s := &Server{Name: entry.name, Project: project, at: entry.value.at.start}
+	r.file.Servers = append(r.file.Servers, s)
+	e := &entryReader{s, r.file, d}
+	if entry.value.kind != object {
+		e.mistakef(s.at, "", "the server %q must be an object", entry.name)
+		return
+	}
+	e.members(entry.value)
+	switch {
+	case len(s.mistakes) > 0 || s.Internal:
+	case s.Command == "" && s.URL == "":
+		e.mistakef(s.at, "", "the server %q has neither `command` nor `url`", s.Name)
+	case s.Command != "" && s.URL != "":
+		e.mistakef(s.at, "remove one of them", "the server %q has both `command` and `url`", s.Name)
+	}
+}
+
+func (e *entryReader) members(of *node) {
+	for _, m := range of.members {
+		switch m.name {
+		case cmp.Or(e.dialect.program, "command"):
+			e.commandLine(m)
+		case "args":
+			e.args = m.value
+			if e.Args = e.texts(m.value); e.Args == nil {
+				e.mistakef(m.value.at.start, `write it as ["-y", "PACKAGE"]`, "`args` must be a list of texts")
+			}
+		case "env", "environment", "envs":
+			e.Env = e.byName(m)
+		case "envFile":
+			e.EnvFile = e.text(m)
+		case "cwd":
+			e.Cwd = e.text(m)
+		case "url", "serverUrl", "httpUrl", "uri":
+			e.URL = e.text(m)
+			e.checkURL(m.value.at.start)
+		case "headers", "http_headers":
+			e.Headers = e.byName(m)
+		case "type", "transport":
+			e.SSE = m.value.text == "sse"
+			e.Internal = e.Internal || slices.Contains([]string{"builtin", "platform", "frontend", "inline_python"}, m.value.text)
+		case "source":
+			e.Internal = e.Internal || m.value.text == "extension"
+		case "settings":
+			e.Internal = e.Internal || of.get("command") == nil && of.get("url") == nil
+		case "disabled":
+			e.Disabled = e.Disabled || m.value.kind == truth && m.value.text == "true"
+		case "enabled":
+			e.Disabled = e.Disabled || m.value.kind == truth && m.value.text == "false"
+		}
+	}
+}
+
+// commandLine reads the program: a text, with OpenCode a list with its arguments, and with
+// Zed also an object of both.
+func (e *entryReader) commandLine(m *member) {
+	program := m.value.member("path")
+	switch words := e.texts(m.value); {
+	case m.value.kind == object && program != nil:
+		e.commandLine(program)
+		e.members(m.value)
+	case e.dialect.inList && len(words) > 0:
+		e.command, e.args, e.inList = m, m.value, true
+		e.Command, e.Args = words[0], words[1:]
+	default:
+		e.command, e.Command = m, e.text(m)
+	}
+}
+
+// text returns the text of a member.
+func (e *entryReader) text(m *member) string {
+	if m.value.kind != text {
+		e.mistakef(m.value.at.start, "", "`%s` must be a text", m.name)
+		return ""
+	}
+	return m.value.text
+}
+
+// texts returns the texts of a list; nil where it is none.
+func (*entryReader) texts(n *node) []string {
+	if n.kind != list {
+		return nil
+	}
+	texts := []string{}
+	for _, item := range n.items {
+		if item.kind != text {
+			return nil
+		}
+		texts = append(texts, item.text)
+	}
+	return texts
+}
+
+// byName returns the texts of an object.
+func (e *entryReader) byName(m *member) map[string]string {
+	if m.value.kind != object {
+		e.mistakef(m.value.at.start, "", "`%s` must be an object", m.name)
+		return nil
+	}
+	texts := make(map[string]string, len(m.value.members))
+	for _, inner := range m.value.members {
+		if inner.value.kind != text {
+			e.mistakef(inner.value.at.start, "", "every value in `%s` must be a text", m.name)
+		}
+		texts[inner.name] = inner.value.text
+	}
+	return texts
+}
+
+// checkURL reports an address that is not absolute. One with a variable in it is the
+// host's to complete.
+func (e *entryReader) checkURL(at int) {
+	if e.URL == "" || variable.MatchString(e.URL) {
+		return
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		e.mistakef(at, "write it as `https://example.com/mcp`", "the address must be an absolute http or https URL")
+	}
+}
+
+// String names the server, and the project where it is for one.
+func (s *Server) String() string {
+	if s.Project == "" {
+		return s.Name
+	}
+	return fmt.Sprintf("%s (of %s)", s.Name, s.Project)
+}

@@ -1,0 +1,76 @@
+package hosts
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// A node is a value of a file, whatever the format, with the place where it stands.
+type node struct {
+	kind    kind
+	at      span // of a table or block: where it begins
+	text    string
+	members []*member
+	items   []*node
+	between string // of a list over several lines: what stands between its items, where they do not say
+	fixed   string // why the value cannot be edited
+}
+
+// A kind is what a value is.
+type kind int
+
+const (
+	other kind = iota
+	text
+	truth
+	list
+	object
+)
+
+// A member is a member of an object.
+type member struct {
+	name   string
+	nameAt int
+	value  *node
+	form   form
+	lead   string // of a line: what stands before the last part of its key
+}
+
+// A form is how members follow each other.
+type form struct {
+	sign  string // between a name and its value
+	lines bool   // each has lines of its own; otherwise commas part them
+	quote bool   // names are in quotes
+}
+
+// A span is the half-open range of bytes in which a value stands.
+type span struct{ start, end int }
+
+// get returns the value of a member, or nil.
+func (n *node) get(name string) *node {
+	if m := n.member(name); m != nil {
+		return m.value
+	}
+	return nil
+}
+
+func (n *node) member(name string) *member {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.members {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// position returns the line and column of an offset.
+func position(text []byte, at int) strictyaml.Pos {
+	before := text[:min(max(at, 0), len(text))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return strictyaml.Pos{Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(before[start:])}
+}

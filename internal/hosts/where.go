@@ -1,0 +1,127 @@
+package hosts
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Place is where hosts keep their files.
+type Place struct {
+	GOOS   string                                    // the operating system, as Go calls it
+	Lookup func(name string) (value string, ok bool) // finds an environment variable
+	Folder string                                    // that of the project that is worked on
+}
+
+// A host is a program that starts MCP servers, with its files, each in one of the folders
+// that [Place.root] knows.
+type host struct {
+	name  string
+	files []string
+}
+
+var known = []host{
+	{"claude-desktop", []string{"support/Claude/claude_desktop_config.json"}},
+	{"claude-code", []string{"~/.claude.json", "./.mcp.json"}},
+	{"cursor", []string{"~/.cursor/mcp.json", "./.cursor/mcp.json"}},
+	{"vscode", []string{"support/Code/User/mcp.json", "./.vscode/mcp.json"}},
+	{"windsurf", []string{"~/.codeium/windsurf/mcp_config.json"}},
+	{"zed", []string{"config/zed/settings.json", "./.zed/settings.json"}},
+	{"codex", []string{"codex/config.toml", "./.codex/config.toml"}},
+	{"gemini", []string{"~/.gemini/settings.json", "./.gemini/settings.json"}},
+	{"goose", []string{"goose/config.yaml"}},
+	{"opencode", []string{
+		"xdg/opencode/opencode.json", "xdg/opencode/opencode.jsonc", "./opencode.json", "./opencode.jsonc",
+	}},
+	{"lmstudio", []string{"~/.lmstudio/mcp.json"}},
+}
+
+// Names returns the hosts whose files can be found.
+func Names() []string {
+	names := make([]string, len(known))
+	for i, h := range known {
+		names[i] = h.name
+	}
+	return names
+}
+
+// Files returns the paths at which a host may keep its file, whether they are there or not.
+func (p Place) Files(name string) []string {
+	i := slices.IndexFunc(known, func(h host) bool { return h.name == name })
+	if i < 0 {
+		return nil
+	}
+	var paths []string
+	for _, file := range known[i].files {
+		root, rest, _ := strings.Cut(file, "/")
+		if folder := p.root(root); folder != "" {
+			paths = append(paths, filepath.Join(folder, filepath.FromSlash(rest)))
+		}
+	}
+	return paths
+}
+
+// Found returns those of [Place.Files] that are there.
+func (p Place) Found(name string) []string {
+	return slices.DeleteFunc(p.Files(name), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.Mode().IsRegular()
+	})
+}
+
+// root returns the folder that stands for the first word of a path; "" where it is not known.
+func (p Place) root(word string) string {
+	home := p.variable("HOME", "")
+	if p.GOOS == "windows" {
+		home = p.variable("USERPROFILE", home)
+	}
+	under := func(parts ...string) string {
+		if home == "" {
+			return ""
+		}
+		return filepath.Join(append([]string{home}, parts...)...)
+	}
+	xdg := p.variable("XDG_CONFIG_HOME", under(".config"))
+	roaming := p.variable("APPDATA", under("AppData", "Roaming"))
+	isWindows := p.GOOS == "windows"
+	switch word {
+	case ".":
+		return p.Folder
+	case "~":
+		return home
+	case "xdg":
+		return xdg
+	case "codex":
+		return p.variable("CODEX_HOME", under(".codex"))
+	case "support": // where the system has programs keep their data
+		switch p.GOOS {
+		case "darwin":
+			return under("Library", "Application Support")
+		case "windows":
+			return roaming
+		default:
+			return xdg
+		}
+	case "config":
+		if isWindows {
+			return roaming
+		}
+		return xdg
+	case "goose":
+		if isWindows {
+			return filepath.Join(roaming, "Block", "goose", "config")
+		}
+		return filepath.Join(xdg, "goose")
+	default:
+		return ""
+	}
+}
+
+// variable returns an environment variable, or another value where it is empty.
+func (p Place) variable(name, otherwise string) string {
+	if value, ok := p.Lookup(name); ok && value != "" {
+		return value
+	}
+	return otherwise
+}
