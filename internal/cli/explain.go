@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +23,7 @@ type explainCommand struct {
 	Reads    []string `placeholder:"NAME" help:"Contract that the server keeps, and families of failures: their weak signs count."`
 	Writes   bool     `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
 	Tool     string   `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
+	JSON     bool     `help:"Print what was read as one JSON object; its failure is null for a success."`
 }
 
 // Help shows an example.
@@ -58,6 +60,13 @@ func (c *explainCommand) Run(env *Environment) error {
 		return err
 	}
 	reading, failed := found.read(&reader)
+	nature := retry.Reads
+	if c.Writes {
+		nature = retry.Writes
+	}
+	if c.JSON {
+		return c.printJSON(env.Stdout, set, found.form, reading, nature)
+	}
 	linef(env.Stdout, "input", "%s", found.form)
 	if !failed {
 		linef(env.Stdout, "read as", "a success: no sign of a failure in it")
@@ -66,10 +75,6 @@ func (c *explainCommand) Run(env *Environment) error {
 	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
 		ask(env.Stdout, question, reading.Sign)
 		return nil
-	}
-	nature := retry.Reads
-	if c.Writes {
-		nature = retry.Writes
 	}
 	e := reading.Error()
 	c.describe(env.Stdout, set, reading, nature)
@@ -86,6 +91,8 @@ func (c *explainCommand) Run(env *Environment) error {
 // contracts returns those in whose words the failure is shown.
 func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {
 	switch {
+	case c.JSON && (c.All || c.Contract != ""):
+		return nil, &usageError{errors.New("--json prints no contracts: leave out --all and --contract")}
 	case c.All:
 		return set.All(), nil
 	case c.Contract == "":
@@ -138,16 +145,21 @@ func (c *explainCommand) describe(w io.Writer, set *contract.Set, reading contra
 	if e.Upstream.Code != "" {
 		linef(w, "its code", "%s", e.Upstream.Code)
 	}
-	hints := e.Hints
-	if own, ok := set.Get(contract.Default); ok && len(hints) == 0 {
-		hints = own.Write(e.WithEffect(retry.Effect(e, nature)), &contract.Call{Method: methodCall, Tool: c.Tool}).Record.Hints
-	}
-	for _, hint := range hints {
+	for _, hint := range c.hints(set, e, nature) {
 		linef(w, "what to do", "%s", hint)
 	}
 	if e.RequestID != "" {
 		linef(w, "request id", "%s", e.RequestID)
 	}
+}
+
+// hints returns what to do: what the failure itself says, or else the default contract.
+func (c *explainCommand) hints(set *contract.Set, e *recourse.Error, nature retry.Nature) []string {
+	own, ok := set.Get(contract.Default)
+	if !ok || len(e.Hints) > 0 {
+		return e.Hints
+	}
+	return own.Write(e.WithEffect(retry.Effect(e, nature)), &contract.Call{Method: methodCall, Tool: c.Tool}).Record.Hints
 }
 
 // ask prints a question.
@@ -206,8 +218,8 @@ func form(c *contract.Contract, e *recourse.Error, tool string) string {
 	var b strings.Builder
 	switch answer.Surface {
 	case contract.SurfaceResult:
-		body = answer.Result
-		fmt.Fprintln(&b, "    tool result")
+		body = json.Without(json.Value(answer.Result), "_meta")
+		fmt.Fprintln(&b, "    tool result, with the record in _meta")
 	case contract.SurfaceRPC:
 		fmt.Fprintln(&b, "    JSON-RPC error")
 		body = fmt.Appendf(nil, `{"code":%d,"message":%s,"data":%s}`, answer.Code, json.AppendQuote(nil, answer.Message), answer.Data)
