@@ -128,13 +128,6 @@ func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
 	}).CausedBy(e)
 }
 
-// hand tells the caller of items that have succeeded.
-func (x *exchange) hand(items []recourse.Succeeded) {
-	if x.options.succeeded != nil && len(items) > 0 {
-		x.options.succeeded(x.ctx, items)
-	}
-}
-
 // itemsAgain returns the items that may succeed when they are tried again, by id, and the longest wait.
 func (x *exchange) itemsAgain(failed []recourse.Failed, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
 	again := map[string]json.RawMessage{}

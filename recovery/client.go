@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 )
 
@@ -51,6 +52,9 @@ func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
 		raw, err := json.Marshal(result)
 		if err != nil {
 			return nil, fmt.Errorf("recovery: the result has no JSON form: %w", err)
+		}
+		if string(raw) == "null" { // whoever reads it would fall
+			return nil, recourse.BadResponse("").WithOrigin(recourse.OriginServer)
 		}
 		last, lastRaw = result, raw
 		return raw, nil

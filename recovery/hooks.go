@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/recoursehq/recourse"
 )
@@ -37,10 +38,21 @@ func (x *exchange) ask(question recourse.Failure) bool {
 	return true
 }
 
-// hook runs a function of the caller's, which may take as long as the call, and reports whether it has done
-// its work. One that does not heed its context is left behind.
+// hook runs a function of the caller's, and reports whether it has done its work.
 func (x *exchange) hook(action Action, e *recourse.Error, run func(ctx context.Context) error) bool {
 	began := x.now()
+	err := x.guard(run)
+	reason := ""
+	if err != nil {
+		reason = "the hook has failed: " + err.Error()
+	}
+	x.note(Step{Action: action, Began: began, Took: x.since(began), Failure: e, Reason: reason})
+	return err == nil
+}
+
+// guard runs a function of the caller's, which may take as long as the call. One that does not heed its context is left
+// behind, and a panic becomes an error.
+func (x *exchange) guard(run func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -50,16 +62,34 @@ func (x *exchange) hook(action Action, e *recourse.Error, run func(ctx context.C
 		}()
 		done <- run(x.ctx)
 	}()
-	var err error
 	select {
-	case err = <-done:
+	case err := <-done:
+		return err
 	case <-x.ctx.Done():
-		err = context.Cause(x.ctx)
+		return context.Cause(x.ctx)
 	}
-	reason := ""
+}
+
+// hand tells the caller of items that have succeeded.
+func (x *exchange) hand(items []recourse.Succeeded) {
+	if x.options.succeeded == nil || len(items) == 0 {
+		return
+	}
+	err := x.guard(func(ctx context.Context) error {
+		x.options.succeeded(ctx, items)
+		return nil
+	})
 	if err != nil {
-		reason = "the hook has failed: " + err.Error()
+		x.note(Step{Action: ActionDecide, Began: x.now(), Reason: "the hook has failed: " + err.Error()})
 	}
-	x.note(Step{Action: action, Began: began, Took: x.since(began), Failure: e, Reason: reason})
-	return err == nil
+}
+
+// observe tells the observer of a step. What it does wrong is no fault of the call's.
+func (x *exchange) observe(s Step) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.options.log.LogAttrs(x.ctx, slog.LevelError, "the observer of a call has panicked", slog.Any("panic", p))
+		}
+	}()
+	x.options.observe(x.ctx, s)
 }

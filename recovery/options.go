@@ -105,13 +105,13 @@ func WithLanded(landed func(ctx context.Context, v Verification) Verdict) Option
 }
 
 // WithSucceeded has succeeded called with the items of a batch that were done, as soon as they are known: before the
-// items that failed are tried again.
+// items that failed are tried again. The call waits for it, but no longer than until its own end.
 func WithSucceeded(succeeded func(ctx context.Context, items []recourse.Succeeded)) Option {
 	return func(o *options) { o.succeeded = succeeded }
 }
 
 // WithObserver has observe called with every step, on the goroutine of the call. A wait is told before it begins, and
-// everything else when it has ended.
+// everything else when it has ended. The call waits for it; when it panics, that is logged.
 func WithObserver(observe func(ctx context.Context, s Step)) Option {
 	return func(o *options) { o.observe = observe }
 }

@@ -99,7 +99,7 @@ func (x *exchange) note(s Step) {
 		x.report.Steps = append(x.report.Steps, s)
 	}
 	if x.options.observe != nil {
-		x.options.observe(x.ctx, s)
+		x.observe(s)
 	}
 	attrs := []slog.Attr{slog.String("tool", s.Tool), slog.Int("attempt", s.Attempt), slog.Int64("ms", s.Took.Milliseconds())}
 	if s.Failure != nil {

@@ -1,0 +1,226 @@
+package recovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/recovery"
+)
+
+// Whatever wait an answer states, the call ends in time, and no wait is shorter than what can be believed of it.
+func TestWaitsThatLie(t *testing.T) {
+	t.Parallel()
+	for stated, want := range map[string]time.Duration{ // until the second call; 0: there is none
+		`-5`: 2 * time.Second, `0`: 2 * time.Second, `null`: 2 * time.Second, `"soon"`: 2 * time.Second, `[7]`: 2 * time.Second, `{}`: 2 * time.Second,
+		`-1e300`: 2 * time.Second, `0.5`: 500 * time.Millisecond, `7`: 7 * time.Second, `119`: 119 * time.Second,
+		`120`: 0, `86400`: 0, `31536000`: 0, `9223372036`: 0, `9223372037`: 0, `1e18`: 0, `1e300`: 0, `99999999999999999999999`: 0,
+	} {
+		for _, code := range []string{"RATE_LIMIT_PROVIDER", "PROVIDER_TIMEOUT"} {
+			t.Run(code+stated, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					lie := fmt.Sprintf(`{"error":true,"code":%q,"message":"m","retryable":true,"retryAfter":%s}`, code, stated)
+					text, err := json.Marshal(lie)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s := serve("fieldmcp", map[string][]any{"get": {`{"isError":true,"content":[{"type":"text","text":` + string(text) + `}]}`, done}})
+					_, report, err := call(t, s, "get", "")
+					switch {
+					case want == 0 && (err == nil || len(s.calls) != 1 || time.Since(s.began) != 0):
+						t.Errorf("%v after %v", err, s.times)
+					case want != 0 && (err != nil || len(s.calls) != 2 || s.times[1] != want):
+						t.Errorf("%v after calls at %v", err, s.times)
+					}
+					for _, step := range report.Steps {
+						if step.Took < 0 {
+							t.Errorf("%+v", step)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// So it is with Retry-After.
+func TestRetryAfterThatLies(t *testing.T) {
+	t.Parallel()
+	for stated, want := range map[string]time.Duration{ // the wait; 0: there is none
+		"-1": time.Second, "0": time.Second, "soon": time.Second, "1.5": 1500 * time.Millisecond, "": time.Second, "7": 7 * time.Second,
+		"Thu, 21 Oct 1999 07:28:00 GMT": time.Second, "Fri, 31 Dec 9999 23:59:59 GMT": 0, "31536000": 0, "99999999999999999999999": 0,
+	} {
+		t.Run(stated, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				front := roundTripper(func(r *http.Request) (*http.Response, error) {
+					calls++
+					if calls > 1 {
+						return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+					}
+					return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {stated}}, Body: http.NoBody, Request: r}, nil
+				})
+				client := http.Client{Transport: recovery.NewHTTPTransport(front, "The shop", contract.Builtin().MustGet("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
+				began := time.Now()
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example/", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				took := time.Since(began)
+				if want == 0 && (took != 0 || resp.StatusCode != http.StatusTooManyRequests) || want != 0 && (took != want || resp.StatusCode != http.StatusOK) {
+					t.Errorf("%s: HTTP %d after %s", stated, resp.StatusCode, took)
+				}
+			})
+		})
+	}
+}
+
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Whatever the verify call comes to, the write is made again only where it is proven not to have landed.
+func TestVerifyCallsThatLie(t *testing.T) {
+	t.Parallel()
+	question := contract.Builtin().MustGet("commerce").Ask(&recourse.NeedsInput{Message: "Which?", Fields: []string{"id"}}, &contract.Call{Method: "tools/call", Tool: "get-orders"})
+	for name, answer := range map[string]any{
+		"it hangs":                          time.Hour,
+		"it asks something":                 string(question.Result),
+		"it says nothing":                   `{"content":[]}`,
+		"it says nothing, in a text":        `{"content":[{"type":"text","text":""}]}`,
+		"it is no object":                   `{"content":[{"type":"text","text":"[]"}]}`,
+		"it has no list":                    `{"content":[],"structuredContent":{"items":"none"}}`,
+		"it has another list":               `{"content":[],"structuredContent":{"orders":[]}}`,
+		"it is an error in words":           `{"content":[{"type":"text","text":"Error: database is locked"}],"isError":true}`,
+		"it is an error as a success":       `{"content":[{"type":"text","text":"Error: database is locked"}]}`,
+		"it is forbidden":                   recourse.PermissionDenied(),
+		"it is limited for longer than now": recourse.RateLimited(time.Hour),
+		"it breaks off":                     mcp.ErrConnectionClosed,
+		"it writes, it says":                recourse.Timeout("", 0).WithEffect(recourse.EffectApplied),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := serve("commerce", map[string][]any{"create-sales-order": {lost.WithMessage("Lost.")}, "get-orders": {answer}})
+				_, report, err := call(t, s, "create-sales-order", `{"order":{"externalId":"e-1"}}`)
+				e, ok := errors.AsType[*recourse.Error](err)
+				if !ok || e.Kind != recourse.KindTimeout || e.Effect != recourse.EffectUnknown || e.Message != "Lost." {
+					t.Errorf("%#v", err)
+				}
+				if report.Attempts() != 1 || report.Verifications() < 1 || time.Since(s.began) > 2*time.Minute {
+					t.Errorf("%d attempts and %d verify calls in %s", report.Attempts(), report.Verifications(), time.Since(s.began))
+				}
+			})
+		})
+	}
+}
+
+// An answer that is none is a failure: nobody would expect a result that is nil.
+func TestNoResult(t *testing.T) {
+	t.Parallel()
+	report := new(recovery.Report)
+	result, err := recovery.New(noResult{}, contract.Builtin().MustGet("recourse")).
+		CallTool(recovery.WithReport(t.Context(), report), &mcp.CallToolParams{Name: "order"})
+	e, ok := errors.AsType[*recourse.Error](err)
+	if !ok || e.Kind != recourse.KindBadResponse || e.Effect != recourse.EffectUnknown || result != nil || report.Attempts() != 1 {
+		t.Errorf("%v, %v after %d attempts", result, err, report.Attempts())
+	}
+}
+
+type noResult struct{}
+
+func (noResult) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	return nil, nil //nolint:nilnil // that is what it is for
+}
+
+// A hook that panics or hangs costs the call no more than what it was to do: the failure is the one that there was.
+func TestHooksThatFail(t *testing.T) {
+	t.Parallel()
+	question := string(contract.Builtin().MustGet("patterns").Ask(
+		&recourse.NeedsInput{Message: "Which?", Fields: []string{"q"}}, &contract.Call{Method: "tools/call", Tool: "search_patterns"}).Result)
+	partly := recourse.Partial([]recourse.Succeeded{{ID: "a"}}, []recourse.Failed{{ID: "b", Error: recourse.NotFound("field", "b")}})
+	for name, test := range map[string]struct {
+		contract, tool string
+		answers        map[string][]any
+		with           func(does func()) recovery.Option
+		want           error
+	}{
+		"connect": {
+			"fieldmcp", "get",
+			map[string][]any{"get": {recourse.NotConnected("John Deere")}},
+			func(does func()) recovery.Option {
+				return recovery.WithConnect(func(context.Context, *recourse.Error) error { does(); return nil })
+			}, recourse.KindNotConnected,
+		},
+		"answer": {
+			"patterns", "search_patterns",
+			map[string][]any{"search_patterns": {question}},
+			func(does func()) recovery.Option {
+				return recovery.WithAnswer(func(context.Context, *recourse.NeedsInput) (map[string]any, error) { does(); return nil, nil })
+			}, nil,
+		},
+		"landed": {
+			"studies", "study_create",
+			map[string][]any{"study_create": {lost}, "study_get": {`{"content":[],"structuredContent":{"studies":[]}}`}},
+			func(does func()) recovery.Option {
+				return recovery.WithLanded(func(context.Context, recovery.Verification) recovery.Verdict { does(); return recovery.NotLanded })
+			}, recourse.KindTimeout,
+		},
+		"succeeded": {
+			"fieldmcp", "deere_get_fields",
+			map[string][]any{"deere_get_fields": {partly}},
+			func(does func()) recovery.Option {
+				return recovery.WithSucceeded(func(context.Context, []recourse.Succeeded) { does() })
+			}, recourse.KindPartial,
+		},
+	} {
+		for how, does := range map[string]func(){"panics": func() { panic("no") }, "hangs": func() { time.Sleep(time.Hour) }} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := serve(test.contract, test.answers)
+					_, report, err := call(t, s, test.tool, `{"workspace_id":"w-1","fieldIds":["a","b"]}`, test.with(does))
+					if _, asked := errors.AsType[*recourse.NeedsInput](err); test.want == nil && !asked || test.want != nil && !errors.Is(err, test.want) {
+						t.Errorf("%v", err)
+					}
+					if report.Attempts() != 1 || time.Since(s.began) > 2*time.Minute {
+						t.Errorf("%d attempts in %s", report.Attempts(), time.Since(s.began))
+					}
+					if !slices.ContainsFunc(report.Steps, func(s recovery.Step) bool { return strings.HasPrefix(s.Reason, "the hook has failed: ") }) {
+						t.Errorf("nothing tells of the hook: %+v", report.Steps)
+					}
+					time.Sleep(time.Hour) // what hangs was left behind
+				})
+			})
+		}
+	}
+	t.Run("observer panics", func(t *testing.T) {
+		t.Parallel()
+		s := serve("fieldmcp", map[string][]any{"get": {done}})
+		var log strings.Builder
+		_, report, err := call(t, s, "get", "", recovery.WithObserver(func(context.Context, recovery.Step) { panic("no") }),
+			recovery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		if err != nil || report.Attempts() != 1 || !strings.Contains(log.String(), "the observer of a call has panicked") {
+			t.Errorf("%v, %s", err, log.String())
+		}
+	})
+}
