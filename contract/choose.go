@@ -135,6 +135,9 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 			}
 		}
 	}
+	if !slices.ContainsFunc(s.entry.message, (*template).frames) { // a code with a sentence of its own is known by it
+		bound.Message = s.message()
+	}
 	bound.Hints = c.hintsFor(s, fresh)
 	return s
 }

@@ -174,6 +174,7 @@ function bind(from: Fields, call: Call): Subject {
     fieldsOr(item).error = bind(fieldsOr(fieldsOr(item).error), inner).e;
   }
   const s: Subject = { e, entry, call };
+  if (!entry.message?.some(frames)) e.message = messageOf(s); // a code with a sentence of its own is known by it
   e.hints = hintsOf(s, fresh);
   return s;
 }
