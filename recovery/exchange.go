@@ -44,6 +44,7 @@ type exchange struct {
 
 	attempt   int  // that was sent
 	unsent    bool // the last call was not
+	refused   bool // the last attempt, by an HTTP answer: before the server looked at the arguments
 	ends      time.Time
 	connected bool // the account was connected
 	answers   int  // to questions
@@ -93,7 +94,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 			continue
 		}
 		e = x.settled(e, x.tool)
-		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool {
+		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool && !x.refused {
 			x.options.server.remember(x.fingerprint(), e)
 		}
 		if e.Kind == recourse.KindPartial {
@@ -175,6 +176,8 @@ func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (j
 	result, err := x.send(context.WithValue(ctx, httpAnswerKey{}, said), tool, arguments)
 	cancel()
 	failure, lost := x.read(result, err, said)
+	answer := said.get()
+	x.refused = answer != nil && !isRPCAnswer(answer.body)
 	e, _ = failure.(*recourse.Error)
 	server.learn(x.now(), tool, x.outcome(e, lost, tool), e, x.since(began))
 	x.note(Step{Action: action, Tool: tool, Began: began, Took: x.since(began), Failure: e})
