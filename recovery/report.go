@@ -105,6 +105,12 @@ func (x *exchange) note(s Step) {
 	if s.Failure != nil {
 		attrs = append(attrs, slog.String("kind", string(s.Failure.Kind)), slog.String("code", s.Failure.Code),
 			slog.String("effect", string(s.Failure.Effect)))
+		if s.Failure.Upstream.Status != 0 {
+			attrs = append(attrs, slog.Int("status", s.Failure.Upstream.Status))
+		}
+		if raw, err := json.Marshal(s.Failure.Details); err == nil && len(s.Failure.Details) > 0 {
+			attrs = append(attrs, slog.String("details", string(raw)))
+		}
 	}
 	if s.Reason != "" {
 		attrs = append(attrs, slog.String("reason", s.Reason))
