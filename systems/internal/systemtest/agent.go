@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
@@ -26,6 +27,7 @@ import (
 type Agent struct {
 	*recovery.Client[*mcp.CallToolParams, *mcp.CallToolResult]
 
+	Session  *mcp.ClientSession // without recovery
 	Injector *inject.Injector
 	Clock    *Clock
 
@@ -49,6 +51,7 @@ func NewAgent(t *testing.T, s systems.System, c *contract.Contract, faults strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() })
+	a.Session = session
 	a.Client = recovery.New(session, c, slices.Concat([]recovery.Option{
 		recovery.WithTimeout(aWhile), recovery.WithClock(a.Clock), recovery.WithLogger(Quiet()),
 		recovery.WithRandom(func() float64 { return 0 }),
@@ -122,8 +125,8 @@ type Outcome struct {
 	Question *recourse.NeedsInput
 }
 
-// Call calls a tool; arguments are a JSON object. It fails the test unless the call ends with a failure of that code: "" stands
-// for a success, "question" for a question.
+// Call calls a tool; arguments are a JSON object. It fails the test unless the call ends with a failure of that code, or of that
+// kind where it has no code: "" stands for a success, "question" for a question.
 func (a *Agent) Call(t *testing.T, tool, arguments, code string) Outcome {
 	t.Helper()
 	result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
@@ -131,7 +134,7 @@ func (a *Agent) Call(t *testing.T, tool, arguments, code string) Outcome {
 	got := ""
 	switch {
 	case errors.As(err, &o.Failure):
-		got = o.Failure.Code
+		got = cmp.Or(o.Failure.Code, string(o.Failure.Kind))
 	case errors.As(err, &o.Question):
 		got = "question"
 	}
@@ -158,7 +161,7 @@ func (a *Agent) Reached() map[string]int {
 // CheckReached fails the test unless these calls reached the system, by tool, and no others.
 func (a *Agent) CheckReached(t *testing.T, want map[string]int) {
 	t.Helper()
-	if diff := cmp.Diff(want, a.Reached()); diff != "" {
+	if diff := gocmp.Diff(want, a.Reached()); diff != "" {
 		t.Errorf("what reached the system (-want +got):\n%s", diff)
 	}
 }
@@ -166,7 +169,7 @@ func (a *Agent) CheckReached(t *testing.T, want map[string]int) {
 // CheckWaits fails the test unless the agent has waited this long, time by time.
 func (a *Agent) CheckWaits(t *testing.T, want ...time.Duration) {
 	t.Helper()
-	if diff := cmp.Diff(want, a.Clock.Waits()); diff != "" {
+	if diff := gocmp.Diff(want, a.Clock.Waits()); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)
 	}
 }
