@@ -2,115 +2,333 @@ package studies_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/promises"
-	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/recovery"
+	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/internal/systemtest"
 	"github.com/recoursehq/recourse/systems/studies"
 )
 
-// titled decides whether a study was created: by its title.
-func titled(_ context.Context, v recovery.Verification) recovery.Verdict {
-	var in struct {
-		Title string `json:"title"`
-	}
-	if json.Unmarshal(v.Arguments, &in) != nil {
-		return recovery.Undecided
-	}
-	if strings.Contains(string(v.Result), in.Title) {
-		return recovery.Landed
-	}
-	return recovery.NotLanded
+// newAgent returns an agent of a system of its own.
+func newAgent(t *testing.T, faults string, options ...recovery.Option) *systemtest.Agent {
+	t.Helper()
+	return systemtest.NewAgent(t, newSystem(t, studies.Options{}), rules(t), faults, options...)
 }
 
-// A write whose answer is lost is settled by the verify call, and made again only where that says that it did not land.
-func TestClientVerifies(t *testing.T) {
+// What is repeated goes by the code, whatever the sentence behind it says.
+func TestClientBranchesOnCode(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "studies/client-verifies")
+	promises.Covers(t, "studies/client-branches", "studies/code-stable", "studies/rate-limited-advice", "studies/server-error-advice",
+		"studies/network-error-advice", "studies/forbidden-advice", "studies/http-error-retry")
 
-	client := systemtest.HTTP(t, newSystem(t, studies.Options{Timeout: 100 * time.Millisecond}), testkit.Modern)
-	for name, test := range map[string]struct {
-		tool, arguments string
-		options         []recovery.Option
-		calls, verifies int
-		kind            recourse.Kind // of the error
+	const yes, no = "Please try again, it will pass.", "Do not ever call this again: it is forbidden."
+	for code, repeats := range map[string]bool{
+		"rate_limited": true, "timeout": true, "server_error": true, "network_error": true,
+		"auth_failed": false, "forbidden": false, "not_found": false, "validation_error": false, "empty_audience": false,
+		"usage_limit_reached": false, "insufficient_credits": false, "analysis_failed": false, "client_error": false,
+		"cloudflared_missing": false, "tunnel_startup_failed": false, "registration_failed": false, "port_conflict": false,
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			sentence, reached := yes, 1
+			if repeats {
+				sentence, reached = no, 4
+			}
+			agent := newAgent(t, `- {effect: after, fault: {contract: studies, code: `+code+`, message: "`+sentence+`"}}`)
+			if e := agent.Call(t, "study_get", `{"study_id":"s-1"}`, code).Failure; !strings.HasPrefix(e.Message, sentence) {
+				t.Errorf("it says %q", e.Message)
+			}
+			agent.CheckReached(t, map[string]int{"study_get": reached})
+		})
+	}
+	for fault, tt := range map[string]struct {
+		code    string
+		reached int
+	}{"004": {"maintenance", 4}, "503": {"server_error", 4}, "404": {"not_found", 1}, "418": {"client_error", 1}} {
+		agent := newAgent(t, "")
+		agent.Call(t, "study_get", id(fault), tt.code)
+		agent.CheckReached(t, map[string]int{"study_get": tt.reached})
+	}
+}
+
+// A limit is waited for as long as it says, and what says nothing with growing waits.
+func TestClientBacksOff(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/rate-limited-advice", "studies/server-error-advice")
+
+	for name, tt := range map[string]struct {
+		faults, tool, arguments string
+		reached                 int
+		waits                   []time.Duration
 	}{
-		"it has landed, by the contract": {
-			"workspace_update", `{"workspace_id":"w-1","name":"Lab fault-drop"}`, nil, 1, 1, "",
+		"a limit of a write": {
+			"- {times: 2, fault: {contract: studies, code: rate_limited, wait: 12s}}", "study_create", `{"workspace_id":"w-1","title":"Dinner"}`,
+			1,
+			[]time.Duration{12 * time.Second, 24 * time.Second},
 		},
-		"it has landed, by the hook": {
-			"study_create", `{"workspace_id":"w-1","title":"Lunch fault-drop"}`, []recovery.Option{recovery.WithLanded(titled)}, 1, 1, "",
-		},
-		"nothing decides": {
-			"study_create", `{"workspace_id":"w-1","title":"Supper fault-drop"}`, nil, 1, 1, recourse.KindUnreachable,
-		},
-		"it has landed, and no answer came": {
-			"study_create", `{"workspace_id":"w-1","title":"Tea fault-slow"}`, []recovery.Option{recovery.WithLanded(titled)}, 1, 1, "",
-		},
-		"it was refused": {
-			"study_create", `{"workspace_id":"w-1","title":"Brunch fault-429"}`, nil, 4, 0, recourse.KindRateLimited,
-		},
-		"a mistake": {
-			"study_create", `{"workspace_id":"s-1","title":"Snack"}`, nil, 1, 0, recourse.KindInvalidValue,
+		"a failure of a look": {
+			"- {times: 2, effect: after, fault: {contract: studies, code: server_error}}", "study_get", `{"study_id":"s-1"}`,
+			3,
+			[]time.Duration{time.Second, 2 * time.Second},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, report, err := systemtest.Recover(t, rules(t), client, test.tool, test.arguments, test.options...)
-			if test.kind == "" && err != nil || test.kind != "" && !errors.Is(err, test.kind) {
-				t.Errorf("%v, want %q", err, test.kind)
+			agent := newAgent(t, tt.faults)
+			agent.Call(t, tt.tool, tt.arguments, "")
+			agent.CheckReached(t, map[string]int{tt.tool: tt.reached})
+			agent.CheckWaits(t, tt.waits...)
+		})
+	}
+}
+
+// A write whose answer is lost is settled by the verify call of its kind: it is made again where that says that it did not land,
+// and only there.
+func TestClientVerifies(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/client-verifies", "studies/write-not-blindly")
+
+	for _, tt := range []struct {
+		tool, arguments, verify string
+		tells                   string // of the verify call's answer, that it has landed; "" where the contract says it
+	}{
+		{"study_create", `{"workspace_id":"w-1","title":"Lunch"}`, "study_get", `"title":"Lunch"`},
+		{"iteration_create", `{"study_id":"s-1","stimulus":"rye bread"}`, "study_get", `rye bread`},
+		{"run_dispatch", `{"study_id":"s-1","count":3,"wait":false}`, "study_get", `"participant_count":3`},
+		{"study_analyze", `{"study_id":"s-1","wait":false}`, "study_get", `"status":`},
+		{"person_create", `{"workspace_id":"w-1","name":"Leo","country":"IT"}`, "person_get", `"name":"Leo"`},
+		{"workspace_create", `{"name":"New"}`, "workspace_get", `"name":"New"`},
+		{"ask_create", `{"workspace_id":"w-1","question":"Rye or oats?","person_ids":["tp-1"],"wait":false}`, "ask_get", `Rye or oats?`},
+		{"workspace_update", `{"workspace_id":"w-1","name":"Lab"}`, "workspace_get", ""},
+		{"study_delete", `{"study_id":"s-1"}`, "study_get", ""},
+	} {
+		for _, fault := range []string{
+			"effect: before, fault: reset-before", "effect: after, fault: reset-before", "fault: truncate",
+			"effect: after, fault: {contract: studies, code: timeout}", "effect: before, fault: {contract: studies, code: server_error}",
+		} {
+			t.Run(tt.tool+", "+fault, func(t *testing.T) {
+				t.Parallel()
+				agent := newAgent(t, "- {match: {tool: "+tt.tool+"}, times: 1, "+fault+"}",
+					recovery.WithLanded(func(_ context.Context, v recovery.Verification) recovery.Verdict {
+						if strings.Contains(strings.ReplaceAll(string(v.Result), `\"`, `"`), tt.tells) {
+							return recovery.Landed
+						}
+						return recovery.NotLanded
+					}))
+				agent.Call(t, tt.tool, tt.arguments, "")
+				agent.CheckReached(t, map[string]int{tt.tool: 1, tt.verify: 1})
+			})
+		}
+	}
+}
+
+// Where nothing decides, and where the service itself has refused, a write is not made again.
+func TestClientDoesNotRepeatWrites(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/write-not-blindly", "studies/client-undecided")
+
+	for name, tt := range map[string]struct {
+		faults, arguments, code string
+		reached                 map[string]int
+	}{
+		"no answer, and nothing decides": {
+			"- {match: {tool: study_create}, effect: after, fault: reset-before}", `{"workspace_id":"w-1","title":"Supper"}`, "unreachable",
+			map[string]int{"study_create": 1, "study_get": 1},
+		},
+		"the service breaks off, and nothing decides": {
+			"", `{"workspace_id":"w-1","title":"Tea fault-drop"}`, "network_error", map[string]int{"study_create": 1, "study_get": 1},
+		},
+		"no answer, and the verify call fails": {
+			`- {match: {tool: study_create}, effect: after, fault: reset-before}
+- {match: {tool: study_get}, effect: after, fault: {contract: studies, code: forbidden}}`, `{"workspace_id":"w-1","title":"Supper"}`, "unreachable",
+			map[string]int{"study_create": 1, "study_get": 1},
+		},
+		"refused": {"", `{"workspace_id":"w-1","title":"Brunch fault-422"}`, "validation_error", map[string]int{"study_create": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := newAgent(t, tt.faults)
+			agent.Call(t, "study_create", tt.arguments, tt.code)
+			agent.CheckReached(t, tt.reached)
+		})
+	}
+}
+
+// next_action is followed until the work has ended, whatever passes meanwhile; what does not pass ends the wait.
+func TestClientPolls(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/client-polls", "studies/client-poll-interrupted")
+
+	for name, tt := range map[string]struct {
+		faults, tool, arguments string
+		code, tells             string // of the answer
+		polls                   int    // at least
+	}{
+		"a run":       {"", "run_dispatch", `{"study_id":"s-1","country":"PT"}`, "", `"runtime_status":"completed"`, 2},
+		"an analysis": {"", "study_analyze", `{"study_id":"s-1"}`, "", `"status":"completed"`, 2},
+		"looks that the service fails": {
+			"", "study_analyze", `{"study_id":"s-1","focus":"fault-later429"}`, "", `"status":"completed"`, 4,
+		},
+		"looks whose answers are lost": {
+			"- {match: {tool: study_get}, times: 2, effect: after, fault: reset-before}", "run_dispatch", `{"study_id":"s-1","country":"PT"}`, "",
+			`"runtime_status":"completed"`, 3,
+		},
+		"a look that is forbidden": {
+			"- {match: {tool: study_get}, times: 1, effect: after, fault: {contract: studies, code: forbidden}}", "run_dispatch",
+			`{"study_id":"s-1","country":"PT"}`, "forbidden", "", 1,
+		},
+		"work that never ends":        {"", "study_analyze", `{"study_id":"s-1","focus":"fault-stuck"}`, "", `"status":"`, 5},
+		"who waits is not waited for": {"", "study_analyze", `{"study_id":"s-1","wait":false}`, "", `"next_action"`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := newAgent(t, tt.faults, recovery.WithTimeout(5*time.Minute))
+			if tt.tool == "study_analyze" {
+				agent.Call(t, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true}`, "")
 			}
-			if report.Attempts() != test.calls || report.Verifications() != test.verifies {
-				t.Errorf("%d calls and %d verify calls, want %d and %d", report.Attempts(), report.Verifications(), test.calls, test.verifies)
+			o := agent.Call(t, tt.tool, tt.arguments, tt.code)
+			if !strings.Contains(o.Text, tt.tells) || o.Failure != nil && o.Failure.Effect != recourse.EffectApplied {
+				t.Errorf("it ended with %s %v", o.Text, o.Failure)
+			}
+			reached := agent.Reached()
+			if polls := reached["study_get"]; polls < tt.polls || tt.polls <= 1 && polls != tt.polls {
+				t.Errorf("asked %d times, want %d", polls, tt.polls)
+			}
+			if reached[tt.tool] != 1 {
+				t.Errorf("%d calls", reached[tt.tool])
 			}
 		})
 	}
 }
 
-// next_action is followed until the work has ended, whatever passes meanwhile.
-func TestClientPolls(t *testing.T) {
+// What a code advises is at hand: what was wrong, and which call finds what is right. Nothing is called on its own account, and
+// what was mended is called.
+func TestClientMends(t *testing.T) {
 	t.Parallel()
-	promises.Covers(t, "studies/client-polls")
-
-	for name, test := range map[string]struct {
-		tool, arguments, status string
-		polls                   int // at least
+	type calls = map[string]int
+	for _, tt := range []struct {
+		name              string
+		tool, wrong, code string
+		param, hint       string // of the failure
+		advised           string // the tool
+		mend, with        string // what is called before it is called again
+		right             string
+		reached           calls
+		promises          []string
 	}{
-		"a run":                       {"run_dispatch", `{"study_id":"s-1","country":"PT"}`, `"runtime_status":"completed"`, 2},
-		"an analysis":                 {"study_analyze", `{"study_id":"s-1"}`, `"status":"completed"`, 2},
-		"looks that fail":             {"study_analyze", `{"study_id":"s-1","focus":"fault-later429"}`, `"status":"completed"`, 4},
-		"work that never ends":        {"study_analyze", `{"study_id":"s-1","focus":"fault-stuck"}`, `"status":"`, 5},
-		"who waits is not waited for": {"study_analyze", `{"study_id":"s-1","wait":false}`, `"next_action"`, 0},
+		{
+			name: "an alias of the wrong kind", tool: "study_get", wrong: `{"study_id":"w-1"}`, code: "validation_error", param: "study_id", hint: "Fix study_id",
+			right: `{"study_id":"s-1"}`, reached: calls{"study_get": 2}, promises: []string{"studies/client-mends", "studies/validation-advice"},
+		},
+		{
+			name: "a study that does not exist", tool: "study_get", wrong: `{"study_id":"00000000-0000-4000-8000-00000000ffff"}`, code: "not_found",
+			hint: "List again with study_get", advised: "study_get", mend: "study_get", with: `{"workspace_id":"w-1"}`, right: `{"study_id":"s-1"}`,
+			reached: calls{"study_get": 3}, promises: []string{"studies/client-relists", "studies/not-found-advice"},
+		},
+		{
+			name: "an audience of nobody", tool: "run_dispatch", wrong: `{"study_id":"s-1","country":"JP","wait":false}`, code: "empty_audience",
+			hint: "sample a different country", right: `{"study_id":"s-1","country":"PT","wait":false}`, reached: calls{"run_dispatch": 2},
+			promises: []string{"studies/client-broadens", "studies/empty-audience-advice"},
+		},
+		{
+			name: "a plan that is full", tool: "study_create", wrong: `{"workspace_id":"w-2","title":"One more"}`, code: "usage_limit_reached",
+			hint: "upgrade the plan", advised: "study_delete", mend: "study_delete", with: `{"study_id":"s-4"}`, right: `{"workspace_id":"w-2","title":"One more"}`,
+			reached: calls{"study_create": 2, "study_delete": 1}, promises: []string{"studies/client-frees", "studies/usage-limit-advice"},
+		},
+		{
+			name: "credits that ran out", tool: "run_dispatch", wrong: `{"study_id":"s-2","count":5,"wait":false}`, code: "insufficient_credits",
+			hint: "purchase credits", advised: "workspace_get", mend: "workspace_get", with: `{"workspace_id":"w-2"}`,
+			right: `{"study_id":"s-2","count":1,"wait":false}`, reached: calls{"run_dispatch": 2, "workspace_get": 1},
+			promises: []string{"studies/client-credits", "studies/credits-advice", "studies/credits-call"},
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			client := systemtest.HTTP(t, newSystem(t, studies.Options{}), testkit.Modern)
-			if test.tool == "study_analyze" {
-				client.Call(t, "run_dispatch", `{"study_id":"s-1","country":"PT","wait":true}`)
+			promises.Covers(t, tt.promises...)
+			agent := newAgent(t, "")
+			e := agent.Call(t, tt.tool, tt.wrong, tt.code).Failure
+			if !strings.Contains(strings.Join(e.Hints, " "), tt.hint) || tt.param != "" && (len(e.Violations) == 0 || e.Violations[0].Param != tt.param) {
+				t.Errorf("%+v", e)
 			}
-			result, report, err := systemtest.Recover(t, rules(t), client, test.tool, test.arguments, recovery.WithTimeout(5*time.Minute))
-			if err != nil || !strings.Contains(string(result), strings.ReplaceAll(test.status, `"`, `\"`)) && !strings.Contains(string(result), test.status) {
-				t.Errorf("%v: %s", err, result)
+			advised := recovery.Advised(rules(t), e)
+			if tt.advised != "" && (len(advised) == 0 || advised[0].Tool != tt.advised) {
+				t.Errorf("it advises %+v", advised)
 			}
-			polls := 0
-			for _, s := range report.Steps {
-				if s.Action == recovery.ActionPoll {
-					polls++
-				}
+			agent.CheckReached(t, map[string]int{tt.tool: 1})
+			if tt.mend != "" {
+				agent.Call(t, tt.mend, tt.with, "")
 			}
-			if polls < test.polls || test.polls == 0 && polls > 0 {
-				t.Errorf("asked %d times", polls)
+			agent.Call(t, tt.tool, tt.right, "")
+			agent.CheckReached(t, tt.reached)
+			agent.CheckWaits(t)
+		})
+	}
+}
+
+// Whoever can sign in again is asked to, once, and the call is made with the new token.
+func TestClientReauthenticates(t *testing.T) {
+	t.Parallel()
+	promises.Covers(t, "studies/client-reauthenticates", "studies/auth-failed-advice")
+
+	for token, code := range map[string]string{studies.Token: "", "prod_older": "auth_failed"} {
+		system := newSystem(t, studies.Options{Hosted: true})
+		var agent *systemtest.Agent
+		asked := 0
+		bring := func(token string) {
+			agent.Enter(systems.Entrance{Path: system.Entrance().Path, Header: http.Header{"Authorization": {"Bearer " + token}}})
+		}
+		agent = systemtest.NewAgent(t, system, rules(t), "", recovery.WithConnect(func(context.Context, *recourse.Error) error {
+			asked++
+			bring(token)
+			return nil
+		}))
+		bring("prod_old")
+		agent.Call(t, "me_get", `{}`, code)
+		agent.CheckReached(t, map[string]int{"me_get": 2})
+		if agent.CheckWaits(t); asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	}
+}
+
+// What stands behind the sentence is at hand: the word of an envelope, its suggestions and its members; and a failure that a tool
+// returns, and does not raise, is one.
+func TestClientReadsStructure(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, tool, arguments, code, hint, source string
+		promises                                  []string
+	}{
+		{
+			name: "an envelope", tool: "iteration_create", arguments: `{"study_id":"s-1","stimulus":"a film","media_url":"https://media.example.com/silent.mp4"}`,
+			code: "no_audio_track", hint: "Upload a video with sound", source: `"https://media.example.com/silent.mp4"`, promises: []string{"studies/client-envelope"},
+		},
+		{
+			name: "a set-up that cannot succeed", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://bot.example.com/"}`,
+			code: "config_detection_failed", hint: "Give the address that takes the messages, such as https://bot.example.com/chat",
+			promises: []string{"studies/client-ok"},
+		},
+		{
+			name: "a smoke test", tool: "chatbot_setup", arguments: `{"workspace_id":"w-1","url":"https://mute.example.com/chat"}`,
+			code: "smoke_test_failed", hint: "Start the chatbot", source: `"https://mute.example.com/chat"`, promises: []string{"studies/client-ok"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			promises.Covers(t, tt.promises...)
+			agent := newAgent(t, "")
+			e := agent.Call(t, tt.tool, tt.arguments, tt.code).Failure
+			if len(e.Hints) == 0 || e.Hints[0] != tt.hint || string(e.Details["source_url"]) != tt.source {
+				t.Errorf("suggestions %q, details %s", e.Hints, e.Details)
 			}
-			if report.Attempts() != 1 {
-				t.Errorf("%d calls", report.Attempts())
-			}
+			agent.CheckReached(t, map[string]int{tt.tool: 1})
+			agent.CheckWaits(t)
 		})
 	}
 }
