@@ -51,6 +51,7 @@ const (
 
 // commands is the command line.
 type commands struct {
+	Init     initCommand     `cmd:"" help:"Write a first configuration, with comments."`
 	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
 	Wrap     wrapCommand     `cmd:"" help:"Run an MCP server on stdio in place of itself, for a desktop host."`
 	Install  installCommand  `cmd:"" help:"Put the wrapper into the file in which a host lists its MCP servers."`

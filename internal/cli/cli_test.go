@@ -54,6 +54,7 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 	t.Parallel()
 	stories := readStories(t)
 	for _, command := range [][]string{
+		{"init"},
 		{"serve"},
 		{"wrap"},
 		{"install"},

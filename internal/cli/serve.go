@@ -28,6 +28,7 @@ type serveCommand struct {
 	Listen    string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
+	Check     bool             `help:"Only say whether the files can be served, and where."`
 }
 
 // Help shows an example.
@@ -75,6 +76,9 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	cfg := r.config
+	if c.Check {
+		return c.check(env, cfg)
+	}
 	level := new(slog.LevelVar)
 	level.Set(levelOf(cfg.LogLevel))
 	log := newLogger(env.Stderr, cfg.Log, level)
@@ -131,7 +135,7 @@ func isLoopback(addr net.Addr) bool {
 
 // noConfig returns the error about a configuration file that is not there.
 func noConfig(err error) error {
-	return &usageError{&hintedError{err, "docs/configuration.md describes the file, and begins with an example"}}
+	return &usageError{&hintedError{err, "`recourse init` writes a first one; docs/configuration.md describes the file"}}
 }
 
 // loadContract adds the contract file at path to set, and returns its name.

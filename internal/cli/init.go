@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// initCommand writes a first configuration.
+type initCommand struct {
+	Output   string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"File to write (default: recourse.yaml)."`
+	URL      string `placeholder:"URL" help:"Endpoint of the MCP server. One on stdio is named by its command, after --."`
+	Name     string `placeholder:"NAME" help:"What the server is called: lower-case letters, digits, - and _."`
+	Contract string `placeholder:"NAME" help:"Contract in which failures reach clients (default: recourse)."`
+	TokenEnv string `placeholder:"VARIABLE" help:"Environment variable with the bearer token that the server wants."`
+}
+
+// Help shows examples.
+func (*initCommand) Help() string {
+	return `Writes a configuration with comments, and beside it the schema by which editors check it. Without --url and a command it ` +
+		`asks for what it needs. A file that is there is not replaced.
+
+Example:
+
+    recourse init --url http://127.0.0.1:9101/mcp --name farm
+    recourse init --name files -- npx -y @modelcontextprotocol/server-filesystem .`
+}
+
+// schemaFile is the name of the schema beside a configuration.
+const schemaFile = "recourse.schema.json"
+
+// Run writes the files.
+func (c *initCommand) Run(env *Environment, command serverCommand) error {
+	if isThere(c.Output) {
+		return &usageError{&hintedError{
+			fmt.Errorf("%s is there already", c.Output), "nothing was written; choose another file with -o, or remove that one",
+		}}
+	}
+	if c.URL != "" && len(command) > 0 {
+		return &usageError{errors.New("--url and a command name two servers: choose one")}
+	}
+	if c.URL == "" && len(command) == 0 {
+		var err error
+		if command, err = c.ask(env); err != nil {
+			return err
+		}
+	}
+	text, err := c.write(command)
+	if err != nil {
+		return err
+	}
+	schema, err := config.Schema()
+	if err != nil {
+		return err
+	}
+	if err := writeNew(c.Output, text); err != nil {
+		return err
+	}
+	beside := filepath.Join(filepath.Dir(c.Output), schemaFile)
+	if err := os.WriteFile(beside, schema, 0o644); err != nil { //nolint:gosec // everybody may read what is public
+		return fmt.Errorf("write the schema: %w", err)
+	}
+	printf(env.Stdout, "wrote %s, and %s for editors\n\nServe it:\n\n    recourse serve -c %s\n", c.Output, beside, c.Output)
+	return nil
+}
+
+// writeNew writes a file that is not there.
+func writeNew(path string, text []byte) error {
+	f, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // a token may be added
+	if errors.Is(err, fs.ErrNotExist) {
+		return &usageError{fmt.Errorf("there is no folder %s", filepath.Dir(path))}
+	}
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}
+
+// ask asks for what the flags do not say.
+func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
+	in := bufio.NewScanner(env.Stdin)
+	question := func(text, otherwise string) (string, error) {
+		if otherwise != "" {
+			text += " [" + otherwise + "]"
+		}
+		printf(env.Stderr, "%s: ", text)
+		if !in.Scan() {
+			printf(env.Stderr, "\n")
+			return "", &usageError{&hintedError{
+				errors.New("no server is named"), "answer the questions, or give --url URL or a command after --",
+			}}
+		}
+		if answer := strings.TrimSpace(in.Text()); answer != "" {
+			return answer, nil
+		}
+		return otherwise, nil
+	}
+	where, err := question("URL of the MCP server, or the command that starts it", "")
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(where, "://") {
+		c.URL = where
+	} else {
+		command = strings.Fields(where)
+	}
+	if c.Name == "" {
+		if c.Name, err = question("What to call it", c.suggestName(command)); err != nil {
+			return nil, err
+		}
+	}
+	if c.Contract == "" {
+		text := "Contract in which failures reach clients (" + strings.Join(contract.Builtin().Names(), ", ") + ")"
+		if c.Contract, err = question(text, contract.Default); err != nil {
+			return nil, err
+		}
+	}
+	if c.URL != "" && c.TokenEnv == "" {
+		c.TokenEnv, err = question("Environment variable with a bearer token for it, empty for none", "")
+	}
+	return command, err
+}
+
+// suggestName returns a name for the server.
+func (c *initCommand) suggestName(command serverCommand) string {
+	if len(command) > 0 {
+		return serverName(command[0])
+	}
+	host, _, _ := strings.Cut(hostOf(c.URL), ":")
+	if host == "localhost" || net.ParseIP(host) != nil {
+		return "server"
+	}
+	return serverName(strings.TrimPrefix(host, "mcp."))
+}
+
+// inNames matches what a server may be called, and inVariables the name of a variable.
+var (
+	inNames     = regexp.MustCompile(`^[a-z0-9_-]+$`)
+	inVariables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// write returns the configuration. What cannot be served is a mistake.
+func (c *initCommand) write(command serverCommand) ([]byte, error) {
+	if c.Name == "" {
+		c.Name = c.suggestName(command)
+	}
+	if c.Contract == "" {
+		c.Contract = contract.Default
+	}
+	_, known := contract.Builtin().Get(c.Contract)
+	switch {
+	case len(command) == 0 && hostOf(c.URL) == "":
+		return nil, &usageError{&hintedError{errors.New("this is not the URL of an MCP server"), "write it as http://127.0.0.1:9101/mcp"}}
+	case strings.Contains(c.URL, "@"):
+		return nil, &usageError{&hintedError{
+			errors.New("the URL holds credentials"), "leave them out, and name a variable with a bearer token by --token-env",
+		}}
+	case !inNames.MatchString(c.Name):
+		return nil, &usageError{&hintedError{
+			fmt.Errorf("%q cannot be the name of a server", c.Name), "use lower-case letters, digits, - and _",
+		}}
+	case !known:
+		return nil, &usageError{&hintedError{
+			fmt.Errorf("there is no contract %q", c.Contract), "built in are " + strings.Join(contract.Builtin().Names(), ", "),
+		}}
+	case c.TokenEnv != "" && !inVariables.MatchString(c.TokenEnv):
+		return nil, &usageError{&hintedError{
+			errors.New("--token-env is not the name of an environment variable"),
+			"write it as FARM_TOKEN; the token itself stays out of the file",
+		}}
+	case c.TokenEnv != "" && len(command) > 0:
+		return nil, &usageError{errors.New("--token-env is for a server with a URL: a program gets its variables by `env`")}
+	}
+	text := []byte(c.text(command))
+	_, err := config.Parse(c.Output, text, config.Options{
+		KnownContracts: contract.Builtin().Names(), LookupEnv: func(string) (string, bool) { return "token", true },
+	})
+	return text, err
+}
+
+// text returns the configuration as it is written.
+func (c *initCommand) text(command serverCommand) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# yaml-language-server: $schema=%s
+#
+# The configuration of Recourse.
+#
+#   recourse serve --check -c %[2]s   finds mistakes
+#   recourse serve -c %[2]s           serves it; changes of this file are followed
+
+listen: 127.0.0.1:8787
+
+servers:
+  %[3]s: # clients reach it at http://127.0.0.1:8787/%[3]s/mcp
+`, schemaFile, filepath.Base(c.Output), c.Name)
+	if len(command) > 0 {
+		quoted := make([]string, len(command))
+		for i, word := range command {
+			quoted[i] = strconv.Quote(strings.ReplaceAll(word, "${", "$${"))
+		}
+		fmt.Fprintf(&b, "    command: [%s]\n", strings.Join(quoted, ", "))
+		b.WriteString("    # env: {TOKEN: \"${TOKEN}\"} # the program gets PATH, HOME and what stands here\n")
+	} else {
+		fmt.Fprintf(&b, "    url: %s\n", strconv.Quote(strings.ReplaceAll(c.URL, "${", "$${")))
+		if c.TokenEnv != "" {
+			fmt.Fprintf(&b, "    headers:\n      Authorization: \"Bearer ${%s}\" # from the environment\n", c.TokenEnv)
+		} else {
+			b.WriteString("    # headers: {Authorization: \"Bearer ${TOKEN}\"} # from the environment\n")
+			b.WriteString("    # forward: [authorization] # or each client's own\n")
+		}
+	}
+	fmt.Fprintf(&b, `    contract: %s # built in: %s
+    # mode: observe # passes failures on as they came, and logs what it would have done
+    # timeout: 60s # without a sign of life
+    # tools: # what the server does not say itself
+    #   get_*: {read_only: true}
+    #   order_create: {verify: {call: order_get, args: {reference: /reference}}}
+`, c.Contract, strings.Join(contract.Builtin().Names(), ", "))
+	return b.String()
+}
