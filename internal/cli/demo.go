@@ -15,7 +15,7 @@ import (
 // demoCommand shows what Recourse is for.
 type demoCommand struct {
 	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), or all."`
-	Listen string   `placeholder:"ADDR" help:"Address to serve at; 127.0.0.1:8787 unless said otherwise."`
+	Listen string   `placeholder:"ADDR" help:"Address to serve at; left out, 127.0.0.1:8787, or a free port where that is taken."`
 	Once   bool     `help:"End after the calls instead of serving on."`
 	With   []string `placeholder:"SETTING" sep:"none" help:"Change the system: NAME or NAME=VALUE, listed below. May be given again."`
 	Stdio  bool     `help:"Run the reference system on standard input and output, without the calls."`

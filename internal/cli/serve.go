@@ -97,7 +97,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return &hintedError{
-			fmt.Errorf("listen: %w", err),
+			err,
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
 		}
 	}

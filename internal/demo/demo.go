@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -54,8 +55,11 @@ func field(id string) map[string]any { return map[string]any{"field_id": id} }
 // patience is how long the client waits without Recourse.
 const patience = 5 * time.Second
 
-// defaultListen is the address of what keeps serving.
-const defaultListen = "127.0.0.1:8787"
+// Addresses of what keeps serving: the usual one, and any that is free.
+const (
+	defaultListen = "127.0.0.1:8787"
+	freeListen    = "127.0.0.1:0"
+)
 
 // A Show is how something is shown.
 type Show struct {
@@ -64,7 +68,7 @@ type Show struct {
 	// Level is that of its handler.
 	Log   *slog.Logger
 	Level *slog.LevelVar
-	// Listen is the address of what keeps serving; "" means 127.0.0.1:8787.
+	// Listen is the address of what keeps serving; "" means 127.0.0.1:8787, or a free one where that is taken.
 	Listen string
 	// Once says to stop after the calls.
 	Once bool
@@ -80,6 +84,26 @@ const quiet = slog.LevelError + 1
 // Gateway starts a server that fails, and the gateway in front of it, makes the calls,
 // prints what an agent sees, and keeps serving until ctx ends.
 func (s *Show) Gateway(ctx context.Context) error {
+	ln, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	return s.gateway(ctx, ln)
+}
+
+// listen takes the address that is to be served, before anything is shown. Where none is
+// named and the usual one is taken, any that is free will do.
+func (s *Show) listen(ctx context.Context) (net.Listener, error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(s.Listen, defaultListen))
+	if err != nil && s.Listen == "" {
+		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", freeListen)
+	}
+	return ln, err
+}
+
+// gateway shows the gateway, which serves on ln.
+func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
+	defer ln.Close() // Serve has done so, where it came to that
 	s.Level.Set(quiet)
 	f := newFarm()
 	defer f.close()
@@ -97,16 +121,10 @@ func (s *Show) Gateway(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the demo's configuration: %w", err)
 	}
-	if s.Listen != "" {
-		cfg.Listen = s.Listen
-	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
+	cfg.Listen = ln.Addr().String()
 	g, err := gateway.New(cfg, set, s.Log)
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return err
 	}
 	defer g.Close()
 	serving, stop := context.WithCancel(ctx)
@@ -118,6 +136,7 @@ func (s *Show) Gateway(ctx context.Context) error {
 		stop()
 		return errors.Join(err, <-served)
 	}
+	nameSystems(s.Out)
 	instructions(s.Out, ln.Addr().String())
 	s.Level.Set(slog.LevelInfo)
 	return <-served

@@ -2,8 +2,11 @@ package demo_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
@@ -19,19 +22,76 @@ func show(out io.Writer) *demo.Show {
 	return &demo.Show{Out: out, Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Listen: "127.0.0.1:0", Once: true}
 }
 
+// A stopper ends what writes to it after a text.
+type stopper struct {
+	bytes.Buffer
+
+	after string
+	stop  context.CancelFunc
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	n, err := s.Buffer.Write(p)
+	if strings.Contains(s.String(), s.after) {
+		s.stop()
+	}
+	return n, err
+}
+
 // Every system is shown, and then the gateway, which a story of the command line runs as a
-// whole: here it finds no address.
+// whole.
 func TestAll(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	s := show(&out)
-	s.Listen = "nowhere"
-	if err := s.All(t.Context()); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	ctx, stop := context.WithCancel(t.Context())
+	out := &stopper{after: "\n 1. A call that works.", stop: stop}
+	if err := show(out).All(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the gateway is not shown: %v", err)
 	}
 	for _, name := range demo.Systems() {
 		if !strings.Contains(out.String(), "More of it: recourse demo "+name+"\n") {
 			t.Errorf("%s is not shown", name)
+		}
+	}
+}
+
+// The address is taken before anything is shown: the usual one, another one where that is
+// taken, and no other than the one that is named.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	usual, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:8787")
+	if err == nil {
+		defer usual.Close()
+	}
+	var out bytes.Buffer
+	s := show(&out)
+	for _, address := range []string{"nowhere", "127.0.0.1:8787"} {
+		s.Listen = address
+		if err := s.All(t.Context()); err == nil || out.Len() > 0 {
+			t.Errorf("%s: %v %s", address, err, &out)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	calls := &stopper{after: "\n 1. A call that works.", stop: stop}
+	s = show(calls)
+	s.Listen = ""
+	if err := s.Gateway(ctx); !errors.Is(err, context.Canceled) || strings.Contains(calls.String(), ":8787/") {
+		t.Errorf("the usual address is taken: %v %s", err, calls)
+	}
+}
+
+// Whoever watches is told of the reference systems, and how to use what keeps serving.
+func TestGatewayKeepsServing(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	out := &stopper{after: "Ctrl-C ends it.", stop: stop}
+	s := show(out)
+	s.Once = false
+	if err := s.Gateway(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, name := range demo.Systems() {
+		if !strings.Contains(out.String(), "\n    recourse demo "+name+" ") {
+			t.Errorf("%s is not named", name)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -168,14 +167,26 @@ const short = 5
 
 // All shows the reference systems in short, and then the gateway.
 func (s *Show) All(ctx context.Context) error {
+	ln, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
 	for _, r := range references {
-		brief := &Show{Out: s.Out, Log: s.Log, Level: s.Level, Listen: "127.0.0.1:0", Once: true}
+		brief := &Show{Out: s.Out, Log: s.Log, Level: s.Level, Listen: freeListen, Once: true}
 		if err := brief.system(ctx, r, short); err != nil {
-			return err
+			return errors.Join(err, ln.Close())
 		}
 		printf(s.Out, "\nMore of it: recourse demo %s\n\n", r.name)
 	}
-	return s.Gateway(ctx)
+	return s.gateway(ctx, ln)
+}
+
+// nameSystems says what else there is to see.
+func nameSystems(w io.Writer) {
+	printf(w, "\nFive reference systems fail in all the ways of their contracts:\n\n")
+	for _, r := range references {
+		printf(w, "    recourse demo %-9s %s\n", r.name, r.about)
+	}
 }
 
 // System starts the reference system of a name, makes the calls that it has to show,
@@ -190,16 +201,17 @@ func (s *Show) System(ctx context.Context, name string) error {
 
 // system shows a reference system by its first calls; 0 means all.
 func (s *Show) system(ctx context.Context, r reference, most int) (err error) {
+	ln, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer ln.Close() // its server has done so, where it came to that
 	s.Level.Set(quiet)
 	system, err := r.start(s.Log, s.With)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, system.Close()) }()
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(s.Listen, defaultListen))
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
 	const headerTimeout = 5 * time.Second
 	srv := &http.Server{Handler: system.Handler(), ReadHeaderTimeout: headerTimeout}
 	ended := make(chan struct{})
