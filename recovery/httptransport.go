@@ -38,9 +38,17 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	x.ends = x.now().Add(x.options.timeLeft(r.Context()))
 	nature := natureOfRequest(r)
 	t.engine.options.server.budget.Call()
+	var before *http.Response // the answer to the attempt before this one, and its error
+	var failed error
 	for {
 		if e := x.admitted(wholeServer); e != nil {
+			if x.attempt > 0 {
+				return before, failed
+			}
 			return nil, x.given(e)
+		}
+		if before != nil {
+			_ = before.Body.Close() // it was read
 		}
 		x.attempt++
 		began := x.now()
@@ -55,10 +63,7 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !ok || !x.again(Settle(t.engine.contract, e, nature), nature) {
 			return resp, err
 		}
-		if resp != nil {
-			_ = resp.Body.Close() // it was read
-		}
-		r = next
+		r, before, failed = next, resp, err
 	}
 }
 
