@@ -1,18 +1,23 @@
 package cli
 
-import "github.com/recoursehq/recourse/internal/contractgen"
+import (
+	"fmt"
+
+	"github.com/recoursehq/recourse/internal/contractgen"
+)
 
 // contractGen writes a contract as source code.
 type contractGen struct {
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
 	Lang     string `required:"" enum:"ts,python" help:"Language: ts (TypeScript) or python."`
+	For      string `default:"client" enum:"client,server,both" help:"For whom: client (reads and recovers), server (writes), or both."`
 }
 
 // Help shows an example.
 func (*contractGen) Help() string {
-	return `For authors of servers and clients in another language: one file without dependencies, with the types of the wire form and ` +
-		`of the record, the table of the codes, a parser, constructors, a writer, and a client's recovery from failures. In Python ` +
-		`it is for clients alone, without constructors and writer. Its head says how it is used, and what it leaves out.
+	return `For authors of clients and servers in another language: one file without dependencies. For a client it has the types of ` +
+		`the record, the table of the codes, a parser, and recovery from failures; for a server constructors and a writer, and the ` +
+		`types of the wire form. Python is for clients alone. Its head says how it is used, and what it leaves out.
 
 Example:
 
@@ -25,10 +30,14 @@ func (c *contractGen) Run(env *Environment) error {
 	if err != nil {
 		return err
 	}
-	generate := contractgen.TypeScript
+	audience := contractgen.Audience(c.For)
 	if c.Lang == "python" {
-		generate = contractgen.Python
+		if audience != contractgen.ForClients {
+			return &usageError{&hintedError{fmt.Errorf("--for %s: Python has only what is for clients", c.For), "leave --for out"}}
+		}
+		printf(env.Stdout, "%s", contractgen.Python(found))
+		return nil
 	}
-	printf(env.Stdout, "%s", generate(found))
+	printf(env.Stdout, "%s", contractgen.TypeScript(found, audience))
 	return nil
 }

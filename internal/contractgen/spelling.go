@@ -8,7 +8,10 @@ import (
 )
 
 // spellingWidth is how long a line of a table may be.
-const spellingWidth = 120
+const spellingWidth = 110
+
+// spellingShort is how long an item may be that shares its line with others.
+const spellingShort = 60
 
 // A spelling is how a language writes JSON.
 type spelling struct {
@@ -49,7 +52,33 @@ func (s spelling) value(raw json.Value, depth int) string {
 		return opening + closing
 	}
 	indent := strings.Repeat(s.indent, depth)
-	return opening + "\n" + indent + s.indent + strings.Join(items, ",\n"+indent+s.indent) + ",\n" + indent + closing
+	return opening + "\n" + s.fill(items, indent+s.indent) + indent + closing
+}
+
+// fill writes items on lines of their own, but for short ones, which share lines.
+func (s spelling) fill(items []string, indent string) string {
+	var b strings.Builder
+	line := ""
+	end := func() {
+		if line != "" {
+			b.WriteString(indent + line + ",\n")
+		}
+		line = ""
+	}
+	for _, item := range items {
+		long := len(item) > spellingShort || strings.Contains(item, "\n")
+		if long || len(indent)+len(line)+len(", ,")+len(item) > spellingWidth {
+			end()
+		}
+		if line != "" {
+			line += ", "
+		}
+		if line += item; long {
+			end()
+		}
+	}
+	end()
+	return b.String()
 }
 
 func (s spelling) line(raw json.Value) string {
@@ -71,6 +100,23 @@ func (s spelling) line(raw json.Value) string {
 	default:
 		return s.word(raw)
 	}
+}
+
+// wrap writes words on as few lines as hold them.
+func wrap(words []string, indent string) string {
+	lines := []string{indent}
+	for _, word := range words {
+		last := &lines[len(lines)-1]
+		if len(*last)+1+len(word) > spellingWidth {
+			lines = append(lines, indent)
+			last = &lines[len(lines)-1]
+		}
+		if *last != indent {
+			*last += " "
+		}
+		*last += word
+	}
+	return strings.Join(lines, "\n")
 }
 
 func elementsOf(list json.Value) []json.Value {

@@ -54,7 +54,7 @@ func rpcKindsTable() json.Value {
 func (c module) codesTable() json.Value {
 	return listOf(c.form.Codes, func(en *contractform.Code) json.Value {
 		var m json.Members
-		m.Text("code", en.Code)
+		m.Text("code", locatedTemplate(en.Code))
 		m.Text("name", en.Name)
 		m.Text("kind", string(en.Kind))
 		m.Text("group", en.Group)
@@ -66,7 +66,7 @@ func (c module) codesTable() json.Value {
 		if en.Wait > 0 {
 			m.Number("waitMs", int(en.Wait.Milliseconds()))
 		}
-		m.Some("message", listOf(en.Messages, quoted))
+		m.Some("message", listOf(en.Messages, templateTable))
 		m.Some("hint", listOf(en.Hints, hintTable))
 		if en.HTTP != nil {
 			m.Add("http", httpTable(en.HTTP))
@@ -74,7 +74,7 @@ func (c module) codesTable() json.Value {
 		if en.RPC != nil {
 			var rpc json.Members
 			rpc.Number("code", en.RPC.Code)
-			rpc.Add("messages", listOf(en.RPC.Messages, quoted))
+			rpc.Add("messages", listOf(en.RPC.Messages, templateTable))
 			if en.RPC.Data != nil {
 				rpc.Add("data", bodyTable(en.RPC.Data))
 			}
@@ -106,7 +106,7 @@ func (c module) contractTable() json.Members {
 	m.Add("reads", listOf(c.form.Reads, func(r contractform.Read) json.Value {
 		var one json.Members
 		if r.Text != "" {
-			one.Text("text", r.Text)
+			one.Text("text", locatedTemplate(r.Text))
 		}
 		if r.Shape != nil {
 			one.Add("shape", shapeTable(r.Shape))
@@ -193,10 +193,19 @@ func listOf[T any](items []T, one func(T) json.Value) json.Value {
 
 func quoted(text string) json.Value { return json.AppendQuote(nil, text) }
 
+func templateTable(template string) json.Value { return quoted(locatedTemplate(template)) }
+
 func selectorTable(sel contractform.Selector) json.Value {
 	var m json.Members
 	for _, c := range sel {
-		m.Add(c.On, json.Texts(c.Values))
+		values := c.Values
+		if c.On == "has" {
+			values = nil
+			for _, path := range c.Values {
+				values = append(values, located(path))
+			}
+		}
+		m.Add(c.On, json.Texts(values))
 	}
 	return m.AppendTo(nil)
 }
@@ -206,7 +215,7 @@ func hintTable(a contractform.Hint) json.Value {
 	if len(a.When) > 0 {
 		m.Add("for", selectorTable(a.When))
 	}
-	m.Text("text", a.Text)
+	m.Text("text", locatedTemplate(a.Text))
 	m.Texts("tools", a.Tools)
 	return m.AppendTo(nil)
 }
@@ -214,7 +223,7 @@ func hintTable(a contractform.Hint) json.Value {
 func constantsTable(list []contractform.Constant) json.Value {
 	var m json.Members
 	for _, k := range list {
-		m.Add(k.Path, k.Value)
+		m.Add(located(k.Path), k.Value)
 	}
 	return m.AppendTo(nil)
 }
@@ -262,7 +271,7 @@ func layoutTable(l *contractform.Layout) json.Value {
 		m.Add("shape", shapeTable(l.Shape))
 	}
 	if line := l.Line; line != nil {
-		m.Text("line", line.Src)
+		m.Text("line", locatedTemplate(line.Src))
 		if line.BeforeHints != "" {
 			var hints json.Members
 			hints.Text("before", line.BeforeHints)
@@ -278,7 +287,7 @@ func layoutTable(l *contractform.Layout) json.Value {
 	} else if l.Indent > 0 {
 		m.Number("indent", l.Indent)
 	}
-	m.Text("human", l.Human)
+	m.Text("human", locatedTemplate(l.Human))
 	if l.Format.Argument != "" {
 		var format json.Members
 		format.Text("argument", l.Format.Argument)
@@ -322,7 +331,7 @@ func memberTable(m *contractform.ShapeMember) json.Value {
 	case m.Choices != nil:
 		source.Add("oneOf", listOf(m.Choices, choiceTable))
 	default:
-		return json.AppendQuote(nil, m.Path.Src)
+		return quoted(located(m.Path.Src))
 	}
 	return source.AppendTo(nil)
 }
@@ -335,7 +344,7 @@ func choiceTable(c contractform.Choice) json.Value {
 	if c.Constant != nil {
 		m.Add("is", c.Constant)
 	} else {
-		m.Text("path", c.Path.Src)
+		m.Text("path", located(c.Path.Src))
 	}
 	return m.AppendTo(nil)
 }
@@ -344,7 +353,7 @@ func httpTable(f *contractform.HTTP) json.Value {
 	var m, headers json.Members
 	m.Number("status", f.Status)
 	for _, h := range f.Headers {
-		headers.Text(h.Name, h.Value)
+		headers.Text(h.Name, locatedTemplate(h.Value))
 	}
 	m.Some("headers", headers.AppendTo(nil))
 	m.Text("type", f.Media)
@@ -354,24 +363,36 @@ func httpTable(f *contractform.HTTP) json.Value {
 	return m.AppendTo(nil)
 }
 
-// bodyTable writes a body as JSON with templates for texts.
+// bodyTable writes a body as sources, as shapes have them.
 func bodyTable(b *contractform.Body) json.Value {
+	var source json.Members
 	switch {
 	case b.Shape:
-		return json.Value(`"{shape}"`)
+		source.Flag("own", true)
 	case b.Text != "":
-		return quoted(b.Text)
-	case b.List != nil:
-		return listOf(b.List, bodyTable)
-	case b.Object != nil:
-		var m json.Members
-		for _, member := range b.Object {
-			m.Add(member.Name, bodyTable(member.Value))
+		if path, ok := onlyPath(b.Text); ok {
+			return quoted(located(path))
 		}
-		return m.AppendTo(nil)
-	case b.Constant.Kind() == '"':
-		return json.Value(strings.NewReplacer("{", "{{", "}", "}}").Replace(string(b.Constant)))
+		source.Text("text", locatedTemplate(b.Text))
+	case b.List != nil:
+		source.Add("list", listOf(b.List, bodyTable))
+	case len(b.Object) > 0:
+		var shape json.Members
+		for _, member := range b.Object {
+			shape.Add(member.Name, bodyTable(member.Value))
+		}
+		source.Object("shape", shape)
+	case b.Object != nil:
+		source.Add("is", json.Value("{}"))
 	default:
-		return b.Constant
+		source.Add("is", b.Constant)
 	}
+	return source.AppendTo(nil)
+}
+
+// onlyPath returns the path of a template that is one placeholder without another text.
+func onlyPath(template string) (string, bool) {
+	inner, opens := strings.CutPrefix(template, "{")
+	path, closes := strings.CutSuffix(inner, "}")
+	return path, opens && closes && !strings.ContainsAny(path, "{}|")
 }

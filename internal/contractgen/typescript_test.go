@@ -12,16 +12,17 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
-// The strictest options of the TypeScript compiler, and no types but those of the
-// language.
+// Every strict option that the TypeScript compiler has, and no types but those of the language.
 var tscOptions = []string{
-	"--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noImplicitReturns", "--noImplicitOverride",
-	"--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters", "--isolatedModules", "--verbatimModuleSyntax",
+	"--strict", "--noUncheckedIndexedAccess", "--noPropertyAccessFromIndexSignature", "--exactOptionalPropertyTypes",
+	"--noImplicitReturns", "--noImplicitOverride", "--noFallthroughCasesInSwitch", "--noUnusedLocals", "--noUnusedParameters",
+	"--noUncheckedSideEffectImports", "--allowUnreachableCode", "false", "--allowUnusedLabels", "false",
+	"--isolatedModules", "--verbatimModuleSyntax", "--erasableSyntaxOnly",
 	"--target", "es2022", "--lib", "es2022", "--module", "esnext",
 }
 
-// The module of every contract compiles, with a program that uses one, and writes and reads what the golden kit
-// holds: that of the built-in contracts, and one made for each of those that users
+// The modules of every contract compile, for each audience, with a program that uses one. That of clients reads what the golden
+// kit holds, and that of both writes it, too: the kit of the built-in contracts, and one made for each of those that users
 // might write. This is a sample: every other contract.
 func TestTypeScriptPassesTheKit(t *testing.T) {
 	t.Parallel()
@@ -50,9 +51,12 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 	arguments := append([]string{filepath.Join(node, "node_modules", "typescript", "lib", "tsc.js")}, tscOptions...)
 	var contracts []*contract.Contract
 	for i, c := range contracttest.Every(t) {
-		module := put(c.Name+".ts", contractgen.TypeScript(c))
+		put(c.Name+".ts", contractgen.TypeScript(c, contractgen.ForBoth))
 		if testkit.Sampled(t, i, 2) {
-			contracts, arguments = append(contracts, c), append(arguments, module)
+			contracts, arguments = append(contracts, c), append(arguments, filepath.Join(dir, c.Name+".ts"))
+			for _, audience := range []contractgen.Audience{contractgen.ForClients, contractgen.ForServers} {
+				arguments = append(arguments, put(c.Name+"."+string(audience)+".ts", contractgen.TypeScript(c, audience)))
+			}
 		}
 	}
 	usage, err := os.ReadFile(filepath.Join("testdata", "usage.ts"))
@@ -64,15 +68,17 @@ func testTypeScriptPassesTheKit(t *testing.T) {
 		t.Fatalf("tsc: %v\n%s", err, out)
 	}
 	for _, c := range contracts {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			kit := put(c.Name+".txtar", contracttest.Kit(t, c))
-			run := append([]string{filepath.Join(node, "testkit", "kit.mjs"), filepath.Join(dir, c.Name+".js"), kit}, decisions(t, c)...)
-			out, err := exec.CommandContext(t.Context(), "node", run...).CombinedOutput()
-			if err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
+		kit := put(c.Name+".txtar", contracttest.Kit(t, c))
+		for _, module := range []string{c.Name, c.Name + ".client"} {
+			t.Run(module, func(t *testing.T) {
+				t.Parallel()
+				run := append([]string{filepath.Join(node, "testkit", "kit.mjs"), filepath.Join(dir, module+".js"), kit}, decisions(t, c)...)
+				out, err := exec.CommandContext(t.Context(), "node", run...).CombinedOutput()
+				if err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
 	}
 }
 

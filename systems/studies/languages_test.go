@@ -83,7 +83,7 @@ func TestTypeScriptRecovers(t *testing.T) {
 	t.Parallel()
 	node := testkit.Node(t)
 	module := filepath.Join(t.TempDir(), "studies.ts")
-	if err := os.WriteFile(module, contractgen.TypeScript(rules(t)), 0o600); err != nil {
+	if err := os.WriteFile(module, contractgen.TypeScript(rules(t), contractgen.ForClients), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := newSystem(t, studies.Options{Timeout: 300 * time.Millisecond})

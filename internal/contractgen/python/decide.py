@@ -2,8 +2,8 @@
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done about a failure. wait_ms: before the call is made again. verify: the call that settles first whether the
-    failed one took effect. reason: for the log."""
+    """What is done about a failure. wait_ms: before the call is made again. verify: the call that settles first whether
+    the failed one took effect. reason: for the log."""
     repeat: bool
     wait_ms: int = 0
     verify: dict | None = None
@@ -11,49 +11,63 @@ class Decision:
 
 
 _LONGEST_MS = 9_223_372_036_854  # that a record can state
-_BEFORE = ("protocol", "input", "auth", "permission", "resource", "state", "allowance")  # classes that are found before the work
+# What is found before anything is done.
+_BEFORE = ("protocol", "input", "auth", "permission", "resource", "state", "allowance")
 
 
 def _effect(e, nature):
-    """Returns whether a failed call changed anything. What is stated counts, but what only reads has no effect whatever anybody says."""
+    """Returns whether a failed call changed anything. What only reads has no effect, whatever anybody says."""
     if nature == "reads" or _text(e.get("effect")):
         return "none" if nature == "reads" else e["effect"]
     kind = _kind(e)
-    if kind == "partial":
-        return "applied"
-    return "none" if KINDS[kind]["class"] in _BEFORE or kind == "not_implemented" else "unknown"
+    is_before = KINDS[kind]["class"] in _BEFORE or kind == "not_implemented"
+    return "applied" if kind == "partial" else "none" if is_before else "unknown"
+
+
+def _may_succeed(stated):
+    """Says whether the contract calls a failure retryable, were the effect known."""
+    e = {**stated, "effect": "none"}
+    entry, code = _choose(e)
+    if "otherwise" in entry:
+        entry = _BY_CODE[entry["otherwise"]]
+        code = entry["code"]
+    return _is_retryable(e, entry, code)
 
 
 def _settle(stated, nature):
     """Completes a failure by what the contract says of it: its effect, and its advice where it states none."""
     e = {**stated, "effect": _effect(stated, nature)}
-    if e["effect"] == "unknown" and not _text(stated.get("effect")) and stated.get("retry") == "same_call":
+    if e["effect"] == "unknown" and not stated.get("effect") and stated.get("retry") == "same_call":
         e["effect"] = "none"  # as the server says
-    if not _text(stated.get("retry")):
+    if not stated.get("retry"):
         advice = KINDS[_kind(e)]["retry"]
-        again = _retryable(_bound({**stated, "effect": "none"}))
-        e["retry"] = "same_call" if again else "never" if advice == "same_call" else advice
+        e["retry"] = "same_call" if _may_succeed(stated) else "never" if advice == "same_call" else advice
     return e
-
-
-def _stated_wait(e):
-    return min(max(_number(e.get("afterMs")), 0), _LONGEST_MS)
 
 
 def _backoff(e, attempt, random):
     """Returns the wait before a call is made again that has failed attempt times: what was stated is a minimum."""
-    rule, stated = CONTRACT["retry"], _stated_wait(e)
-    start = stated or (max(rule["startMs"], 1000) if _kind(e) == "rate_limited" else rule["startMs"])
+    rule, stated = CONTRACT["retry"], min(max(_number(e.get("afterMs")), 0), _LONGEST_MS)
+    start = stated or max(rule["startMs"], 1000 if _kind(e) == "rate_limited" else 0)
     jitter = rule["jitterMs"] * random if attempt >= rule["jitterFrom"] else 0
     return max(stated, min(start * rule["factor"] ** (attempt - 1) + jitter, MAX_WAIT_MS))
 
 
+def _wait_text(ms):
+    """Writes a wait for a person: in the two largest of its units."""
+    if ms < 60_000:
+        return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
+    for size, large, part, small in ((86_400_000, "d", 3_600_000, "h"), (3_600_000, "h", 60_000, "min"), (60_000, "min", 1000, "s")):
+        if ms >= size:
+            return f"{ms // size} {large}" + (f" {rest} {small}" if (rest := ms % size // part) else "")
+
+
 def _judge(e, nature, attempt, left_ms, random):
-    unsafe = nature == "writes" and e["effect"] != "none"
-    if _text(e.get("retry")) != "same_call" and not (unsafe and e["effect"] == "unknown"):
+    is_unsafe = nature == "writes" and e["effect"] != "none"
+    if e["retry"] != "same_call" and not (is_unsafe and e["effect"] == "unknown"):
         return Decision(False, reason=f"{_kind(e)}: the same call would fail again")
-    if unsafe:
-        verify = _in_order(e["verify"], _MEMBERS["verify"]) if isinstance(e.get("verify"), dict) else None
+    if is_unsafe:
+        verify = e.get("verify")
         return Decision(False, verify=verify, reason="the call may have taken effect: a repetition might do it twice")
     if attempt > CONTRACT["retry"]["retries"]:
         return Decision(False, reason=f"gave up after {attempt} attempts")

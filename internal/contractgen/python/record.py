@@ -1,13 +1,35 @@
-# ---- The record, and paths into it. A record is a dict in its JSON form; what is empty may be missing.
+# ---- What is read.
 
-_ORDER = ("v", "kind", "code", "contract", "message", "hints", "retry", "afterMs", "effect", "verify", "violations", "resource",
-          "provider", "missingScopes", "quotas", "succeeded", "failed", "missing", "origin", "upstream", "requestId", "details", "truncated")
-# The members of its objects: "!" marks one that is written even when it is empty, "?" one that is written when it is there.
-_MEMBERS = {
-    "verify": ("tool!", "args", "lookAt"), "resource": ("type", "id"), "upstream": ("status", "code", "requestId"),
-    "violations": ("pointer!", "param!", "rule", "got?", "want", "message"), "succeeded": ("id!", "value?"),
-    "quotas": ("policy", "limit", "windowMs", "remaining!", "resetAt", "partition"), "missing": ("what!", "impact", "message"),
+class Failure(Exception):
+    """A failure. record is its JSON form, version 1: kind, code, message, retry, afterMs, effect, and so on."""
+
+    def __init__(self, stated, result=None):
+        self.stated = stated  # as it was read: without the advice that record derives from its kind
+        self.record = _encode(stated)
+        self.result = result  # of a call that has failed in part: the items that have succeeded
+        self.kind = self.record["kind"]
+        super().__init__(self.record.get("message") or self.kind.replace("_", " "))
+
+
+class Question(Exception):
+    """A question to the caller, which is no failure. record: message, reason, fields, suggestions, options."""
+
+    def __init__(self, record):
+        self.record = record
+        super().__init__(record["message"])
+
+
+# ---- The record: a dict in its JSON form. What is empty may be missing.
+
+# What its members are like. Others may be anything.
+_LIKE = {
+    **dict.fromkeys(("kind", "code", "contract", "message", "retry", "effect", "provider", "origin", "requestId"), ""),
+    **dict.fromkeys(("hints", "missingScopes"), [""]), **dict.fromkeys(("verify", "resource", "upstream", "details"), {}),
+    **dict.fromkeys(("violations", "quotas", "succeeded", "failed", "missing"), [{}]), "v": 0, "afterMs": 0,
 }
+# What the items of lists have even where it is empty.
+_NEEDED = {"violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0}, "succeeded": {"id": ""},
+           "failed": {"id": ""}, "missing": {"what": ""}}
 _WORDS = {
     "kind": tuple(KINDS), "retry": ("same_call", "re_read", "after_fix", "after_auth", "never"),
     "effect": ("none", "applied", "unknown"), "origin": ("caller", "gateway", "server", "provider"),
@@ -17,25 +39,12 @@ _WORDS = {
 def _fields(v): return v if isinstance(v, dict) else {}
 def _list(v): return v if isinstance(v, list) else []
 def _text(v): return v if isinstance(v, str) else ""
-def _is_number(v): return isinstance(v, (int, float)) and not isinstance(v, bool)
+def _is_number(v): return isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v)
 def _number(v): return v if _is_number(v) else 0
-def _is_whole(v): return _is_number(v) and abs(v) < 2**53 and v == int(v)
-def _is_code_number(code): return re.fullmatch(r"[+-]?[0-9]+", code) is not None
-def _is_raw(name, parent): return parent in ("details", "args") or name in ("got", "value")
-def _is_sentence(path): return path in ("message", "message.given")
-
-
-def _is_empty(v):
-    return v is None or v in ("", [], {}) or (_is_number(v) and v == 0)
-
-
-def _same(a, b):
-    """Says whether two JSON values are equal: true is not 1."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(v, b[name]) for name, v in a.items())
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, bool) == isinstance(b, bool) and a == b
+def _is_empty(v): return v is None or v is False or v in ("", [], {}) or (_is_number(v) and v == 0)
+def _json(v, sort=False): return json.dumps(v, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
+def _same(a, b): return _json(a, True) == _json(b, True)
+def _kind(e): return e["kind"] if _text(e.get("kind")) in KINDS else "unknown"
 
 
 def _parsed(text):
@@ -46,12 +55,10 @@ def _parsed(text):
         return None
 
 
-def _json(v):
-    return json.dumps(v, ensure_ascii=False, separators=(",", ":"))
-
-
-def _kind(e):
-    return e.get("kind") if _text(e.get("kind")) in KINDS else "unknown"
+def _is_like(example, value):
+    if isinstance(example, list):
+        return isinstance(value, list) and all(_is_like(example[0], item) for item in value)
+    return _is_number(value) if _is_number(example) else isinstance(value, type(example))
 
 
 def _advice(e):
@@ -59,152 +66,90 @@ def _advice(e):
     return "re_read" if advice == "same_call" and e.get("effect") in ("unknown", "applied") else advice
 
 
-def _in_order(v, names):
-    v, to = _fields(v), {}
-    for name in names:
-        bare = name.rstrip("!?")
-        if name.endswith("!"):
-            to[bare] = v.get(bare, 0 if bare == "remaining" else "")
-        elif bare in v if name.endswith("?") else not _is_empty(v.get(bare)):
-            to[bare] = v[bare]
+def _encode(e):
+    """Returns a record in its JSON form."""
+    to = {"v": 1, "kind": _kind(e), "retry": _advice(e)}
+    to = {name: v for name, v in {**e, **to}.items() if not _is_empty(v)}
+    to |= {name: [{**needed, **item} for item in to[name]] for name, needed in _NEEDED.items() if name in to}
+    if "failed" in to:
+        to["failed"] = [{**item, "error": _encode(_fields(item.get("error")))} for item in to["failed"]]
     return to
 
 
-def _encode(e):
-    """Returns the JSON form of a record."""
-    to = {"v": 1, "kind": _kind(e)}
-    for name in _ORDER[2:]:
-        value = e.get(name)
-        if name == "retry":
-            to[name] = _advice(e)
-        elif name in ("verify", "resource", "upstream"):
-            o = _in_order(value, _MEMBERS[name])
-            if isinstance(value, dict) if name == "verify" else o:
-                to[name] = o
-        elif _is_empty(value) or value is False:
-            continue
-        elif name in _MEMBERS:
-            to[name] = [_in_order(item, _MEMBERS[name]) for item in _list(value)]
-        elif name == "failed":
-            to[name] = [{"id": _text(f.get("id")), "error": _encode(f["error"]) if isinstance(f.get("error"), dict) else None}
-                        for f in map(_fields, _list(value))]
-        else:
-            to[name] = value
-    return to | {name: e[name] for name in sorted(e) if name not in _ORDER}
-
-
-@dataclass
-class _Subject:
-    """A record as the contract sees it. bare: the sentence is its own, not the form that the code gives it."""
-    e: dict
-    entry: dict | None
-    bare: bool = False
-
-
-def _subject(e):
-    s = _Subject(e, None)
-    s.entry = _choose(s)
-    return s
-
-
-_NOT = object()
-
-
-def _get(s, base, path):
-    """Returns what a path leads to from base, the record of s or an item of one of its lists; None where it is empty."""
-    on, parent = s if base is s.e else None, ""
-    while True:
-        if on is not None and (value := _compute(on, path)) is not _NOT:
-            return value
-        name, dot, path = path.partition(".")
-        if isinstance(base, list):
-            base = base[int(name)] if name.isdigit() and int(name) < len(base) else None
-        else:
-            base = _fields(base).get(name)
-        if base is None or not dot:
-            return None if name != "remaining" and not _is_raw(name, parent) and _is_empty(base) else base
-        on, parent = _subject(base) if name == "error" and isinstance(base, dict) else None, name
-
-
-def _compute(s, path):
-    """Returns the value of a computed member; _NOT where the path names none."""
-    e, entry = s.e, s.entry or {}
-    after = _number(e.get("afterMs"))
-    match path:
-        case "message":
-            return _message(s)
-        case "message.given":
-            given = _text(e.get("message"))
-            fixed = any(_literal(t) == given for t in entry.get("message", ()))
-            return given if given and given != KINDS["unknown"]["sentence"] and not fixed else None
-        case "code.name":
-            return None if _range(s) else entry.get("name")
-        case "code.group":
-            return (_range(s) or entry).get("name" if _range(s) else "group")
-        case "code.number":
-            return int(e["code"]) if _is_code_number(_text(e.get("code"))) else None
-        case "retryable":
-            return _retryable(s)
-        case "after":
-            return _wait_text(after) if after else None
-        case "after.seconds":
-            return math.ceil(after / 1000) or None
-        case "verify.call":
-            return _call_text(e["verify"]) if isinstance(e.get("verify"), dict) else None
-    if path.startswith(("call.", "http.title")):
+def _read_record(raw):
+    """Reads the record's own JSON form, as far as its words are known; None where it is none."""
+    e = {name: v for name, v in _fields(raw).items() if v is not None}
+    if _number(e.get("v")) <= 0 or not e.get("kind") or not all(_is_like(_LIKE[name], e[name]) for name in _LIKE if name in e):
         return None
-    if path.startswith("text."):
-        return _text(_fields(e.get("details")).get(path[5:])) or None
-    if quota := re.fullmatch(r"quota\.([^.]+)\.(limit|remaining|resetAtMs)", path):
-        q = next((q for q in map(_fields, _list(e.get("quotas"))) if q.get("policy") == quota[1]), None)
-        if q is None:
-            return None
-        if quota[2] == "resetAtMs":
-            return _instant(q.get("resetAt"))
-        return _number(q.get(quota[2])) if quota[2] == "remaining" else _number(q.get("limit")) or None
-    return _NOT
+    e = {name: v for name, v in e.items() if name == "kind" or v in _WORDS.get(name, (v,))}
+    if "failed" in e:
+        e["failed"] = [{**f, "error": _read_record({"v": 1, **_fields(f.get("error"))}) or {}} for f in e["failed"]]
+    return e
 
 
-def _instant(text):
-    """Returns an instant of RFC 3339 in milliseconds; None where the text is none."""
-    try:
-        return round((datetime.fromisoformat(_text(text)) - _EPOCH).total_seconds() * 1000)
-    except (ValueError, TypeError):
-        return None
-
+# ---- Paths into it. After a colon stands what is on the wire, where that is no text: afterMs:seconds.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST_INSTANT = 253_402_300_799_999  # the end of the year 9999, in milliseconds
 
 
-def _range_of(code):
-    n = int(code) if _is_code_number(code) else None
-    return next((r for r in CONTRACT["ranges"] if n is not None and r["from"] <= n <= r["to"]), None)
+def _converted(path, raw):
+    """Returns a value of the wire as the record has it; None where it is empty, or of another type."""
+    name, _, type = path.partition(":")
+    whole = int(raw) if _is_number(raw) and abs(raw) < 2**53 and raw == int(raw) else None
+    match type:
+        case "":
+            is_id = _is_number(raw) and name != "message"  # an identifier that is written as a number
+            return _json(raw if whole is None else whole) if is_id else _text(raw) or None
+        case "any":
+            return raw
+        case "flag":
+            return raw if isinstance(raw, bool) else None
+        case "number":
+            return None if whole is None else str(whole)
+        case "count" | "whole":
+            return whole if whole or type == "count" else None
+        case "ms" | "seconds":
+            return math.floor(min(max(_number(raw) * (1 if type == "ms" else 1000), 0), MAX_WAIT_MS) + 0.5) or None
+        case "instant" if whole is not None and 0 <= whole <= _LAST_INSTANT:
+            text = (_EPOCH + timedelta(milliseconds=whole)).isoformat(timespec="milliseconds")
+            return text.removesuffix("+00:00").rstrip("0").rstrip(".") + "Z"
+        case "texts" | "objects" | "object":
+            return raw if raw and _is_like({"texts": [""], "objects": [{}], "object": {}}[type], raw) else None
+    return _text(raw) or None if type == "given" else None
 
 
-def _range(s):
-    """Returns the range of a code that is not listed."""
-    code = _text(s.e.get("code"))
-    return None if s.entry and code == s.entry["code"] else _range_of(code)
+def _child(at, step):
+    """Returns a member of an object, or an item of a list: by its index, or by its policy."""
+    if isinstance(at, list):
+        return next((item for i, item in enumerate(at) if step in (str(i), _fields(item).get("policy"))), None)
+    return _fields(at).get(step)
 
 
-def _wait_text(ms):
-    """Writes a wait for a person."""
-    def units(n, per, large, small):
-        return f"{n // per} {large}" + (f" {n % per} {small}" if n % per else "")
-    if ms < 1000:
-        return f"{ms} ms"
-    if ms < 60_000:
-        return f"{ms / 1000:g} s" if ms % 1000 == 0 else f"{ms // 1000}.{ms % 1000:03d}".rstrip("0") + " s"
-    if ms < 3_600_000:
-        return units(ms // 1000, 60, "min", "s")
-    return units(ms // 60_000, 60, "h", "min") if ms < 86_400_000 else units(ms // 3_600_000, 24, "d", "h")
+def _get(e, path):
+    """Returns what a path leads to; None where it is empty."""
+    place, _, type = path.partition(":")
+    for step in place.split("."):
+        e = _child(e, step)
+    return e if type in ("any", "count") or not _is_empty(e) else None
 
 
-def _call_text(verify):
-    """Writes a call as a text names it: order_get(reference="A-17")."""
-    spell = (lambda v: _json(v)) if CONTRACT["literals"] == "json" else (lambda v: re.sub(
-        r'"(?:[^"\\]|\\.)*"|true|false|null', lambda m: {"true": "True", "false": "False", "null": "None"}.get(m[0], m[0]), _json(v)))
-    return f"{_text(verify.get('tool'))}({', '.join(f'{name}={spell(v)}' for name, v in _fields(verify.get('args')).items())})"
+def _set(at, path, raw):
+    """Stores a value of the wire at a path. What is empty, or of another type, is not stored."""
+    value, steps = _converted(path, raw), path.partition(":")[0].split(".")
+    for step, below in zip(steps, [*steps[1:], ""]) if value is not None else ():
+        there = _child(at, step) if below else value
+        if there is None:
+            there = [] if below.isdigit() or step == "quotas" else {}
+        if isinstance(at, dict):
+            at[step] = there
+        elif step.isdigit():
+            at += [{} if below else ""] * (int(step) + 1 - len(at))
+            at[int(step)] = there
+        elif not there:
+            there["policy"] = step
+            at.append(there)
+        at = there
 
 
 # ---- Templates: texts with {path} and {path|text}, and doubled braces for those that stand for themselves.
@@ -217,189 +162,114 @@ def _parts(template):
         if m[1] is None:
             text += m[0][0] if m[0] in ("{{", "}}") else m[0]
             continue
-        if text:
-            parts.append((None, text))
-        text = ""
         path, bar, other = m[1].partition("|")
-        parts.append((path, other if bar else None))
-    return (*parts, (None, text)) if text else tuple(parts)
+        parts += [(None, text)] * bool(text) + [(path, other if bar else None)]
+        text = ""
+    return parts + [(None, text)] * bool(text)
 
 
 def _literal(template):
-    parts = _parts(template)
-    return None if any(path is not None for path, _ in parts) else "".join(text for _, text in parts)
+    """Returns the text of a template without placeholders; None where it has some."""
+    return None if any(path for path, _ in _parts(template)) else "".join(text for _, text in _parts(template))
 
 
-def _only_path(template):
-    parts = _parts(template)
-    return parts[0][0] if len(parts) == 1 and parts[0][1] is None else None
-
-
-def _frames(template):
-    return any(path is not None and _is_sentence(path) for path, _ in _parts(template))
-
-
-def _render(template, s):
-    """Fills a template in; None when a placeholder without another text is empty."""
-    text = ""
-    for path, other in _parts(template):
-        value = None if path is None else _get(s, s.e, path)
-        filled = other if value is None else _spell(value)
-        if filled is None:
-            return None
-        text += filled
-    return text
-
-
-def _spell(value):
-    if isinstance(value, list):
-        return ", ".join(map(_spell, value))
-    return value if isinstance(value, str) else _json(value)
+def _is_sentence(path): return path in ("message", "message:given")
+def _is_framed(template): return any(_is_sentence(path) for path, _ in _parts(template))
 
 
 def _match(template, text):
     """Takes a text apart that a template may have written: paths with their texts; None where it is of another form."""
     parts, found = _parts(template), []
     for i, (path, other) in enumerate(parts):
-        if path is None:
-            if not text.startswith(other):
-                return None
-            text = text[len(other):]
-            continue
         end = len(text)
-        if i + 1 < len(parts):
-            follows, literal = parts[i + 1]
-            if follows is not None:
-                return None
-            if i + 2 == len(parts):
-                end -= len(literal)
-            else:
-                end = text.rfind(literal) if _is_sentence(path) else text.find(literal)
-            if end < 0:
-                return None
-        if other is None or text[:end] != other:
+        if path is None and not text.startswith(other):
+            return None
+        if path is None:
+            end = len(other)
+        elif i + 1 < len(parts):
+            after, literal = parts[i + 1]
+            is_last = i + 2 == len(parts) or _is_sentence(path)
+            end = -1 if after else text.rfind(literal) if is_last else text.find(literal)
+        if end < 0:
+            return None
+        if path is not None and (other is None or text[:end] != other):
             found.append((path, text[:end]))
         text = text[end:]
     return None if text else found
 
 
+def _store(e, found):
+    """Stores the texts that a template has captured."""
+    for path, text in found or ():
+        type = path.partition(":")[2]
+        value = text if type in ("", "given") else text.split(", ") if type == "texts" else _parsed(text)
+        _set(e, path, text if value is None and type == "any" else value)
+
+
 # ---- Choosing the code of a record.
 
-_BY_CODE = {word: entry for entry in reversed(CODES) for word in reversed(entry.get("reads", ()))} | {entry["code"]: entry for entry in CODES}
+_BY_CODE = {word: entry for entry in reversed(CODES) for word in reversed(entry.get("reads", ()))}
+_BY_CODE |= {entry["code"]: entry for entry in CODES}
+_OPEN = next((entry for entry in CODES if _literal(entry["code"]) is None), None)  # of words that are not listed
+_PLACES = {"resource": "resource.type", "upstream_code": "upstream.code", "rule": "violations.0.rule"}
 
 
-def _is_open(entry): return _literal(entry["code"]) is None
-def _is_code_word(word): return re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", word) is not None
+def _selects(selector, e):
+    return all(_holds(condition, values, e) for condition, values in (selector or {}).items())
 
 
-_OPEN = next(filter(_is_open, CODES), None)  # the entry of words that are not listed
-
-
-def _selects(selector, s):
-    return all(_holds(condition, values, s) for condition, values in (selector or {}).items())
-
-
-def _holds(condition, values, s):
-    e = s.e
-    violations = [_fields(v) for v in _list(e.get("violations"))]
+def _holds(condition, values, e):
     match condition:
         case "kind":
             return _kind(e) in values
         case "class":
             return KINDS[_kind(e)]["class"] in values
-        case "origin" | "effect":
-            return _text(e.get(condition)) in values
-        case "resource":
-            return _text(_fields(e.get("resource")).get("type")) in values
         case "status":
-            return _is_status(values, _number(_fields(e.get("upstream")).get("status")))
-        case "upstream_code":
-            return _text(_fields(e.get("upstream")).get("code")) in values
-        case "rule":
-            return bool(violations) and _text(violations[0].get("rule")) in values
+            return _is_status(values, _number(_get(e, "upstream.status")))
         case "params":
-            return {_text(v.get("param")) for v in violations} == set(values)
+            return {_text(_fields(v).get("param")) for v in _list(e.get("violations"))} == set(values)
         case "has":
-            return all(_get(s, e, path) is not None for path in values)
-        case "tool":
-            return "" in values
-        case "at":
-            return "tool" in values
-    return condition == "retry" and _advice(e) in values
+            return all(_get(e, path) is not None for path in values)
+        case "retry":
+            return _advice(e) in values
+    return _text(_get(e, _PLACES.get(condition, condition))) in values
 
 
 def _is_status(values, status):
     text = str(status) if status else "none"
-    return any(v == text or (len(v) == 3 and v.endswith("xx") and v[0] == text[0]) for v in values)
+    return text in values or text[0] + "xx" in values
 
 
-def _choose(s):
-    """Returns the entry of a record. Every record has one."""
-    code = _text(s.e.get("code"))
-    if s.e.get("contract") == CONTRACT["name"] and code:
-        return _BY_CODE.get(code) or _OPEN or _BY_CODE[CONTRACT["default"]]
+def _choose(e):
+    """Returns the entry of a record, and the code that the record has there."""
+    code, default = _text(e.get("code")), CONTRACT["default"]
+    if e.get("contract") == CONTRACT["name"] and code:
+        return _BY_CODE.get(code) or _OPEN or _BY_CODE[default], code
     for entry in CODES:
-        for selector in entry["for"]:
-            word = _code_of(entry, s) if _selects(selector, s) else ""
-            if word:
-                return _BY_CODE.get(word, entry)
-    return _BY_CODE[CONTRACT["default"]]
+        word = entry["code"] if entry is not _OPEN else _filled(entry["code"], e)
+        if word and any(_selects(selector, e) for selector in entry["for"]):
+            return _BY_CODE.get(word, entry), word  # another's word may be one of the contract's own
+    return _BY_CODE[default], default
 
 
-def _code_of(entry, s):
-    if not _is_open(entry):
-        return entry["code"]
-    word = _render(entry["code"], s) or ""
-    return word if _is_code_word(word) else ""
+def _filled(template, e):
+    """Fills in the template of a code; "" where that makes no word."""
+    texts = [text if path is None else _text(_get(e, path)) or text for path, text in _parts(template)]
+    return "".join(texts) if all(texts) and _is_code_word("".join(texts)) else ""
 
 
-def _sentence(e):
-    return _text(e.get("message")) or KINDS[_kind(e)]["sentence"]
+def _is_code_word(word): return re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", word) is not None
 
 
-def _message(s):
-    """Returns the sentence in the form that the code gives it."""
-    is_protocol = s.entry and s.entry["code"] == CONTRACT["default"] and KINDS[_kind(s.e)]["class"] == "protocol"
-    if s.bare or not s.entry or _is_unlisted(s) or is_protocol:
-        return _sentence(s.e)
-    texts = (_render(t, _Subject(s.e, s.entry, True)) for t in s.entry.get("message", ()))
-    return next((text for text in texts if text is not None), _sentence(s.e))
-
-
-def _is_unlisted(s):
-    code = _text(s.e.get("code"))
-    return s.entry is not None and not _is_open(s.entry) and code not in ("", s.entry["code"])
-
-
-def _retryable(s):
+def _is_retryable(e, entry, code):
     """Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the
-    failure decides. That a call may have taken effect is not overruled otherwise, nor is an advice that departs from the kind's."""
-    e, rule = s.e, s.entry["retryable"] if s.entry else "error"
-    same = _advice(e) == "same_call"
+    failure decides. That a call may have taken effect is not overruled, nor is advice that departs from the kind's."""
+    rule, same, is_unknown = entry["retryable"], _advice(e) == "same_call", e.get("effect") == "unknown"
     if rule == "stated":
-        return e.get("retry") == "same_call" and (same or e.get("effect") == "unknown")
-    if _is_unlisted(s):
+        return e.get("retry") == "same_call" and (same or is_unknown)
+    if rule == "error" or (entry is not _OPEN and code != entry["code"]):
         return same
-    if rule is False:
-        return False
-    if e.get("effect") == "unknown" or same != (KINDS[_kind(e)]["retry"] == "same_call"):
-        return same
-    status = _number(_fields(e.get("upstream")).get("status"))
-    if isinstance(rule, bool):
-        return rule
-    return same if isinstance(rule, str) or not status else _is_status(rule, status)
-
-
-def _bound(e):
-    """Puts a record in the words of the contract, as far as it decides on repetitions."""
-    s = _subject({**e, "kind": _kind(e)})
-    e, entry = s.e, s.entry
-    if e.get("contract") != CONTRACT["name"] or not e.get("code"):
-        e["code"], e["contract"] = _code_of(entry, s), CONTRACT["name"]
-    if entry.get("otherwise"):
-        s.entry = entry = _BY_CODE[entry["otherwise"]]
-        e["code"] = entry["code"]
-    silent = entry["retryable"] is False or entry["retryable"] == "stated"
-    if not e.get("retry") and silent and not _is_unlisted(s) and KINDS[_kind(e)]["retry"] == "same_call":
-        e["retry"] = "never"
-    return s
+    if rule is False or is_unknown or same != (KINDS[_kind(e)]["retry"] == "same_call"):
+        return same and rule is not False
+    status = _number(_get(e, "upstream.status"))
+    return rule if rule is True else _is_status(rule, status) if status else same

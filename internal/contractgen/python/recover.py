@@ -13,7 +13,7 @@ class Step:
 
 @dataclass
 class Verification:
-    """What there is to judge whether a write took effect. result is that of the verify call; None: there is no such thing."""
+    """What there is to judge whether a write took effect. result: of the verify call; None: there is no such thing."""
     tool: str
     arguments: dict
     failure: Failure
@@ -22,21 +22,18 @@ class Verification:
 
 
 class Server:
-    """What all callers of one server share: a budget of repetitions, a pace, and the mistakes that the server has refused."""
+    """What all callers of one server share: a budget of repetitions, a pace after rate limits, a circuit that opens when
+    the server cannot be reached, and the mistakes that it has refused."""
 
     def __init__(self):
         self.mistakes, self._spent, self._resumes, self._next = {}, 0.0, 0.0, 0.0
-
-    def called(self):
-        """Notes a call, which earns a fifth of a repetition."""
-        self._spent = max(self._spent - 0.2, -90)
+        self._failures, self._opens, self._until, self._is_trying = 0, 0, 0.0, False
 
     def take(self):
-        """Says whether a repetition is within the budget, and takes it."""
-        if self._spent + 1 > 10:
-            return False
-        self._spent += 1
-        return True
+        """Says whether a repetition is within the budget, and takes it. Each call earns a fifth of one."""
+        is_within = self._spent + 1 <= 10
+        self._spent += is_within
+        return is_within
 
     def turn(self, least_ms):
         """Returns how long a caller waits for its turn: after a rate limit one comes after the other."""
@@ -47,23 +44,42 @@ class Server:
         self._next = at + min(100, (self._resumes - now) / 10)
         return max(at - now, least_ms)
 
-    def limit(self, wait_ms):
-        """Takes in that the server has limited its callers."""
-        resumes = _now() + min(wait_ms, MAX_WAIT_MS)
-        if resumes > self._resumes:
+    def admit(self, is_first):
+        """Returns how long a caller waits until it asks again. 0: its call begins, and learn is told how it ends."""
+        wait = self._until - _now()
+        if self._failures >= 5 and (wait > 0 or self._is_trying):
+            return max(wait, 100)
+        self._is_trying = self._failures >= 5
+        self._spent = max(self._spent - 0.2 * is_first, -90)
+        return 0
+
+    def learn(self, is_reached, limit_ms):
+        """Takes in how a call has ended: whether the server was reached, None for not known, and how long it limits callers."""
+        self._is_trying = False
+        if is_reached is not None:
+            self._failures, self._opens = (0, 0) if is_reached else (self._failures + 1, self._opens)
+        if is_reached is False and self._failures >= 5:
+            self._until = _now() + min(1000 * 2 ** min(self._opens, 8), 30_000)
+            self._opens += 1
+        resumes = _now() + min(limit_ms, MAX_WAIT_MS)
+        if limit_ms > 0 and resumes > self._resumes:
             self._resumes = self._next = resumes
 
 
 @dataclass
 class Options:
-    """How recover() works. natures: what tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: as
-    tools/list has them. connect(failure) has an account connected; answer(question) returns arguments; landed(verification)
-    returns True, False, or None for an open question; succeeded(items) is given what a batch has done; observe(step) is told
-    of each step. They may be coroutines, but for observe. sleep(seconds) waits. attempt_timeout_ms: left out, an attempt may take as
-    long as the call, or a quarter of that less, at most 15 s, where the call could be repeated or verified."""
+    """How recover() works.
+
+    server: what the callers of one server share. trusted: the server is believed that a call took no effect. natures: what
+    tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: as tools/list has them.
+    connect(failure) has an account connected; answer(question) returns arguments; landed(verification) returns True, False,
+    or None for an open question; succeeded(items) is given what a batch has done. They may be coroutines. observe(step) is
+    told of each step, and report is a list that the steps are added to. sleep(seconds) waits. attempt_timeout_ms: left out,
+    an attempt may take as long as the call, or a quarter of that less, at most 15 s, where something could be done then."""
     server: Server | None = None
     timeout_ms: float = 120_000
     attempt_timeout_ms: float | None = None
+    trusted: bool = True
     natures: dict = field(default_factory=dict)
     tools: list | None = None
     connect: object = None
@@ -77,8 +93,8 @@ class Options:
 
 
 async def recover(session, name, arguments=None, options=None):
-    """Calls a tool, and does what the contract says when the call fails. session has an async call_tool(name, arguments). The
-    result is returned as the session has returned it, or as a dict where it was merged; Failure and Question are raised."""
+    """Calls a tool, and does what the contract says when the call fails. session has an async call_tool(name, arguments).
+    The result is returned as the session has returned it, or as a dict where it was merged; Failure and Question are raised."""
     return await _Exchange(session, name, dict(arguments or {}), options or Options()).run()
 
 
@@ -86,27 +102,33 @@ def _now(): return time.monotonic() * 1000
 
 
 class _Exchange:
+    """One call of the caller's, with all that is done for it."""
+
     def __init__(self, session, tool, arguments, options):
         self.session, self.tool, self.arguments, self.options = session, tool, arguments, options
         self.server, self.ends = options.server or Server(), _now() + options.timeout_ms
-        self.attempt, self.answers, self.connected, self.cause = 0, 0, False, None
+        self.attempt, self.answers, self.is_connected, self.is_sent, self.cause = 0, 0, False, True, None
+        self.tools = None if options.tools is None else {t.get("name"): t for t in map(_plain, options.tools)}
         argument = CONTRACT["layout"].get("format", {}).get("argument")
-        schema = next((_fields(_plain(t).get("inputSchema")) for t in options.tools or () if _plain(t).get("name") == tool), {})
-        if argument in _fields(schema.get("properties")) and argument not in arguments:
-            arguments[argument] = "json"
+        schema = _fields(_fields((self.tools or {}).get(tool)).get("inputSchema"))
+        if argument in _fields(schema.get("properties")):
+            arguments.setdefault(argument, "json")
 
     async def run(self):
         if mistake := self.server.mistakes.get(self.fingerprint()):
             self.note("decide", failure=mistake, reason="the same call was a mistake before: it is not sent")
             raise Failure(mistake.stated)
+        before = None
         while True:
             result, failed = await self.call("call", self.tool, self.arguments)
             if isinstance(failed, Question):
-                if await self.ask(failed):
-                    continue
-                raise failed
+                if not await self.ask(failed):
+                    raise failed
+                continue
             if failed is None:
                 return await self.follow(result)
+            if not self.is_sent:
+                raise before or failed
             e = _settle(failed.stated, self.nature(self.tool))
             if KINDS[_kind(e)]["class"] == "input" and _kind(e) != "unknown_tool":
                 self.server.mistakes[self.fingerprint()] = Failure(e)
@@ -114,11 +136,12 @@ class _Exchange:
                 return await self.repeat_items(result, e)
             if await self.connect(e):
                 continue
-            e, landed, found = await self.verify(e)
-            if landed:
+            e, has_landed, found = await self.verify(e)
+            if has_landed:
                 return found if found is not None else {"content": []}
-            if not await self.again(e):
+            if not await self.again(self.judge(e, self.tool, self.attempt), e):
                 raise Failure(e) from self.cause
+            before = Failure(e)
 
     def fingerprint(self):
         """Tells the call from others."""
@@ -128,14 +151,17 @@ class _Exchange:
 
     def attempt_ms(self, tool):
         """Returns how long one attempt may take: where something could be done after it, it leaves time for that."""
-        left = self.left()
+        left, is_last = self.left(), self.nature(tool) == "writes" and self.tool not in CONTRACT["verify"]
         if self.options.attempt_timeout_ms is not None:
             return min(left, self.options.attempt_timeout_ms)
-        return left if self.nature(tool) == "writes" and self.tool not in CONTRACT["verify"] else left - min(left / 4, 15_000)
+        return left if is_last else left - min(left / 4, 15_000)
 
     def nature(self, tool):
         reads = tool not in CONTRACT["verify"] and (CONTRACT["readOnly"] or tool in CONTRACT["readers"])
         return self.options.natures.get(tool, "reads" if reads else "writes")
+
+    def judge(self, e, tool, attempt):
+        return _judge(e, self.nature(tool), attempt, self.left(), self.options.random())
 
     def note(self, action, tool=None, **more):
         step = Step(action, tool or self.tool, self.attempt, **more)
@@ -152,41 +178,50 @@ class _Exchange:
         return self.left() > 0
 
     async def call(self, action, tool, arguments):
-        """Makes one call: of the tool, or of another on its behalf. Returns the result, and what it says in place of a success."""
-        turn = self.server.turn(0)
-        if turn > 0 and (turn >= self.left() or not await self.wait(turn, "the server has limited its callers")):
-            return None, Failure({"kind": "rate_limited", "afterMs": int(turn), "effect": "none", "origin": "server"})
-        if action == "call":
-            self.attempt += 1
-            if self.attempt == 1:
-                self.server.called()
+        """Makes one call: of the tool, or of another on its behalf. Returns the result, and what it says in place of success."""
+        self.is_sent, wait = True, self.server.turn(0)
+        while wait := wait or self.server.admit(action == "call" and self.attempt == 0):
+            self.is_sent = wait < self.left() and await self.wait(wait, "the server is not called for a while")
+            if not self.is_sent:
+                return None, Failure({"kind": "unavailable", "afterMs": int(wait), "effect": "none", "retry": "same_call"})
+            wait = 0
+        self.attempt += action == "call"
         result, failed = await self.send(tool, arguments)
-        if isinstance(failed, Failure) and failed.kind == "rate_limited" and _number(failed.stated.get("afterMs")) > 0:
-            self.server.limit(failed.stated["afterMs"])
+        if isinstance(failed, Failure) and not self.options.trusted:
+            failed = Failure(self.believed(failed.stated, tool))
         self.note(action, tool, failure=failed if isinstance(failed, Failure) else None)
         return result, failed
 
     async def send(self, tool, arguments):
-        self.cause = None
-        limit = self.attempt_ms(tool)
-        if limit <= 0:
-            return None, Failure({"kind": "timeout", "origin": "caller", "effect": "none"})
+        self.cause, limit, is_reached, failed = None, self.attempt_ms(tool), None, None
         try:
-            async with asyncio.timeout(limit / 1000) as timer:
+            async with asyncio.timeout(max(limit, 0) / 1000) as timer:
                 result = await self.session.call_tool(tool, dict(arguments))
+            failed, is_reached = parse_result(_plain(result)), True
+            return result, failed
         except Exception as error:
             self.cause = error
-            return None, Failure({"kind": "timeout", "origin": "caller"}) if timer.expired() else _raised(error)
-        return result, parse_result(_plain(result))
+            failed, is_reached = _raised(error)
+            if timer.expired():
+                failed, is_reached = Failure({"kind": "timeout", "origin": "caller"}), False if self.left() > 0 else None
+            return None, failed
+        finally:
+            is_limit = isinstance(failed, Failure) and failed.kind == "rate_limited"
+            self.server.learn(is_reached, _number(failed.stated.get("afterMs")) if is_limit else 0)
 
-    async def again(self, e):
+    def believed(self, stated, tool):
+        """Takes from a failure what a server that is not trusted says of the effect."""
+        is_said = stated.get("effect") in ("applied", "unknown")
+        return stated if is_said else {**stated, "effect": _effect({**stated, "effect": ""}, self.nature(tool))}
+
+    async def again(self, d, e, what=""):
         """Waits for the next attempt, and says whether there is one."""
-        d, wait = _judge(e, self.nature(self.tool), self.attempt, self.left(), self.options.random()), 0
+        wait = 0
         if d.repeat and not self.server.take():
             d = Decision(False, reason="the budget of repetitions is spent")
         if d.repeat and (wait := self.server.turn(d.wait_ms)) >= self.left():
             d = Decision(False, reason="the turn after the limit comes too late")
-        self.note("decide", failure=Failure(e), reason=d.reason)
+        self.note("decide", failure=Failure(e), reason=what + d.reason if d.repeat else d.reason)
         return d.repeat and await self.wait(wait, d.reason)
 
     async def hook(self, action, run, *arguments):
@@ -202,18 +237,18 @@ class _Exchange:
         return True, value
 
     async def connect(self, e):
-        if KINDS[_kind(e)]["class"] != "auth" or not self.options.connect or self.connected or e["effect"] != "none":
+        if KINDS[_kind(e)]["class"] != "auth" or not self.options.connect or self.is_connected or e["effect"] != "none":
             return False
-        self.connected = True
+        self.is_connected = True
         return (await self.hook("connect", self.options.connect, Failure(e)))[0]
 
     async def ask(self, question):
         self.answers += 1
         if not self.options.answer or self.answers > 5:
             return False
-        done, given = await self.hook("answer", self.options.answer, question)
+        is_done, given = await self.hook("answer", self.options.answer, question)
         self.arguments = {**self.arguments, **_fields(given)}
-        return done
+        return is_done
 
     async def verify(self, e):
         """Settles what became of a write of which it is not known: the failure as it is to be judged, whether the write has
@@ -225,27 +260,29 @@ class _Exchange:
         wait = int(_backoff(e, 1, self.options.random()))  # what is on its way may arrive yet
         if wait >= self.left() or not await self.wait(wait, "the write may be on its way"):
             return e, None, None
-        known, result = await self.look_up(call["tool"], _fields(call.get("args")))
-        if not known:
+        is_known, result = await self.look_up(call["tool"], _fields(call.get("args")))
+        if not is_known:
             return e, None, None
         plain = None if result is None else _plain(result)
-        data, rule, landed = _data(plain), CONTRACT["verify"].get(self.tool, {"args": ()}), None
+        data, rule, has_landed = _data(plain), CONTRACT["verify"].get(self.tool, {"args": ()}), None
         # Without an argument that the verify call takes from this one, it asks about something else.
-        asks = all(a["name"] in own["args"] for a in rule["args"])
-        if asks and "landed" in rule and _call_text(call) == _call_text(own) and (plain is None or data is not _NOT):
-            landed = _has_landed(rule["landed"], self.arguments, data)
-        if landed is None and self.options.landed:
-            _, landed = await self.hook("decide", self.options.landed, Verification(self.tool, self.arguments, Failure(e), call, plain))
-        open_question = "it stays open whether the write has landed"
-        self.note("decide", failure=Failure(e), reason=open_question if landed is None else f"the write has {'' if landed else 'not '}landed")
-        if landed is False:
-            e = {**e, "effect": "none", "retry": "same_call"}
-        return e, landed, result
+        is_asked = _same([call["tool"], call.get("args", {})], [own.get("tool"), own.get("args")]) \
+            and all(a["name"] in own["args"] for a in rule["args"])
+        if is_asked and "landed" in rule and (plain is None or data is not _NOTHING):
+            has_landed = _has_landed(rule["landed"], self.arguments, data)
+        if has_landed is None and self.options.landed:
+            given = Verification(self.tool, self.arguments, Failure(e), call, plain)
+            _, has_landed = await self.hook("decide", self.options.landed, given)
+        reasons = {True: "the write has landed", False: "the write has not landed"}
+        reason = reasons.get(has_landed, "it stays open whether the write has landed")
+        self.note("decide", failure=Failure(e), reason=reason)
+        if has_landed:
+            self.server.mistakes.clear()
+        return {**e, "effect": "none", "retry": "same_call"} if has_landed is False else e, has_landed, result
 
     def may_ask(self, tool):
         """Says whether a call that the server names is made: if the server has that tool, and it only reads."""
-        listed = self.options.tools
-        return (listed is None or tool in [_plain(t).get("name") for t in listed]) and self.nature(tool) == "reads"
+        return (self.tools is None or tool in self.tools) and self.nature(tool) == "reads"
 
     async def look_up(self, tool, arguments):
         """Makes the verify call until it is answered: whether it was, and its result, None where there is no such thing."""
@@ -257,7 +294,7 @@ class _Exchange:
                 return failed is None, result
             if failed.kind == "not_found":
                 return True, None
-            d = _judge(_settle(failed.stated, "reads"), "reads", attempt, self.left(), self.options.random())
+            d = self.judge(_settle(failed.stated, "reads"), tool, attempt)
             if not d.repeat or not self.server.take() or not await self.wait(d.wait_ms, d.reason):
                 return False, None
 
@@ -268,37 +305,37 @@ class _Exchange:
         done, failed = [], []
         while True:
             await self.hand(done, _list(e.get("succeeded")))
-            again, retried, longest = {}, [], Decision(False)
+            again, longest = {}, Decision(False)
             for f in _list(e.get("failed")):
-                d = Decision(False)
-                if isinstance(f.get("error"), dict) and f.get("id") in items and f["id"] not in [s.get("id") for s in done]:
-                    d = _judge(_settle(f["error"], nature), nature, self.attempt, self.left(), self.options.random())
-                (retried if d.repeat else failed).append(f)
+                stated, d = _fields(f.get("error")), Decision(False)
+                if stated and f.get("id") in items and f["id"] not in [s.get("id") for s in done]:
+                    stated = stated if self.options.trusted else self.believed(stated, self.tool)
+                    d = self.judge(_settle(stated, nature), self.tool, self.attempt)
                 if d.repeat:
-                    again[f["id"]] = items[f["id"]]
+                    again[f["id"]] = f
                     longest = d if d.wait_ms >= longest.wait_ms else longest
-            within = bool(again) and self.server.take()
-            if again:
-                reason = f"items that failed may succeed: {longest.reason}" if within else "the budget of repetitions is spent"
-                self.note("decide", failure=Failure(e), reason=reason)
-            if not within or not await self.wait(longest.wait_ms, longest.reason):
-                failed += retried
-                break
-            answer, next_failed = await self.call("call", self.tool, {**self.arguments, argument: list(again.values())})
-            if next_failed is None:
+                else:
+                    failed.append(f)
+            answer, next_failed = None, None
+            if again and await self.again(longest, e, "items that failed may succeed: "):
+                arguments = {**self.arguments, argument: [items[id] for id in again]}
+                answer, next_failed = await self.call("call", self.tool, arguments)
+            if isinstance(next_failed, Failure) and self.is_sent:
+                before, e = e, _settle(next_failed.stated, nature)
+                if _kind(e) != "partial":
+                    e = {**before, "message": None, "failed": [{"id": id, "error": e} for id in again], "succeeded": []}
+                told = [f.get("id") for f in _list(e.get("succeeded")) + _list(e.get("failed"))]
+                failed += [f for id, f in again.items() if id not in told]
+                items = {id: items[id] for id in again}
+                continue
+            if answer is None or next_failed:
+                failed += again.values()
+            else:
                 await self.hand(done, _items(list(again), _data(_plain(answer))))
-                break
-            if isinstance(next_failed, Question):
-                failed += retried
-                break
-            before, e = e, _settle(next_failed.stated, nature)
-            if _kind(e) != "partial":
-                e = {**before, "message": None, "failed": [{"id": id, "error": e} for id in again], "succeeded": []}
-            told = [f.get("id") for f in _list(e.get("succeeded")) + _list(e.get("failed"))]
-            failed += [f for f in retried if f["id"] not in told]
-            items = again
-        merged = {"succeeded": done, "failed": [{**f, "error": _encode(_fields(f.get("error")))} for f in failed]}
-        whole = {"content": [{"type": "text", "text": _json(merged)}], "structuredContent": merged, "isError": bool(failed)}
+            break
+        merged = {"succeeded": done, "failed": _encode({"failed": failed}).get("failed", [])}
+        text = {"type": "text", "text": _json(merged)}
+        whole = {"content": [text], "structuredContent": merged, "isError": bool(failed)}
         if not failed:
             return whole
         raise Failure({**e, "succeeded": done, "failed": failed}, whole if result is not None else None) from self.cause
@@ -325,12 +362,12 @@ class _Exchange:
                 raise failed
             if failed is None:
                 result, data = answer, _data(_plain(answer))
-                if not any(_find(data, at.split("/")[1:])[0][:1] == [word] for at in rule["status"] for word in rule["pending"]):
+                if not any(_find(data, at)[0] == [word] for at in rule["status"] for word in rule["pending"]):
                     return result
-            elif not _retryable(_bound({**failed.stated, "effect": "none"})):
+            elif not _may_succeed(failed.stated):
                 raise Failure({**failed.stated, "effect": "applied"}) from self.cause
             else:
-                pause = max(pause, _stated_wait(failed.stated))
+                pause = max(pause, _number(failed.stated.get("afterMs")))
         return result
 
 
@@ -341,92 +378,86 @@ def _plain(v):
     if isinstance(v, dict) or not hasattr(v, "content"):
         return _fields(v)
     plain = {"content": [_plain(block) for block in v.content]}
-    for name, names in {"structuredContent": ("structured_content",), "isError": ("is_error",), "_meta": ("meta",)}.items():
-        value = next((getattr(v, n) for n in (name, *names) if getattr(v, n, None) is not None), None)
-        if value is not None:
-            plain[name] = value
-    return plain
+    for name, other in (("structuredContent", "structured_content"), ("isError", "is_error"), ("_meta", "meta")):
+        plain[name] = getattr(v, name, getattr(v, other, None))
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 def _raised(error):
-    """Reads what an SDK has raised. Of what it does not know it may have sent the call, or not."""
-    said = getattr(error, "error", None)
-    if said is not None and hasattr(said, "code"):  # McpError of the official SDK
+    """Reads what an SDK has raised, and says whether the server was reached. Of what it does not know it may have sent the call."""
+    said, response = getattr(error, "error", None), getattr(error, "response", None)
+    if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
         data = {"data": said.data} if getattr(said, "data", None) is not None else {}
-        if said.code == 408:  # its own time-out
-            return Failure({"kind": "timeout", "message": str(error)})
-        return parse_error({"code": said.code, "message": said.message, **data})
+        return parse_error({"code": said.code, "message": said.message, **data}), True
     if type(error).__name__ == "ToolError":  # of FastMCP
-        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]})
-    response = getattr(error, "response", None)
-    if isinstance(getattr(response, "status_code", None), int):  # of httpx
-        return parse_http(response.status_code, response.headers, getattr(response, "text", "")) or Failure({"kind": "unreachable"})
-    return Failure({"kind": "timeout" if isinstance(error, TimeoutError) else "unreachable", "message": str(error)})
+        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), True
+    status = getattr(response, "status_code", None)
+    if isinstance(status, int) and status >= 400:  # of httpx
+        return parse_http(status, response.headers, getattr(response, "text", "")), status not in (502, 503, 504)
+    is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
+    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), False
 
 
 def _verify_call(tool, arguments):
     """Returns the contract's call that settles whether a tool's call took effect, filled in; {} where there is none."""
-    rule = CONTRACT["verify"].get(tool)
-    if rule is None:
+    if tool not in CONTRACT["verify"]:
         return {}
-    args = {}
+    rule, args = CONTRACT["verify"][tool], {}
     for a in rule["args"]:
-        value = a.get("is") if "pointer" not in a else _shown(arguments, a["pointer"])
+        value = _shown(arguments, a["pointer"]) if "pointer" in a else a.get("is")
         if value is not None:
             args[a["name"]] = [value] if a.get("list") else value
     return {"tool": rule["call"], "args": args, "lookAt": rule.get("lookAt", "")}
 
 
 # Names of arguments that hold what must not be shown.
-_SECRET = re.compile(r"(?i)pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|(private|access|signing|session|ssh).?(key|id)"
-                     r"|otp$|auth$|bearer")
+_SECRET = re.compile(r"(?i)pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|otp$|auth$|bearer"
+                     r"|(private|access|signing|session|ssh).?(key|id)")
 
 
 def _shown(arguments, pointer):
-    found = _find(arguments, _tokens(pointer))[0]
-    is_long = bool(found) and len(_json(found[0]).encode()) > 128
-    return None if not found or is_long or _SECRET.search(_tokens(pointer)[-1]) else found[0]
+    found = _find(arguments, pointer)[0]
+    is_hidden = not found or len(_json(found[0]).encode()) > 128 or _SECRET.search(pointer.rpartition("/")[2])
+    return None if is_hidden else found[0]
+
+
+_NOTHING = object()
 
 
 def _data(result):
-    """Returns the data of a tool result: its structured content, or the JSON of its first text; _NOT where it has neither."""
+    """Returns the data of a tool result: its structured content, or the JSON of its first text; _NOTHING for neither."""
     r = _fields(result)
     if isinstance(r.get("structuredContent"), dict):
         return r["structuredContent"]
     value = _parsed(_text(_fields(next(iter(_list(r.get("content"))), None)).get("text")))
-    return _NOT if value is None else value
-
-
-def _tokens(pointer):
-    return [t.replace("~1", "/").replace("~0", "~") for t in pointer.split("/")[1:]]
+    return _NOTHING if value is None else value
 
 
 def _has_landed(rule, arguments, data):
     """Says whether a write has landed, by the data of the verify call; None where that is open."""
-    exists = rule.get("exists")
-    if data is _NOT:
+    exists, contains = rule.get("exists"), rule.get("contains", False)
+    if data is _NOTHING:
         return None if exists is None else not exists
-    found, reached = _find(data, _tokens(rule["path"]))
+    found, is_reached = _find(data, rule["path"])
     if exists is not None:
-        return bool(found) == exists if reached else None
-    wanted = _find(arguments, _tokens(rule["pointer"]))[0] if "pointer" in rule else [rule.get("is")]
-    contains = rule.get("contains", False)
-    if not wanted or not reached or (not contains and not found):
+        return bool(found) == exists if is_reached else None
+    wanted = _find(arguments, rule["pointer"])[0] if "pointer" in rule else [rule.get("is")]
+    if not wanted or not is_reached or not (contains or found):
         return None
     return any(_same(value, wanted[0]) or (contains and _holds_value(value, wanted[0])) for value in found)
 
 
-def _find(value, path):
-    """Returns what a path leads to, other than None, and whether all but its end is there."""
-    if not path:
-        return [] if value is None or value is _NOT else [value], True
-    token, rest = path[0], path[1:]
-    if isinstance(value, list):
-        if token == "*":
-            found = [v for inner in value for v in _find(inner, rest)[0]]
-            return found, not value or bool(found)
-        if not re.fullmatch("-?[0-9]+", token):
-            return [], False
+def _find(value, pointer):
+    """Returns what a JSON Pointer leads to, other than null, "*" being each item; and whether all but its end is there."""
+    _, slash, path = pointer.partition("/")
+    if not slash:
+        return [] if value is None or value is _NOTHING else [value], True
+    token, slash, rest = path.partition("/")
+    token, rest = token.replace("~1", "/").replace("~0", "~"), slash + rest
+    if isinstance(value, list) and token == "*":
+        found = [v for inner in value for v in _find(inner, rest)[0]]
+        return found, not value or bool(found)
+    if isinstance(value, list) and re.fullmatch("-?[0-9]+", token):
         return _find(value[int(token)], rest) if 0 <= int(token) < len(value) else ([], True)
     if isinstance(value, dict) and token in value:
         return _find(value[token], rest)
@@ -439,7 +470,7 @@ def _holds_value(value, want):
         return isinstance(want, str) and want in value
     if isinstance(value, list):
         return any(_same(item, want) or (isinstance(item, dict) and _holds_value(item, want)) for item in value)
-    return isinstance(value, dict) and isinstance(want, dict) and all(_same(value.get(name), v) for name, v in want.items())
+    return isinstance(value, dict) and all(_same(value.get(name), v) for name, v in _fields(want).items())
 
 
 def _id(item):
@@ -451,30 +482,23 @@ def _id(item):
 def _items(ids, data):
     """Returns the items of a call that has succeeded as a whole, each with its part of the result."""
     lists = [data] if isinstance(data, list) else list(_fields(data).values())
-    values = next((v for v in lists if isinstance(v, list) and len(v) == len(ids)), [data] if len(ids) == 1 and data is not _NOT else None)
-    return [{"id": id} for id in ids] if values is None else [{"id": id, "value": v} for id, v in zip(ids, values)]
+    whole = [data] if len(ids) == 1 and data is not _NOTHING else []
+    values = next((v for v in lists if isinstance(v, list) and len(v) == len(ids)), whole)
+    return [{"id": id, "value": v} for id, v in zip(ids, values)] if values else [{"id": id} for id in ids]
 
 
 def _parse_call(text):
     """Reads a call as texts name it: study_get(study_id="s-1", lean=True); None where it is none."""
     whole = re.fullmatch(r"""\s*([^\s"'=,(]+)\((.*)\)\s*""", text, re.S)
-    if not whole:
-        return None
-    arguments, rest = {}, whole[2].strip()
-    while rest:
-        head = re.match(r"""([^\s"',()=]+)\s*=\s*""", rest)
-        if not head:
+    rest, arguments = "," + whole[2].strip() if whole and whole[2].strip() else "", {}
+    while rest.strip():
+        head = re.match(r"""\s*,\s*([^\s"',()=]+)\s*=\s*(True|False|None|'[^'\\]*'|)""", rest)
+        try:
+            if not head[2]:
+                value, end = json.JSONDecoder().raw_decode(rest, head.end())
+            else:
+                value, end = {"True": True, "False": False, "None": None}.get(head[2], head[2][1:-1]), head.end()
+        except (TypeError, ValueError, RecursionError):
             return None
-        rest = rest[head.end():]
-        if word := re.match(r"True|False|None|'[^'\\]*'", rest):
-            value, end = {"True": True, "False": False, "None": None}.get(word[0], word[0][1:-1]), word.end()
-        else:
-            try:
-                value, end = json.JSONDecoder().raw_decode(rest)
-            except (ValueError, RecursionError):
-                return None
-        arguments[head[1]], rest = value, rest[end:].strip()
-        if rest and not rest.startswith(","):
-            return None
-        rest = rest[1:].strip()
-    return whole[1], arguments
+        arguments[head[1]], rest = value, rest[end:]
+    return whole and (whole[1], arguments)

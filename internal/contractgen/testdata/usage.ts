@@ -1,5 +1,5 @@
 // How authors of servers and of clients use the module of a contract.
-import { CallFailed, ask, codes, decide, failures, parseError, parseHTTP, parseResult, recover, write } from "./fieldmcp.js";
+import { CallFailed, Server, ask, codes, decide, failures, keepFailures, parseError, parseHTTP, parseResult, recover, write } from "./fieldmcp.js";
 import type { Code, Failure, Kind, Question, ToolResult, WireError } from "./fieldmcp.js";
 
 /** A tool of a server. */
@@ -48,6 +48,17 @@ export async function recovered(client: Client): Promise<ToolResult | readonly s
     return error instanceof CallFailed ? (error.failure.hints ?? []) : [];
   }
 }
+
+/** What all callers of the server share, and the fetch for its transport. */
+export const shared = new Server();
+declare const fetch: (url: string | URL, init?: { method?: string; body?: string }) => Promise<Response>;
+declare class URL {}
+declare class Response {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+export const kept: typeof fetch = keepFailures(fetch);
 
 export const isRepeated = (failure: Failure): boolean => decide(failure, "reads", 1, 60_000).repeat;
 

@@ -9,66 +9,68 @@ export interface Decision {
   /** How long to wait before the call is made again. */
   readonly waitMs: number;
   /** The call that settles first whether the failed one took effect. */
-  readonly verify?: Failure["verify"];
+  readonly verify?: NonNullable<Failure["verify"]>;
   /** Why, for the log. */
   readonly reason: string;
 }
 
 /** The longest time that a record can state. */
 const longestMs = 9_223_372_036_854;
+/** Classes of what is found before anything is done. */
+const before = /^(protocol|input|auth|permission|resource|state|allowance)$/;
 
-/** Returns whether a failed call changed anything. What is stated counts, but what only reads has no effect whatever anybody says. */
+/** Returns whether a failed call changed anything. What only reads has no effect, whatever anybody says. */
 function effectOf(e: Fields, nature: Nature): string {
-  if (nature === "reads") return "none";
-  if (textOr(e.effect)) return textOr(e.effect);
+  if (nature === "reads" || textOr(e["effect"])) return nature === "reads" ? "none" : textOr(e["effect"]);
   const kind = kindOf(e);
   if (kind === "partial") return "applied";
-  const before = ["protocol", "input", "auth", "permission", "resource", "state", "allowance"];
-  return before.includes(kinds[kind].class) || kind === "not_implemented" ? "none" : "unknown";
+  return before.test(kinds[kind].class) || kind === "not_implemented" ? "none" : "unknown";
+}
+
+/** Says whether the contract calls a failure retryable, were the effect known. */
+function maySucceed(from: Fields): boolean {
+  const e = { ...from, effect: "none" };
+  const { entry, code } = choose(subjectOf(e));
+  const other = byCode.get(entry.otherwise ?? "");
+  return isRetryable(e, other ?? entry, other?.code ?? code);
 }
 
 /** Completes a failure by what the contract says of it: its effect, and its advice where it states none. */
 function settle(from: Fields, nature: Nature): Fields {
   const e: Fields = { ...from, effect: effectOf(from, nature) };
-  if (e.effect === "unknown" && !textOr(from.effect) && from.retry === "same_call") e.effect = "none"; // as the server says
-  if (textOr(from.retry)) return e;
+  if (e["effect"] === "unknown" && !from["effect"] && from["retry"] === "same_call") e["effect"] = "none"; // as the server says
+  if (textOr(from["retry"])) return e;
   const advice = kinds[kindOf(e)].retry;
-  if (isRetryable(bind({ ...from, effect: "none" }, {}))) e.retry = "same_call";
-  else e.retry = advice === "same_call" ? "never" : advice;
+  e["retry"] = maySucceed(from) ? "same_call" : advice === "same_call" ? "never" : advice;
   return e;
 }
-
-const statedWait = (e: Fields): number => Math.min(Math.max(numberOr(e.afterMs), 0), longestMs);
 
 /** Returns the wait before a call is made again that has failed attempt times: what was stated is a minimum. */
 function backoff(e: Fields, attempt: number, random: number): number {
   const { startMs, factor, jitterMs, jitterFrom } = contract.retry;
-  const stated = statedWait(e);
-  const start = stated || (kindOf(e) === "rate_limited" ? Math.max(startMs, 1000) : startMs);
+  const said = Math.min(Math.max(numberOr(e["afterMs"]), 0), longestMs);
+  const start = said || Math.max(startMs, kindOf(e) === "rate_limited" ? 1000 : 0);
   const jitter = attempt >= jitterFrom ? jitterMs * random : 0;
-  return Math.max(stated, Math.min(start * factor ** (attempt - 1) + jitter, maxWaitMs));
+  return Math.max(said, Math.min(start * factor ** (attempt - 1) + jitter, maxWaitMs));
 }
 
 const refuse = (reason: string): Decision => ({ repeat: false, waitMs: 0, reason });
 
 function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, random: number): Decision {
-  const unsafe = nature === "writes" && e.effect !== "none";
-  if (textOr(e.retry) !== "same_call" && !(unsafe && e.effect === "unknown")) return refuse(`${kindOf(e)}: the same call would fail again`);
+  const unsafe = nature === "writes" && e["effect"] !== "none";
+  if (e["retry"] !== "same_call" && !(unsafe && e["effect"] === "unknown")) return refuse(`${kindOf(e)}: the same call would fail again`);
   if (unsafe) {
-    const verify = isObject(e.verify) ? { verify: inOrder(e.verify, members.verify) as unknown as NonNullable<Failure["verify"]> } : {};
+    const verify = isObject(e["verify"]) ? { verify: e["verify"] as unknown as NonNullable<Failure["verify"]> } : {};
     return { repeat: false, waitMs: 0, ...verify, reason: "the call may have taken effect: a repetition might do it twice" };
   }
   if (attempt > contract.retry.retries) return refuse(`gave up after ${attempt} attempts`);
-  const wait = backoff(e, attempt, random);
-  if (wait >= leftMs) return refuse(`the wait of ${waitText(Math.floor(wait))} is longer than the ${waitText(Math.max(leftMs, 0))} that are left`);
+  const wait = Math.floor(backoff(e, attempt, random));
+  if (wait >= leftMs) return refuse(`the wait of ${waitText(wait)} is longer than the ${waitText(Math.max(leftMs, 0))} that are left`);
   const reasons = { writes: "the call did not take effect", idempotent: "the tool is idempotent", reads: "the tool only reads" };
-  return { repeat: true, waitMs: Math.floor(wait), reason: reasons[nature] };
+  return { repeat: true, waitMs: wait, reason: reasons[nature] };
 }
 
 /** Decides whether to make a call again that failed in its attempt-th attempt (from 1). random is in [0, 1). */
 export function decide(failure: Failure, nature: Nature, attempt: number, leftMs: number, random = Math.random()): Decision {
   return judge(settle(statedBy(failure), nature), nature, attempt, leftMs, random);
 }
-
-/** Records as they were read, without the advice that was derived. */
-const statedBy = (failure: Failure): Fields => stated.get(failure) ?? fieldsOr(copyOf(failure));

@@ -15,7 +15,7 @@ export interface Failure {
   /** Whether the failed call changed anything. */
   readonly effect?: Effect;
   /** The call that settles an unknown effect. */
-  readonly verify?: { readonly tool: string; readonly args?: { readonly [name: string]: unknown }; readonly lookAt?: string };
+  readonly verify?: { readonly tool: string; readonly args?: Arguments; readonly lookAt?: string };
   readonly violations?: readonly Violation[];
   readonly resource?: { readonly type?: string; readonly id?: string };
   /** Display name of the side that was asked. */
@@ -31,7 +31,7 @@ export interface Failure {
   /** What the side that was asked answered. */
   readonly upstream?: { readonly status?: number; readonly code?: string; readonly requestId?: string };
   readonly requestId?: string;
-  readonly details?: { readonly [name: string]: unknown };
+  readonly details?: Arguments;
   readonly truncated?: boolean;
 }
 
@@ -67,61 +67,23 @@ export interface Question {
   readonly fields?: readonly string[];
   /** Possible values, by field. */
   readonly suggestions?: { readonly [field: string]: readonly string[] };
-  readonly options?: readonly { readonly label: string; readonly value: string; readonly description?: string; readonly field?: string }[];
+  readonly options?: readonly {
+    readonly label: string;
+    readonly value: string;
+    readonly description?: string;
+    readonly field?: string;
+  }[];
 }
 
 export type Kind = keyof typeof kinds;
 export type Retry = "same_call" | "re_read" | "after_fix" | "after_auth" | "never";
 export type Effect = "none" | "applied" | "unknown";
 export type Origin = "caller" | "gateway" | "server" | "provider";
-
-/** What was read from an answer: a failure or a question. */
-export type Reading =
-  | { readonly failure: Failure; readonly question?: undefined }
-  | { readonly question: Question; readonly failure?: undefined };
-
-/** What is known of the call that failed. What is left out is empty or false. */
-export interface Call {
-  /** The JSON-RPC method. Left out: tools/call. Only that one is answered with a tool result. */
-  readonly method?: string;
-  readonly tool?: string;
-  readonly arguments?: unknown;
-  /** The URL of the request. */
-  readonly url?: string;
-  /** Where the call stood when it failed. */
-  readonly at?: At;
-  /** The HTTP status that the transport demands. */
-  readonly status?: number;
-  /** The whole HTTP answer is still to be written. */
-  readonly http?: boolean;
-  /** The tool declares an outputSchema: structuredContent is left out. */
-  readonly outputSchema?: boolean;
-  /** The tool's inputSchema has the argument by which a call chooses the texts. */
-  readonly formatArgument?: boolean;
-  /** Results name their type, as of MCP 2026-07-28. */
-  readonly resultType?: boolean;
-  /** The tools of the server: a hint that names another one is left out. Left out: not known. */
-  readonly tools?: readonly string[];
-  /** The present. Left out: now. */
-  readonly now?: Date;
-}
-
-export type At =
-  | "credentials_missing" | "credentials_invalid" | "user_missing" | "user_invalid"
-  | "session" | "arguments" | "upstream_misconfigured" | "upstream" | "tool";
-
-/** A failure as it is to be sent. */
-export type Answer =
-  /** The member "result" of the JSON-RPC answer. */
-  | { readonly surface: "result"; readonly result: ToolResult }
-  /** The member "error", and the HTTP status around it. */
-  | { readonly surface: "error"; readonly status: number; readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } }
-  /** A whole HTTP answer. */
-  | { readonly surface: "http"; readonly status: number; readonly headers: { readonly [name: string]: string }; readonly body: string };
+export type Arguments = { readonly [name: string]: unknown };
 
 export interface ToolResult {
   readonly content: { readonly type: "text"; readonly text: string; readonly mimeType?: string }[];
-  readonly structuredContent?: { readonly [name: string]: unknown };
+  readonly structuredContent?: Arguments;
   readonly isError?: boolean;
   readonly [member: string]: unknown;
 }
@@ -132,94 +94,70 @@ export interface CodeEntry {
   readonly code: string;
   /** What a code that is a number is called. */
   readonly name?: string;
-  /** The kind that it is read as. */
   readonly kind: Kind;
   readonly group?: string;
-  /** A sentence: when it is used. */
+  /** When it is used. */
   readonly when?: string;
   /** The failures that it is chosen for; none: only by name. */
   readonly for: readonly Selector[];
   /** Other words that are read as this code. */
   readonly reads?: readonly string[];
   /** What it says beyond its kind, by path. */
-  readonly set?: { readonly [path: string]: Json };
+  readonly set?: Constants;
   /** Whether the same call may succeed: by the failure itself, by the status of the other side, or as it is said. */
   readonly retryable: boolean | "error" | "stated" | readonly string[];
-  /** The least wait where none is stated. */
-  readonly waitMs?: number;
-  /** The sentence, in one or more forms: the first that can be filled in. */
-  readonly message?: readonly Template[];
-  readonly hint?: readonly Hint[];
-  readonly http?: { readonly status: number; readonly headers?: { readonly [name: string]: Template }; readonly type?: string; readonly body?: Body };
-  readonly rpc?: { readonly code: number; readonly messages: readonly Template[]; readonly data?: Body };
+  /** The sentence, in one or more forms. */
+  readonly message?: readonly string[];
+  readonly http?: { status: number; headers?: { readonly [name: string]: string }; type?: string; body?: Source };
+  readonly rpc?: { code: number; messages: readonly string[]; data?: Source };
   /** The code to use where no HTTP answer can be given. */
   readonly otherwise?: string;
 }
 
+// The contract. Texts are templates: "{path}" is a member of the record, "{path|text}" the text where that is empty.
+// After the colon of a path stands what is on the wire where that is no text: afterMs:seconds.
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
-/** A text with placeholders: {path}, or {path|text}. */
-type Template = string;
+type Constants = { readonly [path: string]: Json };
 /** Conditions, all of which have to hold. */
 type Selector = { readonly [condition: string]: readonly string[] };
-type Hint = { readonly for?: Selector; readonly text: Template; readonly tools?: readonly string[] };
-/** Members of an object: a path into the record, or another source. */
-type Shape = { readonly [member: string]: Source };
+/** Where a value on the wire comes from: a path, a constant, a template, the contract's object, items, members, choices. */
 type Source =
-  | string
-  | { readonly is: Json }
-  | { readonly each: string; readonly item: Shape }
-  | { readonly shape: Shape }
-  | { readonly oneOf: readonly Choice[] };
-type Choice = { readonly for?: Selector; readonly path?: string; readonly is?: Json };
-/** JSON with templates for texts. */
-type Body = Json;
+  | string | { is: Json } | { text: string } | { own: true } | { list: readonly Source[] }
+  | { each: string; item: Shape } | { shape: Shape } | { oneOf: readonly Choice[] };
+type Shape = { readonly [member: string]: Source };
+type Choice = { for?: Selector; path?: string; is?: Json };
 interface Layout {
   /** The object; left out: the record. */
-  readonly shape?: Shape;
+  shape?: Shape;
   /** The line; left out: the text is the object. */
-  readonly line?: Template;
-  readonly indent?: number;
-  readonly hints?: { readonly before: string; readonly between: string };
-  readonly envelope?: { readonly mark: string; readonly shape: Shape };
-  readonly human?: Template;
-  readonly format?: { readonly argument: string; readonly default: string };
-  readonly structured?: boolean;
-  readonly result?: string;
-  readonly isError?: boolean;
-  readonly mimeTypes?: boolean;
+  line?: string;
+  hints?: { before: string; between: string };
+  envelope?: { mark: string; shape: Shape };
+  human?: string;
+  format?: { argument: string; default: string };
 }
 interface Contract {
-  readonly name: string;
-  /** Where an unknown tool is reported. */
-  readonly unknownTool: "rpc" | "result";
-  /** How values are spelled in calls. */
-  readonly literals: "json" | "python";
-  /** There is a place for what was given as an argument. */
-  readonly showsValues: boolean;
-  readonly default: string;
-  readonly layout: Layout;
+  name: string;
+  default: string;
+  layout: Layout;
   /** The layouts of tools that return their failures. */
-  readonly returns: readonly { readonly tools: readonly string[]; readonly layout: Layout }[];
-  readonly question?: Shape;
+  returns: readonly { tools?: readonly string[]; layout: Layout }[];
   /** Other forms that are read and never written. */
-  readonly reads: readonly { readonly text?: Template; readonly shape?: Shape; readonly set?: { readonly [path: string]: Json } }[];
-  readonly ranges: readonly { readonly from: number; readonly to: number; readonly kind: Kind; readonly name: string }[];
+  reads: readonly { text?: string; shape?: Shape; set?: Constants }[];
+  ranges: readonly { from: number; to: number; kind: Kind; name: string }[];
   /** What it means that an object says nothing about repeating the call. */
-  readonly silence?: boolean;
-  readonly verify: {
-    readonly [tool: string]: { readonly call: string; readonly args: readonly VerifyArg[]; readonly lookAt?: string; readonly landed?: Landed };
-  };
-  readonly hints: readonly Hint[];
+  silence?: boolean;
+  verify: { readonly [tool: string]: { call: string; args: readonly Argument[]; lookAt?: string; landed?: Landed } };
   /** How often a call is repeated, and after which waits. */
-  readonly retry: { readonly retries: number; readonly startMs: number; readonly factor: number; readonly jitterMs: number; readonly jitterFrom: number };
+  retry: Record<"retries" | "startMs" | "factor" | "jitterMs" | "jitterFrom", number>;
   /** How a client waits for work that a call has begun. */
-  readonly poll?: { readonly wait: string; readonly next: string; readonly status: readonly string[]; readonly pending: readonly string[] };
+  poll?: { wait: string; next: string; status: readonly string[]; pending: readonly string[] };
   /** The argument that lists the items, by tool. */
-  readonly batch: { readonly [tool: string]: string };
+  batch: { readonly [tool: string]: string };
   /** Tools that only read: all that verify does not have, or those. */
-  readonly readOnly: boolean;
-  readonly readers: readonly string[];
+  readOnly: boolean;
+  readers: readonly string[];
 }
+type Argument = { name: string; pointer?: string; list?: boolean; is?: Json };
 /** What the answer of a verify call looks like when the write has landed. */
-type Landed = { readonly path: string; readonly exists?: boolean; readonly contains?: boolean; readonly pointer?: string; readonly is?: Json };
-type VerifyArg = { readonly name: string; readonly pointer?: string; readonly list?: boolean; readonly is?: Json };
+type Landed = { path: string; exists?: boolean; contains?: boolean; pointer?: string; is?: Json };

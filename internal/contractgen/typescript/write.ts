@@ -1,386 +1,352 @@
-// ---- Choosing and writing.
+// ---- Writing.
 
-const byCode = new Map<string, CodeEntry>();
-for (const entry of codes) byCode.set(entry.code, entry);
-for (const entry of codes) {
-  for (const word of entry.reads ?? []) if (!byCode.has(word)) byCode.set(word, entry);
+/** What is known of the call that failed. What is left out is empty or false. */
+export interface Call {
+  /** The JSON-RPC method. Left out: tools/call. Only that one is answered with a tool result. */
+  readonly method?: string;
+  readonly tool?: string;
+  readonly arguments?: unknown;
+  /** The URL of the request. */
+  readonly url?: string;
+  /** Where the call stood when it failed. Left out: in the tool. */
+  readonly at?: At;
+  /** The HTTP status that the transport demands. */
+  readonly status?: number;
+  /** The whole HTTP answer is still to be written. */
+  readonly http?: boolean;
+  /** The tool declares an outputSchema: structuredContent is left out. */
+  readonly outputSchema?: boolean;
+  /** The tool's inputSchema has the argument by which a call chooses the texts. */
+  readonly formatArgument?: boolean;
+  /** Results name their type, as of MCP 2026-07-28. */
+  readonly resultType?: boolean;
+  /** The tools of the server: a hint that names another one is left out. Left out: not known. */
+  readonly tools?: readonly string[];
+  /** The present. Left out: now. */
+  readonly now?: Date;
 }
 
-const isOpen = (entry: CodeEntry): boolean => literalOf(entry.code) === undefined;
-const isCodeWord = (word: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(word);
-/** The entry of words that are not listed. */
-const open = codes.find(isOpen);
+export type At =
+  | "credentials_missing" | "credentials_invalid" | "user_missing" | "user_invalid"
+  | "session" | "arguments" | "upstream_misconfigured" | "upstream" | "tool";
 
-function entryNamed(code: string): CodeEntry {
-  const entry = byCode.get(code);
-  if (!entry) throw new Error(`${contract.name} lists no code ${code}`);
-  return entry;
+/** A failure as it is to be sent. */
+export type Answer =
+  /** The member "result" of the JSON-RPC answer. */
+  | { readonly surface: "result"; readonly result: ToolResult }
+  /** The member "error", and the HTTP status around it. */
+  | { readonly surface: "error"; readonly status: number; readonly error: RPCError }
+  /** A whole HTTP answer. */
+  | { readonly surface: "http"; readonly status: number; readonly headers: { readonly [name: string]: string }; readonly body: string };
+export type RPCError = { readonly code: number; readonly message: string; readonly data?: unknown };
+
+// What the contract says to those who write.
+type Hint = { for?: Selector; text: string; tools?: readonly string[] };
+export interface CodeEntry {
+  /** The least wait where none is stated. */
+  readonly waitMs?: number;
+  readonly hint?: readonly Hint[];
+}
+interface Layout {
+  indent?: number;
+  structured?: boolean;
+  /** The member of the result that has the object. */
+  result?: string;
+  isError?: boolean;
+  mimeTypes?: boolean;
+}
+interface Contract {
+  /** Where an unknown tool is reported. */
+  unknownTool: string;
+  /** How values are spelled in calls: as in JSON, or as in Python. */
+  literals: string;
+  /** There is a place for what was given as an argument. */
+  showsValues: boolean;
+  question?: Shape;
+  hints: readonly Hint[];
 }
 
-function selects(selector: Selector | undefined, s: Subject): boolean {
-  return Object.entries(selector ?? {}).every(([condition, values]) => holds(condition, values, s));
+/** A record in the words of the contract. */
+interface Bound extends Subject {
+  readonly entry: CodeEntry | undefined;
+  readonly call: Call;
+  /** Returns what a path leads to from the record, or from an item of one of its lists. */
+  readonly from: (base: Value, path: string) => Value;
 }
 
-function holds(condition: string, values: readonly string[], s: Subject): boolean {
-  const e = s.e;
-  const violations = listOr(e.violations).map(fieldsOr);
-  switch (condition) {
-    case "kind":
-      return values.includes(kindOf(e));
-    case "class":
-      return values.includes(kinds[kindOf(e)].class);
-    case "origin":
-      return values.includes(textOr(e.origin));
-    case "resource":
-      return values.includes(textOr(fieldsOr(e.resource).type));
-    case "status":
-      return isStatus(values, numberOr(fieldsOr(e.upstream).status));
-    case "upstream_code":
-      return values.includes(textOr(fieldsOr(e.upstream).code));
-    case "rule":
-      return violations.length > 0 && values.includes(textOr(violations[0]?.rule));
-    case "params": {
-      const params = violations.map((v) => textOr(v.param));
-      return params.every((p) => values.includes(p)) && values.every((v) => params.includes(v));
-    }
-    case "has":
-      return values.every((path) => get(s, e, path) !== undefined);
-    case "tool":
-      return values.includes(s.call.tool ?? "");
-    case "at":
-      return values.includes(s.call.at || "tool");
-    case "effect":
-      return values.includes(textOr(e.effect));
-    case "retry":
-      return values.includes(adviceOf(e));
-    default:
-      return false;
-  }
-}
-
-function isStatus(values: readonly string[], status: number): boolean {
-  const text = status === 0 ? "none" : String(status);
-  return values.some((v) => v === text || (v.length === 3 && v.endsWith("xx") && v[0] === text[0]));
-}
-
-/** Returns the entry of a record. Every record has one. */
-function choose(s: Subject): CodeEntry {
-  const code = textOr(s.e.code);
-  if (s.e.contract === contract.name && code) return byCode.get(code) ?? open ?? entryNamed(contract.default);
-  for (const entry of codes) {
-    for (const selector of entry.for) {
-      const word = selects(selector, s) ? codeOf(entry, s) : "";
-      if (word) return byCode.get(word) ?? entry; // another's word may be one of the contract's own
-    }
-  }
-  return entryNamed(contract.default);
-}
-
-/** Returns the code of a record that an entry was chosen for; "" when it takes another's word and there is none. */
-function codeOf(entry: CodeEntry, s: Subject): string {
-  if (!isOpen(entry)) return entry.code;
-  const word = render(entry.code, s) ?? "";
-  return isCodeWord(word) ? word : "";
-}
-
-/** Returns the sentence in the form that the code gives it. */
-function messageOf(s: Subject): string {
-  if (s.bare || !s.entry || isUnlisted(s) || (s.entry.code === contract.default && kinds[kindOf(s.e)].class === "protocol")) return sentenceOf(s.e);
-  for (const template of s.entry.message ?? []) {
-    const text = render(template, { ...s, bare: true });
-    if (text !== undefined) return text;
-  }
-  return sentenceOf(s.e);
-}
-
-/** Says whether the code is a word that the contract does not list, for which another entry stands in. */
-function isUnlisted(s: Subject): boolean {
-  return s.entry !== undefined && !isOpen(s.entry) && textOr(s.e.code) !== "" && s.e.code !== s.entry.code;
-}
-
-/**
- * Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the failure
- * decides. That a call may have taken effect is not overruled otherwise, nor is an advice that departs from the kind's.
- */
-function isRetryable(s: Subject): boolean {
-  const e = s.e;
-  const same = adviceOf(e) === "same_call";
-  const status = numberOr(fieldsOr(e.upstream).status);
-  if (s.entry?.retryable === "stated" && e.effect === "unknown") return e.retry === "same_call";
-  const rule = s.entry?.retryable ?? "error";
-  if (rule === "stated") return same && e.retry === "same_call";
-  if (isUnlisted(s)) return same;
-  if (rule === false) return false;
-  if (e.effect === "unknown" || same !== (kinds[kindOf(e)].retry === "same_call")) return same;
-  if (typeof rule === "boolean") return rule;
-  return typeof rule === "string" || status === 0 ? same : isStatus(rule, status);
-}
-
-/** Returns the hints to write: a warning about the failure, the author's own, and the code's advice. */
-function hintsOf(s: Subject, fresh: boolean): string[] {
-  const hints: string[] = [];
-  const add = (hint: string | undefined): void => {
-    if (hint && !hints.includes(hint)) hints.push(hint);
+/** bare: the sentence is the record's own, not the form that the code gives it. */
+function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound {
+  const from = (base: Value, path: string): Value => {
+    const at = base === e ? -1 : path.indexOf("error.");
+    if (base === e) return compute(s, path, bare);
+    if (at < 0) return get(base, path);
+    const inner = get(base, path.slice(0, at + "error".length));
+    return isObject(inner) ? compute(boundTo(inner, call, choose(boundTo(inner, call)).entry), path.slice(at + "error.".length)) : undefined;
   };
-  const given = listOr(s.e.hints).map(textOr);
-  let warned = !fresh && given.some((hint) => contract.hints.some((h) => match(h.text, hint)));
-  if (!warned) {
-    const warning = pick(contract.hints, s);
-    warned = warning !== undefined;
-    add(warning);
-  }
-  given.forEach(add);
-  // A word of the other side's own comes with its own advice.
-  const leaves = s.entry !== undefined && isOpen(s.entry) && given.length > 0 && s.e.origin === "provider";
-  if (!warned && ((fresh && !leaves) || hints.length === 0)) add(pick(s.entry?.hint ?? [], s));
-  return hints;
-}
-
-function pick(hints: readonly Hint[], s: Subject): string | undefined {
-  for (const hint of hints) {
-    if (!selects(hint.for, s) || hint.tools?.some((tool) => !hasTool(s.call, tool))) continue;
-    const text = render(hint.text, s);
-    if (text !== undefined) return text;
-  }
-  return undefined;
-}
-
-/** Puts a record in the words of the contract: its code, the wait and the hints that come with the code, and the same for what it contains. */
-function bind(from: Fields, call: Call): Subject {
-  const e = fieldsOr(copyOf(from));
-  e.kind = kindOf(e);
-  let entry = choose({ e, entry: undefined, call });
-  const fresh = e.contract !== contract.name;
-  if (fresh || !e.code) {
-    const code = codeOf(entry, { e, entry, call });
-    e.contract = contract.name;
-    e.code = code;
-  }
-  const other = inPlaceOf(entry, call);
-  if (other) {
-    entry = other;
-    e.code = entry.code;
-  }
-  e.message = sentenceOf(e);
-  if (!contract.showsValues) for (const v of listOr(e.violations)) delete fieldsOr(v).got;
-  if (!numberOr(e.afterMs)) e.afterMs = waitOf(e, entry, call);
-  const silent = entry.retryable === "stated" || entry.retryable === false;
-  if (!e.retry && silent && !isUnlisted({ e, entry, call }) && kinds[kindOf(e)].retry === "same_call") e.retry = "never";
-  if (!isObject(e.verify) && e.effect === "unknown") e.verify = verifyOf(call);
-  for (const item of listOr(e.failed)) {
-    const inner: { tools?: readonly string[]; now?: Date } = {};
-    if (call.tools) inner.tools = call.tools;
-    if (call.now) inner.now = call.now;
-    fieldsOr(item).error = bind(fieldsOr(fieldsOr(item).error), inner).e;
-  }
-  const s: Subject = { e, entry, call };
-  if (!entry.message?.some(frames)) e.message = messageOf(s); // a code with a sentence of its own is known by it
-  e.hints = hintsOf(s, fresh);
+  const s: Bound = { e, call, entry, from, get: (path) => from(e, path), tool: call.tool, at: call.at };
   return s;
 }
 
-/** Returns the entry that stands for another because of where the answer is to be written; undefined: none does. */
-function inPlaceOf(entry: CodeEntry, call: Call): CodeEntry | undefined {
-  if (!call.http) return entry.otherwise ? entryNamed(entry.otherwise) : undefined;
-  return codes.find((other) => other.otherwise === entry.code);
-}
+const sentenceOf = (e: Fields): string => textOr(e["message"]) || kinds[kindOf(e)].sentence;
+const hasTool = (call: Call, tool: string): boolean => call.tools?.includes(tool) ?? true;
+const isUnlisted = ({ e, entry }: Bound): boolean => !!entry && entry !== open && !!e["code"] && e["code"] !== entry.code;
+const some = <T extends Value>(value: T): T | undefined => (isEmpty(value) ? undefined : value);
 
-/** Returns the wait that the record implies without stating it. */
-function waitOf(e: Fields, entry: CodeEntry, call: Call): number {
-  const reset = Date.parse(textOr(fieldsOr(listOr(e.quotas)[0]).resetAt));
-  if (kinds[kindOf(e)].class === "allowance" && !Number.isNaN(reset)) return Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs);
-  return entry.waitMs ?? 0;
-}
-
-/** Fills in the call that settles whether the failed one took effect. */
-function verifyOf(call: Call): Value {
-  const rule = Object.hasOwn(contract.verify, call.tool ?? "") ? contract.verify[call.tool ?? ""] : undefined;
-  if (!rule) return undefined;
-  const args: Fields = {};
-  for (const a of rule.args) {
-    const value = a.pointer === undefined ? (a.is as Value) : argument(call.arguments, a.pointer);
-    if (value !== undefined) put(args, a.name, a.list ? [value] : value);
-  }
-  const verify: Fields = { tool: rule.call };
-  if (!isEmpty(args)) verify.args = args;
-  if (rule.lookAt) verify.lookAt = rule.lookAt;
-  return verify;
-}
-
-const layoutOf = (call: Call): Layout => contract.returns.find((r) => r.tools.includes(call.tool ?? ""))?.layout ?? contract.layout;
-const isReturned = (call: Call): boolean => layoutOf(call) !== contract.layout;
-
-/** Writes the object of base; undefined when nothing is in it. */
-function writeShape(shape: Shape, s: Subject, base: Value): Fields | undefined {
-  const object: Fields = {};
-  for (const [name, source] of Object.entries(shape)) {
-    if (name === "...") continue;
-    const value = writeSource(source, s, base);
-    if (value !== undefined) put(object, name, value);
-  }
-  const rest = shape["..."];
-  if (typeof rest === "string") {
-    for (const [name, value] of Object.entries(sorted(fieldsOr(get(s, base, rest))))) {
-      if (!Object.hasOwn(shape, name)) put(object, name, value);
+/** Returns what a path leads to, also where that is made of other members. */
+function compute(s: Bound, path: string, bare = false): Value {
+  const { e, entry, call } = s;
+  const [place = "", type = ""] = path.split(":");
+  switch (path) {
+    case "message":
+      return bare ? sentenceOf(e) : messageOf(s);
+    case "message:given": {
+      const given = textOr(e["message"]);
+      return given === kinds.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given) ? undefined : given || undefined;
     }
+    case "code:name":
+      return rangeNameOf(s) === undefined ? some(entry?.name) : undefined;
+    case "code:group":
+      return some(rangeNameOf(s) ?? entry?.group);
+    case "code:number":
+      return /^[+-]?\d+$/.test(textOr(e["code"])) ? Number(e["code"]) : undefined;
+    case "retryable:flag":
+      return isRetryable(e, entry ?? fallback, isUnlisted(s) ? textOr(e["code"]) : (entry ?? fallback).code);
+    case "afterMs:wait":
+      return e["afterMs"] ? waitText(numberOr(e["afterMs"])) : undefined;
+    case "afterMs:seconds":
+      return Math.ceil(numberOr(e["afterMs"]) / 1000) || undefined;
+    case "verify:call":
+      return isObject(e["verify"]) && hasTool(call, textOr(e["verify"]["tool"])) ? callText(e["verify"]) : undefined;
+    case "http:title":
+      return entry?.http && statusText(entry.http.status).toLowerCase();
   }
-  return Object.keys(object).length > 0 ? object : undefined;
+  if (place === "call" && type.startsWith("arguments.")) {
+    const value = argument(call.arguments, "/" + type.slice("arguments.".length));
+    return value === undefined ? undefined : literal(value);
+  }
+  if (place === "call") return some(type === "tool" ? call.tool : call.url);
+  const [list, policy = ""] = stepsOf(path);
+  const quota = list === "quotas" && !/^\d+$/.test(policy) ? child(e["quotas"], policy) : undefined;
+  if (isObject(quota) && type === "count") return numberOr(quota["remaining"]);
+  if (!isObject(quota) || type !== "instant") return get(e, path);
+  const reset = Date.parse(textOr(quota["resetAt"]));
+  if (!Number.isNaN(reset)) return reset;
+  const afterMs = numberOr(e["afterMs"]); // when the wait is over the binding one is reset
+  return child(e["quotas"], "0") === quota && afterMs > 0 ? nowMs(call) + Math.ceil(afterMs / 1000) * 1000 : undefined;
 }
 
-function writeSource(source: Source, s: Subject, base: Value): Value {
-  if (typeof source === "string") return get(s, base, source);
+const nowMs = (call: Call): number => (call.now ?? new Date()).getTime();
+const statusText = (status: number): string => statusTexts[status] ?? "";
+
+/** Returns the name of the range of a code that is not listed. */
+function rangeNameOf({ e, entry }: Bound): string | undefined {
+  const code = textOr(e["code"]);
+  const n = /^[+-]?\d+$/.test(code) && code !== entry?.code ? Number(code) : NaN;
+  return contract.ranges.find((r) => r.from <= n && n <= r.to)?.name;
+}
+
+/** Returns the sentence in the form that the code gives it. */
+function messageOf(s: Bound): string {
+  const { e, entry, call } = s;
+  if (!entry || isUnlisted(s) || (entry === fallback && kinds[kindOf(e)].class === "protocol")) return sentenceOf(e);
+  const bare = boundTo(e, call, entry, true);
+  return entry.message?.map((t) => render(t, bare.get)).find((text) => text !== undefined) ?? sentenceOf(e);
+}
+
+/** Writes a call as a text names it: order_get(reference="A-17"). */
+function callText(verify: Fields): string {
+  const args = Object.entries(fieldsOr(verify["args"])).map(([name, value]) => `${name}=${literal(value)}`);
+  return `${textOr(verify["tool"])}(${args.join(", ")})`;
+}
+
+/** Spells a value as the contract does in calls. */
+function literal(value: Value): string {
+  const json = JSON.stringify(value ?? null);
+  if (contract.literals !== "python") return json;
+  return json.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (word) => ({ true: "True", false: "False", null: "None" })[word] ?? word);
+}
+
+/** Returns the hints to write: a warning about the failure, the author's own, and the code's advice. */
+function hintsOf(s: Bound, fresh: boolean): string[] {
+  const given = listOr(s.e["hints"]).map(textOr);
+  const old = !fresh && given.some((hint) => contract.hints.some((h) => match(h.text, hint)));
+  const warning = old ? undefined : pick(contract.hints, s);
+  const hints = [warning, ...given];
+  // A word of the other side's own comes with its own advice.
+  const leaves = s.entry === open && given.length > 0 && s.e["origin"] === "provider";
+  if (!old && warning === undefined && ((fresh && !leaves) || given.length === 0)) hints.push(pick(s.entry?.hint ?? [], s));
+  return [...new Set(hints.filter((hint) => hint !== undefined && hint !== ""))] as string[];
+}
+
+function pick(hints: readonly Hint[], s: Bound): string | undefined {
+  const fitting = hints.filter((hint) => selects(hint.for, s) && !hint.tools?.some((tool) => !hasTool(s.call, tool)));
+  return fitting.map((hint) => render(hint.text, s.get)).find((text) => text !== undefined);
+}
+
+/** Puts a record in the words of the contract: its code, the wait and the hints that come with it; and what it contains, too. */
+function bind(from: Fields, call: Call): Bound {
+  const e = fieldsOr(copyOf(from));
+  e["kind"] = kindOf(e);
+  const chosen = choose(boundTo(e, call));
+  const fresh = e["contract"] !== contract.name;
+  if (fresh || !e["code"]) Object.assign(e, { contract: contract.name, code: chosen.code });
+  // Another entry stands in because of where the answer is to be written.
+  const other = call.http ? codes.find(({ otherwise }) => otherwise === chosen.entry.code) : byCode.get(chosen.entry.otherwise ?? "");
+  if (other) e["code"] = other.code;
+  const entry = other ?? chosen.entry;
+  e["message"] = sentenceOf(e);
+  for (const v of listOr(e["violations"]).filter(isObject)) if (!contract.showsValues) delete v["got"];
+  const reset = Date.parse(textOr(child(child(e["quotas"], "0"), "resetAt")));
+  const limited = kinds[kindOf(e)].class === "allowance" && !Number.isNaN(reset);
+  e["afterMs"] ||= limited ? Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs) : (entry.waitMs ?? 0);
+  const s = boundTo(e, call, entry);
+  const silent = entry.retryable === "stated" || entry.retryable === false;
+  if (!e["retry"] && silent && !isUnlisted(s) && kinds[kindOf(e)].retry === "same_call") e["retry"] = "never";
+  if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
+  const within: Call = { ...(call.tools && { tools: call.tools }), ...(call.now && { now: call.now }) };
+  for (const item of listOr(e["failed"]).filter(isObject)) item["error"] = bind(fieldsOr(item["error"]), within).e;
+  if (!entry.message?.some(frames)) e["message"] = messageOf(s); // a code with a sentence of its own is known by it
+  e["hints"] = hintsOf(s, fresh);
+  return s;
+}
+
+const layoutOf = ({ tool = "" }: Call): Layout => contract.returns.find((r) => r.tools?.includes(tool))?.layout ?? contract.layout;
+
+/** Writes what comes from a source; undefined where it comes out empty. */
+function write1(source: Source, s: Bound, base: Value): Value {
+  if (isText(source)) return s.from(base, source);
   if ("is" in source) return source.is as Value;
+  if ("own" in source) return objectOf(inResult(s));
+  if ("text" in source) return render(source.text, s.get);
   if ("shape" in source) return writeShape(source.shape, s, base);
+  if ("list" in source) return source.list.map((one) => write1(one, s, base)).filter((value) => value !== undefined);
   if ("each" in source) {
-    const items = get(s, base, source.each);
+    const items = s.from(base, source.each);
     return Array.isArray(items) ? items.map((item) => writeShape(source.item, s, item) ?? {}) : undefined;
   }
   for (const choice of source.oneOf) {
-    if (!selects(choice.for, s)) continue;
-    const value = choice.path === undefined ? (choice.is as Value) : get(s, base, choice.path);
-    if (value !== undefined) return value;
+    const value = choice.path === undefined ? (choice.is as Value) : s.from(base, choice.path);
+    if (value !== undefined && selects(choice.for, s)) return value;
   }
   return undefined;
 }
 
-/** Writes JSON with templates; undefined where it comes out empty, unless it is the whole. */
-function writeBody(body: Body, s: Subject, inside = false): Value {
-  if (body === "{shape}") return objectOf(inResult(s));
-  if (typeof body === "string") {
-    const path = onlyPath(body);
-    return path === undefined ? render(body, s) : get(s, s.e, path);
-  }
-  if (typeof body !== "object" || body === null) return body;
-  if (Array.isArray(body)) return (body as readonly Body[]).map((item) => writeBody(item, s, true)).filter((item) => item !== undefined);
+/** Writes an object; undefined when nothing is in it. */
+function writeShape(shape: Shape, s: Bound, base: Value): Fields | undefined {
   const object: Fields = {};
-  for (const [name, member] of Object.entries(body)) {
-    const value = writeBody(member, s, true);
+  for (const [name, source] of Object.entries(shape)) {
+    const value = name === "..." ? undefined : write1(source, s, base);
     if (value !== undefined) put(object, name, value);
   }
-  const isEmptied = inside && Object.keys(object).length === 0 && Object.keys(body).length > 0;
-  return isEmptied ? undefined : object;
+  const rest = isText(shape["..."]) ? s.from(base, shape["..."]) : undefined;
+  for (const [name, value] of Object.entries(sorted(fieldsOr(rest)))) if (!Object.hasOwn(shape, name)) put(object, name, value);
+  return some(object);
 }
 
-/** Returns the subject with the code that it has in a tool result, where its own stands for another answer. */
-function inResult(s: Subject): Subject {
-  const fits = (entry: CodeEntry): boolean => !isOpen(entry) && !entry.otherwise && !entry.rpc;
+/** Returns the record with the code that it has in a tool result, where its own stands for another answer. */
+function inResult(s: Bound): Bound {
+  const fits = (entry: CodeEntry): boolean => entry !== open && !entry.otherwise && !entry.rpc;
   if (s.entry && fits(s.entry)) return s;
-  const entry = codes.find((c) => fits(c) && c.for.some((selector) => selects(selector, s))) ?? entryNamed(contract.default);
-  const e = { ...s.e, contract: contract.name, code: entry.code };
-  const inner: Subject = { e, entry, call: s.call };
-  return { ...inner, e: Object.assign(e, { hints: hintsOf(inner, false) }) };
+  const entry = codes.find((c) => fits(c) && c.for.some((selector) => selects(selector, s))) ?? fallback;
+  const inner = boundTo({ ...s.e, contract: contract.name, code: entry.code }, s.call, entry);
+  inner.e["hints"] = hintsOf(inner, false);
+  return inner;
 }
 
 /** Returns the contract's object: its shape, or the record itself. */
-function objectOf(s: Subject): Fields {
-  const shape = layoutOf(s.call).shape;
+function objectOf(s: Bound): Fields {
+  const { shape } = layoutOf(s.call);
   return shape ? (writeShape(shape, s, s.e) ?? {}) : encode(s.e);
 }
 
 /** What Unicode calls white space. */
 const spaces = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
-
+const trimmed = (text: string): string => text.replace(new RegExp(`^${spaces.source}|${spaces.source}$`, "g"), "");
 const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.split(spaces).filter((word) => word).join(" ") : text);
-
-const trimmed = (text: string): string => text.replace(leading, "").replace(trailing, "");
-const leading = new RegExp(`^(?:${spaces.source})`);
-const trailing = new RegExp(`(?:${spaces.source})$`);
 
 /** Writes a sentence so that it cannot be taken for the hints that follow it. */
 function fold(layout: Layout, sentence: string): string {
   if (!layout.hints || !/[\r\n]/.test(sentence)) return sentence;
-  if (layout.hints.before !== "\n") return oneLine(sentence);
-  return trimmed(sentence).replace(/\r\n|\r|\n/g, continued);
+  return layout.hints.before === "\n" ? trimmed(sentence).replace(/\r\n|\r|\n/g, "\n  ") : oneLine(sentence);
 }
 
 /** Writes the line, the hints behind it, and structure as one line of JSON. */
-function writeLine(layout: Layout, s: Subject): string {
+function writeLine(layout: Layout, s: Bound): string {
   const marks = [layout.hints?.before ?? "", layout.envelope?.mark ?? ""].filter((mark) => mark.trim());
-  const unmark = (text: string): string => {
-    for (const mark of marks) {
-      const lower = mark.toLowerCase();
-      text = text.replaceAll(mark, () => (lower === mark ? mark.toUpperCase() : lower));
-    }
-    return text;
+  const unmark = (text: string, mark: string): string => {
+    const lower = mark.toLowerCase();
+    return text.replaceAll(mark, () => (lower === mark ? mark.toUpperCase() : lower));
   };
-  const clean = (hint: string): string => unmark(oneLine(trimmed(hint)));
-  let text = unmark(fold(layout, render(layout.line ?? "", s) ?? messageOf(s)));
+  let text = marks.reduce(unmark, fold(layout, render(layout.line ?? "", s.get) ?? messageOf(s)));
   if (layout.hints) {
     const separator = layout.hints.between.trim();
-    const hints = listOr(s.e.hints).map((hint) => clean(separator ? textOr(hint).replaceAll(separator, ",") : textOr(hint)));
+    const clean = (hint: string): string => marks.reduce(unmark, oneLine(trimmed(separator ? hint.replaceAll(separator, ",") : hint)));
+    const hints = listOr(s.e["hints"]).map((hint) => clean(textOr(hint)));
     if (hints.length > 0) text += layout.hints.before + hints.join(layout.hints.between);
   }
-  if (layout.envelope && !isEmpty(s.e.details)) {
-    const mark = layout.envelope.mark.trim();
-    const json = JSON.stringify(writeShape(layout.envelope.shape, s, s.e));
-    text += layout.envelope.mark + json.replaceAll(mark, () => "\\u005b" + mark.slice(1));
-  }
-  return text;
-}
-
-function formatOf(layout: Layout, call: Call): string {
-  const fallback = layout.format?.default ?? "";
-  if (!layout.format || !call.formatArgument) return fallback;
-  const value = own(fieldsOr(copyOf(call.arguments)), layout.format.argument);
-  return value === "markdown" || value === "json" || value === "both" ? value : fallback;
+  if (!layout.envelope || isEmpty(s.e["details"])) return text;
+  const mark = layout.envelope.mark.trim();
+  const json = JSON.stringify(writeShape(layout.envelope.shape, s, s.e));
+  return text + layout.envelope.mark + json.replaceAll(mark, () => "\\u005b" + mark.slice(1));
 }
 
 /** Returns the content that the call asks for. */
 function contentOf(layout: Layout, call: Call, human: string | undefined, form: string | undefined, formType: string): ToolResult["content"] {
   const content: ToolResult["content"] = [];
-  const add = (text: string, mimeType: string): void => {
-    content.push(layout.mimeTypes ? { type: "text", text, mimeType } : { type: "text", text });
+  const asked = layout.format && call.formatArgument ? own(copyOf(call.arguments), layout.format.argument) : undefined;
+  const format = /^(markdown|json|both)$/.test(textOr(asked)) ? asked : layout.format?.default;
+  const add = (text: string | undefined, mimeType: string, wanted: boolean): void => {
+    if (text !== undefined && wanted) content.push(layout.mimeTypes ? { type: "text", text, mimeType } : { type: "text", text });
   };
-  const format = formatOf(layout, call);
-  if (human !== undefined && (form === undefined || format !== "json")) add(human, "text/markdown");
-  if (form !== undefined && (human === undefined || format === "json" || format === "both")) add(form, formType);
+  add(human, "text/markdown", form === undefined || format !== "json");
+  add(form, formType, human === undefined || format === "json" || format === "both");
   return content;
 }
 
-function resultOf(s: Subject): ToolResult {
-  const layout = layoutOf(s.call);
-  const human = layout.human === undefined ? undefined : (render(layout.human, s) ?? "");
+type Result = { -readonly [K in keyof ToolResult]: ToolResult[K] };
+
+function resultOf(s: Bound): ToolResult {
+  const { call } = s;
+  const layout = layoutOf(call);
+  const human = layout.human === undefined ? undefined : (render(layout.human, s.get) ?? "");
   const form = layout.line === undefined ? JSON.stringify(objectOf(s), null, layout.indent) : writeLine(layout, s);
-  const result: { -readonly [K in keyof ToolResult]: ToolResult[K] } = {
-    content: contentOf(layout, s.call, human, form, layout.line === undefined ? "application/json" : "text/markdown"),
-  };
-  if (layout.structured && (!s.call.outputSchema || isReturned(s.call))) result.structuredContent = objectOf(s);
+  const type = layout.line === undefined ? "application/json" : "text/markdown";
+  const result: Result = { content: contentOf(layout, call, human, form, type) };
+  if (layout.structured && (!call.outputSchema || layout !== contract.layout)) result.structuredContent = objectOf(s);
   if (layout.result) result[layout.result] = objectOf(s);
   if (layout.isError) result.isError = true;
-  if (s.call.resultType) result["resultType"] = "complete";
+  if (call.resultType) result["resultType"] = "complete";
   result["_meta"] = { [metaKey]: encode(s.e) };
   return result;
 }
 
-const statusText = (status: number): string => statusTexts[status] ?? "";
-
-function problemOf(s: Subject, status: number): Fields {
+function problemOf(s: Bound, status: number): Fields {
   return { type: "about:blank", title: statusText(status), status, detail: messageOf(s) };
 }
 
 /** Writes a failure for a call. Every failure has a form. */
 export function write(failure: Failure, call: Call = {}): Answer {
   const s = bind(fieldsOr(copyOf(failure)), call);
-  const entry = s.entry;
+  const { http, rpc } = s.entry ?? fallback;
   const kind = kindOf(s.e);
-  if (entry?.http && call.http) {
+  const status = call.status ?? 200;
+  if (http && call.http) {
     const headers: { [name: string]: string } = {};
-    for (const [name, template] of Object.entries(entry.http.headers ?? {})) {
-      const value = render(template, s);
+    for (const [name, template] of Object.entries(http.headers ?? {})) {
+      const value = render(template, s.get);
       if (value !== undefined) headers[name] = oneLine(value);
     }
-    const body = entry.http.body === undefined ? "" : JSON.stringify(writeBody(entry.http.body, s));
-    headers[entry.http.type ? "Content-Type" : "Content-Length"] = entry.http.type ?? "0";
-    return { surface: "http", status: entry.http.status, headers, body };
+    headers[http.type ? "Content-Type" : "Content-Length"] = http.type ?? "0";
+    const body = http.body === undefined ? "" : JSON.stringify(write1(http.body, s, s.e) ?? {});
+    return { surface: "http", status: http.status, headers, body };
   }
   if (kind === "unknown_session" && call.status === 404) {
-    return { surface: "http", status: 404, headers: { "Content-Type": "application/problem+json" }, body: JSON.stringify(problemOf(s, 404)) };
+    return { surface: "http", status, headers: { "Content-Type": "application/problem+json" }, body: JSON.stringify(problemOf(s, 404)) };
   }
-  const status = call.status ?? 200;
-  if (entry?.rpc) {
-    const error = { code: entry.rpc.code, message: entry.rpc.messages.map((t) => render(t, s)).find((text) => text !== undefined) ?? "" };
-    const data = entry.rpc.data === undefined ? undefined : writeBody(entry.rpc.data, s);
-    return { surface: "error", status, error: data === undefined ? error : { ...error, data } };
+  if (rpc) {
+    const message = rpc.messages.map((t) => render(t, s.get)).find((text) => text !== undefined) ?? "";
+    const data = rpc.data === undefined ? undefined : (write1(rpc.data, s, s.e) ?? {});
+    return { surface: "error", status, error: { code: rpc.code, message, ...(data !== undefined && { data }) } };
   }
   const asResult = kind === "unknown_tool" ? contract.unknownTool === "result" : kinds[kind].class !== "protocol";
   if ((call.method ?? "tools/call") === "tools/call" && !call.status && asResult) return { surface: "result", result: resultOf(s) };
@@ -391,15 +357,21 @@ export function write(failure: Failure, call: Call = {}): Answer {
 /** Writes a question to the caller for a tool call; a contract without a form for questions writes that a parameter is missing. */
 export function ask(question: Question, call: Call = {}): Answer {
   if (!contract.question) return write(asFailure(question), call);
-  const q = fieldsOr(copyOf(question));
-  const object = writeShape(contract.question, { e: {}, entry: undefined, call }, q) ?? {};
+  const object = writeShape(contract.question, boundTo({}, call), copyOf(question)) ?? {};
   const layout = contract.layout;
   const form = layout.line === undefined ? JSON.stringify(object, null, layout.indent) : undefined;
   const human = layout.human === undefined && form !== undefined ? undefined : questionText(question);
-  const result: { -readonly [K in keyof ToolResult]: ToolResult[K] } = { content: contentOf(layout, call, human, form, "application/json") };
+  const result: Result = { content: contentOf(layout, call, human, form, "application/json") };
   if (layout.structured && !call.outputSchema) result.structuredContent = object;
   if (call.resultType) result["resultType"] = "complete";
   return { surface: "result", result };
+}
+
+/** Turns a question into the failure that a parameter is missing. */
+function asFailure({ message, fields = [] }: Question): Failure {
+  const pointer = (param: string): string => "/" + param.replaceAll("~", "~0").replaceAll("/", "~1").replaceAll(".", "/");
+  const missing = (param: string) => ({ pointer: pointer(param), param, rule: "required", message: `${param} is required` });
+  return { kind: "missing_param", message, violations: fields.map(missing) };
 }
 
 /** Puts a question in Markdown: the sentence, then what there is to choose from. */
@@ -418,11 +390,11 @@ function questionText(q: Question): string {
 
 /** A failure in the words of the contract, for each of its codes: failures.CODE("What happened.", {requestId: "req-1"}). */
 export const failures = Object.fromEntries(
-  codes.filter((entry) => !isOpen(entry)).map((entry) => [
+  codes.filter((entry) => entry !== open).map((entry) => [
     entry.code,
     (message?: string, more?: Partial<Failure>): Failure => {
       const e: Fields = { kind: entry.kind, code: entry.code, contract: contract.name };
-      for (const [path, value] of Object.entries(entry.set ?? {})) setPath(e, true, path, value as Value);
+      for (const [path, value] of Object.entries(entry.set ?? {})) set(e, path, value as Value);
       return { ...e, ...(message === undefined ? {} : { message }), ...more } as Failure;
     },
   ]),

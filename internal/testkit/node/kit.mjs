@@ -1,7 +1,8 @@
 // Runs the golden kit of a contract against a module that `recourse contract gen` wrote:
 //   node kit.mjs MODULE KIT [DECISIONS RECOVERIES]
-// Prints each case that differs, with what is wanted and what came, then how many cases were run. Besides, it makes a failure
-// of each code and reads it back, and reads hostile answers. Form of the kit: contract/testdata/kit/README.md.
+// Prints each case that differs, with what is wanted and what came, then how many cases were run. A module that only reads is
+// only held to reading. One that writes makes a failure of each code and reads it back. All read hostile answers. Form of the kit:
+// contract/testdata/kit/README.md.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { isDeepStrictEqual } from "node:util";
@@ -52,7 +53,7 @@ const read = {
 
 for (const [name, files] of cases) {
   const file = Object.keys(sent).find((one) => files[one] !== undefined);
-  if (files["input.json"] !== undefined) {
+  if (files["input.json"] !== undefined && contract.write) {
     const { record, question, call: said } = JSON.parse(files["input.json"]);
     const call = { method: "", ...said, now: new Date("2026-07-28T12:00:00Z") };
     const answer = question ? contract.ask(question, call) : contract.write(record, call);
@@ -112,8 +113,14 @@ if (recoveriesPath) {
   setTimeout(() => stop.abort(), 20);
   compare("signal", "ended", "cancelled", await ended({ signal: stop.signal }));
 }
+// What an HTTP answer says beside its status reaches an SDK as a JSON-RPC error; what it acts on itself stays as it is.
+const limited = async (url) => new Response("{}", { status: Number(url), headers: { "Retry-After": "12" } });
+const request = { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call" }) };
+const kept = await (await contract.keepFailures(limited)("429", request)).json();
+compare("keepFailures", "error", [7, "rate_limited", 12000, "none"], [kept.id, kept.error.data.kind, kept.error.data.afterMs, kept.error.data.effect]);
+compare("keepFailures", "lost session", 404, (await contract.keepFailures(limited)("404", request)).status);
 // What a constructor makes comes back with its code, on one of the surfaces.
-for (const [code, failure] of Object.entries(contract.failures)) {
+for (const [code, failure] of Object.entries(contract.failures ?? {})) {
   const codes = [true, false].map((http) => readBack(contract.write(failure("What happened.", { requestId: "req-1" }), { http })));
   compare(`failures.${code}`, "made, written and read", code, codes.find((c) => c === code) ?? codes[0]);
 }
@@ -148,7 +155,7 @@ for (const [i, result] of hostile.entries()) {
   ]) {
     try {
       const failure = parse()?.failure;
-      if (failure) contract.write(failure, { arguments: result });
+      if (failure) contract.write?.(failure, { arguments: result });
     } catch (error) {
       compare(`hostile answer ${i}`, "read", "no exception", String(error));
     }

@@ -1,0 +1,38 @@
+// ---- The arguments of calls.
+
+/** Names of arguments that hold what must not be shown. */
+const secretName =
+  /pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|(private|access|signing|session|ssh).?(key|id)|otp$|auth$|bearer/i;
+
+/** Returns the value at a JSON Pointer into a call's arguments, to be shown: no secret, and at most 128 bytes long. */
+function argument(args: unknown, pointer: string): Value {
+  const value = find(copyOf(args), pointer).found[0];
+  const long = encodeURI(JSON.stringify(value ?? 0)).replace(/%../g, "x").length > 128;
+  return long || secretName.test(pointer.slice(pointer.lastIndexOf("/"))) ? undefined : value;
+}
+
+/** Returns the contract's call that settles whether a tool's call took effect, filled in. */
+function verifyCall(tool: string, args: unknown): Fields | undefined {
+  const rule = Object.hasOwn(contract.verify, tool) ? contract.verify[tool] : undefined;
+  if (!rule) return undefined;
+  const given: Fields = {};
+  for (const { name, pointer, is, list } of rule.args) {
+    const value = pointer === undefined ? (is as Value) : argument(args, pointer);
+    if (value !== undefined) put(given, name, list ? [value] : value);
+  }
+  return { tool: rule.call, ...(!isEmpty(given) && { args: given }), ...(rule.lookAt && { lookAt: rule.lookAt }) };
+}
+
+/** Returns what a JSON Pointer leads to, other than null, "*" being each item; reached says that all but its end is there. */
+function find(value: Value, pointer: string): { readonly found: Value[]; readonly reached: boolean } {
+  const [, raw, rest = ""] = /^\/([^/]*)(.*)$/s.exec(pointer) ?? [];
+  if (raw === undefined) return { found: value === null || value === undefined ? [] : [value], reached: true };
+  const token = raw.replaceAll("~1", "/").replaceAll("~0", "~");
+  if (Array.isArray(value) && token === "*") {
+    const found = value.flatMap((inner) => find(inner, rest).found);
+    return { found, reached: value.length === 0 || found.length > 0 };
+  }
+  if (Array.isArray(value) && /^-?\d+$/.test(token)) return token in value ? find(value[Number(token)], rest) : { found: [], reached: true };
+  if (own(value, token) !== undefined) return find(own(value, token), rest);
+  return { found: [], reached: isObject(value) && rest === "" };
+}
