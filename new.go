@@ -172,7 +172,7 @@ func answered(kind Kind, verb, provider string, status int) *Error {
 
 // BadResponse says that provider's answer cannot be understood.
 func BadResponse(provider string) *Error {
-	return New(KindBadResponse, fmt.Sprintf("%s gave an answer that cannot be understood.", name(provider))).WithProvider(provider)
+	return New(KindBadResponse, fmt.Sprintf("%s sent an invalid response.", name(provider))).WithProvider(provider)
 }
 
 // InsufficientData says what data an analysis lacked.

@@ -298,7 +298,7 @@ func TestConstructors(t *testing.T) {
 		{recourse.Timeout("", 0), "timeout", "The server did not answer in time."},
 		{recourse.ServerError("Deere", 502), "server_error", "Deere failed (HTTP 502)."},
 		{recourse.ClientError("Deere", 0), "client_error", "Deere refused the request."},
-		{recourse.BadResponse("Deere"), "bad_response", "Deere gave an answer that cannot be understood."},
+		{recourse.BadResponse("Deere"), "bad_response", "Deere sent an invalid response."},
 		{recourse.InsufficientData(recourse.MissingData{What: "yield"}), "insufficient_data", "There is not enough data for this."},
 		{recourse.NoData("None in March."), "no_data", "None in March."},
 		{recourse.Partial([]recourse.Succeeded{{ID: "1"}}, []recourse.Failed{{ID: "2"}}), "partial", "1 of 2 items failed."},

@@ -33,7 +33,7 @@ func (k *compiler) compile() {
 		k.mistakef(f.Node.Get("form"), "write form: 1", "form %d is not known", f.Form)
 	}
 	if !isName(f.Name) && f.Name != "" {
-		k.mistakef(f.Node.Get("name"), "use lower-case letters, digits, - and _", "%q is no name for a contract", f.Name)
+		k.mistakef(f.Node.Get("name"), "use lower-case letters, digits, - and _", "%q is not a name for a contract", f.Name)
 	}
 	c.Name = f.Name
 	c.hintTools = append(c.hintTools, f.HintTools...)
@@ -125,11 +125,11 @@ var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (k *compiler) session(f *contractform.SessionFile) SessionRule {
 	if f.Path != "" && !sessionPath.MatchString(f.Path) {
-		k.mistakef(f.Node.Get("path"), "for example /mcp/{user_id}", "%q is no path with at most one place for the user", f.Path)
+		k.mistakef(f.Node.Get("path"), "for example /mcp/{user_id}", "%q is not a path with at most one place for the user", f.Path)
 	}
 	header := func(n *strictyaml.Node, name string) {
 		if !headerName.MatchString(name) {
-			k.mistakef(n, "for example X-Api-Key", "%q is no name of a header", name)
+			k.mistakef(n, "for example X-Api-Key", "%q is not a header name", name)
 		}
 	}
 	for i, name := range f.Credentials {

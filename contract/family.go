@@ -139,7 +139,7 @@ func (k *compiler) family(f *Family) {
 		k.mistakef(file.Node.Get("form"), "write form: 1", "form %d is not known", file.Form)
 	}
 	if !isName(file.Family) && file.Family != "" {
-		k.mistakef(file.Node.Get("family"), "use lower-case letters, digits, - and _", "%q is no name for a family", file.Family)
+		k.mistakef(file.Node.Get("family"), "use lower-case letters, digits, - and _", "%q is not a name for a family", file.Family)
 	}
 	for i := range file.Wraps {
 		n := file.Node.Get("wraps").Item(i)

@@ -211,7 +211,7 @@ func binding(a, b recourse.Quota) int {
 func (k *compiler) http(f *contractform.HTTPFile) *httpForm {
 	form := &httpForm{status: f.Status, media: f.Type}
 	if f.Status < http.StatusBadRequest || f.Status > 599 {
-		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is none of a failure", f.Status)
+		k.mistakef(f.Node.Get("status"), "a failure is answered with 400 to 599", "status %d is not an error status", f.Status)
 	}
 	if (f.Body == nil) != (f.Type == "") {
 		k.mistakef(f.Node, "leave out both for an empty body", "`type` and `body` go together")

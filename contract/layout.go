@@ -231,7 +231,7 @@ func (k *compiler) layout(w *contractform.WriteFile) layout {
 				"a format argument chooses between `text` and `human`, and there is no `human`")
 		}
 		if !slices.Contains([]string{formatMarkdown, formatJSON, formatBoth}, w.Format.Default) {
-			k.mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is no format", w.Format.Default)
+			k.mistakef(w.Format.Node.Get("default"), "one of markdown, json, both", "`%s` is not a format", w.Format.Default)
 		}
 	}
 	return l

@@ -398,7 +398,7 @@ func (k *compiler) listItem(p *path, on reflect.Type, n *strictyaml.Node) reflec
 		t = contractform.Indirect(t.Field(st.field).Type)
 	}
 	if t == nil || t == contractform.ArgsType || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
-		k.mistakef(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is no list of objects", p.src)
+		k.mistakef(n, "lists of objects are violations, quotas, succeeded, failed and missing", "%s is not a list of objects", p.src)
 		return nil
 	}
 	return t.Elem()

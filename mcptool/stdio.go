@@ -86,7 +86,7 @@ func isResponse(text []byte) bool {
 	return err == nil
 }
 
-// refuse returns the answer to a line that is no message.
+// refuse returns the answer to a line that is not a message.
 func (s *stdioReader) refuse(line wire.Line, failure *recourse.Error) []byte {
 	e := failure.With(func(e *recourse.Error) {
 		e.Effect, e.Origin, e.RequestID = recourse.EffectNone, recourse.OriginCaller, wire.RequestID("")

@@ -103,7 +103,7 @@ func TestTransport(t *testing.T) {
 		"a failed write":              {"POST", srv.URL + "/500", outcome{"server_error", unknown, 0, 500, "", "Deere failed (HTTP 500)."}},
 		"a lie":                       {"POST", srv.URL + "/lie", outcome{"limit_reached", none, 0, 0, "LIMIT", recourse.KindLimitReached.Sentence()}},
 		"a lie without a code":        {"POST", srv.URL + "/plain-lie", outcome{"unknown", unknown, 0, 0, "", "Deere answered that it failed."}},
-		"a page":                      {"GET", srv.URL + "/html", outcome{"bad_response", none, 0, 0, "", "Deere gave an answer that cannot be understood."}},
+		"a page":                      {"GET", srv.URL + "/html", outcome{"bad_response", none, 0, 0, "", "Deere sent an invalid response."}},
 		"limited, seconds":            {"POST", srv.URL + "/seconds", outcome{"rate_limited", none, 12 * time.Second, 429, "", "Deere limits requests at the moment."}},
 		"limited, negative":           {"POST", srv.URL + "/negative", outcome{"rate_limited", none, 0, 429, "", "Deere limits requests at the moment."}},
 		"limited, a year":             {"POST", srv.URL + "/year", outcome{"rate_limited", none, recourse.MaxWait, 429, "", "Deere limits requests at the moment."}},

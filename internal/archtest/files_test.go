@@ -87,6 +87,35 @@ func generated(f file) bool {
 	return err == nil && ast.IsGenerated(syntax)
 }
 
+// phrases are what is not written any more, each with what is. They are split so that this file has none of them.
+var phrases = map[string]string{
+	"mend what is " + "marked":                "fix the problems marked above",
+	"answer that cannot be " + "understood":   "invalid response",
+	"answer has to be " + "mended":            "the server has to be fixed",
+	"is no " + "JSON-RPC":                     "is not a JSON-RPC",
+	"the program cannot be " + "started":      "cannot start the program",
+	"processes are left " + "that":            "could not kill all child processes",
+	"the configuration from before " + "stay": "keeping the old configuration",
+	"tool that tools/list " + "names":         "tool listed by tools/list",
+	"on stdio in place of " + "itself":        "a stdio MCP server behind Recourse",
+	"the budget for " + "repetitions":         "the retry budget",
+	`"listen: ` + `%w"`:                       "the error as it is: it says listen",
+}
+
+// englishIsPlain keeps phrases out that a native speaker would not write.
+func englishIsPlain(files []file) []string {
+	var faults []string
+	for _, f := range files {
+		for phrase, instead := range phrases {
+			if bytes.Contains(f.data, []byte(phrase)) {
+				faults = append(faults, fmt.Sprintf("%s says %q: write %q", f.path, phrase, instead))
+			}
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
 var workflowRun = regexp.MustCompile(`(?m)^\s*-? ?run: (.*)$`)
 
 // workflowsRunTheMakefile keeps what a workflow does to what anyone can run: .ci/run, or a target of the Makefile. A release
@@ -126,6 +155,7 @@ func TestFiles(t *testing.T) {
 		"no resolved URL":        locksResolveNoURL,
 		"short enough to review": filesAreShort(longFiles),
 		"workflows run make":     workflowsRunTheMakefile,
+		"plain English":          englishIsPlain,
 	}
 	for name, rule := range rules {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +191,14 @@ func TestFileRulesFindFaults(t *testing.T) {
 				{"b/package-lock.json", []byte(`{"packages": {"x": {"resolved": "x", "link": true}, "y": {"integrity": "sha512-"}}}`)},
 			},
 			want: []string{"a/package-lock.json has a resolved URL"},
+		},
+		"a phrase of the list": {
+			rule: englishIsPlain,
+			files: []file{
+				{"a.go", []byte(`errors.New("the program cannot be ` + `started")`)},
+				{"b.md", []byte("The server cannot be started.")},
+			},
+			want: []string{"a.go says \"the program cannot be " + "started\""},
 		},
 		"a workflow of its own": {
 			rule: workflowsRunTheMakefile,

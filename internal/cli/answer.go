@@ -139,7 +139,7 @@ func parseJSON(text []byte) (*answer, error) {
 		}
 		return &answer{form: formMessage, result: signs.Result.Of(text)}, nil
 	case wire.Request, wire.Notification:
-		return nil, fmt.Errorf("this is no answer but a %s, %s", signs.Message(), signs.Method)
+		return nil, fmt.Errorf("this is not an answer but a %s, %s", signs.Message(), signs.Method)
 	default:
 	}
 	var members map[string]json.Value

@@ -53,7 +53,7 @@ const (
 type commands struct {
 	Init     initCommand     `cmd:"" help:"Write a first configuration, with comments."`
 	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
-	Wrap     wrapCommand     `cmd:"" help:"Run an MCP server on stdio in place of itself, for a desktop host."`
+	Wrap     wrapCommand     `cmd:"" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
 	Install  installCommand  `cmd:"" help:"Put the wrapper into the file in which a host lists its MCP servers."`
 	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
 	Tools    toolsCommand    `cmd:"" help:"List the tools of an MCP server."`
@@ -154,7 +154,7 @@ func report(w io.Writer, err error) int {
 		if len(mistakes) == 1 {
 			noun = "mistake"
 		}
-		printf(w, "%s\nrecourse: error: %d %s\nhint: mend what is marked above, and try again\n", mistakes, len(mistakes), noun)
+		printf(w, "%s\nrecourse: error: %d %s\nhint: fix the problems marked above\n", mistakes, len(mistakes), noun)
 		return ExitUsage
 	}
 	if failed, ok := errors.AsType[*callError](err); ok {

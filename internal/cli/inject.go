@@ -205,7 +205,7 @@ func (c *injectRun) control(ctx context.Context, env *Environment, i *inject.Inj
 func listenAt(ctx context.Context, address string, handler http.Handler) (at string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return "", nil, &hintedError{fmt.Errorf("listen: %w", err), "choose another address"}
+		return "", nil, &hintedError{err, "choose another address"}
 	}
 	server := inject.Server(handler)
 	served := make(chan struct{})

@@ -193,7 +193,7 @@ func (w *watcher) reload(ctx context.Context) {
 		err = w.gateway.Reload(r.config, r.set) //nolint:contextcheck // it takes no time and is not broken off
 	}
 	if err != nil {
-		w.log.LogAttrs(ctx, slog.LevelError, "not reloaded: the configuration from before stays", slog.Any("mistakes", mistakesOf(err)))
+		w.log.LogAttrs(ctx, slog.LevelError, "reload failed; keeping the old configuration", slog.Any("mistakes", mistakesOf(err)))
 		report(w.env.Stderr, err)
 		return
 	}

@@ -118,7 +118,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	works()
 
 	write("own.yaml", own+"x: 1", "C")
-	rest, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	rest, at = stderr.await(t, at, `"msg":"reload failed; keeping the old configuration"`)
 	var refused struct {
 		Mistakes []string `json:"mistakes"`
 	}
@@ -131,13 +131,13 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	_, at = stderr.await(t, at, `"msg":"reloaded"`)
 
 	write("recourse.yaml", head+"  ban: {ulr: '%[2]s'}\n", "127.0.0.1:0", srv.URL())
-	_, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	_, at = stderr.await(t, at, `"msg":"reload failed; keeping the old configuration"`)
 	_, at = stderr.await(t, at, filepath.Join(dir, "recourse.yaml")+":5:9: unknown key `ulr`")
 	_, at = stderr.await(t, at, "recourse: error: ")
 	works()
 
 	write("recourse.yaml", head+"    headers: {Authorization: \"Bearer n0rth-t0ken}\n", "127.0.0.1:0", srv.URL())
-	_, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	_, at = stderr.await(t, at, `"msg":"reload failed; keeping the old configuration"`)
 	_, at = stderr.await(t, at, "recourse: error: ")
 	if strings.Contains(stderr.String(), "n0rth-t0ken") {
 		t.Errorf("a mistake of the syntax shows the line that it stands in: %s", stderr)
@@ -146,7 +146,7 @@ func TestServeFollowsItsFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "recourse.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	_, at = stderr.await(t, at, `"msg":"not reloaded: the configuration from before stays"`)
+	_, at = stderr.await(t, at, `"msg":"reload failed; keeping the old configuration"`)
 	_, at = stderr.await(t, at, "recourse: error: read the configuration: ")
 	works()
 

@@ -364,7 +364,7 @@ func (p *page) http() {
 		return
 	}
 	p.heading("HTTP answers")
-	p.linef("These failures are no tool results: the whole HTTP answer stands for them, where there is one to give.")
+	p.linef("These failures are not tool results: the whole HTTP answer stands for them, where there is one to give.")
 	for _, en := range p.form.Codes {
 		if en.HTTP == nil {
 			continue

@@ -132,7 +132,7 @@ func (p *page) question() {
 		return
 	}
 	p.heading("Questions")
-	p.linef("A call that needs an answer of the caller is no failure: it does not say isError, and stands where a failure would.")
+	p.linef("A call that needs an answer of the caller is not a failure: it does not say isError, and stands where a failure would.")
 	call := p.exampleCall()
 	call.FormatArgument, call.Arguments = true, []byte(`{"format":"both"}`)
 	a := p.c.Ask(&recourse.NeedsInput{

@@ -29,7 +29,7 @@ type File struct {
 	Shape       *strictyaml.Node            `yaml:"shape" doc:"The JSON object: a path for each member; see Shapes. The word 'record' stands for the record's own JSON form."`
 	Returns     []ReturnsFile               `yaml:"returns" doc:"Tools that return their failures as results of their own kind, and how."`
 	Members     strictyaml.Map[MemberFile]  `yaml:"members" doc:"Documentation of the object's members, by name."`
-	Question    *strictyaml.Node            `yaml:"question" doc:"The JSON object of a question to the caller, which is no failure: a shape over 'message', 'reason', 'fields', 'suggestions' and 'options' (label, value, description, field). Without it a question is written as the failure missing_param."`
+	Question    *strictyaml.Node            `yaml:"question" doc:"The JSON object of a question to the caller, which is not a failure: a shape over 'message', 'reason', 'fields', 'suggestions' and 'options' (label, value, description, field). Without it a question is written as the failure missing_param."`
 	Reads       []ReadFile                  `yaml:"reads" doc:"Other forms of a failure, which are read from a server that is known to keep the contract and never written. The first that fits is taken."`
 	Ranges      []RangeFile                 `yaml:"ranges" doc:"The kinds of codes that are numbers and not listed."`
 	Verify      strictyaml.Map[VerifyFile]  `yaml:"verify" doc:"For a tool that writes, by its name: the call that settles whether it took effect."`

@@ -145,7 +145,7 @@ func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
 func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, fmt.Errorf("listen: %w", err)
+		return "", nil, err
 	}
 	const headerTimeout = 5 * time.Second
 	srv := &http.Server{Handler: f.handler, ReadHeaderTimeout: headerTimeout}

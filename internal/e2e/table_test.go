@@ -308,8 +308,8 @@ func failures() []failure {
 func nonsense() *told {
 	return &told{
 		kind: recourse.KindBadResponse, origin: recourse.OriginServer, effect: recourse.EffectNone,
-		text: "[bad_response] The farm gave an answer that cannot be understood.\n" +
-			"Do not repeat the call: the server's answer has to be mended first.",
+		text: "[bad_response] The farm sent an invalid response.\n" +
+			"Do not repeat the call: the server has to be fixed first.",
 		code: "PROVIDER_ERROR",
 	}
 }
@@ -328,7 +328,7 @@ func byRPC(code int, kind recourse.Kind) map[string]thrown {
 }
 
 // passed is what the SDKs make of a refusal that comes back as the server wrote it. The Go SDK ends its session over a
-// 4xx whose body is no JSON-RPC error, as it does in front of the server itself.
+// 4xx whose body is not a JSON-RPC error, as it does in front of the server itself.
 func passed(status int) map[string]thrown {
 	all := byHTTP(status)
 	all[goOld], all[goNew] = thrown{Class: "error"}, thrown{Class: "error"}

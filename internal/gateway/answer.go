@@ -280,7 +280,7 @@ func (a *answer) ended(err error) error {
 
 var (
 	errWrongID   = errors.New("the answer has another id than the request")
-	errNoMessage = errors.New("the answer is no JSON-RPC response")
+	errNoMessage = errors.New("the answer is not a JSON-RPC response")
 	errTooLarge  = errors.New("the answer is larger than max_result allows")
 )
 

@@ -193,7 +193,7 @@ func FuzzServeStdio(f *testing.F) {
 				ID      json.RawMessage `json:"id"`
 			}
 			if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" || !strings.HasSuffix(line, "\n") {
-				t.Errorf("a line that is no message: %q", line)
+				t.Errorf("a line that is not a message: %q", line)
 			}
 			if string(m.ID) == id {
 				answers++

@@ -97,7 +97,7 @@ func TestRefusalsOfTheGoSDK(t *testing.T) {
 }
 
 // The words of other servers tell the gateway nothing: it goes by the status and by what it
-// has sent. A call that was refused is the tool's failure, and a page is no JSON-RPC error.
+// has sent. A call that was refused is the tool's failure, and a page is not a JSON-RPC error.
 func TestRefusalsInOtherWords(t *testing.T) {
 	t.Parallel()
 

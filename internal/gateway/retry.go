@@ -58,11 +58,11 @@ func (c *call) final(e *recourse.Error) string {
 	case !c.mayRepeat():
 		return "the server refused the call, and only its words say that the same call can succeed"
 	case errors.Is(e.Cause(), upstream.ErrNotStarted):
-		return "the program cannot be started"
+		return "cannot start the program"
 	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has been decided on
 		return "the contract says that the same call cannot succeed"
 	case !c.to.budget.Take():
-		return "the budget for repetitions is used up"
+		return "the retry budget is used up"
 	default:
 		return ""
 	}

@@ -105,7 +105,7 @@ func (h *host) next() said {
 		}
 		var m said
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			h.tb.Fatalf("a line that is no message: %q", text)
+			h.tb.Fatalf("a line that is not a message: %q", text)
 		}
 		return m
 	case <-time.After(20 * time.Second):
@@ -229,7 +229,7 @@ func TestStdioFinishesWhatIsUnderWay(t *testing.T) {
 	for text := range strings.Lines(out.String()) {
 		var m said
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			t.Fatalf("a line that is no message: %q", text)
+			t.Fatalf("a line that is not a message: %q", text)
 		}
 		got[m.outcome()] = true
 	}

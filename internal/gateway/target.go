@@ -124,7 +124,7 @@ func (to *target) newReader(own *contract.Contract, set *contract.Set) *contract
 	return r
 }
 
-// badResponse returns the failure of an answer that cannot be understood.
+// badResponse returns the failure of an invalid response.
 func (to *target) badResponse(cause error) *recourse.Error {
 	return recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
 }

@@ -27,7 +27,7 @@ func TestControl(t *testing.T) {
 			`200 {"seed":7,"rules":[{"fault":"status","matched":0,"injected":0,"running":0}]}`)
 		got += fails(t, caller, call, call)
 		ask(t, client, "PUT", control+"/faults", "rules: [{fault: {status: 600}, tims: 1}]", `422 {"mistakes":[`+
-			`{"line":1,"column":26,"message":"this is no status of an answer","hint":"write one from 200 to 599"},`+
+			`{"line":1,"column":26,"message":"not a status of an answer","hint":"write one from 200 to 599"},`+
 			`{"line":1,"column":32,"message":"unknown key `+"`tims`"+`","hint":"did you mean `+"`times`"+`?"}]}`)
 		ask(t, client, "GET", control+"/ledger", "",
 			`200 {"calls":[{"tool":"echo","arguments":"{\"message\":\"x\"}","calls":3,"reached":2,"faults":2}]}`)

@@ -111,7 +111,7 @@ func (v *validator) rule(r *Rule, n *strictyaml.Node) {
 	case r.Effect == "":
 		r.Effect = d.Effects[0]
 	case r.Effect != Before && r.Effect != After:
-		v.reportf(n.Get("effect").Pos(), "`before` or `after`", "this is no effect")
+		v.reportf(n.Get("effect").Pos(), "`before` or `after`", "not an effect")
 	case !slices.Contains(d.Effects, r.Effect):
 		v.reportf(n.Get("effect").Pos(), "remove it", "`%s` always comes %s the effect", d.Name, d.Effects[0])
 	}
@@ -120,7 +120,7 @@ func (v *validator) rule(r *Rule, n *strictyaml.Node) {
 func (v *validator) match(m *Match, n *strictyaml.Node) {
 	for _, p := range []struct{ key, pattern string }{{"tool", m.Tool}, {"method", m.Method}, {"path", m.Path}, {"caller", m.Caller}} {
 		if _, err := path.Match(p.pattern, ""); err != nil {
-			v.reportf(n.Get(p.key).Pos(), "`*` stands for any characters, `?` for one, `[ab]` for one of those", "this is no pattern")
+			v.reportf(n.Get(p.key).Pos(), "`*` stands for any characters, `?` for one, `[ab]` for one of those", "not a pattern")
 		}
 	}
 	if v.opts.Traffic == API && m.Tool != "" {
@@ -132,7 +132,7 @@ func (v *validator) match(m *Match, n *strictyaml.Node) {
 	for pointer := range m.Arguments {
 		if !strings.HasPrefix(pointer, "/") {
 			hint := "write it as `/" + strings.ReplaceAll(pointer, ".", "/") + "`"
-			v.reportf(n.Get("arguments").Key(pointer), hint, "this is no JSON Pointer")
+			v.reportf(n.Get("arguments").Key(pointer), hint, "not a JSON Pointer")
 		}
 	}
 	for i, number := range m.Attempt {
@@ -216,14 +216,14 @@ func (v *validator) unknown(f *Fault, n *strictyaml.Node) {
 
 func (v *validator) status(f *Fault, n *strictyaml.Node) {
 	if f.Status < http.StatusOK || f.Status > 599 {
-		v.reportf(n.Get(status).Pos(), "write one from 200 to 599", "this is no status of an answer")
+		v.reportf(n.Get(status).Pos(), "write one from 200 to 599", "not a status of an answer")
 	}
 	if f.HTML && f.Body != "" {
 		v.reportf(n.Key("html"), "remove one of them", "`html` and `body` are two bodies")
 	}
 	for name, value := range f.Header {
 		if !headerName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl) {
-			v.reportf(n.Get("headers").Key(name), "", "this is no header")
+			v.reportf(n.Get("headers").Key(name), "", "not a header")
 		}
 	}
 }

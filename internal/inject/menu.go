@@ -82,7 +82,7 @@ var menu = []FaultKind{
 	{truncate, "half of the answer, in good order", "", []Effect{After}, MCP | Stdio | API},
 	{wrongID, "the answer has the id of no request", "", []Effect{After}, MCP | Stdio},
 	{twice, "the answer comes twice", "", []Effect{After}, MCP | Stdio},
-	{garbage, "a line that is no message stands before the answer", "", []Effect{After}, Stdio},
+	{garbage, "a line that is not a message stands before the answer", "", []Effect{After}, Stdio},
 	{exit, "the server's program ends", "", []Effect{Before, After}, Stdio},
 	{
 		status, "an answer with that status", "status: 503, headers: {NAME: VALUE}, body: TEXT or html: true",

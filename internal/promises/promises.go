@@ -100,7 +100,7 @@ func Parse(contract string, src []byte) ([]Promise, error) {
 func parse(contract, line string) (Promise, error) {
 	id, rest, _ := strings.Cut(line, " ")
 	if !isID(contract, id) {
-		return Promise{}, fmt.Errorf("%q is no id: write %s/ and lower-case words joined by hyphens", id, contract)
+		return Promise{}, fmt.Errorf("%q is not an id: write %s/ and lower-case words joined by hyphens", id, contract)
 	}
 	rest, reading := strings.CutPrefix(rest, "(reading)")
 	at := strings.LastIndex(rest, " [")

@@ -32,8 +32,8 @@ func TestParseNamesEveryMistake(t *testing.T) {
 	const unplaced = ": write what is promised, and in brackets at the end where the source says so"
 	want := []string{
 		"shop.txt:2: shop/a is listed twice",
-		`shop.txt:3: "shop/Bad" is no id: write shop/ and lower-case words joined by hyphens`,
-		`shop.txt:4: "other/c" is no id: write shop/ and lower-case words joined by hyphens`,
+		`shop.txt:3: "shop/Bad" is not an id: write shop/ and lower-case words joined by hyphens`,
+		`shop.txt:4: "other/c" is not an id: write shop/ and lower-case words joined by hyphens`,
 		"shop.txt:5: shop/d" + unplaced,
 		"shop.txt:6: shop/e" + unplaced,
 		"shop.txt:7: shop/f" + unplaced,

@@ -66,7 +66,7 @@ func (m *Map[T]) UnmarshalYAML(n *Node) error {
 func (d *Document) decodeInto(n *Node, v any) bool {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
-		d.reportBrokenf(n, "", "cannot be decoded into %T, which is no pointer", v)
+		d.reportBrokenf(n, "", "cannot be decoded into %T, which is not a pointer", v)
 		return false
 	}
 	name := ""

@@ -13,7 +13,7 @@ const (
 	Plain Body = iota
 	// HTML is a proxy's error page that names an upstream address.
 	HTML
-	// Problem is a JSON object that is no JSON-RPC message.
+	// Problem is a JSON object that is not a JSON-RPC message.
 	Problem
 	// RPC is a JSON-RPC error with the request's id.
 	RPC

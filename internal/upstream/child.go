@@ -307,7 +307,7 @@ func (c *child) terminate() {
 		if !c.group.Leave(c.patience.Leave) {
 			c.group.Kill()
 			if !c.group.Leave(c.patience.Leave) {
-				c.log.Warn("processes are left that cannot be ended")
+				c.log.Warn("could not kill all child processes")
 			}
 		}
 	}

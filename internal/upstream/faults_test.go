@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 		starts    int
 	}{
 		"exit":            {want: ended, log: "out of luck", starts: 2},
-		"half":            {want: ended, log: "stdout holds a line that is no message", starts: 2},
+		"half":            {want: ended, log: "stdout holds a line that is not a message", starts: 2},
 		"answer-and-exit": {want: "last words", starts: 2},
 		"close-stdout":    {want: "unreachable origin=gateway effect=: farm's process closed its output.", starts: 2},
 		"garbage":         {want: "clean", log: "listening on stdio", starts: 1},
@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 		"wrong-id":        {want: "mine", log: "an answer has an id that was never given", starts: 1},
 		"float-id":        {want: "mine", starts: 1},
 		"flood-stderr":    {want: "flooded", log: "noise", starts: 1},
-		"large-garbage":   {want: "clean", log: "stdout holds a line that is no message", starts: 1},
+		"large-garbage":   {want: "clean", log: "stdout holds a line that is not a message", starts: 1},
 	}
 	for tool, test := range tests {
 		t.Run(tool, func(t *testing.T) {
@@ -325,7 +325,7 @@ func heap() uint64 {
 
 func TestLargeAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
-	const bad = "bad_response origin=server effect=: farm gave an answer that cannot be understood."
+	const bad = "bad_response origin=server effect=: farm sent an invalid response."
 	for _, tool := range []string{"large-wrong-id", "large-broken"} {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()

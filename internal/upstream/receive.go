@@ -56,7 +56,7 @@ func (r *receiver) complain(what string, text []byte) {
 	r.child.quote(r.child.log.Warn, what, text, &r.quota)
 }
 
-const notMessage = "stdout holds a line that is no message"
+const notMessage = "stdout holds a line that is not a message"
 
 // line deals with a whole line.
 func (r *receiver) line(text []byte) {
@@ -148,7 +148,7 @@ func (r *receiver) piece(text []byte, last bool) {
 	case err != nil:
 		r.lose(err)
 	case first && !signs.MethodAt.IsZero():
-		r.complain("a message of more than 1 MiB that is no answer is dropped", text)
+		r.complain("a message of more than 1 MiB that is not an answer is dropped", text)
 		r.lose(errNoAnswer)
 	default:
 		r.pass(text, signs)

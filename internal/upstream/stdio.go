@@ -95,7 +95,7 @@ func NewStdio(name string, command Command, log *slog.Logger) (*Stdio, error) {
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if _, err := command.find(); err != nil {
-		s.complain("the program cannot be started", err)
+		s.complain("cannot start the program", err)
 	}
 	return s, nil
 }
@@ -174,7 +174,7 @@ func (s *Stdio) unavailable(message string, cause error) *recourse.Error {
 
 // ErrNotStarted is the cause of a failure when the server's program cannot be started. Trying at
 // once is of no use: the failure states the wait.
-var ErrNotStarted = errors.New("the program cannot be started")
+var ErrNotStarted = errors.New("cannot start the program")
 
 // unstartable is the failure of a command that cannot be executed.
 func (s *Stdio) unstartable(err error) *recourse.Error {

@@ -114,7 +114,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	_, err = upstream.Ask(t.Context(), s, &upstream.Request{Header: http.Header{}, Body: []byte(toolCall("large", 1<<11))}, wire.ID("1"), 1<<10)
-	if got, want := record(t, err), "bad_response origin=server effect=: farm gave an answer that cannot be understood."; got != want {
+	if got, want := record(t, err), "bad_response origin=server effect=: farm sent an invalid response."; got != want {
 		t.Errorf("an answer over the limit: %s, want %s", got, want)
 	}
 }
@@ -352,7 +352,7 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 		for _, share := range []upstream.Share{upstream.ShareAll, upstream.ShareClient} {
 			test.command.Share = share
 			s := serve(t, test.command)
-			if log := s.log.String(); strings.Count(log, `"msg":"the program cannot be started","cause":"`) != 1 {
+			if log := s.log.String(); strings.Count(log, `"msg":"cannot start the program","cause":"`) != 1 {
 				t.Errorf("%s: it is not said at the start: %s", name, log)
 			}
 			for range 5 { // each call says it at once

@@ -68,7 +68,7 @@ func (a *aliases) resolve(param, typ, value string) (string, error) {
 		return "", recourse.InvalidValue(param, want, nil).
 			WithMessage("%s has the wrong prefix: it takes %s, and %s is of something else.", param, want, prefix)
 	default:
-		return "", recourse.InvalidValue(param, want, nil).WithMessage("%s is no id: it takes %s.", param, want)
+		return "", recourse.InvalidValue(param, want, nil).WithMessage("%s is not an id: it takes %s.", param, want)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -173,7 +173,7 @@ func TestCodes(t *testing.T) {
 		},
 		{
 			name: "a page of some proxy", tool: "brand_set", arguments: `{"workspace_id":"w-1","name":"fault-html"}`, retryable: true,
-			want: "[server_error] The backend gave an answer that cannot be understood. Suggestions: The write may have landed. " +
+			want: "[server_error] The backend sent an invalid response. Suggestions: The write may have landed. " +
 				"Before calling again run brand_get(workspace_id=\"w-1\") and check what has changed",
 			promises: []string{"studies/server-error-internal"},
 		},

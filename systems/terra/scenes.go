@@ -34,7 +34,7 @@ func (s *System) Scenes() []systems.Scene {
 		query("Both of them.", `{"fields":["awakenings"],"select":[{"function":"max","field":"awakenings"}]}`),
 		query("A list without IN.", where(`{"field":"start_time","operator":"GT","value":["2025-11-12"]}`)),
 		query("An IN of nothing.", where(`{"field":"start_time","operator":"IN","value":[]}`)),
-		query("A list for a field that is no timestamp.", where(`{"field":"awakenings","operator":"IN","value":[1,2]}`)),
+		query("A list for a field that is not a timestamp.", where(`{"field":"awakenings","operator":"IN","value":[1,2]}`)),
 		query("An and of nothing.", where(`{"and":[]}`)),
 		query("An or of nothing.", where(`{"or":[{}]}`)),
 		query("A not of nothing.", where(`{"not":{}}`)),

@@ -84,7 +84,7 @@ func TestScenes(t *testing.T) {
 		"A list without IN.":                       "list-without-in",
 		"An IN of nothing.":                        "empty-in",
 		"A timestamp that is none.":                "bad-timestamp",
-		"A list for a field that is no timestamp.": "list-not-timestamp",
+		"A list for a field that is not a timestamp.": "list-not-timestamp",
 		"An and of nothing.":                       "empty-and",
 		"An or of nothing.":                        "empty-or",
 		"A not of nothing.":                        "empty-not",

@@ -165,7 +165,7 @@ func modified(info *debug.BuildInfo) (time.Time, error) {
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil || time.Unix(seconds, 0).Before(earliest) {
-			return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH=%q is no time after 1980 in seconds since 1970", epoch)
+			return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a time after 1980 in seconds since 1970", epoch)
 		}
 		return time.Unix(seconds, 0).UTC(), nil
 	}

@@ -283,7 +283,7 @@ func (a *answer) refusal(body []byte) (code int, message string, data []byte) {
 	case said.Title != "":
 		return code, said.Title, data
 	case a.status == http.StatusOK:
-		return wire.CodeInternalError, "The answer is no JSON-RPC message.", nil
+		return wire.CodeInternalError, "The answer is not a JSON-RPC message.", nil
 	default:
 		return code, fmt.Sprintf("The server answered with HTTP status %d %s.", a.status, http.StatusText(a.status)), data
 	}
