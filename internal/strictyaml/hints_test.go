@@ -20,8 +20,8 @@ import (
 // quotedCode matches what a message shows between backticks.
 var quotedCode = regexp.MustCompile("`([^`]+)`")
 
-// looksLikeConfiguration matches a value between brackets, and a key with its value.
-var looksLikeConfiguration = regexp.MustCompile(`^(\[.*|\{.*|[a-z_]+: .*)$`)
+// looksLikeConfiguration matches a value between brackets, and a key with its value. `{*}` is a place in a pattern.
+var looksLikeConfiguration = regexp.MustCompile(`^(\[.*|\{[^*].*|[a-z_]+: .*)$`)
 
 // Whoever pastes what a hint shows gets a file that can be read: every piece of
 // configuration in the program's texts and in the golden files of its mistakes is YAML.
