@@ -205,7 +205,58 @@ func (k *compiler) lintTools(live *liveTools) {
 	}
 	for _, h := range k.hintTexts {
 		k.lintHintParams(live, h)
+		k.lintProse(live, h)
 	}
+}
+
+// calledInProse matches what a hint tells the reader to call or use, quoted or not.
+var calledInProse = regexp.MustCompile("(?i)\\b(?:call|calls|calling|use|using|run|invoke|with|ask)\\s+[`'\"]?" +
+	"([A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9])")
+
+// lintProse reports a tool that a hint names among its words, is not listed as one, and the
+// server does not have: the hint would be given all the same.
+func (k *compiler) lintProse(live *liveTools, h hintText) {
+	text := notTools.ReplaceAllString(h.text, " ")
+	called := map[string]bool{}
+	for _, found := range calledInProse.FindAllStringSubmatch(text, -1) {
+		called[found[1]] = true
+	}
+	reported := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWordRune(r) }) {
+		if !looksLikeTool(word, called[word]) || reported[word] || live.knows(word) || slices.Contains(k.file.HintTools, word) {
+			continue
+		}
+		if _, isCode := k.c.byCode[word]; isCode {
+			continue
+		}
+		reported[word] = true
+		k.mistakef(h.at, live.hint(word), "the server has neither a tool nor a parameter %s, which this text names", word)
+	}
+}
+
+// looksLikeTool reports whether a word in a sentence can only be a name: it has an
+// underscore between small letters, or is what is to be called, and is no English word.
+func looksLikeTool(word string, called bool) bool {
+	if strings.ToUpper(word) == word {
+		return false // a code
+	}
+	return strings.Contains(strings.Trim(word, "_"), "_") || called && (strings.Contains(word, "-") || hump.MatchString(word))
+}
+
+// hump matches the middle of a name such as getOrder.
+var hump = regexp.MustCompile(`[a-z][A-Z]`)
+
+// knows reports whether a word is a tool of the server, or a parameter of one.
+func (l *liveTools) knows(word string) bool {
+	if l.byName[word] != nil {
+		return true
+	}
+	for _, tool := range l.byName {
+		if slices.Contains(tool.params, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // hint advises on the name of a missing tool.
