@@ -11,7 +11,7 @@ import (
 
 // A Session calls tools: *mcp.ClientSession of the Go SDK, *client.Client of mcp-go, or what stands in front of one. P
 // holds the members name and arguments of a tools/call, or has them in a member params; R is its result. Both have
-// the JSON form that the protocol gives them.
+// the JSON form that the protocol gives them. CallTool returns when ctx ends, whatever the server does.
 type Session[P, R any] interface {
 	CallTool(ctx context.Context, params P) (R, error)
 }

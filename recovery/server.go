@@ -94,12 +94,12 @@ func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, l
 	return max(at.Sub(now), least), s.limit
 }
 
-// takes returns how long a call of a tool takes at most, as far as is known: at least a second. 0: it is not known.
+// takes returns how long a call of a tool may well take, from a second up to the reserve. 0: it is not known.
 func (s *Server) takes(tool string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slow := s.tool(tool).slow; slow > 0 {
-		return max(2*slow, time.Second)
+		return min(max(2*slow, time.Second), reserve)
 	}
 	return 0
 }
