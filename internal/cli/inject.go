@@ -37,7 +37,7 @@ type injectRun struct {
 	Listen  string `default:"127.0.0.1:8788" placeholder:"ADDR" help:"Address to listen on (default: 127.0.0.1:8788)."`
 	Control string `placeholder:"ADDR" help:"Loopback address at which tests ask for the ledger and change the faults."`
 	API     string `placeholder:"URL" help:"Stand in front of an HTTP API that is no MCP server."`
-	Proxy   bool   `help:"Be a forward proxy for http URLs; a command after -- gets it as HTTP_PROXY."`
+	Proxy   bool   `help:"Be a forward proxy; a command after -- gets it as HTTP_PROXY and HTTPS_PROXY."`
 }
 
 // injectFlags make one rule without a file.
@@ -207,13 +207,16 @@ func listenAt(ctx context.Context, address string, handler http.Handler) (at str
 	if err != nil {
 		return "", nil, &hintedError{err, "choose another address"}
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	server := inject.Server(handler)
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		_ = server.Serve(listener) // until it is closed
 	}()
 	return listener.Addr().String(), func() {
+		cancel()           // tunnels
 		_ = server.Close() // calls that hang have to end as well
 		<-served
 	}, nil
@@ -233,6 +236,6 @@ func (c *injectRun) forward(ctx context.Context, env *Environment, proxy http.Ha
 	}
 	cmd := child(ctx, env, command)
 	cmd.Stdin, cmd.Stdout = env.Stdin, env.Stdout
-	cmd.Env = append(cmd.Env, "HTTP_PROXY=http://"+at, "http_proxy=http://"+at)
+	cmd.Env = append(cmd.Env, "HTTP_PROXY=http://"+at, "http_proxy=http://"+at, "HTTPS_PROXY=http://"+at, "https_proxy=http://"+at)
 	return ended(ctx, command, cmd.Run())
 }

@@ -24,6 +24,7 @@ type call struct {
 	id     wire.ID // of an MCP request
 	modern bool    // it is of the modern era
 	http   bool    // its answer is one of HTTP
+	tunnel bool    // it is a CONNECT
 }
 
 // name returns what the ledger calls it.

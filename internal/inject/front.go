@@ -28,13 +28,14 @@ func Front(t *Transport, target *url.URL) http.Handler {
 	})
 }
 
-// Forward returns the handler of a forward proxy for HTTP. What is encrypted cannot fail on purpose: CONNECT is refused.
+// Forward returns the handler of a forward proxy: of requests for http URLs, and of tunnels, which is what https URLs are reached
+// by.
 func Forward(t *Transport) http.Handler {
 	forward := proxy(t, func(*httputil.ProxyRequest) {})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
-			http.Error(w, "recourse inject is a proxy for http URLs: what is encrypted it cannot see", http.StatusMethodNotAllowed)
+			t.tunnel(w, r)
 		case !r.URL.IsAbs() || r.URL.Scheme != "http":
 			http.Error(w, "recourse inject is a proxy for http URLs", http.StatusBadRequest)
 		default:

@@ -2,6 +2,7 @@ package inject_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"testing"
@@ -49,6 +50,7 @@ func serve(t *testing.T, handler http.Handler) string {
 		t.Fatal(err)
 	}
 	server := inject.Server(handler)
+	server.BaseContext = func(net.Listener) context.Context { return t.Context() }
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -103,7 +103,7 @@ func (i *Injector) take(c *call) treatment {
 		if rule.Fault.Name == stale && rule.Match.matches(c, 0) {
 			t.remembers = true
 		}
-		if t.fault != nil || !rule.Match.matches(c, attempt) {
+		if t.fault != nil || !rule.Match.matches(c, attempt) || c.tunnel && !rule.Fault.breaksTunnels() {
 			continue
 		}
 		state.Matched++

@@ -10,9 +10,10 @@ type Traffic int
 
 // The kinds of traffic.
 const (
-	MCP   Traffic = 1 << iota // MCP over Streamable HTTP
-	Stdio                     // MCP on standard input and output
-	API                       // HTTP that is no MCP
+	MCP    Traffic = 1 << iota // MCP over Streamable HTTP
+	Stdio                      // MCP on standard input and output
+	API                        // HTTP that is no MCP
+	Tunnel                     // what a CONNECT asks for: bytes, most often encrypted
 )
 
 // String names the traffic as messages do.
@@ -21,7 +22,7 @@ func (t Traffic) String() string {
 	for _, known := range []struct {
 		traffic Traffic
 		name    string
-	}{{MCP, "MCP over HTTP"}, {Stdio, "MCP on stdio"}, {API, "an HTTP API"}} {
+	}{{MCP, "MCP over HTTP"}, {Stdio, "MCP on stdio"}, {API, "an HTTP API"}, {Tunnel, "a tunnel"}} {
 		if t&known.traffic != 0 {
 			names = append(names, known.name)
 		}
@@ -73,13 +74,13 @@ type FaultKind struct {
 }
 
 var menu = []FaultKind{
-	{refuse, "the connection is closed without a byte", "", []Effect{Before}, MCP | API},
-	{resetBefore, "the connection is reset before any byte of an answer", "", []Effect{Before, After}, MCP | API},
-	{resetWithin, "the connection is reset in the middle of the answer", "", []Effect{After}, MCP | API},
-	{resetAfter, "the connection is reset after the whole answer", "", []Effect{After}, MCP | API},
-	{hang, "no answer, until the client goes", "", []Effect{Before, After}, MCP | Stdio | API},
-	{drip, "the answer comes byte by byte", "drip: 100ms, the pause between bytes", []Effect{After}, MCP | Stdio | API},
-	{truncate, "half of the answer, in good order", "", []Effect{After}, MCP | Stdio | API},
+	{refuse, "the connection is closed without a byte", "", []Effect{Before}, MCP | API | Tunnel},
+	{resetBefore, "the connection is reset before any byte of an answer", "", []Effect{Before, After}, MCP | API | Tunnel},
+	{resetWithin, "the connection is reset in the middle of the answer", "", []Effect{After}, MCP | API | Tunnel},
+	{resetAfter, "the connection is reset after the whole answer", "", []Effect{After}, MCP | API | Tunnel},
+	{hang, "no answer, until the client goes", "", []Effect{Before, After}, MCP | Stdio | API | Tunnel},
+	{drip, "the answer comes byte by byte", "drip: 100ms, the pause between bytes", []Effect{After}, MCP | Stdio | API | Tunnel},
+	{truncate, "half of the answer, in good order", "", []Effect{After}, MCP | Stdio | API | Tunnel},
 	{wrongID, "the answer has the id of no request", "", []Effect{After}, MCP | Stdio},
 	{twice, "the answer comes twice", "", []Effect{After}, MCP | Stdio},
 	{garbage, "a line that is not a message stands before the answer", "", []Effect{After}, Stdio},
@@ -114,4 +115,10 @@ func kindOf(name string) (FaultKind, bool) {
 		return FaultKind{}, false
 	}
 	return menu[i], true
+}
+
+// breaksTunnels reports whether the fault can happen to a connection of which nobody knows what passes through it.
+func (f *Fault) breaksTunnels() bool {
+	kind, ok := kindOf(f.Name)
+	return ok && kind.Where&Tunnel != 0
 }

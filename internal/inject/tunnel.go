@@ -1,0 +1,139 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/pause"
+)
+
+// patience is how long a connection to a server may take to be made.
+const patience = 30 * time.Second
+
+// tunnel makes the connection that a CONNECT asks for, and passes bytes both ways until one side ends. Most often they are
+// encrypted, so that nothing can be read or changed: the faults of the transport happen to the tunnel as a whole.
+func (t *Transport) tunnel(w http.ResponseWriter, r *http.Request) {
+	c := &call{method: r.Method, path: r.Host, caller: r.UserAgent(), http: true, tunnel: true}
+	todo := t.injector.take(c)
+	defer todo.end()
+	if todo.fault != nil && todo.effect == Before {
+		switch todo.fault.Name {
+		case resetBefore:
+			reset(r.Context())
+		case hang:
+			<-r.Context().Done()
+		}
+		abort()
+	}
+	server, err := t.dial(r.Context(), r.Host)
+	if err != nil {
+		http.Error(w, "recourse inject: the server cannot be reached: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer server.Close()
+	t.injector.reached(c, 1)
+	client, sent, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(r.Context(), func() { // the proxy ends
+		_ = errors.Join(client.Close(), server.Close()) // they may have ended already
+	})()
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = io.Copy(server, sent) // who has gone is told by the end of the connection
+		endWriting(server)
+		if todo.fault != nil && todo.fault.Name == hang {
+			cancel()
+		}
+	})
+	if _, err := io.Copy(client, todo.fromTunnel(ctx, server)); errors.Is(err, syscall.ECONNRESET) {
+		reset(r.Context())
+		_ = client.Close() // so that the other direction ends, too
+	}
+	endWriting(client)
+	both.Wait()
+}
+
+// dial connects to a server as the base transport does.
+func (t *Transport) dial(ctx context.Context, address string) (net.Conn, error) {
+	dial := (&net.Dialer{Timeout: patience}).DialContext
+	if base, ok := t.base.(*http.Transport); ok && base.DialContext != nil {
+		dial = base.DialContext
+	}
+	return dial(ctx, "tcp", address)
+}
+
+// endWriting tells the other side that nothing more comes.
+func endWriting(conn net.Conn) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // it may have ended already
+		return
+	}
+	_ = conn.Close() // as above
+}
+
+// fromTunnel returns the reader from which the client gets what the server sends.
+func (t *treatment) fromTunnel(ctx context.Context, server io.Reader) io.Reader {
+	if t.fault == nil {
+		return server
+	}
+	return &tunnelled{ctx: ctx, from: server, fault: t.fault}
+}
+
+// tunnelled is what a server sends through a tunnel, with a fault. There is no answer to halve: the first piece that comes is
+// taken for it.
+type tunnelled struct {
+	ctx   context.Context //nolint:containedctx // as that of dripping
+	from  io.Reader
+	fault *Fault
+
+	begun bool
+	last  error // that ends the tunnel
+}
+
+// Read implements [io.Reader].
+func (t *tunnelled) Read(p []byte) (int, error) {
+	if t.last != nil {
+		pause.For(t.ctx, handover)
+		return 0, t.last
+	}
+	if t.fault.Name == drip {
+		if t.begun && !pause.For(t.ctx, t.fault.Gap) {
+			return 0, context.Cause(t.ctx)
+		}
+		t.begun = true
+		return t.from.Read(p[:min(1, len(p))])
+	}
+	n, err := t.from.Read(p)
+	switch t.fault.Name {
+	case resetBefore:
+		return 0, errReset
+	case hang:
+		<-t.ctx.Done()
+		return 0, context.Cause(t.ctx)
+	case resetWithin:
+		t.last = errReset
+		return n / 2, nil
+	case truncate:
+		t.last = io.EOF
+		return n / 2, nil
+	case resetAfter:
+		if errors.Is(err, io.EOF) {
+			err, t.last = nil, errReset
+		}
+	}
+	return n, err
+}
