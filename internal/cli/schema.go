@@ -3,11 +3,12 @@ package cli
 import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/contractform"
+	"github.com/recoursehq/recourse/internal/inject"
 )
 
 // schemaCommand prints what editors check files by.
 type schemaCommand struct {
-	Of string `arg:"" name:"kind" enum:"config,contract" help:"config or contract."`
+	Of string `arg:"" name:"kind" enum:"config,contract,faults" help:"config, contract or faults."`
 }
 
 // Help shows an example.
@@ -21,11 +22,10 @@ Example:
 
 // Run prints the schema.
 func (c *schemaCommand) Run(env *Environment) error {
-	describe := config.Schema
-	if c.Of == "contract" {
-		describe = contractform.Schema
+	describe := map[string]func() ([]byte, error){
+		"config": config.Schema, "contract": contractform.Schema, "faults": inject.Schema,
 	}
-	text, err := describe()
+	text, err := describe[c.Of]()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/demo"
+	"github.com/recoursehq/recourse/internal/inject"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -102,5 +103,38 @@ func TestSchemas(t *testing.T) {
 	}
 	if err := validate(t, contracts, "form: 1\nname: a\ncodes: [{kind: conflict}]\n"); err == nil || !strings.Contains(err.Error(), "code") {
 		t.Errorf("a code without a name: %v", err)
+	}
+}
+
+// The fault file that the documentation shows is read, and valid by its schema; a slip is not.
+func TestSchemaOfFaults(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "inject.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, found := strings.Cut(example, "```")
+	if !found {
+		t.Fatal("docs/inject.md shows no fault file")
+	}
+	schema := compileSchema(t, "faults")
+	for _, text := range []string{
+		example, "rules: [{fault: hang}]", "rules: [{match: {attempt: 2, arguments: {/a: 1, /b: true, /c: null}}, fault: {contract: commerce, code: 4001}}]",
+	} {
+		if err := validate(t, schema, text); err != nil {
+			t.Errorf("%s\n%v", text, err)
+		}
+		if _, err := inject.Parse("faults.yaml", []byte(text), inject.Options{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, text := range []string{
+		"seed: 1", "rules: [{times: 1}]", "rules: [{fault: hagn}]", "rules: [{fault: status}]", "rules: [{fault: {stauts: 503}}]", "rules: [{tool: x, fault: hang}]",
+		"rules: [{effect: later, fault: hang}]", "rules: [{match: {attempt: first}, fault: hang}]", "rules: [{fault: {drip: 5}}]",
+	} {
+		if err := validate(t, schema, text); err == nil {
+			t.Errorf("a slip is valid: %s", text)
+		}
 	}
 }

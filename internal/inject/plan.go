@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
@@ -10,68 +11,60 @@ import (
 
 // A Plan says which calls fail, and how. It does not change once it is read.
 type Plan struct {
-	// Seed decides which calls a rate chooses.
-	Seed  int64   `yaml:"seed" default:"1"`
-	Rules []*Rule `yaml:"rules,required"`
+	Seed  int64   `yaml:"seed" default:"1" doc:"Decides which calls a rate chooses."`
+	Rules []*Rule `yaml:"rules,required" doc:"Of those that apply to a call, the first does."`
 }
 
-// A Rule lets a fault happen to some of the calls that it matches. Of several rules that apply to a call, the first does.
+// A Rule lets a fault happen to some of the calls that it matches.
 type Rule struct {
-	Match Match `yaml:"match"`
-	// Times is how many calls fail before all others go well; 0 means that there is no such end.
-	Times int `yaml:"times"`
-	// Rate is the part of the calls that fails.
-	Rate float64 `yaml:"rate" default:"1"`
-	// AtMost is how many calls fail at the same time; 0 means any number.
-	AtMost int    `yaml:"at_most"`
-	Effect Effect `yaml:"effect"`
-	Fault  Fault  `yaml:"fault,required"`
+	Match  Match   `yaml:"match" doc:"Which calls: those for which all of it holds. What is left out holds for every call."`
+	Times  int     `yaml:"times" default:"(no end)" doc:"How many calls fail before all others go well."`
+	Rate   float64 `yaml:"rate" default:"1" doc:"The part of the calls that fails: 0.1 is one in ten."`
+	AtMost int     `yaml:"at_most" default:"(any number)" doc:"How many calls fail at the same time, at most."`
+	Effect Effect  `yaml:"effect" default:"(by fault)" doc:"Whether the server carries the call out."`
+	Fault  Fault   `yaml:"fault,required" doc:"What happens to the call: 'recourse inject ls' lists the faults."`
 }
 
 // A Match is a conjunction; what is empty matches every call. Its texts are patterns of package path.
 type Match struct {
-	// Tool is the tool of an MCP server.
-	Tool string `yaml:"tool"`
-	// Method is the method of JSON-RPC, tools/call unless it is said, or that of HTTP.
-	Method string `yaml:"method"`
-	// Path is that of a request to an HTTP API.
-	Path string `yaml:"path"`
-	// Arguments are values by their JSON Pointers into the arguments.
-	Arguments map[string]scalar `yaml:"arguments"`
-	// Caller is the name that an MCP client gives itself, or the User-Agent of a request to an HTTP API.
-	Caller string `yaml:"caller"`
-	// Attempt counts, from 1, how often the same call has been made, by whomever.
-	Attempt attempts `yaml:"attempt"`
+	Tool      string            `yaml:"tool" doc:"Pattern for the tool of an MCP server."`
+	Method    string            `yaml:"method" default:"(tools/call)" doc:"Pattern for the method of JSON-RPC; of an HTTP API, for that of HTTP."`
+	Path      string            `yaml:"path" doc:"Pattern for the path at an HTTP API's server; of a tunnel, for host and port."`
+	Arguments map[string]scalar `yaml:"arguments" doc:"Values by JSON Pointers into the arguments."`
+	Caller    string            `yaml:"caller" doc:"Pattern for the name that an MCP client gives itself; of an HTTP API, for the User-Agent."`
+	Attempt   attempts          `yaml:"attempt" doc:"How often the same call has been made, from 1, by whomever: a number or a list."`
 }
 
-// A Fault is what happens to a call.
+// A Fault is what happens to a call: its name is one of the menu.
 type Fault struct {
-	// Name is one of the menu.
-	Name string
+	faultKeys
 
-	Status int               `yaml:"status"`
-	Header map[string]string `yaml:"headers"`
-	Body   string            `yaml:"body"`
-	HTML   bool              `yaml:"html"`
-
-	Contract string        `yaml:"contract"`
-	Code     word          `yaml:"code"`
-	Wait     time.Duration `yaml:"wait"`
-	Message  string        `yaml:"message"`
-
-	Gap  time.Duration `yaml:"drip"`
-	Keep int           `yaml:"cut"` // negative: half
-	Text string        `yaml:"error-text"`
-
+	Name     string
 	contract *contract.Contract
+}
+
+// faultKeys are what a file says of a fault beside its name. The key of that name comes first.
+type faultKeys struct {
+	Status int               `yaml:"status" doc:"An answer with this HTTP status."`
+	Header map[string]string `yaml:"headers" doc:"With 'status': headers of the answer."`
+	Body   string            `yaml:"body" doc:"With 'status': the body of the answer."`
+	HTML   bool              `yaml:"html" doc:"With 'status': a web page as the body."`
+
+	Contract string        `yaml:"contract" doc:"A failure in the exact form of this contract."`
+	Code     word          `yaml:"code" doc:"With 'contract': which of its codes."`
+	Wait     time.Duration `yaml:"wait" doc:"With 'contract': the wait that the failure states."`
+	Message  string        `yaml:"message" doc:"With 'contract': the sentence of the failure."`
+
+	Gap  time.Duration `yaml:"drip" doc:"The answer comes byte by byte, with this pause between two."`
+	Keep int           `yaml:"cut" doc:"Lists end after so many items, and the answer names no next page."` // negative: half
+	Text string        `yaml:"error-text" doc:"A success with this text, which tells of an error."`
 }
 
 // NewFault returns the fault of that name with nothing else said.
 func NewFault(name string) Fault {
-	return Fault{
-		Name: name, Gap: 100 * time.Millisecond, Keep: -1,
-		Text: "Error: the request could not be completed. Please try again later.",
-	}
+	return Fault{Name: name, faultKeys: faultKeys{
+		Gap: 100 * time.Millisecond, Keep: -1, Text: "Error: the request could not be completed. Please try again later.",
+	}}
 }
 
 // SetCode names the code of a contract's fault.
@@ -79,13 +72,12 @@ func (f *Fault) SetCode(code string) { f.Code = word(code) }
 
 // UnmarshalYAML reads the name of a fault, or a mapping with a key of that name.
 func (f *Fault) UnmarshalYAML(n *strictyaml.Node) error {
-	type fields Fault // without this method
 	*f = NewFault(n.Text())
 	switch n.Kind() {
 	case strictyaml.KindString:
 		return nil
 	case strictyaml.KindMapping:
-		err := n.Decode((*fields)(f))
+		err := n.Decode(&f.faultKeys)
 		for key := range n.All() {
 			if _, ok := kindOf(key); ok {
 				f.Name = key
@@ -147,3 +139,37 @@ var (
 	_ strictyaml.Unmarshaler = (*word)(nil)
 	_ strictyaml.Unmarshaler = (*attempts)(nil)
 )
+
+// faultName is the name of a fault that needs no more than that.
+type faultName string
+
+// Words returns all of them.
+func (faultName) Words() []string {
+	var names []string
+	for _, kind := range menu {
+		if kind.Name != status && kind.Name != inContract {
+			names = append(names, kind.Name)
+		}
+	}
+	return names
+}
+
+// Words returns all of them.
+func (Effect) Words() []string { return []string{string(Before), string(After)} }
+
+// Forms returns the name of a fault, and a mapping.
+func (*Fault) Forms() []any { return []any{reflect.TypeFor[faultName](), reflect.TypeFor[faultKeys]()} }
+
+// Forms returns what an argument is compared with.
+func (*scalar) Forms() []any { return []any{"string", "number", "boolean", "null"} }
+
+// Forms returns those of a code.
+func (*word) Forms() []any { return []any{"string", "integer"} }
+
+// Forms returns a number and a list of numbers.
+func (*attempts) Forms() []any { return []any{reflect.TypeFor[int](), reflect.TypeFor[[]int]()} }
+
+// Schema returns the JSON Schema of fault files.
+func Schema() ([]byte, error) {
+	return strictyaml.Schema(reflect.TypeFor[Plan](), "Faults of Recourse", nil)
+}

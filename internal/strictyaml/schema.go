@@ -15,7 +15,8 @@ import (
 
 // Schema returns the JSON Schema of the files that are read into values of type t, so that editors complete and check
 // what people write: keys stand in yaml tags, defaults in default tags and meanings in doc tags. Elements names the
-// struct that a type of its own maps names to. What a type accepts beyond its form is left to the program.
+// struct that a type of its own maps names to. A type with several forms says so by a method Forms() []any: each is a
+// [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is left to the program.
 func Schema(t reflect.Type, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
 	w := schemaWriter{elements: elements, definitions: map[string]*schema{}}
 	root := w.object(t)
@@ -48,6 +49,7 @@ type schema struct {
 	Enum        []string           `json:"enum,omitempty"`
 	Pattern     string             `json:"pattern,omitempty"`
 	Default     json.RawMessage    `json:"default,omitempty"`
+	AnyOf       []*schema          `json:"anyOf,omitempty"`
 	Items       *schema            `json:"items,omitempty"`
 	Properties  map[string]*schema `json:"properties,omitempty"`
 	Required    []string           `json:"required,omitempty"`
@@ -92,6 +94,9 @@ func (w *schemaWriter) value(t reflect.Type) *schema {
 	if words, ok := reflect.TypeAssert[interface{ Words() []string }](reflect.Zero(t)); ok {
 		return &schema{Type: typeString, Enum: words.Words()}
 	}
+	if several, ok := reflect.TypeAssert[interface{ Forms() []any }](reflect.New(t)); ok {
+		return w.anyOf(several.Forms())
+	}
 	if element, ok := w.elements[t]; ok {
 		return &schema{Type: typeObject, Additional: w.value(element)}
 	}
@@ -127,6 +132,20 @@ func (w *schemaWriter) value(t reflect.Type) *schema {
 	default:
 		return &schema{}
 	}
+}
+
+// anyOf describes a value with several forms.
+func (w *schemaWriter) anyOf(forms []any) *schema {
+	s := new(schema)
+	for _, form := range forms {
+		switch form := form.(type) {
+		case reflect.Type:
+			s.AnyOf = append(s.AnyOf, w.value(form))
+		case string:
+			s.AnyOf = append(s.AnyOf, &schema{Type: form})
+		}
+	}
+	return s
 }
 
 // definition describes a struct once, and refers to it.
