@@ -24,32 +24,41 @@ type step struct {
 	want    []string
 }
 
-// TestTutorial runs the commands of docs/tutorial.md in one shell, and compares what they print with what it shows. A
-// line that is "..." stands for any lines, and "..." in a line for any text.
-func TestTutorial(t *testing.T) {
+// TestPages runs the commands of pages, each page in a shell of its own, and compares what they print with what it shows.
+// A line that is "..." stands for any lines, and "..." in a line for any text.
+func TestPages(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes seconds")
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "recourse"), "../../cmd/recourse")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial.md"))
+	for name, least := range map[string]int{"README.md": 4, "docs/tutorial.md": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, name, dir, least)
+		})
+	}
+}
+
+// runPage runs a page that has at least so many commands.
+func runPage(t *testing.T, name, bin string, least int) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ports := freePorts(t, string(page))
-	steps := tutorialSteps(string(page))
-	if len(steps) < 10 {
-		t.Fatalf("docs/tutorial.md has %d commands", len(steps))
+	steps := stepsOf(string(page))
+	if len(steps) < least {
+		t.Fatalf("%s has %d commands", name, len(steps))
 	}
 	var script strings.Builder
 	for i, s := range steps {
 		fmt.Fprintf(&script, "%s\nx=$?; echo '@@%d'; (exit $x)\n", ports.Replace(s.command), i)
 	}
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "bin", "recourse"), "../../cmd/recourse")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	sections := strings.Split(ports.back.Replace(runScript(t, dir, script.String())), "@@")
+	script.WriteString("exit 0\n")
+	sections := strings.Split(ports.back.Replace(runScript(t, bin, script.String())), "@@")
 	if len(sections) != len(steps)+1 {
 		t.Fatalf("the shell ended after %d of %d commands:\n%s", len(sections)-1, len(steps), strings.Join(sections, "@@"))
 	}
@@ -59,29 +68,48 @@ func TestTutorial(t *testing.T) {
 			_, printed, _ = strings.Cut(printed, "\n")
 		}
 		if !matches(s.want, printed) {
-			t.Errorf("docs/tutorial.md:%d: %s\nshows:\n%s\nbut it prints:\n%s", s.line, s.command, strings.Join(s.want, "\n"), printed)
+			t.Errorf("%s:%d: %s\nshows:\n%s\nbut it prints:\n%s", name, s.line, s.command, strings.Join(s.want, "\n"), printed)
 		}
 	}
 }
 
-// tutorialSteps returns the commands in the blocks of a page that are of a console.
-func tutorialSteps(page string) []step {
+// keepsRunning marks a command that does not end.
+const keepsRunning = "# keeps running"
+
+// stepsOf returns the commands in the blocks of a page that are of a console, and the files in blocks of YAML that begin
+// with their name.
+func stepsOf(page string) []step {
 	var steps []step
-	inside := false
+	block, last := "", new(step)
 	for i, line := range strings.Split(page, "\n") {
+		name, isNamed := strings.CutPrefix(line, "# ")
 		switch {
-		case line == "```console":
-			inside = true
-		case line == "```":
-			inside = false
-		case !inside:
+		case strings.HasPrefix(line, "```"):
+			if strings.HasPrefix(last.command, "cat >") && block == "file" {
+				last.command += "\nEND"
+			}
+			block = strings.TrimPrefix(line, "```")
+			continue
+		case block == "yaml" && isNamed && strings.HasSuffix(name, ".yaml"):
+			block = "file"
+			steps = append(steps, step{line: i + 1, command: "cat > " + name + " <<'END'"})
+		case block == "yaml":
+			block = ""
+		case block == "file":
+			last.command += "\n" + line
+		case block != "console":
+		case strings.HasPrefix(line, "$ ") && strings.Contains(line, keepsRunning):
+			steps = append(steps, step{line: i + 1, command: line[2:strings.Index(line, keepsRunning)] +
+				"> kept.log 2>&1 & until grep -q serving kept.log; do sleep 0.1; done"})
 		case strings.HasPrefix(line, "$ "):
 			steps = append(steps, step{line: i + 1, command: line[2:]})
 		case strings.HasPrefix(line, "> "):
-			steps[len(steps)-1].command += "\n" + line[2:]
+			last.command += "\n" + line[2:]
 		default:
-			last := &steps[len(steps)-1]
 			last.want = append(last.want, line)
+		}
+		if len(steps) > 0 {
+			last = &steps[len(steps)-1]
 		}
 	}
 	return steps
@@ -101,13 +129,13 @@ func matches(lines []string, text string) bool {
 }
 
 // runScript runs a script in bash and returns what it prints. Whatever it has started ends with the test.
-func runScript(t *testing.T, dir, script string) string {
+func runScript(t *testing.T, bin, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "--norc")
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(script)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(script)
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // of what it starts, too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out bytes.Buffer
