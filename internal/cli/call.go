@@ -204,24 +204,24 @@ type callError struct{ failure recourse.Failure }
 func (e *callError) Error() string { return e.failure.Error() }
 
 // print says what happened and what to do, and returns the exit code.
-func (e *callError) print(w io.Writer) (exitCode int) {
+func (e *callError) print(out painter) (exitCode int) {
 	failed, ok := e.failure.(*recourse.Error)
 	if !ok {
-		printf(w, "recourse: error: %s\n", visible.Escape(strings.TrimSuffix(e.failure.Error(), ".")))
+		out.errorf("%s", visible.Escape(strings.TrimSuffix(e.failure.Error(), ".")))
 		return ExitUsage
 	}
 	code := ""
 	if failed.Code != "" {
 		code = " (" + failed.Code + ")"
 	}
-	printf(w, "recourse: error: %s%s\n", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
+	out.errorf("%s%s", visible.Escape(strings.TrimSuffix(failed.Sentence(), ".")), visible.Escape(code))
 	for _, item := range failed.Failed {
 		if item.Error != nil {
-			printf(w, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
+			out.printf(plain, "%s\n", visible.Escape(item.ID+": "+item.Error.Code+": "+strings.TrimSuffix(item.Error.Sentence(), ".")))
 		}
 	}
 	for _, hint := range failed.Hints {
-		printf(w, "hint: %s\n", visible.Escape(strings.TrimSuffix(hint, ".")))
+		out.hintf("%s", visible.Escape(strings.TrimSuffix(hint, ".")))
 	}
 	return exitCodeOf(failed)
 }

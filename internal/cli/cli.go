@@ -100,7 +100,7 @@ func Run(ctx context.Context, env Environment) (code int) {
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&env, command),
 	)
 	if err != nil {
-		return report(env.Stderr, err)
+		return report(env.painter(env.Stderr), err)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -110,10 +110,10 @@ func Run(ctx context.Context, env Environment) (code int) {
 		return exited
 	}
 	if err != nil {
-		return report(env.Stderr, &usageError{err})
+		return report(env.painter(env.Stderr), &usageError{err})
 	}
 	if err := chosen.Run(); err != nil {
-		return report(env.Stderr, err)
+		return report(env.painter(env.Stderr), err)
 	}
 	return ExitOK
 }
@@ -148,26 +148,28 @@ func (e *hintedError) Error() string { return e.err.Error() }
 func (e *hintedError) Unwrap() error { return e.err }
 
 // report prints an error and what to do about it, and returns its exit code.
-func report(w io.Writer, err error) int {
+func report(out painter, err error) int {
 	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
 		noun := "mistakes"
 		if len(mistakes) == 1 {
 			noun = "mistake"
 		}
-		printf(w, "%s\nrecourse: error: %d %s\nhint: fix the problems marked above\n", mistakes, len(mistakes), noun)
+		out.printf(plain, "%s\n", mistakes)
+		out.errorf("%d %s", len(mistakes), noun)
+		out.hintf("fix the problems marked above")
 		return ExitUsage
 	}
 	if failed, ok := errors.AsType[*callError](err); ok {
-		return failed.print(w)
+		return failed.print(out)
 	}
-	printf(w, "recourse: error: %s\n", strings.TrimSuffix(err.Error(), "."))
+	out.errorf("%s", strings.TrimSuffix(err.Error(), "."))
 	_, usage := errors.AsType[*usageError](err)
 	hinted, ok := errors.AsType[*hintedError](err)
 	switch {
 	case ok:
-		printf(w, "hint: %s\n", hinted.hint)
+		out.hintf("%s", hinted.hint)
 	case usage:
-		printf(w, "hint: recourse --help lists the commands, recourse COMMAND --help explains one\n")
+		out.hintf("recourse --help lists the commands, recourse COMMAND --help explains one")
 	}
 	if usage {
 		return ExitUsage

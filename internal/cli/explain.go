@@ -67,20 +67,21 @@ func (c *explainCommand) Run(env *Environment) error {
 	if c.JSON {
 		return c.printJSON(env.Stdout, set, found.form, reading, nature)
 	}
-	linef(env.Stdout, "input", "%s", found.form)
+	out := env.painter(env.Stdout)
+	linef(out, "input", "%s", found.form)
 	if !failed {
-		linef(env.Stdout, "read as", "a success: no sign of a failure in it")
+		linef(out, "read as", "a success: no sign of a failure in it")
 		return nil
 	}
 	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
-		ask(env.Stdout, question, reading.Sign)
+		ask(out, question, reading.Sign)
 		return nil
 	}
 	e := reading.Error()
-	c.describe(env.Stdout, set, reading, nature)
+	c.describe(out, set, reading, nature)
 	e = e.WithEffect(retry.Effect(e, nature))
 	if len(shown) == 0 {
-		linef(env.Stdout, "more", "--contract NAME or --all shows how contracts say it")
+		linef(out, "more", "--contract NAME or --all shows how contracts say it")
 	}
 	for _, as := range shown {
 		printf(env.Stdout, "\nas %s says it, of a tool that %s:\n\n%s", as.Name, nature, form(as, e, c.Tool))
@@ -123,7 +124,7 @@ func (c *explainCommand) read(env *Environment) ([]byte, error) {
 }
 
 // describe prints how a failure is read.
-func (c *explainCommand) describe(w io.Writer, set *contract.Set, reading contract.Reading, nature retry.Nature) {
+func (c *explainCommand) describe(w painter, set *contract.Set, reading contract.Reading, nature retry.Nature) {
 	e := reading.Error()
 	linef(w, "read as", "%s, by %s", e.Kind, reading.Sign)
 	linef(w, "message", "%s", e.Sentence())
@@ -163,7 +164,7 @@ func (c *explainCommand) hints(set *contract.Set, e *recourse.Error, nature retr
 }
 
 // ask prints a question.
-func ask(w io.Writer, question *recourse.NeedsInput, sign string) {
+func ask(w painter, question *recourse.NeedsInput, sign string) {
 	linef(w, "read as", "a question, no failure, by %s", sign)
 	linef(w, "question", "%s", question.Message)
 	if question.Reason != "" {
@@ -183,9 +184,10 @@ func ask(w io.Writer, question *recourse.NeedsInput, sign string) {
 }
 
 // linef prints a name and its value, which may have several lines.
-func linef(w io.Writer, name, format string, args ...any) {
+func linef(w painter, name, format string, args ...any) {
 	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "\n           ")
-	printf(w, "%-10s %s\n", name, text)
+	w.printf(dim, "%-10s", name)
+	w.printf(plain, " %s\n", text)
 }
 
 // byNature says something of a tool that reads and of one that writes.

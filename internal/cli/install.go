@@ -206,7 +206,17 @@ func (c *installCommand) undo(env *Environment, path string, file *hosts.File) e
 func showDifference(env *Environment, name string, from, to []byte) {
 	if !bytes.Equal(from, to) {
 		_, changes, _ := strings.Cut(string(diff.Diff(name, from, name, to)), "\n") // without the line that names both
-		printf(env.Stdout, "%s", redact.Log(changes))
+		out := env.painter(env.Stdout)
+		for line := range strings.Lines(redact.Log(changes)) {
+			c := plain
+			switch line[0] {
+			case '+':
+				c = green
+			case '-':
+				c = red
+			}
+			out.printf(c, "%s", line)
+		}
 	}
 }
 

@@ -39,11 +39,13 @@ func (*installCommand) status(ctx context.Context, env *Environment, paths []str
 				continue
 			}
 			answer, err := tryServer(ctx, env, paths[i], s)
+			c := plain
 			if total++; err != nil {
 				failed++
-				answer = "does not start: " + err.Error()
+				c, answer = red, "does not start: "+err.Error()
 			}
-			printf(w, "  %s\t%s\t%s\n", name, wrapped, answer)
+			printf(w, "  %s\t%s\t", name, wrapped)
+			painter{w, env.painter(env.Stdout).on}.printf(c, "%s\n", answer)
 		}
 		if err := w.Flush(); err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -103,13 +103,20 @@ func startFailure(program string, err error) error {
 			fmt.Errorf("%s does not speak MCP: it wrote something else to standard output", program),
 			"check that this command is the MCP server itself, and that it logs to standard error",
 		}
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), strings.Contains(err.Error(), "EOF"):
+	case hasEnded(err):
 		return &hintedError{
 			fmt.Errorf("%s ended before it answered", program), "what it wrote to standard error, if anything, stands above",
 		}
 	default:
 		return fmt.Errorf("connect to the server: %w", err)
 	}
+}
+
+// hasEnded reports whether an error, whose causes the SDK keeps as words alone, is that of a
+// program that is gone.
+func hasEnded(err error) bool {
+	signs := []string{"EOF", "broken pipe", "file already closed", "pipe is being closed", "signal: "}
+	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 // A liveSession is a session with a server whose program may write to standard error.

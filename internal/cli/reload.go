@@ -194,7 +194,7 @@ func (w *watcher) reload(ctx context.Context) {
 	}
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "reload failed; keeping the old configuration", slog.Any("mistakes", mistakesOf(err)))
-		report(w.env.Stderr, err)
+		report(w.env.painter(w.env.Stderr), err)
 		return
 	}
 	w.level.Set(levelOf(r.config.LogLevel))
