@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -223,4 +224,24 @@ func TestHooksThatFail(t *testing.T) {
 			t.Errorf("%v, %s", err, log.String())
 		}
 	})
+}
+
+// An answer that comes byte by byte costs no more than one that comes at once.
+func TestAnswerThatDrips(t *testing.T) {
+	t.Parallel()
+	body := "data: " + strings.Repeat("x", 1<<20) + "\n\n"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", strings.NewReader(`{"method":"tools/call","id":7}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	resp, err := recovery.NewMCPTransport(answering{"text/event-stream", body}, contract.Builtin().MustGet("recourse")).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if took := time.Since(began); err != nil || !strings.HasPrefix(string(got), body) || took > 20*time.Second {
+		t.Errorf("%d bytes after %s, %v", len(got), took, err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -46,10 +47,10 @@ func (w *wholeEvents) Close() error { return w.from.Close() }
 func (w *wholeEvents) fill() {
 	const chunk = 8 << 10
 	length := len(w.part)
-	w.part = append(w.part, make([]byte, chunk)...)
-	n, err := w.from.Read(w.part[length:])
+	w.part = slices.Grow(w.part, chunk)
+	n, err := w.from.Read(w.part[length : length+chunk])
 	w.part = w.part[:length+n]
-	if end := endOfEvents(w.part); end > 0 {
+	if end := endOfEvents(w.part, length); end > 0 {
 		w.look(w.part[:end])
 		w.ready, w.part = w.part[:end:end], bytes.Clone(w.part[end:])
 	} else if len(w.part) >= maxAnswer { // nobody waits for the end of that
@@ -96,12 +97,13 @@ func (w *wholeEvents) look(events []byte) {
 	}
 }
 
-// endOfEvents returns where the last whole event ends.
-func endOfEvents(b []byte) int {
-	text, end := string(b), 0
+// endOfEvents returns where the last whole event ends, 0 where none does. None ends before known.
+func endOfEvents(b []byte, known int) int {
+	from := max(known-len("\r\n\r"), 0) // the end may have begun
+	text, end := string(b[from:]), 0
 	for _, mark := range []string{"\n\n", "\r\n\r\n"} {
 		if i := strings.LastIndex(text, mark); i >= 0 {
-			end = max(end, i+len(mark))
+			end = max(end, from+i+len(mark))
 		}
 	}
 	return end
