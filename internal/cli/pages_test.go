@@ -100,7 +100,7 @@ func stepsOf(page string) []step {
 		case block != "console":
 		case strings.HasPrefix(line, "$ ") && strings.Contains(line, keepsRunning):
 			steps = append(steps, step{line: i + 1, command: line[2:strings.Index(line, keepsRunning)] +
-				"> kept.log 2>&1 & until grep -q serving kept.log; do sleep 0.1; done"})
+				"> kept.log 2>&1 & until grep -qs serving kept.log; do sleep 0.1; done"})
 		case strings.HasPrefix(line, "$ "):
 			steps = append(steps, step{line: i + 1, command: line[2:]})
 		case strings.HasPrefix(line, "> "):

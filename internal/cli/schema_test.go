@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,26 @@ import (
 	"github.com/recoursehq/recourse/internal/inject"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
+
+// The schemas that editors fetch are those that the program prints.
+func TestSchemasAreFresh(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"config", "contract", "faults"} {
+		var stdout bytes.Buffer
+		if code := cli.Run(t.Context(), cli.Environment{Args: []string{"schema", kind}, Stdout: &stdout, Stderr: io.Discard}); code != cli.ExitOK {
+			t.Fatalf("exit code %d", code)
+		}
+		file := filepath.Join("..", "..", "docs", "schemas", kind+".json")
+		if *update {
+			if err := os.WriteFile(file, stdout.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(file); err != nil || !bytes.Equal(want, stdout.Bytes()) {
+			t.Errorf("%s is not what recourse schema %s prints (%v): go test ./internal/cli -update", file, kind, err)
+		}
+	}
+}
 
 // compileSchema returns what recourse schema prints.
 func compileSchema(t *testing.T, kind string) *jsonschema.Schema {

@@ -8,7 +8,7 @@ import (
 
 // Schema returns the JSON Schema of configuration files.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(reflect.TypeFor[Config](), "Configuration of Recourse", map[reflect.Type]reflect.Type{
+	return strictyaml.Schema(reflect.TypeFor[Config](), "config", "Configuration of Recourse", map[reflect.Type]reflect.Type{
 		reflect.TypeFor[Servers](): reflect.TypeFor[Server](),
 	})
 }

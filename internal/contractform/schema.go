@@ -8,5 +8,5 @@ import (
 
 // Schema returns the JSON Schema of contract files.
 func Schema() ([]byte, error) {
-	return strictyaml.Schema(reflect.TypeFor[File](), "Contract of Recourse", nil)
+	return strictyaml.Schema(reflect.TypeFor[File](), "contract", "Contract of Recourse", nil)
 }

@@ -17,10 +17,13 @@ import (
 // what people write: keys stand in yaml tags, defaults in default tags and meanings in doc tags. Elements names the
 // struct that a type of its own maps names to. A type with several forms says so by a method Forms() []any: each is a
 // [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is left to the program.
-func Schema(t reflect.Type, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
+//
+// It is of draft 7, which every editor knows. Its address is that of docs/schemas/NAME.json in the repository.
+func Schema(t reflect.Type, name, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
 	w := schemaWriter{elements: elements, definitions: map[string]*schema{}}
 	root := w.object(t)
-	root.Schema, root.Title = "https://json-schema.org/draft/2020-12/schema", title
+	root.Schema, root.Title = "http://json-schema.org/draft-07/schema#", title
+	root.ID = "https://raw.githubusercontent.com/recoursehq/recourse/main/docs/schemas/" + name + ".json"
 	root.Definitions = w.definitions
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -42,6 +45,7 @@ const (
 // A schema is a JSON Schema, as far as one is needed here.
 type schema struct {
 	Schema      string             `json:"$schema,omitempty"`
+	ID          string             `json:"$id,omitempty"`
 	Title       string             `json:"title,omitempty"`
 	Ref         string             `json:"$ref,omitempty"`
 	Type        any                `json:"type,omitempty"`
@@ -49,12 +53,13 @@ type schema struct {
 	Enum        []string           `json:"enum,omitempty"`
 	Pattern     string             `json:"pattern,omitempty"`
 	Default     json.RawMessage    `json:"default,omitempty"`
+	AllOf       []*schema          `json:"allOf,omitempty"`
 	AnyOf       []*schema          `json:"anyOf,omitempty"`
 	Items       *schema            `json:"items,omitempty"`
 	Properties  map[string]*schema `json:"properties,omitempty"`
 	Required    []string           `json:"required,omitempty"`
 	Additional  any                `json:"additionalProperties,omitempty"`
-	Definitions map[string]*schema `json:"$defs,omitempty"`
+	Definitions map[string]*schema `json:"definitions,omitempty"`
 }
 
 type schemaWriter struct {
@@ -76,6 +81,9 @@ func (w *schemaWriter) object(t reflect.Type) *schema {
 			continue
 		}
 		value := w.value(f.Type)
+		if value.Ref != "" { // beside which nothing counts in draft 7
+			value = &schema{AllOf: []*schema{{Ref: value.Ref}}}
+		}
 		value.Description = marked(f.Tag.Get("doc"))
 		value.Default = literal(f.Tag.Get("default"), value.Type)
 		s.Properties[key] = value
@@ -158,7 +166,7 @@ func (w *schemaWriter) definition(t reflect.Type) *schema {
 		w.definitions[name] = nil // while it is described, it may refer to itself
 		w.definitions[name] = w.object(t)
 	}
-	return &schema{Ref: "#/$defs/" + name}
+	return &schema{Ref: "#/definitions/" + name}
 }
 
 // mapElement returns what a [Map] maps names to.
