@@ -290,9 +290,12 @@ def parse_result(result):
 def _read_question(o):
     needs, q = _fields(o.get("needsInput")), {"message": _cut(_plain_text(o.get("message", "")))}
     given = {**{name: needs.get(name) for name in ("reason", "fields", "suggestions")}, "options": o.get("options")}
-    for name, example in {"reason": "", "fields": [""], "suggestions": {}, "options": [{}]}.items():
+    option = {"label": "", "value": "", "description": "", "field": ""}
+    for name, example in {"reason": "", "fields": [""], "suggestions": {}, "options": [option]}.items():
         if given[name] and _is_like(example, given[name]):
             q[name] = given[name]
+    if "options" in q:
+        q["options"] = [{"label": "", "value": "", **one} for one in q["options"]]
     return Question(q)
 
 
@@ -322,7 +325,7 @@ def parse_error(error):
     if failure := _read_forms(message, [data, {**raw, "message": message}] if is_own else [data], True):
         return failure
     kind = RPC_KINDS.get(code, "unknown")
-    e = {"kind": kind, "message": _cut(message), "upstream": {"code": code}, "origin": "server"}
+    e = {"kind": kind, "message": _cut(message), "upstream": {"code": code} if code else {}, "origin": "server"}
     if KINDS[kind]["class"] in ("protocol", "input"):
         e["effect"] = "none"  # the server says that it did not carry it out
     return Failure(e if data is None else {**e, "details": {"data": data}})

@@ -24,11 +24,15 @@ class Question(Exception):
 # What its members are like. Others may be anything.
 _LIKE = {
     **dict.fromkeys(("kind", "code", "contract", "message", "retry", "effect", "provider", "origin", "requestId"), ""),
-    **dict.fromkeys(("hints", "missingScopes"), [""]), **dict.fromkeys(("verify", "resource", "upstream", "details"), {}),
-    **dict.fromkeys(("violations", "quotas", "succeeded", "failed", "missing"), [{}]), "v": 0, "afterMs": 0,
+    "v": 0, "hints": [""], "afterMs": 0, "verify": {"tool": "", "args": {}, "lookAt": ""},
+    "violations": [{"pointer": "", "param": "", "rule": "", "want": "", "message": ""}],
+    "resource": {"type": "", "id": ""}, "missingScopes": [""],
+    "quotas": [{"policy": "", "limit": 0, "windowMs": 0, "remaining": 0, "resetAt": "", "partition": ""}],
+    "succeeded": [{"id": ""}], "failed": [{"id": "", "error": {}}], "missing": [{"what": "", "impact": "", "message": ""}],
+    "upstream": {"status": 0, "code": "", "requestId": ""}, "details": {}, "truncated": False,
 }
-# What the items of lists have even where it is empty.
-_NEEDED = {"violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0}, "succeeded": {"id": ""},
+# What its objects have even where it is empty.
+_NEEDED = {"verify": {"tool": ""}, "violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0}, "succeeded": {"id": ""},
            "failed": {"id": ""}, "missing": {"what": ""}}
 _WORDS = {
     "kind": tuple(KINDS), "retry": ("same_call", "re_read", "after_fix", "after_auth", "never"),
@@ -58,6 +62,8 @@ def _parsed(text):
 def _is_like(example, value):
     if isinstance(example, list):
         return isinstance(value, list) and all(_is_like(example[0], item) for item in value)
+    if isinstance(example, dict):
+        return isinstance(value, dict) and all(_is_like(one, value[name]) for name, one in example.items() if value.get(name) is not None)
     return _is_number(value) if _is_number(example) else isinstance(value, type(example))
 
 
@@ -69,8 +75,10 @@ def _advice(e):
 def _encode(e):
     """Returns a record in its JSON form."""
     to = {"v": 1, "kind": _kind(e), "retry": _advice(e)}
-    to = {name: v for name, v in {**e, **to}.items() if not _is_empty(v)}
-    to |= {name: [{**needed, **item} for item in to[name]] for name, needed in _NEEDED.items() if name in to}
+    to = {name: v for name, v in {**e, **to}.items() if v is not None and not (name in _LIKE and _is_empty(v))}
+    for name in _NEEDED.keys() & to.keys():
+        needed, value = _NEEDED[name], to[name]
+        to[name] = [{**needed, **item} for item in value] if isinstance(value, list) else {**needed, **value}
     if "failed" in to:
         to["failed"] = [{**item, "error": _encode(_fields(item.get("error")))} for item in to["failed"]]
     return to
@@ -82,6 +90,8 @@ def _read_record(raw):
     if _number(e.get("v")) <= 0 or not e.get("kind") or not all(_is_like(_LIKE[name], e[name]) for name in _LIKE if name in e):
         return None
     e = {name: v for name, v in e.items() if name == "kind" or v in _WORDS.get(name, (v,))}
+    if "quotas" in e:
+        e["quotas"] = [{name: v for name, v in q.items() if name != "resetAt" or _instant(v) is not None} for q in e["quotas"]]
     if "failed" in e:
         e["failed"] = [{**f, "error": _read_record({"v": 1, **_fields(f.get("error"))}) or {}} for f in e["failed"]]
     return e
@@ -93,14 +103,24 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LAST_INSTANT = 253_402_300_799_999  # the end of the year 9999, in milliseconds
 
 
+def _instant(text):
+    """Returns an instant of RFC 3339; None where the text is none."""
+    try:
+        return datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        return None
+
+
 def _converted(path, raw):
     """Returns a value of the wire as the record has it; None where it is empty, or of another type."""
     name, _, type = path.partition(":")
     whole = int(raw) if _is_number(raw) and abs(raw) < 2**53 and raw == int(raw) else None
     match type:
         case "":
+            if isinstance(raw, str):
+                return raw if raw or name == "message" else None
             is_id = _is_number(raw) and name != "message"  # an identifier that is written as a number
-            return _json(raw if whole is None else whole) if is_id else _text(raw) or None
+            return _json(raw if whole is None else whole) if is_id else None
         case "any":
             return raw
         case "flag":
@@ -116,7 +136,7 @@ def _converted(path, raw):
             return text.removesuffix("+00:00").rstrip("0").rstrip(".") + "Z"
         case "texts" | "objects" | "object":
             return raw if raw and _is_like({"texts": [""], "objects": [{}], "object": {}}[type], raw) else None
-    return _text(raw) or None if type == "given" else None
+    return raw if type == "given" and isinstance(raw, str) else None
 
 
 def _child(at, step):

@@ -28,10 +28,12 @@ function readRecord(raw: Value): Fields | undefined {
   if (!isObject(raw) || numberOr(raw["v"]) <= 0 || !textOr(raw["kind"])) return undefined;
   const e: Fields = {};
   for (const [name, value] of Object.entries(raw)) {
-    if (value === null || (name !== "kind" && own(closedSets as Fields, name) && !closedSets[name]?.includes(textOr(value)))) continue;
+    if (value === null) continue;
     if (Object.hasOwn(like, name) && !isLike(like[name], value)) return undefined;
+    if (name !== "kind" && Object.hasOwn(closedSets, name) && !closedSets[name]?.includes(textOr(value))) continue;
     put(e, name, value);
   }
+  for (const q of listOr(e["quotas"]).filter(isObject)) if (Number.isNaN(Date.parse(textOr(q["resetAt"])))) delete q["resetAt"];
   for (const item of listOr(e["failed"]).filter(isObject)) item["error"] = readRecord({ v: 1, ...fieldsOr(item["error"]) }) ?? { kind: "unknown" };
   return e;
 }
@@ -370,10 +372,12 @@ function readFailed(text: string, objects: readonly Value[]): Fields {
 function readQuestion(o: Fields): Question {
   const q: Fields = { message: o["message"] === undefined ? "" : cut(plainText(o["message"])) };
   const given = { ...fieldsOr(o["needsInput"]), options: o["options"] };
-  for (const [name, example] of Object.entries({ reason: "", fields: [""], suggestions: {}, options: [{}] })) {
+  const option = { label: "", value: "", description: "", field: "" };
+  for (const [name, example] of Object.entries({ reason: "", fields: [""], suggestions: {}, options: [option] })) {
     const value = own(given, name);
     if (!isEmpty(value) && isLike(example, value)) q[name] = value;
   }
+  for (const one of listOr(q["options"]).filter(isObject)) Object.assign(one, { label: one["label"] ?? "", value: one["value"] ?? "" });
   return q as unknown as Question;
 }
 
@@ -408,7 +412,7 @@ function readError(raw: Fields, data: Value): Fields {
   if (e) return e;
   const kind = own(rpcKinds as Fields, code) as Kind | undefined ?? "unknown";
   const refused = kinds[kind].class === "protocol" || kinds[kind].class === "input"; // the server has not carried it out
-  const plain: Fields = { kind, message: cut(message), upstream: { code }, origin: "server", effect: refused ? "none" : "" };
+  const plain: Fields = { kind, message: cut(message), upstream: code ? { code } : {}, origin: "server", effect: refused ? "none" : "" };
   return data === undefined || data === null ? plain : { ...plain, details: { data } };
 }
 

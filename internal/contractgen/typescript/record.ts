@@ -6,13 +6,17 @@ type Value = null | boolean | number | string | Value[] | Fields | undefined;
 
 /** What the members of the record are like, in their order. Others may be anything. */
 const like: Fields = {
-  v: 0, kind: "", code: "", contract: "", message: "", hints: [""], retry: "", afterMs: 0, effect: "", verify: {},
-  violations: [{}], resource: {}, provider: "", missingScopes: [""], quotas: [{}], succeeded: [{}], failed: [{}],
-  missing: [{}], origin: "", upstream: {}, requestId: "", details: {}, truncated: false,
+  v: 0, kind: "", code: "", contract: "", message: "", hints: [""], retry: "", afterMs: 0, effect: "",
+  verify: { tool: "", args: {}, lookAt: "" },
+  violations: [{ pointer: "", param: "", rule: "", want: "", message: "" }],
+  resource: { type: "", id: "" }, provider: "", missingScopes: [""],
+  quotas: [{ policy: "", limit: 0, windowMs: 0, remaining: 0, resetAt: "", partition: "" }],
+  succeeded: [{ id: "" }], failed: [{ id: "", error: {} }], missing: [{ what: "", impact: "", message: "" }], origin: "",
+  upstream: { status: 0, code: "", requestId: "" }, requestId: "", details: {}, truncated: false,
 };
-/** What the items of lists have even where it is empty. */
-const needed: { readonly [list: string]: Fields } = {
-  violations: { pointer: "", param: "" }, quotas: { remaining: 0 }, succeeded: { id: "" }, failed: { id: "" }, missing: { what: "" },
+/** What its objects have even where it is empty. */
+const needed: { readonly [member: string]: Fields } = {
+  verify: { tool: "" }, violations: { pointer: "", param: "" }, quotas: { remaining: 0 }, succeeded: { id: "" }, failed: { id: "" }, missing: { what: "" },
 };
 
 const isObject = (v: unknown): v is Fields => typeof v === "object" && v !== null && !Array.isArray(v);
@@ -51,7 +55,8 @@ function parsed(text: string): Value {
 
 function isLike(example: Value, v: Value): boolean {
   if (Array.isArray(example)) return Array.isArray(v) && v.every((item) => isLike(example[0], item));
-  return isObject(example) ? isObject(v) : typeof v === typeof example;
+  if (!isObject(example)) return typeof v === typeof example;
+  return isObject(v) && Object.entries(example).every(([name, one]) => [undefined, null].includes(own(v, name) as null) || isLike(one, own(v, name)));
 }
 
 function kindOf(e: Fields): Kind {
@@ -70,10 +75,10 @@ function encode(e: Fields): Fields {
   const from: Fields = { ...e, v: 1, kind: kindOf(e), retry: adviceOf(e) };
   const others = Object.keys(e).filter((name) => !Object.hasOwn(like, name)).sort();
   for (const name of [...Object.keys(like), ...others]) {
-    const least = own(needed, name);
     const value = from[name];
-    if (isEmpty(value)) continue;
-    put(to, name, least && Array.isArray(value) ? value.map((item) => ({ ...fieldsOr(item), ...fieldsOr(least), ...fieldsOr(item) })) : value);
+    if (value === undefined || (Object.hasOwn(like, name) && isEmpty(value))) continue;
+    const whole = (v: Value): Value => (Object.hasOwn(needed, name) ? { ...fieldsOr(v), ...needed[name], ...fieldsOr(v) } : v);
+    put(to, name, Array.isArray(value) ? value.map(whole) : whole(value));
   }
   for (const item of listOr(to["failed"]).filter(isObject)) item["error"] = encode(fieldsOr(item["error"]));
   if (isObject(to["details"])) to["details"] = sorted(to["details"]);
@@ -82,6 +87,7 @@ function encode(e: Fields): Fields {
 
 const stepsOf = (path: string): string[] => (path.split(":")[0] ?? "").split(".");
 const typeOf = (path: string): string => path.split(":")[1] ?? "";
+const keepsEmpty = (path: string): boolean => path === "message" || ["any", "count", "given"].includes(typeOf(path));
 
 /** Returns a member of an object, or an item of a list: by its index, or by its policy. */
 function child(at: Value, step: string): Value {
@@ -92,49 +98,39 @@ function child(at: Value, step: string): Value {
 /** Returns what a path leads to; undefined where it is empty. */
 function get(e: Value, path: string): Value {
   const value = stepsOf(path).reduce(child, e);
-  return isEmpty(value) && !(value !== undefined && /^(any|count)$/.test(typeOf(path))) ? undefined : value;
-}
-
-/** Returns a value of the wire as the record has it at a path; undefined where it is empty, or of another type. */
-function convert(path: string, raw: Value): Value {
-  const number = typeof raw === "number" ? raw : NaN;
-  const whole = Number.isSafeInteger(raw) ? number : undefined;
-  switch (typeOf(path)) {
-    case "":
-      if (typeof raw === "number" && path !== "message") return String(raw); // an identifier that is written as a number
-      return textOr(raw) || undefined;
-    case "given":
-      return textOr(raw) || undefined;
-    case "any":
-      return raw;
-    case "flag":
-      return typeof raw === "boolean" ? raw : undefined;
-    case "number":
-      return whole === undefined ? undefined : String(whole);
-    case "count":
-      return whole;
-    case "whole":
-      return whole || undefined;
-    case "ms":
-      return Math.round(Math.min(Math.max(number, 0), maxWaitMs)) || undefined;
-    case "seconds":
-      return convert("afterMs:ms", number * 1000);
-    case "instant":
-      if (whole === undefined || whole < 0 || whole > lastInstant) return undefined;
-      return new Date(whole).toISOString().replace(/\.?0*Z$/, "Z");
-    case "texts":
-      return isLike([""], raw) && !isEmpty(raw) ? raw : undefined;
-    case "objects":
-      return isLike([{}], raw) && !isEmpty(raw) ? raw : undefined;
-    case "object":
-      return isObject(raw) && !isEmpty(raw) ? raw : undefined;
-    default:
-      return undefined; // what only a writer knows
-  }
+  return isEmpty(value) && !keepsEmpty(path) ? undefined : value;
 }
 
 /** The end of the year 9999, the last that RFC 3339 can write. */
 const lastInstant = 253_402_300_799_999;
+const wholeOr = (v: Value): number | undefined => (typeof v === "number" && Number.isSafeInteger(v) ? v : undefined);
+const bounded = (ms: number): number | undefined => Math.round(Math.min(Math.max(ms, 0), maxWaitMs)) || undefined;
+
+/** What becomes of a value of the wire in the record, by the type at the end of a path; undefined: it is of another type. */
+const conversions: { readonly [type: string]: (raw: Value, path: string) => Value } = {
+  "": (raw, path) => (isText(raw) ? raw : typeof raw === "number" && path !== "message" ? String(raw) : undefined), // an id
+  given: (raw) => (isText(raw) ? raw : undefined),
+  any: (raw) => raw,
+  flag: (raw) => (typeof raw === "boolean" ? raw : undefined),
+  number: (raw) => wholeOr(raw)?.toString(),
+  count: wholeOr,
+  whole: wholeOr,
+  ms: (raw) => bounded(numberOr(raw)),
+  seconds: (raw) => bounded(numberOr(raw) * 1000),
+  instant: (raw) => {
+    const ms = wholeOr(raw) ?? -1;
+    return ms < 0 || ms > lastInstant ? undefined : new Date(ms).toISOString().replace(/\.?0*Z$/, "Z");
+  },
+  texts: (raw) => (isLike([""], raw) ? raw : undefined),
+  objects: (raw) => (isLike([{}], raw) ? raw : undefined),
+  object: (raw) => (isObject(raw) ? raw : undefined),
+};
+
+/** Returns a value of the wire as the record has it at a path; undefined where it is empty, or of another type. */
+function convert(path: string, raw: Value): Value {
+  const value = conversions[typeOf(path)]?.(raw, path); // other types only a writer knows
+  return isEmpty(value) && !keepsEmpty(path) && value !== false ? undefined : value;
+}
 
 /** Stores a value of the wire at a path. What is empty, or of another type, is not stored. */
 function set(base: Fields, path: string, raw: Value): void {
@@ -256,33 +252,25 @@ const places: { readonly [condition: string]: string } = {
   resource: "resource.type", upstream_code: "upstream.code", rule: "violations.0.rule",
 };
 
-function selects(selector: Selector | undefined, s: Subject): boolean {
-  return Object.entries(selector ?? {}).every(([condition, values]) => holds(condition, values, s));
-}
+/** The conditions that are more than a text at a place. */
+const tests: { readonly [condition: string]: (values: readonly string[], s: Subject) => boolean } = {
+  kind: (values, { e }) => values.includes(kindOf(e)),
+  class: (values, { e }) => values.includes(kinds[kindOf(e)].class),
+  status: (values, { e }) => isStatus(values, statusOf(e)),
+  params: (values, { e }) => {
+    const params = listOr(e["violations"]).map((v) => textOr(own(v, "param")));
+    return params.every((p) => values.includes(p)) && values.every((v) => params.includes(v));
+  },
+  has: (values, s) => values.every((path) => s.get(path) !== undefined),
+  tool: (values, { tool }) => values.includes(tool ?? ""),
+  at: (values, { at }) => values.includes(at || "tool"),
+  retry: (values, { e }) => values.includes(adviceOf(e)),
+};
 
-function holds(condition: string, values: readonly string[], s: Subject): boolean {
-  switch (condition) {
-    case "kind":
-      return values.includes(kindOf(s.e));
-    case "class":
-      return values.includes(kinds[kindOf(s.e)].class);
-    case "status":
-      return isStatus(values, statusOf(s.e));
-    case "params": {
-      const params = listOr(s.e["violations"]).map((v) => textOr(own(v, "param")));
-      return params.every((p) => values.includes(p)) && values.every((v) => params.includes(v));
-    }
-    case "has":
-      return values.every((path) => s.get(path) !== undefined);
-    case "tool":
-      return values.includes(s.tool ?? "");
-    case "at":
-      return values.includes(s.at || "tool");
-    case "retry":
-      return values.includes(adviceOf(s.e));
-    default:
-      return values.includes(textOr(get(s.e, places[condition] ?? condition)));
-  }
+function selects(selector: Selector | undefined, s: Subject): boolean {
+  const holds = ([condition, values]: [string, readonly string[]]): boolean =>
+    tests[condition]?.(values, s) ?? values.includes(textOr(get(s.e, places[condition] ?? condition)));
+  return Object.entries(selector ?? {}).every(holds);
 }
 
 function isStatus(values: readonly string[], status: number): boolean {

@@ -229,17 +229,12 @@ class Exchange {
   }
 
   /** Tells the call from others. */
-  fingerprint(): string {
-    return canonical([this.tool, copyOf(this.args)]) ?? "";
-  }
-
-  failed(e: Fields, result?: unknown): CallFailed {
-    return new CallFailed(failureOf(e), result, this.cause);
-  }
-
-  left(): number {
-    return this.ends - Date.now();
-  }
+  fingerprint = (): string => canonical([this.tool, copyOf(this.args)]) ?? "";
+  left = (): number => this.ends - Date.now();
+  random = (): number => (this.options.random ?? Math.random)();
+  failed = (e: Fields, result?: unknown): CallFailed => new CallFailed(failureOf(e), result, this.cause);
+  judge = (e: Fields, tool: string, attempt: number): Decision =>
+    judge(e, this.natureOf(tool), attempt, this.left(), this.random());
 
   /** Returns how long one attempt may take: where something could be done after it, it leaves time for that. */
   attemptMs(tool: string): number {
@@ -255,14 +250,6 @@ class Exchange {
   /** Says whether a call that the server names is made: if the server has that tool, and it only reads. */
   mayAsk(tool: string): boolean {
     return tool !== "" && (this.options.tools?.some((t) => t.name === tool) ?? true) && this.natureOf(tool) === "reads";
-  }
-
-  judge(e: Fields, tool: string, attempt: number): Decision {
-    return judge(e, this.natureOf(tool), attempt, this.left(), this.random());
-  }
-
-  random(): number {
-    return (this.options.random ?? Math.random)();
   }
 
   note(step: Omit<Step, "tool" | "attempt"> & { readonly tool?: string }): void {
