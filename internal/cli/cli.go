@@ -62,7 +62,7 @@ type commands struct {
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
 	Simulate simulateCommand `cmd:"" help:"Play agents against a failing server in virtual time, and count what comes of it."`
-	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of configuration or contract files, for editors."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of a kind of files, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 
 	Completion completionCommand `cmd:"" help:"Print what makes a shell complete commands, flags and names."`
@@ -110,12 +110,29 @@ func Run(ctx context.Context, env Environment) (code int) {
 		return exited
 	}
 	if err != nil {
-		return report(env.painter(env.Stderr), &usageError{err})
+		return report(env.painter(env.Stderr), parseError(err))
 	}
 	if err := chosen.Run(); err != nil {
 		return report(env.painter(env.Stderr), err)
 	}
 	return ExitOK
+}
+
+// parseError returns what is wrong with a command line, and which help explains it.
+func parseError(err error) error {
+	text, command := err.Error(), "COMMAND"
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil && parse.Context.Selected() != nil {
+		command = parse.Context.Selected().Path()
+	} else if name, ok := strings.CutPrefix(text, "unexpected argument "); ok {
+		text = "there is no command " + strings.Trim(name, `"`)
+	}
+	if missing, ok := strings.CutPrefix(text, "expected \"<"); ok {
+		text = "missing: <" + strings.TrimSuffix(strings.ReplaceAll(missing, `"`, ""), " ...")
+	}
+	if command == "COMMAND" {
+		return &usageError{errors.New(text)}
+	}
+	return &usageError{&hintedError{errors.New(text), "`recourse " + command + " --help` explains it, with an example"}}
 }
 
 // A serverCommand is the command and arguments of a server, behind --.

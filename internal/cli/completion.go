@@ -18,9 +18,14 @@ type completionCommand struct {
 
 // Help shows how to install it.
 func (*completionCommand) Help() string {
-	return `For bash, add this line to ~/.bashrc: source <(recourse completion bash)
-For zsh, add it to ~/.zshrc, after compinit: source <(recourse completion zsh)
-For fish, run: recourse completion fish > ~/.config/fish/completions/recourse.fish
+	return `In ~/.bashrc, or ~/.zshrc after compinit:
+
+    source <(recourse completion bash)
+    source <(recourse completion zsh)
+
+For fish, once:
+
+    recourse completion fish > ~/.config/fish/completions/recourse.fish
 
 Example:
 

@@ -9,7 +9,7 @@ import (
 // contractGen writes a contract as source code.
 type contractGen struct {
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
-	Lang     string `required:"" enum:"ts,python" help:"Language: ts (TypeScript) or python."`
+	Lang     string `required:"" enum:"ts,python" placeholder:"LANGUAGE" help:"Language: ts (TypeScript) or python."`
 	For      string `default:"client" enum:"client,server,both" help:"For whom: client (reads and recovers), server (writes), or both."`
 }
 

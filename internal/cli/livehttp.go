@@ -55,6 +55,9 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if e.Kind.Class() == recourse.ClassResource || resp.StatusCode == http.StatusMethodNotAllowed {
 		e = e.WithHint("check the path of the URL: the endpoint of an MCP server often ends in /mcp")
 	}
+	if resp.StatusCode == http.StatusUnauthorized && t.headers.Get("Authorization") == "" {
+		e = e.WithHint("give credentials with --header 'Authorization: Bearer TOKEN', or as the server wants them")
+	}
 	if refuses(resp.StatusCode) {
 		_ = resp.Body.Close() // it has been read
 		return nil, e
