@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/kinddoc"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -80,6 +81,7 @@ func (c *explainCommand) Run(env *Environment) error {
 	e := reading.Error()
 	c.describe(out, set, reading, nature)
 	e = e.WithEffect(retry.Effect(e, nature))
+	linef(out, "see", "%s", kinddoc.URL(e.Kind))
 	if len(shown) == 0 {
 		linef(out, "more", "--contract NAME or --all shows how contracts say it")
 	}
