@@ -23,7 +23,7 @@ func (r *Result) Files() (map[string][]byte, error) {
 	var page bytes.Buffer
 	err := pageTemplate.Execute(&page, map[string]any{
 		"Tasks": r.options.Tasks, "Seed": r.options.Seed, "Agents": agentList(), "Worlds": r.worldTables(),
-		"Recovered": r.recoveredTable(), "Goal": r.goalTable(), "Sweep": r.sweepTable(),
+		"Recovered": r.recoveredTable(), "Goal": r.goalTable(), "Rates": r.ratesTable(), "Sweep": r.sweepTable(),
 	})
 	if err != nil {
 		return nil, err
@@ -126,6 +126,16 @@ func (r *Result) goalTable() string {
 			s := r.tallies[key{w.Name, agents[0].name, gateway}]
 			t.row(w.Title, yesNo(gateway), s.recovered().ofAll(), strconv.Itoa(s.duplicates), ratio(s.inOutage.part, s.inOutage.all))
 		}
+	}
+	return strings.TrimSpace(t.String())
+}
+
+// ratesTable says how the agent that obeys does in an outage, by how often tasks come.
+func (r *Result) ratesTable() string {
+	t := newTable("a task comes every", "recovered of what can be", "duplicates", "attempts a call, of tasks that come in the outage")
+	for i, every := range rates {
+		s := r.rates[i]
+		t.row(every.String(), s.recovered().ofAll(), strconv.Itoa(s.duplicates), ratio(s.inOutage.part, s.inOutage.all))
 	}
 	return strings.TrimSpace(t.String())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +62,7 @@ type Result struct {
 	options Options
 	worlds  []*world
 	tallies map[key]*tally
+	rates   []*tally // of the agent that obeys in an outage, by rates
 }
 
 type key struct {
@@ -97,7 +99,27 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	close(pairs)
 	all.Wait()
+	r.rates = r.playRates(ctx)
 	return r, ctx.Err()
+}
+
+// rates are how often tasks come to an outage.
+var rates = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
+
+// ratesTime is how long it is played for each rate at most: three outages.
+const ratesTime = 3*time.Hour + time.Minute
+
+// playRates plays the agent that obeys in the outage, behind the gateway, with tasks that come more and less often.
+func (r *Result) playRates(ctx context.Context) []*tally {
+	at := slices.IndexFunc(r.worlds, func(w *world) bool { return w.Name == worldOutage })
+	tallies := make([]*tally, len(rates))
+	for i, every := range rates {
+		w := *r.worlds[at]
+		w.Every = every
+		tasks := min(r.options.Tasks, int(ratesTime/every))
+		tallies[i] = pair{world: &w, agent: agents[0], gateway: true}.play(ctx, Options{Seed: r.options.Seed, Tasks: tasks})
+	}
+	return tallies
 }
 
 // play has the agent work on all tasks, or until ctx ends.

@@ -14,6 +14,9 @@ import (
 //go:embed worlds/*.yaml
 var files embed.FS
 
+// worldOutage is the name of the world that is played with several rates.
+const worldOutage = "outage"
+
 // A world says how often tasks come, and what goes wrong.
 type world struct {
 	Name   string
