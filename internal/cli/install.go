@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -128,7 +129,7 @@ func (c *installCommand) install(env *Environment, path string, file *hosts.File
 		sayLeft(env, file)
 		return nil
 	}
-	showDifference(env, path, file.Text(), text)
+	showDifference(env, path, file, text)
 	if !c.DryRun {
 		before, _ := withoutWrapper(path, file)
 		if err := hosts.Install(path, text, before); err != nil {
@@ -191,7 +192,7 @@ func (c *installCommand) undo(env *Environment, path string, file *hosts.File) e
 		printf(env.Stdout, "%s: nothing to do, no server is wrapped\n", path)
 		return nil
 	}
-	showDifference(env, path, file.Text(), text)
+	showDifference(env, path, file, text)
 	if c.DryRun {
 		return nil
 	}
@@ -203,9 +204,13 @@ func (c *installCommand) undo(env *Environment, path string, file *hosts.File) e
 }
 
 // showDifference shows what changes in a file, and not the secrets near it.
-func showDifference(env *Environment, name string, from, to []byte) {
-	if !bytes.Equal(from, to) {
-		_, changes, _ := strings.Cut(string(diff.Diff(name, from, name, to)), "\n") // without the line that names both
+func showDifference(env *Environment, name string, from *hosts.File, to []byte) {
+	if !bytes.Equal(from.Text(), to) {
+		_, changes, _ := strings.Cut(string(diff.Diff(name, from.Text(), name, to)), "\n") // without the line that names both
+		for _, value := range from.Private() {
+			changes = strings.ReplaceAll(changes, value, "[private]")
+			changes = strings.ReplaceAll(changes, strings.Trim(strconv.Quote(value), `"`), "[private]")
+		}
 		out := env.painter(env.Stdout)
 		for line := range strings.Lines(redact.Log(changes)) {
 			c := plain

@@ -100,7 +100,7 @@ func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Serv
 // noStart returns why a program has opened no session; what it wrote last may say it best.
 func noStart(program string, err error, last string) error {
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok { // of the wrapper, in front of a server that does not start
-		return errors.New(visible.Escape(strings.TrimSuffix(refused.Message, ".")))
+		return errors.New(redact.Log(visible.Escape(strings.TrimSuffix(refused.Message, "."))))
 	}
 	err = startFailure(program, err)
 	if last == "" {

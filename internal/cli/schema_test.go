@@ -20,6 +20,9 @@ import (
 // The schemas that editors fetch are those that the program prints.
 func TestSchemasAreFresh(t *testing.T) {
 	t.Parallel()
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
 	for _, kind := range []string{"config", "contract", "faults"} {
 		var stdout bytes.Buffer
 		if code := cli.Run(t.Context(), cli.Environment{Args: []string{"schema", kind}, Stdout: &stdout, Stderr: io.Discard}); code != cli.ExitOK {

@@ -57,6 +57,13 @@ var formats = map[string]struct {
 			{Name: "flow", Command: "x", Args: []string{"-y", "z"}},
 		},
 	},
+	"Goose, on Windows": {
+		"config.yaml",
+		"extensions:\r\n  a:\r\n    cmd: x\r\n    args:\r\n      - 'y'\r\n  b:\r\n    cmd: z\r\n",
+		"extensions:\r\n  a:\r\n    cmd: \"/bin/recourse\"\r\n    args:\r\n      - \"wrap\"\r\n      - \"--name=a\"\r\n      - \"--\"\r\n      - \"x\"\r\n      - 'y'\r\n" +
+			"  b:\r\n    cmd: \"/bin/recourse\"\r\n    args: [\"wrap\", \"--name=b\", \"--\", \"z\"]\r\n",
+		[]*hosts.Server{{Name: "a", Command: "x", Args: []string{"y"}}, {Name: "b", Command: "z"}},
+	},
 	"OpenCode": {
 		"opencode.jsonc",
 		`{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": "b"}, "enabled": true}, /* c */ "b": {"type": "remote", "url": "https://x.example/mcp"}}}`,

@@ -7,6 +7,7 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -131,6 +132,24 @@ func ParseSome(name string, text []byte) (*File, error) {
 
 // Text returns the file as it was read.
 func (f *File) Text() []byte { return f.text }
+
+// Private returns the values of the environments and headers in the file, the longest first,
+// for whoever shows some of it: what is in them is nobody else's business.
+func (f *File) Private() []string {
+	const least = 4 // shorter ones are numbers and switches
+	var all []string
+	for _, s := range f.Servers {
+		for _, texts := range []map[string]string{s.Env, s.Headers} {
+			for _, value := range texts {
+				if len(value) >= least && !slices.Contains(all, value) {
+					all = append(all, value)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	return all
+}
 
 // Mistakef returns a mistake in the entry of a server.
 func (f *File) Mistakef(s *Server, hint, format string, args ...any) *strictyaml.Error {

@@ -86,8 +86,12 @@ func (y *yamlReader) value(v *strictyaml.Node) *node {
 		if at < len(y.source) && y.source[at] == '[' {
 			break
 		}
-		n.between = "\n" + y.before(n.items[0].at.start)
-		if !dash.MatchString(n.between[1:]) {
+		mark := y.before(n.items[0].at.start)
+		n.between = "\n" + mark
+		if bytes.Contains(y.source, []byte("\r\n")) {
+			n.between = "\r\n" + mark
+		}
+		if !dash.MatchString(mark) {
 			n.fixed = "the list is written in a way that is not edited"
 		}
 	case strictyaml.KindString:
