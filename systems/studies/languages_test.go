@@ -3,10 +3,14 @@ package studies_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,9 +26,10 @@ type scriptedCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Title     string          `json:"title,omitempty"` // tells whether a write has landed, where the contract does not
 
-	calls, verifies, polls int    // polls: at least
-	result                 string // a part of it
-	kind                   string // of the failure
+	calls, verifies, polls int           // polls: at least
+	result                 string        // a part of it
+	kind                   string        // of the failure
+	wait                   time.Duration // the first
 }
 
 // What clients in other languages do here is what TestClientVerifies and TestClientPolls have package recovery do.
@@ -63,6 +68,7 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 			Calls    int    `json:"calls"`
 			Verifies int    `json:"verifies"`
 			Polls    int    `json:"polls"`
+			Waits    []int  `json:"waits"`
 		}
 		if err := json.Unmarshal(lines[i], &got); err != nil {
 			t.Fatalf("%v: %s", err, lines[i])
@@ -71,6 +77,9 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 		if got.Kind != call.kind || !strings.Contains(unquoted, call.result) {
 			t.Errorf("%s %s: ended with %s", call.Tool, call.Arguments, lines[i])
 		}
+		if call.wait > 0 && (len(got.Waits) == 0 || got.Waits[0] != int(call.wait.Milliseconds())) {
+			t.Errorf("%s %s: waits of %v ms, want %s first", call.Tool, call.Arguments, got.Waits, call.wait)
+		}
 		if got.Calls != call.calls || got.Verifies != call.verifies || got.Polls < call.polls || call.polls == 0 && got.Polls > 0 {
 			t.Errorf("%s %s: %s, want %d calls, %d verify calls and at least %d polls",
 				call.Tool, call.Arguments, lines[i], call.calls, call.verifies, call.polls)
@@ -78,28 +87,59 @@ func checkScripted(t *testing.T, calls []scriptedCall, out []byte) {
 	}
 }
 
-// A client with the TypeScript SDK, in front of which recover() of the generated module stands, does what the contract says.
+// A client with either TypeScript SDK, in front of which recover() of the generated module stands, does what the contract says. Of an
+// HTTP answer that is no success it keeps what the SDK drops.
 func TestTypeScriptRecovers(t *testing.T) {
 	t.Parallel()
 	node := testkit.Node(t)
-	module := filepath.Join(t.TempDir(), "studies.ts")
-	if err := os.WriteFile(module, contractgen.TypeScript(rules(t), contractgen.ForClients), 0o600); err != nil {
-		t.Fatal(err)
+	for _, sdk := range []string{"v1", "v2"} {
+		t.Run(sdk, func(t *testing.T) {
+			t.Parallel()
+			module := filepath.Join(t.TempDir(), "studies.ts")
+			if err := os.WriteFile(module, contractgen.TypeScript(rules(t), contractgen.ForClients), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := newSystem(t, studies.Options{Timeout: 300 * time.Millisecond})
+			headers := map[string]string{}
+			for name := range s.Entrance().Header {
+				headers[name] = s.Entrance().Header.Get(name)
+			}
+			limited := scriptedCall{
+				Tool: "study_get", Arguments: json.RawMessage(`{"study_id":"s-1","view":"full"}`),
+				calls: 2, result: `"id":"s-1"`, wait: 7500 * time.Millisecond,
+			}
+			calls := append(scriptedCalls(), limited)
+			cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), sdk, module,
+				serveLimiting(t, s), marshal(t, headers), marshal(t, calls))
+			cmd.Stderr = os.Stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			checkScripted(t, calls, out)
+		})
 	}
-	s := newSystem(t, studies.Options{Timeout: 300 * time.Millisecond})
-	headers := map[string]string{}
-	for name := range s.Entrance().Header {
-		headers[name] = s.Entrance().Header.Get(name)
-	}
-	calls := scriptedCalls()
-	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(node, "testkit", "recover.mjs"), module,
-		systemtest.Serve(t, s), marshal(t, headers), marshal(t, calls))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	checkScripted(t, calls, out)
+}
+
+// serveLimiting serves a system. The first look at the whole of a study is answered with status 429, and a wait of 7 s.
+func serveLimiting(t *testing.T, s *studies.System) string {
+	t.Helper()
+	var limited atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"view":"full"`)) && limited.CompareAndSwap(false, true) {
+			w.Header().Set("Retry-After", "7")
+			http.Error(w, "too many requests", http.StatusTooManyRequests)
+			return
+		}
+		s.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL + s.Entrance().Path
 }
 
 // A session over stdio, with Python's standard library alone, does the same.

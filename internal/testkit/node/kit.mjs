@@ -113,6 +113,33 @@ if (recoveriesPath) {
   setTimeout(() => stop.abort(), 20);
   compare("signal", "ended", "cancelled", await ended({ signal: stop.signal }));
 }
+// Five calls in a row that do not reach the server open the circuit that its callers share. Then none is sent, until one may try.
+if (contractName === "recourse") {
+  const server = new contract.Server();
+  let sent = 0;
+  let up = false;
+  const caller = async () => {
+    sent++;
+    if (!up) throw new Error("connect ECONNREFUSED");
+    return { content: [] };
+  };
+  const ended = (timeoutMs) => contract.recover(caller, { name: "tool" }, { server, timeoutMs }).then(() => "a result", (error) => error.failure?.kind);
+  for (let i = 0; i < 5; i++) compare("circuit", "ended", "unreachable", await ended(1000));
+  compare("circuit", "ended while it is open", ["unavailable", 5], [await ended(100), sent]);
+  up = true;
+  compare("circuit", "ended when a call may try", ["a result", 6], [await ended(5000), sent]);
+  compare("circuit", "ended when it is closed", ["a result", 7], [await ended(100), sent]);
+}
+// A server that is not trusted is not believed that a write took no effect.
+if (contractName === "recourse") {
+  const safe = { v: 1, kind: "timeout", retry: "same_call", effect: "none" };
+  for (const [trusted, want] of [[true, 4], [false, 1]]) {
+    let sent = 0;
+    const caller = async () => void sent++ ?? { content: [], structuredContent: safe, isError: true };
+    await contract.recover(caller, { name: "tool" }, { trusted, sleep: async () => {} }).catch(() => {});
+    compare("trusted", "calls", want, sent);
+  }
+}
 // What an HTTP answer says beside its status reaches an SDK as a JSON-RPC error; what it acts on itself stays as it is.
 const limited = async (url) => new Response("{}", { status: Number(url), headers: { "Retry-After": "12" } });
 const request = { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call" }) };

@@ -1,27 +1,30 @@
 // Makes calls through recover() of a module that `recourse contract gen` wrote, with an SDK's client:
-//   node recover.mjs MODULE.ts URL HEADERS CALLS
-// HEADERS is a JSON object, CALLS a JSON array of {tool, arguments, title}: whether a write has landed is told by the title.
-// Prints a line for each call: what it ended with, and what was done for it. Waits take no time.
+//   node recover.mjs SDK MODULE.ts URL HEADERS CALLS
+// SDK is v1 or v2. HEADERS is a JSON object, CALLS a JSON array of {tool, arguments, title}: whether a write has landed is told by
+// the title. Prints a line for each call: what it ended with, and what was done for it. Waits take no time.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import * as v2 from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import typescript from 'typescript';
 
-const [path, url, headers, calls] = process.argv.slice(2);
+const [sdk, path, url, headers, calls] = process.argv.slice(2);
 const compiled = path.replace(/\.ts$/, '.mjs');
 const compilerOptions = { target: typescript.ScriptTarget.ES2022, module: typescript.ModuleKind.ESNext };
 writeFileSync(compiled, typescript.transpileModule(readFileSync(path, 'utf8'), { compilerOptions }).outputText);
-const { recover } = await import(pathToFileURL(compiled));
+const { keepFailures, recover } = await import(pathToFileURL(compiled));
 
-const client = new Client({ name: 'testkit-recover', version: '1.0.0' });
-await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: JSON.parse(headers) } }));
+const { Client: OfSDK, StreamableHTTPClientTransport: Transport } = sdk === 'v2' ? v2 : { Client, StreamableHTTPClientTransport };
+const info = { name: 'testkit-recover', version: '1.0.0' };
+const client = new OfSDK(info, sdk === 'v2' ? { versionNegotiation: { mode: 'auto' } } : undefined);
+await client.connect(new Transport(new URL(url), { requestInit: { headers: JSON.parse(headers) }, fetch: keepFailures(fetch) }));
 const { tools } = await client.listTools();
+const caller = (params, signal) => client.callTool(params, ...(sdk === 'v2' ? [] : [undefined]), { signal });
 
 for (const { tool, arguments: args, title } of JSON.parse(calls)) {
   const report = [];
   const landed = title === undefined ? undefined : ({ result }) => JSON.stringify(result ?? '').includes(title);
-  const caller = (params, signal) => client.callTool(params, undefined, { signal });
   let ended;
   try {
     const result = await recover(caller, { name: tool, arguments: args }, { tools, landed, report, sleep: async () => {}, random: () => 0.5 });
@@ -30,6 +33,7 @@ for (const { tool, arguments: args, title } of JSON.parse(calls)) {
     ended = { kind: error.failure?.kind ?? String(error) };
   }
   const count = (action) => report.filter((step) => step.action === action).length;
-  console.log(JSON.stringify({ ...ended, calls: count('call'), verifies: count('verify'), polls: count('poll') }));
+  const waits = report.filter((step) => step.action === 'wait').map((step) => step.waitMs);
+  console.log(JSON.stringify({ ...ended, calls: count('call'), verifies: count('verify'), polls: count('poll'), waits }));
 }
 await client.close();

@@ -134,6 +134,60 @@ for line in recoveries:
         compare(line["name"], "recovered", spelled(line["want"]), repr(error))
 compare("deadline", "ended", "timeout", asyncio.run(ended(20)))
 
+
+
+class Scripted:
+    """A session that a function answers for."""
+
+    def __init__(self, answer):
+        self.answer, self.sent = answer, 0
+
+    async def call_tool(self, name, arguments):
+        self.sent += 1
+        return self.answer(self)
+
+
+async def circuit():
+    """Five calls in a row that do not reach the server open the circuit. Then none is sent, until one may try."""
+    def answer(session):
+        if not session.is_up:
+            raise ConnectionRefusedError
+        return {"content": []}
+
+    async def ended(timeout_ms):
+        try:
+            await contract.recover(session, "tool", {}, contract.Options(server=server, timeout_ms=timeout_ms))
+            return "a result"
+        except contract.Failure as failure:
+            return failure.kind
+    session, server = Scripted(answer), contract.Server()
+    session.is_up = False
+    for _ in range(5):
+        compare("circuit", "ended", "unreachable", await ended(1000))
+    compare("circuit", "ended while it is open", ("unavailable", 5), (await ended(100), session.sent))
+    session.is_up = True
+    compare("circuit", "ended when a call may try", ("a result", 6), (await ended(5000), session.sent))
+    compare("circuit", "ended when it is closed", ("a result", 7), (await ended(100), session.sent))
+
+
+async def untrusted():
+    """A server that is not trusted is not believed that a write took no effect."""
+    async def sleep(seconds):
+        pass
+    safe = {"v": 1, "kind": "timeout", "retry": "same_call", "effect": "none"}
+    for trusted, want in ((True, 4), (False, 1)):
+        session = Scripted(lambda _: {"content": [], "structuredContent": safe, "isError": True})
+        try:
+            await contract.recover(session, "tool", {}, contract.Options(trusted=trusted, sleep=sleep))
+        except contract.Failure:
+            pass
+        compare("trusted", "calls", want, session.sent)
+
+
+if contract.CONTRACT["name"] == "recourse":
+    asyncio.run(circuit())
+    asyncio.run(untrusted())
+
 # Nothing that a server sends makes the parser raise.
 nested = {}
 for _ in range(100_000):
