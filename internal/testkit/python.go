@@ -14,8 +14,8 @@ var pythonFiles embed.FS
 
 var errNoPython = errors.New("python3 3.11 or later is not installed")
 
-// Python returns the command that runs a program of the folder python, which needs the standard library alone. Where
-// Python is missing or too old, it skips the test and says so; with CI=true that is a failure instead.
+// Python returns the command that runs a program of the folder python, which needs the standard library alone. Its warnings are
+// errors. Where Python is missing or too old, it skips the test and says so; with CI=true that is a failure instead.
 func Python(tb testing.TB, program string, args ...string) *exec.Cmd {
 	tb.Helper()
 	if exec.CommandContext(tb.Context(), "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() != nil {
@@ -29,5 +29,5 @@ func Python(tb testing.TB, program string, args ...string) *exec.Cmd {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	return exec.CommandContext(tb.Context(), "python3", append([]string{"-B", path}, args...)...)
+	return exec.CommandContext(tb.Context(), "python3", append([]string{"-B", "-W", "error", path}, args...)...)
 }
