@@ -53,6 +53,29 @@ func TestBatch(t *testing.T) {
 			succeeded: []string{"F-1", "F-2", "F-4", "F-3"},
 			result:    `"failed":[]}`,
 		},
+		"an item that the next answer does not mention": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late), item("F-4", late)}),
+				recourse.Partial([]recourse.Succeeded{found("F-4")}, []recourse.Failed{item("F-2", gone)}),
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3","F-4"]}`},
+			succeeded: []string{"F-1", "F-4"}, failed: []string{"F-3", "F-2"},
+		},
+		"an item that had succeeded": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),
+				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-1", late)}),
+			},
+			calls:     []string{tool + arguments, tool + `{"fieldIds":["F-3"]}`},
+			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-1"},
+		},
+		"an item that succeeds and fails": {
+			answers: []any{
+				recourse.Partial([]recourse.Succeeded{found("F-1"), found("F-3")}, []recourse.Failed{item("F-3", late)}),
+			},
+			calls:     []string{tool + arguments},
+			succeeded: []string{"F-1", "F-3"}, failed: []string{"F-3"},
+		},
 		"the repetition fails as a whole": {
 			answers: []any{
 				recourse.Partial([]recourse.Succeeded{found("F-1")}, []recourse.Failed{item("F-3", late)}),

@@ -218,6 +218,18 @@ func TestCalls(t *testing.T) {
 			},
 			times: seconds(0, 1, 3, 7, 15), text: `{"runtime_status":"completed"}`,
 		},
+		"work is not followed by what writes": {
+			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
+			script: map[string][]any{
+				"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_delete(study_id=\"s-1\")"}}`}, "study_delete": {done},
+			},
+			times: seconds(0), text: "next_action",
+		},
+		"work is not followed by what the server does not have": {
+			contract: "studies", tool: "run_dispatch", arguments: `{"study_id":"s-1"}`,
+			script:  map[string][]any{"run_dispatch": {`{"content":[],"structuredContent":{"next_action":"study_get(study_id=\"s-1\")"}}`}},
+			options: []recovery.Option{recovery.WithTools(contract.Tool{Name: "run_dispatch"})}, times: seconds(0), text: "next_action",
+		},
 		"a wait that is longer than the time ends the call": {
 			contract: "fieldmcp", tool: "get", script: map[string][]any{"get": {limited}},
 			options: []recovery.Option{recovery.WithTimeout(9 * time.Second)}, times: seconds(0), kind: recourse.KindRateLimited,
