@@ -77,7 +77,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	cfg := r.config
 	if c.Check {
-		return c.check(env, cfg)
+		return c.check(env, r)
 	}
 	level := new(slog.LevelVar)
 	level.Set(levelOf(cfg.LogLevel))

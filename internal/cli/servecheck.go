@@ -2,15 +2,16 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/recoursehq/recourse/internal/config"
 )
 
 // check says that the configuration can be served, and where each server would be.
-func (c *serveCommand) check(env *Environment, cfg *config.Config) error {
+func (c *serveCommand) check(env *Environment, r *reading) error {
+	cfg := r.config
 	file := c.Config
 	if c.HostsFile != "" {
 		file = c.HostsFile
@@ -26,6 +27,9 @@ func (c *serveCommand) check(env *Environment, cfg *config.Config) error {
 		if _, err := exec.LookPath(s.Command[0]); err != nil && s.Cwd == "" {
 			missing = append(missing, s.Command[0]+" of "+s.Name)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.left)) {
+		printf(w, "  %s\tleft to its host, which alone knows %s\n", name, r.left[name])
 	}
 	if err := w.Flush(); err != nil {
 		return err
