@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,11 +48,11 @@ type injectFlags struct {
 	Tool     string        `placeholder:"PATTERN" help:"Only calls of this tool fail."`
 	Method   string        `placeholder:"PATTERN" help:"Only requests of this method fail."`
 	Path     string        `placeholder:"PATTERN" help:"Only requests to an API at this path fail."`
-	Times    int           `placeholder:"N" help:"So many calls fail, all others go well."`
-	Rate     float64       `placeholder:"PART" help:"This part of the calls fails, such as 0.1."`
-	AtMost   int           `placeholder:"N" help:"At most so many calls fail at the same time."`
+	Times    *int          `placeholder:"N" help:"So many calls fail, all others go well."`
+	Rate     *float64      `placeholder:"PART" help:"This part of the calls fails, such as 0.1."`
+	AtMost   *int          `placeholder:"N" help:"At most so many calls fail at the same time."`
 	Effect   inject.Effect `enum:",before,after" default:"" placeholder:"EFFECT" help:"before or after: whether the server gets the call."`
-	Seed     int64         `placeholder:"N" help:"Chooses the calls of a rate, in place of the file's (default: 1)."`
+	Seed     *int64        `placeholder:"N" help:"Chooses the calls of a rate, in place of the file's (default: 1)."`
 }
 
 // Help shows an example.
@@ -139,8 +138,8 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, &usageError{err}
 		}
-		if c.Seed != 0 && err == nil {
-			plan.Seed = c.Seed
+		if c.Seed != nil && err == nil {
+			plan.Seed = *c.Seed
 		}
 		return plan, err
 	}
@@ -155,15 +154,28 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 			errors.New("no fault is named"), "name one with --fault, --status or --contract, or a file with --faults",
 		}}
 	}
-	rule := inject.Rule{Times: c.Times, Rate: c.Rate, AtMost: c.AtMost, Effect: c.Effect, Fault: inject.NewFault(name)}
+	if c.Times != nil && *c.Times < 1 || c.AtMost != nil && *c.AtMost < 1 {
+		return nil, &usageError{errors.New("--times and --at-most must be at least 1: leave them out for any number")}
+	}
+	rule := inject.Rule{
+		Times: or(c.Times, 0), Rate: or(c.Rate, 1), AtMost: or(c.AtMost, 0), Effect: c.Effect, Fault: inject.NewFault(name),
+	}
 	rule.Match.Tool, rule.Match.Method, rule.Match.Path = c.Tool, c.Method, c.Path
 	rule.Fault.Status, rule.Fault.Contract = c.Status, c.Contract
 	rule.Fault.SetCode(c.Code)
-	plan, err := inject.Of(cmp.Or(c.Seed, 1), rule, opts)
+	plan, err := inject.Of(or(c.Seed, 1), rule, opts)
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	return plan, nil
+}
+
+// or returns what a flag says; otherwise where it is not given.
+func or[T any](flag *T, otherwise T) T {
+	if flag == nil {
+		return otherwise
+	}
+	return *flag
 }
 
 // direct returns a transport to the servers, which goes by no other proxy.

@@ -49,11 +49,13 @@ func Parse(name string, src []byte, opts Options) (*Plan, error) {
 		doc.Reportf(rules.Pos(), "add one: `- {match: {tool: get_field}, times: 2, fault: hang}`", "there is no rule")
 	}
 	for i, rule := range plan.Rules {
-		if rule == nil {
-			doc.Reportf(rules.Item(i).Pos(), "remove it, or write `{fault: hang}`", "the rule is empty")
-			continue
+		switch n := rules.Item(i); n.Kind() {
+		case strictyaml.KindNull:
+			doc.Reportf(n.Pos(), "remove it, or write `{fault: hang}`", "the rule is empty")
+		case strictyaml.KindMapping:
+			v.rule(rule, n)
+		default: // it is reported that this is no rule
 		}
-		v.rule(rule, rules.Item(i))
 	}
 	if err := doc.Err(); err != nil {
 		return nil, err
@@ -63,7 +65,6 @@ func Parse(name string, src []byte, opts Options) (*Plan, error) {
 
 // Of returns the plan of one rule, made elsewhere than in a file. The error says the first mistake in it.
 func Of(seed int64, rule Rule, opts Options) (*Plan, error) {
-	rule.Rate = cmp.Or(rule.Rate, 1)
 	v := validator{opts: opts}
 	v.rule(&rule, nil)
 	if v.first != nil {
@@ -98,7 +99,7 @@ func (v *validator) rule(r *Rule, n *strictyaml.Node) {
 	if r.Times < 0 {
 		v.reportf(n.Get("times").Pos(), "leave it out to have every call fail", "`times` must be at least 1")
 	}
-	if r.Rate <= 0 || r.Rate > 1 {
+	if !(r.Rate > 0 && r.Rate <= 1) { // which is also no number
 		v.reportf(n.Get("rate").Pos(), "0.1 is one call in ten", "`rate` must be above 0 and at most 1")
 	}
 	if r.AtMost < 0 {
@@ -107,11 +108,11 @@ func (v *validator) rule(r *Rule, n *strictyaml.Node) {
 	v.match(&r.Match, n.Get("match"))
 	d, ok := v.fault(&r.Fault, n.Get("fault"))
 	switch {
+	case r.Effect != "" && r.Effect != Before && r.Effect != After:
+		v.reportf(n.Get("effect").Pos(), "`before` or `after`", "not an effect")
 	case !ok:
 	case r.Effect == "":
 		r.Effect = d.Effects[0]
-	case r.Effect != Before && r.Effect != After:
-		v.reportf(n.Get("effect").Pos(), "`before` or `after`", "not an effect")
 	case !slices.Contains(d.Effects, r.Effect):
 		v.reportf(n.Get("effect").Pos(), "remove it", "`%s` always comes %s the effect", d.Name, d.Effects[0])
 	}
@@ -163,7 +164,7 @@ func (v *validator) fault(f *Fault, n *strictyaml.Node) (FaultKind, bool) {
 	if v.opts.Traffic != 0 && d.Where&v.opts.Traffic == 0 {
 		v.reportf(n.Pos(), "`recourse inject ls` lists what can be had where", "`%s` cannot be had with %s", d.Name, v.opts.Traffic)
 	}
-	for key := range n.All() {
+	for _, key := range f.keys(n) {
 		owner := cmp.Or(owners[key], key)
 		if _, known := kindOf(owner); known && owner != f.Name {
 			v.reportf(n.Key(key), "remove it, or make a second rule", "`%s` does not belong to `%s`", key, f.Name)
@@ -188,6 +189,23 @@ func (v *validator) fault(f *Fault, n *strictyaml.Node) (FaultKind, bool) {
 		}
 	}
 	return d, true
+}
+
+// keys returns what is said of a fault: by the keys of its mapping, or else by flags.
+func (f *Fault) keys(n *strictyaml.Node) []string {
+	var keys []string
+	for key := range n.All() {
+		keys = append(keys, key)
+	}
+	if n == nil {
+		for key, given := range map[string]bool{status: f.Status != 0, inContract: f.Contract != "", "code": f.Code != ""} {
+			if given {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+	}
+	return keys
 }
 
 func (v *validator) unknown(f *Fault, n *strictyaml.Node) {
@@ -251,13 +269,11 @@ func (v *validator) contract(f *Fault, n *strictyaml.Node) {
 		if meant, ok := nearest.Of(string(f.Code), names); ok {
 			hint = "did you mean `" + meant + "`?"
 		}
-		at := n.Get("code").Pos()
-		if n.Get("code") == nil {
-			at = n.Pos()
-			v.reportf(at, hint, "the contract %s needs a `code`", c.Name)
+		if f.Code == "" {
+			v.reportf(n.Pos(), hint, "the contract %s needs a `code`", c.Name)
 			return
 		}
-		v.reportf(at, hint, "the contract %s has no code `%s`", c.Name, f.Code)
+		v.reportf(n.Get("code").Pos(), hint, "the contract %s has no code `%s`", c.Name, f.Code)
 	}
 	if f.Wait < 0 {
 		v.reportf(n.Get("wait").Pos(), "write a duration such as 2s", "a wait is not negative")

@@ -1,6 +1,7 @@
 package inject_test
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -37,6 +38,9 @@ rules:
 - {fault: {code: X}}
 - {fault: hang, effect: during}
 - null
+-
+- hang
+- {fault: status, effect: during}
 `, []string{
 			"1:1: unknown key `sed`",
 			"3:11: unknown key `tol`",
@@ -54,11 +58,16 @@ rules:
 			"10:22: there is no contract \"fieldmpc\"",
 			"11:11: `exit` cannot be had with MCP over HTTP",
 			"12:11: there is no fault `timeout`",
+			"12:28: not an effect",
 			"13:3: item 8 of `rules` lacks the key `fault`",
 			"14:11: `status` needs more than its name",
 			"15:11: no fault is named",
 			"16:25: not an effect",
 			"17:3: the rule is empty",
+			"18:1: the rule is empty",
+			"19:3: item 14 of `rules` must be a mapping",
+			"20:11: `status` needs more than its name",
+			"20:27: not an effect",
 		}},
 		{"what an API does not have", inject.API, "rules: [{match: {tool: x}, fault: twice}]", []string{
 			"1:18: an HTTP API has no tools", "1:35: `twice` cannot be had with an HTTP API",
@@ -89,6 +98,28 @@ rules:
 				t.Errorf("(-want +got):\n%s\n%s", diff, err)
 			}
 		})
+	}
+}
+
+// A rule that stands in no file is checked as one that does.
+func TestMistakesWithoutFile(t *testing.T) {
+	t.Parallel()
+	rule := func(name string, change func(*inject.Rule)) inject.Rule {
+		r := inject.Rule{Rate: 1, Fault: inject.NewFault(name)}
+		change(&r)
+		return r
+	}
+	for want, r := range map[string]inject.Rule{
+		"`rate` must be above 0 and at most 1":              rule("hang", func(r *inject.Rule) { r.Rate = math.NaN() }),
+		"`status` does not belong to `hang`":                rule("hang", func(r *inject.Rule) { r.Fault.Status = 503 }),
+		"`contract` does not belong to `status`":            rule("status", func(r *inject.Rule) { r.Fault.Status, r.Fault.Contract = 503, "fieldmcp" }),
+		"`code` does not belong to `hang`":                  rule("hang", func(r *inject.Rule) { r.Fault.SetCode("X") }),
+		"the contract fieldmcp needs a `code`":              rule("contract", func(r *inject.Rule) { r.Fault.Contract = "fieldmcp" }),
+		"the contract fieldmcp has no code `TOKEN_EXPIERD`": rule("contract", func(r *inject.Rule) { r.Fault.Contract = "fieldmcp"; r.Fault.SetCode("TOKEN_EXPIERD") }),
+	} {
+		if _, err := inject.Of(1, r, inject.Options{Traffic: inject.MCP}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

@@ -110,8 +110,12 @@ func coreTag(k Kind) string {
 
 func (b *builder) sequence(n *ast.SequenceNode) *Node {
 	s := &Node{doc: b.doc, kind: KindSequence, pos: tokenPos(n.Start), flow: n.IsFlowStyle, weight: 1, height: 1}
-	for _, item := range n.Values {
-		v := b.value(item, s.pos)
+	for i, item := range n.Values {
+		at := s.pos
+		if i < len(n.Entries) {
+			at = tokenPos(n.Entries[i].Start)
+		}
+		v := b.value(item, at)
 		s.items = append(s.items, v)
 		b.count(s, v)
 	}
