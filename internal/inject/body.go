@@ -23,31 +23,38 @@ var (
 // handover is the time between the last byte and a reset, which discards what has not been handed over yet.
 const handover = 20 * time.Millisecond
 
-// deliver returns the reader from which the client gets an answer, and how many bytes the headers announce: fewer come
-// where the connection is reset.
-func (t *treatment) deliver(ctx context.Context, text []byte) (body io.Reader, length int) {
+// deliver returns the reader from which the client gets an answer of that length, and how many bytes the headers announce:
+// fewer come where the connection is reset. A length of -1 is not known, and nothing is halved then.
+func (t *treatment) deliver(ctx context.Context, answer io.Reader, length int64) (io.Reader, int64) {
 	name := ""
 	if t.fault != nil {
 		name = t.fault.Name
 	}
 	switch name {
 	case drip:
-		return &dripping{ctx: ctx, rest: text, gap: t.fault.Gap}, len(text)
+		return &dripping{ctx: ctx, from: answer, gap: t.fault.Gap}, length
 	case truncate:
-		return bytes.NewReader(text[:len(text)/2]), len(text) / 2
+		if length > 0 {
+			length /= 2
+			answer = io.LimitReader(answer, length)
+		}
+		return answer, length
 	case resetWithin:
-		return io.MultiReader(bytes.NewReader(text[:len(text)/2]), resetting{ctx}), len(text)
+		if length > 0 {
+			answer = io.LimitReader(answer, length/2)
+		}
+		return io.MultiReader(answer, resetting{ctx}), length
 	case resetAfter:
-		return io.MultiReader(bytes.NewReader(text), resetting{ctx}), len(text)
+		return io.MultiReader(answer, resetting{ctx}), length
 	default:
-		return bytes.NewReader(text), len(text)
+		return answer, length
 	}
 }
 
 // dripping reads byte by byte, with a pause before each but the first.
 type dripping struct {
 	ctx  context.Context //nolint:containedctx // a Read has none, and ends with the request
-	rest []byte
+	from io.Reader
 	gap  time.Duration
 
 	begun bool
@@ -55,17 +62,12 @@ type dripping struct {
 
 // Read implements [io.Reader].
 func (d *dripping) Read(p []byte) (int, error) {
-	switch {
-	case len(d.rest) == 0:
-		return 0, io.EOF
-	case len(p) == 0:
-		return 0, nil
-	case d.begun && !pause.For(d.ctx, d.gap):
+	if d.begun && !pause.For(d.ctx, d.gap) {
 		return 0, context.Cause(d.ctx)
 	}
-	d.begun = true
-	p[0], d.rest = d.rest[0], d.rest[1:]
-	return 1, nil
+	n, err := d.from.Read(p[:min(1, len(p))])
+	d.begun = d.begun || n > 0
+	return n, err
 }
 
 // resetting fails as a connection does that is reset.

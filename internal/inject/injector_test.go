@@ -3,9 +3,13 @@ package inject_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/inject"
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -105,6 +109,47 @@ func TestRateIsRepeatable(t *testing.T) {
 	}
 	if n := strings.Count(first, "x"); n < 30 || n > 70 {
 		t.Errorf("%d of 200 calls failed", n)
+	}
+}
+
+// Callers at the same time get the same answers in every run, to the byte: each call of its own, and of the same call all callers
+// together.
+func TestRateIsRepeatableForCallersTogether(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, era testkit.Era) []string {
+		t.Helper()
+		server := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(testkit.JSON), testkit.WithEra(era))
+		_, url := front(t, inject.MCP, server.URL(), "seed: 3\nrules: [{rate: 0.4, effect: after, fault: {contract: fieldmcp, code: PROVIDER_TIMEOUT}}]")
+		var together sync.WaitGroup
+		answers := make([]string, 40)
+		for caller := range answers {
+			client := connect(t, url, era)
+			together.Go(func() {
+				for _, id := range []string{"F-1", fmt.Sprintf("F-%d", 100+caller)} {
+					a, err := client.Call(soon(t), testkit.GetField, `{"field_id":"`+id+`"}`)
+					if err != nil || a.Message == nil {
+						t.Errorf("%+v %v", a, err)
+						return
+					}
+					answers[caller] += id + " " + string(a.Message.Result) + "\n"
+				}
+			})
+		}
+		together.Wait()
+		lines := strings.Split(strings.Join(answers, ""), "\n")
+		slices.Sort(lines)
+		return lines
+	}
+	for _, era := range []testkit.Era{testkit.Legacy, testkit.Modern} {
+		runVirtual(t, era.String(), func(t *testing.T) {
+			first, second := run(t, era), run(t, era)
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("the second run differs (-want +got):\n%s", diff)
+			}
+			if n := strings.Count(strings.Join(first, ""), `"isError":true`); n < 20 || n > 60 {
+				t.Errorf("%d of 80 calls fail", n)
+			}
+		})
 	}
 }
 

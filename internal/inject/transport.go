@@ -49,6 +49,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		todo.end()
 		return nil, err
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // its body is written to as well
+		todo.end()
+		return resp, nil
+	}
 	resp.Body = &ending{resp.Body, todo.end}
 	return resp, nil
 }
@@ -151,35 +155,67 @@ func (*Transport) fail(r *http.Request, c *call, todo *treatment) (*http.Respons
 // alter changes the server's answer.
 func (t *Transport) alter(ctx context.Context, resp *http.Response, c *call, todo *treatment) (*http.Response, error) {
 	todo.remembers = todo.remembers && resp.StatusCode == http.StatusOK
-	if c.path == "" && wire.IsEvents(resp) {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols, resp.Body == http.NoBody:
+		return resp, nil // there is nothing that could be changed
+	case c.path == "" && wire.IsEvents(resp):
 		resp.Body = newStreamed(resp, c.id, func(answer []byte) io.Reader {
 			var text []byte
 			for _, msg := range t.injector.change(todo, c, answer) {
 				text = wire.AppendMessage(text, msg)
 			}
-			last, _ := todo.deliver(ctx, text)
+			last, _ := todo.deliver(ctx, bytes.NewReader(text), int64(len(text)))
 			return last
 		})
-		resp.ContentLength = -1
-		resp.Header.Del("Content-Length")
+		announce(resp, -1)
 		return resp, nil
 	}
-	source := resp.Body
-	answer, err := io.ReadAll(io.LimitReader(source, maxAnswer+1))
-	if len(answer) > maxAnswer {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(answer), source), source}
-		return resp, nil
+	source, length := io.Reader(resp.Body), resp.ContentLength
+	if !todo.passes(length) {
+		held, err := io.ReadAll(io.LimitReader(source, maxAnswer+1))
+		if err != nil {
+			return nil, errors.Join(err, resp.Body.Close())
+		}
+		switch {
+		case len(held) <= maxAnswer:
+			held = bytes.Join(t.injector.change(todo, c, held), nil)
+			source, length = bytes.NewReader(held), int64(len(held))
+		case todo.halves(): // what is held is taken for the half
+			source, length = bytes.NewReader(held), -1
+		default:
+			source = io.MultiReader(bytes.NewReader(held), source)
+		}
 	}
-	if err := errors.Join(err, source.Close()); err != nil {
-		return nil, err
-	}
-	body, length := todo.deliver(ctx, bytes.Join(t.injector.change(todo, c, answer), nil))
-	resp.Body, resp.ContentLength = io.NopCloser(body), int64(length)
-	resp.Header.Set("Content-Length", strconv.Itoa(length))
+	body, length := todo.deliver(ctx, source, length)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, resp.Body}
+	announce(resp, length)
 	return resp, nil
+}
+
+// passes reports whether an answer of that length need not be held for what is to become of it.
+func (t *treatment) passes(length int64) bool {
+	if t.remembers || t.fault == nil {
+		return false
+	}
+	return t.fault.Name == drip || t.fault.Name == resetAfter || t.halves() && length > 0
+}
+
+// halves reports whether the client gets half of an answer.
+func (t *treatment) halves() bool {
+	return t.fault != nil && (t.fault.Name == truncate || t.fault.Name == resetWithin)
+}
+
+// announce sets the length of an answer; -1 for one that is not known.
+func announce(resp *http.Response, length int64) {
+	resp.ContentLength = length
+	if length < 0 {
+		resp.Header.Del("Content-Length")
+		return
+	}
+	resp.Header.Set("Content-Length", strconv.FormatInt(length, 10))
 }
 
 // ending is a body after which a call has ended.

@@ -87,8 +87,11 @@ func endWriting(conn net.Conn) {
 
 // fromTunnel returns the reader from which the client gets what the server sends.
 func (t *treatment) fromTunnel(ctx context.Context, server io.Reader) io.Reader {
-	if t.fault == nil {
+	switch {
+	case t.fault == nil:
 		return server
+	case t.fault.Name == drip:
+		return &dripping{ctx: ctx, from: server, gap: t.fault.Gap}
 	}
 	return &tunnelled{ctx: ctx, from: server, fault: t.fault}
 }
@@ -100,8 +103,7 @@ type tunnelled struct {
 	from  io.Reader
 	fault *Fault
 
-	begun bool
-	last  error // that ends the tunnel
+	last error // that ends the tunnel
 }
 
 // Read implements [io.Reader].
@@ -109,13 +111,6 @@ func (t *tunnelled) Read(p []byte) (int, error) {
 	if t.last != nil {
 		pause.For(t.ctx, handover)
 		return 0, t.last
-	}
-	if t.fault.Name == drip {
-		if t.begun && !pause.For(t.ctx, t.fault.Gap) {
-			return 0, context.Cause(t.ctx)
-		}
-		t.begun = true
-		return t.from.Read(p[:min(1, len(p))])
 	}
 	n, err := t.from.Read(p)
 	switch t.fault.Name {
