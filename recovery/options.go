@@ -34,7 +34,7 @@ type options struct {
 // defaultTimeout is how long a call may take where nobody says anything.
 const defaultTimeout = 2 * time.Minute
 
-// WithServer has the client share budget, pace and circuit with all others of that server. Left out, the client
+// WithServer has the client share budget, pace, circuits and mistakes with all others of that server. Left out, the client
 // is a server's only one.
 func WithServer(s *Server) Option { return func(o *options) { o.server = s } }
 
