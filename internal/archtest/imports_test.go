@@ -90,9 +90,9 @@ var layers = []layer{
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},
 	{
-		packages: []string{"internal/demo", "internal/simulate"},
+		packages: []string{"internal/admin", "internal/demo", "internal/simulate"},
 		up:       "what is shown does not depend on how it is asked for",
-		beside:   "one shows real servers, the other plays with models of them",
+		beside:   "one counts, one shows real servers, one plays with models of them",
 	},
 	{
 		packages: []string{"internal/cli"},

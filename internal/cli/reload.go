@@ -210,13 +210,16 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Listen != w.running.Listen {
 		keys = append(keys, "listen")
 	}
+	if c.Admin != w.running.Admin {
+		keys = append(keys, "admin")
+	}
 	if c.Front != w.running.Front {
 		keys = append(keys, "front")
 	}
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
-	c.Listen, c.Front, c.Log = w.running.Listen, w.running.Front, w.running.Log
+	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
 	return keys
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 )
@@ -101,6 +102,11 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
 		}
 	}
+	stopAdmin, err := serveAdmin(ctx, cfg, g, log)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer stopAdmin()
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	w := newWatcher(c, env, g, log, level, r)
@@ -125,6 +131,29 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "ended: every call was answered")
 	return nil
+}
+
+// serveAdmin serves an operator's tools, if the configuration asks for that, until stop is called.
+func serveAdmin(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log *slog.Logger) (stop func(), err error) {
+	if cfg.Admin == "" {
+		return func() {}, nil
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Admin)
+	if err != nil {
+		return nil, &hintedError{err, "choose another address with `admin` in the file; port 0 takes a free one"}
+	}
+	a := admin.New(moduleVersion())
+	g.Observe(a)
+	context.AfterFunc(ctx, a.Drain)
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too
+	var serving sync.WaitGroup
+	serving.Go(func() { a.Serve(life, ln, log) })
+	log.LogAttrs(ctx, slog.LevelInfo, "serving health and metrics", slog.String("address", "http://"+ln.Addr().String()))
+	if !isLoopback(ln.Addr()) {
+		log.LogAttrs(ctx, slog.LevelWarn, "other machines can read the metrics: listen on 127.0.0.1, or keep the network private",
+			slog.String("address", ln.Addr().String()))
+	}
+	return func() { end(); serving.Wait() }, nil
 }
 
 // isLoopback reports whether only this machine can reach an address.

@@ -16,6 +16,7 @@ import (
 // for concurrent use.
 type Config struct {
 	Listen       string          `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
+	Admin        string          `yaml:"admin" default:"(none)" doc:"Address and port of a second listener, for an operator's tools: '/healthz', '/readyz', and '/metrics' for Prometheus. Nobody is asked who they are there, so keep it on '127.0.0.1' or a private network. It takes effect at the start."`
 	PublicURL    string          `yaml:"public_url" default:"(none)" doc:"URL under which clients reach the gateway, when a proxy stands in front of it. Its host is accepted as a request's 'Host'."`
 	Origins      []string        `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused; requests without one, which come from everything but browsers, are not affected."`
 	Hosts        []string        `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, under which the gateway answers, beside the address that it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`

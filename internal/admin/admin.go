@@ -1,0 +1,89 @@
+// Package admin is what an operator's tools ask a gateway, on a listener of its own: whether it lives (/healthz), whether it
+// takes requests (/readyz), and what it has counted (/metrics, in Prometheus's form).
+package admin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Admin is the listener of an operator, and an observer of the gateway. It is safe for concurrent use.
+type Admin struct {
+	metrics
+
+	registry *prometheus.Registry
+	draining atomic.Bool
+}
+
+// New returns the listener for a gateway of that version.
+func New(version string) *Admin {
+	a := &Admin{registry: prometheus.NewRegistry()}
+	a.metrics = newMetrics(a.registry, version)
+	return a
+}
+
+// Drain says that no new requests are taken: /readyz answers 503 from now on.
+func (a *Admin) Drain() { a.draining.Store(true) }
+
+// Handler returns what answers an operator's tools.
+func (a *Admin) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if a.draining.Load() {
+			answer(w, http.StatusServiceUnavailable, "draining")
+			return
+		}
+		answer(w, http.StatusOK, "ready")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry, MaxRequestsInFlight: 4}))
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // a client that has gone needs no answer
+}
+
+// Serve answers on ln until ctx ends, and closes it.
+func (a *Admin) Serve(ctx context.Context, ln net.Listener, log *slog.Logger) {
+	handler := a.Handler()
+	if addr, ok := ln.Addr().(*net.TCPAddr); ok && addr.IP.IsLoopback() {
+		handler = ownNames(handler)
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // a scrape may be broken off
+	defer stop()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		log.LogAttrs(ctx, slog.LevelError, "the admin listener has ended", slog.String("cause", err.Error()))
+	}
+}
+
+// ownNames refuses requests for other names than this machine's, by which a web page could read what is served on loopback.
+func ownNames(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if host != "localhost" && net.ParseIP(host) == nil {
+			answer(w, http.StatusForbidden, "not served under this name: use the address")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
