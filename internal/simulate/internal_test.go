@@ -61,33 +61,34 @@ func TestTallies(t *testing.T) {
 	}
 }
 
-// Behind the gateway, whoever obeys recovers what an outage leaves to recover, and hardly sends more than it was asked to.
-func TestOutages(t *testing.T) {
+// Behind the gateway the goal is met, but where a failure looks like a success.
+func TestGoal(t *testing.T) {
 	t.Parallel()
 	worlds, err := allWorlds()
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := 0
+	outages := 0
 	for _, w := range worlds {
-		if f, _ := w.outage(epoch.Add(59 * time.Minute)); f == nil {
+		if w.Name == "silent" {
 			continue
 		}
-		played++
 		sum := pair{world: w, agent: agents[0], gateway: true}.play(t.Context(), Options{Seed: 2, Tasks: 3700})
-		recovered := sum.recovered()
-		if recovered.all < 100 || float64(recovered.part) < 0.999*float64(recovered.all) {
+		if recovered := sum.recovered(); float64(recovered.part) < 0.999*float64(recovered.all) || recovered.all == 0 && w.Name != "calm" {
 			t.Errorf("%s: recovered %s", w.Name, recovered.ofAll())
-		}
-		if calls := sum.inOutage; calls.all < 500 || float64(calls.part) > 1.2*float64(calls.all) {
-			t.Errorf("%s: %s attempts a call", w.Name, ratio(calls.part, calls.all))
 		}
 		if sum.duplicates+sum.wrong > 0 {
 			t.Errorf("%s: %d duplicates, %d wrong claims", w.Name, sum.duplicates, sum.wrong)
 		}
+		if calls := sum.inOutage; calls.all > 0 {
+			outages++
+			if float64(calls.part) > 1.2*float64(calls.all) {
+				t.Errorf("%s: %s attempts a call", w.Name, ratio(calls.part, calls.all))
+			}
+		}
 	}
-	if played != 2 {
-		t.Errorf("%d worlds have outages", played)
+	if outages != 2 {
+		t.Errorf("%d worlds have outages", outages)
 	}
 }
 
