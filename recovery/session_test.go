@@ -3,7 +3,6 @@ package recovery_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -16,15 +15,16 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/inject"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/recovery"
 	"github.com/recoursehq/recourse/systems/commerce"
 )
 
-// mcpGo returns a session of mcp-go with the server at url, which keeps c.
-func mcpGo(t *testing.T, url string, c *contract.Contract) *client.Client {
+// mcpGo returns a session of mcp-go with the server at url, which keeps c, by way of base.
+func mcpGo(t *testing.T, url string, c *contract.Contract, base http.RoundTripper) *client.Client {
 	t.Helper()
-	session, err := client.NewStreamableHttpClient(url, transport.WithHTTPBasicClient(&http.Client{Transport: recovery.NewMCPTransport(nil, c)}))
+	session, err := client.NewStreamableHttpClient(url, transport.WithHTTPBasicClient(&http.Client{Transport: recovery.NewMCPTransport(base, c)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestMCPGo(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = system.Close() }) // as above
 	url := testkit.Serve(t, system.Handler()) + system.Entrance().Path
-	caller := recovery.New(mcpGo(t, url, shop), shop, recovery.WithRandom(func() float64 { return 0 }))
+	caller := recovery.New(mcpGo(t, url, shop, nil), shop, recovery.WithRandom(func() float64 { return 0 }))
 	order := map[string]any{"order": map[string]any{
 		"externalId": "fault-timeout-1", "customer": map[string]any{"email": "ada@example.com"},
 		"shippingAddress": map[string]any{"line1": "1 Mill Lane", "city": "Salem", "postalCode": "97301", "country": "US"},
@@ -81,18 +81,9 @@ func TestMCPGo(t *testing.T) {
 func TestMCPGoLimit(t *testing.T) {
 	t.Parallel()
 	rules := contract.Builtin().MustGet("fieldmcp")
-	front := &refusing{behind: echoServer()}
-	front.answer = func(w http.ResponseWriter) bool {
-		if front.calls.Load() > 1 {
-			return false
-		}
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(w, `{"error":"Rate limit exceeded. Try again in 1 seconds.","errorCode":429,"rateLimits":{}}`) // whoever has gone reads nothing
-		return true
-	}
+	_, base := failing(t, inject.MCP, `{times: 1, fault: {contract: fieldmcp, code: "429", wait: 1s}}`)
 	var limits []time.Duration
-	caller := recovery.New(mcpGo(t, testkit.Serve(t, front), rules), rules, recovery.WithObserver(func(_ context.Context, s recovery.Step) {
+	caller := recovery.New(mcpGo(t, testkit.Serve(t, echoServer()), rules, base), rules, recovery.WithObserver(func(_ context.Context, s recovery.Step) {
 		if s.Action == recovery.ActionWait {
 			limits = append(limits, s.Took)
 		}

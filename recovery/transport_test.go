@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/inject"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/recovery"
 )
@@ -26,26 +26,19 @@ var (
 	_ recovery.Session[mcpgo.CallToolRequest, *mcpgo.CallToolResult] = (*client.Client)(nil)
 )
 
-// A refusing front answers tools/call as it is told to, and lets everything else through.
-type refusing struct {
-	behind http.Handler
-	answer func(w http.ResponseWriter) bool // whether it has
-	calls  atomic.Int32
+// failing returns a transport in which calls fail as the rule says, and the injector that counts them.
+func failing(t *testing.T, traffic inject.Traffic, rule string) (*inject.Injector, http.RoundTripper) {
+	t.Helper()
+	plan, err := inject.Parse("faults.yaml", []byte("rules: ["+rule+"]"), inject.Options{Traffic: traffic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	injector := inject.New(plan)
+	return injector, inject.NewTransport(injector, traffic, http.DefaultTransport)
 }
 
-func (f *refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	r.Body = io.NopCloser(strings.NewReader(string(body)))
-	if strings.Contains(string(body), `"tools/call"`) {
-		if f.calls.Add(1); f.answer(w) {
-			return
-		}
-	}
-	f.behind.ServeHTTP(w, r)
-}
+// made returns how often clients have made their one call.
+func made(i *inject.Injector) int { return i.Ledger().Calls[0].Calls }
 
 func echoServer() http.Handler {
 	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
@@ -59,55 +52,30 @@ func echoServer() http.Handler {
 func TestMCPTransport(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		contract string
-		status   int
-		header   http.Header
-		body     string
-		kind     recourse.Kind
-		wait     time.Duration
-		calls    int32
+		contract, fault string // of the first call
+		kind            recourse.Kind
+		wait            time.Duration
+		calls           int
 	}{
-		"a limit that passes": {
-			contract: "fieldmcp", status: 429, header: http.Header{"Retry-After": {"1"}, "Content-Type": {"application/json"}},
-			body: `{"error":"Rate limit exceeded. Try again in 1 seconds.","errorCode":429,"rateLimits":{}}`, wait: time.Second, calls: 2,
-		},
-		"a bad gateway that passes":     {contract: "terra", status: 502, calls: 2},
-		"a connection that breaks once": {contract: "terra", calls: 2},
-		"bad credentials": {
-			contract: "terra", status: 401, header: http.Header{"Content-Type": {"application/problem+json"}},
-			body: `{"type":"about:blank","title":"unauthorized","detail":"unauthorized"}`, kind: recourse.KindUnauthenticated, calls: 1,
-		},
-		"a failure of the server's": {
-			contract: "terra", status: 500, header: http.Header{"Content-Type": {"application/problem+json"}},
-			body: `{"type":"about:blank","title":"internal server error","detail":"something went wrong"}`, kind: recourse.KindInternal, calls: 1,
-		},
-		"a 500 of something on the way": {contract: "terra", status: 500, body: "<html>oops</html>", kind: recourse.KindServerError, calls: 1},
-		"a 503 of something on the way": {contract: "terra", status: 503, body: "<html>oops</html>", calls: 2},
+		"a limit that passes":           {"fieldmcp", `{contract: fieldmcp, code: "429", wait: 1s}`, "", time.Second, 2},
+		"a bad gateway that passes":     {"terra", "{contract: terra, code: upstream-down}", "", 0, 2},
+		"a connection that breaks once": {"terra", "reset-before", "", 0, 2},
+		"bad credentials":               {"terra", "{contract: terra, code: credentials-invalid}", recourse.KindUnauthenticated, 0, 1},
+		"a failure of the server's":     {"terra", "{contract: terra, code: before-tool}", recourse.KindInternal, 0, 1},
+		"a 500 of something on the way": {"terra", "{status: 500, body: <html>oops</html>}", recourse.KindServerError, 0, 1},
+		"a 503 of something on the way": {"terra", "{status: 503, html: true}", "", 0, 2},
 		"a message that nobody can read": {
-			contract: "fieldmcp", status: 503, header: http.Header{"Content-Type": {"application/json"}}, kind: recourse.KindMalformed, calls: 1,
-			body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`,
+			"fieldmcp", `{status: 503, body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'}`, recourse.KindMalformed, 0, 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			front := &refusing{behind: echoServer()}
-			front.answer = func(w http.ResponseWriter) bool {
-				if front.calls.Load() > 1 {
-					return false
-				}
-				maps.Copy(w.Header(), test.header)
-				if test.status == 0 {
-					panic(http.ErrAbortHandler)
-				}
-				w.WriteHeader(test.status)
-				_, _ = io.WriteString(w, test.body) // whoever has gone reads nothing
-				return true
-			}
-			url := testkit.Serve(t, front)
+			injector, transport := failing(t, inject.MCP, "{times: 1, fault: "+test.fault+"}")
 			c := contract.Builtin().MustGet(test.contract)
 			sdk := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session, err := sdk.Connect(t.Context(), &mcp.StreamableClientTransport{
-				Endpoint: url, HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(nil, c)}, DisableStandaloneSSE: true,
+				Endpoint: testkit.Serve(t, echoServer()), HTTPClient: &http.Client{Transport: recovery.NewMCPTransport(transport, c)},
+				DisableStandaloneSSE: true,
 			}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +90,7 @@ func TestMCPTransport(t *testing.T) {
 			if test.kind != "" && !errors.Is(err, test.kind) {
 				t.Errorf("%v", err)
 			}
-			if n := front.calls.Load(); n != test.calls {
+			if n := made(injector); n != test.calls {
 				t.Errorf("%d calls", n)
 			}
 			if report.Waited() < test.wait {
@@ -139,38 +107,31 @@ func TestHTTPTransport(t *testing.T) {
 	t.Parallel()
 	const key = "Idempotency-Key"
 	for name, test := range map[string]struct {
-		method  string
-		header  http.Header
-		status  int
-		answers int32 // of that status, before it is well
-		calls   int32
-		want    int
+		method string
+		header http.Header
+		rule   string
+		calls  int
+		want   int
 	}{
-		"a read":                     {"GET", nil, 503, 1, 2, 200},
-		"a read of what is missing":  {"GET", nil, 404, 9, 1, 404},
-		"a write that may have been": {"POST", nil, 500, 9, 1, 500},
-		"a write that was refused":   {"POST", nil, 429, 1, 2, 200},
-		"a write with a key":         {"POST", http.Header{key: {"k"}}, 503, 1, 2, 200},
-		"a replacement":              {"PUT", nil, 503, 1, 2, 200},
+		"a read":                     {"GET", nil, "times: 1, fault: {status: 503, body: no}", 2, 200},
+		"a read of what is missing":  {"GET", nil, "fault: {status: 404, body: no}", 1, 404},
+		"a write that may have been": {"POST", nil, "effect: after, fault: {status: 500, body: no}", 1, 500},
+		"a write that was refused":   {"POST", nil, "times: 1, fault: {status: 429, body: no}", 2, 200},
+		"a write with a key":         {"POST", http.Header{key: {"k"}}, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},
+		"a replacement":              {"PUT", nil, "times: 1, effect: after, fault: {status: 503, body: no}", 2, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var calls atomic.Int32
+			injector, transport := failing(t, inject.API, "{"+test.rule+"}")
 			url := testkit.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body) // as far as it came
-				if calls.Add(1) <= test.answers {
-					w.WriteHeader(test.status)
-					_, _ = io.WriteString(w, "no") // as above
-					return
-				}
-				_, _ = w.Write(body) // as above
+				_, _ = io.Copy(w, r.Body) // as far as it came
 			}))
 			req, err := http.NewRequestWithContext(t.Context(), test.method, url, strings.NewReader("body"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			maps.Copy(req.Header, test.header)
-			c := &http.Client{Transport: recovery.NewHTTPTransport(nil, "The API", contract.Builtin().MustGet("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
+			c := &http.Client{Transport: recovery.NewHTTPTransport(transport, "The API", contract.Builtin().MustGet("recourse"), recovery.WithRandom(func() float64 { return 0 }))}
 			resp, err := c.Do(req)
 			if err != nil {
 				t.Fatal(err)
@@ -180,8 +141,8 @@ func TestHTTPTransport(t *testing.T) {
 			if want := map[bool]string{true: "body", false: "no"}[test.want == 200]; err != nil || resp.StatusCode != test.want || string(body) != want {
 				t.Errorf("%d %q %v", resp.StatusCode, body, err)
 			}
-			if calls.Load() != test.calls {
-				t.Errorf("%d calls, want %d", calls.Load(), test.calls)
+			if n := made(injector); n != test.calls {
+				t.Errorf("%d calls, want %d", n, test.calls)
 			}
 		})
 	}

@@ -3,14 +3,10 @@ package studies_test
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,22 +120,9 @@ func TestTypeScriptRecovers(t *testing.T) {
 // serveLimiting serves a system. The first look at the whole of a study is answered with status 429, and a wait of 7 s.
 func serveLimiting(t *testing.T, s *studies.System) string {
 	t.Helper()
-	var limited atomic.Bool
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if bytes.Contains(body, []byte(`"view":"full"`)) && limited.CompareAndSwap(false, true) {
-			w.Header().Set("Retry-After", "7")
-			http.Error(w, "too many requests", http.StatusTooManyRequests)
-			return
-		}
-		s.Handler().ServeHTTP(w, r)
-	}))
-	t.Cleanup(srv.Close)
-	return srv.URL + s.Entrance().Path
+	return systemtest.Inject(t, s, `- match: {tool: study_get, arguments: {/view: full}}
+  times: 1
+  fault: {status: 429, headers: {Retry-After: "7"}, body: too many requests}`)
 }
 
 // A session over stdio, with Python's standard library alone, does the same.

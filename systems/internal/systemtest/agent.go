@@ -59,6 +59,19 @@ func NewAgent(t *testing.T, s systems.System, c *contract.Contract, faults strin
 	return a
 }
 
+// Inject serves a system behind an injector until the test ends, and returns the URL of its endpoint. faults are the rules of a
+// fault file.
+func Inject(t *testing.T, s systems.System, faults string) string {
+	t.Helper()
+	target, err := url.Parse(Serve(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := &http.Transport{DisableCompression: true}
+	t.Cleanup(base.CloseIdleConnections)
+	return testkit.Serve(t, inject.Front(inject.NewTransport(inject.New(plan(t, faults)), inject.MCP, base), target)) + target.Path
+}
+
 // plan returns the plan with these rules.
 func plan(t *testing.T, rules string) *inject.Plan {
 	t.Helper()
