@@ -163,7 +163,7 @@ func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error
 // play makes every call twice and prints what came of it.
 func (s *Show) play(ctx context.Context, f *farm, direct, through string) error {
 	printf(s.Out, "A farm's MCP server (official Go SDK) at %s,\nthe gateway in front of it at %s,\n"+
-		"and the official Go SDK's client, which makes each call to both. What the agent sees:\n", direct, through)
+		"and the official Go SDK's client, which makes each call to both.\nWhat the agent sees:\n", direct, through)
 	for i, scene := range scenes {
 		arguments, err := json.Marshal(scene.args)
 		if err != nil {
@@ -225,7 +225,7 @@ func call(ctx context.Context, url string, s scene) (string, error) {
 
 // block sets a text in a column of its own, wrapped.
 func block(name, text string) string {
-	const width = 92
+	const width = 64 // with what stands before it, a terminal of 80 columns
 	var b strings.Builder
 	label := fmt.Sprintf("    %-9s", name)
 	for line := range strings.Lines(text) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -157,7 +158,7 @@ func TestSettings(t *testing.T) {
 			if err := s.System(t.Context(), tt.system); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(out.String(), tt.want) {
+			if !strings.Contains(unwrapped(out.String()), tt.want) {
 				t.Errorf("no %q in:\n%s", tt.want, out.String())
 			}
 		})
@@ -218,3 +219,9 @@ func TestSettingMistakes(t *testing.T) {
 		t.Error(help)
 	}
 }
+
+// continued matches where a line goes on in the next one.
+var continued = regexp.MustCompile(`\n +│ `)
+
+// unwrapped returns what is shown with its long lines in one.
+func unwrapped(shown string) string { return continued.ReplaceAllString(shown, " ") }
