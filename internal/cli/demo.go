@@ -40,6 +40,9 @@ Settings for --with:
 
 // Run shows the demo until ctx ends.
 func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
+	if err := checkListen(c.Listen); err != nil {
+		return err
+	}
 	names := demo.Systems()
 	isSystem := slices.Contains(names, c.Name)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,13 +139,27 @@ func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 // suggestName returns a name for the server.
 func (c *initCommand) suggestName(command serverCommand) string {
 	if len(command) > 0 {
-		return serverName(command[0])
+		return serverName(programOf(command))
 	}
 	host, _, _ := strings.Cut(hostOf(c.URL), ":")
 	if host == "localhost" || net.ParseIP(host) != nil {
 		return "server"
 	}
 	return serverName(strings.TrimPrefix(host, "mcp."))
+}
+
+// programOf returns the word of a command that names the server: behind a program that runs
+// others, what it runs.
+func programOf(command serverCommand) string {
+	runners := []string{"npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv", "go", "docker", "podman"}
+	if slices.Contains(runners, serverName(command[0])) {
+		for _, word := range command[1:] {
+			if !strings.HasPrefix(word, "-") && word != "run" && word != "dlx" {
+				return word
+			}
+		}
+	}
+	return command[0]
 }
 
 // inNames matches what a server may be called, and inVariables the name of a variable.

@@ -66,6 +66,9 @@ func limitMemory(env *Environment, cfg *config.Config) {
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
+	if err := checkListen(c.Listen); err != nil {
+		return err
+	}
 	r, err := c.read(env)
 	if errors.Is(err, fs.ErrNotExist) && c.HostsFile != "" {
 		return &usageError{err}
@@ -154,6 +157,14 @@ func serveAdmin(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log
 			slog.String("address", ln.Addr().String()))
 	}
 	return func() { end(); serving.Wait() }, nil
+}
+
+// checkListen reports a --listen that is not an address.
+func checkListen(address string) error {
+	if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+		return &usageError{&hintedError{errors.New("--listen is not an address"), "write it as 127.0.0.1:8787; port 0 takes a free one"}}
+	}
+	return nil
 }
 
 // isLoopback reports whether only this machine can reach an address.
