@@ -73,7 +73,7 @@ func (o *options) timeLeft(ctx context.Context) time.Duration {
 
 // run makes attempts until one succeeds or no other may follow.
 func (x *exchange) run() (json.RawMessage, error) {
-	if e := x.options.server.mistake(x.fingerprint()); e != nil {
+	if e := x.options.server.mistake(x.now(), x.fingerprint()); e != nil {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the same call was a mistake before: it is not sent"})
 		return nil, e
 	}
@@ -95,7 +95,7 @@ func (x *exchange) run() (json.RawMessage, error) {
 		}
 		e = x.settled(e, x.tool)
 		if e.Kind.Class() == recourse.ClassInput && e.Kind != recourse.KindUnknownTool && !x.refused {
-			x.options.server.remember(x.fingerprint(), e)
+			x.options.server.remember(x.now(), x.fingerprint(), e)
 		}
 		if e.Kind == recourse.KindPartial {
 			return x.repeatItems(result, e)

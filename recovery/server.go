@@ -20,7 +20,13 @@ type Server struct {
 	next     time.Time // at which the next of those who wait begins
 	way      circuit   // of the way to the server
 	tools    map[string]*toolState
-	mistakes map[[sha256.Size]byte]*recourse.Error
+	mistakes map[[sha256.Size]byte]mistake
+}
+
+// A mistake is a call that the server has refused for its arguments.
+type mistake struct {
+	failure *recourse.Error
+	at      time.Time
 }
 
 // A toolState is what calls of a tool have told.
@@ -31,7 +37,7 @@ type toolState struct {
 
 // NewServer returns what the callers of a server share.
 func NewServer() *Server {
-	return &Server{tools: map[string]*toolState{}, mistakes: map[[sha256.Size]byte]*recourse.Error{}}
+	return &Server{tools: map[string]*toolState{}, mistakes: map[[sha256.Size]byte]mistake{}}
 }
 
 const (
@@ -145,21 +151,28 @@ func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error,
 	}
 }
 
-// mistake returns the failure that such a call has ended with before, if it is the caller's mistake.
-func (s *Server) mistake(call [sha256.Size]byte) *recourse.Error {
+// mistakeFor is how long a mistake is remembered: what was wrong may become right without anybody writing, and a server
+// may have been wrong.
+const mistakeFor = 10 * time.Minute
+
+// mistake returns the failure that such a call has ended with lately, if it is the caller's mistake.
+func (s *Server) mistake(now time.Time, call [sha256.Size]byte) *recourse.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mistakes[call]
+	if m, ok := s.mistakes[call]; ok && now.Sub(m.at) < mistakeFor {
+		return m.failure
+	}
+	return nil
 }
 
 // remember notes a call that is a mistake: to make it again would end in the same way.
-func (s *Server) remember(call [sha256.Size]byte, e *recourse.Error) {
+func (s *Server) remember(now time.Time, call [sha256.Size]byte, e *recourse.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.mistakes) >= maxMistakes {
 		clear(s.mistakes)
 	}
-	s.mistakes[call] = e
+	s.mistakes[call] = mistake{e, now}
 }
 
 // forget forgets the mistakes: something was written, and what was wrong may be right now.

@@ -128,6 +128,25 @@ func TestMistakeIsRemembered(t *testing.T) {
 	}
 }
 
+// A mistake is not one for ever: a date that is in the future comes, and the server may have been wrong.
+func TestMistakeIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve("fieldmcp", map[string][]any{"get": {recourse.InvalidValue("from", "a day that is over", "tomorrow"), done}})
+		shared := recovery.NewServer()
+		for _, test := range []struct {
+			after time.Duration
+			calls int
+		}{{0, 1}, {time.Minute, 1}, {8 * time.Minute, 1}, {2 * time.Minute, 2}} {
+			time.Sleep(test.after)
+			_, _, err := call(t, s, "get", "", recovery.WithServer(shared))
+			if len(s.calls) != test.calls || (err == nil) != (test.calls == 2) {
+				t.Errorf("after %s more it was sent %d times, %v", test.after, len(s.calls), err)
+			}
+		}
+	})
+}
+
 // Cancelling ends a wait at once. The failure that was waited after is kept.
 func TestCancel(t *testing.T) {
 	t.Parallel()
