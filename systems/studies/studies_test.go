@@ -329,7 +329,7 @@ func TestPreFlight(t *testing.T) {
 			name: "the wrong prefix", tool: "study_get", arguments: `{"study_id":"w-1"}`, want: "study_id has the wrong prefix: it takes an alias that begins with s-",
 			promises: []string{"studies/validation-wrong-prefix", "studies/pre-flight-alias"},
 		},
-		{name: "no id at all", tool: "study_get", arguments: `{"study_id":"Breakfast"}`, want: "study_id is no id"},
+		{name: "no id at all", tool: "study_get", arguments: `{"study_id":"Breakfast"}`, want: "study_id is not an id"},
 		{name: "an unknown person", tool: "run_dispatch", arguments: `{"study_id":"s-1","person_ids":["tp-1","tp-99"]}`, want: "person_ids is an unknown alias."},
 		{name: "21 people", tool: "run_dispatch", arguments: `{"study_id":"s-1","person_ids":` + people(21) + `}`, want: "person_ids names 21 people: at most 20", promises: []string{"studies/dispatch-most-20"}},
 		{name: "a count of 21", tool: "run_dispatch", arguments: `{"study_id":"s-1","count":21}`, want: "count must be between 1 and 20", promises: []string{"studies/dispatch-most-20"}},
