@@ -29,17 +29,19 @@ func Python(of *contract.Contract) []byte {
 		title = " (" + docstring(c.Title) + ")"
 	}
 	fmt.Fprintf(&b, pythonHead, c.Name, title)
-	table := func(doc, name string, value json.Value) {
-		fmt.Fprintf(&b, "\n# %s\n%s = %s\n", doc, name, pythonSpelling.value(value, 0))
+	table := func(doc, declaration string, value json.Value) {
+		fmt.Fprintf(&b, "\n# %s\n%s = %s\n", doc, declaration, pythonSpelling.value(value, 0))
 	}
 	fmt.Fprintf(&b, "META_KEY = %q  # the member of a result's _meta in which the record travels\n", recourse.MetaKey)
 	fmt.Fprintf(&b, "MAX_WAIT_MS = %d  # the longest wait that is believed\n", recourse.MaxWait.Milliseconds())
 	tables := c.tablesFor(ForClients)
-	table("The kinds of failures: what happened, whatever the contract.", "KINDS", tables.kinds)
-	table("The codes, in the order in which they are looked at: the first that selects a failure is taken.", "CODES", tables.codes)
-	table("The rest of the contract.", "CONTRACT", tables.contract)
-	table("The kinds that HTTP statuses stand for; others stand for client_error and server_error.", "STATUS_KINDS", statusKindsTable())
-	table("The kinds that codes of JSON-RPC errors stand for.", "RPC_KINDS", rpcKindsTable())
+	table("The kinds of failures: what happened, whatever the contract.", "KINDS: dict[str, Any]", tables.kinds)
+	table("The codes, in the order in which they are looked at: the first that selects a failure is taken.",
+		"CODES: list[dict[str, Any]]", tables.codes)
+	table("The rest of the contract.", "CONTRACT: dict[str, Any]", tables.contract)
+	table("The kinds that HTTP statuses stand for; others stand for client_error and server_error.",
+		"STATUS_KINDS: dict[str, str]", statusKindsTable())
+	table("The kinds that codes of JSON-RPC errors stand for.", "RPC_KINDS: dict[str, str]", rpcKindsTable())
 	for _, name := range pythonOrder {
 		text, err := pythonFiles.ReadFile("python/" + name + ".py")
 		if err != nil {
@@ -74,10 +76,12 @@ import json
 import math
 import re
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from random import random as _random
+from typing import Any
 
 `
 

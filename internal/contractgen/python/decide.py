@@ -6,7 +6,7 @@ class Decision:
     the failed one took effect. reason: for the log."""
     repeat: bool
     wait_ms: int = 0
-    verify: dict | None = None
+    verify: dict[str, Any] | None = None
     reason: str = ""
 
 
@@ -57,9 +57,10 @@ def _wait_text(ms):
     """Writes a wait for a person: in the two largest of its units."""
     if ms < 60_000:
         return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
-    for size, large, part, small in ((86_400_000, "d", 3_600_000, "h"), (3_600_000, "h", 60_000, "min"), (60_000, "min", 1000, "s")):
-        if ms >= size:
-            return f"{ms // size} {large}" + (f" {rest} {small}" if (rest := ms % size // part) else "")
+    units = (86_400_000, "d", 3_600_000, "h"), (3_600_000, "h", 60_000, "min"), (60_000, "min", 1000, "s")
+    size, large, part, small = next(unit for unit in units if ms >= unit[0])
+    rest = ms % size // part
+    return f"{ms // size} {large}" + (f" {rest} {small}" if rest else "")
 
 
 def _judge(e, nature, attempt, left_ms, random):
@@ -75,12 +76,14 @@ def _judge(e, nature, attempt, left_ms, random):
     if wait >= left_ms:
         texts = _wait_text(int(wait)), _wait_text(max(int(left_ms), 0))
         return Decision(False, reason="the wait of {} is longer than the {} that are left".format(*texts))
-    reasons = {"writes": "the call did not take effect", "idempotent": "the tool is idempotent", "reads": "the tool only reads"}
+    reasons = {"writes": "the call did not take effect", "idempotent": "the tool is idempotent",
+               "reads": "the tool only reads"}
     return Decision(True, int(wait), reason=reasons[nature])
 
 
-def decide(failure, nature, attempt, left_ms, random=None):
-    """Decides whether to make a call again that failed in its attempt-th attempt (from 1), of a tool that "writes", is
-    "idempotent" or "reads". failure is a Failure or a record; random is in [0, 1)."""
+def decide(failure: Failure | dict[str, Any], nature: str, attempt: int, left_ms: float,
+           random: float | None = None) -> Decision:
+    """Decides whether to make a call again that failed in its attempt-th attempt (from 1), of a tool that "writes",
+    is "idempotent" or "reads". failure is a Failure or a record; random is in [0, 1)."""
     stated = failure.stated if isinstance(failure, Failure) else failure
     return _judge(_settle(stated, nature), nature, attempt, left_ms, _random() if random is None else random)

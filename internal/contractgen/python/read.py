@@ -10,7 +10,7 @@ def _is_constant(source): return isinstance(source, dict) and "is" in source
 
 
 def _fits(shape, raw, is_whole=False):
-    """Says whether a value may have been written in a shape: its constants stand there, and a code; or all its members."""
+    """Says whether a value may have been written in a shape: its constants and a code stand there; or all members."""
     def stands(source, v):
         if _is_constant(source):
             return _same(v, source["is"])
@@ -70,8 +70,8 @@ def _read_shape(shape, raw, e, base):
 
 
 def _read_choice(choices, raw, e, base):
-    """Stores a value that one of several sources may have written: a word of a closed set where it belongs, another in the
-    first path that can hold it; and what the conditions of a constant say."""
+    """Stores a value that one of several sources may have written: a word of a closed set where it belongs, another in
+    the first path that can hold it; and what the conditions of a constant say."""
     def takes(choice):
         path = choice.get("path")
         is_word = path and raw in _WORDS.get(path, (raw,))
@@ -163,8 +163,8 @@ def _read_forms(text, objects, is_sure):
     """Reads an answer in the contract's own forms, and in others that it knows."""
     has_object = "shape" in CONTRACT["layout"] or CONTRACT["returns"]
     for raw in objects:
-        form = next((form for form in CONTRACT["reads"] if "shape" in form and _fits(form["shape"], raw, True)), None)
-        if form:
+        forms = (form for form in CONTRACT["reads"] if "shape" in form)
+        if form := next((form for form in forms if _fits(form["shape"], raw, True)), None):
             e = _with_constants({}, form)
             _read_shape(form["shape"], raw, e, e)
             return Failure(_completed(e, kind=e.get("kind")))  # it says one because its code leaves it open
@@ -199,11 +199,12 @@ def _range_of(code):
 
 
 def _completed(e, entry=None, kind=None, is_item=False):
-    """Gives a record that was read in the form of the contract what its code stands for. entry, kind: instead of its code's."""
+    """Gives a record that was read in the contract's form what its code stands for; entry, kind: in place of that."""
     code, status, said = _text(e.get("code")), _number(_get(e, "upstream.status")), e.get("kind")
     if not is_item and e.get("contract") == CONTRACT["name"]:
         return e
-    own, ranged, retryable = _BY_CODE.get(code) or (_OPEN if code else None), _range_of(code), e.pop("retryable", None)
+    own, ranged = _BY_CODE.get(code) or (_OPEN if code else None), _range_of(code)
+    retryable = e.pop("retryable", None)
     if said not in KINDS:
         said, e["kind"] = None, ranged["kind"] if ranged else _kind_of_status(status)
     if code:
@@ -256,7 +257,7 @@ def _say_retryable(e, retryable):
     return e
 
 
-def parse_result(result):
+def parse_result(result: Any) -> Failure | Question | None:
     """Reads a tool result, the member "result" of a JSON-RPC answer: a Failure, a Question, or None for neither."""
     r = _fields(result)
     error, record = r.get("error"), _read_record(_fields(r.get("_meta")).get(META_KEY))
@@ -289,11 +290,11 @@ def parse_result(result):
 
 def _read_question(o):
     needs, q = _fields(o.get("needsInput")), {"message": _cut(_plain_text(o.get("message", "")))}
-    given = {**{name: needs.get(name) for name in ("reason", "fields", "suggestions")}, "options": o.get("options")}
     option = {"label": "", "value": "", "description": "", "field": ""}
     for name, example in {"reason": "", "fields": [""], "suggestions": {}, "options": [option]}.items():
-        if given[name] and _is_like(example, given[name]):
-            q[name] = given[name]
+        given = (o if name == "options" else needs).get(name)
+        if given and _is_like(example, given):
+            q[name] = given
     if "options" in q:
         q["options"] = [{"label": "", "value": "", **one} for one in q["options"]]
     return Question(q)
@@ -302,7 +303,7 @@ def _read_question(o):
 def _plain_text(v): return v if isinstance(v, str) else _json(v)
 
 
-def parse_error(error):
+def parse_error(error: Any) -> Failure:
     """Reads the member "error" of a JSON-RPC answer."""
     raw = _fields(error)
     data = raw.get("data")
@@ -311,7 +312,7 @@ def parse_error(error):
     code, message = _plain_text(raw.get("code", "")), _plain_text(raw.get("message", ""))
     message = message.removeprefix(f"MCP error {code}: ")
     for entry in CODES:
-        rpc, e = entry.get("rpc", {"code": None}), {}
+        rpc, e = entry.get("rpc", {"code": None}), dict[str, Any]()
         form = rpc.get("data", {"list": []})
         if str(rpc["code"]) != code or ("shape" in form and not form["shape"].keys() & _fields(data).keys()):
             continue
@@ -331,13 +332,13 @@ def parse_error(error):
     return Failure(e if data is None else {**e, "details": {"data": data}})
 
 
-def parse_http(status, headers, body):
+def parse_http(status: int, headers: Mapping[str, str], body: str) -> Failure | None:
     """Reads a whole HTTP answer: None where its status is none of a failure. headers maps names to values."""
     if status < 400:
         return None
     headers, o = {name.lower(): value for name, value in headers.items()}, _parsed(body)
     for entry in CODES:
-        http, e = entry.get("http"), {}
+        http, e = entry.get("http"), dict[str, Any]()
         if not http or http["status"] != status or ("body" in http) != bool(body):
             continue
         if "body" in http and not _read(http["body"], o, e, e):
@@ -355,7 +356,8 @@ def parse_http(status, headers, body):
     o = _fields(o)
     said = next(filter(None, (_text(o.get(name)) for name in ("message", "detail", "error", "title"))), "")
     is_rpc = "jsonrpc" in o and isinstance(o.get("error"), dict)
-    e = parse_error(o["error"]).stated if is_rpc else {"kind": _kind_of_status(status), "origin": "server", "message": said}
+    e = {"kind": _kind_of_status(status), "origin": "server", "message": said}
+    e = parse_error(o["error"]).stated if is_rpc else e
     wait = _converted("afterMs:seconds", _parsed(headers.get("retry-after", ""))) or 0
     upstream = {**_fields(e.get("upstream")), "status": status}
     return Failure({**e, "upstream": upstream, "afterMs": max(_number(e.get("afterMs")), wait)})

@@ -3,18 +3,18 @@
 class Failure(Exception):
     """A failure. record is its JSON form, version 1: kind, code, message, retry, afterMs, effect, and so on."""
 
-    def __init__(self, stated, result=None):
+    def __init__(self, stated: dict[str, Any], result: dict[str, Any] | None = None) -> None:
         self.stated = stated  # as it was read: without the advice that record derives from its kind
-        self.record = _encode(stated)
+        self.record: dict[str, Any] = _encode(stated)
         self.result = result  # of a call that has failed in part: the items that have succeeded
-        self.kind = self.record["kind"]
+        self.kind: str = self.record["kind"]
         super().__init__(self.record.get("message") or self.kind.replace("_", " "))
 
 
 class Question(Exception):
     """A question to the caller, which is no failure. record: message, reason, fields, suggestions, options."""
 
-    def __init__(self, record):
+    def __init__(self, record: dict[str, Any]) -> None:
         self.record = record
         super().__init__(record["message"])
 
@@ -23,17 +23,18 @@ class Question(Exception):
 
 # What its members are like. Others may be anything.
 _LIKE = {
-    **dict.fromkeys(("kind", "code", "contract", "message", "retry", "effect", "provider", "origin", "requestId"), ""),
-    "v": 0, "hints": [""], "afterMs": 0, "verify": {"tool": "", "args": {}, "lookAt": ""},
+    "kind": "", "code": "", "contract": "", "message": "", "retry": "", "effect": "", "provider": "", "origin": "",
+    "requestId": "", "v": 0, "hints": [""], "afterMs": 0, "verify": {"tool": "", "args": {}, "lookAt": ""},
     "violations": [{"pointer": "", "param": "", "rule": "", "want": "", "message": ""}],
     "resource": {"type": "", "id": ""}, "missingScopes": [""],
     "quotas": [{"policy": "", "limit": 0, "windowMs": 0, "remaining": 0, "resetAt": "", "partition": ""}],
-    "succeeded": [{"id": ""}], "failed": [{"id": "", "error": {}}], "missing": [{"what": "", "impact": "", "message": ""}],
-    "upstream": {"status": 0, "code": "", "requestId": ""}, "details": {}, "truncated": False,
+    "succeeded": [{"id": ""}], "failed": [{"id": "", "error": {}}],
+    "missing": [{"what": "", "impact": "", "message": ""}], "details": {}, "truncated": False,
+    "upstream": {"status": 0, "code": "", "requestId": ""},
 }
 # What its objects have even where it is empty.
-_NEEDED = {"verify": {"tool": ""}, "violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0}, "succeeded": {"id": ""},
-           "failed": {"id": ""}, "missing": {"what": ""}}
+_NEEDED = {"verify": {"tool": ""}, "violations": {"pointer": "", "param": ""}, "quotas": {"remaining": 0},
+           "succeeded": {"id": ""}, "failed": {"id": ""}, "missing": {"what": ""}}
 _WORDS = {
     "kind": tuple(KINDS), "retry": ("same_call", "re_read", "after_fix", "after_auth", "never"),
     "effect": ("none", "applied", "unknown"), "origin": ("caller", "gateway", "server", "provider"),
@@ -63,7 +64,8 @@ def _is_like(example, value):
     if isinstance(example, list):
         return isinstance(value, list) and all(_is_like(example[0], item) for item in value)
     if isinstance(example, dict):
-        return isinstance(value, dict) and all(_is_like(one, value[name]) for name, one in example.items() if value.get(name) is not None)
+        said = {name: v for name, v in _fields(value).items() if name in example and v is not None}
+        return isinstance(value, dict) and all(_is_like(example[name], v) for name, v in said.items())
     return _is_number(value) if _is_number(example) else isinstance(value, type(example))
 
 
@@ -87,11 +89,12 @@ def _encode(e):
 def _read_record(raw):
     """Reads the record's own JSON form, as far as its words are known; None where it is none."""
     e = {name: v for name, v in _fields(raw).items() if v is not None}
-    if _number(e.get("v")) <= 0 or not e.get("kind") or not all(_is_like(_LIKE[name], e[name]) for name in _LIKE if name in e):
+    if _number(e.get("v")) <= 0 or not e.get("kind") or not _is_like(_LIKE, e):
         return None
     e = {name: v for name, v in e.items() if name == "kind" or v in _WORDS.get(name, (v,))}
     if "quotas" in e:
-        e["quotas"] = [{name: v for name, v in q.items() if name != "resetAt" or _instant(v) is not None} for q in e["quotas"]]
+        e["quotas"] = [
+            {name: v for name, v in q.items() if name != "resetAt" or _instant(v)} for q in e["quotas"]]
     if "failed" in e:
         e["failed"] = [{**f, "error": _read_record({"v": 1, **_fields(f.get("error"))}) or {}} for f in e["failed"]]
     return e
@@ -198,7 +201,7 @@ def _is_framed(template): return any(_is_sentence(path) for path, _ in _parts(te
 
 
 def _match(template, text):
-    """Takes a text apart that a template may have written: paths with their texts; None where it is of another form."""
+    """Takes a text apart that a template may have written: paths with their texts; None where it is another one."""
     parts, found = _parts(template), []
     for i, (path, other) in enumerate(parts):
         end = len(text)
@@ -282,8 +285,8 @@ def _is_code_word(word): return re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", word) is n
 
 
 def _is_retryable(e, entry, code):
-    """Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the
-    failure decides. That a call may have taken effect is not overruled, nor is advice that departs from the kind's."""
+    """Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed
+    the failure decides. That a call may have taken effect is not overruled, nor is advice other than the kind's."""
     rule, same, is_unknown = entry["retryable"], _advice(e) == "same_call", e.get("effect") == "unknown"
     if rule == "stated":
         return e.get("retry") == "same_call" and (same or is_unknown)

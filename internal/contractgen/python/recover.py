@@ -15,15 +15,15 @@ class Step:
 class Verification:
     """What there is to judge whether a write took effect. result: of the verify call; None: there is no such thing."""
     tool: str
-    arguments: dict
+    arguments: dict[str, Any]
     failure: Failure
-    verify: dict
-    result: dict | None
+    verify: dict[str, Any]
+    result: dict[str, Any] | None
 
 
 class Server:
-    """What all callers of one server share: a budget of repetitions, a pace after rate limits, a circuit that opens when
-    the server cannot be reached, and the mistakes that it has refused."""
+    """What all callers of one server share: a budget of repetitions, a pace after rate limits, a circuit that opens
+    when the server cannot be reached, and the mistakes that it has refused."""
 
     def __init__(self):
         self.mistakes, self._spent, self._resumes, self._next = {}, 0.0, 0.0, 0.0
@@ -54,7 +54,7 @@ class Server:
         return 0
 
     def learn(self, is_reached, limit_ms):
-        """Takes in how a call has ended: whether the server was reached, None for not known, and how long it limits callers."""
+        """Takes in how a call has ended: whether it reached the server (None: unknown), and how long all shall wait."""
         self._is_trying = False
         if is_reached is not None:
             self._failures, self._opens = (0, 0) if is_reached else (self._failures + 1, self._opens)
@@ -70,31 +70,33 @@ class Server:
 class Options:
     """How recover() works.
 
-    server: what the callers of one server share. trusted: the server is believed that a call took no effect. natures: what
-    tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: as tools/list has them.
-    connect(failure) has an account connected; answer(question) returns arguments; landed(verification) returns True, False,
-    or None for an open question; succeeded(items) is given what a batch has done. They may be coroutines. observe(step) is
-    told of each step, and report is a list that the steps are added to. sleep(seconds) waits. attempt_timeout_ms: left out,
-    an attempt may take as long as the call, or a quarter of that less, at most 15 s, where something could be done then."""
+    server: what the callers of one server share. trusted: the server is believed that a call took no effect.
+    natures: what tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: of tools/list.
+    connect(failure) has an account connected; answer(question) returns arguments; landed(verification) returns True,
+    False, or None for an open question; succeeded(items) is given what a batch has done. They may be coroutines.
+    observe(step) is told of each step, and report is a list that the steps are added to. sleep(seconds) waits.
+    attempt_timeout_ms: left out, an attempt may take as long as the call; a quarter of that less, at most 15 s, if
+    something could be done then."""
     server: Server | None = None
     timeout_ms: float = 120_000
     attempt_timeout_ms: float | None = None
     trusted: bool = True
-    natures: dict = field(default_factory=dict)
-    tools: list | None = None
-    connect: object = None
-    answer: object = None
-    landed: object = None
-    succeeded: object = None
-    observe: object = None
-    report: list | None = None
-    random: object = _random
-    sleep: object = asyncio.sleep
+    natures: dict[str, str] = field(default_factory=dict)
+    tools: list[Any] | None = None
+    connect: Callable[[Failure], Any] | None = None
+    answer: Callable[[Question], Any] | None = None
+    landed: Callable[[Verification], Any] | None = None
+    succeeded: Callable[[list[dict[str, Any]]], Any] | None = None
+    observe: Callable[[Step], None] | None = None
+    report: list[Step] | None = None
+    random: Callable[[], float] = _random
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-async def recover(session, name, arguments=None, options=None):
-    """Calls a tool, and does what the contract says when the call fails. session has an async call_tool(name, arguments).
-    The result is returned as the session has returned it, or as a dict where it was merged; Failure and Question are raised."""
+async def recover(session: Any, name: str, arguments: dict[str, Any] | None = None,
+                  options: Options | None = None) -> Any:
+    """Calls a tool, and does what the contract says when the call fails. session has async call_tool(name, arguments).
+    The result is returned as the session has it, or as a dict where it was merged; Failure and Question are raised."""
     return await _Exchange(session, name, dict(arguments or {}), options or Options()).run()
 
 
@@ -178,12 +180,13 @@ class _Exchange:
         return self.left() > 0
 
     async def call(self, action, tool, arguments):
-        """Makes one call: of the tool, or of another on its behalf. Returns the result, and what it says in place of success."""
+        """Makes one call: of the tool, or of another for it. Returns the result, and a failure or question in it."""
         self.is_sent, wait = True, self.server.turn(0)
         while wait := wait or self.server.admit(action == "call" and self.attempt == 0):
             self.is_sent = wait < self.left() and await self.wait(wait, "the server is not called for a while")
             if not self.is_sent:
-                return None, Failure({"kind": "unavailable", "afterMs": int(wait), "effect": "none", "retry": "same_call"})
+                e = {"kind": "unavailable", "afterMs": int(wait), "effect": "none", "retry": "same_call"}
+                return None, Failure(e)
             wait = 0
         self.attempt += action == "call"
         result, failed = await self.send(tool, arguments)
@@ -203,7 +206,8 @@ class _Exchange:
             self.cause = error
             failed, is_reached = _raised(error)
             if timer.expired():
-                failed, is_reached = Failure({"kind": "timeout", "origin": "caller"}), False if self.left() > 0 else None
+                failed = Failure({"kind": "timeout", "origin": "caller"})
+                is_reached = False if self.left() > 0 else None
             return None, failed
         finally:
             is_limit = isinstance(failed, Failure) and failed.kind == "rate_limited"
@@ -237,7 +241,8 @@ class _Exchange:
         return True, value
 
     async def connect(self, e):
-        if KINDS[_kind(e)]["class"] != "auth" or not self.options.connect or self.is_connected or e["effect"] != "none":
+        is_auth = KINDS[_kind(e)]["class"] == "auth" and e["effect"] == "none"
+        if not is_auth or not self.options.connect or self.is_connected:
             return False
         self.is_connected = True
         return (await self.hook("connect", self.options.connect, Failure(e)))[0]
@@ -251,8 +256,8 @@ class _Exchange:
         return is_done
 
     async def verify(self, e):
-        """Settles what became of a write of which it is not known: the failure as it is to be judged, whether the write has
-        landed, and the result that says so."""
+        """Settles what became of a write of which it is not known: the failure as it is to be judged, whether the write
+        has landed, and the result that says so."""
         own = _verify_call(self.tool, self.arguments)
         call = next((v for v in (_fields(e.get("verify")), own) if v and self.may_ask(v.get("tool"))), None)
         if e["effect"] != "unknown" or call is None:
@@ -285,7 +290,7 @@ class _Exchange:
         return (self.tools is None or tool in self.tools) and self.nature(tool) == "reads"
 
     async def look_up(self, tool, arguments):
-        """Makes the verify call until it is answered: whether it was, and its result, None where there is no such thing."""
+        """Makes the verify call until it is answered: whether it was, and its result, None for no such thing."""
         attempt = 0
         while True:
             attempt += 1
@@ -323,7 +328,8 @@ class _Exchange:
             if isinstance(next_failed, Failure) and self.is_sent:
                 before, e = e, _settle(next_failed.stated, nature)
                 if _kind(e) != "partial":
-                    e = {**before, "message": None, "failed": [{"id": id, "error": e} for id in again], "succeeded": []}
+                    each = [{"id": id, "error": e} for id in again]
+                    e = {**before, "message": None, "failed": each, "succeeded": []}
                 told = [f.get("id") for f in _list(e.get("succeeded")) + _list(e.get("failed"))]
                 failed += [f for id, f in again.items() if id not in told]
                 items = {id: items[id] for id in again}
@@ -338,7 +344,8 @@ class _Exchange:
         whole = {"content": [text], "structuredContent": merged, "isError": bool(failed)}
         if not failed:
             return whole
-        raise Failure({**e, "succeeded": done, "failed": failed}, whole if result is not None else None) from self.cause
+        result = None if result is None else whole
+        raise Failure({**e, "succeeded": done, "failed": failed}, result) from self.cause
 
     async def hand(self, done, items):
         items = [item for item in items if item.get("id") not in [s.get("id") for s in done]]
@@ -384,7 +391,8 @@ def _plain(v):
 
 
 def _raised(error):
-    """Reads what an SDK has raised, and says whether the server was reached. Of what it does not know it may have sent the call."""
+    """Reads what an SDK has raised, and says whether the server was reached. Of what it does not know it may have sent
+    the call, or not."""
     said, response = getattr(error, "error", None), getattr(error, "response", None)
     if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
         data = {"data": said.data} if getattr(said, "data", None) is not None else {}
@@ -425,7 +433,7 @@ _NOTHING = object()
 
 
 def _data(result):
-    """Returns the data of a tool result: its structured content, or the JSON of its first text; _NOTHING for neither."""
+    """Returns the data of a tool result: structured content, or the JSON of the first text; _NOTHING for neither."""
     r = _fields(result)
     if isinstance(r.get("structuredContent"), dict):
         return r["structuredContent"]
@@ -448,7 +456,7 @@ def _has_landed(rule, arguments, data):
 
 
 def _find(value, pointer):
-    """Returns what a JSON Pointer leads to, other than null, "*" being each item; and whether all but its end is there."""
+    """Returns what a JSON Pointer leads to, other than null, "*" being each item; and if all but its end is there."""
     _, slash, path = pointer.partition("/")
     if not slash:
         return [] if value is None or value is _NOTHING else [value], True

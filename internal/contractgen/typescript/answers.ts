@@ -3,7 +3,8 @@
 /** Returns the data of a tool result: its structured content, or the JSON of its first text. */
 function dataOf(result: unknown): Value {
   const r = copyOfEach(result);
-  return isObject(r["structuredContent"]) ? r["structuredContent"] : parsed(textOr(own(listOr(r["content"])[0], "text")));
+  const data = r["structuredContent"];
+  return isObject(data) ? data : parsed(textOr(child(child(r["content"], "0"), "text")));
 }
 
 /** Says whether a write has landed, by the data of the verify call; undefined where that is open. */
@@ -48,9 +49,11 @@ function parseCall(text: string): { readonly tool: string; readonly args: Fields
     rest = rest.slice(head.length);
     // A value ends before a comma, or at the end: the first such place at which it is one.
     const ends = [...rest.matchAll(/,|$/g)].map((m) => rest.slice(0, m.index).trim());
-    const word = ends.find((one) => Object.hasOwn(bareWords, one) || /^'[^'\\]*'$/.test(one) || parsed(one) !== undefined);
+    const isValue = (one: string): boolean => Object.hasOwn(bareWords, one) || parsed(one) !== undefined;
+    const word = ends.find((one) => isValue(one) || /^'[^'\\]*'$/.test(one));
     if (name === undefined || word === undefined) return undefined;
-    put(args, name, Object.hasOwn(bareWords, word) ? bareWords[word] : word.startsWith("'") ? word.slice(1, -1) : parsed(word));
+    const value = word.startsWith("'") ? word.slice(1, -1) : parsed(word);
+    put(args, name, Object.hasOwn(bareWords, word) ? bareWords[word] : value);
     rest = rest.slice(rest.indexOf(word) + word.length);
   }
   return tool === undefined ? undefined : { tool, args };

@@ -1,10 +1,12 @@
 // ---- The arguments of calls.
 
 /** Names of arguments that hold what must not be shown. */
-const secretName =
-  /pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|(private|access|signing|session|ssh).?(key|id)|otp$|auth$|bearer/i;
+const secretName = new RegExp(
+  "pass|pwd|secret|token|credential|authorization|cookie|jwt|api.?key|otp$|auth$|bearer" +
+    "|(private|access|signing|session|ssh).?(key|id)", "i",
+);
 
-/** Returns the value at a JSON Pointer into a call's arguments, to be shown: no secret, and at most 128 bytes long. */
+/** Returns the value at a JSON Pointer into arguments, to be shown: no secret, and at most 128 bytes long. */
 function argument(args: unknown, pointer: string): Value {
   const value = find(copyOf(args), pointer).found[0];
   const long = encodeURI(JSON.stringify(value ?? 0)).replace(/%../g, "x").length > 128;
@@ -23,7 +25,7 @@ function verifyCall(tool: string, args: unknown): Fields | undefined {
   return { tool: rule.call, ...(!isEmpty(given) && { args: given }), ...(rule.lookAt && { lookAt: rule.lookAt }) };
 }
 
-/** Returns what a JSON Pointer leads to, other than null, "*" being each item; reached says that all but its end is there. */
+/** Returns what a JSON Pointer leads to, other than null, "*" being each item; reached: all but its end is there. */
 function find(value: Value, pointer: string): { readonly found: Value[]; readonly reached: boolean } {
   const [, raw, rest = ""] = /^\/([^/]*)(.*)$/s.exec(pointer) ?? [];
   if (raw === undefined) return { found: value === null || value === undefined ? [] : [value], reached: true };
@@ -32,7 +34,9 @@ function find(value: Value, pointer: string): { readonly found: Value[]; readonl
     const found = value.flatMap((inner) => find(inner, rest).found);
     return { found, reached: value.length === 0 || found.length > 0 };
   }
-  if (Array.isArray(value) && /^-?\d+$/.test(token)) return token in value ? find(value[Number(token)], rest) : { found: [], reached: true };
+  if (Array.isArray(value) && /^-?\d+$/.test(token)) {
+    return token in value ? find(value[Number(token)], rest) : { found: [], reached: true };
+  }
   if (own(value, token) !== undefined) return find(own(value, token), rest);
   return { found: [], reached: isObject(value) && rest === "" };
 }

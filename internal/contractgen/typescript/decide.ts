@@ -9,7 +9,7 @@ export interface Decision {
   /** How long to wait before the call is made again. */
   readonly waitMs: number;
   /** The call that settles first whether the failed one took effect. */
-  readonly verify?: NonNullable<Failure["verify"]>;
+  readonly verify?: Verify;
   /** Why, for the log. */
   readonly reason: string;
 }
@@ -38,7 +38,8 @@ function maySucceed(from: Fields): boolean {
 /** Completes a failure by what the contract says of it: its effect, and its advice where it states none. */
 function settle(from: Fields, nature: Nature): Fields {
   const e: Fields = { ...from, effect: effectOf(from, nature) };
-  if (e["effect"] === "unknown" && !from["effect"] && from["retry"] === "same_call") e["effect"] = "none"; // as the server says
+  const saysSafe = !from["effect"] && from["retry"] === "same_call";
+  if (e["effect"] === "unknown" && saysSafe) e["effect"] = "none";
   if (textOr(from["retry"])) return e;
   const advice = kinds[kindOf(e)].retry;
   e["retry"] = maySucceed(from) ? "same_call" : advice === "same_call" ? "never" : advice;
@@ -54,23 +55,30 @@ function backoff(e: Fields, attempt: number, random: number): number {
   return Math.max(said, Math.min(start * factor ** (attempt - 1) + jitter, maxWaitMs));
 }
 
+const asVerify = (call: Fields): Verify => call as unknown as Verify;
 const refuse = (reason: string): Decision => ({ repeat: false, waitMs: 0, reason });
 
 function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, random: number): Decision {
   const unsafe = nature === "writes" && e["effect"] !== "none";
-  if (e["retry"] !== "same_call" && !(unsafe && e["effect"] === "unknown")) return refuse(`${kindOf(e)}: the same call would fail again`);
+  const open = unsafe && e["effect"] === "unknown";
+  if (e["retry"] !== "same_call" && !open) return refuse(`${kindOf(e)}: the same call would fail again`);
   if (unsafe) {
-    const verify = isObject(e["verify"]) ? { verify: e["verify"] as unknown as NonNullable<Failure["verify"]> } : {};
-    return { repeat: false, waitMs: 0, ...verify, reason: "the call may have taken effect: a repetition might do it twice" };
+    const reason = "the call may have taken effect: a repetition might do it twice";
+    return { repeat: false, waitMs: 0, ...(isObject(e["verify"]) && { verify: asVerify(e["verify"]) }), reason };
   }
   if (attempt > contract.retry.retries) return refuse(`gave up after ${attempt} attempts`);
   const wait = Math.floor(backoff(e, attempt, random));
-  if (wait >= leftMs) return refuse(`the wait of ${waitText(wait)} is longer than the ${waitText(Math.max(leftMs, 0))} that are left`);
-  const reasons = { writes: "the call did not take effect", idempotent: "the tool is idempotent", reads: "the tool only reads" };
+  const left = waitText(Math.max(leftMs, 0));
+  if (wait >= leftMs) return refuse(`the wait of ${waitText(wait)} is longer than the ${left} that are left`);
+  const reasons: Record<Nature, string> = {
+    writes: "the call did not take effect", idempotent: "the tool is idempotent", reads: "the tool only reads",
+  };
   return { repeat: true, waitMs: wait, reason: reasons[nature] };
 }
 
 /** Decides whether to make a call again that failed in its attempt-th attempt (from 1). random is in [0, 1). */
-export function decide(failure: Failure, nature: Nature, attempt: number, leftMs: number, random = Math.random()): Decision {
+export function decide(
+  failure: Failure, nature: Nature, attempt: number, leftMs: number, random = Math.random(),
+): Decision {
   return judge(settle(statedBy(failure), nature), nature, attempt, leftMs, random);
 }

@@ -20,7 +20,8 @@ const isConstant = (source: Source | undefined): source is { is: Json } => typeo
 const isChoice = (source: Source): boolean => typeof source === "object" && "oneOf" in source;
 const isCode = (source: Source | undefined): boolean => source === "code" || source === "code:number";
 
-const canonical = (v: Value): string | undefined => JSON.stringify(v, (_, inner: Value) => (isObject(inner) ? sorted(inner) : inner));
+const ordered = (_: string, v: Value): Value => (isObject(v) ? sorted(v) : v);
+const canonical = (v: Value): string | undefined => JSON.stringify(v, ordered);
 const same = (a: Value, b: Value): boolean => canonical(a) === canonical(b);
 
 /** Reads the record's own JSON form, as far as its words are known; undefined where it is none. */
@@ -30,11 +31,14 @@ function readRecord(raw: Value): Fields | undefined {
   for (const [name, value] of Object.entries(raw)) {
     if (value === null) continue;
     if (Object.hasOwn(like, name) && !isLike(like[name], value)) return undefined;
-    if (name !== "kind" && Object.hasOwn(closedSets, name) && !closedSets[name]?.includes(textOr(value))) continue;
+    const words = name !== "kind" && Object.hasOwn(closedSets, name) ? closedSets[name] : undefined;
+    if (words && !words.includes(textOr(value))) continue;
     put(e, name, value);
   }
-  for (const q of listOr(e["quotas"]).filter(isObject)) if (Number.isNaN(Date.parse(textOr(q["resetAt"])))) delete q["resetAt"];
-  for (const item of listOr(e["failed"]).filter(isObject)) item["error"] = readRecord({ v: 1, ...fieldsOr(item["error"]) }) ?? { kind: "unknown" };
+  for (const q of objectsAt(e, "quotas")) if (Number.isNaN(Date.parse(textOr(q["resetAt"])))) delete q["resetAt"];
+  for (const item of objectsAt(e, "failed")) {
+    item["error"] = readRecord({ v: 1, ...fieldsOr(item["error"]) }) ?? { kind: "unknown" };
+  }
   return e;
 }
 
@@ -47,7 +51,7 @@ function store(e: Fields, found: readonly [path: string, text: string][] = []): 
   }
 }
 
-/** Says whether a value may have been written in a shape: its constants stand there, and a code; or all its members. */
+/** Says whether a value may have been written in a shape: its constants and a code stand there; or all its members. */
 function fits(shape: Shape, raw: Value, whole = false): raw is Fields {
   const stands = (source: Source, value: Value): boolean => {
     if (isConstant(source)) return same(value, source.is as Value);
@@ -56,8 +60,8 @@ function fits(shape: Shape, raw: Value, whole = false): raw is Fields {
     if (isText(source)) return typeOf(source) !== "" || isText(value);
     return "each" in source ? Array.isArray(value) : !("shape" in source) || isObject(value);
   };
-  const hasCode = whole || Object.values(shape).some(isCode);
-  return isObject(raw) && hasCode && Object.entries(shape).every(([name, source]) => name === "..." || stands(source, own(raw, name)));
+  if (!isObject(raw) || (!whole && !Object.values(shape).some(isCode))) return false;
+  return Object.entries(shape).every(([name, source]) => name === "..." || stands(source, own(raw, name)));
 }
 
 /** Stores in base, a part of e, what a source has written. Says whether it can have written this. */
@@ -116,8 +120,8 @@ function memberOf(base: Fields, name: string): Fields {
 }
 
 /**
- * Stores a value that one of several sources may have written: a word of a closed set where it belongs, another in the first
- * path that can hold it; and what the conditions of a constant say.
+ * Stores a value that one of several sources may have written: a word of a closed set where it belongs, another in the
+ * first path that can hold it; and what the conditions of a constant say.
  */
 function readChoice(choices: readonly Choice[], raw: Value, e: Fields, base: Fields): void {
   const takes = ({ path, for: selector }: Choice): boolean => {
@@ -158,7 +162,8 @@ function ownObject(layout: Layout, raw: Value, sure: boolean): Fields | undefine
 
 /** Returns the record of a text of the contract, of either block. */
 function ownText(layout: Layout, text: string, sure: boolean): Fields | undefined {
-  const e = layout.line === undefined ? ownObject(layout, parsed(text), sure) : ownLine(layout, layout.line, text, sure);
+  const { line } = layout;
+  const e = line === undefined ? ownObject(layout, parsed(text), sure) : ownLine(layout, line, text, sure);
   const found = e || layout.human === undefined ? undefined : match(layout.human, text);
   if (!found) return e;
   const said: Fields = {};
@@ -258,7 +263,7 @@ function rangeOf(code: string): Contract["ranges"][number] | undefined {
   return contract.ranges.find((r) => r.from <= n && n <= r.to);
 }
 
-/** Gives a record that was read in the form of the contract what its code stands for. inner, kind: instead of its code's. */
+/** Gives a record that was read in the contract's form what its code stands for. inner, kind: instead of its code's. */
 function complete(e: Fields, inner?: CodeEntry, kind?: Value, item = false): Fields {
   if (!item && e["contract"] === contract.name) return e;
   const code = textOr(e["code"]);
@@ -291,7 +296,7 @@ function complete(e: Fields, inner?: CodeEntry, kind?: Value, item = false): Fie
   if (!e["message"] && e["kind"] === "not_found" && isText(type) && id) {
     e["message"] = `There is no ${type} ${JSON.stringify(id)}.`; // what is not there is all that is told
   }
-  for (const f of listOr(e["failed"]).filter(isObject)) f["error"] = complete(fieldsOr(f["error"]), undefined, undefined, true);
+  for (const f of objectsAt(e, "failed")) f["error"] = complete(fieldsOr(f["error"]), undefined, undefined, true);
   return item ? e : { ...e, origin: e["origin"] ?? "server" };
 }
 
@@ -348,7 +353,8 @@ export function parseResult(result: unknown): Reading | undefined {
   const question = objects.find((o) => o["kind"] === "needsInput:v1");
   if (question) return { question: readQuestion(question) };
   const text = texts[0] ?? "";
-  if (sure || objects.some((o) => o["kind"] === "toolError:v1")) return { failure: failureOf(readFailed(text, objects)) };
+  const marked = objects.some((o) => o["kind"] === "toolError:v1");
+  if (sure || marked) return { failure: failureOf(readFailed(text, objects)) };
   const e = readForms(text, objects, false);
   return e && { failure: failureOf(record ?? e) };
 }
@@ -377,7 +383,7 @@ function readQuestion(o: Fields): Question {
     const value = own(given, name);
     if (!isEmpty(value) && isLike(example, value)) q[name] = value;
   }
-  for (const one of listOr(q["options"]).filter(isObject)) Object.assign(one, { label: one["label"] ?? "", value: one["value"] ?? "" });
+  for (const one of objectsAt(q, "options")) for (const name of ["label", "value"]) one[name] ??= "";
   return q as unknown as Question;
 }
 
@@ -411,16 +417,17 @@ function readError(raw: Fields, data: Value): Fields {
   const e = readForms(message, ownNumber ? [data, { ...raw, message }] : [data], true);
   if (e) return e;
   const kind = own(rpcKinds as Fields, code) as Kind | undefined ?? "unknown";
-  const refused = kinds[kind].class === "protocol" || kinds[kind].class === "input"; // the server has not carried it out
-  const plain: Fields = { kind, message: cut(message), upstream: code ? { code } : {}, origin: "server", effect: refused ? "none" : "" };
+  const plain: Fields = { kind, message: cut(message), upstream: code ? { code } : {}, origin: "server" };
+  if (/^(protocol|input)$/.test(kinds[kind].class)) plain["effect"] = "none"; // the server has not carried it out
   return data === undefined || data === null ? plain : { ...plain, details: { data } };
 }
 
-/** Reads a whole HTTP answer: undefined where its status is none of a failure. headers are those of fetch, or like them. */
+/** Reads a whole HTTP answer: undefined where its status is none of a failure. headers are like those of fetch. */
 export function parseHTTP(
   status: number, headers: { get(name: string): string | null }, body: string,
 ): { readonly failure: Failure } | undefined {
-  return status < 400 ? undefined : { failure: failureOf(readHTTP(status, (name) => headers.get(name)?.trim() ?? "", body)) };
+  const header = (name: string): string => headers.get(name)?.trim() ?? "";
+  return status < 400 ? undefined : { failure: failureOf(readHTTP(status, header, body)) };
 }
 
 function readHTTP(status: number, header: (name: string) => string, body: string): Fields {

@@ -11,12 +11,13 @@ const like: Fields = {
   violations: [{ pointer: "", param: "", rule: "", want: "", message: "" }],
   resource: { type: "", id: "" }, provider: "", missingScopes: [""],
   quotas: [{ policy: "", limit: 0, windowMs: 0, remaining: 0, resetAt: "", partition: "" }],
-  succeeded: [{ id: "" }], failed: [{ id: "", error: {} }], missing: [{ what: "", impact: "", message: "" }], origin: "",
-  upstream: { status: 0, code: "", requestId: "" }, requestId: "", details: {}, truncated: false,
+  succeeded: [{ id: "" }], failed: [{ id: "", error: {} }], missing: [{ what: "", impact: "", message: "" }],
+  origin: "", upstream: { status: 0, code: "", requestId: "" }, requestId: "", details: {}, truncated: false,
 };
 /** What its objects have even where it is empty. */
 const needed: { readonly [member: string]: Fields } = {
-  verify: { tool: "" }, violations: { pointer: "", param: "" }, quotas: { remaining: 0 }, succeeded: { id: "" }, failed: { id: "" }, missing: { what: "" },
+  verify: { tool: "" }, violations: { pointer: "", param: "" }, quotas: { remaining: 0 },
+  succeeded: { id: "" }, failed: { id: "" }, missing: { what: "" },
 };
 
 const isObject = (v: unknown): v is Fields => typeof v === "object" && v !== null && !Array.isArray(v);
@@ -25,6 +26,7 @@ const textOr = (v: Value): string => (isText(v) ? v : "");
 const numberOr = (v: Value): number => (typeof v === "number" ? v : 0);
 const listOr = (v: Value): Value[] => (Array.isArray(v) ? v : []);
 const fieldsOr = (v: Value): Fields => (isObject(v) ? v : {});
+const objectsAt = (e: Fields, list: string): Fields[] => listOr(e[list]).filter(isObject);
 const own = (o: Value, name: string): Value => (isObject(o) && Object.hasOwn(o, name) ? o[name] : undefined);
 const isEmpty = (v: Value): boolean => !v || (typeof v === "object" && Object.keys(v).length === 0);
 
@@ -33,7 +35,8 @@ function put(o: Fields, name: string, value: Value): Fields {
   return Object.defineProperty(o, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-const sorted = (o: Fields): Fields => Object.keys(o).sort().reduce<Fields>((to, name) => put(to, name, o[name]), {});
+const sorted = (o: Fields): Fields =>
+  Object.keys(o).sort().reduce((to, name) => put(to, name, o[name]), {} as Fields);
 
 /** Returns a copy of a value as JSON has it; undefined where JSON has none, or it is nested too deeply. */
 function copyOf(v: unknown): Value {
@@ -56,7 +59,8 @@ function parsed(text: string): Value {
 function isLike(example: Value, v: Value): boolean {
   if (Array.isArray(example)) return Array.isArray(v) && v.every((item) => isLike(example[0], item));
   if (!isObject(example)) return typeof v === typeof example;
-  return isObject(v) && Object.entries(example).every(([name, one]) => [undefined, null].includes(own(v, name) as null) || isLike(one, own(v, name)));
+  const says = (name: string): boolean => (own(v, name) ?? null) !== null;
+  return isObject(v) && Object.entries(example).every(([name, one]) => !says(name) || isLike(one, v[name]));
 }
 
 function kindOf(e: Fields): Kind {
@@ -77,10 +81,11 @@ function encode(e: Fields): Fields {
   for (const name of [...Object.keys(like), ...others]) {
     const value = from[name];
     if (value === undefined || (Object.hasOwn(like, name) && isEmpty(value))) continue;
-    const whole = (v: Value): Value => (Object.hasOwn(needed, name) ? { ...fieldsOr(v), ...needed[name], ...fieldsOr(v) } : v);
+    const least = Object.hasOwn(needed, name) ? needed[name] : undefined;
+    const whole = (v: Value): Value => (least ? { ...fieldsOr(v), ...least, ...fieldsOr(v) } : v);
     put(to, name, Array.isArray(value) ? value.map(whole) : whole(value));
   }
-  for (const item of listOr(to["failed"]).filter(isObject)) item["error"] = encode(fieldsOr(item["error"]));
+  for (const item of objectsAt(to, "failed")) item["error"] = encode(fieldsOr(item["error"]));
   if (isObject(to["details"])) to["details"] = sorted(to["details"]);
   return to;
 }
@@ -103,12 +108,12 @@ function get(e: Value, path: string): Value {
 
 /** The end of the year 9999, the last that RFC 3339 can write. */
 const lastInstant = 253_402_300_799_999;
-const wholeOr = (v: Value): number | undefined => (typeof v === "number" && Number.isSafeInteger(v) ? v : undefined);
-const bounded = (ms: number): number | undefined => Math.round(Math.min(Math.max(ms, 0), maxWaitMs)) || undefined;
+const wholeOr = (v: Value): number | undefined => (Number.isSafeInteger(v) ? (v as number) : undefined);
+const bounded = (ms: number): number => Math.round(Math.min(Math.max(ms, 0), maxWaitMs));
 
-/** What becomes of a value of the wire in the record, by the type at the end of a path; undefined: it is of another type. */
+/** What becomes of a value of the wire, by the type at the end of a path; undefined: it is of another type. */
 const conversions: { readonly [type: string]: (raw: Value, path: string) => Value } = {
-  "": (raw, path) => (isText(raw) ? raw : typeof raw === "number" && path !== "message" ? String(raw) : undefined), // an id
+  "": (raw, path) => (typeof raw === "number" && path !== "message" ? String(raw) : isText(raw) ? raw : undefined),
   given: (raw) => (isText(raw) ? raw : undefined),
   any: (raw) => raw,
   flag: (raw) => (typeof raw === "boolean" ? raw : undefined),
@@ -126,7 +131,7 @@ const conversions: { readonly [type: string]: (raw: Value, path: string) => Valu
   object: (raw) => (isObject(raw) ? raw : undefined),
 };
 
-/** Returns a value of the wire as the record has it at a path; undefined where it is empty, or of another type. */
+/** Returns a value of the wire as the record has it; undefined where it is empty, or of another type. */
 function convert(path: string, raw: Value): Value {
   const value = conversions[typeOf(path)]?.(raw, path); // other types only a writer knows
   return isEmpty(value) && !keepsEmpty(path) && value !== false ? undefined : value;
@@ -140,7 +145,8 @@ function set(base: Fields, path: string, raw: Value): void {
   const steps = stepsOf(path);
   for (const [i, step] of steps.entries()) {
     const below = steps[i + 1];
-    const there: Value = below === undefined ? value : (child(at, step) ?? (/^\d+$/.test(below) || step === "quotas" ? [] : {}));
+    const made: Value = step === "quotas" || /^\d+$/.test(below ?? "") ? [] : {};
+    const there: Value = below === undefined ? value : (child(at, step) ?? made);
     if (isObject(at)) put(at, step, there);
     else if (Array.isArray(at) && /^\d+$/.test(step)) {
       while (at.length < Number(step)) at.push(isObject(there) ? {} : "");
@@ -152,7 +158,7 @@ function set(base: Fields, path: string, raw: Value): void {
 
 // ---- Templates.
 
-type Part = { readonly path?: undefined; readonly text: string } | { readonly path: string; readonly or: string | undefined };
+type Part = { path?: undefined; text: string } | { path: string; or: string | undefined };
 
 const templates = new Map<string, readonly Part[]>();
 
@@ -183,7 +189,8 @@ const frames = (template: string): boolean => partsOf(template).some((p) => isSe
 
 /** Returns the text of a template without placeholders. */
 function literalOf(template: string): string | undefined {
-  return partsOf(template).reduce<string | undefined>((all, p) => (p.path === undefined && all !== undefined ? all + p.text : undefined), "");
+  const texts = partsOf(template).map((p) => (p.path === undefined ? p.text : undefined));
+  return texts.includes(undefined) ? undefined : texts.join("");
 }
 
 /** Fills a template in; undefined when a placeholder without another text is empty. */
@@ -208,7 +215,8 @@ function match(template: string, text: string): readonly [path: string, text: st
     let end = text.length;
     if (p.path === undefined) end = text.startsWith(p.text) ? p.text.length : -1;
     else if (next?.path !== undefined) end = -1;
-    else if (next) end = i + 2 === parts.length || isSentence(p.path) ? text.lastIndexOf(next.text) : text.indexOf(next.text);
+    else if (next && i + 2 < parts.length && !isSentence(p.path)) end = text.indexOf(next.text);
+    else if (next) end = text.lastIndexOf(next.text);
     if (end < 0) return undefined;
     if (p.path !== undefined && text.slice(0, end) !== p.or) found.push([p.path, text.slice(0, end)]);
     text = text.slice(end);
@@ -219,9 +227,10 @@ function match(template: string, text: string): readonly [path: string, text: st
 /** Writes a wait for a person: in the two largest of its units. */
 function waitText(ms: number): string {
   if (ms < 60_000) return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
-  const units: [number, string, number, string] =
-    ms < 3_600_000 ? [60_000, "min", 1000, "s"] : ms < 86_400_000 ? [3_600_000, "h", 60_000, "min"] : [86_400_000, "d", 3_600_000, "h"];
-  const [size, large, part, small] = units;
+  const [size, large, part, small] =
+    ms < 3_600_000 ? ([60_000, "min", 1000, "s"] as const)
+    : ms < 86_400_000 ? ([3_600_000, "h", 60_000, "min"] as const)
+    : ([86_400_000, "d", 3_600_000, "h"] as const);
   const rest = Math.floor((ms % size) / part);
   return `${Math.floor(ms / size)} ${large}` + (rest ? ` ${rest} ${small}` : "");
 }
@@ -291,8 +300,8 @@ function choose(s: Subject): { readonly entry: CodeEntry; readonly code: string 
 }
 
 /**
- * Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the failure
- * decides. That a call may have taken effect is not overruled, nor is an advice that departs from the kind's.
+ * Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed the
+ * failure decides. That a call may have taken effect is not overruled, nor is advice that departs from the kind's.
  */
 function isRetryable(e: Fields, entry: CodeEntry, code: string): boolean {
   const rule = entry.retryable;

@@ -20,7 +20,9 @@ interface HTTPAnswer {
 
 type Params = { name: string; arguments?: { [name: string]: unknown } };
 /** The client of an SDK, or a function that calls a tool and hands on the signal. */
-export type Caller = { callTool(params: Params): Promise<unknown> } | ((params: Params, signal: Signal) => Promise<unknown>);
+export type Caller =
+  | { callTool(params: Params): Promise<unknown> }
+  | ((params: Params, signal: Signal) => Promise<unknown>);
 
 /** A step of a call. A wait is told before it begins, and everything else when it has ended. */
 export interface Step {
@@ -38,7 +40,7 @@ export interface Verification {
   readonly tool: string;
   readonly arguments: Arguments;
   readonly failure: Failure;
-  readonly verify: NonNullable<Failure["verify"]>;
+  readonly verify: Verify;
   /** Of the verify call; undefined: there is no such thing. */
   readonly result: unknown;
 }
@@ -48,7 +50,7 @@ export interface RecoverOptions {
   readonly server?: Server;
   /** The time of the call with all repetitions and waits; left out: 2 minutes. */
   readonly timeoutMs?: number;
-  /** The time of an attempt. Left out: that of the call, or a quarter less, at most 15 s, where something could be done then. */
+  /** The time of an attempt. Left out: the call's; a quarter less, at most 15 s, if something could be done then. */
   readonly attemptTimeoutMs?: number;
   readonly signal?: Signal;
   /** False: the server is not believed that a call took no effect. */
@@ -97,8 +99,8 @@ export class InputNeeded extends Error {
 }
 
 /**
- * What all callers of one server share: a budget of repetitions, a pace after rate limits, a circuit that opens when the server
- * cannot be reached, and the mistakes that it has refused.
+ * What all callers of one server share: a budget of repetitions, a pace after rate limits, a circuit that opens when
+ * the server cannot be reached, and the mistakes that it has refused.
  */
 export class Server {
   readonly mistakes = new Map<string, Failure>();
@@ -135,12 +137,13 @@ export class Server {
     return 0;
   }
 
-  /** Takes in how a call has ended: whether the server was reached, where that is known, and how long it limits its callers. */
+  /** Takes in how a call has ended: whether it reached the server, if that is known, and how long that limits calls. */
   learn(reached: boolean | undefined, limitMs: number): void {
     const now = Date.now();
     this.#trying = false;
     if (reached === true) this.#failures = this.#opens = 0;
-    if (reached === false && ++this.#failures >= 5) this.#until = now + Math.min(1000 * 2 ** Math.min(this.#opens++, 8), 30_000);
+    const openMs = Math.min(1000 * 2 ** this.#opens, 30_000);
+    if (reached === false && ++this.#failures >= 5) [this.#until, this.#opens] = [now + openMs, this.#opens + 1];
     const resumes = now + Math.min(limitMs, maxWaitMs);
     if (limitMs > 0 && resumes > this.#resumes) this.#resumes = this.#next = resumes;
   }
@@ -148,14 +151,14 @@ export class Server {
 
 /** Calls a tool, and does what the contract says when the call fails. It throws CallFailed or InputNeeded. */
 export async function recover<R = ToolResult>(
-  caller: Caller, params: { readonly name: string; readonly arguments?: Arguments | undefined }, options: RecoverOptions = {},
+  caller: Caller, params: { name: string; arguments?: Arguments | undefined }, options: RecoverOptions = {},
 ): Promise<R> {
   return (await new Exchange(caller, params.name, params.arguments ?? {}, options).run()) as R;
 }
 
 /**
- * Returns a fetch for the HTTP transport of an SDK. Of an answer that is no success SDKs drop Retry-After, and more: it becomes a
- * JSON-RPC error, which they hand on. A session that is lost and a challenge to sign in reach them as they are.
+ * Returns a fetch for the HTTP transport of an SDK. Of an answer that is no success SDKs drop Retry-After, and more: it
+ * becomes a JSON-RPC error, which they hand on. A lost session and a challenge to sign in reach them as they are.
  */
 export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnswer>>(fetch: F): F {
   const send = async (...request: Parameters<F>): Promise<HTTPAnswer> => {
@@ -163,11 +166,12 @@ export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnsw
     const body = isObject(request[1]) && isText(request[1]["body"]) ? parsed(request[1]["body"]) : undefined;
     const id = own(body, "id");
     const asIs = answer.status < 400 || answer.status === 404 || answer.headers.get("WWW-Authenticate") !== null;
-    const failure = asIs || id === undefined ? undefined : parseHTTP(answer.status, answer.headers, await answer.text())?.failure;
-    if (!failure) return answer;
+    if (asIs || id === undefined) return answer;
+    const { failure } = parseHTTP(answer.status, answer.headers, await answer.text()) as { failure: Failure };
     const data = { ...failure, effect: failure.effect ?? effectOf(statedBy(failure), "writes") };
     const error = { code: -32603, message: failure.message ?? failure.kind, data };
-    return new Response(JSON.stringify({ jsonrpc: "2.0", id, error }), { headers: { "Content-Type": "application/json" } });
+    const headers = { "Content-Type": "application/json" };
+    return new Response(JSON.stringify({ jsonrpc: "2.0", id, error }), { headers });
   };
   return send as F;
 }
@@ -197,7 +201,8 @@ class Exchange {
   cause: unknown;
 
   constructor(caller: Caller, tool: string, args: Arguments, options: RecoverOptions) {
-    [this.caller, this.tool, this.options, this.server] = [caller, tool, options, options.server ?? new Server()];
+    [this.caller, this.tool, this.options] = [caller, tool, options];
+    this.server = options.server ?? new Server();
     this.ends = Date.now() + (options.timeoutMs ?? 120_000);
     const format = contract.layout.format?.argument ?? "";
     const schema = copyOf(options.tools?.find((t) => t.name === tool)?.inputSchema);
@@ -218,13 +223,14 @@ class Exchange {
       if (unsent) throw this.failed(before ?? failed);
       const e = settle(failed, this.natureOf(this.tool));
       const kind = kindOf(e);
-      if (kinds[kind].class === "input" && kind !== "unknown_tool") this.server.mistakes.set(this.fingerprint(), failureOf(e));
+      const mistaken = kinds[kind].class === "input" && kind !== "unknown_tool";
+      if (mistaken) this.server.mistakes.set(this.fingerprint(), failureOf(e));
       if (kind === "partial") return this.repeatItems(result, e);
       if (await this.connect(e)) continue;
       const settled = await this.verify(e);
       if (settled.landed) return settled.result ?? { content: [] };
-      if (!(await this.again(this.judge(settled.e, this.tool, this.attempt), settled.e))) throw this.failed(settled.e);
       before = settled.e;
+      if (!(await this.again(this.judge(before, this.tool, this.attempt), before))) throw this.failed(before);
     }
   }
 
@@ -239,7 +245,8 @@ class Exchange {
   /** Returns how long one attempt may take: where something could be done after it, it leaves time for that. */
   attemptMs(tool: string): number {
     const last = this.natureOf(tool) === "writes" && !Object.hasOwn(contract.verify, this.tool);
-    return Math.min(this.options.attemptTimeoutMs ?? (last ? this.left() : this.left() - Math.min(this.left() / 4, 15_000)), this.left());
+    const reserve = last ? 0 : Math.min(this.left() / 4, 15_000);
+    return Math.min(this.options.attemptTimeoutMs ?? this.left() - reserve, this.left());
   }
 
   natureOf(tool: string): Nature {
@@ -249,7 +256,8 @@ class Exchange {
 
   /** Says whether a call that the server names is made: if the server has that tool, and it only reads. */
   mayAsk(tool: string): boolean {
-    return tool !== "" && (this.options.tools?.some((t) => t.name === tool) ?? true) && this.natureOf(tool) === "reads";
+    const listed = this.options.tools?.some((t) => t.name === tool) ?? tool !== "";
+    return listed && this.natureOf(tool) === "reads";
   }
 
   note(step: Omit<Step, "tool" | "attempt"> & { readonly tool?: string }): void {
@@ -267,7 +275,9 @@ class Exchange {
     outer?.addEventListener("abort", aborted);
     try {
       if (outer?.aborted) throw outer.reason;
-      const ended = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", () => reject(stop.signal.reason)));
+      const ended = new Promise<never>((_, reject) => {
+        stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
+      });
       return await Promise.race([run(stop.signal as Signal), ended]);
     } finally {
       clearTimeout(timer);
@@ -292,7 +302,8 @@ class Exchange {
     const first = action === "call" && this.attempt === 0;
     for (let wait = this.server.turn(0) || this.server.admit(first); wait > 0; wait = this.server.admit(first)) {
       if (wait < this.left() && (await this.wait(wait, "the server is not called for a while"))) continue;
-      return { e: { kind: "unavailable", afterMs: Math.floor(wait), effect: "none", retry: "same_call" }, unsent: true };
+      const e = { kind: "unavailable", afterMs: Math.floor(wait), effect: "none", retry: "same_call" };
+      return { e, unsent: true };
     }
     if (action === "call") this.attempt++;
     const outcome = await this.send(tool, args);
@@ -303,16 +314,18 @@ class Exchange {
   }
 
   async send(tool: string, args: Arguments): Promise<Outcome> {
-    const params: Params = { name: tool, arguments: { ...args } };
+    const { caller } = this;
+    const call = typeof caller === "function" ? caller : (params: Params) => caller.callTool(params);
     this.cause = undefined;
     try {
-      const run = (signal: Signal) => (typeof this.caller === "function" ? this.caller(params, signal) : this.caller.callTool(params));
-      const result = await this.within(this.attemptMs(tool), run);
+      const made = (signal: Signal) => call({ name: tool, arguments: { ...args } }, signal);
+      const result = await this.within(this.attemptMs(tool), made);
       return { result, reached: true, ...outcomeOf(parseResult(result)) };
     } catch (cause) {
       this.cause = cause;
       if (this.options.signal?.aborted) return { e: { kind: "cancelled", origin: "caller" } };
-      return cause === timeUp ? { e: { kind: "timeout", origin: "caller" }, ...(this.left() > 0 && { reached: false }) } : thrown(cause);
+      if (cause !== timeUp) return thrown(cause);
+      return { e: { kind: "timeout", origin: "caller" }, reached: this.left() > 0 ? false : undefined };
     }
   }
 
@@ -332,7 +345,7 @@ class Exchange {
   }
 
   /** Runs a function of the caller's. */
-  async hook<T>(action: "connect" | "answer" | "decide", run: () => T | Promise<T>): Promise<{ readonly value: T } | undefined> {
+  async hook<T>(action: Step["action"], run: () => T | Promise<T>): Promise<{ value: T } | undefined> {
     try {
       const value = await this.within(this.left(), run);
       this.note({ action });
@@ -357,8 +370,8 @@ class Exchange {
     return given !== undefined;
   }
 
-  /** Settles what became of a write of which it is not known: whether it has landed, and the failure as it is judged if not. */
-  async verify(e: Fields): Promise<{ readonly e: Fields; readonly landed?: boolean; readonly result?: unknown }> {
+  /** Settles what became of a write of which it is not known: whether it has landed, or the failure to judge. */
+  async verify(e: Fields): Promise<{ e: Fields; landed?: boolean | undefined; result?: unknown }> {
     const mine = verifyCall(this.tool, this.args);
     const call = [e["verify"], mine].filter(isObject).find((v) => this.mayAsk(textOr(v["tool"])));
     if (e["effect"] !== "unknown" || !call) return { e };
@@ -367,10 +380,11 @@ class Exchange {
     const found = await this.lookUp(textOr(call["tool"]), fieldsOr(call["args"]));
     if (!found) return { e };
     const landed = await this.landed(e, call, mine, found.result);
-    const reason = landed === undefined ? "it stays open whether the write has landed" : `the write has ${landed ? "" : "not "}landed`;
-    this.note({ action: "decide", failure: failureOf(e), reason });
+    const reason = landed ? "the write has landed" : "the write has not landed";
+    const open = "it stays open whether the write has landed";
+    this.note({ action: "decide", failure: failureOf(e), reason: landed === undefined ? open : reason });
     if (landed) this.server.mistakes.clear();
-    return landed === false ? { e: { ...e, effect: "none", retry: "same_call" } } : landed ? { e, landed, result: found.result } : { e };
+    return { e: landed === false ? { ...e, effect: "none", retry: "same_call" } : e, landed, result: found.result };
   }
 
   async lookUp(tool: string, args: Fields): Promise<{ readonly result: unknown } | undefined> {
@@ -384,16 +398,17 @@ class Exchange {
   }
 
   async landed(e: Fields, call: Fields, mine: Fields | undefined, result: unknown): Promise<boolean | undefined> {
+    const { tool, args, options } = this;
     const data = dataOf(result);
-    const rule = Object.hasOwn(contract.verify, this.tool) ? contract.verify[this.tool] : undefined;
+    const rule = Object.hasOwn(contract.verify, tool) ? contract.verify[tool] : undefined;
     // Without an argument that the verify call takes from this one, it asks about something else.
     const asks = rule?.args.every((a) => own(mine?.["args"], a.name) !== undefined);
-    const fits = asks && same([call["tool"], call["args"]], [mine?.["tool"], mine?.["args"]]) && (result === undefined || data !== undefined);
-    const verdict = fits && rule?.landed ? hasLanded(rule.landed, this.args, data) : undefined;
-    const { landed } = this.options;
-    if (verdict !== undefined || !landed) return verdict;
-    const verify = call as unknown as Verification["verify"];
-    return (await this.hook("decide", () => landed({ tool: this.tool, arguments: this.args, failure: failureOf(e), verify, result })))?.value;
+    const mineToo = same([call["tool"], call["args"]], [mine?.["tool"], mine?.["args"]]);
+    const fits = asks && mineToo && (!result || data !== undefined);
+    const verdict = fits && rule?.landed ? hasLanded(rule.landed, args, data) : undefined;
+    if (verdict !== undefined || !options.landed) return verdict;
+    const given = { tool, arguments: args, failure: failureOf(e), verify: asVerify(call), result };
+    return (await this.hook("decide", () => options.landed?.(given)))?.value;
   }
 
   /** Makes a call that has failed in part again, with the items alone that failed and may succeed. */
@@ -409,8 +424,9 @@ class Exchange {
       for (const f of listOr(e["failed"]).map(fieldsOr)) {
         const error = f["error"];
         const nature = this.natureOf(this.tool);
-        const known = isObject(error) && items.has(textOr(f["id"])) && !succeeded.some((s) => s["id"] === f["id"]);
-        const d = known ? this.judge(settle(this.believed(error, this.tool), nature), this.tool, this.attempt) : refuse("");
+        const known = items.has(textOr(f["id"])) && !succeeded.some((s) => s["id"] === f["id"]);
+        const settled = known && isObject(error) ? settle(this.believed(error, this.tool), nature) : undefined;
+        const d = settled ? this.judge(settled, this.tool, this.attempt) : refuse("");
         if (d.repeat) again.set(textOr(f["id"]), f);
         else failed.push(f);
         if (d.repeat && d.waitMs >= longest.waitMs) longest = d;
@@ -432,7 +448,8 @@ class Exchange {
       break;
     }
     const merged = { succeeded, failed: failed.map((f) => ({ ...f, error: encode(fieldsOr(f["error"])) })) };
-    const all = { content: [{ type: "text", text: JSON.stringify(merged) }], structuredContent: merged, isError: failed.length > 0 };
+    const content = [{ type: "text", text: JSON.stringify(merged) }];
+    const all = { content, structuredContent: merged, isError: failed.length > 0 };
     if (failed.length === 0) return all;
     throw this.failed({ ...e, succeeded, failed }, result === undefined ? undefined : all);
   }
@@ -441,15 +458,17 @@ class Exchange {
     const { succeeded } = this.options;
     const done = items.filter((item) => !all.some((s) => s["id"] === item["id"]));
     all.push(...done);
-    if (succeeded && done.length > 0) await this.hook("decide", () => succeeded(done as unknown as NonNullable<Failure["succeeded"]>));
+    const given = done as unknown as NonNullable<Failure["succeeded"]>;
+    if (succeeded && done.length > 0) await this.hook("decide", () => succeeded(given));
   }
 
   /** Waits for the work that a call has begun, where its answer names the call that asks how it gets on. */
   async follow(result: unknown): Promise<unknown> {
     if (this.natureOf(this.tool) !== "reads") this.server.mistakes.clear(); // what was wrong may be right now
     const rule = contract.poll;
-    const call = rule && this.args[rule.wait] === undefined ? parseCall(textOr(own(dataOf(result), rule.next))) : undefined;
-    if (!rule || !call || !this.mayAsk(call.tool)) return result;
+    if (!rule || this.args[rule.wait] !== undefined) return result;
+    const call = parseCall(textOr(own(dataOf(result), rule.next)));
+    if (!call || !this.mayAsk(call.tool)) return result;
     for (let pause = 1000; pause < this.left() && (await this.wait(pause, "the work goes on")); ) {
       const next = await this.call("poll", call.tool, call.args);
       pause = Math.max(Math.min(2 * pause, 15_000), numberOr(next.e?.["afterMs"]));
@@ -457,7 +476,8 @@ class Exchange {
       if (next.e && !maySucceed(next.e)) throw this.failed({ ...next.e, effect: "applied" });
       if (next.e) continue;
       result = next.result;
-      if (!rule.status.some((at) => rule.pending.includes(textOr(find(dataOf(result), at).found[0])))) return result;
+      const data = dataOf(result);
+      if (!rule.status.some((at) => rule.pending.includes(textOr(find(data, at).found[0])))) return result;
     }
     return result;
   }
@@ -478,7 +498,7 @@ function outcomeOf(r: Reading | undefined): Outcome {
 
 /** Reads what an SDK has thrown. Of what it does not know it may have sent the call, or not. */
 function thrown(error: unknown): Outcome {
-  const { code, status, message, data } = (typeof error === "object" && error !== null ? error : {}) as Arguments;
+  const { code, status, message, data } = Object(error) as Arguments;
   const text = isText(message) ? message : String(error);
   const http = [status, code].find((n): n is number => typeof n === "number" && n >= 400 && n <= 599);
   if (http !== undefined) {
@@ -486,6 +506,8 @@ function thrown(error: unknown): Outcome {
     return { ...outcomeOf(parseHTTP(http, { get: () => null }, body)), reached: http < 502 || http > 504 };
   }
   const late = code === -32001 || code === "REQUEST_TIMEOUT"; // of the SDK itself
-  if (typeof code === "number" && code !== -32000 && !late) return { ...outcomeOf(parseError({ code, message: text, data })), reached: true };
+  if (typeof code === "number" && code !== -32000 && !late) {
+    return { ...outcomeOf(parseError({ code, message: text, data })), reached: true };
+  }
   return { e: { kind: late ? "timeout" : "unreachable", message: text }, reached: false };
 }

@@ -1,4 +1,4 @@
-/** A failure, in the JSON form of the record, version 1. Durations are whole milliseconds, instants RFC 3339 in UTC. */
+/** A failure: the JSON form of the record, version 1. Durations are whole milliseconds, instants RFC 3339 in UTC. */
 export interface Failure {
   readonly v?: number;
   /** What happened. Branch on it, or on the code. */
@@ -15,7 +15,7 @@ export interface Failure {
   /** Whether the failed call changed anything. */
   readonly effect?: Effect;
   /** The call that settles an unknown effect. */
-  readonly verify?: { readonly tool: string; readonly args?: Arguments; readonly lookAt?: string };
+  readonly verify?: Verify;
   readonly violations?: readonly Violation[];
   readonly resource?: { readonly type?: string; readonly id?: string };
   /** Display name of the side that was asked. */
@@ -33,6 +33,12 @@ export interface Failure {
   readonly requestId?: string;
   readonly details?: Arguments;
   readonly truncated?: boolean;
+}
+
+export interface Verify {
+  readonly tool: string;
+  readonly args?: Arguments;
+  readonly lookAt?: string;
 }
 
 /** One way in which the arguments break a tool's inputSchema. */
@@ -104,7 +110,7 @@ export interface CodeEntry {
   readonly reads?: readonly string[];
   /** What it says beyond its kind, by path. */
   readonly set?: Constants;
-  /** Whether the same call may succeed: by the failure itself, by the status of the other side, or as it is said. */
+  /** Whether the same call may succeed; or by the failure itself, as it is said, by the other side's status. */
   readonly retryable: boolean | "error" | "stated" | readonly string[];
   /** The sentence, in one or more forms. */
   readonly message?: readonly string[];
@@ -114,13 +120,13 @@ export interface CodeEntry {
   readonly otherwise?: string;
 }
 
-// The contract. Texts are templates: "{path}" is a member of the record, "{path|text}" the text where that is empty.
+// The contract. Texts are templates: {path} is a member of the record, {path|text} the text where that is empty.
 // After the colon of a path stands what is on the wire where that is no text: afterMs:seconds.
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 type Constants = { readonly [path: string]: Json };
 /** Conditions, all of which have to hold. */
 type Selector = { readonly [condition: string]: readonly string[] };
-/** Where a value on the wire comes from: a path, a constant, a template, the contract's object, items, members, choices. */
+/** Where a value on the wire comes from: a path, a constant, a template, the contract's own object, parts, choices. */
 type Source =
   | string | { is: Json } | { text: string } | { own: true } | { list: readonly Source[] }
   | { each: string; item: Shape } | { shape: Shape } | { oneOf: readonly Choice[] };
@@ -147,7 +153,7 @@ interface Contract {
   ranges: readonly { from: number; to: number; kind: Kind; name: string }[];
   /** What it means that an object says nothing about repeating the call. */
   silence?: boolean;
-  verify: { readonly [tool: string]: { call: string; args: readonly Argument[]; lookAt?: string; landed?: Landed } };
+  verify: { readonly [tool: string]: VerifyRule };
   /** How often a call is repeated, and after which waits. */
   retry: Record<"retries" | "startMs" | "factor" | "jitterMs" | "jitterFrom", number>;
   /** How a client waits for work that a call has begun. */
@@ -158,6 +164,7 @@ interface Contract {
   readOnly: boolean;
   readers: readonly string[];
 }
+type VerifyRule = { call: string; args: readonly Argument[]; lookAt?: string; landed?: Landed };
 type Argument = { name: string; pointer?: string; list?: boolean; is?: Json };
 /** What the answer of a verify call looks like when the write has landed. */
 type Landed = { path: string; exists?: boolean; contains?: boolean; pointer?: string; is?: Json };

@@ -37,7 +37,8 @@ export type Answer =
   /** The member "error", and the HTTP status around it. */
   | { readonly surface: "error"; readonly status: number; readonly error: RPCError }
   /** A whole HTTP answer. */
-  | { readonly surface: "http"; readonly status: number; readonly headers: { readonly [name: string]: string }; readonly body: string };
+  | { readonly surface: "http"; readonly status: number; readonly headers: Headers; readonly body: string };
+export type Headers = { readonly [name: string]: string };
 export type RPCError = { readonly code: number; readonly message: string; readonly data?: unknown };
 
 // What the contract says to those who write.
@@ -81,7 +82,8 @@ function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound 
     if (base === e) return compute(s, path, bare);
     if (at < 0) return get(base, path);
     const inner = get(base, path.slice(0, at + "error".length));
-    return isObject(inner) ? compute(boundTo(inner, call, choose(boundTo(inner, call)).entry), path.slice(at + "error.".length)) : undefined;
+    if (!isObject(inner)) return undefined;
+    return compute(boundTo(inner, call, choose(boundTo(inner, call)).entry), path.slice(at + "error.".length));
   };
   const s: Bound = { e, call, entry, from, get: (path) => from(e, path), tool: call.tool, at: call.at };
   return s;
@@ -89,7 +91,8 @@ function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound 
 
 const sentenceOf = (e: Fields): string => textOr(e["message"]) || kinds[kindOf(e)].sentence;
 const hasTool = (call: Call, tool: string): boolean => call.tools?.includes(tool) ?? true;
-const isUnlisted = ({ e, entry }: Bound): boolean => !!entry && entry !== open && !!e["code"] && e["code"] !== entry.code;
+const isUnlisted = ({ e, entry }: Bound): boolean =>
+  !!entry && entry !== open && !!e["code"] && e["code"] !== entry.code;
 const some = <T extends Value>(value: T): T | undefined => (isEmpty(value) ? undefined : value);
 
 /** Returns what a path leads to, also where that is made of other members. */
@@ -101,7 +104,8 @@ function compute(s: Bound, path: string, bare = false): Value {
       return bare ? sentenceOf(e) : messageOf(s);
     case "message:given": {
       const given = textOr(e["message"]);
-      return given === kinds.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given) ? undefined : given || undefined;
+      const fixed = given === kinds.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given);
+      return fixed ? undefined : given || undefined;
     }
     case "code:name":
       return rangeNameOf(s) === undefined ? some(entry?.name) : undefined;
@@ -163,7 +167,8 @@ function callText(verify: Fields): string {
 function literal(value: Value): string {
   const json = JSON.stringify(value ?? null);
   if (contract.literals !== "python") return json;
-  return json.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (word) => ({ true: "True", false: "False", null: "None" })[word] ?? word);
+  const words: { readonly [word: string]: string } = { true: "True", false: "False", null: "None" };
+  return json.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (word) => words[word] ?? word);
 }
 
 /** Returns the hints to write: a warning about the failure, the author's own, and the code's advice. */
@@ -174,7 +179,8 @@ function hintsOf(s: Bound, fresh: boolean): string[] {
   const hints = [warning, ...given];
   // A word of the other side's own comes with its own advice.
   const leaves = s.entry === open && given.length > 0 && s.e["origin"] === "provider";
-  if (!old && warning === undefined && ((fresh && !leaves) || given.length === 0)) hints.push(pick(s.entry?.hint ?? [], s));
+  const advises = !old && warning === undefined && ((fresh && !leaves) || given.length === 0);
+  if (advises) hints.push(pick(s.entry?.hint ?? [], s));
   return [...new Set(hints.filter((hint) => hint !== undefined && hint !== ""))] as string[];
 }
 
@@ -183,7 +189,7 @@ function pick(hints: readonly Hint[], s: Bound): string | undefined {
   return fitting.map((hint) => render(hint.text, s.get)).find((text) => text !== undefined);
 }
 
-/** Puts a record in the words of the contract: its code, the wait and the hints that come with it; and what it contains, too. */
+/** Puts a record in the words of the contract: its code, and the wait and the hints that come with it. */
 function bind(from: Fields, call: Call): Bound {
   const e = fieldsOr(copyOf(from));
   e["kind"] = kindOf(e);
@@ -191,11 +197,12 @@ function bind(from: Fields, call: Call): Bound {
   const fresh = e["contract"] !== contract.name;
   if (fresh || !e["code"]) Object.assign(e, { contract: contract.name, code: chosen.code });
   // Another entry stands in because of where the answer is to be written.
-  const other = call.http ? codes.find(({ otherwise }) => otherwise === chosen.entry.code) : byCode.get(chosen.entry.otherwise ?? "");
+  const { code, otherwise = "" } = chosen.entry;
+  const other = call.http ? codes.find((one) => one.otherwise === code) : byCode.get(otherwise);
   if (other) e["code"] = other.code;
   const entry = other ?? chosen.entry;
   e["message"] = sentenceOf(e);
-  for (const v of listOr(e["violations"]).filter(isObject)) if (!contract.showsValues) delete v["got"];
+  for (const v of objectsAt(e, "violations")) if (!contract.showsValues) delete v["got"];
   const reset = Date.parse(textOr(child(child(e["quotas"], "0"), "resetAt")));
   const limited = kinds[kindOf(e)].class === "allowance" && !Number.isNaN(reset);
   e["afterMs"] ||= limited ? Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs) : (entry.waitMs ?? 0);
@@ -204,13 +211,14 @@ function bind(from: Fields, call: Call): Bound {
   if (!e["retry"] && silent && !isUnlisted(s) && kinds[kindOf(e)].retry === "same_call") e["retry"] = "never";
   if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
   const within: Call = { ...(call.tools && { tools: call.tools }), ...(call.now && { now: call.now }) };
-  for (const item of listOr(e["failed"]).filter(isObject)) item["error"] = bind(fieldsOr(item["error"]), within).e;
+  for (const item of objectsAt(e, "failed")) item["error"] = bind(fieldsOr(item["error"]), within).e;
   if (!entry.message?.some(frames)) e["message"] = messageOf(s); // a code with a sentence of its own is known by it
   e["hints"] = hintsOf(s, fresh);
   return s;
 }
 
-const layoutOf = ({ tool = "" }: Call): Layout => contract.returns.find((r) => r.tools?.includes(tool))?.layout ?? contract.layout;
+const layoutOf = ({ tool = "" }: Call): Layout =>
+  contract.returns.find((r) => r.tools?.includes(tool))?.layout ?? contract.layout;
 
 /** Writes what comes from a source; undefined where it comes out empty. */
 function write1(source: Source, s: Bound, base: Value): Value {
@@ -239,7 +247,9 @@ function writeShape(shape: Shape, s: Bound, base: Value): Fields | undefined {
     if (value !== undefined) put(object, name, value);
   }
   const rest = isText(shape["..."]) ? s.from(base, shape["..."]) : undefined;
-  for (const [name, value] of Object.entries(sorted(fieldsOr(rest)))) if (!Object.hasOwn(shape, name)) put(object, name, value);
+  for (const [name, value] of Object.entries(sorted(fieldsOr(rest)))) {
+    if (!Object.hasOwn(shape, name)) put(object, name, value);
+  }
   return some(object);
 }
 
@@ -262,7 +272,8 @@ function objectOf(s: Bound): Fields {
 /** What Unicode calls white space. */
 const spaces = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 const trimmed = (text: string): string => text.replace(new RegExp(`^${spaces.source}|${spaces.source}$`, "g"), "");
-const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.split(spaces).filter((word) => word).join(" ") : text);
+const words = (text: string): string[] => text.split(spaces).filter((word) => word);
+const oneLine = (text: string): string => (/[\r\n]/.test(text) ? words(text).join(" ") : text);
 
 /** Writes a sentence so that it cannot be taken for the hints that follow it. */
 function fold(layout: Layout, sentence: string): string {
@@ -280,8 +291,8 @@ function writeLine(layout: Layout, s: Bound): string {
   let text = marks.reduce(unmark, fold(layout, render(layout.line ?? "", s.get) ?? messageOf(s)));
   if (layout.hints) {
     const separator = layout.hints.between.trim();
-    const clean = (hint: string): string => marks.reduce(unmark, oneLine(trimmed(separator ? hint.replaceAll(separator, ",") : hint)));
-    const hints = listOr(s.e["hints"]).map((hint) => clean(textOr(hint)));
+    const whole = (hint: string): string => (separator ? hint.replaceAll(separator, ",") : hint);
+    const hints = listOr(s.e["hints"]).map((hint) => marks.reduce(unmark, oneLine(trimmed(whole(textOr(hint))))));
     if (hints.length > 0) text += layout.hints.before + hints.join(layout.hints.between);
   }
   if (!layout.envelope || isEmpty(s.e["details"])) return text;
@@ -291,12 +302,15 @@ function writeLine(layout: Layout, s: Bound): string {
 }
 
 /** Returns the content that the call asks for. */
-function contentOf(layout: Layout, call: Call, human: string | undefined, form: string | undefined, formType: string): ToolResult["content"] {
+function contentOf(
+  layout: Layout, call: Call, human: string | undefined, form: string | undefined, formType: string,
+): ToolResult["content"] {
   const content: ToolResult["content"] = [];
   const asked = layout.format && call.formatArgument ? own(copyOf(call.arguments), layout.format.argument) : undefined;
   const format = /^(markdown|json|both)$/.test(textOr(asked)) ? asked : layout.format?.default;
   const add = (text: string | undefined, mimeType: string, wanted: boolean): void => {
-    if (text !== undefined && wanted) content.push(layout.mimeTypes ? { type: "text", text, mimeType } : { type: "text", text });
+    if (text === undefined || !wanted) return;
+    content.push(layout.mimeTypes ? { type: "text", text, mimeType } : { type: "text", text });
   };
   add(human, "text/markdown", form === undefined || format !== "json");
   add(form, formType, human === undefined || format === "json" || format === "both");
@@ -341,7 +355,8 @@ export function write(failure: Failure, call: Call = {}): Answer {
     return { surface: "http", status: http.status, headers, body };
   }
   if (kind === "unknown_session" && call.status === 404) {
-    return { surface: "http", status, headers: { "Content-Type": "application/problem+json" }, body: JSON.stringify(problemOf(s, 404)) };
+    const headers = { "Content-Type": "application/problem+json" };
+    return { surface: "http", status, headers, body: JSON.stringify(problemOf(s, 404)) };
   }
   if (rpc) {
     const message = rpc.messages.map((t) => render(t, s.get)).find((text) => text !== undefined) ?? "";
@@ -349,12 +364,13 @@ export function write(failure: Failure, call: Call = {}): Answer {
     return { surface: "error", status, error: { code: rpc.code, message, ...(data !== undefined && { data }) } };
   }
   const asResult = kind === "unknown_tool" ? contract.unknownTool === "result" : kinds[kind].class !== "protocol";
-  if ((call.method ?? "tools/call") === "tools/call" && !call.status && asResult) return { surface: "result", result: resultOf(s) };
+  const ofTool = (call.method ?? "tools/call") === "tools/call" && !call.status;
+  if (ofTool && asResult) return { surface: "result", result: resultOf(s) };
   const data = call.status ? { ...encode(s.e), ...problemOf(s, call.status) } : encode(s.e);
   return { surface: "error", status, error: { code: kinds[kind].rpc, message: messageOf(s), data } };
 }
 
-/** Writes a question to the caller for a tool call; a contract without a form for questions writes that a parameter is missing. */
+/** Writes a question to the caller; a contract without a form for questions writes that a parameter is missing. */
 export function ask(question: Question, call: Call = {}): Answer {
   if (!contract.question) return write(asFailure(question), call);
   const object = writeShape(contract.question, boundTo({}, call), copyOf(question)) ?? {};
@@ -369,16 +385,19 @@ export function ask(question: Question, call: Call = {}): Answer {
 
 /** Turns a question into the failure that a parameter is missing. */
 function asFailure({ message, fields = [] }: Question): Failure {
-  const pointer = (param: string): string => "/" + param.replaceAll("~", "~0").replaceAll("/", "~1").replaceAll(".", "/");
-  const missing = (param: string) => ({ pointer: pointer(param), param, rule: "required", message: `${param} is required` });
-  return { kind: "missing_param", message, violations: fields.map(missing) };
+  const violations = fields.map((param) => {
+    const pointer = "/" + param.replaceAll("~", "~0").replaceAll("/", "~1").replaceAll(".", "/");
+    return { pointer, param, rule: "required", message: `${param} is required` };
+  });
+  return { kind: "missing_param", message, violations };
 }
 
 /** Puts a question in Markdown: the sentence, then what there is to choose from. */
 function questionText(q: Question): string {
   let text = q.message;
   for (const [field, values] of Object.entries(q.suggestions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (values.length > 0) text += `\n\nSuggestions for \`${oneLine(field)}\`: ${values.map((v) => `\`${oneLine(v)}\``).join(", ")}.`;
+    const list = values.map((v) => `\`${oneLine(v)}\``).join(", ");
+    if (list) text += `\n\nSuggestions for \`${oneLine(field)}\`: ${list}.`;
   }
   if (q.options?.length) text += "\n";
   for (const o of q.options ?? []) {
@@ -388,7 +407,7 @@ function questionText(q: Question): string {
   return text;
 }
 
-/** A failure in the words of the contract, for each of its codes: failures.CODE("What happened.", {requestId: "req-1"}). */
+/** A failure in the words of the contract, for each code: failures.CODE("What happened.", { requestId: "req-1" }). */
 export const failures = Object.fromEntries(
   codes.filter((entry) => entry !== open).map((entry) => [
     entry.code,

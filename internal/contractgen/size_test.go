@@ -1,0 +1,58 @@
+package contractgen_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/recoursehq/recourse/internal/contractgen"
+	"github.com/recoursehq/recourse/internal/contracttest"
+)
+
+// A small contract makes a small module: what may be printed is what is printed now, and little more.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	for _, c := range contracttest.Every(t) {
+		if c.Name != "shop" {
+			continue
+		}
+		for _, module := range []struct {
+			name string
+			text []byte
+			most int
+		}{
+			{"TypeScript for clients", contractgen.TypeScript(c, contractgen.ForClients), 1780},
+			{"TypeScript for servers", contractgen.TypeScript(c, contractgen.ForServers), 1120},
+			{"Python", contractgen.Python(c), 1420},
+		} {
+			if lines := bytes.Count(module.text, []byte("\n")); lines > module.most {
+				t.Errorf("%s: %d lines, at most %d", module.name, lines, module.most)
+			}
+		}
+	}
+}
+
+// The part that is the same in every module is read by people: its lines fit on a screen.
+func TestWidth(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"python/*.py", "typescript/*.ts"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for line := range bytes.Lines(text) {
+				if n++; utf8.RuneCount(bytes.TrimSuffix(line, []byte("\n"))) > 120 {
+					t.Errorf("%s:%d is longer than 120 characters", file, n)
+				}
+			}
+		}
+	}
+}
