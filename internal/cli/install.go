@@ -48,11 +48,17 @@ func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 	if err != nil {
 		return err
 	}
+	if c.Status {
+		return c.status(ctx, env, paths)
+	}
 	var files []*hosts.File
 	for _, path := range paths {
 		file, err := loadHosts(path, hosts.LoadSome)
 		if _, mistaken := errors.AsType[strictyaml.Errors](err); mistaken && c.Undo && isThere(hosts.Backup(path)) {
 			printf(env.Stderr, "recourse: the file without the wrapper is kept as %s\n", hosts.Backup(path))
+		}
+		if err == nil && c.File != "" {
+			err = file.Listed()
 		}
 		if err != nil {
 			return err // before anything is written
@@ -60,11 +66,8 @@ func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 		files = append(files, file)
 	}
 	act := c.install
-	switch {
-	case c.Undo:
+	if c.Undo {
 		act = c.undo
-	case c.Status:
-		return c.status(ctx, env, paths, files)
 	}
 	for i, path := range paths {
 		if err := act(env, path, files[i]); err != nil {
@@ -124,6 +127,10 @@ func (c *installCommand) install(env *Environment, path string, file *hosts.File
 		return err
 	}
 	text, wrapped := file.Wrap(program)
+	if len(file.Servers) == 0 {
+		printf(env.Stdout, "%s: nothing to do, it lists no server\n", path)
+		return nil
+	}
 	if len(wrapped) == 0 {
 		printf(env.Stdout, "%s: nothing to do, every server that can be wrapped is\n", path)
 		sayLeft(env, file)

@@ -19,42 +19,68 @@ import (
 )
 
 // status tells of each server whether it is wrapped, and whether it starts.
-func (*installCommand) status(ctx context.Context, env *Environment, paths []string, files []*hosts.File) error {
-	total, failed := 0, 0
-	for i, file := range files {
-		printf(env.Stdout, "%s\n", paths[i])
-		w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-		left := map[string]string{}
-		for _, l := range file.Left() {
-			left[l.Name] = l.Why
-		}
-		for _, s := range file.Servers {
-			name := s.String()
-			wrapped := "not wrapped"
-			if s.Wrapped() {
-				wrapped = "wrapped"
-			}
-			if why, ok := left[name]; ok {
-				printf(w, "  %s\tleft alone\t%s\n", name, why)
-				continue
-			}
-			answer, err := tryServer(ctx, env, paths[i], s)
-			c := plain
-			if total++; err != nil {
-				failed++
-				c, answer = red, "does not start: "+err.Error()
-			}
-			printf(w, "  %s\t%s\t", name, wrapped)
-			painter{w, env.painter(env.Stdout).on}.printf(c, "%s\n", answer)
-		}
-		if err := w.Flush(); err != nil {
+func (*installCommand) status(ctx context.Context, env *Environment, paths []string) error {
+	out := env.painter(env.Stdout)
+	total, failed, unread := 0, 0, 0
+	for _, path := range paths {
+		printf(env.Stdout, "%s\n", path)
+		file, err := loadHosts(path, hosts.LoadSome)
+		if _, usage := errors.AsType[*usageError](err); usage {
 			return err
 		}
+		if err != nil {
+			unread++
+			out.printf(red, "  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+			continue
+		}
+		if len(file.Servers) == 0 {
+			printf(env.Stdout, "  no servers\n")
+		}
+		tried, bad, err := tryServers(ctx, env, path, file)
+		if err != nil {
+			return err
+		}
+		total, failed = total+tried, failed+bad
 	}
-	if failed > 0 {
+	switch {
+	case unread > 0:
+		return fmt.Errorf("%d of %d files cannot be read", unread, len(paths))
+	case failed > 0:
 		return fmt.Errorf("%d of %d servers do not start", failed, total)
+	default:
+		return nil
 	}
-	return nil
+}
+
+// tryServers prints a line for each server of a file, and counts those that do not start.
+func tryServers(ctx context.Context, env *Environment, path string, file *hosts.File) (tried, bad int, err error) {
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	out := painter{w, env.painter(env.Stdout).on}
+	left := map[string]string{}
+	for _, l := range file.Left() {
+		left[l.Name] = l.Why
+	}
+	for _, s := range file.Servers {
+		name := s.String()
+		if why, ok := left[name]; ok {
+			out.printf(plain, "  %s\tleft alone\t%s\n", name, why)
+			continue
+		}
+		wrapped := "not wrapped"
+		if s.Wrapped() {
+			wrapped = "wrapped"
+		}
+		tried++
+		answer, err := tryServer(ctx, env, path, s)
+		c := plain
+		if err != nil {
+			bad++
+			c, answer = red, "does not start: "+err.Error()
+		}
+		out.printf(plain, "  %s\t%s\t", name, wrapped)
+		out.printf(c, "%s\n", answer)
+	}
+	return tried, bad, w.Flush()
 }
 
 // tryServer starts the server of an entry, and says what it answers.

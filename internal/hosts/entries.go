@@ -66,10 +66,7 @@ func (r *reader) servers(root *node) {
 			}
 		}
 	}
-	if !found {
-		r.mistakef(0, "this is said to be the file in which a host lists its MCP servers",
-			"the file has neither `mcpServers` nor `servers`, nor another list of MCP servers")
-	}
+	r.file.unlisted = !found
 }
 
 // openCode reads the list of OpenCode.

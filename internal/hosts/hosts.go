@@ -25,8 +25,9 @@ const MaxSize = 8 << 20
 type File struct {
 	Servers []*Server // in the order of the file
 
-	name string
-	text []byte // as it was read
+	name     string
+	text     []byte // as it was read
+	unlisted bool   // there is no list of servers
 }
 
 // A Server is an entry of a hosts file: a program, or a URL.
@@ -62,7 +63,7 @@ func Load(path string) (*File, error) {
 }
 
 // LoadSome reads the file at path as [Load] does, and keeps the entries that have mistakes:
-// they can be left alone.
+// they can be left alone. A file without a list of servers has none.
 func LoadSome(path string) (*File, error) {
 	text, err := read(path)
 	if err != nil {
@@ -91,6 +92,9 @@ func Parse(name string, text []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.Listed(); err != nil {
+		return nil, err
+	}
 	var mistakes strictyaml.Errors
 	for _, s := range f.Servers {
 		mistakes = append(mistakes, s.mistakes...)
@@ -99,6 +103,15 @@ func Parse(name string, text []byte) (*File, error) {
 		return nil, mistakes
 	}
 	return f, nil
+}
+
+// Listed returns the mistake of a file that has no list of servers, as [strictyaml.Errors].
+func (f *File) Listed() error {
+	if !f.unlisted {
+		return nil
+	}
+	return strictyaml.Errors{f.mistakef(0, "this is said to be the file in which a host lists its MCP servers",
+		"the file has neither `mcpServers` nor `servers`, nor another list of MCP servers")}
 }
 
 // ParseSome reads a hosts file as [LoadSome] does; mistakes carry its name.
