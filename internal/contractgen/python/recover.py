@@ -26,8 +26,23 @@ class Server:
     when the server cannot be reached, and the mistakes that it has refused."""
 
     def __init__(self):
-        self.mistakes, self._spent, self._resumes, self._next = {}, 0.0, 0.0, 0.0
+        self._mistakes, self._spent, self._resumes, self._next = {}, 0.0, 0.0, 0.0
         self._failures, self._opens, self._until, self._is_trying = 0, 0, 0.0, False
+
+    def mistake(self, call):
+        """Returns the failure of a call that was a mistake in the last ten minutes."""
+        failure, at = self._mistakes.get(call, (None, 0))
+        return failure if _now() - at < 600_000 else None
+
+    def remember(self, call, failure):
+        """Notes a call that is a mistake: to make it again would end in the same way."""
+        if len(self._mistakes) >= 1000:
+            self._mistakes.clear()
+        self._mistakes[call] = failure, _now()
+
+    def forget(self):
+        """Forgets the mistakes: something was written, and what was wrong may be right now."""
+        self._mistakes.clear()
 
     def take(self):
         """Says whether a repetition is within the budget, and takes it. Each call earns a fifth of one."""
@@ -117,7 +132,7 @@ class _Exchange:
             arguments.setdefault(argument, "json")
 
     async def run(self):
-        if mistake := self.server.mistakes.get(self.fingerprint()):
+        if mistake := self.server.mistake(self.fingerprint()):
             self.note("decide", failure=mistake, reason="the same call was a mistake before: it is not sent")
             raise Failure(mistake.stated)
         before = None
@@ -132,8 +147,8 @@ class _Exchange:
             if not self.is_sent:
                 raise before or failed
             e = _settle(failed.stated, self.nature(self.tool))
-            if KINDS[_kind(e)]["class"] == "input" and _kind(e) != "unknown_tool":
-                self.server.mistakes[self.fingerprint()] = Failure(e)
+            if KINDS[_kind(e)]["class"] == "input" and _kind(e) != "unknown_tool" and not self.is_refused:
+                self.server.remember(self.fingerprint(), Failure(e))
             if _kind(e) == "partial":
                 return await self.repeat_items(result, e)
             if await self.connect(e):
@@ -169,8 +184,11 @@ class _Exchange:
         step = Step(action, tool or self.tool, self.attempt, **more)
         if self.options.report is not None:
             self.options.report.append(step)
-        if self.options.observe:
-            self.options.observe(step)
+        try:
+            if self.options.observe:
+                self.options.observe(step)
+        except Exception:
+            pass  # what an observer does wrong is no fault of the call's
 
     async def wait(self, ms, reason):
         """Waits, and says whether the call goes on."""
@@ -196,7 +214,7 @@ class _Exchange:
         return result, failed
 
     async def send(self, tool, arguments):
-        self.cause, limit, is_reached, failed = None, self.attempt_ms(tool), None, None
+        self.cause, self.is_refused, limit, is_reached, failed = None, False, self.attempt_ms(tool), None, None
         try:
             async with asyncio.timeout(max(limit, 0) / 1000) as timer:
                 result = await self.session.call_tool(tool, dict(arguments))
@@ -204,7 +222,7 @@ class _Exchange:
             return result, failed
         except Exception as error:
             self.cause = error
-            failed, is_reached = _raised(error)
+            failed, is_reached, self.is_refused = _raised(error)
             if timer.expired():
                 failed = Failure({"kind": "timeout", "origin": "caller"})
                 is_reached = False if self.left() > 0 else None
@@ -282,7 +300,7 @@ class _Exchange:
         reason = reasons.get(has_landed, "it stays open whether the write has landed")
         self.note("decide", failure=Failure(e), reason=reason)
         if has_landed:
-            self.server.mistakes.clear()
+            self.server.forget()
         return {**e, "effect": "none", "retry": "same_call"} if has_landed is False else e, has_landed, result
 
     def may_ask(self, tool):
@@ -356,7 +374,7 @@ class _Exchange:
     async def follow(self, result):
         """Waits for the work that a call has begun, where its answer names the call that asks how it gets on."""
         if self.nature(self.tool) != "reads":
-            self.server.mistakes.clear()  # what was wrong may be right now
+            self.server.forget()
         rule = CONTRACT.get("poll")
         if not rule or rule["wait"] in self.arguments:
             return result
@@ -391,19 +409,19 @@ def _plain(v):
 
 
 def _raised(error):
-    """Reads what an SDK has raised, and says whether the server was reached. Of what it does not know it may have sent
-    the call, or not."""
+    """Reads what an SDK has raised. Says whether the server was reached, and refused the call by an HTTP status. Of
+    what it does not know it may have sent the call, or not."""
     said, response = getattr(error, "error", None), getattr(error, "response", None)
     if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
         data = {"data": said.data} if getattr(said, "data", None) is not None else {}
-        return parse_error({"code": said.code, "message": said.message, **data}), True
+        return parse_error({"code": said.code, "message": said.message, **data}), True, False
     if type(error).__name__ == "ToolError":  # of FastMCP
-        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), True
+        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), True, False
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
-        return parse_http(status, response.headers, getattr(response, "text", "")), status not in (502, 503, 504)
+        return parse_http(status, response.headers, getattr(response, "text", "")), status not in (502, 503, 504), True
     is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
-    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), False
+    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), False, False
 
 
 def _verify_call(tool, arguments):

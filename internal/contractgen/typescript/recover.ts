@@ -103,7 +103,7 @@ export class InputNeeded extends Error {
  * the server cannot be reached, and the mistakes that it has refused.
  */
 export class Server {
-  readonly mistakes = new Map<string, Failure>();
+  readonly #mistakes = new Map<string, { readonly failure: Failure; readonly at: number }>();
   #spent = 0;
   #resumes = 0;
   #next = 0;
@@ -111,6 +111,23 @@ export class Server {
   #opens = 0;
   #until = 0;
   #trying = false;
+
+  /** Returns the failure of a call that was a mistake in the last ten minutes. */
+  mistake(call: string): Failure | undefined {
+    const known = this.#mistakes.get(call);
+    return known && Date.now() - known.at < 600_000 ? known.failure : undefined;
+  }
+
+  /** Notes a call that is a mistake: to make it again would end in the same way. */
+  remember(call: string, failure: Failure): void {
+    if (this.#mistakes.size >= 1000) this.#mistakes.clear();
+    this.#mistakes.set(call, { failure, at: Date.now() });
+  }
+
+  /** Forgets the mistakes: something was written, and what was wrong may be right now. */
+  forget(): void {
+    this.#mistakes.clear();
+  }
 
   /** Says whether a repetition is within the budget, and takes it. Each call earns a fifth of one. */
   take(): boolean {
@@ -168,7 +185,8 @@ export function keepFailures<F extends (...request: never[]) => Promise<HTTPAnsw
     const asIs = answer.status < 400 || answer.status === 404 || answer.headers.get("WWW-Authenticate") !== null;
     if (asIs || id === undefined) return answer;
     const { failure } = parseHTTP(answer.status, answer.headers, await answer.text()) as { failure: Failure };
-    const data = { ...failure, effect: failure.effect ?? effectOf(statedBy(failure), "writes") };
+    const effect = failure.effect ?? effectOf(statedBy(failure), "writes");
+    const data = { ...failure, effect, httpStatus: answer.status };
     const error = { code: -32603, message: failure.message ?? failure.kind, data };
     const headers = { "Content-Type": "application/json" };
     return new Response(JSON.stringify({ jsonrpc: "2.0", id, error }), { headers });
@@ -185,6 +203,8 @@ interface Outcome {
   readonly reached?: boolean | undefined;
   /** The call was not made. */
   readonly unsent?: boolean;
+  /** It was refused by an HTTP status, before MCP. */
+  readonly refused?: boolean;
 }
 
 /** One call of the caller's, with all that is done for it. */
@@ -210,21 +230,21 @@ class Exchange {
   }
 
   async run(): Promise<unknown> {
-    const mistake = this.server.mistakes.get(this.fingerprint());
+    const mistake = this.server.mistake(this.fingerprint());
     if (mistake) {
       this.note({ action: "decide", failure: mistake, reason: "the same call was a mistake before: it is not sent" });
       throw new CallFailed(mistake);
     }
     for (let before: Fields | undefined; ; ) {
-      const { result, e: failed, question, unsent } = await this.call("call", this.tool, this.args);
+      const { result, e: failed, question, unsent, refused } = await this.call("call", this.tool, this.args);
       if (question && !(await this.ask(question))) throw new InputNeeded(question);
       if (question) continue;
       if (!failed) return this.follow(result);
       if (unsent) throw this.failed(before ?? failed);
       const e = settle(failed, this.natureOf(this.tool));
       const kind = kindOf(e);
-      const mistaken = kinds[kind].class === "input" && kind !== "unknown_tool";
-      if (mistaken) this.server.mistakes.set(this.fingerprint(), failureOf(e));
+      const mistaken = kinds[kind].class === "input" && kind !== "unknown_tool" && !refused;
+      if (mistaken) this.server.remember(this.fingerprint(), failureOf(e));
       if (kind === "partial") return this.repeatItems(result, e);
       if (await this.connect(e)) continue;
       const settled = await this.verify(e);
@@ -263,7 +283,11 @@ class Exchange {
   note(step: Omit<Step, "tool" | "attempt"> & { readonly tool?: string }): void {
     const whole: Step = { tool: this.tool, ...step, attempt: this.attempt };
     this.options.report?.push(whole);
-    this.options.observe?.(whole);
+    try {
+      this.options.observe?.(whole);
+    } catch {
+      // What an observer does wrong is no fault of the call's.
+    }
   }
 
   /** Runs something until it has ended, or its time is over, or the caller stops the call: both throw why. */
@@ -383,7 +407,7 @@ class Exchange {
     const reason = landed ? "the write has landed" : "the write has not landed";
     const open = "it stays open whether the write has landed";
     this.note({ action: "decide", failure: failureOf(e), reason: landed === undefined ? open : reason });
-    if (landed) this.server.mistakes.clear();
+    if (landed) this.server.forget();
     return { e: landed === false ? { ...e, effect: "none", retry: "same_call" } : e, landed, result: found.result };
   }
 
@@ -464,7 +488,7 @@ class Exchange {
 
   /** Waits for the work that a call has begun, where its answer names the call that asks how it gets on. */
   async follow(result: unknown): Promise<unknown> {
-    if (this.natureOf(this.tool) !== "reads") this.server.mistakes.clear(); // what was wrong may be right now
+    if (this.natureOf(this.tool) !== "reads") this.server.forget();
     const rule = contract.poll;
     if (!rule || this.args[rule.wait] !== undefined) return result;
     const call = parseCall(textOr(own(dataOf(result), rule.next)));
@@ -496,6 +520,9 @@ function outcomeOf(r: Reading | undefined): Outcome {
   return r?.failure ? { e: statedBy(r.failure) } : r?.question ? { question: r.question } : {};
 }
 
+const refusedBy = (status: number, outcome: Outcome): Outcome =>
+  ({ ...outcome, reached: status < 502 || status > 504, refused: true });
+
 /** Reads what an SDK has thrown. Of what it does not know it may have sent the call, or not. */
 function thrown(error: unknown): Outcome {
   const { code, status, message, data } = Object(error) as Arguments;
@@ -503,11 +530,13 @@ function thrown(error: unknown): Outcome {
   const http = [status, code].find((n): n is number => typeof n === "number" && n >= 400 && n <= 599);
   if (http !== undefined) {
     const body = text.includes("{") ? text.slice(text.indexOf("{")) : "";
-    return { ...outcomeOf(parseHTTP(http, { get: () => null }, body)), reached: http < 502 || http > 504 };
+    return refusedBy(http, outcomeOf(parseHTTP(http, { get: () => null }, body)));
   }
   const late = code === -32001 || code === "REQUEST_TIMEOUT"; // of the SDK itself
   if (typeof code === "number" && code !== -32000 && !late) {
-    return { ...outcomeOf(parseError({ code, message: text, data })), reached: true };
+    const outcome = outcomeOf(parseError({ code, message: text, data }));
+    const kept = isObject(data) ? numberOr(data["httpStatus"]) : 0;
+    return kept ? refusedBy(kept, outcome) : { ...outcome, reached: true };
   }
   return { e: { kind: late ? "timeout" : "unreachable", message: text }, reached: false };
 }

@@ -130,6 +130,22 @@ if (contractName === "recourse") {
   compare("circuit", "ended when a call may try", ["a result", 6], [await ended(5000), sent]);
   compare("circuit", "ended when it is closed", ["a result", 7], [await ended(100), sent]);
 }
+// An observer that throws is no fault of the call's, and neither is a call that HTTP refused a mistake of its arguments.
+{
+  const observe = () => {
+    throw new Error("the observer");
+  };
+  const ok = await contract.recover(async () => ({ content: [] }), { name: "tool" }, { observe });
+  compare("observe", "ended", [], ok.content);
+  const server = new contract.Server();
+  let sent = 0;
+  const caller = async () => {
+    sent++;
+    throw Object.assign(new Error("unprocessable"), { code: 422 });
+  };
+  for (let i = 0; i < 2; i++) await contract.recover(caller, { name: "tool" }, { server, sleep: async () => {} }).catch(() => {});
+  compare("refused by HTTP", "calls", 2, sent);
+}
 // A server that is not trusted is not believed that a write took no effect.
 if (contractName === "recourse") {
   const safe = { v: 1, kind: "timeout", retry: "same_call", effect: "none" };

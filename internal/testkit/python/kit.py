@@ -184,6 +184,28 @@ async def untrusted():
         compare("trusted", "calls", want, session.sent)
 
 
+async def observed():
+    """An observer that raises is no fault of the call's, and neither is a call that HTTP refused a mistake of its arguments."""
+    def observe(step):
+        raise ValueError
+    result = await contract.recover(Scripted(lambda _: {"content": []}), "tool", {}, contract.Options(observe=observe))
+    compare("observe", "ended", {"content": []}, result)
+
+    class StatusError(Exception):
+        response = type("Response", (), {"status_code": 422, "headers": {}, "text": ""})
+
+    def refuse(session):
+        raise StatusError
+    session, server = Scripted(refuse), contract.Server()
+    for _ in range(2):
+        try:
+            await contract.recover(session, "tool", {}, contract.Options(server=server))
+        except contract.Failure:
+            pass
+    compare("refused by HTTP", "calls", 2, session.sent)
+
+
+asyncio.run(observed())
 if contract.CONTRACT["name"] == "recourse":
     asyncio.run(circuit())
     asyncio.run(untrusted())
