@@ -1,6 +1,7 @@
 package inject_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -66,4 +67,29 @@ func TestAPI(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that ends a connection without an answer may have carried the call out: its client sees the same, and no status that says
+// otherwise. One that is not there is told as one.
+func TestServersThatBreakOff(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "without an answer", func(t *testing.T) {
+		api := testkit.ServeInMemory(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		injector, at := front(t, inject.API, api, "rules: [{match: {path: /elsewhere}, fault: hang}]")
+		if resp, _, err := get(t, http.MethodGet, at); !errors.Is(err, io.EOF) {
+			t.Errorf("%+v %v", resp, err)
+		}
+		if got := injector.Ledger().Reached("GET /", "{}"); got != 1 {
+			t.Errorf("the ledger is %+v", injector.Ledger())
+		}
+	})
+	runVirtual(t, "not there", func(t *testing.T) {
+		injector, at := front(t, inject.API, "http://127.0.0.1:99999", "rules: [{match: {path: /elsewhere}, fault: hang}]")
+		if resp, body, err := get(t, http.MethodGet, at); err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "cannot be reached") {
+			t.Errorf("%+v %s %v", resp, body, err)
+		}
+		if got := injector.Ledger().Reached("GET /", "{}"); got != 0 {
+			t.Errorf("the ledger is %+v", injector.Ledger())
+		}
+	})
 }

@@ -75,7 +75,7 @@ func proxy(t http.RoundTripper, rewrite func(*httputil.ProxyRequest)) http.Handl
 			case errors.Is(err, syscall.ECONNRESET):
 				reset(r.Context())
 				abort()
-			case errors.Is(err, errRefused), r.Context().Err() != nil:
+			case errors.Is(err, errRefused), r.Context().Err() != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 				abort()
 			default:
 				http.Error(w, "recourse inject: the server cannot be reached: "+err.Error(), http.StatusBadGateway)
