@@ -41,17 +41,8 @@ func (c *call) name() string {
 
 // key returns what is the same for the same call, whoever makes it.
 func (c *call) key() string {
-	sum := sha256.Sum256(canonical(c.arguments))
+	sum := sha256.Sum256(json.Canonical(c.arguments))
 	return c.name() + "\x00" + string(sum[:])
-}
-
-// canonical returns the form that is the same for the same value (RFC 8785).
-func canonical(v json.Value) json.Value {
-	c := json.Value(bytes.Clone(v))
-	if c.Canonicalize() != nil {
-		return v
-	}
-	return c
 }
 
 // ofMessage returns the call that a request of MCP is; nil for every other message.
@@ -125,7 +116,7 @@ func (m *Match) matches(c *call, attempt int) bool {
 	}
 	for pointer, want := range m.Arguments {
 		got := json.Lookup(c.arguments, json.Pointer(pointer))
-		if got == nil || !bytes.Equal(canonical(got), canonical(json.Value(want))) {
+		if got == nil || !bytes.Equal(json.Canonical(got), json.Canonical(json.Value(want))) {
 			return false
 		}
 	}

@@ -14,9 +14,14 @@ import (
 )
 
 // Front returns the handler that stands in front of the server at target, which is reached by t. An MCP server keeps its
-// path; an HTTP API is found below that of target. Serve it with [Server], since resets need the connection.
+// path; an HTTP API is found below that of target. User and password in target are for requests without credentials of their own.
+// Serve it with [Server], since resets need the connection.
 func Front(t *Transport, target *url.URL) http.Handler {
 	return proxy(t, func(r *httputil.ProxyRequest) {
+		if target.User != nil && r.Out.Header.Get("Authorization") == "" {
+			password, _ := target.User.Password()
+			r.Out.SetBasicAuth(target.User.Username(), password)
+		}
 		if t.traffic == API {
 			r.SetURL(target)
 			return

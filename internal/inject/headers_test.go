@@ -61,3 +61,38 @@ func TestHeadersPass(t *testing.T) {
 		})
 	}
 }
+
+// User and password in the URL of the server are sent to it, where a client has not brought credentials of its own.
+func TestCredentialsInURL(t *testing.T) {
+	t.Parallel()
+	for _, traffic := range []inject.Traffic{inject.API, inject.MCP} {
+		runVirtual(t, traffic.String(), func(t *testing.T) {
+			api := testkit.ServeInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, r.Header.Get("Authorization")) // who has gone reads nothing
+			}))
+			target, err := url.Parse(strings.Replace(api, "://", "://ada:secret@", 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			injector := inject.New(plan(t, traffic, "rules: [{match: {method: nothing}, fault: hang}]"))
+			at := serve(t, inject.Front(inject.NewTransport(injector, traffic, base(t)), target))
+			for own, want := range map[string]string{"": "Basic YWRhOnNlY3JldA==", "Bearer x": "Bearer x"} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if own != "" {
+					r.Header.Set("Authorization", own)
+				}
+				resp, err := (&http.Client{Transport: base(t)}).Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := io.ReadAll(resp.Body); string(got) != want || err != nil {
+					t.Errorf("%s %v, want %s", got, err, want)
+				}
+				_ = resp.Body.Close() // it was read
+			}
+		})
+	}
+}

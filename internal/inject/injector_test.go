@@ -182,6 +182,29 @@ func TestAtMost(t *testing.T) {
 	})
 }
 
+// Calls are the same whatever the spelling of their arguments, and are not for a number that is nearly the same.
+func TestSameCalls(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "ledger", func(t *testing.T) {
+		server := testkit.NewServer(t, testkit.InMemory())
+		injector, url := front(t, inject.MCP, server.URL(), "rules: [{match: {arguments: {/n: 9007199254740993}}, fault: {status: 503}}]")
+		client := connect(t, url, testkit.Modern)
+		got := fails(t, client, `echo {"message":"x","n":2}`, `echo {"n":2.0, "message":"\u0078"}`, `echo {"n":20e-1,"message":"x"}`,
+			`echo {"message":"x","n":9007199254740992}`, `echo {"message":"x","n":9007199254740993}`)
+		if diff := cmp.Diff("....x", got); diff != "" {
+			t.Errorf("which fail (-want +got):\n%s", diff)
+		}
+		var calls []string
+		for _, e := range injector.Ledger().Calls {
+			calls = append(calls, fmt.Sprint(e.Arguments, " ", e.Calls))
+		}
+		want := []string{`{"message":"x","n":2} 3`, `{"message":"x","n":9007199254740992} 1`, `{"message":"x","n":9007199254740993} 1`}
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Errorf("the ledger (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // What is secret by its name does not stand in the ledger, and the table marks what reached the server twice.
 func TestLedger(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func (l Ledger) WriteTable(w io.Writer) error {
 
 // shownArguments returns arguments as an entry shows them.
 func shownArguments(arguments json.Value) string {
-	return firstOf(string(canonical(withoutSecrets(arguments, 0))), maxShown)
+	return firstOf(string(json.Canonical(withoutSecrets(arguments, 0))), maxShown)
 }
 
 // withoutSecrets returns a value without those that are secret by their names.

@@ -51,6 +51,16 @@ func Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, json.Deterministic(true))
 }
 
+// Canonical returns the form that is the same for the same value (RFC 8785), but that whole numbers keep all their digits: there,
+// ids of 64 bits that are close to each other are the same. What is not JSON is returned as it is.
+func Canonical(v Value) Value {
+	c := slices.Clone(v)
+	if c.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+		return v
+	}
+	return c
+}
+
 // Unmarshal stores the JSON text b in the value that v points to. Members without
 // a field are ignored.
 func Unmarshal(b []byte, v any) error {
