@@ -272,7 +272,8 @@ func (r *Reader) rpcKind(code, message string, data json.Value) (e *recourse.Err
 		if data.Kind() == '{' || data.Kind() == '[' {
 			said.objects = []json.Value{data}
 		}
-		if known, _, recognized := r.recognized(last(r.peeled(said))); recognized {
+		known, _, recognized := r.recognized(last(r.peeled(said)))
+		if recognized && (kind.Class() != recourse.ClassInput || known.Kind == recourse.KindUnknownTool || len(known.Violations) > 0) {
 			known.Message = cmp.Or(known.Message, cut(message))
 			return known, false
 		}

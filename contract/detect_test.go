@@ -101,7 +101,7 @@ func TestReadTextsOfSDKs(t *testing.T) {
 		},
 		"TypeScript, another failure": {
 			"MCP error -32603: connect ECONNREFUSED 10.0.0.1:5432",
-			said{Kind: recourse.KindInternal, Origin: recourse.OriginServer, Retry: recourse.RetryNever, Code: "-32603"},
+			said{Kind: recourse.KindUnreachable, Origin: recourse.OriginServer, Retry: recourse.RetrySameCall, Code: "ECONNREFUSED"},
 		},
 		"TypeScript, wrapped twice": {
 			"MCP error -32000: MCP error -32602: Tool x not found", argument(recourse.KindUnknownTool, "-32000"),
@@ -136,15 +136,15 @@ func TestReadTextsOfSDKs(t *testing.T) {
 			argument(recourse.KindMissingParam, "", "id: required", "range.0: type"),
 		},
 		"Python, a tool that raises": {
-			"Error executing tool get_field: no such file", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever},
+			"Error executing tool get_field: it broke", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryReRead},
 		},
 		"a prefix in bold": {
-			"**Error:** it broke", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever},
+			"**Error:** it broke", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryReRead},
 		},
 		"prose": {
-			"The tool validating arguments was not found", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever},
+			"The tool validating \"arguments\": x stopped", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryReRead},
 		},
-		"nothing": {"", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryNever}},
+		"nothing": {"", said{Kind: recourse.KindUnknown, Origin: recourse.OriginServer, Retry: recourse.RetryReRead}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,6 +58,7 @@ type eachPhrase struct {
 type familyCode struct {
 	codes []string
 	kind  recourse.Kind
+	vague bool // a text that says more goes before them
 	set   []constant
 }
 
@@ -228,7 +229,7 @@ func (k *compiler) familyObject(f *Family, file *contractform.FamilyObject) {
 }
 
 func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes, listed map[string]bool) {
-	c := &familyCode{codes: file.Codes, kind: k.kindOf(file.Kind), set: k.constants(file.Set)}
+	c := &familyCode{codes: file.Codes, kind: k.kindOf(file.Kind), vague: file.Vague, set: k.constants(file.Set)}
 	f.codes = append(f.codes, c)
 	for i, code := range file.Codes {
 		at := file.Node.Get("codes").Item(i)
@@ -289,22 +290,21 @@ func (k *compiler) familyExamples(f *Family) {
 	}
 }
 
-// meaning returns what a code means; nil: the family does not list it. Of those with a * the
-// longest counts.
-func (f *Family) meaning(code string) *familyCode {
-	var best *familyCode
+// meaning returns what a code means, and whether it is listed itself; nil: the family does not list it.
+// Of those with a * the longest counts.
+func (f *Family) meaning(code string) (best *familyCode, exact bool) {
 	length := -1
 	for _, c := range f.codes {
 		for _, listed := range c.codes {
 			if listed == code {
-				return c
+				return c, true
 			}
 			if len(listed) > length && strings.Contains(listed, "*") && hasWildcard(listed, code) {
 				best, length = c, len(listed)
 			}
 		}
 	}
-	return best
+	return best, false
 }
 
 // ruleOf returns the keyword of JSON Schema for the system's word, or for its sentence; "" where the

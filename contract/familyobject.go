@@ -16,10 +16,16 @@ import (
 // is set.
 type pattern struct {
 	constant json.Value
-	paths    []*path // the first that can hold the value
+	leaves   []patternLeaf // the first that can hold the value
 	members  []patternMember
 	any      *pattern // some item of a list
 	each     *patternList
+}
+
+// A patternLeaf is a path, or a template of a text.
+type patternLeaf struct {
+	path *path
+	text *template
 }
 
 type patternMember struct {
@@ -56,12 +62,16 @@ func (p *pattern) read(raw json.Value, base reflect.Value, found *finding) bool 
 	case p.members != nil:
 		return p.readMembers(raw, base, found)
 	}
-	for _, at := range p.paths {
-		if found.store(at, base, raw) {
-			return true
+	return slices.ContainsFunc(p.leaves, func(l patternLeaf) bool {
+		if l.text == nil {
+			return found.store(l.path, base, raw)
 		}
-	}
-	return false
+		text, ok := textValue(raw)
+		if raw.Kind() == '[' {
+			text, ok = joined(raw), true
+		}
+		return ok && l.text.match(text, func(at *path, text string) { found.store(at, base, json.AppendQuote(nil, text)) })
+	})
 }
 
 func (p *pattern) readMembers(raw json.Value, base reflect.Value, found *finding) bool {
@@ -129,6 +139,10 @@ func (f *finding) store(at *path, base reflect.Value, raw json.Value) bool {
 	case at.src == placeAny:
 		return true
 	case at.src == placeNames:
+		if isText {
+			f.name(text)
+			return true
+		}
 		names, _ := json.Items(raw, maxPatternItems)
 		for _, name := range names {
 			f.name(plainText(name))
@@ -146,17 +160,22 @@ func (f *finding) store(at *path, base reflect.Value, raw json.Value) bool {
 		f.e.Upstream.Status = status
 		return true
 	case at.src == "param" && raw.Kind() == '[':
-		items, _ := json.Items(raw, maxPatternItems)
-		steps := make([]string, len(items))
-		for i, item := range items {
-			steps[i] = plainText(item)
-		}
-		raw = json.AppendQuote(nil, strings.Join(steps, "."))
+		raw = json.AppendQuote(nil, joined(raw))
 	case at.computed == nil && at.text && !isText && raw.Kind() != '0':
 		return false
 	}
 	at.set(base, raw)
 	return true
+}
+
+// joined returns the steps of a path, which stand in a list.
+func joined(list json.Value) string {
+	items, _ := json.Items(list, maxPatternItems)
+	steps := make([]string, len(items))
+	for i, item := range items {
+		steps[i] = plainText(item)
+	}
+	return strings.Join(steps, ".")
 }
 
 // word returns a name, in quotes, without which no object is as p says: the longest.
@@ -190,7 +209,7 @@ func (p *pattern) word() string {
 func (p *pattern) size() int {
 	n := 0
 	switch {
-	case p.constant != nil:
+	case p.constant != nil, len(p.leaves) > 0 && p.leaves[0].text != nil:
 		n = 1
 	case p.any != nil:
 		n = p.any.size()
@@ -211,7 +230,7 @@ func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 	case n.Kind() == strictyaml.KindSequence:
 		p := &pattern{}
 		for _, item := range items(n) {
-			p.paths = append(p.paths, k.patternPath(item, on))
+			p.leaves = append(p.leaves, k.patternLeaf(item, on))
 		}
 		return p
 	case n.Kind() != strictyaml.KindMapping:
@@ -222,7 +241,7 @@ func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 			}
 			return &pattern{constant: raw}
 		}
-		return &pattern{paths: []*path{k.patternPath(n, on)}}
+		return &pattern{leaves: []patternLeaf{k.patternLeaf(n, on)}}
 	case n.Get("any") != nil && n.Len() == 1:
 		return &pattern{any: k.pattern(n.Get("any"), on)}
 	case n.Get("each") != nil && n.Get("item") != nil:
@@ -261,6 +280,13 @@ func (l *patternList) itemType(on reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return t
+}
+
+func (k *compiler) patternLeaf(n *strictyaml.Node, on reflect.Type) patternLeaf {
+	if strings.Contains(n.Text(), "{") {
+		return patternLeaf{text: k.templateOf(n, func(name string) (*path, error) { return newPlace(name, on) })}
+	}
+	return patternLeaf{path: k.patternPath(n, on)}
 }
 
 func (k *compiler) patternPath(n *strictyaml.Node, on reflect.Type) *path {

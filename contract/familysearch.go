@@ -22,13 +22,14 @@ const (
 
 // A finding is what one form has found.
 type finding struct {
-	form  *familyForm
-	e     recourse.Error
-	fixed int // how much of the form's own words are there
-	at    int // where it begins
-	rank  int
-	item  int              // the violation that is being read
-	names map[int][]string // below the parameter of a violation
+	form   *familyForm
+	e      recourse.Error
+	fixed  int // how much of the form's own words are there
+	at     int // where it begins
+	rank   int
+	quoted bool             // what is there is quoted by a text that says something else
+	item   int              // the violation that is being read
+	names  map[int][]string // below the parameter of a violation
 }
 
 func newFinding(form *familyForm) *finding {
@@ -75,13 +76,34 @@ func (s *search) window(x *index, text string) {
 			return
 		}
 		finding := newFinding(f)
-		finding.fixed, finding.at = p.fixed, start
+		finding.fixed, finding.at, finding.quoted = p.fixed, start, isQuoted(text, start)
 		for _, c := range found {
 			finding.capture(c, finding.record())
 		}
 		finding.violations(text)
 		s.findings = append(s.findings, finding)
 	})
+}
+
+// isQuoted reports whether a place of a text stands between quotation marks, as what a search did not
+// find does. In JSON and in what programs print of their values everything does.
+func isQuoted(text string, at int) bool {
+	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
+	if strings.ContainsAny(line, "{[(=") {
+		return false
+	}
+	for _, mark := range []string{`"`, `'`} {
+		open := false
+		for i := range len(line) {
+			if line[i] == mark[0] && (open || i == 0 || line[i-1] == ' ') {
+				open = !open
+			}
+		}
+		if open && at > 0 && strings.Contains(text[at:], mark) {
+			return true
+		}
+	}
+	return false
 }
 
 // has reports whether there is a finding of the form with as much of it.
@@ -174,9 +196,14 @@ func (s *search) object(x *index, raw json.Value) {
 
 // How findings are ranked: by how a form says what happened, then by how much of its words are there.
 const (
+	rankUnsure  = 300 // of a status that says little
+	rankLast    = 500 // of a family that comes last
 	rankStatus  = 1000
+	rankWord    = 1500 // of a code that a family lists that comes last
 	rankKind    = 2000
+	rankPlaces  = 2500 // of a text that says where arguments are wrong
 	rankObject  = 3000 // of a form that says it
+	rankGlob    = 3800 // of a code that is like one
 	rankCode    = 4000
 	rankForeign = 10000 // of a user's own family
 )
@@ -186,17 +213,21 @@ const (
 func (f *finding) judge() {
 	e, family := &f.e, f.form.family
 	f.place()
-	listed := family.meaning(e.Upstream.Code)
+	listed, exact := family.meaning(e.Upstream.Code)
 	switch {
 	case e.Upstream.Code != "" && listed != nil:
-		f.rank = rankCode
+		if f.rank = rankCode; !exact {
+			f.rank = rankGlob
+		}
 		e.Kind = listed.kind
 		store(listed.set, f.record())
 		if kind := kindOfViolations(e.Violations); e.Kind.Class() == recourse.ClassInput && kind != recourse.KindInvalidValue {
 			e.Kind = kind // says more
 		}
 	case len(e.Violations) > 0 && (f.form.kind == "" || f.form.kind.Class() == recourse.ClassInput):
-		f.rank = rankObject
+		if f.rank = rankPlaces; f.form.object != nil {
+			f.rank = rankObject
+		}
 		e.Kind = kindOfViolations(e.Violations)
 	case f.form.kind != "":
 		f.rank = rankKind
@@ -212,7 +243,19 @@ func (f *finding) judge() {
 			e.Effect = status.Effect
 		}
 	}
-	if f.rank > 0 && !family.builtin {
+	switch {
+	case f.rank == 0:
+		return
+	case f.quoted:
+		f.rank /= 10
+	case f.rank == rankStatus && e.Kind == recourse.KindClientError:
+		f.rank = rankUnsure
+	case listed != nil && (family.file.Last || listed.vague):
+		f.rank = rankWord
+	case family.file.Last && f.rank == rankKind:
+		f.rank = rankLast
+	}
+	if !family.builtin {
 		f.rank += rankForeign
 	}
 }
@@ -229,6 +272,9 @@ func (f *finding) place() {
 		}
 		if v.Param == "" && v.Pointer != "" {
 			v.Param = strings.Join(pointerSteps(strings.TrimPrefix(v.Pointer, "#")), ".")
+		}
+		if v.Param == "" && v.Message == "" && f.names[i] == nil {
+			continue // the rule alone, of a code that names no parameter here
 		}
 		var steps []string
 		if v.Param != "" {
@@ -312,21 +358,21 @@ func (f *Family) reads(text string) (*recourse.Error, bool) {
 		}
 		text = rest
 	}
-	s.answer([]*index{f.index()}, text, nil)
+	s.parts([]*index{f.index()}, text, withInner(text, nil))
 	if found := s.result(); found != nil {
 		return &found.e, true
 	}
 	return nil, false
 }
 
-// answer searches a text and the objects beside it, and an object inside the text.
-func (s *search) answer(indexes []*index, text string, objects []json.Value) {
+// withInner returns objects, and the one that stands inside a text.
+func withInner(text string, objects []json.Value) []json.Value {
 	inner := objectIn(text)
 	known := func(o json.Value) bool { return string(o) == string(inner) }
 	if inner != nil && !slices.ContainsFunc(objects, known) {
 		objects = append(slices.Clip(objects), inner)
 	}
-	s.parts(indexes, text, objects)
+	return objects
 }
 
 // parts searches a text, and objects.

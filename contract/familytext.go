@@ -104,7 +104,9 @@ func (c class) has(b byte) bool {
 		return alphanumeric || strings.IndexByte("-.$[]/#@:", b) >= 0
 	case classCode:
 		return alphanumeric || strings.IndexByte("-.:#/", b) >= 0
-	case classNumber, classStatus:
+	case classStatus:
+		return b >= '0' && b <= '9'
+	case classNumber:
 		return isNumberByte(b)
 	default:
 		return b != '\n' && b != '\r'
@@ -122,7 +124,7 @@ func (c class) head(text string) int {
 		return n
 	}
 	n = len(strings.TrimRight(text[:n], ".:,;"))
-	if c == classStatus && n != 3 || !c.takes(text[:n]) {
+	if c == classStatus && (n != 3 || n < len(text) && isLetterByte(text[n])) || !c.takes(text[:n]) {
 		return 0
 	}
 	return n
@@ -134,7 +136,7 @@ func (c class) tail(text string) int {
 	for n < len(text) && n < maxPlace && c.has(text[len(text)-1-n]) {
 		n++
 	}
-	if n == 0 || c != classAny && !c.takes(text[len(text)-n:]) {
+	if n == 0 || c != classAny && !c.takes(text[len(text)-n:]) || c == classStatus && n < len(text) && isLetterByte(text[len(text)-n-1]) {
 		return 0
 	}
 	return n

@@ -16,7 +16,7 @@ func TestKeep(t *testing.T) {
 	t.Parallel()
 	const failure = `{"type":"text","text":"it broke"}`
 	const ours = `{"type":"text","text":"[unknown] it broke"}`
-	const record = `{"v":1,"kind":"unknown","code":"unknown","contract":"recourse","message":"it broke","retry":"never","origin":"server"}`
+	const record = `{"v":1,"kind":"unknown","code":"unknown","contract":"recourse","message":"it broke","retry":"re_read","origin":"server"}`
 	const structured = `"structuredContent":` + record + `,"isError":true`
 	const meta = `"io.github.recoursehq/error":` + record
 	tests := map[string]struct{ original, want string }{
@@ -38,7 +38,8 @@ func TestKeep(t *testing.T) {
 		},
 		"structuredContent that is the failure": {
 			`{"content":[` + failure + `],"structuredContent":{"kind":"toolError:v1","code":"E1","message":"it broke"},"isError":true}`,
-			strings.ReplaceAll(`{"content":[`+ours+`],`+structured+`,"_meta":{`+meta+`}}`, `"origin":"server"`, `"origin":"server","upstream":{"code":"E1"}`),
+			strings.NewReplacer("re_read", "never", `"origin":"server"`, `"origin":"server","upstream":{"code":"E1"}`).
+				Replace(`{"content":[` + ours + `],` + structured + `,"_meta":{` + meta + `}}`),
 		},
 		"an error object": {
 			`{"error":{"code":1,"message":"it broke"},"resultType":"complete"}`,

@@ -109,7 +109,7 @@ func TestLanguage(t *testing.T) {
 			`{"content":[{"type":"text","text":"Invalid ISO 8601 timestamp 'it's soon'. Use formats like 2025-11-12T00:00:00Z."}],"isError":true}`, "",
 		},
 		"nothing promised": {
-			"clinic", recourse.Cancelled(), plain, `{"content":[{"type":"text","text":"The call was cancelled."}],"isError":true}`, recourse.KindUnknown,
+			"clinic", recourse.Cancelled(), plain, `{"content":[{"type":"text","text":"The call was cancelled."}],"isError":true}`, "",
 		},
 	}
 	for name, tt := range tests {
@@ -151,7 +151,7 @@ func TestLanguageReadsWhatRuntimesMakeOfIt(t *testing.T) {
 			recourse.KindInvalidValue, "Invalid ISO 8601 timestamp 'x'. Use formats like 2025-11-12T00:00:00Z.",
 		},
 		"sentence that is there twice":             {"clinic", "request context is unavailable: request context is unavailable", recourse.KindInternal, "request context is unavailable"},
-		"sentence of an HTTP answer, inside prose": {"clinic", "You are unauthorized to do this", recourse.KindUnknown, "You are unauthorized to do this"},
+		"sentence of an HTTP answer, inside prose": {"clinic", "You are unauthorized to do this", recourse.KindUnauthenticated, "You are unauthorized to do this"},
 		"prefix alone, without structuredContent":  {"library", "Resource not found: /x", recourse.KindNotFound, "/x"},
 		"unlisted word in brackets":                {"panel", "[tunnel_failed] No tunnel", recourse.KindUnknown, "No tunnel"},
 		"envelope that is no JSON":                 {"panel", "[timeout] late [envelope] {", recourse.KindTimeout, "late [envelope] {"},

@@ -210,6 +210,9 @@ func (r *Reader) failed(a answer) Reading {
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = inner.code
 	}
+	if e.Kind == recourse.KindUnknown && e.Retry == "" {
+		e.Retry = recourse.RetryReRead // nothing says that the call would fail again: its sentence has to be read
+	}
 	return r.plain(e, sign)
 }
 

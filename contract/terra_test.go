@@ -155,14 +155,14 @@ func TestTerraReadsNoMore(t *testing.T) {
 	c := contract.Builtin().MustGet("terra")
 	r := contract.Reader{Contracts: []*contract.Contract{c}, Weak: c}
 	for text, want := range map[string]recourse.Kind{
-		"unauthorized":                      recourse.KindUnknown,
-		"the sensor is unauthorized":        recourse.KindUnknown,
+		"unauthorized":                      recourse.KindUnauthenticated, // as plain English
+		"the sensor is unauthorized":        recourse.KindUnauthenticated,
 		"step 2: something went wrong here": recourse.KindUnknown,
 		"invalid user id":                   recourse.KindNotFound,
 		"fields or select":                  recourse.KindUnknown,
 	} {
 		reading, ok := r.Result(textResult(t, text, true))
-		if e := reading.Error(); !ok || e.Kind != want {
+		if e := reading.Error(); !ok || e.Kind != want || (reading.Contract == nil) == (want == recourse.KindNotFound) {
 			t.Errorf("%q is read as %+v", text, e)
 		}
 	}

@@ -3,7 +3,6 @@ package contract
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -26,13 +25,14 @@ func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
 // in common; nil: nothing.
 func (r *Reader) found(a answer) *finding {
 	s := &search{}
-	s.answer(r.indexes(), a.text, a.objects)
+	objects := withInner(a.text, a.objects)
+	s.parts(r.indexes(), a.text, objects)
 	best := s.result()
 	if best == nil {
 		return nil
 	}
 	e := &best.e
-	for _, raw := range a.objects {
+	for _, raw := range objects {
 		if f, ok := parseForeign(raw); ok {
 			e = f.apply(e)
 			e.Message = cmp.Or(e.Message, f.message())
@@ -56,7 +56,7 @@ func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, s
 		a.objects = []json.Value{object}
 	}
 	found := r.found(a)
-	if found == nil || found.rank < rankObject && !slices.Contains(vagueStatuses, said.Upstream.Status) {
+	if found == nil || found.rank < leastRank(said.Upstream.Status, a.objects != nil) {
 		return nil, "", false
 	}
 	if a.objects == nil {
@@ -65,8 +65,21 @@ func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, s
 	return withHTTP(&found.e, said), found.sign(), true
 }
 
-// vagueStatuses are the HTTP statuses that services use for all kinds of failures.
-var vagueStatuses = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError}
+// leastRank returns how sure a finding in the body has to be to say more than the HTTP status, which
+// some services use for anything.
+func leastRank(status int, object bool) int {
+	switch status {
+	case http.StatusBadRequest:
+		if object {
+			return rankLast
+		}
+		return rankKind
+	case http.StatusForbidden, http.StatusInternalServerError:
+		return rankKind
+	default:
+		return rankObject
+	}
+}
 
 // weakly reads an answer that says it succeeded, by the families that the server's entry names.
 func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
@@ -78,12 +91,14 @@ func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
 	for _, f := range r.Families {
 		indexes = append(indexes, f.index())
 	}
-	s.parts(indexes, strings.TrimSpace(a.text), a.objects)
-	found := s.result()
+	s.parts(indexes, strings.TrimPrefix(strings.TrimSpace(a.text), "Error: "), a.objects)
+	if s.result() == nil {
+		return Reading{}, false
+	}
+	found := r.found(a) // with all that the others say
 	if found == nil {
 		return Reading{}, false
 	}
-	found.e.Message = cut(cmp.Or(found.e.Message, a.text))
 	return r.plain(&found.e, "weak sign: "+found.sign()), true
 }
 
@@ -133,6 +148,9 @@ func objectIn(text string) json.Value {
 		if raw := json.Value(text[from : to+1]); json.Valid(raw) {
 			return raw
 		}
+		if raw := pythonJSON(text[from : to+1]); json.Valid(raw) {
+			return raw
+		}
 		if text[from] == '{' { // what stands inside is only a part
 			return nil
 		}
@@ -146,4 +164,42 @@ func indexAnyFrom(text string, from int) int {
 		return -1
 	}
 	return from + i
+}
+
+// pythonJSON returns what Python prints of a value as JSON, if it is one.
+func pythonJSON(text string) json.Value {
+	if !strings.Contains(text, "'") {
+		return nil
+	}
+	var out []byte
+	for i := 0; i < len(text); {
+		switch b := text[i]; {
+		case b == '\'' || b == '"':
+			end := i + 1
+			for end < len(text) && text[end] != b {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(text) {
+				return nil
+			}
+			inner := strings.NewReplacer(`\'`, `'`, `\"`, `"`, `\n`, "\n", `\\`, `\`).Replace(text[i+1 : end])
+			out = json.AppendQuote(out, inner)
+			i = end + 1
+		case isLetterByte(b):
+			n := span(text[i:], isLetterByte)
+			word, ok := map[string]string{"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false"}[text[i:i+n]]
+			if !ok {
+				return nil
+			}
+			out = append(out, word...)
+			i += n
+		default:
+			out = append(out, b)
+			i++
+		}
+	}
+	return out
 }

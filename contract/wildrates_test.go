@@ -16,8 +16,8 @@ import (
 // The least part of each half of the corpus that is read right, and the greatest part of
 // the innocent answers that is taken for a failure, in percent.
 const (
-	minSeen  = 5.0
-	minHeld  = 5.0
+	minSeen  = 95.0
+	minHeld  = 90.0
 	maxFalse = 0.0
 )
 

@@ -55,8 +55,8 @@ const familyNotes = `Templates, paths and constants are those of [contracts](con
 wait as people and programs spell it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a number counts seconds), and
 ` + "`{*}`" + ` is anything on the line. A code is a word, a parameter has no spaces, and an HTTP status is one of a failure.
 
-An object has every member that is named; one whose name ends in ` + "`?`" + ` may be missing. A value is a path, a list of paths of
-which the first is taken that can hold it, a constant after an equals sign, or a mapping: of members, ` + "`{any: VALUE}`" + ` for
+An object has every member that is named; one whose name ends in ` + "`?`" + ` may be missing. A value is a path, a template of a
+text (` + "`/data/attributes/{param}`" + `), a list of these of which the first is taken that can hold it, a constant after an equals sign, or a mapping: of members, ` + "`{any: VALUE}`" + ` for
 some item of a list, ` + "`{each: PATH, item: VALUE}`" + ` for a list whose items are those of a list of the record, or
 ` + "`{members: PATH, name: PATH, item: VALUE}`" + ` for an object whose members are. Of a violation, ` + "`names`" + ` is a list of names
 below its ` + "`param`" + `.

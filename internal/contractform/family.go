@@ -13,6 +13,7 @@ type FamilyFile struct {
 	Title    string           `yaml:"title,required" doc:"A name for people."`
 	Provider string           `yaml:"provider" doc:"What the failures say was asked, such as 'GitHub'."`
 	Doc      string           `yaml:"doc" doc:"What a reader has to know, in Markdown."`
+	Last     bool             `yaml:"last" doc:"Its texts are plain English rather than one system's words: they count only where nobody else says what happened."`
 	Sources  []string         `yaml:"sources,required" doc:"Where the facts are from: pages and source files that everybody can read."`
 	Wraps    []string         `yaml:"wraps" doc:"What a runtime puts before the text of another failure, as a template. What follows it is read as if it stood alone."`
 	Texts    []FamilyText     `yaml:"texts" doc:"Texts that may stand anywhere in an answer that is a failure."`
@@ -48,6 +49,7 @@ type FamilyCodes struct {
 	Kind     *strictyaml.Node `yaml:"kind,required" doc:"The kind that the codes stand for."`
 	Codes    []string         `yaml:"codes,required" doc:"The codes. A '*' at the beginning or end stands for anything."`
 	Anywhere bool             `yaml:"anywhere" doc:"The codes are words that mean nothing else, and are looked for in texts, too."`
+	Vague    bool             `yaml:"vague" doc:"The codes are used for all kinds of failures: a text that says more goes before them."`
 	Set      *strictyaml.Node `yaml:"set" doc:"What they say beside that: values by path."`
 }
 
