@@ -99,6 +99,13 @@ func (p *pattern) readMembers(raw json.Value, base reflect.Value, found *finding
 	return true
 }
 
+// names reports whether p names every member of an object.
+func (p *pattern) names(raw json.Value) bool {
+	return raw.Kind() == '{' && !slices.ContainsFunc(json.MembersOf(raw), func(m json.Member) bool {
+		return !slices.ContainsFunc(p.members, func(known patternMember) bool { return known.name == m.Name })
+	})
+}
+
 func (l *patternList) read(raw json.Value, base reflect.Value, found *finding) bool {
 	var names []string
 	var values []json.Value

@@ -72,7 +72,7 @@ func (s *search) window(x *index, text string) {
 		}
 		p := f.phrases[in.by]
 		found, start, end := p.match(text, at, captures[:0])
-		if end == 0 || (f.only || s.weak != nil) && start > 0 || s.has(f, p.fixed) {
+		if end == 0 || (f.only || s.weak != nil) && start > 0 || s.weak != nil && end < len(text) || s.has(f, p.fixed) {
 			return
 		}
 		finding := newFinding(f)
@@ -182,7 +182,7 @@ func (s *search) object(x *index, raw json.Value) {
 	text := string(raw)
 	x.each(text, func(in indexed, _ int) {
 		f := in.form
-		if f.object == nil || !s.counts(f) || s.has(f, 0) {
+		if f.object == nil || !s.counts(f) || s.has(f, 0) || s.weak != nil && !f.object.names(raw) {
 			return
 		}
 		finding := newFinding(f)
@@ -319,6 +319,9 @@ func (s *search) result() *finding {
 	case recourse.ClassInput:
 		e.Origin, e.Effect = recourse.OriginCaller, recourse.EffectNone
 	default:
+	}
+	if family.file.Last { // a guess at a sentence says nothing of who failed, and of what was done before
+		e.Origin, e.Effect = "", ""
 	}
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAllowance, recourse.ClassState:

@@ -30,6 +30,9 @@ type Reader struct {
 	// ones, and any whose weak forms count as weak signs. The built-in families are known
 	// in any case.
 	Families []*Family
+	// ContractsOnly says that the families are left out: what is in no contract's form has no
+	// kind, as in the clients that are generated from a contract.
+	ContractsOnly bool
 	// Cut is the size, such as 4MiB, at which what is read was cut off and completed to
 	// valid JSON; the failure then says so. Empty: it is whole.
 	Cut string
@@ -60,6 +63,7 @@ type answer struct {
 	text    string       // of the first text block
 	objects []json.Value // wherever an error object may stand
 	sure    bool         // it says that it is a failure
+	blocks  int          // of its content
 	wrapped bool         // a runtime has put something before the text
 	code    string       // which that names
 }
@@ -88,6 +92,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 		return r.record(record), true
 	}
 	a.text, a.objects = r.textsOf(head.Content)
+	a.blocks = len(head.Content)
 	a.objects = append(a.objects, head.Structured, head.Error)
 	for _, raw := range a.objects {
 		switch kindOf(raw) {

@@ -50,7 +50,8 @@ func spelledWait(text string) (total time.Duration, n int) {
 			n = word + unit
 			continue
 		}
-		if parts == 0 && (unit == 0 || word > after) && (after == len(text) || strings.IndexByte("-:/_", text[after]) < 0) { // seconds, or so most of those mean it who name no unit
+		alone := unit == 0 || word > after
+		if parts == 0 && alone && (after == len(text) || strings.IndexByte("-:/_", text[after]) < 0) { // no date
 			return wait(value), at + len(strings.TrimRight(text[at:after], "."))
 		}
 		return min(total, recourse.MaxWait), n

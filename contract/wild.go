@@ -18,12 +18,18 @@ func (r *Reader) wild(a answer) (e *recourse.Error, sign string, ok bool) {
 	if found == nil {
 		return nil, "", false
 	}
+	if r.Trusted && a.sure && found.form.family.file.Last { // whose word would count
+		found.e.Effect = recourse.EffectUnknown
+	}
 	return &found.e, found.sign(), true
 }
 
 // found returns what the families say of an answer, with what objects of many makers have
 // in common; nil: nothing.
 func (r *Reader) found(a answer) *finding {
+	if r.ContractsOnly {
+		return nil
+	}
 	s := &search{}
 	objects := withInner(a.text, a.objects)
 	s.parts(r.indexes(), a.text, objects)
@@ -83,7 +89,7 @@ func leastRank(status int, object bool) int {
 
 // weakly reads an answer that says it succeeded, by the families that the server's entry names.
 func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
-	if len(r.Families) == 0 {
+	if len(r.Families) == 0 || a.blocks > 1 {
 		return Reading{}, false
 	}
 	s := &search{weak: r.Families}
@@ -92,7 +98,7 @@ func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
 		indexes = append(indexes, f.index())
 	}
 	s.parts(indexes, strings.TrimPrefix(strings.TrimSpace(a.text), "Error: "), a.objects)
-	if s.result() == nil {
+	if len(s.findings) == 0 {
 		return Reading{}, false
 	}
 	found := r.found(a) // with all that the others say
@@ -166,6 +172,11 @@ func indexAnyFrom(text string, from int) int {
 	return from + i
 }
 
+// pythonLiterals are the words of Python's values, and those of JSON.
+var pythonLiterals = map[string]string{
+	"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false",
+}
+
 // pythonJSON returns what Python prints of a value as JSON, if it is one.
 func pythonJSON(text string) json.Value {
 	if !strings.Contains(text, "'") {
@@ -190,8 +201,8 @@ func pythonJSON(text string) json.Value {
 			i = end + 1
 		case isLetterByte(b):
 			n := span(text[i:], isLetterByte)
-			word, ok := map[string]string{"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false"}[text[i:i+n]]
-			if !ok {
+			word := pythonLiterals[text[i:i+n]]
+			if word == "" {
 				return nil
 			}
 			out = append(out, word...)

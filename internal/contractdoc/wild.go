@@ -16,7 +16,7 @@ texts, their JSON and XML, their codes. What is known of a system stands in one 
 below are built in, and known without any configuration.
 
 An answer that says it succeeded is never taken for a failure because of a family, unless the server's entry names the
-family: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then only those forms count that begin the answer, or are the whole of it,
+family: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then only those forms count that are the whole of the answer,
 and that the family marks as ` + "`weak`" + `. Where nothing is recognised, the server's own sentence stays.`
 
 const writingFamilies = `A family of your own is a file like this one:
@@ -56,10 +56,10 @@ wait as people and programs spell it (` + "`12s`, `1m30s`, `2 minutes and 5 seco
 ` + "`{*}`" + ` is anything on the line. A code is a word, a parameter has no spaces, and an HTTP status is one of a failure.
 
 An object has every member that is named; one whose name ends in ` + "`?`" + ` may be missing. A value is a path, a template of a
-text (` + "`/data/attributes/{param}`" + `), a list of these of which the first is taken that can hold it, a constant after an equals sign, or a mapping: of members, ` + "`{any: VALUE}`" + ` for
-some item of a list, ` + "`{each: PATH, item: VALUE}`" + ` for a list whose items are those of a list of the record, or
-` + "`{members: PATH, name: PATH, item: VALUE}`" + ` for an object whose members are. Of a violation, ` + "`names`" + ` is a list of names
-below its ` + "`param`" + `.
+text (` + "`/data/attributes/{param}`" + `), a list of these of which the first is taken that can hold it, a constant after an equals
+sign, or a mapping: of members, ` + "`{any: VALUE}`" + ` for some item of a list, ` + "`{each: PATH, item: VALUE}`" + ` for a list whose
+items are those of a list of the record, or ` + "`{members: PATH, name: PATH, item: VALUE}`" + ` for an object whose members are. Of a
+violation, ` + "`names`" + ` is a list of names below its ` + "`param`" + `.
 
 Where several forms fit, one that names a code goes first, then objects, then texts, the longer before the shorter, and what an
 HTTP status says comes last. What another form adds (a wait, a status, violations) is kept.`

@@ -31,7 +31,7 @@ type FamilyText struct {
 	Each *strictyaml.Node `yaml:"each" doc:"Templates of the places where arguments are wrong, whose paths are those of a violation, each as often as it occurs; {text, rule} says which rule they break."`
 	Kind *strictyaml.Node `yaml:"kind" doc:"What happened. Left out: what the code, the violations or the HTTP status say; a text that says none of these adds to what others say."`
 	Set  *strictyaml.Node `yaml:"set" doc:"What it says beside that: values by path."`
-	Weak bool             `yaml:"weak" doc:"It is also read where it begins an answer that says it succeeded, if the server's entry names the family."`
+	Weak bool             `yaml:"weak" doc:"It is also read where it is the whole of an answer that says it succeeded, if the server's entry names the family."`
 }
 
 // FamilyObject is a part of a [FamilyFile].
@@ -40,7 +40,7 @@ type FamilyObject struct {
 	Object *strictyaml.Node `yaml:"object,required" doc:"The members, and the paths that they lead to; see Objects."`
 	Kind   *strictyaml.Node `yaml:"kind" doc:"What happened. Left out: what the code, the violations or the HTTP status say."`
 	Set    *strictyaml.Node `yaml:"set" doc:"What it says beside that: values by path."`
-	Weak   bool             `yaml:"weak" doc:"It is also read where it is the whole of an answer that says it succeeded, if the server's entry names the family."`
+	Weak   bool             `yaml:"weak" doc:"It is also read in an answer that says it succeeded, if it is the whole of it, with no member that is not named here, and the server's entry names the family."`
 }
 
 // FamilyCodes is a part of a [FamilyFile].

@@ -305,7 +305,7 @@ func (k *kit) sent(name string, a contract.Answer) {
 func (k *kit) answer(name, file string, raw []byte) {
 	k.t.Helper()
 	k.add(name, file, raw)
-	r := contract.Reader{Contracts: []*contract.Contract{k.c}, Weak: k.c, Trusted: true}
+	r := contract.Reader{Contracts: []*contract.Contract{k.c}, Weak: k.c, Trusted: true, ContractsOnly: true}
 	var reading contract.Reading
 	switch file {
 	case kitResult:

@@ -131,9 +131,10 @@ func failures() []failure {
 			name:  "the tool's error gives away a password, addresses and a stack",
 			begin: once(testkit.GetField, testkit.LeakyToolError()),
 			told: &told{
-				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
-				text: "[unknown] could not create the order: dial [connection string]: connect: connection refused\n  \n  [stack trace]",
-				code: "INTERNAL_ERROR",
+				kind: recourse.KindUnreachable, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				text: "[unreachable] could not create the order: dial [connection string]: connect: connection refused\n  \n  [stack trace]" +
+					"\nSafe to repeat: make the same call again, a few times at most.",
+				code: "PROVIDER_UNAVAILABLE", retryable: true, retryAfter: 30,
 			},
 		},
 		{

@@ -54,7 +54,7 @@ func childOutcomes() []childOutcome {
 		{fault: "wrong-id-only", outcome: late},
 		{fault: "never", outcome: late},
 		{fault: "deaf", outcome: late, deaf: true},
-		{fault: "leak", outcome: outcome{kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1}},
+		{fault: "leak", outcome: outcome{kind: recourse.KindUnreachable, origin: byServer, reads: 1, writes: 1}},
 	}
 }
 

@@ -69,7 +69,7 @@ func outcomes() map[string]outcome {
 		"large answer, JSON, broken at its end":       {reads: 1, writes: 1, broken: true},
 		"large answer, JSON, isError at its end":      fine,
 		"isError last":                                {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
-		"tool error with a stack trace":               {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
+		"tool error with a stack trace":               {kind: recourse.KindUnreachable, origin: byServer, reads: 1, writes: 1},
 		"tool error with structuredContent and _meta": {kind: recourse.KindUnknown, origin: byServer, reads: 1, writes: 1},
 		"JSON-RPC error with retry data":              {kind: recourse.KindInternal, origin: byServer, reads: 1, writes: 1, wait: 1500 * time.Millisecond},
 

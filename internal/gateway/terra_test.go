@@ -289,7 +289,7 @@ func TestTerraToolErrors(t *testing.T) {
 			readings: []string{"terra/tool-surfaced"},
 		},
 		{
-			name: "a word of the session", call: says("unauthorized", true), text: "unauthorized", kind: recourse.KindUnknown, origin: recourse.OriginServer,
+			name: "a word of the session", call: says("unauthorized", true), text: "unauthorized", kind: recourse.KindUnauthenticated, origin: recourse.OriginServer,
 			readings: []string{"terra/unauthorized-only-in-401"},
 		},
 		{

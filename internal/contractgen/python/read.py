@@ -285,7 +285,7 @@ def parse_result(result: Any) -> Failure | Question | None:
             break
         text = text[wrapper.end():]
         objects = [_parsed(text)]
-    return Failure({"kind": "unknown", "message": _cut(whole), "origin": "server"})
+    return Failure({"kind": "unknown", "message": _cut(whole), "retry": "re_read", "origin": "server"})
 
 
 def _read_question(o):

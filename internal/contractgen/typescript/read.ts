@@ -372,7 +372,7 @@ function readFailed(text: string, objects: readonly Value[]): Fields {
     rest = rest.slice(wrapped.length);
     objects = [parsed(rest)];
   }
-  return { kind: "unknown", message: cut(text), origin: "server" };
+  return { kind: "unknown", message: cut(text), retry: "re_read", origin: "server" };
 }
 
 function readQuestion(o: Fields): Question {
