@@ -38,7 +38,7 @@ func (a *answer) read(r *contract.Reader) (reading contract.Reading, ok bool) {
 
 var (
 	errNothing = errors.New("there is nothing to explain")
-	errNoReply = errors.New("the event stream holds no answer: no event is a JSON-RPC response")
+	errNoReply = errors.New("the event stream has no answer: none of its events is a JSON-RPC response")
 )
 
 // parseAnswer finds out what a text is.
@@ -84,7 +84,7 @@ func parseResponse(text []byte) (*answer, error) {
 	fmt.Fprintf(&wireForm, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	resp, err := http.ReadResponse(bufio.NewReader(&wireForm), nil)
 	if err != nil {
-		return nil, fmt.Errorf("this begins like an HTTP response, but is none: %w", err)
+		return nil, fmt.Errorf("this starts like an HTTP response, but is not a valid one: %w", err)
 	}
 	_ = resp.Body.Close() // its bytes are in body
 	if resp.StatusCode >= http.StatusBadRequest {
@@ -130,7 +130,7 @@ func parseJSON(text []byte) (*answer, error) {
 		err = scan.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this is not one JSON object: %w%s", err, place(text, err))
+		return nil, fmt.Errorf("this is not a single JSON object: %w%s", err, place(text, err))
 	}
 	switch signs := scan.Signs(); signs.Message() {
 	case wire.Response:
@@ -144,7 +144,7 @@ func parseJSON(text []byte) (*answer, error) {
 	}
 	var members map[string]json.Value
 	if err := json.UnmarshalLenient(text, &members); err != nil {
-		return nil, fmt.Errorf("this is no JSON object: %w", err)
+		return nil, fmt.Errorf("this is not a JSON object: %w", err)
 	}
 	for _, name := range []string{"error", "result"} { // a response whose id was not pasted
 		if inner := members[name]; members["jsonrpc"] != nil && inner.Kind() == '{' {

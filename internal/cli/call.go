@@ -22,17 +22,17 @@ type callCommand struct {
 	liveServer `embed:""`
 
 	Tool      string        `arg:"" help:"Name of the tool."`
-	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE with JSON or a text as the value."`
-	Reads     []string      `placeholder:"NAME" help:"Contract that the server keeps, and families of failures: their weak signs count."`
+	Arguments []string      `arg:"" optional:"" help:"Its arguments: one JSON object, or NAME=VALUE where the value is JSON or plain text."`
+	Reads     []string      `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
 	Timeout   time.Duration `default:"1m" help:"How long the call may take."`
-	Recover   bool          `help:"Wait, repeat and verify as the contract of --reads asks of a client, and tell of it on standard error."`
+	Recover   bool          `help:"Wait, repeat and verify as the contract of --reads asks of a client, and report it on standard error."`
 	JSON      bool          `help:"Print the whole result as JSON."`
 }
 
 // Help shows an example.
 func (*callCommand) Help() string {
-	return `Prints what the tool answers, or on standard error how it failed and what to do. The exit code says which sort of failure ` +
-		`it was: 2 input, 3 credentials or permission, 4 not found, 5 one that may pass by itself, 1 any other.
+	return `Prints the tool's answer, or on standard error how it failed and what to do. The exit code says which sort of failure ` +
+		`it was: 2 input, 3 credentials or permission, 4 not found, 5 one that may go away by itself, 1 any other.
 
 Example:
 

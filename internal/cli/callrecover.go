@@ -61,7 +61,7 @@ func (p *progress) step(_ context.Context, s recovery.Step) {
 	case recovery.ActionVerify:
 		printf(p.out, "recourse: asked %s whether the call took effect\n", visible.Escape(s.Tool))
 	case recovery.ActionPoll:
-		printf(p.out, "recourse: asked %s how the work gets on\n", visible.Escape(s.Tool))
+		printf(p.out, "recourse: asked %s how the work is going\n", visible.Escape(s.Tool))
 	case recovery.ActionCall, recovery.ActionConnect, recovery.ActionAnswer:
 	}
 }

@@ -51,21 +51,21 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Init     initCommand     `cmd:"" help:"Write a first configuration, with comments."`
+	Init     initCommand     `cmd:"" help:"Write a first, commented configuration."`
 	Serve    serveCommand    `cmd:"" help:"Run the gateway in front of MCP servers."`
 	Wrap     wrapCommand     `cmd:"" help:"Run a stdio MCP server behind Recourse, for a desktop host."`
-	Install  installCommand  `cmd:"" help:"Put the wrapper into the file in which a host lists its MCP servers."`
+	Install  installCommand  `cmd:"" help:"Wrap the MCP servers listed in a desktop host's file."`
 	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
 	Tools    toolsCommand    `cmd:"" help:"List the tools of an MCP server."`
-	Explain  explainCommand  `cmd:"" help:"Say how an answer of an MCP server is read, and how contracts would say it."`
+	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, and how contracts would write it."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
-	Simulate simulateCommand `cmd:"" help:"Play agents against a failing server in virtual time, and count what comes of it."`
-	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of a kind of files, for editors."`
+	Simulate simulateCommand `cmd:"" help:"Run scripted agents against a failing server in virtual time, and count the results."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 
-	Completion completionCommand `cmd:"" help:"Print what makes a shell complete commands, flags and names."`
+	Completion completionCommand `cmd:"" help:"Print a shell script that completes commands, flags and names."`
 	Complete   completeCommand   `cmd:"" hidden:""`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`

@@ -17,10 +17,10 @@ import (
 type contractCommand struct {
 	Ls     contractLs     `cmd:"" help:"List the built-in contracts."`
 	Show   contractShow   `cmd:"" help:"Print the reference page of a contract, in Markdown."`
-	Lint   contractLint   `cmd:"" help:"Check contract files, and print every mistake with its place."`
+	Lint   contractLint   `cmd:"" help:"Check contract files, and print every mistake with its position."`
 	Schema contractSchema `cmd:"" help:"Print the JSON Schema of a contract's wire form."`
-	Diff   contractDiff   `cmd:"" help:"Print what becomes of the failures of one contract in another, each way."`
-	Gen    contractGen    `cmd:"" help:"Print a contract as source code of another language."`
+	Diff   contractDiff   `cmd:"" help:"Print how the failures of one contract map to another, both ways."`
+	Gen    contractGen    `cmd:"" help:"Print a contract as source code in another language."`
 }
 
 type contractLs struct{}
@@ -50,8 +50,8 @@ type contractShow struct {
 
 // Help shows examples.
 func (*contractShow) Help() string {
-	return `With a server, at a URL or as a command, prints a page for each of its tools instead: the parameters, and the errors ` +
-		`that the tool can emit.
+	return `With a server, given as a URL or a command, prints a page for each of its tools instead: the parameters, and the errors ` +
+		`that the tool can return.
 
 Example:
 
@@ -109,7 +109,7 @@ func findContract(name string) (*contract.Contract, error) {
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`) {
 		return nil, &usageError{&hintedError{
 			fmt.Errorf("there is no contract %q", name),
-			"built in are " + strings.Join(set.Names(), ", ") + "; a contract of your own is named by its file",
+			"the built-in ones are " + strings.Join(set.Names(), ", ") + "; for your own, give its file",
 		}}
 	}
 	if _, mistakes := errors.AsType[strictyaml.Errors](err); err != nil && !mistakes {

@@ -18,9 +18,9 @@ type contractDiff struct {
 
 // Help shows an example.
 func (*contractDiff) Help() string {
-	return `For each code of the one: which code of the other says it, whether repeating the call may help, and as which code it ` +
-		`comes back. Then what is lost on the way. All of it is computed by writing and reading, without the record in _meta, ` +
-		`with which nothing is lost.
+	return `For each code of one contract: the matching code of the other, whether repeating the call may help, and which code it ` +
+		`turns into on the way back. Then what is lost in translation. All of it is computed by writing and reading, without the ` +
+		`record in _meta, with which nothing is lost.
 
 Example:
 

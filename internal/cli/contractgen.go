@@ -10,14 +10,14 @@ import (
 type contractGen struct {
 	Contract string `arg:"" help:"Name of a built-in contract, or a contract file."`
 	Lang     string `required:"" enum:"ts,python" placeholder:"LANGUAGE" help:"Language: ts (TypeScript) or python."`
-	For      string `default:"client" enum:"client,server,both" help:"For whom: client (reads and recovers), server (writes), or both."`
+	For      string `default:"client" enum:"client,server,both" help:"Who uses it: client (reads and recovers), server (writes), or both."`
 }
 
 // Help shows an example.
 func (*contractGen) Help() string {
-	return `For authors of clients and servers in another language: one file without dependencies. For a client it has the types of ` +
-		`the record, the table of the codes, a parser, and recovery from failures; for a server constructors and a writer, and the ` +
-		`types of the wire form. Python is for clients alone. Its head says how it is used, and what it leaves out.
+	return `For authors of clients and servers in other languages: one file without dependencies. For a client it has the types of ` +
+		`the record, the table of codes, a parser, and recovery from failures; for a server, constructors, a writer, and the ` +
+		`types of the wire form. Python is for clients only. The top of the file says how to use it, and what it leaves out.
 
 Example:
 
@@ -33,7 +33,7 @@ func (c *contractGen) Run(env *Environment) error {
 	audience := contractgen.Audience(c.For)
 	if c.Lang == "python" {
 		if audience != contractgen.ForClients {
-			return &usageError{&hintedError{fmt.Errorf("--for %s: Python has only what is for clients", c.For), "leave --for out"}}
+			return &usageError{&hintedError{fmt.Errorf("--for %s: Python is for clients only", c.For), "leave --for out"}}
 		}
 		printf(env.Stdout, "%s", contractgen.Python(found))
 		return nil

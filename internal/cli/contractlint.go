@@ -14,13 +14,13 @@ import (
 type contractLint struct {
 	liveServer `embed:""`
 
-	Files []string `arg:"" help:"Contract or family files, each able to extend those before, or built-in names. After --, a command."`
+	Files []string `arg:"" help:"Contract or family files, which may extend earlier ones, or built-in names. After --, a server's command."`
 }
 
 // Help shows examples.
 func (*contractLint) Help() string {
-	return `Prints every mistake of contract and family files with its place. With a server, at a URL or as a command, advice is checked ` +
-		`against the tools that it has: a hint or a verify call that names a tool or a parameter that is not there would be left ` +
+	return `Prints every mistake in contract and family files with its position. With a server, given as a URL or a command, it also checks ` +
+		`advice against the server's tools: a hint or a verify call that names a missing tool or parameter would be left ` +
 		`out, or mislead.
 
 Example:

@@ -15,9 +15,9 @@ import (
 // demoCommand shows what Recourse is for.
 type demoCommand struct {
 	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), or all."`
-	Listen string   `placeholder:"ADDR" help:"Address to serve at; left out, 127.0.0.1:8787, or a free port where that is taken."`
-	Once   bool     `help:"End after the calls instead of serving on."`
-	With   []string `placeholder:"SETTING" sep:"none" help:"Change the system: NAME or NAME=VALUE, listed below. May be given again."`
+	Listen string   `placeholder:"ADDR" help:"Address to serve at (default: 127.0.0.1:8787, or a free port if that one is taken)."`
+	Once   bool     `help:"Exit after the calls instead of continuing to serve."`
+	With   []string `placeholder:"SETTING" sep:"none" help:"Change the system: NAME or NAME=VALUE, listed below. Can be repeated."`
 	Stdio  bool     `help:"Run the reference system on standard input and output, without the calls."`
 }
 
@@ -28,7 +28,7 @@ const all = "all"
 func (*demoCommand) Help() string {
 	return `Without a name: starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
 		`that makes each call to both; prints what an agent sees, and keeps serving. With the name of a reference system: ` +
-		`starts that, a server that keeps the contract of this name, and shows how it fails.
+		`starts it, a server that follows the contract of that name, and shows how it fails.
 
 Example:
 
@@ -51,7 +51,7 @@ func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
 	case c.Stdio && !isSystem:
 		return &usageError{errors.New("--stdio runs one reference system: name it")}
 	case c.Stdio && (c.Once || c.Listen != ""):
-		return &usageError{errors.New("--stdio serves nothing over HTTP: --once and --listen have no meaning")}
+		return &usageError{errors.New("--stdio serves nothing over HTTP: leave out --once and --listen")}
 	}
 	var settings demo.Settings
 	if len(c.With) > 0 {

@@ -19,19 +19,19 @@ import (
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
 	File     string   `arg:"" help:"File with the answer; - reads standard input."`
-	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract says it: its name or file."`
-	All      bool     `help:"Also show the failure as every built-in contract says it."`
-	Reads    []string `placeholder:"NAME" help:"Contract that the server keeps, and families of failures: their weak signs count."`
-	Writes   bool     `help:"Show what the contracts say when the tool that failed writes; otherwise it reads."`
+	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract writes it: its name or file."`
+	All      bool     `help:"Also show the failure as every built-in contract writes it."`
+	Reads    []string `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
+	Writes   bool     `help:"Assume that the tool that failed writes; the default is that it only reads."`
 	Tool     string   `placeholder:"NAME" help:"Name of the tool that failed, for advice that names it."`
-	JSON     bool     `help:"Print what was read as one JSON object; its failure is null for a success."`
+	JSON     bool     `help:"Print the result as one JSON object; its failure is null for a success."`
 }
 
 // Help shows an example.
 func (*explainCommand) Help() string {
-	return `Paste any answer of any MCP server: a JSON-RPC message, a result, an event stream, an HTTP response with its ` +
-		`headers, or the bare text of a tool's error. It says how the answer is read; with --contract or --all also how contracts ` +
-		`would say it.
+	return `Paste any MCP server's answer: a JSON-RPC message, a result, an event stream, an HTTP response with its ` +
+		`headers, or the bare text of a tool's error. It shows how the answer is read and, with --contract or --all, how contracts ` +
+		`would write it.
 
 Example:
 
@@ -86,7 +86,7 @@ func (c *explainCommand) Run(env *Environment) error {
 		linef(out, "more", "--contract NAME or --all shows how contracts say it")
 	}
 	for _, as := range shown {
-		printf(env.Stdout, "\nas %s says it, of a tool that %s:\n\n%s", as.Name, nature, form(as, e, c.Tool))
+		printf(env.Stdout, "\nas %s writes it, for a tool that %s:\n\n%s", as.Name, nature, form(as, e, c.Tool))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 func started(path string, file *hosts.File) error {
 	file.Servers = slices.DeleteFunc(file.Servers, func(s *hosts.Server) bool { return s.Disabled || s.Internal || s.Project != "" })
 	if len(file.Servers) == 0 {
-		return fmt.Errorf("%s lists no server", path)
+		return fmt.Errorf("%s lists no servers", path)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func leftToHost(path string, file *hosts.File) (left map[string]string, err erro
 	if len(file.Servers) == 0 {
 		return nil, &hintedError{
 			fmt.Errorf("only its host can start the servers in %s", path),
-			"write the values in place of references such as ${input:key}, or use `recourse install`",
+			"replace references such as ${input:key} with their values, or use `recourse install`",
 		}
 	}
 	return left, nil

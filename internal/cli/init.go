@@ -20,16 +20,16 @@ import (
 // initCommand writes a first configuration.
 type initCommand struct {
 	Output   string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"File to write (default: recourse.yaml)."`
-	URL      string `placeholder:"URL" help:"Endpoint of the MCP server. One on stdio is named by its command, after --."`
-	Name     string `placeholder:"NAME" help:"What the server is called: lower-case letters, digits, - and _."`
+	URL      string `placeholder:"URL" help:"Endpoint of the MCP server. For a stdio server, give its command after -- instead."`
+	Name     string `placeholder:"NAME" help:"Name of the server: lower-case letters, digits, - and _."`
 	Contract string `placeholder:"NAME" help:"Contract in which failures reach clients (default: recourse)."`
-	TokenEnv string `placeholder:"VARIABLE" help:"Environment variable with the bearer token that the server wants."`
+	TokenEnv string `placeholder:"VARIABLE" help:"Environment variable with the bearer token that the server needs."`
 }
 
 // Help shows examples.
 func (*initCommand) Help() string {
-	return `Writes a configuration with comments, and beside it the schema by which editors check it. Without --url and a command it ` +
-		`asks for what it needs. A file that is there is not replaced.
+	return `Writes a commented configuration, and next to it the schema that editors check it with. Without --url or a command it ` +
+		`asks for what it needs. It never replaces an existing file.
 
 Example:
 
@@ -44,11 +44,11 @@ const schemaFile = "recourse.schema.json"
 func (c *initCommand) Run(env *Environment, command serverCommand) error {
 	if isThere(c.Output) {
 		return &usageError{&hintedError{
-			fmt.Errorf("%s is there already", c.Output), "nothing was written; choose another file with -o, or remove that one",
+			fmt.Errorf("%s already exists", c.Output), "nothing was written; choose another file with -o, or remove that one",
 		}}
 	}
 	if c.URL != "" && len(command) > 0 {
-		return &usageError{errors.New("--url and a command name two servers: choose one")}
+		return &usageError{errors.New("--url and a command name two servers: give only one")}
 	}
 	if c.URL == "" && len(command) == 0 {
 		var err error
@@ -79,7 +79,7 @@ func (c *initCommand) Run(env *Environment, command serverCommand) error {
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // a token may be added
 	if errors.Is(err, fs.ErrNotExist) {
-		return &usageError{fmt.Errorf("there is no folder %s", filepath.Dir(path))}
+		return &usageError{fmt.Errorf("the folder %s does not exist", filepath.Dir(path))}
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
@@ -102,7 +102,7 @@ func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 		if !in.Scan() {
 			printf(env.Stderr, "\n")
 			return "", &usageError{&hintedError{
-				errors.New("no server is named"), "answer the questions, or give --url URL or a command after --",
+				errors.New("no server given"), "answer the questions, or give --url URL or a command after --",
 			}}
 		}
 		if answer := strings.TrimSpace(in.Text()); answer != "" {
@@ -182,15 +182,15 @@ func (c *initCommand) write(command serverCommand) ([]byte, error) {
 		return nil, &usageError{&hintedError{errors.New("this is not the URL of an MCP server"), "write it as http://127.0.0.1:9101/mcp"}}
 	case strings.Contains(c.URL, "@"):
 		return nil, &usageError{&hintedError{
-			errors.New("the URL holds credentials"), "leave them out, and name a variable with a bearer token by --token-env",
+			errors.New("the URL holds credentials"), "leave them out, and name a variable with a bearer token with --token-env",
 		}}
 	case !inNames.MatchString(c.Name):
 		return nil, &usageError{&hintedError{
-			fmt.Errorf("%q cannot be the name of a server", c.Name), "use lower-case letters, digits, - and _",
+			fmt.Errorf("%q is not a valid server name", c.Name), "use lower-case letters, digits, - and _",
 		}}
 	case !known:
 		return nil, &usageError{&hintedError{
-			fmt.Errorf("there is no contract %q", c.Contract), "built in are " + strings.Join(contract.Builtin().Names(), ", "),
+			fmt.Errorf("there is no contract %q", c.Contract), "the built-in ones are " + strings.Join(contract.Builtin().Names(), ", "),
 		}}
 	case c.TokenEnv != "" && !inVariables.MatchString(c.TokenEnv):
 		return nil, &usageError{&hintedError{
@@ -198,7 +198,7 @@ func (c *initCommand) write(command serverCommand) ([]byte, error) {
 			"write it as FARM_TOKEN; the token itself stays out of the file",
 		}}
 	case c.TokenEnv != "" && len(command) > 0:
-		return nil, &usageError{errors.New("--token-env is for a server with a URL: a program gets its variables by `env`")}
+		return nil, &usageError{errors.New("--token-env is for a server with a URL: a program gets its variables from `env`")}
 	}
 	text := []byte(c.text(command))
 	_, err := config.Parse(c.Output, text, config.Options{

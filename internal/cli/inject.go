@@ -14,7 +14,7 @@ import (
 
 // injectCommand makes calls fail on purpose.
 type injectCommand struct {
-	Run injectRun `cmd:"" default:"withargs" help:"Make calls fail on purpose; run can be left out."`
+	Run injectRun `cmd:"" default:"withargs" help:"Make calls fail on purpose; the word run is optional."`
 	Ls  injectLs  `cmd:"" help:"List the faults, or the codes of a contract."`
 }
 
@@ -31,34 +31,34 @@ Example:
 type injectRun struct {
 	injectFlags `embed:""`
 
-	URL     string `arg:"" optional:"" help:"Endpoint of the MCP server. One on stdio is named by its command, after --."`
+	URL     string `arg:"" optional:"" help:"Endpoint of the MCP server. For a stdio server, give its command after -- instead."`
 	Faults  string `placeholder:"FILE" help:"Fault file: which calls fail, and how."`
 	Listen  string `default:"127.0.0.1:8788" placeholder:"ADDR" help:"Address to listen on (default: 127.0.0.1:8788)."`
-	Control string `placeholder:"ADDR" help:"Loopback address at which tests ask for the ledger and change the faults."`
-	API     string `placeholder:"URL" help:"Stand in front of an HTTP API that is no MCP server."`
+	Control string `placeholder:"ADDR" help:"Loopback address at which tests read the ledger and change the faults."`
+	API     string `placeholder:"URL" help:"Stand in front of an HTTP API instead of an MCP server."`
 	Proxy   bool   `help:"Be a forward proxy; a command after -- gets it as HTTP_PROXY and HTTPS_PROXY."`
 }
 
 // injectFlags make one rule without a file.
 type injectFlags struct {
 	Fault    string        `placeholder:"NAME" help:"One fault without a file, such as hang; recourse inject ls lists them."`
-	Status   int           `placeholder:"STATUS" help:"This HTTP status as the fault."`
-	Contract string        `placeholder:"NAME" help:"A failure of this contract as the fault."`
+	Status   int           `placeholder:"STATUS" help:"Use this HTTP status as the fault."`
+	Contract string        `placeholder:"NAME" help:"Use a failure of this contract as the fault."`
 	Code     string        `placeholder:"CODE" help:"Which one of the contract's codes."`
 	Tool     string        `placeholder:"PATTERN" help:"Only calls of this tool fail."`
 	Method   string        `placeholder:"PATTERN" help:"Only requests of this method fail."`
 	Path     string        `placeholder:"PATTERN" help:"Only requests to an API at this path fail."`
-	Times    *int          `placeholder:"N" help:"So many calls fail, all others go well."`
-	Rate     *float64      `placeholder:"PART" help:"This part of the calls fails, such as 0.1."`
-	AtMost   *int          `placeholder:"N" help:"At most so many calls fail at the same time."`
+	Times    *int          `placeholder:"N" help:"Number of calls that fail; all others succeed."`
+	Rate     *float64      `placeholder:"PART" help:"Fraction of the calls that fail, such as 0.1."`
+	AtMost   *int          `placeholder:"N" help:"Maximum number of calls that fail at the same time."`
 	Effect   inject.Effect `enum:",before,after" default:"" placeholder:"EFFECT" help:"before or after: whether the server gets the call."`
-	Seed     *int64        `placeholder:"N" help:"Chooses the calls of a rate, in place of the file's (default: 1)."`
+	Seed     *int64        `placeholder:"N" help:"Chooses which calls a rate affects; overrides the file's (default: 1)."`
 }
 
 // Help shows an example.
 func (*injectRun) Help() string {
-	return `Stands in front of an MCP server over HTTP, or of a program on standard input and output, and makes calls fail as the fault ` +
-		`file or the flags say; all else passes byte for byte. At the end, or by Ctrl-C, it prints what reached the server.
+	return `Stands in front of an MCP server over HTTP or stdio, and makes calls fail as the fault file or the flags say; everything else ` +
+		`passes byte for byte. When it ends, for example on Ctrl-C, it prints what reached the server.
 
 Example:
 
@@ -107,7 +107,7 @@ func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, erro
 	}
 	if named != 1 {
 		return 0, nil, &hintedError{
-			errors.New("one server has to be named"), "write the URL of an MCP server, --api URL, --proxy, or -- COMMAND",
+			errors.New("name exactly one server"), "write the URL of an MCP server, --api URL, --proxy, or -- COMMAND",
 		}
 	}
 	switch {
@@ -122,7 +122,7 @@ func (c *injectRun) where(command serverCommand) (inject.Traffic, *url.URL, erro
 	}
 	target, err := url.Parse(c.URL + c.API)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return 0, nil, &hintedError{fmt.Errorf("%q is no URL of a server", c.URL+c.API), "write it as http://127.0.0.1:9101/mcp"}
+		return 0, nil, &hintedError{fmt.Errorf("%q is not the URL of a server", c.URL+c.API), "write it as http://127.0.0.1:9101/mcp"}
 	}
 	return traffic, target, nil
 }
@@ -132,7 +132,7 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 	opts := inject.Options{Traffic: traffic, Contract: findContract}
 	switch {
 	case c.Faults != "" && c.injectFlags != (injectFlags{Seed: c.Seed}):
-		return nil, &usageError{errors.New("--faults names a file with the faults: leave out the flags for one fault")}
+		return nil, &usageError{errors.New("--faults already says what fails: leave out the flags for a single fault")}
 	case c.Faults != "":
 		plan, err := inject.Load(c.Faults, opts)
 		if errors.Is(err, os.ErrNotExist) {
@@ -151,11 +151,11 @@ func (c *injectRun) plan(traffic inject.Traffic) (*inject.Plan, error) {
 		name = "status"
 	case name == "":
 		return nil, &usageError{&hintedError{
-			errors.New("no fault is named"), "name one with --fault, --status or --contract, or a file with --faults",
+			errors.New("no fault given"), "name one with --fault, --status or --contract, or a file with --faults",
 		}}
 	}
 	if c.Times != nil && *c.Times < 1 || c.AtMost != nil && *c.AtMost < 1 {
-		return nil, &usageError{errors.New("--times and --at-most must be at least 1: leave them out for any number")}
+		return nil, &usageError{errors.New("--times and --at-most must be at least 1: leave them out for no limit")}
 	}
 	rule := inject.Rule{
 		Times: or(c.Times, 0), Rate: or(c.Rate, 1), AtMost: or(c.AtMost, 0), Effect: c.Effect, Fault: inject.NewFault(name),
@@ -203,7 +203,7 @@ func (c *injectRun) serve(ctx context.Context, env *Environment, front http.Hand
 func (c *injectRun) control(ctx context.Context, env *Environment, i *inject.Injector, traffic inject.Traffic) (stop func(), err error) {
 	host, _, err := net.SplitHostPort(c.Control)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, &usageError{&hintedError{errors.New("--control has to be a loopback address"), "write it as 127.0.0.1:8789"}}
+		return nil, &usageError{&hintedError{errors.New("--control must be a loopback address"), "write it as 127.0.0.1:8789"}}
 	}
 	at, stop, err := listenAt(ctx, c.Control, inject.Control(i, traffic))
 	if err != nil {

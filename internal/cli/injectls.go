@@ -36,7 +36,7 @@ func (c *injectLs) Run(env *Environment) error {
 		}
 		return w.Flush()
 	}
-	printf(w, "FAULT\tEFFECT\tWITH\tWHAT THE CLIENT MEETS\n")
+	printf(w, "FAULT\tEFFECT\tWITH\tWHAT THE CLIENT SEES\n")
 	for _, d := range inject.Menu() {
 		effect := string(d.Effects[0])
 		if len(d.Effects) > 1 {

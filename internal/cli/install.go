@@ -24,16 +24,16 @@ import (
 type installCommand struct {
 	File   string `arg:"" optional:"" help:"File in which a host lists its MCP servers, such as .mcp.json or config.toml."`
 	Host   string `placeholder:"NAME" help:"Find the files of a host: ${hosts}."`
-	DryRun bool   `help:"Show the difference, and write nothing."`
-	Undo   bool   `help:"Take the wrapper out again."`
+	DryRun bool   `help:"Show the diff, and write nothing."`
+	Undo   bool   `help:"Remove the wrapper again."`
 	Status bool   `help:"Say which servers are wrapped, and start each to see whether it answers."`
 }
 
 // Help shows examples.
 func (*installCommand) Help() string {
-	return `Puts "recourse wrap" in front of every server in the file that is a program, shows the difference, and keeps the file as it ` +
-		`was as FILE.recourse-backup. Comments, order and form of all else stay. What cannot be wrapped is left alone, and it is said ` +
-		`why. It can be run again when servers have been added. Restart the host afterwards.
+	return `Puts "recourse wrap" in front of every stdio server in the file, shows the diff, and keeps the original as ` +
+		`FILE.recourse-backup. Comments, order and formatting of everything else stay. It leaves alone what it cannot wrap, and says ` +
+		`why. Run it again after adding servers. Restart the host afterwards.
 
 Example:
 
@@ -55,7 +55,7 @@ func (c *installCommand) Run(ctx context.Context, env *Environment) error {
 	for _, path := range paths {
 		file, err := loadHosts(path, hosts.LoadSome)
 		if _, mistaken := errors.AsType[strictyaml.Errors](err); mistaken && c.Undo && isThere(hosts.Backup(path)) {
-			printf(env.Stderr, "recourse: the file without the wrapper is kept as %s\n", hosts.Backup(path))
+			printf(env.Stderr, "recourse: the original without the wrapper is kept as %s\n", hosts.Backup(path))
 		}
 		if err == nil && c.File != "" {
 			err = file.Listed()
@@ -88,7 +88,7 @@ func (c *installCommand) paths(env *Environment) ([]string, error) {
 	case c.Host != "" && !slices.Contains(hosts.Names(), c.Host):
 		return nil, &usageError{&hintedError{
 			fmt.Errorf("there is no host %q", c.Host),
-			"known are " + strings.Join(hosts.Names(), ", ") + "; another one is named by its FILE",
+			"the known ones are " + strings.Join(hosts.Names(), ", ") + "; for another one, give its FILE",
 		}}
 	case c.File != "":
 		return []string{c.File}, nil
@@ -98,11 +98,11 @@ func (c *installCommand) paths(env *Environment) ([]string, error) {
 		}
 		return nil, &usageError{&hintedError{
 			fmt.Errorf("%s has no file here", c.Host),
-			"looked for " + strings.Join(place.Files(c.Host), ", ") + "; another one is named as FILE",
+			"looked for " + strings.Join(place.Files(c.Host), ", ") + "; for another file, give FILE",
 		}}
 	case !c.Status:
 		return nil, &usageError{&hintedError{
-			errors.New("no hosts file is named"), "name FILE, or --host NAME: " + strings.Join(hosts.Names(), ", "),
+			errors.New("no hosts file given"), "give FILE, or --host NAME: " + strings.Join(hosts.Names(), ", "),
 		}}
 	}
 	var all []string
@@ -110,7 +110,7 @@ func (c *installCommand) paths(env *Environment) ([]string, error) {
 		all = append(all, place.Found(name)...)
 	}
 	if len(all) == 0 {
-		return nil, &usageError{&hintedError{errors.New("no host has a file here"), "name FILE"}}
+		return nil, &usageError{&hintedError{errors.New("no host has a file here"), "give FILE"}}
 	}
 	return all, nil
 }
@@ -132,7 +132,7 @@ func (c *installCommand) install(env *Environment, path string, file *hosts.File
 		return nil
 	}
 	if len(wrapped) == 0 {
-		printf(env.Stdout, "%s: nothing to do, every server that can be wrapped is\n", path)
+		printf(env.Stdout, "%s: nothing to do; every server that can be wrapped already is\n", path)
 		sayLeft(env, file)
 		return nil
 	}
@@ -142,7 +142,7 @@ func (c *installCommand) install(env *Environment, path string, file *hosts.File
 		if err := hosts.Install(path, text, before); err != nil {
 			return err
 		}
-		printf(env.Stdout, "\nwrapped: %s; the file as it was is %s\n", strings.Join(wrapped, ", "), hosts.Backup(path))
+		printf(env.Stdout, "\nwrapped: %s; the original is %s\n", strings.Join(wrapped, ", "), hosts.Backup(path))
 	}
 	sayLeft(env, file)
 	if !c.DryRun {
@@ -168,7 +168,7 @@ func thisProgram() (string, error) {
 	inCache := func(folder string) bool { return strings.HasPrefix(folder, "go-build") }
 	if slices.ContainsFunc(strings.Split(filepath.ToSlash(filepath.Dir(program)), "/"), inCache) {
 		return "", &usageError{&hintedError{
-			errors.New("this program is run from Go's build cache, where a host would soon not find it"),
+			errors.New("this program runs from Go's build cache, where a host could not find it for long"),
 			"install it first: go install ./cmd/recourse",
 		}}
 	}
@@ -196,7 +196,7 @@ func (c *installCommand) undo(env *Environment, path string, file *hosts.File) e
 	}
 	text, unwrapped := withoutWrapper(path, file)
 	if len(unwrapped) == 0 {
-		printf(env.Stdout, "%s: nothing to do, no server is wrapped\n", path)
+		printf(env.Stdout, "%s: nothing to do; no server is wrapped\n", path)
 		return nil
 	}
 	showDifference(env, path, file, text)
@@ -239,7 +239,7 @@ const restart = "Restart the host, so that it starts its servers anew."
 func loadHosts(path string, load func(string) (*hosts.File, error)) (*hosts.File, error) {
 	file, err := load(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &usageError{&hintedError{err, "name the file in which your host lists its MCP servers"}}
+		return nil, &usageError{&hintedError{err, "give the file in which your host lists its MCP servers"}}
 	}
 	return file, err
 }

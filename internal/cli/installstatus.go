@@ -46,7 +46,7 @@ func (*installCommand) status(ctx context.Context, env *Environment, paths []str
 	case unread > 0:
 		return fmt.Errorf("%d of %d files cannot be read", unread, len(paths))
 	case failed > 0:
-		return fmt.Errorf("%d of %d servers do not start", failed, total)
+		return fmt.Errorf("%d of %d servers did not start", failed, total)
 	default:
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 
 // liveServer names an MCP server that a command is a client of.
 type liveServer struct {
-	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP. One on stdio is named by its command, after --."`
+	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP. For a stdio server, give its command after -- instead."`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
 }
 
@@ -64,7 +64,7 @@ func (l *liveServer) connect(ctx context.Context, env *Environment, command serv
 func (l *liveServer) check(command serverCommand) error {
 	switch {
 	case l.Server != "" && len(command) > 0:
-		return errors.New("--server and a command name two servers: choose one")
+		return errors.New("--server and a command name two servers: give only one")
 	case len(command) > 0:
 		if _, err := exec.LookPath(command[0]); err != nil {
 			return &hintedError{
@@ -74,7 +74,7 @@ func (l *liveServer) check(command serverCommand) error {
 		}
 		return nil
 	case l.Server == "":
-		return errors.New("no server is named: give --server URL, or a command after --")
+		return errors.New("no server given: give --server URL, or a command after --")
 	case hostOf(l.Server) == "":
 		return &hintedError{
 			errors.New("--server is not the URL of an MCP server"), "write it as http://127.0.0.1:8787/farm/mcp",
@@ -105,7 +105,7 @@ func startFailure(program string, err error) error {
 		}
 	case hasEnded(err):
 		return &hintedError{
-			fmt.Errorf("%s ended before it answered", program), "what it wrote to standard error, if anything, stands above",
+			fmt.Errorf("%s ended before it answered", program), "see above for anything it wrote to standard error",
 		}
 	default:
 		return fmt.Errorf("connect to the server: %w", err)

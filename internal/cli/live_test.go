@@ -48,8 +48,8 @@ func TestCallOfServersThatCannotBeUsed(t *testing.T) {
 		"half an object":      {[]string{"x", `{"a":`, "--server", dead.URL}, cli.ExitUsage, "hint: write them as "},
 		"no time":             {[]string{"x", "--timeout", "0s", "--server", dead.URL}, cli.ExitUsage, "--timeout must be more than 0"},
 		"no program":          {[]string{"x", "--", "/no/such/program"}, cli.ExitUsage, "hint: install it"},
-		"two servers":         {[]string{"x", "--server", dead.URL, "--", "farmd"}, cli.ExitUsage, "choose one"},
-		"no server":           {[]string{"x"}, cli.ExitUsage, "no server is named"},
+		"two servers":         {[]string{"x", "--server", dead.URL, "--", "farmd"}, cli.ExitUsage, "give only one"},
+		"no server":           {[]string{"x"}, cli.ExitUsage, "no server given"},
 		"a program that ends": {[]string{"x", "--", "false"}, cli.ExitFailure, "false ended before it answered"},
 		"another program":     {[]string{"x", "--", "sh", "-c", "echo hello; cat >/dev/null"}, cli.ExitFailure, "sh does not speak MCP"},
 	} {

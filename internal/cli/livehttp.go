@@ -56,7 +56,7 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		e = e.WithHint("check the path of the URL: the endpoint of an MCP server often ends in /mcp")
 	}
 	if resp.StatusCode == http.StatusUnauthorized && t.headers.Get("Authorization") == "" {
-		e = e.WithHint("give credentials with --header 'Authorization: Bearer TOKEN', or as the server wants them")
+		e = e.WithHint("give credentials with --header 'Authorization: Bearer TOKEN', or in the form that the server expects")
 	}
 	if refuses(resp.StatusCode) {
 		_ = resp.Body.Close() // it has been read

@@ -49,7 +49,7 @@ func addReads(reader *contract.Reader, names []string) error {
 			continue
 		}
 		if reader.Weak != nil {
-			return &usageError{errors.New("--reads names more than one contract, and a server keeps one")}
+			return &usageError{errors.New("--reads names more than one contract, but a server follows only one")}
 		}
 		kept, err := findContract(name)
 		if err != nil {

@@ -26,17 +26,17 @@ import (
 type serveCommand struct {
 	Config    string           `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
 	HostsFile string           `placeholder:"FILE" help:"Serve the MCP servers that a host lists in this file, without a configuration."`
-	Listen    string           `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
+	Listen    string           `placeholder:"ADDR" help:"Address to listen on; overrides the file's."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
-	Check     bool             `help:"Only say whether the files can be served, and where."`
+	Check     bool             `help:"Only check whether the files can be served, and where."`
 }
 
 // Help shows an example.
 func (*serveCommand) Help() string {
-	return `The gateway serves each MCP server of the configuration at its path, /NAME/mcp unless it says ` +
-		`otherwise, until SIGTERM or Ctrl-C; calls under way are answered first. When its files change, ` +
-		`or after SIGHUP, it goes on with what they say then.
+	return `The gateway serves each MCP server of the configuration at its path, by default /NAME/mcp, until SIGTERM ` +
+		`or Ctrl-C; calls under way are answered first. When its files change, or on SIGHUP, it ` +
+		`reloads them.
 
 Example:
 

@@ -29,14 +29,14 @@ func (c *serveCommand) check(env *Environment, r *reading) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.left)) {
-		printf(w, "  %s\tleft to its host, which alone knows %s\n", name, r.left[name])
+		printf(w, "  %s\tleft to its host, since only the host knows %s\n", name, r.left[name])
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if len(missing) > 0 {
 		return &hintedError{
-			fmt.Errorf("no such program: %s", strings.Join(missing, ", ")), "install it, or write its whole path into `command`",
+			fmt.Errorf("no such program: %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",
 		}
 	}
 	return nil

@@ -12,15 +12,15 @@ import (
 )
 
 type simulateCommand struct {
-	Seed  uint64 `default:"1"       help:"What chance starts from: the same seed gives the same figures."`
-	Tasks int    `default:"10000"   help:"Tasks of each agent in each world."`
+	Seed  uint64 `default:"1"       help:"Random seed: the same seed gives the same figures."`
+	Tasks int    `default:"10000"   help:"Number of tasks for each agent in each world."`
 	Write string `placeholder:"DIR" help:"Write the page and its figures into a directory instead of printing the page."`
 }
 
 // Help shows an example.
 func (*simulateCommand) Help() string {
-	return `Agents that are scripts work for a server that fails in many ways, in virtual time, without and with the gateway. What ` +
-		`comes of it is counted: goals met, things done twice, claims that are not so, attempts and waits. docs/simulation.md explains it.
+	return `Scripted agents work against a server that fails in many ways, in virtual time, without and with the gateway. It counts ` +
+		`the results: goals met, things done twice, false claims, attempts and waits. docs/simulation.md explains it.
 
 Example:
 

@@ -19,8 +19,8 @@ type toolsCommand struct {
 
 // Help shows examples.
 func (*toolsCommand) Help() string {
-	return `Prints each tool of an MCP server with its parameters, those in brackets being optional, and the first sentence of its ` +
-		`description. A tool is marked "reads" where the server says that it changes nothing.
+	return `Prints each tool of an MCP server with its parameters, the optional ones in brackets, and the first sentence of its ` +
+		`description. A tool is marked "reads" if the server says that it changes nothing.
 
 Example:
 

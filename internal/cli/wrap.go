@@ -23,11 +23,11 @@ import (
 
 // wrapCommand stands between a host and a server on stdio.
 type wrapCommand struct {
-	Name      string           `placeholder:"NAME" help:"What people call the server (default: its command without the folder)."`
+	Name      string           `placeholder:"NAME" help:"Display name of the server (default: its command without the folder)."`
 	Contract  string           `placeholder:"NAME" help:"Contract in which failures reach the host (default: recourse)."`
 	Config    string           `short:"c" placeholder:"FILE" help:"Configuration file with an entry for the server."`
-	HostsFile string           `placeholder:"FILE" help:"File in which a host lists its MCP servers: one of them is run."`
-	Server    string           `placeholder:"NAME" help:"Which server of the configuration or hosts file; needed where there are several."`
+	HostsFile string           `placeholder:"FILE" help:"File in which a host lists its MCP servers, one of which to run."`
+	Server    string           `placeholder:"NAME" help:"Which server of the configuration or hosts file; required if there are several."`
 	Log       config.LogFormat `enum:",auto,text,json" default:"" placeholder:"FORMAT" help:"text, json, or auto: text on a terminal."`
 	LogLevel  config.LogLevel  `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"debug, info, warn or error."`
 	Command   []string         `arg:"" optional:"" passthrough:"" help:"Command and arguments of the server, after --."`
@@ -35,10 +35,10 @@ type wrapCommand struct {
 
 // Help shows an example.
 func (*wrapCommand) Help() string {
-	return `Speaks MCP on standard input and output, as the server itself would, so that a desktop host starts it in the server's ` +
-		`place. The server is started with the first message and again after a crash, and gets the environment of this program. ` +
+	return `Speaks MCP on standard input and output, as the server itself would, so that a desktop host can start it instead of the ` +
+		`server. The server is started with the first message and again after a crash, and gets the environment of this program. ` +
 		`The log goes to standard error. It ends when standard input does, with up to 30 seconds for calls under way, and at once ` +
-		`by SIGTERM or Ctrl-C.
+		`on SIGTERM or Ctrl-C.
 
 Example:
 
@@ -133,7 +133,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 		return cfg, err
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return nil, &usageError{&hintedError{
-			errors.New("no server is named"), "write its command after --: recourse wrap -- npx -y PACKAGE",
+			errors.New("no server given"), "write its command after --: recourse wrap -- npx -y PACKAGE",
 		}}
 	default:
 		title := cmp.Or(c.Name, filepath.Base(c.Command[0]))

@@ -12,7 +12,7 @@ import (
 // A Plan says which calls fail, and how. It does not change once it is read.
 type Plan struct {
 	Seed  int64   `yaml:"seed" default:"1" doc:"Decides which calls a rate chooses."`
-	Rules []*Rule `yaml:"rules,required" doc:"Of those that apply to a call, the first does."`
+	Rules []*Rule `yaml:"rules,required" doc:"The first rule that matches a call applies."`
 }
 
 // A Rule lets a fault happen to some of the calls that it matches.
