@@ -19,8 +19,8 @@ type contractLint struct {
 
 // Help shows examples.
 func (*contractLint) Help() string {
-	return `Prints every mistake in contract and family files with its position. With a server, given as a URL or a command, it also checks ` +
-		`advice against the server's tools: a hint or a verify call that names a missing tool or parameter would be left ` +
+	return `Prints every mistake in contract and family files with its position. With a server, given as a URL or a command, it also ` +
+		`checks advice against the server's tools: a hint or a verify call that names a missing tool or parameter would be left ` +
 		`out, or mislead.
 
 Example:

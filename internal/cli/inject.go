@@ -57,8 +57,8 @@ type injectFlags struct {
 
 // Help shows an example.
 func (*injectRun) Help() string {
-	return `Stands in front of an MCP server over HTTP or stdio, and makes calls fail as the fault file or the flags say; everything else ` +
-		`passes byte for byte. When it ends, for example on Ctrl-C, it prints what reached the server.
+	return `Stands in front of an MCP server over HTTP or stdio, and makes calls fail as the fault file or the flags say; everything ` +
+		`else passes byte for byte. When it ends, for example on Ctrl-C, it prints what reached the server.
 
 Example:
 
