@@ -11,6 +11,12 @@
 //
 // The values in the answers (names, identifiers, addresses, times) are made up. Their fixed
 // phrases and forms are those of the products.
+//
+// An entry expects every kind that can be defended, and the wait and the arguments that the
+// answer states, no more and no less. A wait that is stated twice is the longer one. An
+// argument is named as the caller knows it, without what only says where arguments stand
+// (body, query, data, data.attributes). An answer in which no product can be recognised
+// leaves the server's own sentence and any advice but never.
 package wildtest
 
 import (
