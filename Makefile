@@ -42,6 +42,7 @@ export GORACE := atexit_sleep_ms=0
 .PHONY: test
 test: ## Run the tests under the race detector
 	@$(GO_TEST) $$(go list ./... | grep -v '/internal/bench$$')
+	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-long
 test-long: RACE :=
