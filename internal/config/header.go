@@ -52,7 +52,7 @@ func (v *validator) headerName(at strictyaml.Pos, key string) {
 	name := http.CanonicalHeaderKey(key)
 	switch {
 	case !isToken(key):
-		v.doc.Reportf(at, "", "this cannot be the name of a header")
+		v.doc.Reportf(at, "", "this is not a valid header name")
 	case slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Mcp-"):
 		v.doc.Reportf(at, "remove it", "the gateway sets this header itself")
 	}
@@ -66,8 +66,8 @@ func (v *validator) headerValue(at strictyaml.Pos, value string) {
 	case strings.ContainsFunc(value, control):
 		v.doc.Reportf(at, "look for a line break in it", "a header's value must be one line without control characters")
 	case value == "" || value != strings.Trim(value, " \t"):
-		v.doc.Reportf(at, "if it comes from a variable, look whether that is empty",
-			"a header's value must neither be empty nor begin or end with a space")
+		v.doc.Reportf(at, "if it comes from a variable, check that the variable is not empty",
+			"a header's value must not be empty, or begin or end with a space")
 	}
 }
 

@@ -56,7 +56,7 @@ func (v *validator) loadContracts(c *Config, load func(string) (string, error)) 
 			v.doc.Reportf(at, "", "the contract cannot be loaded: %s", err)
 			v.partial = true
 		case slices.Contains(v.contracts, name):
-			v.doc.Reportf(at, "give it another name", "there is a contract `%s` already", name)
+			v.doc.Reportf(at, "give it another name", "there is already a contract `%s`", name)
 		default:
 			v.contracts = append(v.contracts, name)
 		}
@@ -100,7 +100,7 @@ func (v *validator) config(c *Config) {
 		v.server(s, servers.Get(s.Name), at)
 		path := placeholder.ReplaceAllString(s.Path, "{}")
 		if owner, taken := paths[path]; taken {
-			v.doc.Reportf(cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), "", "the server `%s` has the path `%s` already", owner, s.Path)
+			v.doc.Reportf(cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), "", "the server `%s` already has the path `%s`", owner, s.Path)
 		}
 		paths[path] = s.Name
 	}
@@ -110,7 +110,7 @@ var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
 func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) {
 	if !serverName.MatchString(s.Name) {
-		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this cannot be the name of a server")
+		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this is not a valid server name")
 	}
 	v.transport(s, node, at)
 	v.path(s, node)
@@ -143,7 +143,7 @@ func (v *validator) transport(s *Server, node *strictyaml.Node, at strictyaml.Po
 	} else {
 		foreign, of, other = []string{"headers", "forward"}, "url", "command"
 		if len(s.Command) == 0 || s.Command[0] == "" {
-			v.doc.Reportf(command.Pos(), "write it as `[npx, -y, PACKAGE]`", "`command` names no program")
+			v.doc.Reportf(command.Pos(), "write it as `[npx, -y, PACKAGE]`", "`command` is empty: it must name a program")
 		}
 	}
 	for _, key := range foreign {
@@ -167,7 +167,7 @@ func (v *validator) url(node *strictyaml.Node, key, text string) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		v.doc.Reportf(node.Pos(), "write it as `https://example.com/mcp`", "`%s` must be an absolute http or https URL", key)
 	case u.User != nil:
-		v.doc.Reportf(node.Pos(), "put the credentials into `headers`", "`%s` must not carry a user or password", key)
+		v.doc.Reportf(node.Pos(), "put the credentials in `headers`", "`%s` must not contain a user or password", key)
 	case strings.Contains(text, "#"):
 		v.doc.Reportf(node.Pos(), "remove what follows the `#`", "`%s` must not have a fragment", key)
 	}
@@ -207,7 +207,7 @@ func (v *validator) reads(s *Server, node *strictyaml.Node) {
 			s.Reads[i] = v.family(name, at)
 		case slices.Contains(v.families, name):
 		case kept != "" && slices.Contains(v.contracts, name):
-			v.doc.Reportf(at.Pos(), "remove one of them", "a server keeps one contract, and `%s` is one already", kept)
+			v.doc.Reportf(at.Pos(), "remove one of them", "a server follows only one contract, and `%s` is already one", kept)
 		case v.partial || slices.Contains(v.contracts, name):
 			kept = name
 		default:
@@ -216,7 +216,7 @@ func (v *validator) reads(s *Server, node *strictyaml.Node) {
 			if near, ok := nearest.Of(name, known); ok {
 				hint = "did you mean `" + near + "`?"
 			}
-			v.doc.Reportf(at.Pos(), hint, "`reads` names no known contract or family")
+			v.doc.Reportf(at.Pos(), hint, "`reads` names an unknown contract or family")
 		}
 	}
 }
@@ -259,9 +259,9 @@ func (v *validator) contract(node *strictyaml.Node, key, name string) {
 	if near, ok := nearest.Of(name, v.contracts); ok {
 		hint = "did you mean `" + near + "`?"
 	} else if len(v.contracts) > 0 {
-		hint = "known here: `" + strings.Join(slices.Sorted(slices.Values(v.contracts)), "`, `") + "`"
+		hint = "the known ones are `" + strings.Join(slices.Sorted(slices.Values(v.contracts)), "`, `") + "`"
 	}
-	v.doc.Reportf(node.Get(key).Pos(), hint, "`%s` names no known contract", key)
+	v.doc.Reportf(node.Get(key).Pos(), hint, "`%s` names an unknown contract", key)
 }
 
 func (v *validator) timeouts(s *Server, node *strictyaml.Node) {
@@ -302,7 +302,7 @@ func (v *validator) verify(verify *Verify, node *strictyaml.Node) {
 				"this must be a JSON Pointer into the arguments of the failed call")
 		}
 		if with.Get(param) != nil {
-			v.doc.Reportf(with.Key(param), "remove one of them", "this parameter is in `args` as well")
+			v.doc.Reportf(with.Key(param), "remove one of them", "this parameter is also in `args`")
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (to *target) listTools(ctx context.Context, c *call) (*toolList, error) {
 	l.expires = l.fetched.Add(ttl)
 	l.rests = l.fetched.Add(time.Duration(maxListBytes-left) * listRest)
 	if l.partial {
-		flawed(&toolcall.Tool{}, fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; what is beyond is not checked",
+		flawed(&toolcall.Tool{}, fmt.Errorf("tools/list has more than %d tools, %d bytes or %d pages; the rest is not checked",
 			maxTools, maxListBytes, maxPages))
 	}
 	return l, nil

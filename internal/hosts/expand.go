@@ -36,10 +36,10 @@ func (f *File) Expand(lookup func(name string) (value string, ok bool)) error {
 					}
 					return rest[len(":-"):]
 				case rest != "":
-					mistakes = append(mistakes, f.mistakef(s.at, "start the server from the host, or write the value into the file",
+					mistakes = append(mistakes, f.mistakef(s.at, "start the server from the host, or put the value in the file",
 						"only the host knows what `%s` of the server %q stands for", ref, s.Name))
 				case !ok:
-					mistakes = append(mistakes, f.mistakef(s.at, "set it before the program is started",
+					mistakes = append(mistakes, f.mistakef(s.at, "set it before starting the program",
 						"the environment variable `%s` of the server %q is not set", name, s.Name))
 				}
 				return set

@@ -152,8 +152,8 @@ func TestLeft(t *testing.T) {
 		why = append(why, left.Name+": "+left.Why)
 	}
 	want := []string{
-		"a: it has a URL: `recourse serve` stands in front of such a server",
-		"b: it is a part of the host, or of an extension",
+		"a: it has a URL: use `recourse serve` for such a server",
+		"b: it is part of the host, or of an extension",
 		"c: its command is left alone: it is an alias, or has an anchor or a tag",
 		"d: its command is left alone: it is an alias, or has an anchor or a tag",
 		"e: its command is left alone: it is written over several lines",
@@ -174,7 +174,7 @@ func TestFormatMistakes(t *testing.T) {
 		"TOML twice":   {"c.toml", "[mcp_servers.a]\ncommand = \"x\"\ncommand = \"" + secret + "\"\n", "c.toml:3:"},
 		"YAML":         {"c.yaml", "extensions:\n  a: {cmd: \"" + secret + "\n", "c.yaml:"},
 		"YAML twice":   {"c.yaml", "extensions:\n  a: {cmd: x}\n  a: {cmd: " + secret + "}\n", "c.yaml:3:3: duplicate key"},
-		"no list":      {"c.toml", "a = \"" + secret + "\"\n", "c.toml:1:1: the file has neither"},
+		"no list":      {"c.toml", "a = \"" + secret + "\"\n", "c.toml:1:1: the file has no list of MCP servers"},
 		"another list": {"c.toml", "mcp_servers = \"" + secret + "\"\n", "c.toml:1:15: `mcp_servers` must be an object"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ type Server struct {
 	Headers  map[string]string
 	SSE      bool // the URL is that of the transport of 2024-11-05
 	Disabled bool // the host does not start it
-	Internal bool // it is a part of the host, or of an extension
+	Internal bool // it is part of the host, or of an extension
 
 	mistakes strictyaml.Errors // in its entry
 	at       int               // where its name stands
@@ -110,8 +110,8 @@ func (f *File) Listed() error {
 	if !f.unlisted {
 		return nil
 	}
-	return strictyaml.Errors{f.mistakef(0, "this is said to be the file in which a host lists its MCP servers",
-		"the file has neither `mcpServers` nor `servers`, nor another list of MCP servers")}
+	return strictyaml.Errors{f.mistakef(0, "give the file in which a host lists its MCP servers",
+		"the file has no list of MCP servers, such as `mcpServers` or `servers`")}
 }
 
 // ParseSome reads a hosts file as [LoadSome] does; mistakes carry its name.

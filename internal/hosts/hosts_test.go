@@ -66,10 +66,10 @@ func TestMistakes(t *testing.T) {
 		"empty":           {"", "m:1:1: the file ends in the middle of the JSON text"},
 		"cut off":         {`{"mcpServers": {`, "m:1:17: the file ends in the middle of the JSON text"},
 		"no JSON":         {"{\n  mcpServers: {}}", "m:2:3: this is not JSON: "},
-		"two texts":       {`{"mcpServers": {}} {}`, "m:1:21: something follows the end of the JSON text"},
+		"two texts":       {`{"mcpServers": {}} {}`, "m:1:21: there is something after the end of the JSON text"},
 		"an open comment": {`{"mcpServers": {}} /* x`, "m:1:"},
 		"a list":          {"[]", "m:1:1: the file must be an object"},
-		"another file":    {`{"name": "x"}`, "m:1:1: the file has neither `mcpServers` nor `servers`"},
+		"another file":    {`{"name": "x"}`, "m:1:1: the file has no list of MCP servers"},
 		"servers a list":  {`{"mcpServers": []}`, "m:1:16: `mcpServers` must be an object"},
 		"an entry a text": {`{"mcpServers": {"ä": "x"}}`, `m:1:22: the server "ä" must be an object`},
 		"neither":         {`{"mcpServers": {"a": {}}}`, `m:1:22: the server "a" has neither`},
@@ -79,7 +79,7 @@ func TestMistakes(t *testing.T) {
 		"args null":       {`{"mcpServers": {"a": {"command":"x","args":null}}}`, "m:1:44: `args` must be a list of texts"},
 		"env a number":    {`{"mcpServers": {"a": {"command":"x","env":{"PORT": 80}}}}`, "m:1:52: every value in `env` must be a text"},
 		"not an address":  {`{"mcpServers": {"a": {"url":"mcp.example.com"}}}`, "m:1:29: the address must be"},
-		"twice":           {"{\"mcpServers\": {\"a\": {\"command\":\"x\"},\n  \"a\": {}}}", "m:2:3: this name stands twice in one object"},
+		"twice":           {"{\"mcpServers\": {\"a\": {\"command\":\"x\"},\n  \"a\": {}}}", "m:2:3: this name appears twice in one object"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func (r *reader) readJSON(source []byte) *node {
 		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {
 			return root
 		}
-		r.mistakef(int(d.InputOffset()), "", "something follows the end of the JSON text")
+		r.mistakef(int(d.InputOffset()), "", "there is something after the end of the JSON text")
 		return nil
 	}
 	r.jsonSyntax(err)
@@ -105,7 +105,7 @@ func (r *reader) jsonSyntax(err error) {
 	}
 	switch {
 	case errors.Is(err, json.ErrDuplicateName):
-		r.mistakef(int(offset), "remove one of them", "this name stands twice in one object")
+		r.mistakef(int(offset), "remove one of them", "this name appears twice in one object")
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		r.mistakef(len(r.file.text), "", "the file ends in the middle of the JSON text")
 	default:

@@ -46,7 +46,7 @@ func Install(path string, text, before []byte) error {
 func ReadBackup(path string) ([]byte, error) {
 	info, err := os.Lstat(Backup(path))
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file: it is not the copy that was kept", Backup(path))
+		err = fmt.Errorf("%s is not a regular file: it is not the backup", Backup(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the copy of the hosts file: %w", err)

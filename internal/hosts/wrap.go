@@ -74,9 +74,9 @@ func (*File) left(s *Server) (why string) {
 	case len(s.mistakes) > 0:
 		return s.mistakes[0].Message
 	case s.Internal:
-		return "it is a part of the host, or of an extension"
+		return "it is part of the host, or of an extension"
 	case s.Command == "":
-		return "it has a URL: `recourse serve` stands in front of such a server"
+		return "it has a URL: use `recourse serve` for such a server"
 	case s.command.value.fixed != "":
 		return "its command is left alone: " + s.command.value.fixed
 	case s.args != nil && s.args.fixed != "":

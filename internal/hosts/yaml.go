@@ -92,7 +92,7 @@ func (y *yamlReader) value(v *strictyaml.Node) *node {
 			n.between = "\r\n" + mark
 		}
 		if !dash.MatchString(mark) {
-			n.fixed = "the list is written in a way that is not edited"
+			n.fixed = "the list is written in a way that cannot be edited"
 		}
 	case strictyaml.KindString:
 		n.kind, n.text = text, v.Text()

@@ -46,7 +46,7 @@ func Parse(name string, src []byte, opts Options) (*Plan, error) {
 	v := validator{doc: doc, opts: opts}
 	rules := doc.Root().Get("rules")
 	if rules.Kind() == strictyaml.KindSequence && rules.Len() == 0 {
-		doc.Reportf(rules.Pos(), "add one: `- {match: {tool: get_field}, times: 2, fault: hang}`", "there is no rule")
+		doc.Reportf(rules.Pos(), "add one: `- {match: {tool: get_field}, times: 2, fault: hang}`", "there are no rules")
 	}
 	for i, rule := range plan.Rules {
 		switch n := rules.Item(i); n.Kind() {
@@ -103,7 +103,7 @@ func (v *validator) rule(r *Rule, n *strictyaml.Node) {
 		v.reportf(n.Get("rate").Pos(), "0.1 is one call in ten", "`rate` must be above 0 and at most 1")
 	}
 	if r.AtMost < 0 {
-		v.reportf(n.Get("at_most").Pos(), "leave it out to have any number", "`at_most` must be at least 1")
+		v.reportf(n.Get("at_most").Pos(), "leave it out for no limit", "`at_most` must be at least 1")
 	}
 	v.match(&r.Match, n.Get("match"))
 	d, ok := v.fault(&r.Fault, n.Get("fault"))
@@ -162,12 +162,12 @@ func (v *validator) fault(f *Fault, n *strictyaml.Node) (FaultKind, bool) {
 		return FaultKind{}, false
 	}
 	if v.opts.Traffic != 0 && d.Where&v.opts.Traffic == 0 {
-		v.reportf(n.Pos(), "`recourse inject ls` lists what can be had where", "`%s` cannot be had with %s", d.Name, v.opts.Traffic)
+		v.reportf(n.Pos(), "`recourse inject ls` lists what is available where", "`%s` is not available with %s", d.Name, v.opts.Traffic)
 	}
 	for _, key := range f.keys(n) {
 		owner := cmp.Or(owners[key], key)
 		if _, known := kindOf(owner); known && owner != f.Name {
-			v.reportf(n.Key(key), "remove it, or make a second rule", "`%s` does not belong to `%s`", key, f.Name)
+			v.reportf(n.Key(key), "remove it, or make a second rule", "`%s` does not go with `%s`", key, f.Name)
 		}
 	}
 	if f.Name == status && f.Status == 0 && n.Get(status) == nil || f.Name == inContract && f.Contract == "" {
@@ -185,7 +185,7 @@ func (v *validator) fault(f *Fault, n *strictyaml.Node) (FaultKind, bool) {
 		}
 	case cut:
 		if n.Get(cut) != nil && f.Keep < 0 {
-			v.reportf(n.Get(cut).Pos(), "0 leaves no item", "the number of items must not be negative")
+			v.reportf(n.Get(cut).Pos(), "0 leaves no items", "the number of items must not be negative")
 		}
 	}
 	return d, true
@@ -222,11 +222,11 @@ func (v *validator) unknown(f *Fault, n *strictyaml.Node) {
 	}
 	for key, owner := range owners {
 		if n.Get(key) != nil {
-			hint = "`" + key + "` belongs to `" + owner + "`: add that"
+			hint = "`" + key + "` goes with `" + owner + "`: add that"
 		}
 	}
 	if f.Name == "" {
-		v.reportf(n.Pos(), hint, "no fault is named")
+		v.reportf(n.Pos(), hint, "no fault given")
 		return
 	}
 	v.reportf(n.Pos(), hint, "there is no fault `%s`", f.Name)
@@ -237,7 +237,7 @@ func (v *validator) status(f *Fault, n *strictyaml.Node) {
 		v.reportf(n.Get(status).Pos(), "write one from 200 to 599", "not a status of an answer")
 	}
 	if f.HTML && f.Body != "" {
-		v.reportf(n.Key("html"), "remove one of them", "`html` and `body` are two bodies")
+		v.reportf(n.Key("html"), "remove one of them", "`html` and `body` both set the body")
 	}
 	for name, value := range f.Header {
 		if !headerName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl) {
@@ -256,7 +256,7 @@ func (v *validator) contract(f *Fault, n *strictyaml.Node) {
 	}
 	c, err := find(f.Contract)
 	if err != nil {
-		v.reportf(n.Get(inContract).Pos(), "built in are "+strings.Join(contract.Builtin().Names(), ", "), "%s", err)
+		v.reportf(n.Get(inContract).Pos(), "the built-in ones are "+strings.Join(contract.Builtin().Names(), ", "), "%s", err)
 		return
 	}
 	f.contract = c
@@ -276,7 +276,7 @@ func (v *validator) contract(f *Fault, n *strictyaml.Node) {
 		v.reportf(n.Get("code").Pos(), hint, "the contract %s has no code `%s`", c.Name, f.Code)
 	}
 	if f.Wait < 0 {
-		v.reportf(n.Get("wait").Pos(), "write a duration such as 2s", "a wait is not negative")
+		v.reportf(n.Get("wait").Pos(), "write a duration such as 2s", "a wait must not be negative")
 	}
 }
 

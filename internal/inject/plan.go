@@ -17,10 +17,10 @@ type Plan struct {
 
 // A Rule lets a fault happen to some of the calls that it matches.
 type Rule struct {
-	Match  Match   `yaml:"match" doc:"Which calls: those for which all of it holds. What is left out holds for every call."`
-	Times  int     `yaml:"times" default:"(no end)" doc:"How many calls fail before all others go well."`
-	Rate   float64 `yaml:"rate" default:"1" doc:"The part of the calls that fails: 0.1 is one in ten."`
-	AtMost int     `yaml:"at_most" default:"(any number)" doc:"How many calls fail at the same time, at most."`
+	Match  Match   `yaml:"match" doc:"Which calls the rule matches: those that meet every condition given here."`
+	Times  int     `yaml:"times" default:"(no end)" doc:"How many calls fail before all others succeed."`
+	Rate   float64 `yaml:"rate" default:"1" doc:"The fraction of calls that fail: 0.1 is one in ten."`
+	AtMost int     `yaml:"at_most" default:"(any number)" doc:"Maximum number of calls that fail at the same time."`
 	Effect Effect  `yaml:"effect" default:"(by fault)" doc:"Whether the server carries the call out."`
 	Fault  Fault   `yaml:"fault,required" doc:"What happens to the call: 'recourse inject ls' lists the faults."`
 }
@@ -28,11 +28,11 @@ type Rule struct {
 // A Match is a conjunction; what is empty matches every call. Its texts are patterns of package path.
 type Match struct {
 	Tool      string            `yaml:"tool" doc:"Pattern for the tool of an MCP server."`
-	Method    string            `yaml:"method" default:"(tools/call)" doc:"Pattern for the method of JSON-RPC; of an HTTP API, for that of HTTP."`
-	Path      string            `yaml:"path" doc:"Pattern for the path at an HTTP API's server; of a tunnel, for host and port."`
+	Method    string            `yaml:"method" default:"(tools/call)" doc:"Pattern for the JSON-RPC method; for an HTTP API, for the HTTP method."`
+	Path      string            `yaml:"path" doc:"Pattern for the path on an HTTP API's server; for a tunnel, for host and port."`
 	Arguments map[string]scalar `yaml:"arguments" doc:"Values by JSON Pointers into the arguments."`
-	Caller    string            `yaml:"caller" doc:"Pattern for the name that an MCP client gives itself; of an HTTP API, for the User-Agent."`
-	Attempt   attempts          `yaml:"attempt" doc:"How often the same call has been made, from 1, by whomever: a number or a list."`
+	Caller    string            `yaml:"caller" doc:"Pattern for the name that an MCP client gives itself; for an HTTP API, for the User-Agent."`
+	Attempt   attempts          `yaml:"attempt" doc:"How often the same call has been made by any client, starting at 1: a number or a list."`
 }
 
 // A Fault is what happens to a call: its name is one of the menu.
@@ -48,7 +48,7 @@ type faultKeys struct {
 	Status int               `yaml:"status" doc:"An answer with this HTTP status."`
 	Header map[string]string `yaml:"headers" doc:"With 'status': headers of the answer."`
 	Body   string            `yaml:"body" doc:"With 'status': the body of the answer."`
-	HTML   bool              `yaml:"html" doc:"With 'status': a web page as the body."`
+	HTML   bool              `yaml:"html" doc:"With 'status': an HTML page as the body."`
 
 	Contract string        `yaml:"contract" doc:"A failure in the exact form of this contract."`
 	Code     word          `yaml:"code" doc:"With 'contract': which of its codes."`
@@ -56,8 +56,8 @@ type faultKeys struct {
 	Message  string        `yaml:"message" doc:"With 'contract': the sentence of the failure."`
 
 	Gap  time.Duration `yaml:"drip" doc:"The answer comes byte by byte, with this pause between two."`
-	Keep int           `yaml:"cut" doc:"Lists end after so many items, and the answer names no next page."` // negative: half
-	Text string        `yaml:"error-text" doc:"A success with this text, which tells of an error."`
+	Keep int           `yaml:"cut" doc:"Lists end after this many items, and the answer names no next page."` // negative: half
+	Text string        `yaml:"error-text" doc:"A success whose text says that there was an error."`
 }
 
 // NewFault returns the fault of that name with nothing else said.

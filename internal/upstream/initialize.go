@@ -68,7 +68,7 @@ var errRefused = errors.New("refused initialize")
 func readInitResult(said message) (*initResult, error) {
 	if said.long != nil {
 		said.long.close()
-		return nil, errors.New("answered initialize with more than 1 MiB")
+		return nil, errors.New("answered initialize with more than 1 MiB of data")
 	}
 	if why := said.member("/error"); why != nil {
 		return nil, fmt.Errorf("%w: %.500s", errRefused, why)

@@ -52,7 +52,7 @@ func (srv *Server) hold(c *call) {
 	})
 }
 
-var errExpired = errors.New("the client has not answered the question in time")
+var errExpired = errors.New("the client did not answer the question in time")
 
 // takeCall returns the call that is held under that number, and lets go of it; nil: there is
 // none.

@@ -110,7 +110,7 @@ func isTrue(raw json.Value, pointer json.Pointer) bool {
 	return json.Lookup(raw, pointer).Kind() == 't'
 }
 
-var errNotSubscribed = errors.New("the server has refused")
+var errNotSubscribed = errors.New("the server refused the subscription")
 
 // subscribe subscribes the session to a resource, or unsubscribes it.
 func (s *session) subscribe(ctx context.Context, at *opened, method, uri string) error {

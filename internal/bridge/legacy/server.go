@@ -151,7 +151,7 @@ func refusedOpening(err error) (*http.Response, error) {
 type denial struct{ answer *upstream.Answer }
 
 // Error says so.
-func (*denial) Error() string { return "the server has refused the credentials" }
+func (*denial) Error() string { return "the server refused the credentials" }
 
 // legacyMeta returns a request's _meta for the server, with a progress token of the bridge's own:
 // many calls share a session.

@@ -206,6 +206,6 @@ func (t *turn) Close() error {
 	}
 }
 
-var errNotWanted = errors.New("the answer is not wanted any more")
+var errNotWanted = errors.New("the answer is no longer needed")
 
 var _ io.ReadCloser = (*turn)(nil)

@@ -272,13 +272,13 @@ func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Reques
 	case !s.offered.Resources.Subscribe:
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server offers no subscriptions to resources."), nil
 	case uri == "" || len(uri) > maxURI:
-		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri has to be a string of 1 to %d bytes.", maxURI)), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("The uri must be a string of 1 to %d bytes.", maxURI)), nil
 	}
 	changed, full := srv.watch(s, uri, m.Method == wire.MethodSubscribe)
 	done := wire.RespondResult(m.ID, []byte("{}"))
 	switch {
 	case full:
-		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("There are %d subscriptions already.", maxWatched)), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, fmt.Sprintf("There are already %d subscriptions.", maxWatched)), nil
 	case !changed:
 		return done, nil
 	}
@@ -292,7 +292,7 @@ func (srv *Server) subscribe(ctx context.Context, s *session, r *upstream.Reques
 	}
 	if refused {
 		srv.watch(s, uri, false)
-		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The server does not announce changes of this resource."), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The server does not announce changes to this resource."), nil
 	}
 	return done, nil
 }

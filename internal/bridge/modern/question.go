@@ -54,7 +54,7 @@ type reply struct {
 }
 
 var (
-	errEmptyQuestion = errors.New("the server needs input and neither asks for any nor gives a state")
+	errEmptyQuestion = errors.New("the server needs input, but neither asks for any nor gives a state")
 	errManyRounds    = fmt.Errorf("the server asked more than %d times", maxRounds)
 	errManyQuestions = fmt.Errorf("the server asked more than %d things at once", maxQuestions)
 )

@@ -97,7 +97,7 @@ func (srv *Server) request(ctx context.Context, s *session, r *upstream.Request)
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound,
 			srv.p.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
 	case len(m.Params) > 0 && m.Params[0] != '{':
-		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of an MCP request are an object."), nil
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of an MCP request must be an object."), nil
 	case wire.Named(m.Method) && m.Name == "":
 		return wire.RespondError(m.ID, wire.CodeInvalidParams,
 			"The params of "+m.Method+" do not say what it is for: name or uri is missing."), nil

@@ -163,7 +163,7 @@ func (srv *Server) introduced(r *upstream.Request) (s *session, version string, 
 	delete(params.Capabilities, "tasks") // of a form that the modern era does not have
 	capabilities, err := json.Marshal(params.Capabilities)
 	if err != nil || len(capabilities)+len(params.ClientInfo) > maxIntroduction {
-		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "What the client says of itself in initialize is too long.")
+		return nil, "", wire.RespondError(m.ID, wire.CodeInvalidParams, "What the client says about itself in initialize is too long.")
 	}
 	s = &session{
 		id: sessionPrefix + rand.Text(), of: r.Caller, meta: introduction(params.ClientInfo, capabilities),
@@ -238,7 +238,7 @@ func (s *session) setLevel(m *wire.Message) *http.Response {
 	case !s.offered.Logging:
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound, "The server does not offer logging.")
 	case wire.LogLevelOf(level) == 0:
-		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The level has to be one of those of RFC 5424, such as warning.")
+		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The level must be one of those in RFC 5424, such as warning.")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -79,7 +79,7 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) 
 	err := srv.Shutdown(ending)
 	if errors.Is(err, context.DeadlineExceeded) {
 		_ = srv.Close() // what is left is broken off
-		return fmt.Errorf("calls were still under way after %s and had to be broken off", grace)
+		return fmt.Errorf("calls were still under way after %s and had to be cut off", grace)
 	}
 	if err != nil {
 		return fmt.Errorf("shut down: %w", err)
