@@ -99,6 +99,13 @@ var phrases = map[string]string{
 	"tool that tools/list " + "names":         "tool listed by tools/list",
 	"on stdio in place of " + "itself":        "a stdio MCP server behind Recourse",
 	"the budget for " + "repetitions":         "the retry budget",
+	"goes on with what they say " + "then":    "reloads them",
+	"the one idle longest goes " + "first":    "the one idle longest is dropped first",
+	"Nobody is asked who " + "they are":       "there is no access control",
+	"this cannot be the name of " + "a":       "this is not a valid name",
+	"names no known " + "contract":            "names an unknown contract",
+	"cannot be had " + "with":                 "is not available with",
+	"by which editors check " + "it":          "which editors use to check it",
 	`"listen: ` + `%w"`:                       "the error as it is: it says listen",
 }
 

@@ -21,7 +21,7 @@ const (
 	// sessionIdle is how long a session without any request is kept. A client whose
 	// session is gone initializes a new one.
 	sessionIdle = 24 * time.Hour
-	// maxSessions bounds the sessions of a server; the one idle longest goes first.
+	// maxSessions bounds the sessions of a server; the one idle longest is dropped first.
 	maxSessions = 100_000
 	// maxOpening bounds the initialize request that is kept for a session, and its
 	// headers; one that was opened with more cannot be made anew.

@@ -13,7 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// maxSessions bounds the sessions; the one idle longest goes first.
+// maxSessions bounds the sessions; the one idle longest is dropped first.
 const maxSessions = 100_000
 
 // A session is one of the legacy era. Where it has a child of its own, it ends with that.

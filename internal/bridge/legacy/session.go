@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions at the server; the one idle longest goes first.
+	// maxSessions bounds the sessions at the server; the one idle longest is dropped first.
 	maxSessions  = 1000
 	sessionIdle  = 30 * time.Minute
 	openTimeout  = 15 * time.Second // of a session

@@ -13,6 +13,6 @@ func TestBoundsAreDocumented(t *testing.T) {
 	t.Parallel()
 	testkit.Documented(t,
 		fmt.Sprintf("| sessions of the bridge | %d,000 (", maxSessions/1000),
-		fmt.Sprintf("%d MiB; %d KiB each of what a client says of itself", peer.MaxSessionBytes>>20, maxIntroduction>>10),
+		fmt.Sprintf("%d MiB; %d KiB each of what a client says about itself", peer.MaxSessionBytes>>20, maxIntroduction>>10),
 	)
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	// sessionIdle is how long a session without a request is kept, and maxSessions how many;
-	// the one idle longest goes first. A client whose session is gone initializes another.
+	// the one idle longest is dropped first. A client whose session is gone initializes another.
 	sessionIdle = 24 * time.Hour
 	maxSessions = 100_000
 	// maxIntroduction bounds what a client says of itself in initialize, in bytes: it is
