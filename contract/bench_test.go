@@ -50,3 +50,30 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkReadWild reads a failure of about 1 KB that is in no contract's form: one that a family knows, and one
+// that nobody does.
+func BenchmarkReadWild(b *testing.B) {
+	rest := strings.Repeat(" The rest of the sentence says nothing of interest to anybody.", 14)
+	for name, text := range map[string]string{
+		"family": "An error occurred (ThrottlingException) when calling the Query operation: Rate exceeded" + rest,
+		"object": `{"error":{"code":429,"message":"Busy.` + rest + `","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"12s"}]}}`,
+		"nobody": "The silo on the north side is full." + rest,
+	} {
+		b.Run(name, func(b *testing.B) {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			result := []byte(`{"content":[{"type":"text","text":` + string(quoted) + `}],"isError":true}`)
+			reader := contract.Reader{Contracts: contract.Builtin().All()}
+			reader.Result(result) // reads the families
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := reader.Result(result); !ok {
+					b.Fatal("not read")
+				}
+			}
+		})
+	}
+}

@@ -3,9 +3,13 @@ package contract_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/contracttest"
 )
 
 // Every built-in family is without mistakes, and reads its examples as it says.
@@ -26,5 +30,106 @@ func TestFamilies(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Every mistake in a family file is reported at once, with its place.
+func TestFamilyLint(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("testdata", "lint", "families", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = contract.LoadFamily(filepath.Base(file), src)
+		if err == nil {
+			t.Errorf("%s: no mistakes", file)
+			continue
+		}
+		contracttest.Golden(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
+	}
+}
+
+const silo = `form: 1
+family: silo
+title: The silo
+sources: ["https://silo.example.com"]
+texts:
+- {kind: conflict, text: "Rate exceeded"}
+- {kind: rate_limited, weak: true, text: "the silo is busy, come back in {after}"}
+objects:
+- {object: {fault: upstream.code, text?: message}, weak: true}
+codes:
+- {kind: not_found, codes: [S-404]}
+examples:
+- {text: "Rate exceeded", kind: conflict}
+`
+
+// A family of one's own goes before the built-in ones, and its weak forms count in successes that
+// consist of nothing else.
+func TestFamilyOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	own, err := contract.Builtin().LoadFamily("silo.yaml", []byte(silo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := contract.Reader{Families: []*contract.Family{own}}
+	for name, tt := range map[string]struct {
+		reader  contract.Reader
+		text    string
+		isError bool
+		want    recourse.Kind // empty: a success
+		after   time.Duration
+	}{
+		"its word":                 {known, "ThrottlingException: Rate exceeded", true, recourse.KindConflict, 0},
+		"without it":               {contract.Reader{}, "ThrottlingException: Rate exceeded", true, recourse.KindRateLimited, 0},
+		"without any":              {contract.Reader{ContractsOnly: true}, "ThrottlingException: Rate exceeded", true, recourse.KindUnknown, 0},
+		"weak text":                {known, "the silo is busy, come back in 2 minutes", false, recourse.KindRateLimited, 2 * time.Minute},
+		"weak text, not known":     {contract.Reader{}, "the silo is busy, come back in 2 minutes", false, "", 0},
+		"weak text, and more":      {known, "the silo is busy, come back in 2 minutes, he said", false, "", 0},
+		"weak text, quoted":        {known, "He said: the silo is busy, come back in 2 minutes", false, "", 0},
+		"strong text":              {known, "Rate exceeded", false, "", 0},
+		"weak object":              {known, `{"fault":"S-404","text":"no"}`, false, recourse.KindNotFound, 0},
+		"weak object, and more":    {known, `{"fault":"S-404","text":"no","at":7}`, false, "", 0},
+		"weak object of a success": {known, `{"fault":null}`, false, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reading, failed := tt.reader.Result(textResult(t, tt.text, tt.isError))
+			if failed != (tt.want != "") {
+				t.Fatalf("a failure: %t, by %s", failed, reading.Sign)
+			}
+			if e := reading.Error(); failed && (e.Kind != tt.want || e.RetryAfter != tt.after) {
+				t.Errorf("read as %s after %s, by %s", e.Kind, e.RetryAfter, reading.Sign)
+			}
+		})
+	}
+}
+
+// What a text quotes says less than what it says itself, and a guess at plain English less than a
+// system's own words.
+func TestFamiliesAreRanked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]recourse.Kind{
+		`No results found for "ThrottlingException: Rate exceeded"`:            recourse.KindNoMatch,
+		"Request failed with status code 403: API rate limit exceeded":         recourse.KindRateLimited,
+		"HTTP 503: the lot was not found":                                      recourse.KindUnavailable,
+		"HTTP 400: the lot was not found":                                      recourse.KindNotFound,
+		"not found: connect ECONNREFUSED 127.0.0.1:1":                          recourse.KindUnreachable,
+		"The hopper is stuck.":                                                 recourse.KindUnknown,
+		strings.Repeat("  at frame (file.js:1:1)\n", 2000) + "KeyError: 'bin'": recourse.KindInternal,
+	} {
+		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
+		e := reading.Error()
+		if e.Kind != want {
+			t.Errorf("%.80q is read as %s, by %s", text, e.Kind, reading.Sign)
+		}
+		if e.Kind == recourse.KindUnknown && (e.RetryAdvice() == recourse.RetryNever || e.Message != text) {
+			t.Errorf("%.80q: %s, %q", text, e.RetryAdvice(), e.Message)
+		}
 	}
 }

@@ -12,6 +12,53 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
+// A node is a JSON value that many patterns look at: it is taken apart once.
+type node struct {
+	raw    json.Value
+	parsed bool
+	names  []string // of the members
+	values []*node  // of the members or items
+}
+
+// open takes an object or a list apart.
+func (n *node) open() {
+	if n.parsed {
+		return
+	}
+	n.parsed = true
+	switch n.raw.Kind() { //nolint:exhaustive // the others hold nothing
+	case '{':
+		for _, m := range json.MembersOf(n.raw) {
+			n.names, n.values = append(n.names, m.Name), append(n.values, &node{raw: m.Value})
+		}
+	case '[':
+		items, _ := json.Items(n.raw, maxPatternItems)
+		for _, item := range items {
+			n.values = append(n.values, &node{raw: item})
+		}
+	}
+}
+
+// items returns those of a list; nil where it is none.
+func (n *node) items() []*node {
+	if n.raw.Kind() != '[' {
+		return nil
+	}
+	n.open()
+	return n.values
+}
+
+// member returns the one of that name, or nil. Of a name that stands twice the last counts.
+func (n *node) member(name string) *node {
+	n.open()
+	for i, other := range slices.Backward(n.names) {
+		if other == name {
+			return n.values[i]
+		}
+	}
+	return nil
+}
+
 // A pattern is a JSON value with the places of what it tells. Exactly one of its sources
 // is set.
 type pattern struct {
@@ -45,22 +92,22 @@ type patternList struct {
 // maxPatternItems bounds how many items of a list are read.
 const maxPatternItems = 20
 
-// read reports whether raw is as p says, and stores what it tells in base.
-func (p *pattern) read(raw json.Value, base reflect.Value, found *finding) bool {
+// read reports whether n is as p says, and stores what it tells in base.
+func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
+	raw := n.raw
 	switch {
 	case p.constant != nil:
-		return bytes.Equal(compact(raw), p.constant)
+		return bytes.Equal(raw, p.constant) || bytes.Equal(compact(raw), p.constant)
 	case p.any != nil:
-		items, _ := json.Items(raw, maxPatternItems)
 		told := false
-		for _, item := range slices.Backward(items) { // so that the first has the last word
+		for _, item := range slices.Backward(n.items()) { // so that the first has the last word
 			told = p.any.read(item, base, found) || told
 		}
 		return told
 	case p.each != nil:
-		return p.each.read(raw, base, found)
+		return p.each.read(n, base, found)
 	case p.members != nil:
-		return p.readMembers(raw, base, found)
+		return p.readMembers(n, base, found)
 	}
 	return slices.ContainsFunc(p.leaves, func(l patternLeaf) bool {
 		if l.text == nil {
@@ -74,19 +121,13 @@ func (p *pattern) read(raw json.Value, base reflect.Value, found *finding) bool 
 	})
 }
 
-func (p *pattern) readMembers(raw json.Value, base reflect.Value, found *finding) bool {
-	if raw.Kind() != '{' {
+func (p *pattern) readMembers(n *node, base reflect.Value, found *finding) bool {
+	if n.raw.Kind() != '{' {
 		return false
 	}
-	members := json.MembersOf(raw)
 	for _, m := range p.members {
-		var value json.Value
-		for _, member := range members {
-			if member.Name == m.name {
-				value = member.Value
-			}
-		}
-		if value == nil || value.Kind() == 'n' && m.value.constant == nil {
+		value := n.member(m.name)
+		if value == nil || value.raw.Kind() == 'n' && m.value.constant == nil {
 			if !m.optional {
 				return false
 			}
@@ -100,24 +141,21 @@ func (p *pattern) readMembers(raw json.Value, base reflect.Value, found *finding
 }
 
 // names reports whether p names every member of an object.
-func (p *pattern) names(raw json.Value) bool {
-	return raw.Kind() == '{' && !slices.ContainsFunc(json.MembersOf(raw), func(m json.Member) bool {
-		return !slices.ContainsFunc(p.members, func(known patternMember) bool { return known.name == m.Name })
+func (p *pattern) names(n *node) bool {
+	n.open()
+	return n.raw.Kind() == '{' && !slices.ContainsFunc(n.names, func(name string) bool {
+		return !slices.ContainsFunc(p.members, func(known patternMember) bool { return known.name == name })
 	})
 }
 
-func (l *patternList) read(raw json.Value, base reflect.Value, found *finding) bool {
-	var names []string
-	var values []json.Value
-	switch {
-	case l.name == nil:
-		values, _ = json.Items(raw, maxPatternItems)
-	case raw.Kind() == '{':
-		for _, m := range json.MembersOf(raw) {
-			if names, values = append(names, m.Name), append(values, m.Value); len(values) == maxPatternItems {
-				break
-			}
+func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
+	values := n.items()
+	if l.name != nil {
+		if n.raw.Kind() != '{' {
+			return false
 		}
+		n.open()
+		values = n.values[:min(len(n.values), maxPatternItems)]
 	}
 	list := walk(base, l.list.steps)
 	told := false
@@ -125,7 +163,7 @@ func (l *patternList) read(raw json.Value, base reflect.Value, found *finding) b
 		at := list.Len()
 		list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
 		if l.name != nil {
-			l.name.set(list.Index(at), json.AppendQuote(nil, names[i]))
+			l.name.set(list.Index(at), json.AppendQuote(nil, n.names[i]))
 		}
 		found.item = at
 		if !l.item.read(value, list.Index(at), found) {

@@ -179,14 +179,14 @@ func (f *finding) violations(text string) {
 
 // object searches an object.
 func (s *search) object(x *index, raw json.Value) {
-	text := string(raw)
+	text, root := string(raw), &node{raw: raw}
 	x.each(text, func(in indexed, _ int) {
 		f := in.form
-		if f.object == nil || !s.counts(f) || s.has(f, 0) || s.weak != nil && !f.object.names(raw) {
+		if f.object == nil || !s.counts(f) || s.has(f, 0) || s.weak != nil && !f.object.names(root) {
 			return
 		}
 		finding := newFinding(f)
-		if !f.object.read(raw, finding.record(), finding) {
+		if !f.object.read(root, finding.record(), finding) {
 			return
 		}
 		finding.fixed = f.object.size() * len(`"member":`)
@@ -370,6 +370,9 @@ func (f *Family) reads(text string) (*recourse.Error, bool) {
 
 // withInner returns objects, and the one that stands inside a text.
 func withInner(text string, objects []json.Value) []json.Value {
+	if len(objects) > 0 && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return objects // it is among them
+	}
 	inner := objectIn(text)
 	known := func(o json.Value) bool { return string(o) == string(inner) }
 	if inner != nil && !slices.ContainsFunc(objects, known) {
