@@ -14,24 +14,24 @@
 //	if errors.Is(err, recourse.KindNotFound) { ... }
 //	if errors.Is(err, recourse.ClassAuth) { ... }
 //
-// When more is needed from a person or a model before a call can run, that is
-// no failure: it is a [NeedsInput]. Both satisfy the sealed interface [Failure].
+// A call that needs more from a person or a model before it can run has not
+// failed: that is a [NeedsInput]. Both satisfy the sealed interface [Failure].
 //
 // # Invariants
 //
 //   - Control flow switches on [Kind], which is a closed set, or on its [Class];
-//     never on a message, nor on a contract's own word, the Code.
+//     never on a message or on a contract's own word, the Code.
 //   - An Error may be shared: no method but UnmarshalJSON changes its receiver, and
 //     every With method and CausedBy return a copy.
 //   - The private cause is for the operator. It is reached through errors.Is,
-//     errors.As and [Error.Cause] alone: no text and no JSON form contains it.
-//   - RetryAfter is the only statement of the wait, and it is a minimum. Points in
+//     errors.As and [Error.Cause] only: no text and no JSON form contains it.
+//   - RetryAfter is the only place for the wait, and it is a minimum. Points in
 //     time are computed from it.
 //   - A call whose [Effect] is unknown is never said to be safe to repeat,
 //     whatever its kind: see [Error.RetryAdvice].
-//   - The JSON form (version 1) leaves out what is empty, keeps members that it
-//     does not know, and is never longer than [MaxJSON]. Durations in it are whole
+//   - The JSON form (version 1) omits empty members, keeps members that it does
+//     not know, and is never longer than [MaxJSON]. Durations in it are whole
 //     milliseconds (afterMs), times are RFC 3339 in UTC.
 //
-// The package imports the standard library alone and is safe for concurrent use.
+// The package imports only the standard library and is safe for concurrent use.
 package recourse

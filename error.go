@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Failure is what a call can end with in place of a result: an [Error], or a
+// Failure is what a call can end with instead of a result: an [Error] or a
 // [NeedsInput]. The interface is sealed.
 type Failure interface {
 	error
@@ -21,8 +21,8 @@ var (
 	_ Failure = (*NeedsInput)(nil)
 )
 
-// Effect says whether the failed call changed anything. The zero value says that
-// nobody has stated it yet.
+// Effect says whether the failed call changed anything. The zero value means that
+// it has not been stated.
 type Effect string
 
 // The effects.
@@ -32,13 +32,13 @@ const (
 	EffectUnknown Effect = "unknown" // it may have been done
 )
 
-// Origin says who failed. The zero value says that nobody has stated it yet.
+// Origin says who failed. The zero value means that it has not been stated.
 type Origin string
 
 // The origins, from the caller outwards.
 const (
 	OriginCaller   Origin = "caller"   // who made the call
-	OriginGateway  Origin = "gateway"  // what stands between caller and server
+	OriginGateway  Origin = "gateway"  // what is between caller and server
 	OriginServer   Origin = "server"   // the MCP server
 	OriginProvider Origin = "provider" // what the MCP server itself calls
 )
@@ -48,13 +48,13 @@ const (
 // With methods.
 type Error struct {
 	Kind     Kind
-	Code     string   // the contract's own word, as it stood on the wire
+	Code     string   // the contract's own word, as it was on the wire
 	Contract string   // the contract that Code belongs to
 	Message  string   // one sentence for the model or the person; empty means Kind.Sentence
-	Hints    []string // what to do next, a sentence each, the most important first
+	Hints    []string // what to do next, one sentence each, the most important first
 
 	Retry      Retry         // empty: by Kind and Effect, see RetryAdvice
-	RetryAfter time.Duration // wait at least this long before a repetition; 0: not stated
+	RetryAfter time.Duration // wait at least this long before a retry; 0: not stated
 	Effect     Effect        // empty: not stated
 	Verify     *Verify       // the call that settles an unknown Effect; nil: none is known
 
@@ -87,9 +87,9 @@ type Verify struct {
 // Violation is one way in which the arguments break a tool's inputSchema.
 type Violation struct {
 	Pointer string          `json:"pointer"`        // RFC 6901, into the arguments
-	Param   string          `json:"param"`          // the same place as a person writes it: order.items.0.sku
+	Param   string          `json:"param"`          // the same place, as a person would write it: order.items.0.sku
 	Rule    string          `json:"rule,omitempty"` // the JSON Schema keyword, such as "required"
-	Got     json.RawMessage `json:"got,omitempty"`  // what stands there, at most 128 characters
+	Got     json.RawMessage `json:"got,omitempty"`  // the value there, at most 128 characters
 	Want    string          `json:"want,omitempty"` // what was expected
 	Message string          `json:"message,omitempty"`
 }
@@ -103,7 +103,7 @@ type Resource struct {
 // Quota is the state of one limit at the time of the failure.
 type Quota struct {
 	Policy    string        // its name, such as "minute"
-	Limit     int64         // calls a window; 0: not stated
+	Limit     int64         // calls per window; 0: not stated
 	Window    time.Duration // 0: not stated
 	Remaining int64
 	ResetAt   time.Time // zero: not stated
@@ -172,9 +172,9 @@ func (e *Error) Cause() error { return e.cause }
 
 func (e *Error) failure() {}
 
-// RetryAdvice returns what has to come before a repetition: what was stated, else
+// RetryAdvice returns what must happen before a retry: what was stated, or else
 // what the kind calls for. A call whose effect is unknown, or that took effect, is
-// never to be repeated as it is, whoever says so: same_call becomes re_read.
+// never to be repeated unchanged, no matter what was stated: same_call becomes re_read.
 func (e *Error) RetryAdvice() Retry {
 	advice := e.Retry
 	if advice == "" {
@@ -186,27 +186,27 @@ func (e *Error) RetryAdvice() Retry {
 	return advice
 }
 
-// Truncated reports whether something of e was left out: the JSON form that it was read
-// from had been cut to fit [MaxJSON], or what it was read from breaks off.
+// Truncated reports whether part of e is missing: the JSON form that it was read
+// from was cut to fit [MaxJSON], or its source was incomplete.
 func (e *Error) Truncated() bool { return e.truncated }
 
-// WithTruncated returns a copy that says that something of it was left out.
+// WithTruncated returns a copy that says that part of it is missing.
 func (e *Error) WithTruncated() *Error {
 	return e.With(func(c *Error) { c.truncated = true })
 }
 
-// Extra returns the members of the JSON form that e was read from and that this
-// version does not know. They are written again; do not write into the map.
+// Extra returns those members of the JSON form that e was read from that this
+// version does not know. They are written back; do not modify the map.
 func (e *Error) Extra() map[string]json.RawMessage { return e.extra }
 
-// WithExtra returns a copy with those members in place of the ones that were
+// WithExtra returns a copy with those members instead of the ones that were
 // read. Members that this version knows are left out.
 func (e *Error) WithExtra(members map[string]json.RawMessage) *Error {
 	return e.With(func(c *Error) { c.extra = unknownOf(members) })
 }
 
-// With returns a copy of e that change was applied to. The copy shares its
-// slices and maps with e: replace them, do not write into them.
+// With returns a copy of e with change applied. The copy shares its slices and
+// maps with e: replace them, do not modify them.
 func (e *Error) With(change func(*Error)) *Error {
 	c := *e
 	change(&c)
@@ -223,7 +223,7 @@ func (e *Error) WithMessage(format string, args ...any) *Error {
 	return e.With(func(c *Error) { c.Message = fmt.Sprintf(format, args...) })
 }
 
-// WithHint returns a copy with hint after the hints that are there.
+// WithHint returns a copy with hint appended to the hints.
 func (e *Error) WithHint(hint string) *Error {
 	return e.With(func(c *Error) { c.Hints = append(slices.Clip(c.Hints), hint) })
 }
@@ -234,12 +234,12 @@ func (e *Error) WithCode(contract, code string) *Error {
 	return e.With(func(c *Error) { c.Contract, c.Code = contract, code })
 }
 
-// WithRetry returns a copy with that advice in place of the kind's.
+// WithRetry returns a copy with that advice instead of the kind's.
 func (e *Error) WithRetry(retry Retry) *Error {
 	return e.With(func(c *Error) { c.Retry = retry })
 }
 
-// WithRetryAfter returns a copy with wait as the least time before a repetition. A
+// WithRetryAfter returns a copy with wait as the minimum time before a retry. A
 // negative wait counts as none.
 func (e *Error) WithRetryAfter(wait time.Duration) *Error {
 	return e.With(func(c *Error) { c.RetryAfter = max(wait, 0) })
@@ -275,7 +275,7 @@ func (e *Error) WithResource(typ, id string) *Error {
 	return e.With(func(c *Error) { c.Resource = Resource{Type: typ, ID: id} })
 }
 
-// WithViolations returns a copy with those violations in place of any before.
+// WithViolations returns a copy with those violations instead of any earlier ones.
 func (e *Error) WithViolations(violations ...Violation) *Error {
 	return e.With(func(c *Error) { c.Violations = slices.Clone(violations) })
 }

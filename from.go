@@ -14,7 +14,7 @@ import (
 )
 
 // From turns any error into an Error; nil stays nil. An Error anywhere in the chain is
-// returned as it is. Deadlines, cancellations and failures of the network are recognised
+// returned unchanged. Deadlines, cancellations and failures of the network are recognised
 // by their meaning. Anything else becomes [KindInternal] with that kind's sentence: its
 // text is not revealed. err becomes the private cause.
 //

@@ -13,10 +13,10 @@ import (
 const (
 	// Version is the version of the JSON form that this package writes.
 	Version = 1
-	// MaxJSON is the greatest length of the JSON form where it travels beside an
-	// answer, in bytes. What does not fit is left out in the order details, got
+	// MaxJSON is the maximum length, in bytes, of the JSON form where it
+	// accompanies an answer. What does not fit is dropped in the order details, got
 	// values, values of succeeded items, ends of lists and of texts; "truncated"
-	// says so. [Error.WholeJSON] leaves nothing out.
+	// says so. [Error.WholeJSON] drops nothing.
 	MaxJSON = 16 << 10
 	// MetaKey is the key of a result's _meta under which the JSON form travels.
 	MetaKey = "io.github.recoursehq/error"
@@ -90,9 +90,9 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return b, err
 }
 
-// WholeJSON writes the JSON form of any length, for places that have no bound of
-// their own: [MaxJSON] is for what travels beside an answer. Within that bound it is
-// what MarshalJSON writes.
+// WholeJSON writes the JSON form at any length, for places without a limit:
+// [MaxJSON] is for what accompanies an answer. Within that limit it is what
+// MarshalJSON writes.
 func (e *Error) WholeJSON() ([]byte, error) {
 	_, b, err := e.valid((*Error).WholeJSON)
 	return b, err
@@ -289,7 +289,7 @@ const maxFailedDepth = 3
 // UnmarshalJSON reads the JSON form. Members that it does not know are kept and
 // written again; a kind that it does not know becomes [KindUnknown]. Names are
 // matched exactly: what differs from a known name in its case alone is dropped,
-// since readers do not agree on what it means. As is usual, null changes nothing.
+// since readers do not agree on what it means. As usual, null changes nothing.
 func (e *Error) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil

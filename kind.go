@@ -5,20 +5,20 @@ package recourse
 // errors.Is.
 type Kind string
 
-// The kinds of class protocol: the message itself was wrong. Repeating it is
-// of no use.
+// The kinds of class protocol: the message itself was wrong. Repeating it does
+// not help.
 const (
 	KindMalformed          Kind = "malformed"           // not JSON
-	KindInvalidRequest     Kind = "invalid_request"     // JSON, but no JSON-RPC message
+	KindInvalidRequest     Kind = "invalid_request"     // JSON, but not a JSON-RPC message
 	KindUnknownMethod      Kind = "unknown_method"      // no such JSON-RPC method
-	KindUnsupportedVersion Kind = "unsupported_version" // a protocol version that is not spoken here
+	KindUnsupportedVersion Kind = "unsupported_version" // a protocol version that is not supported
 	KindMissingCapability  Kind = "missing_capability"  // the client lacks a capability that the call needs
 	KindHeaderMismatch     Kind = "header_mismatch"     // an HTTP header contradicts the body
-	KindUnknownSession     Kind = "unknown_session"     // the session is not known, or not any more
+	KindUnknownSession     Kind = "unknown_session"     // the session is not known, or no longer known
 	KindRefusedOrigin      Kind = "refused_origin"      // Origin or Host is not among those allowed
 )
 
-// The kinds of class input: the arguments have to be changed.
+// The kinds of class input: the arguments must change.
 const (
 	KindMissingParam      Kind = "missing_param"
 	KindInvalidType       Kind = "invalid_type"
@@ -29,7 +29,7 @@ const (
 	KindTooLarge          Kind = "too_large"
 )
 
-// The kinds of class auth: somebody has to sign in, renew or extend an access.
+// The kinds of class auth: somebody has to sign in, or renew or extend access.
 const (
 	KindUnauthenticated Kind = "unauthenticated"
 	KindTokenExpired    Kind = "token_expired"
@@ -38,17 +38,17 @@ const (
 	KindNotConnected    Kind = "not_connected"
 )
 
-// KindPermissionDenied is the kind of class permission: the caller is known and
-// may not.
+// KindPermissionDenied is the kind of class permission: the caller is known, but
+// not allowed to do this.
 const KindPermissionDenied Kind = "permission_denied"
 
 // The kinds of class resource: what was asked for is not there.
 const (
-	KindNotFound Kind = "not_found" // an identifier names nothing
+	KindNotFound Kind = "not_found" // an identifier matches nothing
 	KindNoMatch  Kind = "no_match"  // a search or filter matched nothing
 )
 
-// The kinds of class state: the thing is there, but not as the call assumed.
+// The kinds of class state: the thing exists, but not as the call assumed.
 const (
 	KindConflict     Kind = "conflict"
 	KindInvalidState Kind = "invalid_state"
@@ -61,7 +61,7 @@ const (
 	KindLimitReached   Kind = "limit_reached"   // a cap on how many things may exist
 )
 
-// The kinds of class upstream: the side that was asked did not answer well.
+// The kinds of class upstream: the other side did not answer properly.
 const (
 	KindUnreachable Kind = "unreachable"  // no connection, or it broke
 	KindUnavailable Kind = "unavailable"  // it says that it is down or overloaded
@@ -90,7 +90,7 @@ const (
 
 // The kinds of class system.
 const (
-	KindInternal Kind = "internal" // a defect or an unexpected failure
+	KindInternal Kind = "internal" // a bug or an unexpected failure
 	KindUnknown  Kind = "unknown"  // a failure that says nothing about itself
 )
 
@@ -114,13 +114,13 @@ const (
 	ClassSystem     Class = "system"
 )
 
-// Retry says what has to come before the call is made again.
+// Retry says what must happen before the call is made again.
 type Retry string
 
 // The retry advices, from the freest to the strictest.
 const (
 	RetrySameCall  Retry = "same_call"  // nothing but the wait: the same call may succeed
-	RetryReRead    Retry = "re_read"    // look at the present state, then decide
+	RetryReRead    Retry = "re_read"    // look at the current state, then decide
 	RetryAfterFix  Retry = "after_fix"  // change the arguments
 	RetryAfterAuth Retry = "after_auth" // somebody signs in or grants access
 	RetryNever     Retry = "never"      // do not repeat

@@ -19,19 +19,19 @@
 //	  |                                                      \--- not landed --+
 //	  +------------------- no -------------------------------------------------+--> wait, once more
 //
-// A call is repeated where the contract says that the same call may succeed and where it is proven that a
-// repetition does nothing twice: the call took no effect, or its tool only reads. Whether it took effect is settled by
+// A call is repeated if the contract says that the same call may succeed and if it is certain that repeating it
+// does nothing twice: the call took no effect, or its tool only reads. Whether it took effect is settled by
 // the verify call that the failure or the contract names, and the contract says what its answer looks like when the
-// write has landed. Where nothing settles it, the error is returned as it is.
+// write has landed. If nothing settles it, the error is returned unchanged.
 //
 // The wait that a server states is a minimum, up to [recourse.MaxWait]. Waits that a failure does not state, how
 // they grow and how often a call is repeated are the contract's ([Policy]). All callers of a [Server] share one budget
-// of repetitions, one pace (after a rate limit nobody calls before its time, and then one after the other), and
+// of repetitions, one pace (after a rate limit all callers wait until it has passed, and then call one after the other), and
 // circuits: when the server cannot be reached several times in a row, or a tool fails so with what may pass, calls wait instead
-// of being sent, and one at a time tries. To wait costs no attempt.
+// of being sent, and one at a time tries. Waiting costs no attempt.
 //
-// A call ends at the deadline of its context, or after the time of [WithTimeout]. A repetition that could not begin
-// before that is not waited for: the failure is returned at once.
+// A call ends at the deadline of its context, or after the time of [WithTimeout]. If a retry could not begin
+// before that, the failure is returned at once.
 //
 // # What is returned
 //
