@@ -80,22 +80,28 @@ var builtinFamilies = sync.OnceValue(func() []*Family {
 	if err != nil {
 		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
 	}
-	var list []*Family
-	for _, file := range files {
-		src, err := familyFiles.ReadFile("wild/" + file.Name())
-		if err != nil {
-			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
-		}
-		f, err := loadFamily(file.Name(), src, false)
-		if err != nil {
-			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
-		}
-		f.builtin = true
-		list = append(list, f)
+	list := make([]*Family, len(files))
+	var reading sync.WaitGroup
+	for i, file := range files {
+		reading.Go(func() { list[i] = builtinFamily(file.Name()) })
 	}
+	reading.Wait()
 	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 })
+
+func builtinFamily(name string) *Family {
+	src, err := familyFiles.ReadFile("wild/" + name)
+	if err != nil {
+		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
+	}
+	f, err := loadFamily(name, src, false)
+	if err != nil {
+		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+	}
+	f.builtin = true
+	return f
+}
 
 // builtinIndex is the index of all built-in families.
 var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtinFamilies()) })
