@@ -27,7 +27,7 @@ import (
 )
 
 // Nature says what a tool does to the world. The zero value, which writes, is what
-// has to be assumed of a tool that nothing is known of.
+// must be assumed of an unknown tool.
 type Nature int
 
 // The natures.
@@ -80,7 +80,7 @@ func Effect(e *recourse.Error, nature Nature) recourse.Effect {
 
 // Policy bounds the repetitions. The zero value allows none.
 type Policy struct {
-	// Attempts is how often one call may be sent at most, the first time included.
+	// Attempts is how often one call may be sent at most, including the first time.
 	Attempts int
 	// Start is the wait before the first repetition. Each later wait is Factor times as
 	// long; less than 1 counts as 1. For a rate limit without a stated wait, Start is at
@@ -89,11 +89,11 @@ type Policy struct {
 	Factor float64
 	// Jitter is the largest part of a wait that is added at random, such as 0.5.
 	Jitter float64
-	// JitterMax is the largest time that is added at random besides, whatever the wait,
+	// JitterMax is the largest additional random time, whatever the wait,
 	// from the repetition JitterFrom on; the first repetition is 1.
 	JitterMax  time.Duration
 	JitterFrom int
-	// GrowStated says that a wait which a failure states takes the place of Start and
+	// GrowStated says that a wait stated by a failure replaces Start and
 	// grows with Factor. Otherwise a stated wait is only a minimum.
 	GrowStated bool
 	// Random returns a number in [0, 1); nil means rand.Float64 of math/rand/v2.
