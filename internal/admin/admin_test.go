@@ -116,9 +116,9 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, want := range []string{
 		`mcp_server_operation_duration_seconds_count{error_type="",gen_ai_tool_name="get_field",mcp_method_name="tools/call",server="farm"} 2`,
-		`mcp_server_operation_duration_seconds_count{error_type="unknown",gen_ai_tool_name="get_field",mcp_method_name="tools/call",server="farm"} 1`,
+		`mcp_server_operation_duration_seconds_count{error_type="not_found",gen_ai_tool_name="get_field",mcp_method_name="tools/call",server="farm"} 1`,
 		`mcp_server_operation_duration_seconds_count{error_type="unknown_tool",gen_ai_tool_name="",mcp_method_name="tools/call",server="farm"} 3`,
-		`recourse_failures_total{effect="none",gen_ai_tool_name="get_field",kind="unknown",mode="enforce",origin="server",server="farm"} 1`,
+		`recourse_failures_total{effect="none",gen_ai_tool_name="get_field",kind="not_found",mode="enforce",origin="server",server="farm"} 1`,
 		`recourse_attempts_total{error_type="unavailable",repetition="false",server="farm"} 1`,
 		`recourse_attempts_total{error_type="",repetition="true",server="farm"} 1`,
 		`recourse_build_info{go_version="go`, `version="v1.2.3"} 1`,

@@ -32,7 +32,7 @@ func TestReads(t *testing.T) {
 		"[aws, ./ours.yaml, commerce]": {config.Reads{"aws", "ours", "commerce"}, ""},
 		"[aws, ./none.yaml]":           {nil, "the family cannot be loaded"},
 		"[awz]":                        {nil, "did you mean `aws`?"},
-		"[commerce, recourse]":         {nil, "a server keeps one contract"},
+		"[commerce, recourse]":         {nil, "a server follows only one contract"},
 		"{aws: true}":                  {nil, "a name or a list of names"},
 	} {
 		src := "servers: {a: {url: http://h/mcp, reads: " + reads + "}}\n"

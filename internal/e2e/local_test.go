@@ -69,16 +69,16 @@ func filesystem(tb testing.TB, dir string) local {
 		fails: []step{
 			{
 				tool: "read_text_file", arguments: `{"path":"/etc/passwd"}`, want: []string{outside + dir},
-				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				kind: recourse.KindPermissionDenied, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
 			{
 				tool: "write_file", arguments: `{"path":"/etc/passwd","content":""}`, want: []string{outside + dir, "The call may have taken effect. Check before calling again."},
-				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
+				kind: recourse.KindPermissionDenied, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
 			},
 			{
 				tool: "read_text_file", arguments: `{"path":` + at("none.txt") + `}`,
 				want: []string{"ENOENT: no such file or directory, open '" + filepath.Join(dir, "none.txt") + "'"},
-				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+				kind: recourse.KindNotFound, origin: recourse.OriginServer, effect: recourse.EffectNone,
 			},
 			{
 				tool: "read_text_file", arguments: `{"head":"one"}`, want: []string{"path is required", "head must be a number"},
@@ -114,7 +114,7 @@ func memory(tb testing.TB, _ string) local {
 			{
 				tool: "add_observations", arguments: `{"observations":[{"entityName":"Bob","contents":["x"]}]}`,
 				want: []string{"Entity with name Bob not found"},
-				kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
+				kind: recourse.KindNotFound, origin: recourse.OriginServer, effect: recourse.EffectUnknown,
 			},
 			{tool: "create_entity", arguments: `{}`, code: "-32602", want: []string{"Did you mean create_entities?"}},
 			{method: "resources/read", params: `{"uri":"memory://nowhere"}`, code: "-32602"},

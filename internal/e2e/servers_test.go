@@ -100,7 +100,7 @@ func realSteps(raised recourse.Kind) []step {
 		{tool: testkit.RealOrder, arguments: `{"reference":"A-17","amount":12.5}`, want: []string{"order A-17 created"}},
 		{tool: testkit.RealOrder, arguments: `{"reference":7,"colour":"red"}`, kind: recourse.KindMissingParam, want: []string{"amount is required", "colour"}},
 		{tool: testkit.RealFail, arguments: `{}`, kind: raised, want: []string{testkit.FailText}},
-		{tool: testkit.RealLeak, arguments: `{}`, kind: raised, want: []string{"[stack trace]"}},
+		{tool: testkit.RealLeak, arguments: `{}`, kind: recourse.KindUnreachable, want: []string{"[stack trace]"}},
 		{tool: "ordr", arguments: `{}`, code: "-32602", want: []string{"Did you mean order?"}},
 	}
 }

@@ -42,7 +42,7 @@ func missteps() []misstep {
 		}},
 		{"leak", step{
 			tool: testkit.GetField, arguments: field, want: []string{"[stack trace]"},
-			kind: recourse.KindUnknown, origin: recourse.OriginServer, effect: recourse.EffectNone,
+			kind: recourse.KindUnreachable, origin: recourse.OriginServer, effect: recourse.EffectNone,
 		}},
 		{"exit", fine("F-1")}, // read again by the next process
 		{"exit", lost},
