@@ -136,15 +136,23 @@ func (r *Reader) unwrapped(text string) (rest, code string, ok bool) {
 	return text, "", false
 }
 
+// maxBeginnings is how many brackets of a text are tried as the beginning of an object.
+const maxBeginnings = 64
+
 // objectIn returns the JSON object or list that stands in a text; nil: there is none.
 func objectIn(text string) json.Value {
-	from := strings.IndexAny(text, "{[")
-	for ; from >= 0; from = indexAnyFrom(text, from+1) {
-		end := byte('}')
-		if text[from] == '[' {
-			end = ']'
+	lastBrace, lastBracket := strings.LastIndexByte(text, '}'), strings.LastIndexByte(text, ']')
+	from := -1
+	for range maxBeginnings {
+		next := strings.IndexAny(text[from+1:], "{[")
+		if next < 0 {
+			return nil
 		}
-		to := strings.LastIndexByte(text, end)
+		from += 1 + next
+		to := lastBrace
+		if text[from] == '[' {
+			to = lastBracket
+		}
 		if to < from {
 			continue
 		}
@@ -162,14 +170,6 @@ func objectIn(text string) json.Value {
 		}
 	}
 	return nil
-}
-
-func indexAnyFrom(text string, from int) int {
-	i := strings.IndexAny(text[from:], "{[")
-	if i < 0 {
-		return -1
-	}
-	return from + i
 }
 
 // pythonLiterals are the words of Python's values, and those of JSON.
