@@ -19,7 +19,7 @@ import (
 func archives(r *release, out string) error {
 	for _, p := range r.programs {
 		name := fmt.Sprintf("recourse_%s_%s_%s", strings.TrimPrefix(r.version, "v"), p.os, p.arch)
-		files := append([]file{{name: p.name(), body: p.body, mode: 0o755}}, r.shared...)
+		files := append([]file{{name: p.name(), body: p.body, mode: 0o755}}, r.beside(p)...)
 		for i := range files {
 			files[i].name = path.Join(name, files[i].name)
 		}

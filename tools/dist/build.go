@@ -32,15 +32,16 @@ type release struct {
 	version  string    // as the program states it, such as v1.2.3
 	modified time.Time // of every file
 	programs []program
-	shared   []file // beside the program in the archives
-	info     *debug.BuildInfo
+	shared   []file // beside each program
 }
 
 // A program is the one for a platform.
 type program struct {
 	platform
 
-	body []byte
+	body     []byte
+	info     *debug.BuildInfo
+	licenses file // of what it is made of, which differs by platform
 }
 
 // name returns that of the program's file.
@@ -75,15 +76,20 @@ func build(ctx context.Context, root, work string, platforms []platform) (*relea
 		if err != nil {
 			return nil, err
 		}
-		r.programs = append(r.programs, program{platform: p, body: body})
-		if r.info == nil {
-			if r.info, err = buildinfo.ReadFile(path); err != nil {
-				return nil, err
-			}
+		info, err := buildinfo.ReadFile(path)
+		if err != nil {
+			return nil, err
 		}
+		text, err := licenses(ctx, root, info)
+		if err != nil {
+			return nil, err
+		}
+		r.programs = append(r.programs, program{
+			platform: p, body: body, info: info, licenses: file{name: "THIRD_PARTY_LICENSES.txt", body: text, mode: 0o644},
+		})
 	}
-	r.version = version(r.info)
-	modified, err := modified(r.info)
+	r.version = version(r.programs[0].info)
+	modified, err := modified(r.programs[0].info)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +109,6 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		}
 		r.shared = append(r.shared, file{name: name, body: body, mode: 0o644})
 	}
-	licenses, err := licenses(ctx, root, r.info)
-	if err != nil {
-		return err
-	}
-	r.shared = append(r.shared, file{name: "THIRD_PARTY_LICENSES.txt", body: licenses, mode: 0o644})
 	own, err := compile(ctx, root, work, platform{runtime.GOOS, runtime.GOARCH})
 	if err != nil {
 		return err
@@ -119,8 +120,14 @@ func (r *release) collect(ctx context.Context, root, work string) error {
 		}
 		r.shared = append(r.shared, file{name: "completions/" + c.file, body: body, mode: 0o644})
 	}
-	slices.SortFunc(r.shared, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return nil
+}
+
+// beside returns the files that stand beside a program, in the order of their names.
+func (r *release) beside(p program) []file {
+	files := append(slices.Clone(r.shared), p.licenses)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	return files
 }
 
 // compile builds the program for a platform, unless that has been done, and returns its path.

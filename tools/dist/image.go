@@ -69,7 +69,7 @@ func image(r *release, out string) error {
 // image returns the one for a platform.
 func (r *release) image(p program) (v1.Image, error) {
 	content := []file{{name: "usr/bin/recourse", body: p.body, mode: 0o755}}
-	for _, f := range r.shared {
+	for _, f := range r.beside(p) {
 		if path.Dir(f.name) == "." {
 			content = append(content, file{name: "usr/share/doc/recourse/" + f.name, body: f.body, mode: f.mode})
 		}

@@ -2,27 +2,27 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// materials writes the bill of materials, in CycloneDX's JSON: what Go has noted in the program of which modules it is made.
+// materials writes the bill of materials, in CycloneDX's JSON: what Go has noted in the programs of which modules they are made.
 func materials(r *release, out string) error {
 	name := "recourse_" + strings.TrimPrefix(r.version, "v") + "_sbom.cdx.json"
 	bom := cdx.NewBOM()
-	own := component(&debug.Module{Path: r.info.Main.Path, Version: r.version})
+	info := r.programs[0].info
+	own := component(&debug.Module{Path: info.Main.Path, Version: r.version})
 	own.Type = cdx.ComponentTypeApplication
 	own.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
 	bom.Metadata = &cdx.Metadata{Timestamp: r.modified.Format(time.RFC3339), Component: &own}
-	parts := []cdx.Component{component(&debug.Module{Path: "std", Version: strings.TrimPrefix(r.info.GoVersion, "go")})}
+	parts := []cdx.Component{component(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})}
 	needs := []string{parts[0].BOMRef}
-	for _, m := range r.info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
+	for _, m := range r.modules() {
 		c := component(m)
 		parts, needs = append(parts, c), append(needs, c.BOMRef)
 	}
@@ -35,6 +35,20 @@ func materials(r *release, out string) error {
 		return err
 	}
 	return save(out, name, body.Bytes())
+}
+
+// modules returns those that any of the programs is made of, in the order of their paths.
+func (r *release) modules() []*debug.Module {
+	all := map[string]*debug.Module{}
+	for _, p := range r.programs {
+		for _, m := range p.info.Deps {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			all[m.Path] = m
+		}
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
 }
 
 func component(m *debug.Module) cdx.Component {

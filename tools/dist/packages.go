@@ -73,7 +73,7 @@ func (r *release) describe(p program, work, zsh string) (*nfpm.Info, error) {
 	if err := add("/usr/bin/recourse", p.body, 0o755); err != nil {
 		return nil, err
 	}
-	for _, f := range r.shared {
+	for _, f := range r.beside(p) {
 		to := places[f.name]
 		if to == "" {
 			to = "/usr/share/doc/recourse/" + f.name
