@@ -49,6 +49,10 @@ var layers = []layer{
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
+		packages: []string{"internal/auth"},
+		up:       "it answers who calls from a request alone, so that any server can ask it",
+	},
+	{
 		packages: []string{"internal/contracttest"},
 		up:       "it holds what tests of contracts share",
 	},

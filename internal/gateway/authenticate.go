@@ -6,6 +6,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
@@ -14,6 +15,8 @@ import (
 // verified.
 type caller struct {
 	user string // that the path names
+	// verified is the caller as access control found it: zero if the endpoint has none.
+	verified auth.Identity
 	// id tells callers apart by the credentials that they send to the server, and by the
 	// user. Callers of whom nothing goes on are one.
 	id upstream.Caller
