@@ -100,6 +100,7 @@ func (r *reading) readConfig(path string, env *Environment) error {
 			src, err := r.files.read(path)
 			return addFamily(r.set, path, src, err)
 		},
+		ReadFile: r.files.read,
 	})
 	return err
 }
@@ -135,7 +136,7 @@ type watcher struct {
 	gateway *gateway.Gateway
 	log     *slog.Logger
 	level   *slog.LevelVar // of the log
-	running *config.Config // what cannot change stands here
+	running *config.Config // what cannot change stays as it is here
 	files   fingerprints   // as they were read last
 	hangups chan os.Signal
 }
@@ -197,8 +198,10 @@ func (w *watcher) reload(ctx context.Context) {
 		report(w.env.painter(w.env.Stderr), err)
 		return
 	}
+	w.running = r.config
 	w.level.Set(levelOf(r.config.LogLevel))
 	limitMemory(w.env, r.config)
+	warnOfExpiry(ctx, r.config, w.log)
 	if len(restart) > 0 {
 		w.log.LogAttrs(ctx, slog.LevelWarn, "a restart is needed for some changes", slog.Any("keys", restart))
 	}
@@ -212,6 +215,10 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	}
 	if c.Admin != w.running.Admin {
 		keys = append(keys, "admin")
+	}
+	if (c.TLS == nil) != (w.running.TLS == nil) {
+		keys = append(keys, "tls")
+		c.TLS = w.running.TLS
 	}
 	if c.Front != w.running.Front {
 		keys = append(keys, "front")

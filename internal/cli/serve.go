@@ -122,9 +122,10 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	for _, s := range cfg.Servers {
 		log.LogAttrs(ctx, slog.LevelInfo, "serving",
-			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", "http://"+ln.Addr().String()+s.Path),
+			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", scheme(cfg)+ln.Addr().String()+s.Path),
 			slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
 	}
+	warnOfExpiry(ctx, cfg, log)
 	if !isLoopback(ln.Addr()) {
 		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
 			"listen on 127.0.0.1, or put a proxy that authenticates callers in front", slog.String("address", ln.Addr().String()))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // check says that the configuration can be served, and where each server would be.
@@ -20,7 +21,7 @@ func (c *serveCommand) check(env *Environment, r *reading) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	var missing []string
 	for _, s := range cfg.Servers {
-		printf(w, "  %s\thttp://%s%s\tcontract %s\n", s.Name, cfg.Listen, s.Path, s.Contract)
+		printf(w, "  %s\t%s%s%s\tcontract %s\n", s.Name, scheme(cfg), cfg.Listen, s.Path, s.Contract)
 		if len(s.Command) == 0 {
 			continue
 		}
@@ -33,6 +34,13 @@ func (c *serveCommand) check(env *Environment, r *reading) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if cfg.TLS != nil {
+		at, soon := cfg.TLS.Expires()
+		printf(env.Stdout, "  the certificate expires on %s\n", at.UTC().Format(time.DateOnly))
+		if soon {
+			env.painter(env.Stderr).printf(plain, "recourse: warning: %s\n", expiry(at))
+		}
 	}
 	if len(missing) > 0 {
 		return &hintedError{

@@ -17,6 +17,7 @@ import (
 type Config struct {
 	Listen       string          `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
 	Admin        string          `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control, so keep it on '127.0.0.1' or a private network. Changes need a restart."`
+	TLS          *TLS            `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`
 	PublicURL    string          `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`
 	Origins      []string        `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused. Requests without one, from clients that are not browsers, are not affected."`
 	Hosts        []string        `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, that the gateway answers to, in addition to the address it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`

@@ -193,7 +193,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	t.Parallel()
 	structs := []reflect.Type{
 		reflect.TypeFor[config.Config](), reflect.TypeFor[config.Server](),
-		reflect.TypeFor[config.Tool](), reflect.TypeFor[config.Verify](),
+		reflect.TypeFor[config.Tool](), reflect.TypeFor[config.Verify](), reflect.TypeFor[config.TLS](),
 	}
 	for _, s := range structs {
 		for f := range s.Fields() {

@@ -31,6 +31,10 @@ type Options struct {
 	// is [strictyaml.Errors] is reported with the places that it has, any other at the
 	// file's entry in contracts. Default: contract files are a mistake.
 	LoadContract func(path string) (name string, err error)
+
+	// ReadFile reads the other files that the configuration names, such as certificates.
+	// Default: [os.ReadFile].
+	ReadFile func(path string) ([]byte, error)
 }
 
 // Load reads the configuration file at path. The error is [strictyaml.Errors] with every
@@ -60,7 +64,7 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 
 	v := &validator{
 		doc: doc, contracts: slices.Clone(opts.KnownContracts), families: opts.KnownFamilies,
-		dir: filepath.Dir(name), loadFamily: opts.LoadFamily, loaded: map[string]string{},
+		dir: filepath.Dir(name), loadFamily: opts.LoadFamily, loaded: map[string]string{}, readFile: opts.ReadFile,
 	}
 	v.loadContracts(&c, opts.LoadContract)
 	v.config(&c)

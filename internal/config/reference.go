@@ -103,6 +103,8 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Server](), ".NAME", true
 	case reflect.TypeFor[strictyaml.Map[Tool]]():
 		return reflect.TypeFor[Tool](), ".NAME", true
+	case reflect.TypeFor[*TLS]():
+		return reflect.TypeFor[TLS](), "", true
 	case reflect.TypeFor[*Verify]():
 		return reflect.TypeFor[Verify](), "", true
 	default:

@@ -28,6 +28,7 @@ type validator struct {
 	dir        string // of the file
 	loadFamily func(path string) (string, error)
 	loaded     map[string]string // families by file; of one with mistakes the name is empty
+	readFile   func(path string) ([]byte, error)
 }
 
 func (v *validator) loadContracts(c *Config, load func(string) (string, error)) {
@@ -71,6 +72,7 @@ func (v *validator) config(c *Config) {
 	if node := root.Get("admin"); node != nil && !isListenAddress(c.Admin) {
 		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
 	}
+	v.tls(c.TLS, root.Get("tls"))
 	if node := root.Get("public_url"); node != nil {
 		v.url(node, "public_url", c.PublicURL)
 	}

@@ -3,6 +3,8 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -112,8 +114,20 @@ func (g *Gateway) Close() {
 // hung up on, and after 5 s when ctx has ended.
 func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	in := g.http
-	in.Standard = g.table.Load().config.Front == config.FrontStandard
+	cfg := g.table.Load().config
+	in.Standard = cfg.Front == config.FrontStandard
+	if cfg.TLS != nil {
+		in.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: g.certificate}
+	}
 	return in.Serve(ctx, ln, grace)
+}
+
+// certificate returns the certificate of the configuration as it is now.
+func (g *Gateway) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if t := g.table.Load().config.TLS; t != nil {
+		return t.Certificate, nil
+	}
+	return nil, errors.New("the configuration has no certificate any more")
 }
 
 // ServeStdio serves one host, over a pair of streams, with the server at path: see

@@ -3,6 +3,7 @@ package front
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,9 @@ type HTTP struct {
 	Log     *slog.Logger // gets what clients do wrong below HTTP
 	// Standard says that net/http's server answers alone, without the lean one before it.
 	Standard bool
+	// TLS is what clients are reached over, in HTTP/2 as well; then net/http's server answers
+	// alone, too. nil: plain HTTP.
+	TLS *tls.Config
 	// Drain is called when no new requests are taken any more: it ends what has no end of its own.
 	Drain func()
 	// Writing is how long a client may take to receive a piece of what it is sent, and
@@ -48,10 +52,16 @@ func (h *HTTP) server() server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug),
 	}
-	if h.Standard {
+	switch {
+	case h.TLS != nil:
+		srv.TLSConfig = h.TLS
+		srv.Handler = patient{h.Handler, cmp.Or(h.Writing, writeTimeout)}
+		return overTLS{srv}
+	case h.Standard:
 		return srv
+	default:
+		return http1.NewServer(srv)
 	}
-	return http1.NewServer(srv)
 }
 
 // Serve answers requests on ln until ctx ends; then it takes no new ones, and gives those

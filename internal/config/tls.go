@@ -1,0 +1,78 @@
+package config
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// TLS is what the gateway shows clients that reach it over https.
+type TLS struct {
+	Cert string `yaml:"cert,required" default:"(none)" doc:"File with the certificate and those of its issuers, in PEM, relative to this file. The gateway follows changes of both files; while they do not fit together, it keeps the old pair and logs why."`
+	Key  string `yaml:"key,required" default:"(none)" doc:"File with the certificate's private key, in PEM and without a password, relative to this file."`
+
+	// Certificate is what the two files hold. It is not nil after loading.
+	Certificate *tls.Certificate
+}
+
+// expiresSoon is how long before its end a certificate is warned of.
+const expiresSoon = 14 * 24 * time.Hour
+
+// Expires returns when the certificate ends, and whether that is so soon that somebody should renew it.
+func (t *TLS) Expires() (at time.Time, soon bool) {
+	at = t.Certificate.Leaf.NotAfter
+	return at, time.Until(at) < expiresSoon
+}
+
+// tls loads the pair and reports why it cannot be served.
+func (v *validator) tls(t *TLS, node *strictyaml.Node) {
+	if t == nil || node.Get("cert") == nil || node.Get("key") == nil { // it has been said
+		return
+	}
+	cert, certOK := v.file(&t.Cert, node.Get("cert"))
+	key, keyOK := v.file(&t.Key, node.Get("key"))
+	if !certOK || !keyOK {
+		return
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		at, hint := node.Get("key"), "write the files of one certificate and its key, in PEM; the key must have no password"
+		if strings.Contains(err.Error(), "certificate input") {
+			at = node.Get("cert")
+		}
+		v.doc.Reportf(at.Pos(), hint, "the certificate and its key cannot be used: %s", strings.TrimPrefix(err.Error(), "tls: "))
+		return
+	}
+	t.Certificate = &pair
+	switch now, leaf := time.Now(), pair.Leaf; {
+	case now.After(leaf.NotAfter):
+		v.doc.Reportf(node.Get("cert").Pos(), "renew it", "the certificate expired on %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+	case now.Before(leaf.NotBefore):
+		v.doc.Reportf(node.Get("cert").Pos(), "check the clock", "the certificate is valid only from %s",
+			leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+}
+
+// file reads a file that the configuration names, relative to its own directory.
+func (v *validator) file(name *string, node *strictyaml.Node) (text []byte, ok bool) {
+	if *name == "" {
+		v.doc.Reportf(node.Pos(), "", "the name of the file is empty")
+		return nil, false
+	}
+	if !filepath.IsAbs(*name) {
+		*name = filepath.Join(v.dir, *name)
+	}
+	read := v.readFile
+	if read == nil {
+		read = func(path string) ([]byte, error) { return os.ReadFile(filepath.Clean(path)) }
+	}
+	text, err := read(*name)
+	if err != nil {
+		v.doc.Reportf(node.Pos(), "check its name and who may read it", "the file cannot be read: %s", err)
+	}
+	return text, err == nil
+}

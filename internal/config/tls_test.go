@@ -1,0 +1,73 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	const year = 365 * 24 * time.Hour
+	dir := t.TempDir()
+	write := func(name string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good, other := testkit.NewCertificate(t, -time.Hour, year), testkit.NewCertificate(t, -time.Hour, year)
+	ended, future := testkit.NewCertificate(t, -year, -time.Hour), testkit.NewCertificate(t, time.Hour, year)
+	write("good.pem", good.Cert)
+	write("good.key", good.Key)
+	write("other.key", other.Key)
+	write("ended.pem", ended.Cert)
+	write("ended.key", ended.Key)
+	write("future.pem", future.Cert)
+	write("future.key", future.Key)
+	write("half.pem", good.Cert[:len(good.Cert)/2])
+	write("empty.pem", nil)
+	write("locked.key", []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n"))
+	tests := map[string]string{
+		"{cert: good.pem, key: good.key}":     "",
+		"{cert: good.pem, key: other.key}":    "3:28: the certificate and its key cannot be used: private key does not match public key",
+		"{cert: good.pem, key: locked.key}":   "3:28: the certificate and its key cannot be used: failed to parse private key",
+		"{cert: good.key, key: good.pem}":     "3:13: the certificate and its key cannot be used: failed to find certificate PEM data in certificate input",
+		"{cert: half.pem, key: good.key}":     "3:13: the certificate and its key cannot be used: failed to find any PEM data in certificate input",
+		"{cert: empty.pem, key: good.key}":    "3:13: the certificate and its key cannot be used: failed to find any PEM data in certificate input",
+		"{cert: ended.pem, key: ended.key}":   "3:13: the certificate expired on ",
+		"{cert: future.pem, key: future.key}": "3:13: the certificate is valid only from ",
+		"{cert: none.pem, key: good.key}":     "3:13: the file cannot be read: ",
+		"{cert: good.pem, key: .}":            "3:28: the file cannot be read: ",
+		"{cert: good.pem}":                    "3:6: `tls` lacks the key `key`",
+		"{cert: good.pem, key: ''}":           "3:28: the name of the file is empty",
+		"{cert: good.pem, key: good.key, x}":  "unknown key",
+	}
+	for tls, want := range tests {
+		t.Run(tls, func(t *testing.T) {
+			t.Parallel()
+			src := "servers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n\ntls: " + tls + "\n"
+			c, err := config.Parse(filepath.Join(dir, "recourse.yaml"), []byte(src), options())
+			if want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at, soon := c.TLS.Expires(); soon || !at.Equal(good.Leaf.NotAfter) {
+					t.Errorf("expires %s, soon: %v", at, soon)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got:\n%v\nwant %s", err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "PRIVATE") {
+				t.Error("the key is shown")
+			}
+		})
+	}
+}
