@@ -72,7 +72,7 @@ func WithChallenge(value string) GuardOption {
 // bits. Behind a proxy or a gateway, all clients share one address, so that a single bad
 // one would lock out all: see [WithTrustedProxies]. By default nobody is locked out.
 func WithLockout(failures int, within time.Duration) GuardOption {
-	return guardOption(func(g *guard) { g.lockout = newLockout(failures, within) })
+	return guardOption(func(g *guard) { g.lockout = endpoint.NewLockout(failures, within) })
 }
 
 // WithTrustedProxies names the networks of proxies that are believed on the client's
@@ -138,8 +138,8 @@ type guard struct {
 	authenticator Authenticator
 	users         Users
 	limiter       Limiter
-	lockout       *lockout
-	proxies       []netip.Prefix // that are trusted
+	lockout       *endpoint.Lockout
+	proxies       endpoint.Proxies
 	callerHeader  string
 	challenge     string
 	publicURL     string
@@ -244,8 +244,8 @@ func (x *visit) authenticate() *refusal {
 	if g.authenticator == nil {
 		return nil
 	}
-	address := g.addressOf(x.r)
-	if wait := g.lockout.wait(address, g.now()); wait > 0 {
+	address := g.proxies.Client(x.r)
+	if wait := g.lockout.Wait(address, g.now()); wait > 0 {
 		e := recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
 			WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait))
 		return &refusal{at: contract.AtSession, err: e, status: http.StatusTooManyRequests, plain: true}
@@ -256,7 +256,7 @@ func (x *visit) authenticate() *refusal {
 	caller, err := g.authenticator.Authenticate(x.r.Context(), x.r.Header)
 	switch {
 	case errors.Is(err, recourse.ClassAuth):
-		g.lockout.failed(address, g.now())
+		g.lockout.Failed(address, g.now())
 		return &refusal{at: contract.AtCredentialsInvalid, err: err}
 	case err != nil:
 		return &refusal{at: contract.AtSession, err: err}

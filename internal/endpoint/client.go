@@ -1,0 +1,102 @@
+package endpoint
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Proxies are the networks of proxies that are believed about the address of the client before them.
+type Proxies []netip.Prefix
+
+// Client returns the address of the client that sent r: of the connection, or, if that is a trusted proxy's, the last address
+// in X-Forwarded-For that is not (RFC 7239's Forwarded if there is no such header). The zero Addr means that the connection
+// has none.
+func (p Proxies) Client(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	peer, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address := plain(peer)
+	if !p.trusts(address) {
+		return address
+	}
+	said := forwardedFor(r.Header)
+	for _, text := range slices.Backward(said) {
+		before, ok := parseAddr(text)
+		if !ok { // it counts as the proxy that has passed this on
+			break
+		}
+		if address = before; !p.trusts(address) {
+			break
+		}
+	}
+	return address
+}
+
+// trusts reports whether an address is that of a proxy which tells the truth.
+func (p Proxies) trusts(address netip.Addr) bool {
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
+}
+
+// WasForwarded reports whether a proxy says that it has passed the request on.
+func WasForwarded(header http.Header) bool {
+	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via"} {
+		if len(header[name]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// forwardedFor returns the addresses that proxies have passed on, the last proxy's word last.
+func forwardedFor(header http.Header) []string {
+	if values := header["X-Forwarded-For"]; len(values) > 0 {
+		return strings.Split(strings.Join(values, ","), ",")
+	}
+	var said []string
+	for element := range strings.SplitSeq(strings.Join(header["Forwarded"], ","), ",") {
+		of := ""
+		for pair := range strings.SplitSeq(element, ";") {
+			if name, value, ok := strings.Cut(pair, "="); ok && strings.EqualFold(strings.TrimSpace(name), "for") {
+				of = strings.Trim(strings.TrimSpace(value), `"`)
+			}
+		}
+		said = append(said, of)
+	}
+	return said
+}
+
+// parseAddr reads an address with or without brackets and port.
+func parseAddr(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if with, err := netip.ParseAddrPort(text); err == nil {
+		return plain(with.Addr()), true
+	}
+	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	return plain(address), err == nil
+}
+
+// plain returns an address in the one form in which addresses are compared.
+func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
+
+// customer is how many bits of an address of IPv6 are those of one customer's network.
+const customer = 64
+
+// Counted returns what is counted for an address: of IPv6, the network that one customer has.
+func Counted(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
+	}
+	prefix, err := address.Prefix(customer)
+	if err != nil {
+		return address
+	}
+	return prefix.Addr()
+}
