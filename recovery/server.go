@@ -76,8 +76,8 @@ func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, wh
 	if wait = t.behind.wait(now, last); wait > 0 {
 		return wait, t.behind.refusal(tool+" has failed", wait)
 	}
-	s.way.begin(now)
-	t.behind.begin(now)
+	s.way.Begin(now)
+	t.behind.Begin(now)
 	return 0, nil
 }
 
@@ -131,13 +131,13 @@ func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error,
 		t.behind.close()
 	case unreached: // what is behind it nobody knows
 		s.way.failed(now, e)
-		t.behind.leave()
+		t.behind.Leave()
 	case down:
 		s.way.close()
 		t.behind.failed(now, e)
 	case untold:
-		s.way.leave()
-		t.behind.leave()
+		s.way.Leave()
+		t.behind.Leave()
 	}
 	if e == nil {
 		t.slow = max(took, t.slow-t.slow/8)

@@ -1,0 +1,220 @@
+// Package breaker holds calls back from a server that does not answer.
+//
+// A [Breaker] has a circuit for the server and one for each of its tools. A circuit opens when too large a share of the
+// calls in a window has failed; then calls are refused for a while, and after that one call at a time probes whether the
+// server answers again. [Circuit] is that machine alone, for callers with a rule of their own for when it opens.
+//
+// It knows neither errors nor the protocol: the caller says what has become of each call.
+package breaker
+
+import (
+	"sync"
+	"time"
+)
+
+// Settings say when a [Breaker] opens and for how long.
+type Settings struct {
+	FailureRate float64       // of the calls in the window, from which on a circuit opens; 1 at most
+	Window      time.Duration // over which calls are counted
+	MinCalls    int           // in the window, below which no circuit opens
+	OpenFor     time.Duration // the first time; it doubles each time in a row
+	MaxOpen     time.Duration // up to this
+}
+
+// An Outcome is what a call tells of a server.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Untold   Outcome = iota // nothing: it was cancelled, or never sent
+	Answered                // the server works, whatever it has said
+	Failed                  // it did not answer
+	TimedOut                // no answer came in time: that may be the tool alone
+	Missed                  // the server could not be reached: that says nothing of the tool
+)
+
+const (
+	// maxTools bounds the tools that have a circuit of their own.
+	maxTools = 2000
+	// maxStated bounds how long the word of a server keeps a circuit open.
+	maxStated = time.Hour
+	// probeWait is how long callers are told to wait while another call probes.
+	probeWait = time.Second
+)
+
+// A Breaker is the circuits of one server. It is safe for concurrent use.
+type Breaker struct {
+	mu     sync.Mutex
+	rule   Settings
+	server lane
+	tools  map[string]*lane
+}
+
+// A lane is a circuit, and the calls that decide about it.
+type lane struct {
+	Circuit
+
+	window  window
+	stage   uint64 // changes whenever the circuit does: a call that began in another stage is not counted
+	refused int64  // calls, in all
+}
+
+// New returns a breaker that is closed.
+func New(rule Settings) *Breaker { return &Breaker{rule: rule, tools: map[string]*lane{}} }
+
+// Set changes the settings. Circuits that are open stay so.
+func (b *Breaker) Set(rule Settings) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if rule.Window != b.rule.Window { // what has been counted was counted in other slots
+		b.server.window = window{}
+		for _, l := range b.tools {
+			l.window = window{}
+		}
+	}
+	b.rule = rule
+}
+
+// A Pass lets one call through. Its end has to be told to [Breaker.Done].
+type Pass struct {
+	tool                   string
+	serverStage, toolStage uint64
+}
+
+// A Refusal says why a call does not begin.
+type Refusal struct {
+	Tool string        // that is held back; "": the server is
+	Wait time.Duration // until a call may probe
+}
+
+// Admit lets a call of a tool begin, or says why it does not. Without a name it is a call of no tool.
+func (b *Breaker) Admit(now time.Time, tool string) (Pass, *Refusal) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lane(tool)
+	if refusal := b.refusal(now, tool, l); refusal != nil {
+		if refusal.Tool != "" {
+			l.refused++
+		} else {
+			b.server.refused++
+		}
+		return Pass{}, refusal
+	}
+	pass := Pass{tool: tool, serverStage: b.server.begin(now)}
+	if l != nil {
+		pass.toolStage = l.begin(now)
+	}
+	return pass, nil
+}
+
+// Closed reports whether neither the server nor the tool is held back, not even for a probe.
+func (b *Breaker) Closed(tool string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.tools[tool]
+	return b.server.Closed() && (l == nil || l.Closed())
+}
+
+// Refuses says why a call would not begin now; nil: it would. It counts nothing.
+func (b *Breaker) Refuses(now time.Time, tool string) *Refusal {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refusal(now, tool, b.tools[tool])
+}
+
+func (b *Breaker) refusal(now time.Time, tool string, l *lane) *Refusal {
+	if wait := b.server.wait(now); wait > 0 {
+		return &Refusal{Wait: wait}
+	}
+	if l == nil {
+		return nil
+	}
+	if wait := l.wait(now); wait > 0 {
+		return &Refusal{Tool: tool, Wait: wait}
+	}
+	return nil
+}
+
+// Done tells how the call of a pass has ended, and how long the server has asked to be left alone, if it has.
+func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	stated = min(stated, maxStated)
+	if b.server.stage == pass.serverStage {
+		switch o {
+		case Answered, Failed, Missed:
+			b.server.note(now, &b.rule, o != Answered, stated)
+		case Untold, TimedOut:
+			b.server.leave()
+		}
+	}
+	l := b.tools[pass.tool]
+	if l == nil || l.stage != pass.toolStage {
+		return
+	}
+	switch o {
+	case Answered, Failed, TimedOut:
+		l.note(now, &b.rule, o != Answered, stated)
+	case Untold, Missed:
+		l.leave()
+	}
+}
+
+// lane returns the lane of a tool. Without a name there is none, nor is there for more tools than have one.
+func (b *Breaker) lane(tool string) *lane {
+	l := b.tools[tool]
+	if l == nil && tool != "" && len(b.tools) < maxTools {
+		l = new(lane)
+		b.tools[tool] = l
+	}
+	return l
+}
+
+// wait returns how long a call waits until it may probe; 0: it may begin.
+func (l *lane) wait(now time.Time) time.Duration {
+	if l.Closed() {
+		return 0
+	}
+	if _, probing := l.Probing(now); probing {
+		return probeWait
+	}
+	return max(l.Until().Sub(now), 0)
+}
+
+// begin notes that a call begins, and returns its stage. A probe has one of its own.
+func (l *lane) begin(now time.Time) (stage uint64) {
+	if !l.Closed() {
+		l.Begin(now)
+		l.stage++
+	}
+	return l.stage
+}
+
+// leave notes that a call says nothing.
+func (l *lane) leave() {
+	if !l.Closed() {
+		l.Leave()
+		l.stage++
+	}
+}
+
+// note counts a call, and opens or closes the circuit.
+func (l *lane) note(now time.Time, rule *Settings, failed bool, stated time.Duration) {
+	if l.Closed() {
+		l.window.note(now, rule.Window, failed)
+		if !failed {
+			return
+		}
+		calls, failures := l.window.sums(now, rule.Window)
+		if calls < rule.MinCalls || float64(failures) < rule.FailureRate*float64(calls) {
+			return
+		}
+	}
+	l.stage++
+	l.window = window{}
+	if failed {
+		l.Open(now, rule.OpenFor, rule.MaxOpen, stated)
+	} else {
+		l.Close()
+	}
+}

@@ -1,0 +1,226 @@
+package breaker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/breaker"
+)
+
+var rule = breaker.Settings{FailureRate: 0.5, Window: 30 * time.Second, MinCalls: 4, OpenFor: 5 * time.Second, MaxOpen: time.Minute}
+
+// A clock passes by hand.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+// call makes a call that ends at once, and reports whether it was let through.
+func (c *clock) call(b *breaker.Breaker, tool string, o breaker.Outcome) bool {
+	pass, refusal := b.Admit(c.now, tool)
+	if refusal != nil {
+		return false
+	}
+	b.Done(c.now, pass, o, 0)
+	return true
+}
+
+// open makes calls fail until the breaker opens.
+func (c *clock) open(t *testing.T, b *breaker.Breaker, tool string, o breaker.Outcome) {
+	t.Helper()
+	for range rule.MinCalls {
+		if !c.call(b, tool, o) {
+			t.Fatal("it opens too early")
+		}
+	}
+	if b.Closed(tool) {
+		t.Fatal("it stays closed")
+	}
+}
+
+func TestOpensOnRate(t *testing.T) {
+	t.Parallel()
+	const ok, bad, nothing = breaker.Answered, breaker.Failed, breaker.Untold
+	for _, test := range []struct {
+		name  string
+		calls []breaker.Outcome
+		open  bool
+	}{
+		{"too few calls", []breaker.Outcome{bad, bad, bad}, false},
+		{"enough", []breaker.Outcome{bad, bad, bad, bad}, true},
+		{"half of them", []breaker.Outcome{ok, ok, bad, bad}, true},
+		{"less than half", []breaker.Outcome{ok, ok, ok, bad, bad}, false},
+		{"an answer opens nothing", []breaker.Outcome{bad, bad, bad, ok}, false},
+		{"cancelled calls do not count", []breaker.Outcome{bad, bad, bad, nothing, nothing}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b, c := breaker.New(rule), newClock()
+			for _, o := range test.calls {
+				c.call(b, "get", o)
+			}
+			if b.Closed("get") == test.open {
+				t.Errorf("open: %v, want %v", !test.open, test.open)
+			}
+		})
+	}
+}
+
+// What is older than the window is forgotten.
+func TestWindowSlides(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	for range 20 { // one failure in eight seconds
+		c.call(b, "get", breaker.Failed)
+		c.pass(11 * time.Second)
+	}
+	if !b.Closed("get") {
+		t.Error("three failures in a window open it")
+	}
+}
+
+// After its time one call at a time may probe. A probe that fails keeps it open twice as long; one that is answered closes it.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	c.open(t, b, "", breaker.Failed)
+	for _, open := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute} {
+		if _, refusal := b.Admit(c.now, "get"); refusal == nil || refusal.Wait != open || refusal.Tool != "" {
+			t.Fatalf("open for %+v, want %s", refusal, open)
+		}
+		c.pass(open - 1)
+		if b.Refuses(c.now, "get") == nil {
+			t.Fatal("a call passes too early")
+		}
+		c.pass(1)
+		probe, refusal := b.Admit(c.now, "get")
+		if refusal != nil {
+			t.Fatalf("the probe is refused: %+v", refusal)
+		}
+		if _, refusal := b.Admit(c.now, "get"); refusal == nil || refusal.Wait != time.Second {
+			t.Fatalf("beside the probe: %+v", refusal)
+		}
+		b.Done(c.now, probe, breaker.Failed, 0)
+	}
+	c.pass(time.Minute)
+	c.call(b, "get", breaker.Untold)
+	if b.Closed("get") || b.Refuses(c.now, "get") != nil {
+		t.Error("a probe that tells nothing decides something")
+	}
+	c.call(b, "get", breaker.Answered)
+	if !b.Closed("get") {
+		t.Error("a probe that is answered does not close it")
+	}
+	c.open(t, b, "", breaker.Failed)
+	if refusal := b.Refuses(c.now, "get"); refusal == nil || refusal.Wait != 5*time.Second {
+		t.Errorf("opened anew: %+v", refusal)
+	}
+}
+
+// A probe that hangs does not keep the circuit open for ever, and does not decide anything once another one has probed.
+func TestProbeThatHangs(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	c.open(t, b, "", breaker.Failed)
+	c.pass(5 * time.Second)
+	hung, _ := b.Admit(c.now, "")
+	c.pass(breaker.ProbeTimeout)
+	if !c.call(b, "", breaker.Answered) {
+		t.Fatal("no other probe")
+	}
+	b.Done(c.now, hung, breaker.Failed, 0)
+	if !b.Closed("") {
+		t.Error("the first probe opens it again")
+	}
+}
+
+// Calls that began before the circuit opened neither close it nor open it for longer.
+func TestLateCalls(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	good, _ := b.Admit(c.now, "")
+	bad, _ := b.Admit(c.now, "")
+	c.open(t, b, "", breaker.Failed)
+	c.pass(4 * time.Second)
+	b.Done(c.now, good, breaker.Answered, 0)
+	b.Done(c.now, bad, breaker.Failed, 0)
+	if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != time.Second {
+		t.Errorf("after late ends: %+v", refusal)
+	}
+}
+
+// A tool that gets no answers in time does not shut its neighbours; a server that cannot be reached says nothing of the tool.
+func TestToolAndServer(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	c.open(t, b, "slow", breaker.TimedOut)
+	if refusal := b.Refuses(c.now, "slow"); refusal == nil || refusal.Tool != "slow" {
+		t.Errorf("the tool: %+v", refusal)
+	}
+	if !b.Closed("get") || !c.call(b, "get", breaker.Answered) {
+		t.Error("its neighbour is held back")
+	}
+	b = breaker.New(rule)
+	c.open(t, b, "get", breaker.Missed)
+	c.pass(5 * time.Second)
+	if !c.call(b, "other", breaker.Answered) || !b.Closed("get") {
+		t.Error("the tool is held back although the server is there again")
+	}
+}
+
+// The server's own word keeps it open for longer, but not for ever.
+func TestStatedWait(t *testing.T) {
+	t.Parallel()
+	for stated, want := range map[time.Duration]time.Duration{time.Second: 5 * time.Second, 20 * time.Second: 20 * time.Second, 1000 * time.Hour: time.Hour} {
+		b, c := breaker.New(rule), newClock()
+		for range rule.MinCalls {
+			pass, _ := b.Admit(c.now, "")
+			b.Done(c.now, pass, breaker.Failed, stated)
+		}
+		if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != want {
+			t.Errorf("%s stated: %+v, want %s", stated, refusal, want)
+		}
+	}
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	c.open(t, b, "slow", breaker.TimedOut)
+	c.call(b, "slow", breaker.Answered)
+	c.call(b, "get", breaker.Answered)
+	c.call(b, "get", breaker.Failed)
+	want := []breaker.State{
+		{Status: breaker.StatusClosed, Calls: 2, Failed: 1},
+		{Tool: "get", Status: breaker.StatusClosed, Calls: 2, Failed: 1},
+		{Tool: "slow", Status: breaker.StatusOpen, Wait: 5 * time.Second, Refused: 1},
+	}
+	if diff := cmp.Diff(want, b.States(c.now)); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	c.pass(5 * time.Second)
+	if s := b.States(c.now)[2]; s.Status != breaker.StatusHalfOpen {
+		t.Errorf("after its time: %+v", s)
+	}
+}
+
+// New settings leave what is open as it is.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	c.open(t, b, "", breaker.Failed)
+	other := rule
+	other.OpenFor, other.Window = 20*time.Second, time.Minute
+	b.Set(other)
+	if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != 5*time.Second {
+		t.Errorf("after the change: %+v", refusal)
+	}
+	c.pass(5 * time.Second)
+	c.call(b, "", breaker.Failed)
+	if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != 40*time.Second {
+		t.Errorf("open again: %+v", refusal)
+	}
+}
