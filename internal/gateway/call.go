@@ -77,8 +77,14 @@ type stage func(c *call, next next) error
 // next is the rest of the way.
 type next func(c *call) error
 
-// stages are the way of a call. limit and once belong behind validate, breaker behind repeat.
-var stages = []stage{finish, translate, admit, authenticate, receive, inSession, route, validate, repeat, send}
+// The way of a call: what surrounds it, what lets it in, and what carries it out. limit and once belong behind
+// validate, breaker behind repeat.
+var (
+	around   = []stage{finish, translate}
+	entrance = []stage{admit, authenticate, receive, inSession}
+	work     = []stage{route, validate, repeat, send}
+	stages   = slices.Concat(around, entrance, work)
+)
 
 // chain joins stages.
 func chain(stages []stage) next {
