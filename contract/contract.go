@@ -71,6 +71,9 @@ func (c *Contract) Reads(tool string) bool {
 	return !c.Writes(tool) && (c.readOnly || c.readers[tool])
 }
 
+// ShowsArguments reports whether a failure may show what was given as an argument: the contract has a place for it.
+func (c *Contract) ShowsArguments() bool { return c.showsValues }
+
 // FormatArgument returns the name of the argument by which a call chooses the form of a
 // failure's text (markdown, json or both), for tools that have it; "" if there is none.
 func (c *Contract) FormatArgument() string { return c.layout.format.argument }

@@ -1,4 +1,4 @@
-// Package argument says which of a call's arguments may be shown in another call.
+// Package argument says which of a call's arguments may be shown in another call, and in which form they may be kept.
 package argument
 
 import (

@@ -12,11 +12,13 @@ type outcome struct {
 	took  time.Duration
 	end   ending
 
-	attempts int       // that the server may have acted on
-	last     attempt   // the last one that was sent
-	tries    []attempt // all of them, or the first maxTries
-	renewed  bool      // the session was made anew for it
-	reason   string    // why the call was not sent again
+	attempts int           // that the server may have acted on
+	sent     int           // attempts of any sort
+	last     attempt       // the last one that was sent
+	tries    []attempt     // all of them, or the first maxTries
+	wait     time.Duration // before the next one
+	renewed  bool          // the session was made anew for it
+	reason   string        // why the call was not sent again
 
 	record *recourse.Error // of a failure, as the client was told, with its effect; nil: there was none
 	told   []told          // all that there is to tell of failures
@@ -37,6 +39,7 @@ const maxTries = 16
 
 // An attempt is one request to the server.
 type attempt struct {
+	wait  time.Duration // that was decided on before it
 	began time.Time
 	took  time.Duration // until the server's answer began, or the attempt failed
 
@@ -47,6 +50,7 @@ type attempt struct {
 	answered bool   // the server has begun to answer in full
 	lost     bool   // the server does not know the session
 	failure  string // the kind of the failure that it ended in
+	reason   string // why the call was sent again after it, or not
 }
 
 // told is what there is to tell of one failure.
@@ -74,6 +78,12 @@ func finish(c *call, next next) error {
 		for _, o := range c.g.observers {
 			o.ended(c)
 		}
+		if len(c.g.outside) > 0 {
+			told := outcomeOf(c)
+			for _, o := range c.g.outside {
+				o.Ended(told)
+			}
+		}
 		c.closeAnswer()
 	}()
 	err := next(c)
@@ -91,7 +101,9 @@ func finish(c *call, next next) error {
 // attempt begins another attempt.
 func (o *outcome) attempt() {
 	o.attempts++
-	o.last = attempt{began: time.Now()}
+	o.sent++
+	o.last = attempt{wait: o.wait, began: time.Now()}
+	o.wait = 0
 }
 
 // ended ends the last attempt.
@@ -102,6 +114,14 @@ func (o *outcome) ended(e *recourse.Error) {
 	}
 	if len(o.tries) < maxTries {
 		o.tries = append(o.tries, o.last)
+	}
+}
+
+// decided takes down why the call is sent again after the last attempt, and after which wait, or why it is not.
+func (o *outcome) decided(reason string, wait time.Duration) {
+	o.wait = wait
+	if o.sent > 0 && o.sent == len(o.tries) {
+		o.tries[o.sent-1].reason = reason
 	}
 }
 

@@ -35,6 +35,7 @@ type Gateway struct {
 	work    sync.WaitGroup // background work
 
 	observers []observer // of every call
+	outside   []Observer // that are told of its outcome
 	calls     calls
 	inFlight  inFlight
 

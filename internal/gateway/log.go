@@ -147,7 +147,7 @@ func (l logger) line(c *call, t *told) {
 		err  error
 	}{{"cause", t.cause}, {"before", t.before}, {"after", t.after}} {
 		if part.err != nil {
-			attrs = append(attrs, slog.Any(part.name, c.logged(part.err)))
+			attrs = append(attrs, slog.Any(part.name, c.private().logged(part.err)))
 		}
 	}
 	l.log.LogAttrs(ctx, level, t.message, attrs...)

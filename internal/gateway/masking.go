@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -29,23 +31,32 @@ func (c *call) masker() *redact.Masker {
 
 // secrets returns what finds the secrets of the server's entry and of the call. It may be
 // asked after the call has ended.
-func (c *call) secrets() func() []string {
-	s, tool, ctx, arguments := c.on, c.rule.listed.Tool, c.req.http.Context(), c.req.msg.Arguments
-	return func() []string {
-		secrets := slices.Concat(s.secrets(), redact.Arguments(arguments))
-		if tool != nil {
-			secrets = append(secrets, tool.Secrets(ctx, arguments)...)
-		}
-		return secrets
+func (c *call) secrets() func() []string { return c.private().secrets }
+
+// private is what it takes to mask what is told of a call. It may be kept after the call has ended.
+type private struct {
+	on        *endpoint // nil: the request was for none
+	tool      *toolcall.Tool
+	arguments []byte
+}
+
+func (c *call) private() private { return private{c.on, c.rule.listed.Tool, c.req.msg.Arguments} }
+
+// secrets returns the secrets of the server's entry and of the call, whether or not its client is still there.
+func (p private) secrets() []string {
+	secrets := slices.Concat(p.on.secrets(), redact.Arguments(p.arguments))
+	if p.tool != nil {
+		secrets = append(secrets, p.tool.Secrets(context.Background(), p.arguments)...)
 	}
+	return secrets
 }
 
 // logged returns a private cause as it may stand in the log.
-func (c *call) logged(err error) logged {
-	if c.on == nil {
+func (p private) logged(err error) logged {
+	if p.on == nil {
 		return logged{err: err}
 	}
-	return logged{err, c.secrets()}
+	return logged{err, p.secrets}
 }
 
 // masked returns an answer of the contract's with its texts masked once more: pieces that

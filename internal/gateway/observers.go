@@ -1,58 +1,146 @@
 package gateway
 
 import (
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/argument"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
 )
 
-// An Observer is told of each call once, when it has ended. It must not block, and may keep what it is given.
+// An Observer is told of each call once, when it has ended. It must not block: the answer may wait for it. It may keep what it is
+// given, and does not change it.
 type Observer interface {
 	Ended(o *Outcome)
 }
 
-// An Outcome is how a request has ended, for an observer outside the pipeline.
+// An Outcome is how a request has ended, for observers outside the pipeline. Its methods mask what they return, which takes time:
+// they may be called later, but the outcome holds on to the request's body until then.
 type Outcome struct {
+	ID       string          // of the request, which every log and answer on its way names
+	Caller   auth.Identity   // zero: nobody was verified
+	User     string          // that the path names
+	Peer     string          // the address that the request came from; "": over stdio
 	Server   string          // "": the request was for none
+	Contract string          // in whose form failures are told
 	Method   string          // of MCP, "other" if it has no such method; "": the request had none
 	Tool     string          // that was called, if the server lists it
+	Nature   retry.Nature    // what the tool, or the method, does to the world
 	End      string          // success, failure, broken off, client gone
-	Record   *recourse.Error // of a failure, as the client was told; nil: there was none
+	Record   *recourse.Error // of a failure, as the client was told, with effect, retry, verify and origin; nil: there was none
 	Observed bool            // the failure was passed on as it came
 	Began    time.Time
 	Took     time.Duration
-	Attempts []Attempt // at most 16
+	Status   int       // of HTTP, toward the client; 0: it got no answer
+	Bytes    int64     // of the answer's content, toward the client
+	Sent     int       // how often the request was sent to the server
+	Attempts []Attempt // at most 16 of them
+	Reason   string    // why the request was not sent again; "": that did not come up
+
+	cause   error
+	trace   string // the header traceparent
+	meta    []byte // of the message
+	private private
 }
 
 // An Attempt is one request to the server.
 type Attempt struct {
+	Wait    time.Duration // that was decided on before it
+	Began   time.Time
 	Took    time.Duration // until the answer began, or the attempt failed
+	Status  int           // of the server's answer; 0: there was none
 	Failure recourse.Kind // that it ended in; "": none
+	Reason  string        // why the request was sent again after it, or why it was not; "": that did not come up
+}
+
+// Cause returns what the failure comes of, as it stands in the log; "" where that is not known.
+func (o *Outcome) Cause() string {
+	if o.cause == nil {
+		return ""
+	}
+	return o.private.logged(o.cause).LogValue().String()
+}
+
+// TraceID returns the id of the trace that the request is a part of (W3C Trace Context): of the header traceparent, else of _meta
+// (SEP-414). It is empty where there is none.
+func (o *Outcome) TraceID() string {
+	if id := traceID(o.trace); id != "" || o.meta == nil {
+		return id
+	}
+	var parent string
+	_ = json.Unmarshal(json.Lookup(o.meta, "/traceparent"), &parent) // what is no string is no id
+	return traceID(parent)
+}
+
+// traceID returns the id in a traceparent: version, 32 digits, parent and flags.
+func traceID(parent string) string {
+	const begin, end, least = 3, 35, 55
+	if len(parent) < least || parent[begin-1] != '-' || parent[end] != '-' || strings.HasPrefix(parent, "ff") {
+		return ""
+	}
+	id := parent[begin:end]
+	if strings.Trim(id, "0123456789abcdef") != "" || strings.Trim(id, "0") == "" {
+		return ""
+	}
+	return id
+}
+
+// Arguments returns the arguments of the call as they may be kept: JSON with secrets masked, or only their names and types, where
+// values are not asked for or the contract may show none. It is nil where there are no arguments.
+func (o *Outcome) Arguments(values bool) []byte {
+	p := o.private
+	if len(p.arguments) == 0 || p.on == nil {
+		return nil
+	}
+	secrets := sync.OnceValue(p.secrets)
+	mask := redact.New(redact.Secrets).Hiding(secrets).With(p.on.contract.Mask...).ForAnswer()
+	if !values || !p.on.contract.ShowsArguments() {
+		return mask.JSON(argument.Names(p.arguments))
+	}
+	return mask.JSON(argument.Brief(p.arguments, secrets()))
 }
 
 // Observe has o told of every call. It comes before the first one.
-func (g *Gateway) Observe(o Observer) { g.observers = append(g.observers, outside{o}) }
+func (g *Gateway) Observe(o Observer) { g.outside = append(g.outside, o) }
 
-// outside tells an observer outside the pipeline.
-type outside struct{ to Observer }
-
-func (o outside) ended(c *call) {
-	out := &Outcome{
-		Method: methodName(c.req.msg.Method), End: string(c.out.end), Record: c.out.record,
-		Began: c.out.began, Took: c.out.took, Attempts: make([]Attempt, len(c.out.tries)),
+// outcomeOf returns how a call has ended.
+func outcomeOf(c *call) *Outcome {
+	o := &Outcome{
+		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
+		Method: methodName(c.req.msg.Method), Nature: c.rule.nature, End: string(c.out.end), Record: c.out.record,
+		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
+		Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
+		meta: c.req.msg.Meta, private: c.private(),
 	}
 	if c.on != nil {
-		out.Server = c.on.Name
-		_, out.Observed = c.on.manner.(observing)
+		o.Server, o.Contract = c.on.Name, c.on.contract.Name
+		_, o.Observed = c.on.manner.(observing)
 	}
 	if c.rule.listed.Tool != nil {
-		out.Tool = c.req.msg.Name
+		o.Tool = c.req.msg.Name
+	}
+	if values := c.req.http.Header["Traceparent"]; len(values) == 1 {
+		o.trace = values[0]
+	}
+	if n := len(c.out.told); n > 0 {
+		if last := &c.out.told[n-1]; last.cause != nil {
+			o.cause = last.cause
+		} else {
+			o.cause = last.before
+		}
 	}
 	for i, try := range c.out.tries {
-		out.Attempts[i] = Attempt{Took: try.took, Failure: recourse.Kind(try.failure)}
+		o.Attempts[i] = Attempt{
+			Wait: try.wait, Began: try.began, Took: try.took, Status: try.status, Failure: recourse.Kind(try.failure), Reason: try.reason,
+		}
 	}
-	o.to.Ended(out)
+	return o
 }
 
 // methodName returns the method of a message, if MCP has it: a client may write anything.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -28,6 +29,7 @@ func repeat(c *call, next next) error {
 			if e = c.regain(e, renewed); e == nil {
 				renewed = true
 				c.out.attempts-- // the server has done nothing with it
+				c.out.decided("the server had lost the session, and did nothing with the call", 0)
 				continue
 			}
 		}
@@ -37,6 +39,7 @@ func repeat(c *call, next next) error {
 		if decision.Repeat {
 			c.out.reason = c.final(e)
 		}
+		c.out.decided(cmp.Or(c.out.reason, decision.Reason), decision.Wait)
 		switch {
 		case !decision.Repeat, c.out.reason != "":
 			return settled(e)

@@ -1,0 +1,142 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// outcomeList is an observer that keeps what it is told.
+type outcomeList chan *gateway.Outcome
+
+func (o outcomeList) Ended(told *gateway.Outcome) { o <- told }
+
+// watched returns a client of a gateway in front of srv that tells of its outcomes.
+func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {
+	t.Helper()
+	all := append([]string{"url: " + srv.URL(), longTimeout}, entry...)
+	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
+	told := make(outcomeList, 10)
+	g.Observe(told)
+	return testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Modern), told
+}
+
+// An observer is told of each attempt, why there was another one, and what was waited.
+func TestOutcomeTellsOfAttempts(t *testing.T) {
+	t.Parallel()
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		client, told := watched(t, srv, "trust_annotations: true")
+		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain), testkit.ResetBeforeAnswer())
+		client.Header = http.Header{"Traceparent": {"00-" + trace + "-00f067aa0ba902b7-01"}}
+		a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := <-told
+		if o.ID != a.Header.Get("X-Request-Id") || o.End != "success" || o.Status != http.StatusOK || o.Bytes != int64(len(a.Body)) ||
+			o.Server != "farm" || o.Tool != testkit.GetField || o.Contract != "recourse" || o.Nature != retry.Reads || o.TraceID() != trace {
+			t.Errorf("the outcome is %+v, trace %q", o, o.TraceID())
+		}
+		if o.Sent != 3 || len(o.Attempts) != 3 {
+			t.Fatalf("%d attempts of %d", len(o.Attempts), o.Sent)
+		}
+		first, second, last := o.Attempts[0], o.Attempts[1], o.Attempts[2]
+		if first.Wait != 0 || first.Status != http.StatusServiceUnavailable || first.Failure != recourse.KindUnavailable ||
+			first.Reason != "the tool only reads" {
+			t.Errorf("the first attempt is %+v", first)
+		}
+		if second.Status != 0 || second.Failure != recourse.KindUnreachable || second.Reason != "the tool only reads" {
+			t.Errorf("the second attempt is %+v", second)
+		}
+		if last.Status != http.StatusOK || last.Failure != "" || last.Reason != "" {
+			t.Errorf("the last attempt is %+v", last)
+		}
+		for i, attempt := range o.Attempts[1:] {
+			if before := o.Attempts[i]; attempt.Wait < 50*time.Millisecond || attempt.Began.Sub(before.Began.Add(before.Took)) < attempt.Wait {
+				t.Errorf("attempt %d waited %s; it began %s after the one before", i+2, attempt.Wait, attempt.Began.Sub(before.Began))
+			}
+		}
+	})
+}
+
+// A failure comes with its cause, and with why it was final.
+func TestOutcomeTellsOfTheCause(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.InMemory())
+	client, told := watched(t, srv)
+	srv.Next(testkit.OrderCreate, testkit.StatusWith("", http.StatusBadGateway, "text/plain", "no route: password=hunter2-s3cr3t"))
+	if _, err := client.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`); err != nil {
+		t.Fatal(err)
+	}
+	o := <-told
+	const reason = "the call may have taken effect: a repetition might do it twice"
+	if o.Record == nil || o.Record.Effect != recourse.EffectUnknown || o.Reason != reason || o.Attempts[0].Reason != reason {
+		t.Errorf("the outcome is %+v", o)
+	}
+	if cause := o.Cause(); !strings.Contains(cause, "no route") || strings.Contains(cause, "s3cr3t") {
+		t.Errorf("the cause is %q", cause)
+	}
+}
+
+// Secrets in arguments are masked, whenever that is asked for. A contract that never shows what was given keeps its names alone.
+func TestOutcomeMasksArguments(t *testing.T) {
+	t.Parallel()
+	const given = `{"query":"wheat","password":"hunter2-s3cr3t","pin":"p1n","code":"c0de-s3cr3t","url":"https://u:p4ss-s3cr3t@h/","x_1":"of-a-pattern-s3cr3t"}`
+	schema := `{"type":"object","properties":{"pin":{"type":"string","writeOnly":true},"code":{"type":"string","format":"password"}},
+		"patternProperties":{"^x_":{"type":"string","writeOnly":true}}}`
+	for contract, want := range map[string]string{
+		"recourse": `"query":"wheat"`, "commerce": `"query":"[string]"`,
+	} {
+		t.Run(contract, func(t *testing.T) {
+			t.Parallel()
+			tool := testkit.Tool{Name: "search", Definition: `{"name":"search","inputSchema":` + schema + `}`}
+			client, told := watched(t, testkit.NewServer(t, testkit.InMemory(), testkit.WithTools(tool)), "contract: "+contract)
+			if _, err := client.Call(t.Context(), "search", given); err != nil {
+				t.Fatal(err)
+			}
+			client.Close()
+			o := <-told
+			for _, values := range []bool{true, false} {
+				kept := string(o.Arguments(values))
+				if strings.Contains(kept, "s3cr3t") || strings.Contains(kept, "p1n") {
+					t.Errorf("a secret is kept: %s", kept)
+				}
+				if values && !strings.Contains(kept, want) || !values && !strings.Contains(kept, `"query":"[string]"`) {
+					t.Errorf("kept: %s", kept)
+				}
+			}
+		})
+	}
+}
+
+// A trace is named by the header, else by _meta; what is no id is none.
+func TestOutcomeNamesTheTrace(t *testing.T) {
+	t.Parallel()
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	client, told := watched(t, testkit.NewServer(t, testkit.InMemory()))
+	for parent, want := range map[string]string{
+		"00-" + id + "-b7ad6b7169203331-01":                       id,
+		"cc-" + id + "-b7ad6b7169203331-01-later":                 id,
+		"00-00000000000000000000000000000000-b7ad6b7169203331-01": "",
+		"ff-" + id + "-b7ad6b7169203331-01":                       "",
+		"00-" + strings.ToUpper(id) + "-b7ad6b7169203331-01":      "",
+		"00-" + id: "",
+		"":         "",
+	} {
+		params := `{"name":"` + testkit.GetField + `","arguments":{"field_id":"F-1"},"_meta":{"traceparent":"` + parent + `"}}`
+		if _, err := client.Request(t.Context(), "tools/call", params); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-told; o.TraceID() != want {
+			t.Errorf("%q is %q, want %q", parent, o.TraceID(), want)
+		}
+	}
+}
