@@ -24,8 +24,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{
-			"internal/breaker", "internal/bulkhead", "internal/http1", "internal/json", "internal/pause", "internal/promises", "internal/recent", "internal/secret", "internal/spool",
-			"internal/strictyaml", "internal/testkit", "internal/visible",
+			"internal/breaker", "internal/bulkhead", "internal/http1", "internal/json", "internal/pause", "internal/promises", "internal/recent",
+			"internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/visible",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside: "one is not read, nor tested, by way of another",

@@ -105,7 +105,7 @@ func (g *Gateway) Close() {
 	}
 }
 
-// Serve answers requests on ln until ctx ends; then it takes no new ones, ends the
+// Serve answers requests on ln until ctx ends, and for the configuration's shutdown_delay; then it takes no new ones, ends the
 // streams, and gives the calls under way up to grace to end. It closes ln, but not
 // the gateway. The error is nil after a ctx that has ended, unless calls had to be
 // broken off.
@@ -120,6 +120,7 @@ func (g *Gateway) Serve(ctx context.Context, ln net.Listener, grace time.Duratio
 	if cfg.TLS != nil {
 		in.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: g.certificate}
 	}
+	in.Delay = func() time.Duration { return g.table.Load().config.ShutdownDelay }
 	return in.Serve(ctx, ln, grace)
 }
 

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,6 +46,9 @@ func inSession(c *call, next next) error {
 		return next(c)
 	}
 	if c.session = c.on.sessions.find(id, c.who.id); c.session == nil {
+		c.session = c.adopt(id)
+	}
+	if c.session == nil {
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
 	}
 	return next(c)
@@ -81,19 +86,23 @@ type session struct {
 
 // sessions are the sessions of a server.
 type sessions struct {
-	mu   sync.Mutex
-	byID *recent.Map[string, *session]
+	mu    sync.Mutex
+	byID  *recent.Map[string, *session]
+	ended *recent.Map[[sha256.Size]byte, struct{}] // hashes of tickets that count no more
 }
 
 func newSessions() *sessions {
-	return &sessions{byID: recent.New[string, *session](recent.Bounds{Most: maxSessions, Bytes: maxSessionBytes, Idle: sessionIdle})}
+	return &sessions{
+		byID:  recent.New[string, *session](recent.Bounds{Most: maxSessions, Bytes: maxSessionBytes, Idle: sessionIdle}),
+		ended: recent.New[[sha256.Size]byte, struct{}](recent.Bounds{Most: maxSessions, Idle: ticketAge}),
+	}
 }
 
 // add makes a session of an initialize request that the server has answered with
 // an id of its own.
 func (t *sessions) add(c *call, serverID string) *session {
-	s := &session{id: rand.Text(), of: c.who.id, upstream: serverID, place: c.to.place}
-	header, kept := c.keptHeader(), len(serverID)
+	s := &session{id: cmp.Or(c.ticket(serverID), rand.Text()), of: c.who.id, upstream: serverID, place: c.to.place}
+	header, kept := c.keptHeader(), len(s.id)+len(serverID)
 	if size := len(c.req.body) + sizeOf(header); size <= maxOpening {
 		s.open, s.openID, s.header = bytes.Clone(c.req.body), c.req.msg.ID.Clone(), header.Clone()
 		kept += size
@@ -146,10 +155,15 @@ func (t *sessions) find(id string, of upstream.Caller) *session {
 	return s
 }
 
+// remove ends a session, whose id is not known again.
 func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byID.Remove(s.id)
+	if strings.HasPrefix(s.id, ticketMark) {
+		t.ended.Trim(1, nil)
+		t.ended.Put(sha256.Sum256([]byte(s.id)), struct{}{}, 0)
+	}
 }
 
 // at returns where the session is known, its id there, and its generation.

@@ -13,12 +13,14 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/seal"
 )
 
 // A table is a configuration, ready to be looked up in. It does not change.
 type table struct {
 	config    *config.Config
 	serve     next                 // the chain of stages
+	sealer    *seal.Sealer         // of session ids; nil: they are known in this process only
 	endpoints map[string]*endpoint // by path
 	userPaths []userPath           // the longest first
 	hosts     map[string]bool      // the names under which the gateway answers
@@ -36,6 +38,9 @@ type userPath struct {
 // taken over from it. After an error, backends that were made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
 	t := &table{config: cfg, serve: chain(stages), endpoints: map[string]*endpoint{}, hosts: map[string]bool{}, origins: map[string]bool{}}
+	if len(cfg.SessionKeys) > 0 {
+		t.sealer = seal.New(cfg.SessionKeys...)
+	}
 	before := old.byName()
 	for _, entry := range cfg.Servers {
 		on, err := newEndpoint(g, entry, set, before[entry.Name])

@@ -13,7 +13,7 @@
 //
 // A server of the legacy era asks its client in the middle of a call. The question becomes the
 // answer to the client's request (question.go), and the call is held (held.go) until the client
-// repeats its request with the answer and the state, which is sealed (seal.go). That is the
+// repeats its request with the answer and the state, which is sealed. That is the
 // call's next turn.
 //
 // What the server says beside calls comes on the stream of a session (stream.go): questions,

@@ -36,7 +36,7 @@ func (srv *Server) keepCall(c *call, q *question) (state string, ok bool) {
 	c.hold, c.question = srv.lastHold, q
 	srv.hold(c)
 	name := binary.BigEndian.AppendUint64(nil, uint64(c.hold)) //nolint:gosec // it counts from 1
-	return srv.seal.close(name, purposeOf(c.s.key.of, c.method, c.name)), true
+	return srv.seal.Seal(name, purposeOf(c.s.key.of, c.method, c.name)), true
 }
 
 // hold makes c known under its number. Server.mu is held.
@@ -99,7 +99,7 @@ func stateOf(m *wire.Message) string {
 // resume takes the client's answer to the server, and begins the call's next turn.
 func (srv *Server) resume(ctx context.Context, r *upstream.Request, state string) (*http.Response, error) {
 	m := r.Message
-	name, err := srv.seal.open(state, purposeOf(r.Caller, m.Method, m.Name))
+	name, err := srv.seal.Open(state, purposeOf(r.Caller, m.Method, m.Name))
 	if err != nil {
 		return srv.stranger(ctx, r, err)
 	}

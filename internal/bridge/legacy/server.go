@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/recent"
+	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -20,7 +21,7 @@ import (
 // Server is, to clients of the modern era, a server of theirs by means of one of the legacy era.
 type Server struct {
 	p    *peer.Peer
-	seal *seal
+	seal *seal.Sealer // with a key of its own: nobody else holds the calls
 
 	mu       sync.Mutex
 	closed   bool
@@ -35,7 +36,7 @@ type Server struct {
 func New(p *peer.Peer) *Server {
 	bounds := recent.Bounds{Most: maxSessions, Bytes: peer.MaxSessionBytes, Idle: sessionIdle}
 	return &Server{
-		p: p, seal: newSeal(), sessions: recent.New[sessionKey, *session](bounds),
+		p: p, seal: seal.New(), sessions: recent.New[sessionKey, *session](bounds),
 		held: map[int64]*call{}, heldBy: map[upstream.Caller]int{},
 	}
 }

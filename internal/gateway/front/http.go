@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/http1"
@@ -32,6 +33,9 @@ type HTTP struct {
 	TLS *tls.Config
 	// Drain is called when no new requests are taken any more: it ends what has no end of its own.
 	Drain func()
+	// Delay says, when ctx has ended, how long requests are still taken; nil: not at all. Answers then ask clients to close
+	// their connections, which would otherwise be closed while the next request is on its way.
+	Delay func() time.Duration
 	// Writing is how long a client may take to receive a piece of what it is sent, and
 	// Ending how long it may when Serve ends; 0 is a minute, and 5 s.
 	Writing, Ending time.Duration
@@ -44,9 +48,9 @@ type server interface {
 	Close() error
 }
 
-func (h *HTTP) server() server {
+func (h *HTTP) server(handler http.Handler) server {
 	srv := &http.Server{
-		Handler:           h.Handler,
+		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -64,7 +68,22 @@ func (h *HTTP) server() server {
 	}
 }
 
-// Serve answers requests on ln until ctx ends; then it takes no new ones, and gives those
+// leaving asks clients to close their connections, once it is told to.
+type leaving struct {
+	http.Handler
+
+	begun atomic.Bool
+}
+
+// ServeHTTP implements [http.Handler].
+func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if l.begun.Load() {
+		w.Header().Set("Connection", "close") // over HTTP/2 it becomes GOAWAY
+	}
+	l.Handler.ServeHTTP(w, r)
+}
+
+// Serve answers requests on ln until ctx ends and Delay has passed; then it takes no new ones, and gives those
 // under way up to grace to end. It closes ln. The error is nil after a ctx that has ended,
 // unless calls had to be broken off.
 //
@@ -73,7 +92,8 @@ func (h *HTTP) server() server {
 func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	conns := newClientConns(ln, cmp.Or(h.Writing, writeTimeout), cmp.Or(h.Ending, endTimeout))
 	failed := make(chan error, 1)
-	srv := h.server()
+	leaving := &leaving{Handler: h.Handler}
+	srv := h.server(leaving)
 	var serving sync.WaitGroup
 	serving.Go(func() { failed <- srv.Serve(conns) })
 	defer serving.Wait()
@@ -81,6 +101,14 @@ func (h *HTTP) Serve(ctx context.Context, ln net.Listener, grace time.Duration) 
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
+	}
+	if h.Delay != nil {
+		leaving.begun.Store(true)
+		select {
+		case err := <-failed:
+			return fmt.Errorf("serve: %w", err)
+		case <-time.After(h.Delay()):
+		}
 	}
 	h.Drain()
 	conns.end()

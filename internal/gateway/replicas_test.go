@@ -1,0 +1,178 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Two secrets for session ids.
+const (
+	sessionKey  = "the first secret, of forty-two characters."
+	otherSecret = "the second secret, also of enough of them."
+)
+
+// replica starts one more gateway before the same server, and returns its address.
+func replica(t *testing.T, server, more string) string {
+	t.Helper()
+	g, _ := newGateway(t, "servers: {farm: {"+server+", "+longTimeout+"}}\n"+more)
+	return testkit.Serve(t, g) + "/farm/mcp"
+}
+
+// keyed is a configuration with session keys.
+func keyed(keys ...string) string { return "session_keys: ['" + strings.Join(keys, "', '") + "']\n" }
+
+// at returns a client that goes on with another's session at another address.
+func at(t *testing.T, url string, of *testkit.Client) *testkit.Client {
+	t.Helper()
+	client := testkit.NewClient(t, url, testkit.Legacy)
+	client.Session, client.Header = of.Session, of.Header
+	return client
+}
+
+func wantEcho(t *testing.T, client *testkit.Client) {
+	t.Helper()
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// A session that one replica has opened goes on at another with the same key, whichever way the server is reached.
+func TestSessionAtAnotherReplica(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		era     testkit.Era
+		forgets bool // the server does, meanwhile
+		opened  int  // sessions at the server in the end
+	}{
+		{"legacy server", testkit.Legacy, false, 1},
+		{"legacy server that forgets", testkit.Legacy, true, 2},
+		{"modern server", testkit.Modern, false, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(test.era))
+			server := "url: '" + srv.URL() + "'"
+			first := testkit.NewClient(t, replica(t, server, keyed(sessionKey)), testkit.Legacy)
+			if _, err := first.Initialize(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantEcho(t, first)
+			if test.forgets {
+				srv.ForgetSessions()
+			}
+			second := at(t, replica(t, server, keyed(otherSecret, sessionKey)), first)
+			for range 2 {
+				wantEcho(t, second)
+			}
+			wantEcho(t, first)
+			if srv.Executions(testkit.Echo) != 4 || test.era == testkit.Legacy && !test.forgets && srv.Messages("initialize") != test.opened {
+				t.Errorf("%d calls, %d sessions", srv.Executions(testkit.Echo), srv.Messages("initialize"))
+			}
+		})
+	}
+}
+
+// A program is another one at each replica, so that the session is opened again there.
+func TestProgramAtAnotherReplica(t *testing.T) {
+	t.Parallel()
+	p := testkit.NewProgram(t)
+	env, err := json.Marshal(p.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := "command: ['" + strings.Join(p.Command(), "', '") + "'], env: " + string(env)
+	first := testkit.NewClient(t, replica(t, server, keyed(sessionKey)), testkit.Legacy)
+	if _, err := first.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantEcho(t, first)
+	wantEcho(t, at(t, replica(t, server, keyed(sessionKey)), first))
+}
+
+// Without the key, or with other credentials than its own, a session id is that of no session.
+func TestSessionOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	server := "url: '" + srv.URL() + "', forward: [authorization]"
+	own := replica(t, server, keyed(sessionKey))
+	client := testkit.NewClient(t, own, testkit.Legacy)
+	client.Header = http.Header{"Authorization": {"Bearer ada"}}
+	if _, err := client.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stranger := func(url, session string, header http.Header) *testkit.Client {
+		c := at(t, url, client)
+		c.Session, c.Header = session, header
+		return c
+	}
+	middle := len(client.Session) / 2
+	changed := client.Session[:middle] + map[bool]string{true: "B", false: "A"}[client.Session[middle] == 'A'] + client.Session[middle+1:]
+	for name, c := range map[string]*testkit.Client{
+		"another caller, same replica":    stranger(own, client.Session, http.Header{"Authorization": {"Bearer eve"}}),
+		"another caller, another replica": stranger(replica(t, server, keyed(sessionKey)), client.Session, http.Header{"Authorization": {"Bearer eve"}}),
+		"no credentials":                  stranger(replica(t, server, keyed(sessionKey)), client.Session, nil),
+		"another key":                     stranger(replica(t, server, keyed(otherSecret)), client.Session, client.Header),
+		"no key":                          stranger(replica(t, server, ""), client.Session, client.Header),
+		"changed":                         stranger(own, changed, client.Header),
+		"cut off":                         stranger(own, client.Session[:middle], client.Header),
+		"the mark alone":                  stranger(own, "rt1.", client.Header),
+		"too long":                        stranger(own, "rt1."+strings.Repeat("A", 8000), client.Header),
+	} {
+		a, err := c.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(name)
+		wantUnknownSession(t, a)
+	}
+	if srv.Attempts(testkit.Echo) != 0 {
+		t.Error("the server has seen a call")
+	}
+	wantEcho(t, client)
+}
+
+// A session that its client has ended does not come back by its id.
+func TestEndedTicket(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := testkit.NewClient(t, replica(t, "url: '"+srv.URL()+"'", keyed(sessionKey)), testkit.Legacy)
+	if _, err := client.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	session := client.Session
+	if a, err := client.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	client.Session = session
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUnknownSession(t, a)
+}
+
+// An initialize request that is too long for a header makes a session of one process, as without keys.
+func TestTicketThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	client := testkit.NewClient(t, replica(t, "url: '"+srv.URL()+"'", keyed(sessionKey)), testkit.Legacy)
+	name := make([]string, 2000) // which does not compress well
+	for i := range name {
+		name[i] = fmt.Sprintf("%x", i*i*7919)
+	}
+	a, err := client.Request(t.Context(), "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+strings.Join(name, "")+`","version":"1"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Session = a.Header.Get("Mcp-Session-Id")
+	if client.Session == "" || len(client.Session) > 100 {
+		t.Fatalf("a session id of %d characters", len(client.Session))
+	}
+	wantEcho(t, client)
+}
