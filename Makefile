@@ -24,7 +24,7 @@ demo: ## Show calls without and with Recourse, then keep serving
 # GO_TEST installs what the tests run against, and is then go test with the race detector where it can be had. The long
 # tests have none: it would make some of them ten times as long.
 define GO_TEST
-tools/install-node.sh || exit 1; \
+tools/install-node.sh && tools/install-services.sh || exit 1; \
 	race=$(RACE); \
 	if [ -n "$$race" ] && { [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC | cut -d ' ' -f 1)" >/dev/null; }; then \
 		echo "make: WITHOUT THE RACE DETECTOR: it needs cgo and a C compiler" >&2; \

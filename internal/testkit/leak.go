@@ -21,6 +21,7 @@ type tidyMain struct{ m *testing.M }
 func (t tidyMain) Run() int {
 	code := t.m.Run()
 	http.DefaultClient.CloseIdleConnections()
+	endServices()
 	return code
 }
 

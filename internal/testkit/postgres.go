@@ -1,0 +1,109 @@
+package testkit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+var (
+	commonPostgres    = sync.OnceValues(starting(makePostgres))
+	postgresDatabases atomic.Int64
+)
+
+// Postgres returns the URL of an empty database on a real PostgreSQL, which all tests of the process share. Where there is none, it
+// skips the test; with CI=true that is a failure instead.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	s := common(tb, commonPostgres)
+	name := "test" + strconv.FormatInt(postgresDatabases.Add(1), 10)
+	if err := s.createDatabase(name); err != nil {
+		tb.Fatalf("testkit: %v", err)
+	}
+	return postgresURL(s.dir, name)
+}
+
+// NewPostgres starts a PostgreSQL of the test's own, with an empty database, which the test may stop. Where there is none, it skips
+// the test like [Postgres].
+func NewPostgres(tb testing.TB) *Service {
+	tb.Helper()
+	return own(tb, makePostgres)
+}
+
+// makePostgres makes a cluster. It is not safe against a crash of the machine, and all the faster for it.
+func makePostgres() (*Service, error) {
+	programs := postgresPrograms()
+	if programs == "" {
+		return nil, fmt.Errorf("PostgreSQL is %w", errNoService)
+	}
+	s, err := newService("postgres")
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(s.dir, "data")
+	if err := s.run(filepath.Join(programs, "initdb"), "-D", data, "-U", "recourse", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	s.start = []string{
+		filepath.Join(programs, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off",
+		"-c", "full_page_writes=off", "-c", "shared_buffers=16MB", "-c", "max_connections=200",
+	}
+	s.URL = postgresURL(s.dir, "recourse")
+	created := false
+	s.ready = func(s *Service) error {
+		if created { // it starts again
+			return s.run(filepath.Join(programs, "pg_isready"), "-h", s.dir, "-U", "recourse", "-d", "recourse", "-q")
+		}
+		err := s.createDatabase("recourse")
+		created = err == nil
+		return err
+	}
+	return s, nil
+}
+
+func postgresURL(dir, database string) string {
+	return "postgres:///" + database + "?" + url.Values{"host": {dir}, "user": {"recourse"}}.Encode()
+}
+
+func (s *Service) createDatabase(name string) error {
+	return s.run(filepath.Join(filepath.Dir(s.start[0]), "createdb"), "-h", s.dir, "-U", "recourse", name)
+}
+
+// run runs a program of the service's to its end.
+func (s *Service) run(program string, args ...string) error {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.dir
+	asServiceUser(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// postgresPrograms returns the folder of PostgreSQL's programs: the newest of Debian's, else that of initdb; "" where there is none.
+func postgresPrograms() string {
+	newest, best := "", 0
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is good
+	for _, program := range found {
+		version, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(program))))
+		if err == nil && version > best {
+			newest, best = filepath.Dir(program), version
+		}
+	}
+	if newest != "" {
+		return newest
+	}
+	program, err := exec.LookPath("initdb")
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(program)
+}

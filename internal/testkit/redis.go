@@ -1,0 +1,90 @@
+package testkit
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// maxRedisDatabases bounds how often a package's tests ask for a database of their own.
+const maxRedisDatabases = 1024
+
+var (
+	commonRedis    = sync.OnceValues(starting(makeRedis))
+	redisDatabases atomic.Int64
+)
+
+// Redis returns the URL of an empty database on a real redis-server, which all tests of the process share. Where there is no
+// redis-server, it skips the test; with CI=true that is a failure instead.
+func Redis(tb testing.TB) string {
+	tb.Helper()
+	s := common(tb, commonRedis)
+	n := redisDatabases.Add(1) - 1
+	if n >= maxRedisDatabases {
+		tb.Fatalf("testkit: more than %d databases of Redis", maxRedisDatabases)
+	}
+	return strings.TrimSuffix(s.URL, "0") + strconv.FormatInt(n, 10)
+}
+
+// NewRedis starts a redis-server of the test's own, which it may stop, with more options. Where there is none, it skips the test like
+// [Redis]. It keeps nothing over a stop unless the options say so.
+func NewRedis(tb testing.TB, options ...string) *Service {
+	tb.Helper()
+	return own(tb, func() (*Service, error) {
+		s, err := makeRedis()
+		if err == nil {
+			s.start = append(s.start, options...)
+		}
+		return s, err
+	})
+}
+
+func makeRedis() (*Service, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("redis-server is %w", errNoService)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newService("redis")
+	if err != nil {
+		return nil, err
+	}
+	s.start = []string{
+		program, "--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no",
+		"--databases", strconv.Itoa(maxRedisDatabases),
+	}
+	s.URL = "redis://127.0.0.1:" + port + "/0"
+	s.ready = func(*Service) error { return pingRedis("127.0.0.1:" + port) }
+	return s, nil
+}
+
+var errNoPong = errors.New("no answer to PING")
+
+func pingRedis(address string) error {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return fmt.Errorf("reach redis-server: %w", err)
+	}
+	defer conn.Close()
+	answer := make([]byte, len("+PONG"))
+	if err = conn.SetDeadline(time.Now().Add(time.Second)); err == nil {
+		_, err = conn.Write([]byte("PING\r\n"))
+	}
+	if err == nil {
+		_, err = conn.Read(answer)
+	}
+	if err != nil || string(answer) != "+PONG" {
+		return errors.Join(errNoPong, err)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+//go:build unix
+
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// serviceUser is whom services run as when the tests run as root, which PostgreSQL refuses: postgres, or else nobody. It is nil
+// where services run as whoever tests.
+var serviceUser = sync.OnceValue(func() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		}
+	}
+	return nil
+})
+
+// asServiceUser has a command run as the user of services, in a process group of its own: an interrupt at the terminal is not for it.
+func asServiceUser(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: serviceUser()}
+}
+
+// giveAway makes the folder that of the user of services.
+func giveAway(dir string) error {
+	who := serviceUser()
+	if who == nil {
+		return nil
+	}
+	if err := os.Chown(dir, int(who.Uid), int(who.Gid)); err != nil {
+		return fmt.Errorf("give a folder away: %w", err)
+	}
+	return nil
+}
+
+func pauseProcess(pid int) error  { return syscall.Kill(pid, syscall.SIGSTOP) }
+func resumeProcess(pid int) error { return syscall.Kill(pid, syscall.SIGCONT) }
