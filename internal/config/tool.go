@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/recoursehq/recourse/internal/glob"
 )
 
 type pattern struct {
@@ -20,7 +22,7 @@ func (s *Server) Tool(name string) Tool {
 		return tool
 	}
 	for i := range s.patterns {
-		if match(s.patterns[i].glob, name) {
+		if glob.Match(s.patterns[i].glob, name) {
 			return s.patterns[i].tool
 		}
 	}
@@ -42,28 +44,4 @@ func (s *Server) compileTools() {
 		}
 	}
 	slices.SortStableFunc(s.patterns, func(a, b pattern) int { return cmp.Compare(len(b.glob), len(a.glob)) })
-}
-
-// match reports whether name matches the glob, in which * stands for any bytes and ? for
-// any one. It takes at most len(glob) x len(name) steps: a star that fails later gives
-// one more byte to the last star only.
-func match(glob, name string) bool {
-	g, n := 0, 0
-	star, resume := -1, 0
-	for n < len(name) {
-		switch {
-		case g < len(glob) && glob[g] == '*':
-			star, resume = g, n
-			g++
-		case g < len(glob) && (glob[g] == '?' || glob[g] == name[n]):
-			g++
-			n++
-		case star >= 0:
-			resume++
-			g, n = star+1, resume
-		default:
-			return false
-		}
-	}
-	return strings.Trim(glob[g:], "*") == ""
 }
