@@ -135,29 +135,35 @@ func (b *Breaker) refusal(now time.Time, tool string, l *lane) *Refusal {
 	return nil
 }
 
-// Done tells how the call of a pass has ended, and how long the server has asked to be left alone, if it has.
-func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration) {
+// Done tells how the call of a pass has ended, and how long the server has asked to be left alone, if it has. It returns the
+// circuits that have opened or closed.
+func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration) (changed []State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stated = min(stated, maxStated)
 	if b.server.stage == pass.serverStage {
 		switch o {
 		case Answered, Failed, Missed:
-			b.server.note(now, &b.rule, o != Answered, stated)
+			if b.server.note(now, &b.rule, o != Answered, stated) {
+				changed = append(changed, b.server.state(now, "", &b.rule))
+			}
 		case Untold, TimedOut:
 			b.server.leave()
 		}
 	}
 	l := b.tools[pass.tool]
 	if l == nil || l.stage != pass.toolStage {
-		return
+		return changed
 	}
 	switch o {
 	case Answered, Failed, TimedOut:
-		l.note(now, &b.rule, o != Answered, stated)
+		if l.note(now, &b.rule, o != Answered, stated) {
+			changed = append(changed, l.state(now, pass.tool, &b.rule))
+		}
 	case Untold, Missed:
 		l.leave()
 	}
+	return changed
 }
 
 // lane returns the lane of a tool. Without a name there is none, nor is there for more tools than have one.
@@ -198,16 +204,16 @@ func (l *lane) leave() {
 	}
 }
 
-// note counts a call, and opens or closes the circuit.
-func (l *lane) note(now time.Time, rule *Settings, failed bool, stated time.Duration) {
+// note counts a call, and opens or closes the circuit. It reports whether it did.
+func (l *lane) note(now time.Time, rule *Settings, failed bool, stated time.Duration) (changed bool) {
 	if l.Closed() {
 		l.window.note(now, rule.Window, failed)
 		if !failed {
-			return
+			return false
 		}
 		calls, failures := l.window.sums(now, rule.Window)
 		if calls < rule.MinCalls || float64(failures) < rule.FailureRate*float64(calls) {
-			return
+			return false
 		}
 	}
 	l.stage++
@@ -217,4 +223,5 @@ func (l *lane) note(now time.Time, rule *Settings, failed bool, stated time.Dura
 	} else {
 		l.Close()
 	}
+	return true
 }

@@ -71,16 +71,20 @@ type Server struct {
 	Redact           Redact               `yaml:"redact" default:"(all for url, secrets for command)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames, private addresses and paths as well), or 'off' (nothing). Secrets in the entry and in the call are masked however they are spelled. At most 16 MiB of the texts of one answer are checked, and 4 MiB of a single text; anything beyond that is not shown. The server's questions, progress and logs are masked as with 'secrets', error logs like failures. What cannot be masked becomes bad_response."`
 	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known about individual tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any single one. Only one entry applies: an exact name, or else the longest pattern that matches."`
 
+	Breaker     *Breaker     `yaml:"breaker" default:"(none)" doc:"Holds calls back from a server, or from a tool of it, that does not answer. 'breaker: {}' turns it on with the defaults below. A call that is held back fails at once as unavailable, has done nothing, and says when to come back."`
+	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls to the server are under way at once, so that one server that hangs does not take what the others need."`
+
 	exact    map[string]Tool
 	patterns []pattern
 }
 
 // Tool is what is known of a tool.
 type Tool struct {
-	ReadOnly   *bool         `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)" doc:"Whether the tool changes nothing. A call to a tool that only reads is repeated after a transient fault; a call that writes is not, unless it certainly did nothing."`
-	Idempotent *bool         `yaml:"idempotent" default:"(what trusted annotations say, else false)" doc:"Whether calling the tool twice with the same arguments has the same effect as calling it once, so that a call may be repeated even though the tool writes."`
-	Timeout    time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for this tool."`
-	Verify     *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool took effect. A tool with a verify call is assumed to write, unless read_only says otherwise."`
+	ReadOnly    *bool         `yaml:"read_only" default:"(what the contract or trusted annotations say, else false)" doc:"Whether the tool changes nothing. A call to a tool that only reads is repeated after a transient fault; a call that writes is not, unless it certainly did nothing."`
+	Idempotent  *bool         `yaml:"idempotent" default:"(what trusted annotations say, else false)" doc:"Whether calling the tool twice with the same arguments has the same effect as calling it once, so that a call may be repeated even though the tool writes."`
+	Timeout     time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for this tool."`
+	Concurrency *Concurrency  `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls of this tool are under way at once. The tools that match a pattern share the bound. A call needs a place here as well as in the server's own 'concurrency'."`
+	Verify      *Verify       `yaml:"verify" default:"(what the contract says)" doc:"The call that settles whether a failed call of this tool took effect. A tool with a verify call is assumed to write, unless read_only says otherwise."`
 }
 
 // Verify is a call that reads whether another call took effect.

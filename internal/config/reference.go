@@ -107,6 +107,8 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[TLS](), "", true
 	case reflect.TypeFor[*Verify]():
 		return reflect.TypeFor[Verify](), "", true
+	case reflect.TypeFor[*Breaker](), reflect.TypeFor[*Concurrency]():
+		return t.Elem(), "", true
 	default:
 		return nil, "", false
 	}
@@ -130,6 +132,8 @@ func typeName(t reflect.Type) string {
 		return typeName(t.Elem())
 	case reflect.Bool:
 		return "`true` or `false`"
+	case reflect.Int, reflect.Float64:
+		return "number"
 	case reflect.String:
 		return "text"
 	case reflect.Slice:

@@ -123,6 +123,7 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	}
 	v.timeouts(s, node)
 	v.headers(s, node)
+	v.protect(s, node)
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {
 		v.tool(s, rule, tools.Get(rule.Key))
@@ -288,6 +289,9 @@ func (v *validator) tool(s *Server, rule strictyaml.Entry[Tool], node *strictyam
 			v.doc.Reportf(timeout.Pos(), "raise the server's `max_timeout` or shorten this",
 				"`timeout` (%s) is longer than the server's `max_timeout` (%s)", written(tool.Timeout), written(s.MaxTimeout))
 		}
+	}
+	if tool.Concurrency != nil {
+		v.concurrency(tool.Concurrency, node.Get("concurrency"))
 	}
 	if tool.Verify != nil {
 		v.verify(tool.Verify, node.Get("verify"))

@@ -78,11 +78,11 @@ type stage func(c *call, next next) error
 type next func(c *call) error
 
 // The way of a call: what surrounds it, what lets it in, and what carries it out. limit and once belong behind
-// validate, breaker behind repeat.
+// validate.
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, inSession}
-	work     = []stage{route, validate, repeat, send}
+	work     = []stage{route, validate, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
 )
 

@@ -21,7 +21,8 @@
 //	validate               do the arguments fit the tool's inputSchema
 //	                       (limit and once have their place here)
 //	repeat                 sends it again where that is safe                -> out
-//	                       (breaker has its place here)
+//	inBulkhead             waits while too many calls are under way
+//	holdBack               refuses while the breaker is open
 //	send                   the message to the server, and its answer to the client
 //	  |  ^
 //	  v  |  answer         JSON or events: passed on, or found to be a failure (judge)

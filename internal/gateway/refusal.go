@@ -195,6 +195,10 @@ func (c *call) isGone(session string) bool {
 // at returns where the call stood when it failed.
 func (c *call) at(e *recourse.Error) contract.At {
 	switch status := e.Upstream.Status; {
+	case errors.Is(e.Cause(), errHeldBack) && c.req.isCall():
+		return contract.AtUpstream
+	case errors.Is(e.Cause(), errHeldBack):
+		return contract.AtSession
 	case c.out.attempts == 0:
 		return contract.AtArguments
 	case c.out.last.answered && c.req.isCall():

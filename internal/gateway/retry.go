@@ -19,11 +19,16 @@ func repeat(c *call, next next) error {
 	}
 	c.to.budget.Call()
 	renewed := false
+	var before *recourse.Error // what the attempt before has ended with
 	for {
 		err := next(c)
 		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
-		if !again {
+		switch {
+		case !again:
 			return err
+		case before != nil && errors.Is(e.Cause(), errHeldBack): // of a repetition
+			c.out.reason = reasonHeldBack
+			return settled(before.WithRetryAfter(max(before.RetryAfter, e.RetryAfter)))
 		}
 		if c.out.last.lost && !c.reply.started {
 			if e = c.regain(e, renewed); e == nil {
@@ -34,6 +39,10 @@ func repeat(c *call, next next) error {
 			}
 		}
 		e = e.WithEffect(c.effect(e))
+		if before != nil && before.Effect == recourse.EffectUnknown && e.Effect == recourse.EffectNone {
+			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but one before it may have
+		}
+		before = e
 		decision := c.to.policy.Decide(e, c.rule.nature, c.out.attempts, c.deadline.left())
 		c.out.reason = decision.Reason
 		if decision.Repeat {
@@ -52,6 +61,8 @@ func repeat(c *call, next next) error {
 	}
 }
 
+const reasonHeldBack = "the gateway holds calls back from the server"
+
 // final says why a call that could be sent again is not; "": it is.
 func (c *call) final(e *recourse.Error) string {
 	if reason := c.reply.manner.final(c); reason != "" {
@@ -60,6 +71,8 @@ func (c *call) final(e *recourse.Error) string {
 	switch {
 	case !c.mayRepeat():
 		return "the server refused the call, and only its words say that the same call can succeed"
+	case errors.Is(e.Cause(), errHeldBack):
+		return reasonHeldBack
 	case errors.Is(e.Cause(), upstream.ErrNotStarted):
 		return "cannot start the program"
 	case !c.on.contract.Retryable(e.WithEffect(recourse.EffectNone), c.contractCall(e, 0)): // the effect has been decided on

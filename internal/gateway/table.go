@@ -147,6 +147,7 @@ func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 	for _, on := range t.endpoints {
 		b := on.target.backend
 		used[b], g.backends[b] = true, true
+		on.target.apply(on.target.Server)
 	}
 	return used
 }

@@ -24,6 +24,7 @@ import (
 type target struct {
 	*config.Server
 	*backend
+	guard
 
 	up       upstream.Connection
 	weak     *contract.Contract // whose weak signs count; nil: none do
@@ -158,6 +159,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	userHeader := on.contract.Session.UserHeader
 	if old != nil && old.SameReach(to.Server) && old.contract.Session.UserHeader == userHeader {
 		to.backend, to.up = old.target.backend, old.target.bridged
+		to.guard = newGuard(to.Server, old.Server, &old.target.guard)
 		return nil
 	}
 	bridged, direct, err := g.newConnection(to.Server, userHeader)
@@ -174,6 +176,7 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	b.streams, b.endStreams = context.WithCancel(g.streams)
 	b.holds.Store(1)
 	to.backend, to.up = b, bridged
+	to.guard = newGuard(to.Server, nil, nil)
 	return nil
 }
 

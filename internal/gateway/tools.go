@@ -186,6 +186,15 @@ func (t *toolLists) current(slot *listSlot, newerThan time.Time) *toolList {
 func (t *toolLists) get(ctx context.Context, c *call, newerThan time.Time) *toolList {
 	slot := t.slot(c.listKey())
 	l := t.current(slot, newerThan)
+	if l == nil && c.isHeldBack() != nil { // what would not answer is not asked: what it has said last holds
+		t.mu.Lock()
+		l = slot.list
+		t.mu.Unlock()
+		if l == nil || l.failed {
+			return nil
+		}
+		return l
+	}
 	if l == nil {
 		select {
 		case <-slot.fetching:

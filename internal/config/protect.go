@@ -1,0 +1,70 @@
+package config
+
+import (
+	"time"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Breaker says when calls are held back from a server that does not answer.
+type Breaker struct {
+	FailureRate float64       `yaml:"failure_rate" default:"0.5" doc:"Share of the calls within 'window' that have to fail before calls are held back: more than 0, at most 1. Only what happens to the transport is a failure: a refused or reset connection, no answer in time, HTTP status 502, 503 or 504, or the exit of the program. An error that a tool reports is an answer, and a call cancelled by its client does not count."`
+	Window      time.Duration `yaml:"window" default:"30s" doc:"Time over which calls are counted."`
+	MinCalls    int           `yaml:"min_calls" default:"20" doc:"Calls within 'window' below which none are held back."`
+	OpenFor     time.Duration `yaml:"open_for" default:"5s" doc:"How long calls are refused the first time. After that one call at a time is let through, to find out whether the server answers again. Each time in a row that it does not, the time doubles. A longer 'Retry-After' of the server's own counts, up to an hour."`
+	MaxOpen     time.Duration `yaml:"max_open" default:"1m" doc:"How long calls are refused at most before one is let through."`
+}
+
+// Concurrency bounds the calls under way at once.
+type Concurrency struct {
+	Max   int           `yaml:"max,required" default:"(none)" doc:"How many calls may be under way at once. A subscription, and the stream on which a server sends notifications, do not count."`
+	Queue int           `yaml:"queue" default:"100" doc:"How many more calls may wait for their turn, in the order in which they came. Any beyond that are refused at once, with a wait of a second. '0' means that none wait."`
+	Wait  time.Duration `yaml:"wait" default:"10s" doc:"How long a call waits for its turn before it is refused. The wait does not count as time without a sign of life, but it does count for 'max_timeout'."`
+}
+
+func (v *validator) protect(s *Server, node *strictyaml.Node) {
+	if s.Breaker != nil {
+		v.breaker(s.Breaker, node.Get("breaker"))
+	}
+	if s.Concurrency != nil {
+		v.concurrency(s.Concurrency, node.Get("concurrency"))
+	}
+}
+
+func (v *validator) breaker(b *Breaker, node *strictyaml.Node) {
+	if rate := node.Get("failure_rate"); rate != nil && (b.FailureRate <= 0 || b.FailureRate > 1) {
+		v.doc.Reportf(rate.Pos(), "write it as `0.5` for half of the calls", "`failure_rate` must be more than 0 and at most 1")
+	}
+	if calls := node.Get("min_calls"); calls != nil && b.MinCalls < 1 {
+		v.doc.Reportf(calls.Pos(), "", "`min_calls` must be at least 1")
+	}
+	v.givenDuration(node, "window", b.Window)
+	v.givenDuration(node, "open_for", b.OpenFor)
+	v.givenDuration(node, "max_open", b.MaxOpen)
+	longest := node.Get("max_open")
+	if b.MaxOpen > 0 && b.OpenFor > b.MaxOpen {
+		at := longest
+		if at == nil {
+			at = node.Get("open_for")
+		}
+		v.doc.Reportf(at.Pos(), "raise `max_open` or shorten `open_for`", "`open_for` (%s) is longer than `max_open` (%s)",
+			written(b.OpenFor), written(b.MaxOpen))
+	}
+}
+
+func (v *validator) concurrency(c *Concurrency, node *strictyaml.Node) {
+	if most := node.Get("max"); most != nil && c.Max < 1 {
+		v.doc.Reportf(most.Pos(), "remove `concurrency` if there is to be no limit", "`max` must be at least 1")
+	}
+	if queue := node.Get("queue"); queue != nil && c.Queue < 0 {
+		v.doc.Reportf(queue.Pos(), "write `0` if no call is to wait", "`queue` must not be negative")
+	}
+	v.givenDuration(node, "wait", c.Wait)
+}
+
+// givenDuration checks a duration that has a default.
+func (v *validator) givenDuration(node *strictyaml.Node, key string, d time.Duration) {
+	if given := node.Get(key); given != nil {
+		v.positiveDuration(given, key, d)
+	}
+}

@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// errHeldBack is the cause of a failure that says that the gateway did not send the call, for the server's sake.
+var errHeldBack = errors.New("the gateway holds calls back")
+
+// holdBack refuses an attempt while the breaker is open, and tells the breaker what becomes of the others. Where failures
+// are only observed, nothing is refused.
+func holdBack(c *call, next next) error {
+	b := c.to.breaker
+	if b == nil || !c.isBounded() {
+		return next(c)
+	}
+	pass, refusal := b.Admit(time.Now(), c.lane())
+	if refusal != nil {
+		e := c.heldBack(refusal)
+		if c.reply.manner.object(c, e) != nil {
+			return e // and not its objection: whether the call is repeated is decided as for any other
+		}
+		return next(c)
+	}
+	err := next(c)
+	told, stated := c.toldOf(err)
+	for _, change := range b.Done(time.Now(), pass, told, stated) {
+		c.logCircuit(&change)
+	}
+	return err
+}
+
+// isBounded reports whether the request is one that ends with its answer: not a subscription, which lasts, nor a message
+// without an answer.
+func (c *call) isBounded() bool { return c.req.asks() && c.req.msg.Method != wire.MethodListen }
+
+// lane returns the tool that is called; "" where the server does not list it, since a client may write any name.
+func (c *call) lane() string {
+	if c.req.isCall() && (c.rule.listed.Tool != nil || c.rule.list == nil) {
+		return c.req.msg.Name
+	}
+	return ""
+}
+
+// isHeldBack says why the breaker would refuse the call now; nil: it would not.
+func (c *call) isHeldBack() *recourse.Error {
+	if c.to.breaker == nil {
+		return nil
+	}
+	refusal := c.to.breaker.Refuses(time.Now(), c.lane())
+	if refusal == nil {
+		return nil
+	}
+	return c.heldBack(refusal)
+}
+
+func (c *call) heldBack(r *breaker.Refusal) *recourse.Error {
+	e := c.unsent(r.Wait.Truncate(time.Millisecond) + time.Millisecond)
+	if r.Tool != "" {
+		return e.WithMessage("Calls of %s at %s keep failing, so they are not sent for now. This one was not sent.", r.Tool, c.to.Title)
+	}
+	return e.WithMessage("%s keeps failing, so calls to it are not sent for now. This one was not sent.", c.to.Title)
+}
+
+// unsent is the failure of a call that the gateway holds back.
+func (c *call) unsent(wait time.Duration) *recourse.Error {
+	return recourse.Unavailable(c.to.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
+}
+
+// toldOf returns what an attempt tells of the server that ended with err, and how long the server has asked to be left
+// alone. Only what happened to the transport counts: what the server has answered is an answer.
+func (c *call) toldOf(err error) (told breaker.Outcome, stated time.Duration) {
+	if c.req.http.Context().Err() != nil {
+		return breaker.Untold, 0
+	}
+	e, broke := err.(*recourse.Error)         //nolint:errorlint // a stage returns it as it is
+	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // a stage returns it as it is
+		e, broke = f.e, true
+	}
+	switch c.out.last.status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		if broke {
+			stated = e.RetryAfter
+		}
+		return breaker.Failed, stated
+	case 0, http.StatusOK:
+	default:
+		return breaker.Answered, 0
+	}
+	switch {
+	case c.reply.broken && !broke:
+		return breaker.Failed, 0
+	case !broke, e.Origin != recourse.OriginGateway:
+		return breaker.Answered, 0
+	case e.Kind == recourse.KindTimeout && c.req.isCall():
+		return breaker.TimedOut, 0
+	case e.Kind == recourse.KindTimeout:
+		return breaker.Failed, 0
+	case e.Kind != recourse.KindUnreachable && e.Kind != recourse.KindUnavailable:
+		return breaker.Untold, 0
+	case e.Effect == recourse.EffectNone:
+		return breaker.Missed, 0
+	default:
+		return breaker.Failed, 0
+	}
+}
+
+func (c *call) logCircuit(s *breaker.State) {
+	level, attrs := slog.LevelInfo, []slog.Attr{slog.String("server", c.to.Name)}
+	if s.Tool != "" {
+		attrs = append(attrs, slog.String("tool", s.Tool))
+	}
+	message := "breaker closed: calls are sent again"
+	if s.Status != breaker.StatusClosed {
+		level, message = slog.LevelWarn, "breaker open: calls are refused"
+		attrs = append(attrs, slog.String("for", recourse.FormatWait(s.Wait)))
+	}
+	c.g.log.LogAttrs(c.req.http.Context(), level, message, attrs...)
+}
+
+// breakerRule returns the settings of an entry.
+func breakerRule(entry *config.Breaker) breaker.Settings {
+	return breaker.Settings{
+		FailureRate: entry.FailureRate, Window: entry.Window, MinCalls: entry.MinCalls,
+		OpenFor: entry.OpenFor, MaxOpen: entry.MaxOpen,
+	}
+}

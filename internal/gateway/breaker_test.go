@@ -1,0 +1,287 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/breaker"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+const quickBreaker = "breaker: {min_calls: 4, open_for: 5s, window: 30s}"
+
+// protected starts a gateway in front of srv, and returns what it protects with and a client.
+func protected(t *testing.T, srv *testkit.Server, era testkit.Era, entry ...string) (*gateway.Gateway, *testkit.Client) {
+	t.Helper()
+	g, _ := newGateway(t, "servers:\n  farm:\n    "+strings.Join(append(entry, "url: "+srv.URL()), "\n    ")+"\n")
+	f := &front{url: open(t, g, true) + "/farm/mcp"}
+	return g, f.client(t, era)
+}
+
+func order(t *testing.T, c *testkit.Client) *testkit.Answer {
+	t.Helper()
+	a, err := c.Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// wantHeldBack checks the refusal of a call that was not sent.
+func wantHeldBack(t *testing.T, a *testkit.Answer, wait time.Duration) {
+	t.Helper()
+	e := recordOf(t, a)
+	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.Retry != recourse.RetrySameCall {
+		t.Errorf("the refusal is %#v", e)
+	}
+	if e.RetryAfter < wait || e.RetryAfter > wait+10*time.Millisecond || a.Took != 0 {
+		t.Errorf("told after %s to wait %s, want %s", a.Took, e.RetryAfter, wait)
+	}
+	if !strings.Contains(string(a.Body), "This one was not sent.") {
+		t.Errorf("the sentence is %s", a.Body)
+	}
+}
+
+// A server that does not answer is not called until it may have recovered, and one call at a time finds out.
+func TestBreakerHoldsBack(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		for name, fault := range map[string]testkit.Fault{
+			"503":   testkit.Status(http.StatusServiceUnavailable, testkit.Plain),
+			"502":   testkit.Status(http.StatusBadGateway, testkit.HTML),
+			"504":   testkit.Status(http.StatusGatewayTimeout, testkit.None),
+			"reset": testkit.ResetBeforeAnswer(),
+			"cut":   testkit.ResetInBody(),
+		} {
+			runVirtual(t, era.String()+"/"+name, func(t *testing.T) {
+				srv := testkit.NewServer(t, testkit.InMemory())
+				_, client := protected(t, srv, era, quickBreaker)
+				srv.Always(testkit.OrderCreate, fault)
+				calls := 4
+				if era == testkit.Legacy { // initialize is one
+					calls--
+				}
+				for range calls {
+					if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
+						t.Fatalf("before it opens: %#v", e)
+					}
+				}
+				sent := srv.Attempts(testkit.OrderCreate)
+				for range 20 {
+					wantHeldBack(t, order(t, client), 5*time.Second)
+				}
+				time.Sleep(4 * time.Second)
+				wantHeldBack(t, order(t, client), time.Second)
+				if srv.Attempts(testkit.OrderCreate) != sent {
+					t.Errorf("%d requests reached the server", srv.Attempts(testkit.OrderCreate)-sent)
+				}
+				time.Sleep(time.Second)
+				if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
+					t.Errorf("the probe: %#v", e)
+				}
+				wantHeldBack(t, order(t, client), 10*time.Second)
+				srv.Behave()
+				time.Sleep(10 * time.Second)
+				if a := order(t, client); !succeeded(a) {
+					t.Errorf("the probe of a server that answers: %s", a.Body)
+				}
+				if a := order(t, client); !succeeded(a) {
+					t.Errorf("after it has closed: %s", a.Body)
+				}
+			})
+		}
+	}
+}
+
+// What a server answers opens nothing, nor does a client that leaves.
+func TestBreakerCountsTransportOnly(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]testkit.Fault{
+		"a tool's error":   testkit.RichToolError(),
+		"a JSON-RPC error": testkit.RPCError("internal", -32603, "broken", ""),
+		"429":              testkit.Status(http.StatusTooManyRequests, testkit.Plain),
+		"500":              testkit.Status(http.StatusInternalServerError, testkit.Plain),
+		"no JSON":          testkit.HTMLWith200(),
+		"another's answer": testkit.WrongID(testkit.JSON),
+		"client gone":      testkit.Hang(),
+	} {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			g, client := protected(t, srv, testkit.Modern, quickBreaker)
+			srv.Always(testkit.OrderCreate, fault)
+			for range 10 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				_, _ = client.Call(ctx, testkit.OrderCreate, `{"reference":"A-17","amount":1}`) // what it fails with is not the point
+				cancel()
+				synctest.Wait()
+			}
+			for _, s := range g.Protections()[0].Circuits {
+				if s.Status != breaker.StatusClosed || s.Failed > 0 {
+					t.Errorf("the circuit is %+v", s)
+				}
+			}
+		})
+	}
+}
+
+// A tool that hangs does not hold its neighbours back.
+func TestBreakerOfATool(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
+		srv.Always(testkit.OrderCreate, testkit.Hang())
+		for range 4 {
+			if e := recordOf(t, order(t, client)); e.Kind != recourse.KindTimeout {
+				t.Fatalf("before it opens: %#v", e)
+			}
+		}
+		a := order(t, client)
+		wantHeldBack(t, a, 5*time.Second)
+		if !strings.Contains(string(a.Body), "Calls of order_create at farm keep failing") {
+			t.Errorf("the refusal is %s", a.Body)
+		}
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+			t.Errorf("another tool: %v %s", err, a.Body)
+		}
+		for _, s := range g.Protections()[0].Circuits {
+			if want := s.Tool == testkit.OrderCreate; (s.Status == breaker.StatusOpen) != want || want && s.Refused != 1 {
+				t.Errorf("the circuit is %+v", s)
+			}
+		}
+	})
+}
+
+// A server that cannot be reached is held back as a whole, other methods included.
+func TestBreakerOfAServer(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, quickBreaker, "timeout: 2s")
+		order(t, client)
+		if err := srv.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			_ = order(t, client) // it is repeated, since it cannot have arrived
+		}
+		wantHeldBack(t, order(t, client), 5*time.Second)
+		a, err := client.Request(t.Context(), "prompts/list", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || a.Message.Error == nil || e.RetryAfter == 0 {
+			t.Errorf("another method: %s", a.Body)
+		}
+		if err := srv.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+			t.Errorf("the probe: %v %s", err, a.Body)
+		}
+		if a := order(t, client); !succeeded(a) {
+			t.Errorf("the tool that failed before: %s", a.Body)
+		}
+	})
+}
+
+// The server's own word keeps the breaker open for longer.
+func TestBreakerKeepsRetryAfter(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, quickBreaker)
+		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain).RetryIn(40*time.Second))
+		for range 4 {
+			order(t, client)
+		}
+		wantHeldBack(t, order(t, client), 40*time.Second)
+	})
+}
+
+// While it is open, a repetition is not sent either; what an earlier attempt may have done is not forgotten over that.
+func TestBreakerEndsRepetition(t *testing.T) {
+	t.Parallel()
+	for tool, effect := range map[string]recourse.Effect{"read_only": recourse.EffectNone, "idempotent": recourse.EffectUnknown} {
+		runVirtual(t, tool, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			_, client := protected(t, srv, testkit.Modern, "breaker: {min_calls: 5}", "tools: {order_create: {"+tool+": true}}")
+			srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+			order(t, client) // three attempts
+			before := srv.Attempts(testkit.OrderCreate)
+			a := order(t, client) // two, and then it is open
+			if e := recordOf(t, a); srv.Attempts(testkit.OrderCreate)-before != 2 || e.Kind != recourse.KindUnavailable || e.Effect != effect ||
+				e.Upstream.Status != http.StatusServiceUnavailable || e.RetryAfter < 4*time.Second || a.Took > time.Second {
+				t.Errorf("after %d attempts and %s: %#v", srv.Attempts(testkit.OrderCreate)-before, a.Took, e)
+			}
+		})
+	}
+}
+
+// What a call may have done stays in doubt when its repetition was not even sent.
+func TestEffectOfEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, "tools: {order_create: {idempotent: true}}")
+		order(t, client)
+		srv.Next(testkit.OrderCreate, testkit.ResetInBody())
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			_ = srv.Stop()
+		}()
+		a := order(t, client)
+		if e := recordOf(t, a); e.Kind != recourse.KindUnreachable || e.Effect != recourse.EffectUnknown {
+			t.Errorf("the effect is %q: %s", e.Effect, a.Body)
+		}
+	})
+}
+
+// A reload that leaves the way to the server as it is leaves the breaker as it is; one that removes it lets calls pass.
+func TestBreakerSurvivesReload(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, quickBreaker)
+		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		for range 4 {
+			order(t, client)
+		}
+		entry := "servers: {farm: {url: '" + srv.URL() + "'%s}}\n"
+		reload(t, g, fmt.Sprintf(entry, ", breaker: {open_for: 7s}, timeout: 7s"))
+		wantHeldBack(t, order(t, client), 5*time.Second)
+		time.Sleep(5 * time.Second)
+		order(t, client)
+		wantHeldBack(t, order(t, client), 14*time.Second)
+		reload(t, g, fmt.Sprintf(entry, ""))
+		if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown || len(g.Protections()) != 0 {
+			t.Errorf("without a breaker: %#v", e)
+		}
+	})
+}
+
+// Where failures are only observed, an open breaker holds nothing back.
+func TestBreakerObserved(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, quickBreaker, "mode: observe")
+		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		for range 6 {
+			if a := order(t, client); a.Status != http.StatusServiceUnavailable {
+				t.Errorf("HTTP %d: %s", a.Status, a.Body)
+			}
+		}
+		if s := g.Protections()[0].Circuits[0]; s.Status != breaker.StatusOpen || s.Refused != 2 {
+			t.Errorf("the circuit is %+v", s)
+		}
+	})
+}

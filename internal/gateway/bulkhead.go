@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/config"
+)
+
+// inBulkhead holds an attempt back while too many calls of the tool, or to the server, are under way. Where failures are
+// only observed, it holds nothing back.
+func inBulkhead(c *call, next next) error {
+	if c.to.bulkhead == nil && c.rule.Concurrency == nil || !c.isBounded() || c.on.Mode == config.ModeObserve {
+		return next(c)
+	}
+	if rule := c.rule.Concurrency; rule != nil { // before the server's: whoever waits for the tool takes nobody's place
+		b := c.to.toolBulkheads[rule]
+		if e := c.takePlace(b, rule); e != nil {
+			return e
+		}
+		defer b.Leave()
+	}
+	if b := c.to.bulkhead; b != nil {
+		if e := c.takePlace(b, c.to.Concurrency); e != nil {
+			return e
+		}
+		defer b.Leave()
+	}
+	return next(c)
+}
+
+// takePlace waits for the call's turn, or returns why it does not come.
+func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recourse.Error {
+	if b.Try() {
+		return nil
+	}
+	if e := c.isHeldBack(); e != nil { // those in front wait for what does not answer
+		return e
+	}
+	began := time.Now()
+	switch err := b.Enter(c.ctx, rule.Wait); {
+	case err == nil:
+		c.deadline.alive() // the server has its time from now on
+		return nil
+	case time.Since(began) < time.Millisecond:
+		return c.unsent(busyWait).
+			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
+	default:
+		return c.unsent(busyWait).WithMessage("%s is busy with other calls. This one waited for %s, and was not sent.",
+			c.to.Title, recourse.FormatWait(time.Since(began)))
+	}
+}

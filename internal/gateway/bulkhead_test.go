@@ -1,0 +1,218 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// crowd makes calls of a tool at once, and returns their answers in the order in which they came.
+func crowd(t *testing.T, client *testkit.Client, n int, tool, arguments string) []*testkit.Answer {
+	t.Helper()
+	var mu sync.Mutex
+	var answers []*testkit.Answer
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			a, err := client.Call(t.Context(), tool, arguments)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			answers = append(answers, a)
+			mu.Unlock()
+		})
+		synctest.Wait()
+	}
+	all.Wait()
+	return answers
+}
+
+const slowCall = `{"count":1,"gapMs":1000}` // of progress: it takes two seconds
+
+// Calls beyond the bound wait for their turn, those beyond the queue are refused at once, and those that wait for too long
+// are refused then.
+func TestBulkhead(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		for _, entry := range []string{
+			"concurrency: {max: 2, queue: 3, wait: 1500ms}",
+			"tools: {'pro*': {concurrency: {max: 2, queue: 3, wait: 1500ms}}}",
+		} {
+			runVirtual(t, era.String()+"/"+entry[:5], func(t *testing.T) {
+				srv := testkit.NewServer(t, testkit.InMemory())
+				g, client := protected(t, srv, era, entry, "timeout: 5s")
+				answers := crowd(t, client, 7, testkit.Progress, slowCall)
+				var took time.Duration // of one call alone
+				for i, a := range answers {
+					switch {
+					case i < 2: // beyond the queue
+						wantBusy(t, a, 0, "no more of them can wait")
+					case i < 4:
+						if took = a.Took; !succeeded(a) {
+							t.Errorf("in the first turn: %s", a.Body)
+						}
+					}
+				}
+				if n := srv.Attempts(testkit.Progress); took < time.Second || n < 4 || n > 5 {
+					t.Errorf("%d calls were sent, in turns of %s", n, took)
+				}
+				if s := g.Protections()[0].Bulkheads[0]; s.In != 0 || s.Queued != 0 || s.Max != 2 || s.Refused < 2 {
+					t.Errorf("in the end the bulkhead is %+v", s)
+				}
+			})
+		}
+	}
+}
+
+func wantBusy(t *testing.T, a *testkit.Answer, after time.Duration, words string) {
+	t.Helper()
+	e := recordOf(t, a)
+	if e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway || e.Effect != recourse.EffectNone || e.RetryAfter != time.Second {
+		t.Errorf("the refusal is %#v with %#v", e, e.RetryAfter)
+	}
+	if a.Took != after || !strings.Contains(e.Message, words) {
+		t.Errorf("after %s: %s", a.Took, e.Message)
+	}
+}
+
+// A call that waits is refused when its time is over, and its place is free when its client leaves.
+func TestBulkheadWaits(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 2, wait: 3s}", "timeout: 10s")
+		srv.Next(testkit.Echo, testkit.Hang())
+		echo := func(ctx context.Context) (*testkit.Answer, error) {
+			return client.Call(ctx, testkit.Echo, `{"message":"m"}`)
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			if a, err := echo(t.Context()); err != nil || a.Took != 10*time.Second {
+				t.Errorf("the call that hangs: %v %+v", err, a)
+			}
+		})
+		synctest.Wait()
+		all.Go(func() {
+			a, err := echo(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			wantBusy(t, a, 3*time.Second, "This one waited for 3 s, and was not sent.")
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := echo(ctx); err == nil {
+			t.Error("a client that has gone is answered")
+		}
+		synctest.Wait()
+		if s := g.Protections()[0].Bulkheads[0].State; s != (bulkhead.State{Max: 1, In: 1, Queued: 1}) {
+			t.Errorf("after a client has gone the bulkhead is %+v", s)
+		}
+		all.Wait()
+		if a, err := echo(t.Context()); err != nil || !succeeded(a) || a.Took != 0 {
+			t.Errorf("when the one that hangs is over: %v %s", err, a.Body)
+		}
+	})
+}
+
+// The time in the queue is not the server's: it has all of its timeout.
+func TestBulkheadLeavesTheServerItsTime(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1}", "timeout: 2500ms")
+		for _, a := range crowd(t, client, 3, testkit.Progress, slowCall) {
+			if !succeeded(a) {
+				t.Errorf("after %s: %s", a.Took, a.Body)
+			}
+		}
+	})
+}
+
+// One server that hangs, with as many calls as it may have, leaves the others alone.
+func TestBulkheadStarvesNobody(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		hung, fine := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
+		hung.Always(testkit.EveryMessage, testkit.Hang())
+		g, _ := newGateway(t, "servers:\n  hung: {url: '"+hung.URL()+"', timeout: 20s, concurrency: {max: 10, queue: 5}}\n"+
+			"  fine: {url: '"+fine.URL()+"', concurrency: {max: 1}}\n")
+		root := open(t, g, true)
+		bad, good := testkit.NewClient(t, root+"/hung/mcp", testkit.Modern), testkit.NewClient(t, root+"/fine/mcp", testkit.Modern)
+		var all sync.WaitGroup
+		all.Go(func() { crowd(t, bad, 100, testkit.Echo, `{"message":"m"}`) })
+		time.Sleep(8 * time.Second)
+		if a, err := good.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) || a.Took != 0 {
+			t.Errorf("the other server: %v after %s", err, a.Took)
+		}
+		all.Wait()
+		if n := hung.Attempts(testkit.Echo); n > 20 {
+			t.Errorf("%d calls were sent to the server that hangs", n)
+		}
+	})
+}
+
+// Who waits for a server that is then found not to answer does not wait any longer.
+func TestBulkheadAndBreaker(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 2, queue: 10, wait: 1m}", "breaker: {min_calls: 2}", "timeout: 5s")
+		srv.Always(testkit.Echo, testkit.Hang())
+		answers := crowd(t, client, 8, testkit.Echo, `{"message":"m"}`)
+		held := 0
+		for _, a := range answers {
+			if e := recordOf(t, a); e.Kind == recourse.KindUnavailable {
+				held++
+			}
+			if a.Took > 5*time.Second {
+				t.Errorf("answered after %s", a.Took)
+			}
+		}
+		if held != 6 || srv.Attempts(testkit.Echo) != 2 {
+			t.Errorf("%d calls were held back, and %d sent", held, srv.Attempts(testkit.Echo))
+		}
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantHeldBack(t, a, 5*time.Second)
+	})
+}
+
+// A reload changes the bound for the calls that are under way and those that wait.
+func TestBulkheadSurvivesReload(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1}", "tools: {pro*: {concurrency: {max: 1}}}")
+		var all sync.WaitGroup
+		all.Go(func() { crowd(t, client, 3, testkit.Progress, slowCall) })
+		time.Sleep(500 * time.Millisecond)
+		wantIn := func(in, queued int) {
+			t.Helper()
+			synctest.Wait()
+			if s := g.Protections()[0].Bulkheads; len(s) != 2 || s[1].Tools != "pro*" || s[1].In != in || s[1].Queued != queued || s[0].In != in {
+				t.Errorf("the bulkheads are %+v", s)
+			}
+		}
+		wantIn(1, 2)
+		const wider = "concurrency: {max: 2}, tools: {pro*: {concurrency: {max: 2}}}"
+		if err := g.Reload(parse(t, "servers: {farm: {url: '"+srv.URL()+"', "+wider+"}}\n")); err != nil {
+			t.Fatal(err)
+		}
+		wantIn(2, 1)
+		all.Wait()
+		wantIn(0, 0)
+	})
+}
