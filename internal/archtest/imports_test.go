@@ -72,6 +72,10 @@ var layers = []layer{
 		beside:   "each is a resource that can be replaced alone; the stages put them in order",
 	},
 	{
+		packages: []string{"internal/store"},
+		up:       "it keeps rows, and does not know what a call is",
+	},
+	{
 		packages: []string{"internal/bridge/peer"},
 		up:       "it is the far end of both directions, and takes neither",
 	},

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrNoKey says that there is no key of that id.
+var ErrNoKey = errors.New("there is no such key")
+
+// A Key is an API key. Of the key itself only a hash is kept.
+type Key struct {
+	ID       string // which may be shown, and finds the key
+	Name     string
+	Hash     string
+	Org      string // "": none
+	Roles    []string
+	Created  time.Time
+	Expires  time.Time // zero: never
+	Revoked  time.Time // zero: it is not
+	LastUsed time.Time // zero: never; see [Keys.Used]
+}
+
+// Keys are the API keys of a store.
+type Keys struct{ s *Store }
+
+// Keys returns the store's API keys.
+func (s *Store) Keys() *Keys { return &Keys{s} }
+
+const keyColumns = "id, name, hash, org, roles, created, expires, revoked, last_used"
+
+// New keeps a new key. An id that is taken is an error.
+func (k *Keys) New(ctx context.Context, key *Key) error {
+	roles, err := json.Marshal(append([]string{}, key.Roles...))
+	if err != nil {
+		return fmt.Errorf("keep a key: %w", err)
+	}
+	_, err = k.s.writes.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		key.ID, key.Name, key.Hash, key.Org, string(roles),
+		micros(key.Created), micros(key.Expires), micros(key.Revoked), micros(key.LastUsed))
+	if err != nil {
+		return fmt.Errorf("keep a key: %w", err)
+	}
+	return nil
+}
+
+// List returns all keys, the oldest first.
+func (k *Keys) List(ctx context.Context) ([]*Key, error) {
+	rows, err := k.s.reads.QueryContext(ctx, "SELECT "+keyColumns+" FROM api_keys ORDER BY created, id")
+	if err != nil {
+		return nil, fmt.Errorf("list the keys: %w", err)
+	}
+	defer rows.Close()
+	var keys []*Key
+	for rows.Next() {
+		key, err := readKey(rows)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list the keys: %w", err)
+	}
+	return keys, nil
+}
+
+// Lookup returns the key of that id, whether or not it is still good, or [ErrNoKey].
+func (k *Keys) Lookup(ctx context.Context, id string) (*Key, error) {
+	key, err := readKey(k.s.reads.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE id = $1", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNoKey
+	}
+	return key, err
+}
+
+// Revoke ends a key, or returns [ErrNoKey]. One that was revoked before stays as it is.
+func (k *Keys) Revoke(ctx context.Context, id string, at time.Time) error {
+	const revoke = "UPDATE api_keys SET revoked = CASE revoked WHEN 0 THEN $2 ELSE revoked END WHERE id = $1"
+	done, err := k.s.writes.ExecContext(ctx, revoke, id, micros(at))
+	if err != nil {
+		return fmt.Errorf("revoke a key: %w", err)
+	}
+	if n, err := done.RowsAffected(); err == nil && n == 0 {
+		return ErrNoKey
+	}
+	return nil
+}
+
+// Used notes when keys were used last, by id. It is for many calls at once: one write for each would be slow.
+func (k *Keys) Used(ctx context.Context, last map[string]time.Time) error {
+	tx, err := k.s.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("note the use of keys: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	const use = "UPDATE api_keys SET last_used = $2 WHERE id = $1 AND last_used < $2"
+	for id, at := range last {
+		if _, err := tx.ExecContext(ctx, use, id, micros(at)); err != nil {
+			return fmt.Errorf("note the use of keys: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("note the use of keys: %w", err)
+	}
+	return nil
+}
+
+// readKey reads a row.
+func readKey(row interface{ Scan(to ...any) error }) (*Key, error) {
+	var key Key
+	var roles string
+	var created, expires, revoked, used int64
+	if err := row.Scan(&key.ID, &key.Name, &key.Hash, &key.Org, &roles, &created, &expires, &revoked, &used); err != nil {
+		return nil, fmt.Errorf("read a key: %w", err)
+	}
+	if err := json.Unmarshal([]byte(roles), &key.Roles); err != nil {
+		return nil, fmt.Errorf("read the roles of a key: %w", err)
+	}
+	key.Created, key.Expires, key.Revoked, key.LastUsed = instant(created), instant(expires), instant(revoked), instant(used)
+	return &key, nil
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// schemaTable lists the migrations that have been run.
+const schemaTable = "recourse_schema"
+
+// schema is the version that this program knows.
+const schema = 1
+
+// usable returns why a program of this version cannot use a schema.
+func usable(have int64) error {
+	switch {
+	case have > schema:
+		return fmt.Errorf("%w: its schema is %d, and this program knows %d", ErrNewer, have, schema)
+	case have < schema:
+		return fmt.Errorf("%w: nothing has been written yet, or only by an earlier version", ErrNone)
+	default:
+		return nil
+	}
+}
+
+// version returns the version of the schema; 0: there is none yet.
+func (s *Store) version(ctx context.Context) (int64, error) {
+	if err := s.writes.PingContext(ctx); err != nil {
+		return 0, fmt.Errorf("reach the database: %w", err)
+	}
+	var version int64
+	err := s.writes.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+schemaTable).Scan(&version)
+	if err != nil && ctx.Err() == nil { // the table is not there yet; anything else is met again at once
+		return 0, s.empty(ctx)
+	}
+	return version, err
+}
+
+// empty returns why not even an empty database can be read.
+func (s *Store) empty(ctx context.Context) error {
+	var one int
+	if err := s.writes.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
+		return fmt.Errorf("read the database: %w", err)
+	}
+	return nil
+}
+
+// migrate brings the schema up to date. Processes that start at the same time wait for each other.
+func (s *Store) migrate(ctx context.Context) error {
+	have, err := s.version(ctx)
+	if err != nil || have == schema {
+		return err
+	}
+	if have > schema {
+		return usable(have)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		if have, again := s.version(ctx); again == nil && have == schema { // whoever had the lock has done it
+			return nil
+		}
+		return err
+	}
+	err = s.up(ctx)
+	unlock(err == nil)
+	return err
+}
+
+// up runs the migrations that are missing, which it looks for anew.
+func (s *Store) up(ctx context.Context) error {
+	dialect := goose.DialectSQLite3
+	if _, ok := s.writes.Driver().(*stdlib.Driver); ok {
+		dialect = goose.DialectPostgres
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(dialect, s.writes, files, goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("bring the schema up to date: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+const (
+	// maxReaders bounds how many statements read a file at a time.
+	maxReaders = 4
+	// ownerOnly is the mode of the file: it holds hashes of keys, and what callers did.
+	ownerOnly = 0o600
+	// freedPages bounds how many pages are given back at a time, so that the writer is not held for long.
+	freedPages = 256
+)
+
+// openSQLite opens the file at path. It has one writer: two would only wait for each other, and for no longer than the timeout.
+func openSQLite(path string, create bool) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	flag := os.O_RDWR
+	if create {
+		flag |= os.O_CREATE
+	}
+	f, err := os.OpenFile(filepath.Clean(path), flag, ownerOnly)
+	if errors.Is(err, fs.ErrNotExist) && !create {
+		return nil, fmt.Errorf("%w at %s", ErrNone, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	writes, err := openFile(path, url.Values{"_txlock": {"immediate"}})
+	if err != nil {
+		return nil, err
+	}
+	reads, err := openFile(path, url.Values{"_query_only": {"1"}})
+	if err != nil {
+		return nil, errors.Join(err, writes.Close())
+	}
+	writes.SetMaxOpenConns(1)
+	reads.SetMaxOpenConns(maxReaders)
+	s := &Store{name: path, writes: writes, reads: reads}
+	s.lock = func(ctx context.Context) (func(bool), error) { return lockFile(ctx, path+"-lock") }
+	s.tidy = func(ctx context.Context) error { return freeFile(ctx, writes) }
+	return s, nil
+}
+
+// openFile returns the connections to a file. What was committed survives the end of the program; that of the machine may cost the
+// last moments (synchronous NORMAL in WAL), but never the file.
+func openFile(path string, more url.Values) (*sql.DB, error) {
+	more.Set("_busy_timeout", "5000")
+	more.Set("_auto_vacuum", "INCREMENTAL")
+	more.Set("_journal_mode", "WAL")
+	more.Set("_synchronous", "NORMAL")
+	more.Set("_error_rc", "1")
+	db, err := sql.Open("sqlite", fileURL(path, more))
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	return db, nil
+}
+
+// fileURL returns an absolute path as SQLite's driver takes any of them.
+func fileURL(path string, options url.Values) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // a drive of Windows
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}).String()
+}
+
+// lockFile holds a lock until unlock is called or the process ends: an exclusive transaction on an empty file beside the store. Once
+// the schema is up to date nobody needs the file: for those who still wait it becomes an error.
+func lockFile(ctx context.Context, path string) (unlock func(done bool), err error) {
+	db, err := sql.Open("sqlite", fileURL(path, url.Values{"_busy_timeout": {"60000"}}))
+	if err != nil {
+		return nil, fmt.Errorf("lock the schema: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the schema: %w", err), db.Close())
+	}
+	return func(done bool) {
+		if done {
+			_ = os.Remove(path) // where it cannot be, it is empty
+		}
+		_ = db.Close() // which ends the transaction
+	}, nil
+}
+
+// freeFile gives pages back that hold nothing any more.
+func freeFile(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", freedPages))
+	if err != nil {
+		return fmt.Errorf("give space back: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() { // each step frees a page
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("give space back: %w", err)
+	}
+	return nil
+}
