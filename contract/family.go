@@ -3,8 +3,8 @@ package contract
 import (
 	"cmp"
 	"crypto/sha256"
-	"embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,9 +14,6 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
-
-//go:embed wild/*.yaml
-var familyFiles embed.FS
 
 // A Family is how the failures of one system look in the answers of servers that call it: the
 // texts, objects and codes of AWS, say, or of PostgreSQL. A [Reader] knows the built-in ones,
@@ -30,9 +27,11 @@ type Family struct {
 	builtin bool
 	wraps   []*phrase
 	forms   []*familyForm
-	codes   []*familyCode
-	rules   []familyRule
-	index   func() *index // of its own forms
+	byCode  map[string]*familyCode
+	// codesLike are the codes with a *.
+	codesLike []codeLike
+	rules     []familyRule
+	index     func() *index // of its own forms
 }
 
 // A familyForm is a text or an object by which a failure is recognised.
@@ -56,10 +55,15 @@ type eachPhrase struct {
 
 // A familyCode is what some of a system's codes mean.
 type familyCode struct {
-	codes []string
 	kind  recourse.Kind
 	vague bool // a text that says more goes before them
 	set   []constant
+}
+
+// A codeLike is a code with a *, and what it means.
+type codeLike struct {
+	code  string
+	means *familyCode
 }
 
 // A familyRule is what a system calls a keyword of JSON Schema.
@@ -76,32 +80,24 @@ func Families() []*Family {
 
 // builtinFamilies are read on first use, since a program that meets no failure needs none.
 var builtinFamilies = sync.OnceValue(func() []*Family {
-	files, err := familyFiles.ReadDir("wild")
-	if err != nil {
-		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
+	documents := parseCompact(compactFamilies)
+	names := slices.Sorted(maps.Keys(documents))
+	list := make([]*Family, len(names))
+	var compiling sync.WaitGroup
+	for i, name := range names {
+		compiling.Go(func() {
+			f, err := newFamily(documents[name], []byte(name), false)
+			if err != nil {
+				panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+			}
+			f.builtin = true
+			list[i] = f
+		})
 	}
-	list := make([]*Family, len(files))
-	var reading sync.WaitGroup
-	for i, file := range files {
-		reading.Go(func() { list[i] = builtinFamily(file.Name()) })
-	}
-	reading.Wait()
+	compiling.Wait()
 	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 })
-
-func builtinFamily(name string) *Family {
-	src, err := familyFiles.ReadFile("wild/" + name)
-	if err != nil {
-		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // they are embedded
-	}
-	f, err := loadFamily(name, src, false)
-	if err != nil {
-		panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
-	}
-	f.builtin = true
-	return f
-}
 
 // builtinIndex is the index of all built-in families.
 var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtinFamilies()) })
@@ -117,14 +113,17 @@ func IsFamily(src []byte) bool {
 
 // LoadFamily reads a family file. The error lists every mistake in it, examples that are not
 // read as they say included, each with its line, an excerpt and a hint; name stands for the file in it.
-func LoadFamily(name string, src []byte) (*Family, error) { return loadFamily(name, src, true) }
-
-func loadFamily(name string, src []byte, examples bool) (*Family, error) {
+func LoadFamily(name string, src []byte) (*Family, error) {
 	doc, err := strictyaml.Parse(name, src)
 	if err != nil {
 		return nil, err
 	}
-	f := &Family{file: &contractform.FamilyFile{}, source: sha256.Sum256(src)}
+	return newFamily(doc, src, true)
+}
+
+// newFamily compiles a document; source tells families apart.
+func newFamily(doc *strictyaml.Document, source []byte, examples bool) (*Family, error) {
+	f := &Family{file: &contractform.FamilyFile{}, source: sha256.Sum256(source), byCode: map[string]*familyCode{}}
 	doc.Decode(f.file)
 	f.Name = f.file.Family
 	f.index = sync.OnceValue(func() *index { return newIndex([]*Family{f}) })
@@ -166,9 +165,8 @@ func (k *compiler) family(f *Family) {
 	for i := range file.Objects {
 		k.familyObject(f, &file.Objects[i])
 	}
-	listed := map[string]bool{}
 	for i := range file.Codes {
-		k.familyCodes(f, &file.Codes[i], listed)
+		k.familyCodes(f, &file.Codes[i])
 	}
 	for _, r := range file.Rules {
 		f.rules = append(f.rules, familyRule{r.Rule, r.From})
@@ -234,15 +232,19 @@ func (k *compiler) familyObject(f *Family, file *contractform.FamilyObject) {
 	f.forms = append(f.forms, form)
 }
 
-func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes, listed map[string]bool) {
-	c := &familyCode{codes: file.Codes, kind: k.kindOf(file.Kind), vague: file.Vague, set: k.constants(file.Set)}
-	f.codes = append(f.codes, c)
+func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes) {
+	c := &familyCode{kind: k.kindOf(file.Kind), vague: file.Vague, set: k.constants(file.Set)}
 	for i, code := range file.Codes {
 		at := file.Node.Get("codes").Item(i)
-		if listed[code] {
+		switch {
+		case f.byCode[code] != nil:
 			k.mistakef(at, "list each code once", "code %s is listed already", code)
+		case strings.Contains(code, "*"):
+			f.codesLike = append(f.codesLike, codeLike{code, c})
+			fallthrough
+		default:
+			f.byCode[code] = c
 		}
-		listed[code] = true
 		if !file.Anywhere {
 			continue
 		}
@@ -299,15 +301,13 @@ func (k *compiler) familyExamples(f *Family) {
 // meaning returns what a code means, and whether it is listed itself; nil: the family does not list it.
 // Of those with a * the longest counts.
 func (f *Family) meaning(code string) (best *familyCode, exact bool) {
+	if c, listed := f.byCode[code]; listed {
+		return c, true
+	}
 	length := -1
-	for _, c := range f.codes {
-		for _, listed := range c.codes {
-			if listed == code {
-				return c, true
-			}
-			if len(listed) > length && strings.Contains(listed, "*") && hasWildcard(listed, code) {
-				best, length = c, len(listed)
-			}
+	for _, like := range f.codesLike {
+		if len(like.code) > length && hasWildcard(like.code, code) {
+			best, length = like.means, len(like.code)
 		}
 	}
 	return best, false

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"embed"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -140,6 +142,11 @@ func (c *Contract) mentions(tool string) bool {
 	return named(c.hints) || slices.ContainsFunc(c.codes, func(en *entry) bool { return named(en.hints) })
 }
 
+// builtinFiles are the built-in contracts in the form that has places.
+//
+//go:embed *.yaml
+var builtinFiles embed.FS
+
 // LintFor reads a contract file as [Set.Load] does, without adding it to the set, and
 // also checks the file's advice against the tools of a server. It reports hints and
 // verify calls that name a missing tool or parameter, leave out a required parameter, or
@@ -149,7 +156,11 @@ func (c *Contract) mentions(tool string) bool {
 func (s *Set) LintFor(name string, src []byte, tools []Tool) error {
 	live := newLiveTools(tools)
 	if src == nil {
-		_, err := builtin.readBuiltin(name, live)
+		src, err := builtinFiles.ReadFile(name + ".yaml")
+		if err != nil {
+			return fmt.Errorf("read the contract: %w", err)
+		}
+		_, err = builtin.before(name).read(name+".yaml", src, live)
 		return err
 	}
 	_, err := s.read(name, src, live)

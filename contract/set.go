@@ -2,7 +2,6 @@ package contract
 
 import (
 	"crypto/sha256"
-	"embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,9 +11,6 @@ import (
 	"github.com/recoursehq/recourse/internal/contractform"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
-
-//go:embed *.yaml
-var files embed.FS
 
 // builtinNames are the built-in contracts, the default first; a contract follows the one
 // that it extends.
@@ -37,7 +33,7 @@ var builtin = func() *Set {
 	s := &Set{byName: map[string]func() *Contract{}, names: builtinNames}
 	for _, name := range builtinNames {
 		s.byName[name] = sync.OnceValue(func() *Contract {
-			c, err := s.readBuiltin(name, nil)
+			c, err := s.before(name).readDocument(builtinContracts()[name+".yaml"], []byte(name), nil)
 			if err != nil {
 				panic("contract: built-in " + name + ": " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
 			}
@@ -47,14 +43,9 @@ var builtin = func() *Set {
 	return s
 }()
 
-// readBuiltin reads the file of a built-in contract, which may build on those before it.
-func (s *Set) readBuiltin(name string, live *liveTools) (*Contract, error) {
-	src, err := files.ReadFile(name + ".yaml")
-	if err != nil {
-		return nil, fmt.Errorf("read the contract: %w", err)
-	}
-	before := &Set{byName: s.byName, names: builtinNames[:slices.Index(builtinNames, name)]}
-	return before.read(name+".yaml", src, live)
+// before returns the built-in contracts on which one of them may build.
+func (s *Set) before(name string) *Set {
+	return &Set{byName: s.byName, names: builtinNames[:slices.Index(builtinNames, name)]}
 }
 
 // Builtin returns a new set with the built-in contracts.
@@ -140,6 +131,10 @@ func (s *Set) read(name string, src []byte, live *liveTools) (*Contract, error) 
 	if err != nil {
 		return nil, err
 	}
+	return s.readDocument(doc, src, live)
+}
+
+func (s *Set) readDocument(doc *strictyaml.Document, src []byte, live *liveTools) (*Contract, error) {
 	f := &contractform.File{}
 	doc.Decode(f)
 	k := &compiler{doc: doc, file: f, c: &Contract{

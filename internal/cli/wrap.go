@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/recoursehq/recourse/contract"
@@ -70,6 +71,9 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	defer g.Close()
+	var reading sync.WaitGroup
+	reading.Go(func() { contract.Families() }) // while the server starts, so that no failure has to wait for it
+	defer reading.Wait()
 	return g.ServeStdio(ctx, cfg.Servers[0].Path, env.Stdin, env.Stdout)
 }
 

@@ -86,7 +86,17 @@ type Document struct {
 // the one mistake that makes src unreadable: bad YAML, not UTF-8, empty, a second document, or beyond a bound (256 KiB,
 // 128 levels, 100,000 values with aliases expanded).
 func Parse(name string, src []byte) (*Document, error) {
-	d := &Document{
+	d := newDocument(name)
+	if fatal := d.parse(src); fatal != nil {
+		d.render(fatal)
+		return nil, Errors{fatal}
+	}
+	return d, nil
+}
+
+// newDocument returns a document without values.
+func newDocument(name string) *Document {
+	return &Document{
 		name:     name,
 		ends:     map[Pos]Pos{},
 		secrets:  map[Pos]bool{},
@@ -94,11 +104,6 @@ func Parse(name string, src []byte) (*Document, error) {
 		reported: map[mistakeKey]bool{},
 		broken:   map[Pos]bool{},
 	}
-	if fatal := d.parse(src); fatal != nil {
-		d.render(fatal)
-		return nil, Errors{fatal}
-	}
-	return d, nil
 }
 
 // Decode reads src into v, a pointer, and returns every mistake as [Errors]. It is [Parse], [Document.Decode] and
