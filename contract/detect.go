@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -137,38 +138,34 @@ var sessionTexts = []string{
 
 // foreign holds the members that error objects of many makers have in common.
 type foreign struct {
-	Code         json.Value `json:"code"`
-	ErrorCode    json.Value `json:"errorCode"`
-	Message      json.Value `json:"message"`
-	Detail       json.Value `json:"detail"` // RFC 9457
-	Title        json.Value `json:"title"`
-	Error        json.Value `json:"error"`
-	Retryable    *bool      `json:"retryable"`
-	RetryAfterMs *float64   `json:"retryAfterMs"`
-	RetryAfter   *float64   `json:"retryAfter"`
-	RetryAfterS  *float64   `json:"retry_after"`
-	Status       int        `json:"status"`
-	StatusCode   int        `json:"statusCode"`
-	HTTPStatus   int        `json:"httpStatus"`
-	RequestID    string     `json:"requestId"`
-	Details      json.Value `json:"details"`
+	message, detail, title, failure *node // where its sentence may stand; detail and title are of RFC 9457
+	code, errorCode                 *node
+	retryable                       *bool
+	retryAfter                      time.Duration
+	status                          int
+	requestID                       string
 }
 
 // readForeign reads an error object that is in no contract's form. Without a message, ok
 // is false.
-func readForeign(raw json.Value) (*recourse.Error, bool) {
-	f, ok := parseForeign(raw)
+func readForeign(n *node) (*recourse.Error, bool) {
+	f, ok := parseForeign(n)
 	if !ok {
 		return nil, false
 	}
-	message := f.message()
-	return f.apply(recourse.New(recourse.KindUnknown, message)), message != ""
+	message := f.sentence()
+	e := recourse.New(recourse.KindUnknown, message)
+	f.apply(e)
+	return e, message != ""
 }
 
-// message returns the sentence of an error object, bounded; "" where it has none.
-func (f *foreign) message() string {
-	for _, raw := range []json.Value{f.Message, f.Detail, f.Error, f.Title} {
-		if text, ok := textValue(raw); ok && text != "" {
+// sentence returns that of an error object, bounded; "" where it has none.
+func (f *foreign) sentence() string {
+	for _, member := range []*node{f.message, f.detail, f.failure, f.title} {
+		if member == nil {
+			continue
+		}
+		if text, ok := member.string(); ok && text != "" {
 			return cut(text)
 		}
 	}
@@ -176,60 +173,104 @@ func (f *foreign) message() string {
 }
 
 // parseForeign reads an error object, or the one inside {"error":{...}}.
-func parseForeign(raw json.Value) (foreign, bool) {
-	f, ok := parseObject(raw)
-	if ok && f.Error.Kind() == '{' && f.Message == nil {
-		status := f.Status
-		f, ok = parseObject(f.Error)
-		f.Status = cmp.Or(f.Status, status)
+func parseForeign(n *node) (foreign, bool) {
+	f, ok := parseObject(n)
+	if ok && f.failure != nil && f.failure.raw.Kind() == '{' && f.message == nil {
+		status := f.status
+		f, ok = parseObject(f.failure)
+		f.status = cmp.Or(f.status, status)
 	}
 	return f, ok
 }
 
-func parseObject(raw json.Value) (foreign, bool) {
-	var f foreign
-	if raw.Kind() != '{' {
-		return f, false
+// parseObject reads an object. A member of an unexpected type does not hide the others.
+func parseObject(n *node) (foreign, bool) {
+	if n.raw.Kind() != '{' {
+		return foreign{}, false
 	}
-	readEach(raw, &f)
-	var inner foreign
-	if f.Details.Kind() == '{' && json.UnmarshalLenient(f.Details, &inner) == nil {
-		f.Status = cmp.Or(f.Status, inner.Status, inner.StatusCode)
+	f := foreign{
+		message: n.member("message"), detail: n.member("detail"), title: n.member("title"), failure: n.member("error"),
+		code: n.member("code"), errorCode: n.member("errorCode"),
+		status: n.number("status"),
 	}
-	f.Status = cmp.Or(f.Status, f.StatusCode, f.HTTPStatus)
+	if raw := n.rawMember("retryable"); raw.Kind() == 't' || raw.Kind() == 'f' {
+		retryable := raw.Kind() == 't'
+		f.retryable = &retryable
+	}
+	f.retryAfter = statedWait(n)
+	if id := n.member("requestId"); id != nil {
+		f.requestID, _ = id.string()
+	}
+	f.status = cmp.Or(f.status, statusInDetails(n.member("details")), n.number("statusCode"), n.number("httpStatus"))
 	return f, true
 }
 
+// statusInDetails returns the status that the details of an error object state, if all that they state is of the
+// expected type.
+func statusInDetails(n *node) int {
+	if n == nil || n.member("status") == nil && n.member("statusCode") == nil {
+		return 0
+	}
+	var details struct {
+		Retryable    *bool    `json:"retryable"`
+		RetryAfterMs *float64 `json:"retryAfterMs"`
+		RetryAfter   *float64 `json:"retryAfter"`
+		RetryAfterS  *float64 `json:"retry_after"`
+		Status       int      `json:"status"`
+		StatusCode   int      `json:"statusCode"`
+		HTTPStatus   int      `json:"httpStatus"`
+		RequestID    string   `json:"requestId"`
+	}
+	if json.UnmarshalLenient(n.raw, &details) != nil {
+		return 0
+	}
+	return cmp.Or(details.Status, details.StatusCode)
+}
+
+// number returns a member that is a whole number, or 0.
+func (n *node) number(name string) int {
+	var number int
+	if raw := n.rawMember(name); raw.Kind() != '0' || json.UnmarshalLenient(raw, &number) != nil {
+		return 0
+	}
+	return number
+}
+
+// statedWait returns the wait that an error object states in one of its members.
+func statedWait(n *node) time.Duration {
+	for _, member := range []struct {
+		name string
+		unit float64 // of a second
+	}{{"retryAfterMs", 1000}, {"retryAfter", 1}, {"retry_after", 1}} {
+		var number float64
+		if raw := n.rawMember(member.name); raw.Kind() == '0' && json.UnmarshalLenient(raw, &number) == nil {
+			return wait(number / member.unit)
+		}
+	}
+	return 0
+}
+
 // apply adds to e what f says. A status gives the kind where e has none.
-func (f *foreign) apply(e *recourse.Error) *recourse.Error {
-	return e.With(func(c *recourse.Error) {
-		if isFailure(f.Status) {
-			status := recourse.FromStatus(c.Provider, f.Status)
-			if c.Kind == recourse.KindUnknown || c.Kind == recourse.KindInternal {
-				c.Kind, c.Effect = status.Kind, status.Effect
-			}
-			c.Upstream.Status = f.Status
+func (f *foreign) apply(e *recourse.Error) {
+	if isFailure(f.status) {
+		status := recourse.FromStatus(e.Provider, f.status)
+		if e.Kind == recourse.KindUnknown || e.Kind == recourse.KindInternal {
+			e.Kind, e.Effect = status.Kind, status.Effect
 		}
-		for _, raw := range []json.Value{f.ErrorCode, f.Code} {
-			if c.Upstream.Code == "" && len(raw) > 0 && len(raw) <= 128 {
-				c.Upstream.Code = plainText(raw)
-			}
+		e.Upstream.Status = f.status
+	}
+	for _, code := range []*node{f.errorCode, f.code} {
+		if e.Upstream.Code == "" && code != nil && len(code.raw) <= maxCode {
+			e.Upstream.Code = code.plain()
 		}
-		if f.Retryable != nil {
-			sayRetryable(c, *f.Retryable)
-		}
-		switch { // a wait is a minimum
-		case f.RetryAfterMs != nil:
-			c.RetryAfter = max(c.RetryAfter, wait(*f.RetryAfterMs/1000))
-		case f.RetryAfter != nil:
-			c.RetryAfter = max(c.RetryAfter, wait(*f.RetryAfter))
-		case f.RetryAfterS != nil:
-			c.RetryAfter = max(c.RetryAfter, wait(*f.RetryAfterS))
-		}
-		if c.RequestID == "" {
-			c.RequestID = f.RequestID
-		}
-	})
+	}
+	if f.retryable != nil {
+		sayRetryable(e, *f.retryable)
+	}
+	e.RetryAfter = max(e.RetryAfter, f.retryAfter) // a wait is a minimum
+	if e.RequestID == "" {
+		e.RequestID = f.requestID
+	}
 }
 
 // sayRetryable stores the wire's boolean. A plain false says less than a kind that names
@@ -245,15 +286,15 @@ func sayRetryable(e *recourse.Error, retryable bool) {
 
 // fromRPC turns a JSON-RPC error into a record; plain says that only its code tells the
 // kind. The server's own data is kept in the details.
-func (r *Reader) fromRPC(code, message string, data json.Value) (e *recourse.Error, plain bool) {
+func (r *Reader) fromRPC(code, message string, data *node) (e *recourse.Error, plain bool) {
 	e, plain = r.rpcKind(code, message, data)
 	if f, ok := parseForeign(data); ok {
-		e = f.apply(e)
+		f.apply(e)
 	}
 	if e.Upstream.Code == "" {
 		e.Upstream.Code = code
 	}
-	if clean, ok := cleanRaw(data); ok && clean.Kind() != 'n' {
+	if clean, ok := cleanRaw(data.raw); ok && clean.Kind() != 'n' {
 		e = e.WithDetail("data", clean)
 	}
 	return e, plain
@@ -261,7 +302,7 @@ func (r *Reader) fromRPC(code, message string, data json.Value) (e *recourse.Err
 
 // rpcKind gives a JSON-RPC error its kind: from what stands in it where the code is
 // one that SDKs use for everything, else from the code.
-func (r *Reader) rpcKind(code, message string, data json.Value) (e *recourse.Error, plain bool) {
+func (r *Reader) rpcKind(code, message string, data *node) (e *recourse.Error, plain bool) {
 	number, err := strconv.Atoi(code)
 	kind, ok := rpccode.Kinds[number]
 	if err != nil {
@@ -269,8 +310,8 @@ func (r *Reader) rpcKind(code, message string, data json.Value) (e *recourse.Err
 	}
 	if !ok || rpccode.Vague(number) {
 		said := answer{text: message}
-		if data.Kind() == '{' || data.Kind() == '[' {
-			said.objects = []json.Value{data}
+		if kind := data.raw.Kind(); kind == '{' || kind == '[' {
+			said.objects = []*node{data}
 		}
 		known, _, recognized := r.recognized(last(r.peeled(said)))
 		if recognized && (kind.Class() != recourse.ClassInput || known.Kind == recourse.KindUnknownTool || len(known.Violations) > 0) {

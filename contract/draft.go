@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -24,8 +25,20 @@ type draft struct {
 	left    []string // sentences about what was left out
 }
 
-func newDraft() *draft {
-	return &draft{e: new(recourse.Error), said: map[*recourse.Error]bool{}}
+func newDraft() *draft { return &draft{e: new(recourse.Error)} }
+
+// drafts holds those that nothing was read into: an answer is tried in many forms.
+var drafts = sync.Pool{New: func() any { return newDraft() }}
+
+// drop gives back a draft that nobody keeps a part of.
+func (d *draft) drop() {
+	d.reset()
+	drafts.Put(d)
+}
+
+func (d *draft) reset() {
+	*d.e = recourse.Error{}
+	*d = draft{e: d.e}
 }
 
 // try calls read, and undoes what that has stored if it returns false.
@@ -36,6 +49,14 @@ func (d *draft) try(read func() bool) bool {
 	}
 	*d.e, d.said = e, said
 	return false
+}
+
+// say notes the wire's boolean of a record.
+func (d *draft) say(e *recourse.Error, retryable bool) {
+	if d.said == nil {
+		d.said = map[*recourse.Error]bool{}
+	}
+	d.said[e] = retryable
 }
 
 func (d *draft) base() reflect.Value { return reflect.ValueOf(d.e).Elem() }
@@ -178,7 +199,7 @@ func (c *Contract) apply(e *recourse.Error, en *entry) {
 // into _meta: what was cut stands whole in the contract's own places. If these cannot be
 // read, the record is all there is.
 func (r *Reader) whole(record *recourse.Error, a answer) Reading {
-	if reading, ok := r.inForm(a); ok {
+	if reading, ok := r.inForm(r.peeled(a)); ok {
 		return r.merged(record, reading)
 	}
 	reading := r.record(record)

@@ -1,5 +1,7 @@
 package contract
 
+import "github.com/recoursehq/recourse/internal/json"
+
 // gramSize is the length of the pieces by which texts are looked up, in bytes.
 const gramSize = 4
 
@@ -21,7 +23,8 @@ type indexed struct {
 // newIndex indexes forms. Of each word the gram counts that the fewest of the others have.
 func newIndex(families []*Family) *index {
 	x := &index{words: map[uint32][]indexed{}}
-	common := map[uint32]int{}
+	const manyGrams = 1 << 14
+	common := make(map[uint32]int, manyGrams)
 	each := func(do func(f *familyForm, word string, by int)) {
 		for _, family := range families {
 			for _, f := range family.forms {
@@ -54,23 +57,23 @@ func newIndex(families []*Family) *index {
 }
 
 // gramOf returns the gram that text begins with, in lower case.
-func gramOf(text string) uint32 {
+func gramOf[T string | json.Value](text T) uint32 {
 	return uint32(lower(text[0])) | uint32(lower(text[1]))<<8 | uint32(lower(text[2]))<<16 | uint32(lower(text[3]))<<24
 }
 
 func hashOf(gram uint32) uint32 { return gram * 2654435769 >> 16 }
 
-// each calls do for every place of text where an indexed word stands.
-func (x *index) each(text string, do func(in indexed, at int)) {
+// eachIndexed calls do for every place of text where a word stands that x has.
+func eachIndexed[T string | json.Value](x *index, text T, do func(in indexed, at int)) {
 	if len(text) < gramSize {
 		return
 	}
-	gram := gramOf(text) << 8
+	var gram uint32
+	for i := range gramSize - 1 {
+		gram = gram>>8 | uint32(lower(text[i]))<<24
+	}
 	for i := gramSize - 1; i < len(text); i++ {
 		gram = gram>>8 | uint32(lower(text[i]))<<24
-		if i == gramSize-1 {
-			gram = gramOf(text)
-		}
 		hash := hashOf(gram)
 		if x.present[hash>>6]&(1<<(hash&63)) == 0 {
 			continue
@@ -102,7 +105,7 @@ func folded(text string) string {
 }
 
 // hasFold reports whether text begins with word, which is in lower case.
-func hasFold(text, word string) bool {
+func hasFold[T string | json.Value](text T, word string) bool {
 	if len(text) < len(word) {
 		return false
 	}

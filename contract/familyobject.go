@@ -12,53 +12,6 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A node is a JSON value that many patterns look at: it is taken apart once.
-type node struct {
-	raw    json.Value
-	parsed bool
-	names  []string // of the members
-	values []*node  // of the members or items
-}
-
-// open takes an object or a list apart.
-func (n *node) open() {
-	if n.parsed {
-		return
-	}
-	n.parsed = true
-	switch n.raw.Kind() { //nolint:exhaustive // the others hold nothing
-	case '{':
-		for _, m := range json.MembersOf(n.raw) {
-			n.names, n.values = append(n.names, m.Name), append(n.values, &node{raw: m.Value})
-		}
-	case '[':
-		items, _ := json.Items(n.raw, maxPatternItems)
-		for _, item := range items {
-			n.values = append(n.values, &node{raw: item})
-		}
-	}
-}
-
-// items returns those of a list; nil where it is none.
-func (n *node) items() []*node {
-	if n.raw.Kind() != '[' {
-		return nil
-	}
-	n.open()
-	return n.values
-}
-
-// member returns the one of that name, or nil. Of a name that stands twice the last counts.
-func (n *node) member(name string) *node {
-	n.open()
-	for i, other := range slices.Backward(n.names) {
-		if other == name {
-			return n.values[i]
-		}
-	}
-	return nil
-}
-
 // A pattern is a JSON value with the places of what it tells. Exactly one of its sources
 // is set.
 type pattern struct {
@@ -97,11 +50,12 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 	raw := n.raw
 	switch {
 	case p.constant != nil:
-		return bytes.Equal(raw, p.constant) || bytes.Equal(compact(raw), p.constant)
+		return isConstant(raw, p.constant)
 	case p.any != nil:
 		told := false
-		for _, item := range slices.Backward(n.items()) { // so that the first has the last word
-			told = p.any.read(item, base, found) || told
+		items := n.items(maxPatternItems)
+		for i := range slices.Backward(items) { // so that the first has the last word
+			told = p.any.read(&items[i], base, found) || told
 		}
 		return told
 	case p.each != nil:
@@ -111,14 +65,23 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 	}
 	return slices.ContainsFunc(p.leaves, func(l patternLeaf) bool {
 		if l.text == nil {
-			return found.store(l.path, base, raw)
+			return found.store(l.path, base, n)
 		}
-		text, ok := textValue(raw)
+		text, ok := n.string()
 		if raw.Kind() == '[' {
-			text, ok = joined(raw), true
+			text, ok = joined(n), true
 		}
-		return ok && l.text.match(text, func(at *path, text string) { found.store(at, base, json.AppendQuote(nil, text)) })
+		return ok && l.text.match(text, func(at *path, text string) { found.storeText(at, base, text) })
 	})
+}
+
+// isConstant reports whether a value is the constant, however it is spaced.
+func isConstant(raw, constant json.Value) bool {
+	if bytes.Equal(raw, constant) {
+		return true
+	}
+	kind := raw.Kind()
+	return (kind == '{' || kind == '[') && bytes.Equal(compact(raw), constant)
 }
 
 func (p *pattern) readMembers(n *node, base reflect.Value, found *finding) bool {
@@ -149,7 +112,7 @@ func (p *pattern) names(n *node) bool {
 }
 
 func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
-	values := n.items()
+	values := n.items(maxPatternItems)
 	if l.name != nil {
 		if n.raw.Kind() != '{' {
 			return false
@@ -159,14 +122,14 @@ func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
 	}
 	list := walk(base, l.list.steps)
 	told := false
-	for i, value := range values {
+	for i := range values {
 		at := list.Len()
 		list.Set(reflect.Append(list, reflect.Zero(list.Type().Elem())))
 		if l.name != nil {
-			l.name.set(list.Index(at), json.AppendQuote(nil, n.names[i]))
+			l.name.setText(list.Index(at), n.names[i])
 		}
 		found.item = at
-		if !l.item.read(value, list.Index(at), found) {
+		if !l.item.read(&values[i], list.Index(at), found) {
 			list.SetLen(at)
 			continue
 		}
@@ -175,11 +138,16 @@ func (l *patternList) read(n *node, base reflect.Value, found *finding) bool {
 	return told
 }
 
+// storeText stores a text that stands in another.
+func (f *finding) storeText(at *path, base reflect.Value, text string) {
+	f.store(at, base, &node{raw: json.AppendQuote(nil, text), read: true, isText: true, text: text})
+}
+
 // store stores a value, and reports whether it can stand there.
-func (f *finding) store(at *path, base reflect.Value, raw json.Value) bool {
-	text, isText := textValue(raw)
+func (f *finding) store(at *path, base reflect.Value, n *node) bool {
+	text, isText := n.string()
 	switch {
-	case raw.Kind() == 'n' || isText && text == "":
+	case n.raw.Kind() == 'n' || isText && text == "":
 		return false
 	case at.src == placeAny:
 		return true
@@ -188,37 +156,40 @@ func (f *finding) store(at *path, base reflect.Value, raw json.Value) bool {
 			f.name(text)
 			return true
 		}
-		names, _ := json.Items(raw, maxPatternItems)
-		for _, name := range names {
-			f.name(plainText(name))
+		names := n.items(maxPatternItems)
+		for i := range names {
+			f.name(names[i].plain())
 		}
 		return len(names) > 0
 	case at.src == placeAfter:
-		wait, n := spelledWait(plainText(raw))
+		wait, n := spelledWait(n.plain())
 		f.e.RetryAfter = wait
 		return n > 0
 	case at.src == "upstream.status":
-		status, err := strconv.Atoi(plainText(raw))
+		status, err := strconv.Atoi(n.plain())
 		if err != nil || !isFailure(status) {
 			return false
 		}
 		f.e.Upstream.Status = status
 		return true
-	case at.src == "param" && raw.Kind() == '[':
-		raw = json.AppendQuote(nil, joined(raw))
-	case at.computed == nil && at.text && !isText && raw.Kind() != '0':
+	case at.src == "param" && n.raw.Kind() == '[':
+		at.setText(base, joined(n))
+	case isText && at.text && (at.computed == nil || at.isSentence()):
+		at.setText(base, text)
+	case at.computed == nil && at.text && n.raw.Kind() != '0':
 		return false
+	default:
+		at.set(base, n.raw)
 	}
-	at.set(base, raw)
 	return true
 }
 
 // joined returns the steps of a path, which stand in a list.
-func joined(list json.Value) string {
-	items, _ := json.Items(list, maxPatternItems)
+func joined(list *node) string {
+	items := list.items(maxPatternItems)
 	steps := make([]string, len(items))
-	for i, item := range items {
-		steps[i] = plainText(item)
+	for i := range items {
+		steps[i] = items[i].plain()
 	}
 	return strings.Join(steps, ".")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/json"
 )
 
 const (
@@ -32,12 +31,6 @@ type finding struct {
 	names  map[int][]string // below the parameter of a violation
 }
 
-func newFinding(form *familyForm) *finding {
-	f := &finding{form: form}
-	store(form.set, f.record())
-	return f
-}
-
 func (f *finding) record() reflect.Value { return reflect.ValueOf(&f.e).Elem() }
 
 // name notes a name below the parameter of the violation that is being read.
@@ -52,6 +45,18 @@ func (f *finding) name(name string) {
 type search struct {
 	weak     []*Family // whose weak forms alone count; nil: every form does
 	findings []*finding
+	spare    *finding // in which nothing was found
+}
+
+// finding returns a new one.
+func (s *search) finding(form *familyForm) *finding {
+	f := s.spare
+	if s.spare = nil; f == nil {
+		f = new(finding)
+	}
+	*f = finding{form: form}
+	store(form.set, f.record())
+	return f
 }
 
 // text searches a text.
@@ -65,7 +70,7 @@ func (s *search) text(x *index, text string) {
 
 func (s *search) window(x *index, text string) {
 	var captures [8]capture
-	x.each(text, func(in indexed, at int) {
+	eachIndexed(x, text, func(in indexed, at int) {
 		f := in.form
 		if f.object != nil || !s.counts(f) {
 			return
@@ -75,7 +80,7 @@ func (s *search) window(x *index, text string) {
 		if end == 0 || (f.only || s.weak != nil) && start > 0 || s.weak != nil && end < len(text) || s.has(f, p.fixed) {
 			return
 		}
-		finding := newFinding(f)
+		finding := s.finding(f)
 		finding.fixed, finding.at, finding.quoted = p.fixed, start, isQuoted(text, start)
 		for _, c := range found {
 			finding.capture(c, finding.record())
@@ -178,15 +183,15 @@ func (f *finding) violations(text string) {
 }
 
 // object searches an object.
-func (s *search) object(x *index, raw json.Value) {
-	text, root := string(raw), &node{raw: raw}
-	x.each(text, func(in indexed, _ int) {
+func (s *search) object(x *index, root *node) {
+	eachIndexed(x, root.raw, func(in indexed, _ int) {
 		f := in.form
 		if f.object == nil || !s.counts(f) || s.has(f, 0) || s.weak != nil && !f.object.names(root) {
 			return
 		}
-		finding := newFinding(f)
+		finding := s.finding(f)
 		if !f.object.read(root, finding.record(), finding) {
+			s.spare = finding
 			return
 		}
 		finding.fixed = f.object.size() * len(`"member":`)
@@ -369,25 +374,25 @@ func (f *Family) reads(text string) (*recourse.Error, bool) {
 }
 
 // withInner returns objects, and the one that stands inside a text.
-func withInner(text string, objects []json.Value) []json.Value {
+func withInner(text string, objects []*node) []*node {
 	if len(objects) > 0 && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return objects // it is among them
 	}
 	inner := objectIn(text)
-	known := func(o json.Value) bool { return string(o) == string(inner) }
+	known := func(o *node) bool { return string(o.raw) == string(inner) }
 	if inner != nil && !slices.ContainsFunc(objects, known) {
-		objects = append(slices.Clip(objects), inner)
+		objects = append(slices.Clip(objects), nodeOf(inner))
 	}
 	return objects
 }
 
 // parts searches a text, and objects.
-func (s *search) parts(indexes []*index, text string, objects []json.Value) {
+func (s *search) parts(indexes []*index, text string, objects []*node) {
 	for _, x := range indexes {
 		s.text(x, text)
-		for _, raw := range objects {
-			if raw != nil && len(raw) <= maxSearchedObject {
-				s.object(x, raw)
+		for _, object := range objects {
+			if len(object.raw) > 0 && len(object.raw) <= maxSearchedObject {
+				s.object(x, object)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func (b *body) read(c *Contract, raw json.Value, d *draft) bool {
 	case b.constant != nil:
 		return bytes.Equal(compact(raw), compact(b.constant))
 	case b.shape:
-		return c.readObject(raw, d)
+		return c.readObject(nodeOf(raw), d)
 	case b.text != nil:
 		if p := b.text.only(); p != nil {
 			p.set(d.base(), raw)
@@ -305,18 +305,17 @@ func (k *compiler) otherForms() {
 
 // readOtherObject reads an object in a form that c only reads: any such form if the
 // server is known to keep c, otherwise only an object of c with further members.
-func (c *Contract) readOtherObject(raw json.Value, known bool, d *draft) bool {
-	var members map[string]json.Value
-	if len(c.reads) == 0 || raw.Kind() != '{' || json.UnmarshalLenient(raw, &members) != nil {
+func (c *Contract) readOtherObject(object *node, known bool, d *draft) bool {
+	if len(c.reads) == 0 || !object.isObject() {
 		return false
 	}
-	if own := c.layout.shape; !known && (own == nil || !own.marked() || !own.fits(members)) {
+	if own := c.layout.shape; !known && (own == nil || !own.marked() || !own.fits(object)) {
 		return false
 	}
 	for i := range c.reads {
-		if r := &c.reads[i]; r.shape != nil && r.shape.isWhole(members) {
+		if r := &c.reads[i]; r.shape != nil && r.shape.isWhole(object) {
 			store(r.set, d.base())
-			r.shape.read(members, d.base(), d)
+			r.shape.read(object, d.base(), d)
 			d.foreign = true
 			return true
 		}
@@ -339,8 +338,8 @@ func (c *Contract) readOtherText(text string, d *draft) bool {
 }
 
 // isWhole reports whether object has every member of sh, each of its type.
-func (sh *shape) isWhole(object map[string]json.Value) bool {
-	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object[m.name]) })
+func (sh *shape) isWhole(object *node) bool {
+	return !slices.ContainsFunc(sh.members, func(m shapeMember) bool { return !m.is(object.rawMember(m.name)) })
 }
 
 func (m *shapeMember) is(raw json.Value) bool {

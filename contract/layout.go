@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -42,12 +43,17 @@ type ownResult struct {
 }
 
 // layouts returns all layouts, the contract's own first.
-func (c *Contract) layouts() []*layout {
-	list := []*layout{&c.layout}
-	for _, r := range c.ownResults {
-		list = append(list, r.layout)
+func (c *Contract) layouts() iter.Seq[*layout] {
+	return func(yield func(*layout) bool) {
+		if !yield(&c.layout) {
+			return
+		}
+		for _, r := range c.ownResults {
+			if !yield(r.layout) {
+				return
+			}
+		}
 	}
-	return list
 }
 
 // layout returns where the failure stands.
@@ -161,41 +167,40 @@ func (s *subject) appendShape(dst []byte) []byte {
 }
 
 // readObject reads an object of the contract, and reports whether raw is one.
-func (c *Contract) readObject(raw json.Value, d *draft) bool {
-	if raw.Kind() != '{' {
+func (c *Contract) readObject(object *node, d *draft) bool {
+	if object.raw.Kind() != '{' {
 		return false
 	}
-	for _, l := range c.layouts() {
-		if d.try(func() bool { return l.readObject(c, raw, d) }) {
+	for l := range c.layouts() {
+		if d.try(func() bool { return l.readObject(c, object, d) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func (l *layout) readObject(c *Contract, raw json.Value, d *draft) bool {
+func (l *layout) readObject(c *Contract, object *node, d *draft) bool {
 	if l.shape == nil {
-		record, ok := readRecord(raw)
+		record, ok := object.record()
 		if !ok || record.Contract != c.Name {
 			return false
 		}
 		d.e = record
 		return true
 	}
-	var members map[string]json.Value
-	if json.UnmarshalLenient(raw, &members) != nil || !l.shape.fits(members) {
+	if !object.isObject() || !l.shape.fits(object) {
 		return false
 	}
-	l.shape.read(members, d.base(), d)
+	l.shape.read(object, d.base(), d)
 	d.object = true
 	_, listed := c.byCode[d.e.Code]
 	return listed || d.open || l.shape.marked()
 }
 
 // readText reads the text of a failure in any layout.
-func (c *Contract) readText(text string, d *draft) bool {
-	for _, l := range c.layouts() {
-		if d.try(func() bool { return l.text.read(c, l, text, d) }) || l.readHuman(c, text, d) {
+func (c *Contract) readText(a *answer, d *draft) bool {
+	for l := range c.layouts() {
+		if d.try(func() bool { return l.text.read(c, l, a, d) }) || l.readHuman(c, a.text, d) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
@@ -141,7 +142,13 @@ func (p *path) get(s *subject, base reflect.Value) reflect.Value {
 // set stores a JSON value where p leads to from base, and creates what is missing on the
 // way. A value that is empty, or of another type than the member, is not stored.
 func (p *path) set(base reflect.Value, raw json.Value) {
-	if p.computed != nil {
+	switch {
+	case p.computed != nil && p.isSentence():
+		if text, ok := textValue(raw); ok {
+			p.record(base).Message = text
+		}
+		return
+	case p.computed != nil:
 		if p.computed.set != nil && p.computed.set(new(recourse.Error), p.computed.arg, raw) {
 			p.computed.set(p.record(base), p.computed.arg, raw)
 		}
@@ -166,6 +173,20 @@ func (p *path) place(base, value reflect.Value) {
 		return
 	}
 	walk(v, p.steps[len(p.steps)-1:]).Set(value)
+}
+
+var stringType = reflect.TypeFor[string]()
+
+// setString stores a text where p leads to a plain string, unless it is empty.
+func (p *path) setString(base reflect.Value, text string) {
+	if text == "" {
+		return
+	}
+	if p.steps[len(p.steps)-1].key != "" {
+		p.place(base, reflect.ValueOf(text))
+		return
+	}
+	walk(base, p.steps).SetString(text)
 }
 
 // walk follows steps, none of which leads through a map, and creates what is missing.
@@ -212,6 +233,10 @@ func setJSON(v reflect.Value, raw json.Value) bool {
 	case v.Kind() == reflect.String && raw.Kind() == '0': // an identifier that is written as a number
 		v.SetString(string(raw))
 		return true
+	case v.Type() == stringType && raw.Kind() == '"':
+		text, ok := textValue(raw)
+		v.SetString(text)
+		return ok
 	}
 	return json.UnmarshalLenient(raw, v.Addr().Interface()) == nil
 }
@@ -235,6 +260,15 @@ func (p *path) words() []string {
 
 // setText stores a text that a template captured.
 func (p *path) setText(base reflect.Value, text string) {
+	switch {
+	case !p.text || !utf8.ValidString(text):
+	case p.computed != nil && p.isSentence():
+		p.record(base).Message = text
+		return
+	case p.leaf == stringType:
+		p.setString(base, text)
+		return
+	}
 	switch {
 	case p.text || p.computed == nil && p.leaf == contractform.TimeType:
 		p.set(base, json.AppendQuote(nil, text))

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,16 +57,6 @@ func (r Reading) Error() *recourse.Error {
 // the gateway reads to tell failures from successes.
 const maxMessage = 256 << 10
 
-// answer is the part of a tool result that can show a failure.
-type answer struct {
-	text    string       // of the first text block
-	objects []json.Value // wherever an error object may stand
-	sure    bool         // it says that it is a failure
-	blocks  int          // of its content
-	wrapped bool         // a runtime has put something before the text
-	code    string       // which that names
-}
-
 // Result reads the member "result" of a JSON-RPC response; ok is false if it is not a
 // failure.
 func (r *Reader) Result(result []byte) (reading Reading, ok bool) {
@@ -84,20 +73,21 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 		readEach(result, &head)
 	}
 	record, recorded := readRecord(head.Meta[recourse.MetaKey])
-	a := answer{sure: head.IsError || isErrorObject(head.Error)}
+	failed := nodeOf(head.Error)
+	a := answer{sure: head.IsError || failed.isErrorObject()}
 	if recorded && r.Cut != "" { // every SDK writes isError last
 		a.sure = true
 	}
 	if recorded && a.sure && !record.Truncated() {
 		return r.record(record), true
 	}
-	a.text, a.objects = r.textsOf(head.Content)
+	r.readTexts(&a, head.Content)
 	a.blocks = len(head.Content)
-	a.objects = append(a.objects, head.Structured, head.Error)
-	for _, raw := range a.objects {
-		switch kindOf(raw) {
+	a.objects = append(a.objects, nodeOf(head.Structured), failed)
+	for _, object := range a.objects {
+		switch object.kind() {
 		case needsInputKind:
-			return Reading{Failure: readNeedsInput(raw), Sign: "kind " + needsInputKind}, true
+			return Reading{Failure: readNeedsInput(object.raw), Sign: "kind " + needsInputKind}, true
 		case toolErrorKind:
 			a.sure = true
 		}
@@ -111,7 +101,7 @@ func (r *Reader) result(result json.Value) (reading Reading, ok bool) {
 	if r.Weak == nil {
 		return r.weakly(a)
 	}
-	if reading, ok = r.form(r.Weak, a, false); !ok {
+	if reading, ok = r.form(r.Weak, &a, false); !ok {
 		return r.weakly(a)
 	}
 	sign := reading.Sign
@@ -134,80 +124,28 @@ type resultHead struct {
 	Meta       map[string]json.Value `json:"_meta"`
 }
 
-// maxBlocks bounds how many text blocks are looked at.
-const maxBlocks = 8
-
-// textsOf returns the first text of content, and the texts that are JSON objects.
-func (r *Reader) textsOf(content []json.Value) (firstText string, objects []json.Value) {
-	n := 0
-	for _, block := range content {
-		text, ok := textBlock(block)
-		if !ok {
-			continue
-		}
-		if n == 0 {
-			firstText = text
-		}
-		if object := json.Value(strings.TrimSpace(text)); object.Kind() == '{' {
-			objects = append(objects, r.completed(object))
-		}
-		if n++; n == maxBlocks {
-			break
-		}
-	}
-	return firstText, objects
-}
-
-// textBlock returns the text of a content block of type text.
-func textBlock(block json.Value) (string, bool) {
-	var b struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	err := json.UnmarshalLenient(block, &b)
-	return b.Text, err == nil && b.Type == "text"
-}
-
-// peeled returns a, then a without what runtimes put before its text, one layer after the
-// other.
-func (r *Reader) peeled(a answer) []answer {
-	list := []answer{a}
-	for range maxWraps {
-		rest, code, ok := r.unwrapped(a.text)
-		if !ok {
-			break
-		}
-		a.text, a.code, a.wrapped = rest, cmp.Or(a.code, code), true
-		a.objects = nil
-		if object := json.Value(strings.TrimSpace(a.text)); object.Kind() == '{' {
-			a.objects = []json.Value{r.completed(object)}
-		}
-		list = append(list, a)
-	}
-	return list
-}
-
 // failed reads an answer that is a failure by a sure sign.
 func (r *Reader) failed(a answer) Reading {
-	if reading, ok := r.inForm(a); ok {
+	layers := r.peeled(a)
+	if reading, ok := r.inForm(layers); ok {
 		return reading
 	}
-	inner := last(r.peeled(a))
+	inner := last(layers)
 	if inner.wrapped {
 		inner.objects = append(inner.objects, a.objects...)
 	}
 	e, sign, ok := r.recognized(inner)
-	for _, raw := range inner.objects {
+	for _, object := range inner.objects {
 		if ok {
 			break
 		}
-		e, ok = readForeign(raw)
+		e, ok = readForeign(object)
 		sign = "error object"
 	}
 	switch {
 	case ok:
 	case inner.code != "":
-		e, _ = r.rpcKind(inner.code, inner.text, nil)
+		e, _ = r.rpcKind(inner.code, inner.text, nodeOf(nil))
 		sign = "code " + inner.code
 	default:
 		e, sign = recourse.New(recourse.KindUnknown, cut(inner.text)), "isError"
@@ -232,16 +170,16 @@ func (r *Reader) recognized(a answer) (e *recourse.Error, sign string, ok bool) 
 	return r.wild(a)
 }
 
-// inForm reads a as a record, or in the form of a known contract.
-func (r *Reader) inForm(a answer) (Reading, bool) {
-	for _, raw := range a.objects {
-		if e, ok := readRecord(raw); ok {
+// inForm reads an answer as a record, or one of its layers in the form of a known contract.
+func (r *Reader) inForm(layers []answer) (Reading, bool) {
+	for _, object := range layers[0].objects {
+		if e, ok := object.record(); ok {
 			return r.record(e), true
 		}
 	}
-	for _, form := range r.peeled(a) {
+	for i := range layers {
 		for _, c := range r.Contracts {
-			if reading, ok := r.form(c, form, c == r.Weak); ok {
+			if reading, ok := r.form(c, &layers[i], c == r.Weak); ok {
 				return reading, true
 			}
 		}
@@ -251,24 +189,24 @@ func (r *Reader) inForm(a answer) (Reading, bool) {
 
 // form reads a in the form of c; open allows codes that c does not list. If the server is
 // known to keep c, that includes forms that c only reads.
-func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
+func (r *Reader) form(c *Contract, a *answer, open bool) (Reading, bool) {
 	known := c == r.Weak
-	for _, raw := range a.objects {
-		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readOtherObject(raw, known, d) })
+	for _, object := range a.objects {
+		reading, ok := r.draft(c, "JSON", open, func(d *draft) bool { return c.readOtherObject(object, known, d) })
 		if ok {
 			return reading, true
 		}
 		if !c.hasObject() {
 			continue
 		}
-		if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(raw, d) }); ok {
+		if reading, ok = r.draft(c, "JSON", open, func(d *draft) bool { return c.readObject(object, d) }); ok {
 			return reading, true
 		}
 	}
 	if a.text == "" {
 		return Reading{}, false
 	}
-	if reading, ok := r.draft(c, "text", open, func(d *draft) bool { return c.readText(a.text, d) }); ok {
+	if reading, ok := r.draft(c, "text", open, func(d *draft) bool { return c.readText(a, d) }); ok {
 		return reading, true
 	}
 	if !known || !a.sure {
@@ -279,9 +217,10 @@ func (r *Reader) form(c *Contract, a answer, open bool) (Reading, bool) {
 
 // draft reads with read, and completes the record with what its code stands for.
 func (r *Reader) draft(c *Contract, what string, open bool, read func(*draft) bool) (Reading, bool) {
-	d := newDraft()
+	d, _ := drafts.Get().(*draft)
 	d.open, d.cut = open, r.Cut != ""
 	if !read(d) {
+		d.drop()
 		return Reading{}, false
 	}
 	if d.e.Contract == c.Name { // the record itself stood there
@@ -337,19 +276,20 @@ func (r *Reader) rpc(raw json.Value) (reading Reading, plain bool) {
 	if rest, ok := strings.CutPrefix(message, "MCP error "+code+": "); ok { // of the TypeScript SDK, when it throws
 		message, raw = rest, withMessage(raw, rest)
 	}
+	data := nodeOf(head.Data)
 	for _, c := range r.Contracts {
 		if reading, ok := r.rpcForm(c, code, message, head.Data); ok {
 			return reading, false
 		}
-		said := answer{text: message, objects: []json.Value{head.Data}, sure: true}
+		said := answer{text: message, objects: []*node{data}, sure: true}
 		if c == r.Weak && c.ownNumber(code) {
-			said.objects = append(said.objects, raw)
+			said.objects = append(said.objects, nodeOf(raw))
 		}
-		if reading, ok := r.form(c, said, c == r.Weak); ok {
+		if reading, ok := r.form(c, &said, c == r.Weak); ok {
 			return reading, false
 		}
 	}
-	e, plain := r.fromRPC(code, message, head.Data)
+	e, plain := r.fromRPC(code, message, data)
 	return r.plain(e, "JSON-RPC error "+code), plain
 }
 
@@ -403,39 +343,47 @@ func (r *Reader) record(e *recourse.Error) Reading {
 	return reading
 }
 
+// record reads the record's own JSON form.
+func (n *node) record() (*recourse.Error, bool) {
+	if !bytes.HasPrefix(n.raw, []byte(`{"v":`)) && (n.member("v") == nil || n.member("kind") == nil) {
+		return nil, false
+	}
+	return readRecord(n.raw)
+}
+
 // readRecord reads the record's own JSON form.
 func readRecord(raw json.Value) (*recourse.Error, bool) {
+	if !isRecord(raw) {
+		return nil, false
+	}
+	e := new(recourse.Error)
+	return e, e.UnmarshalJSON(raw) == nil
+}
+
+func isRecord(raw json.Value) bool {
+	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // as we write it
+		return true
+	}
 	var head struct {
 		V    int    `json:"v"`
 		Kind string `json:"kind"`
 	}
-	e := new(recourse.Error)
-	if bytes.HasPrefix(raw, []byte(`{"v":1,"kind":"`)) { // as we write it
-		return e, e.UnmarshalJSON(raw) == nil
-	}
-	ok := json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != "" && e.UnmarshalJSON(raw) == nil
-	return e, ok
+	return len(raw) > 0 && json.UnmarshalLenient(raw, &head) == nil && head.V > 0 && head.Kind != ""
 }
 
+// plain takes over a record that was made of an answer in no contract's form. It changes e.
 func (r *Reader) plain(e *recourse.Error, sign string) Reading {
-	return Reading{Sign: sign, Failure: e.With(func(c *recourse.Error) {
-		if c.Origin == "" || c.Origin == recourse.OriginProvider {
-			c.Origin = recourse.OriginServer
-		}
-		if c.Provider == "" && c.Kind.Class() == recourse.ClassUpstream {
-			c.Provider = r.Provider
-		}
-	})}
+	if e.Origin == "" || e.Origin == recourse.OriginProvider {
+		e.Origin = recourse.OriginServer
+	}
+	if e.Provider == "" && e.Kind.Class() == recourse.ClassUpstream {
+		e.Provider = r.Provider
+	}
+	return Reading{Sign: sign, Failure: e}
 }
 
-// isErrorObject reports whether raw is an object with a code and a message.
-func isErrorObject(raw json.Value) bool {
-	var o struct {
-		Code    json.Value `json:"code"`
-		Message json.Value `json:"message"`
-	}
-	return raw.Kind() == '{' && json.UnmarshalLenient(raw, &o) == nil && o.Code != nil && o.Message != nil
-}
+// isErrorObject reports whether n is an object with a code and a message.
+func (n *node) isErrorObject() bool { return n.member("code") != nil && n.member("message") != nil }
 
 // The kinds by which an object says that it is a failure or a question.
 const (
@@ -443,17 +391,15 @@ const (
 	needsInputKind = "needsInput:v1"
 )
 
-func kindOf(raw json.Value) string {
-	if raw.Kind() != '{' || !bytes.Contains(raw, []byte(":v1")) {
+// kind returns the member by which an object may say so.
+func (n *node) kind() string {
+	if n.raw.Kind() != '{' || !bytes.Contains(n.raw, []byte(":v1")) {
 		return ""
 	}
-	var o struct {
-		Kind json.Value `json:"kind"`
+	if kind := n.member("kind"); kind != nil {
+		return kind.plain()
 	}
-	if json.UnmarshalLenient(raw, &o) != nil {
-		return ""
-	}
-	return plainText(o.Kind)
+	return ""
 }
 
 // maxCode bounds a server's own error code, in bytes.

@@ -48,9 +48,9 @@ func (r *Reader) http(status int, header http.Header, body []byte) Reading {
 	if inner, ok := rpcError(body); ok {
 		return r.rpcInHTTP(inner, said, sign)
 	}
-	if f, ok := parseForeign(body); ok {
-		said = f.apply(said)
-		if message := f.message(); message != "" {
+	if f, ok := parseForeign(nodeOf(body)); ok {
+		f.apply(said)
+		if message := f.sentence(); message != "" {
 			said.Message = message
 		}
 	}
@@ -159,22 +159,21 @@ func (c *Contract) FromHTTP(provider string, resp *http.Response) *recourse.Erro
 	again := *resp
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	e := recourse.FromHTTP(provider, &again)
-	var members map[string]json.Value
-	if json.UnmarshalLenient(body, &members) == nil {
-		c.readUpstream(e, members)
+	if object := nodeOf(body); object.isObject() {
+		c.readUpstream(e, object)
 	}
 	return e
 }
 
 // readUpstream adds what the body says to e, which the status has given.
-func (c *Contract) readUpstream(e *recourse.Error, members map[string]json.Value) {
+func (c *Contract) readUpstream(e *recourse.Error, object *node) {
 	said := *e
 	if c.upstream.places("upstream.code") { // then it stands nowhere else
 		e.Upstream.Code = ""
 	}
 	d := newDraft()
 	d.e = e
-	c.upstream.read(members, d.base(), d)
+	c.upstream.read(object, d.base(), d)
 	e.Message = cut(e.Message)
 	e.RetryAfter = max(e.RetryAfter, said.RetryAfter) // each is a minimum
 	if len(e.Upstream.Code) > maxCode {

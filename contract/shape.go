@@ -123,18 +123,22 @@ func (m *shapeMember) append(dst []byte, s *subject, base reflect.Value) []byte 
 
 // fits reports whether object may have been written by sh: it has the shape's constants
 // and a code.
-func (sh *shape) fits(object map[string]json.Value) bool {
+func (sh *shape) fits(object *node) bool {
 	code := false
 	for i := range sh.members {
 		m := &sh.members[i]
 		switch {
 		case m.constant != nil:
-			if !bytes.Equal(object[m.name], m.constant) {
+			if !bytes.Equal(object.rawMember(m.name), m.constant) {
 				return false
 			}
 		case m.path != nil && m.path.isCode():
+			raw := object.rawMember(m.name)
+			if code = raw != nil; !code {
+				continue
+			}
 			var e recourse.Error
-			m.path.set(reflect.ValueOf(&e).Elem(), object[m.name])
+			m.path.set(reflect.ValueOf(&e).Elem(), raw)
 			code = e.Code != ""
 		}
 	}
@@ -180,21 +184,21 @@ func (sh *shape) decides(name string) bool {
 }
 
 // read stores what object says in base. Members of an unexpected type are ignored.
-func (sh *shape) read(object map[string]json.Value, base reflect.Value, d *draft) {
+func (sh *shape) read(object *node, base reflect.Value, d *draft) {
 	for _, alternatives := range []bool{false, true} { // which of them it was, the others tell
 		for i := range sh.members {
 			m := &sh.members[i]
-			if raw, ok := object[m.name]; ok && raw.Kind() != 'n' && (m.choices != nil) == alternatives {
-				m.read(raw, base, d)
+			if value := object.member(m.name); value != nil && value.raw.Kind() != 'n' && (m.choices != nil) == alternatives {
+				m.read(value, base, d)
 			}
 		}
 	}
 	if sh.rest == nil {
 		return
 	}
-	for name, raw := range object {
+	for i, name := range object.names {
 		if !sh.has(name) {
-			sh.keepRest(name, raw, base)
+			sh.keepRest(name, object.values[i].raw, base)
 		}
 	}
 }
@@ -208,47 +212,44 @@ func (sh *shape) keepRest(name string, raw json.Value, base reflect.Value) {
 	}
 }
 
-func (m *shapeMember) read(raw json.Value, base reflect.Value, d *draft) {
+func (m *shapeMember) read(value *node, base reflect.Value, d *draft) {
 	switch {
 	case m.list != nil:
-		m.readList(raw, base, d)
+		m.readList(value, base, d)
 	case m.nested != nil:
-		var inner map[string]json.Value
-		if json.UnmarshalLenient(raw, &inner) == nil {
-			m.nested.read(inner, base, d)
+		if value.isObject() {
+			m.nested.read(value, base, d)
 		} else if m.nested.rest != nil { // of another type than we write: it is kept all the same
-			m.nested.keepRest(m.name, raw, base)
+			m.nested.keepRest(m.name, value.raw, base)
 		}
 	case m.choices != nil:
-		readChoice(raw, m.choices, base, d)
+		readChoice(value.raw, m.choices, base, d)
 	case m.path == nil: // a constant
 	case m.path.isRetryable():
 		var retryable bool
-		if json.Unmarshal(raw, &retryable) == nil {
-			d.said[m.path.record(base)] = retryable
+		if json.Unmarshal(value.raw, &retryable) == nil {
+			d.say(m.path.record(base), retryable)
 		}
 	default:
-		m.path.set(base, raw)
+		m.path.set(base, value.raw)
 	}
 }
 
-func (m *shapeMember) readList(raw json.Value, base reflect.Value, d *draft) {
-	var items []json.Value
-	if json.UnmarshalLenient(raw, &items) != nil {
+func (m *shapeMember) readList(value *node, base reflect.Value, d *draft) {
+	items := value.items(maxItems)
+	if items == nil {
 		return
 	}
-	if len(items) > maxItems {
-		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", len(items), m.name, maxItems))
-		items = items[:maxItems]
+	if all := len(value.values); all > maxItems {
+		d.left = append(d.left, fmt.Sprintf("Of the %d items of %s only the first %d are kept.", all, m.name, maxItems))
 	}
 	list := walk(base, m.list.steps)
 	if missing := len(items) - list.Len(); missing > 0 {
 		list.Set(reflect.AppendSlice(list, reflect.MakeSlice(list.Type(), missing, missing)))
 	}
-	for i, item := range items {
-		var object map[string]json.Value
-		if json.UnmarshalLenient(item, &object) == nil {
-			m.nested.read(object, list.Index(i), d)
+	for i := range items {
+		if items[i].isObject() {
+			m.nested.read(&items[i], list.Index(i), d)
 		}
 	}
 }

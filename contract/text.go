@@ -15,7 +15,7 @@ type codec interface {
 	append(dst []byte, s *subject) []byte
 	// read takes apart a text that append may have written in the layout l. It reports
 	// whether the text is of this syntax and names a code that c lists or may list.
-	read(c *Contract, l *layout, text string, d *draft) bool
+	read(c *Contract, l *layout, a *answer, d *draft) bool
 }
 
 var (
@@ -42,9 +42,9 @@ func (j jsonCodec) appendObject(dst []byte, raw json.Value) []byte {
 	return append(dst, raw...)
 }
 
-func (j jsonCodec) read(c *Contract, l *layout, text string, d *draft) bool {
-	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "{") && l.readObject(c, json.Value(text), d)
+func (j jsonCodec) read(c *Contract, l *layout, a *answer, d *draft) bool {
+	object := a.textAsObject()
+	return object != nil && l.readObject(c, object, d)
 }
 
 // textCodec writes a line from a template such as `[{code}] {message}`, then the hints,
@@ -161,13 +161,12 @@ func escapeMark(dst []byte, start int, mark string) []byte {
 	return append(dst[:start], strings.ReplaceAll(string(dst[start:]), mark, `\u005b`+mark[1:])...)
 }
 
-func (t textCodec) read(c *Contract, _ *layout, text string, d *draft) bool {
-	base := d.base()
+func (t textCodec) read(c *Contract, _ *layout, a *answer, d *draft) bool {
+	base, text := d.base(), a.text
 	enveloped := false
 	if t.envelope.shape != nil {
 		if at := strings.LastIndex(text, t.envelope.mark); at >= 0 {
-			var object map[string]json.Value
-			if json.UnmarshalLenient(d.completed(json.Value(text[at+len(t.envelope.mark):])), &object) == nil {
+			if object := nodeOf(d.completed(json.Value(text[at+len(t.envelope.mark):]))); object.isObject() {
 				t.envelope.shape.read(object, base, d)
 				text, enveloped = text[:at], true
 			}

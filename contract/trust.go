@@ -83,7 +83,10 @@ func (r *Reader) distrust(e *recourse.Error) *recourse.Error {
 			}
 		}
 	})
-	return e.WithExtra(nil)
+	if len(e.Extra()) > 0 {
+		return e.WithExtra(nil)
+	}
+	return e
 }
 
 // ServerSays stands before advice that comes from a server that is not trusted: in the

@@ -38,17 +38,16 @@ func (r *Reader) found(a answer) *finding {
 		return nil
 	}
 	e := &best.e
-	for _, raw := range objects {
-		if f, ok := parseForeign(raw); ok {
-			e = f.apply(e)
-			e.Message = cmp.Or(e.Message, f.message())
+	for _, object := range objects {
+		if f, ok := parseForeign(object); ok {
+			f.apply(e)
+			e.Message = cmp.Or(e.Message, f.sentence())
 		}
 	}
 	if e.Message == "" || !strings.HasPrefix(strings.TrimSpace(a.text), "{") {
 		e.Message = a.text
 	}
-	best.e = *e
-	best.e.Message = cut(e.Message)
+	e.Message = cut(e.Message)
 	return best
 }
 
@@ -58,8 +57,8 @@ func (f *finding) sign() string { return "family " + f.form.family.Name }
 // for more than a phrase, unless it says little.
 func (r *Reader) inBody(said *recourse.Error, body []byte) (e *recourse.Error, sign string, ok bool) {
 	a := answer{text: string(body[:min(len(body), maxSearchedObject)])}
-	if object := json.Value(strings.TrimSpace(a.text)); object.Kind() == '{' {
-		a.objects = []json.Value{object}
+	if text := strings.TrimSpace(a.text); strings.HasPrefix(text, "{") {
+		a.objects = nodesOf(json.Value(text))
 	}
 	found := r.found(a)
 	if found == nil || found.rank < leastRank(said.Upstream.Status, a.objects != nil) {
@@ -141,6 +140,9 @@ const maxBeginnings = 64
 
 // objectIn returns the JSON object or list that stands in a text; nil: there is none.
 func objectIn(text string) json.Value {
+	if strings.IndexByte(text, '{') < 0 && strings.IndexByte(text, '[') < 0 {
+		return nil
+	}
 	lastBrace, lastBracket := strings.LastIndexByte(text, '}'), strings.LastIndexByte(text, ']')
 	from := -1
 	for range maxBeginnings {

@@ -176,7 +176,7 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 			}
 		case "isError", "resultType", target.layout.result:
 		default:
-			if clean, ok := cleanRaw(m.Value); ok && (m.Name != "error" || !isErrorObject(m.Value)) {
+			if clean, ok := cleanRaw(m.Value); ok && (m.Name != "error" || !nodeOf(m.Value).isErrorObject()) {
 				k.members = append(k.members, json.Member{Name: m.Name, Value: clean})
 			}
 		}
@@ -186,19 +186,19 @@ func (call *Call) keep(target *Contract, e *recourse.Error) kept {
 
 // isFailure reports whether an object of the original repeats the failure.
 func (call *Call) isFailure(raw json.Value, target *Contract) bool {
-	if _, record := readRecord(raw); record {
+	object := nodeOf(raw)
+	if _, record := object.record(); record {
 		return true
 	}
 	for _, c := range []*Contract{target, call.OriginalContract} {
-		if c != nil && c.readObject(raw, newDraft()) {
+		if c != nil && c.readObject(object, newDraft()) {
 			return true
 		}
 	}
-	if c := call.OriginalContract; c != nil && c.readOtherObject(raw, true, newDraft()) {
+	if c := call.OriginalContract; c != nil && c.readOtherObject(object, true, newDraft()) {
 		return true
 	}
-	kind := kindOf(raw)
-	return kind == toolErrorKind
+	return object.kind() == toolErrorKind
 }
 
 // otherBlocks returns the content blocks that do not tell of the failure, or all of them.
@@ -215,7 +215,7 @@ func (call *Call) otherBlocks(content json.Value, all bool) []json.Value {
 			found = true
 			continue
 		}
-		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(json.Value(text), newDraft()) {
+		if ok && call.OriginalContract != nil && call.OriginalContract.readObject(nodeOf(json.Value(text)), newDraft()) {
 			continue
 		}
 		if clean, ok := cleanRaw(b); ok {
@@ -236,6 +236,6 @@ func (call *Call) answeredInJSON(c *Contract) bool {
 	}
 	return slices.ContainsFunc(head.Content, func(b json.Value) bool {
 		text, ok := textBlock(b)
-		return ok && c.readObject(json.Value(text), newDraft())
+		return ok && c.readObject(nodeOf(json.Value(text)), newDraft())
 	})
 }

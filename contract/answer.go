@@ -1,0 +1,105 @@
+package contract
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// answer is the part of a tool result that can show a failure.
+type answer struct {
+	text    string  // of the first text block
+	whole   *node   // the text as an object; nil where it begins like none, or was not looked at
+	objects []*node // wherever an error object may stand
+	sure    bool    // it says that it is a failure
+	blocks  int     // of its content
+	wrapped bool    // a runtime has put something before the text
+	code    string  // which that names
+}
+
+// textAsObject returns the text as an object, which may be broken; nil where it begins like none.
+func (a *answer) textAsObject() *node {
+	if a.whole != nil {
+		return a.whole
+	}
+	if text := strings.TrimSpace(a.text); strings.HasPrefix(text, "{") {
+		a.whole = nodeOf(json.Value(text))
+	}
+	return a.whole
+}
+
+// maxBlocks bounds how many text blocks are looked at.
+const maxBlocks = 8
+
+// readTexts fills in the first text of content, and the texts that are JSON objects.
+func (r *Reader) readTexts(a *answer, content []json.Value) {
+	n := 0
+	for _, block := range content {
+		text, ok := textBlock(block)
+		if !ok {
+			continue
+		}
+		object := r.objectOf(text)
+		if n == 0 {
+			a.text, a.whole = text, object
+		}
+		if object != nil {
+			a.objects = append(a.objects, object)
+		}
+		if n++; n == maxBlocks {
+			break
+		}
+	}
+	if r.Cut != "" { // the objects may have been completed
+		a.whole = nil
+	}
+}
+
+// objectOf returns a text as an object, or nil where it begins like none.
+func (r *Reader) objectOf(text string) *node {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		return nil
+	}
+	return nodeOf(r.completed(json.Value(text)))
+}
+
+// textBlock returns the text of a content block of type text.
+func textBlock(block json.Value) (string, bool) {
+	n := nodeOf(block)
+	kind := n.member("type")
+	if kind == nil {
+		return "", false
+	}
+	if kind, ok := kind.string(); !ok || kind != "text" {
+		return "", false
+	}
+	text := n.member("text")
+	if text == nil || text.raw.Kind() == 'n' {
+		return "", true
+	}
+	return text.string()
+}
+
+// peeled returns a, then a without what runtimes put before its text, one layer after the
+// other.
+func (r *Reader) peeled(a answer) []answer {
+	list := []answer{a}
+	for range maxWraps {
+		rest, code, ok := r.unwrapped(a.text)
+		if !ok {
+			break
+		}
+		a.text, a.code, a.wrapped = rest, cmp.Or(a.code, code), true
+		a.objects, a.whole = nil, nil
+		if object := r.objectOf(a.text); object != nil {
+			a.objects = []*node{object}
+			if r.Cut == "" {
+				a.whole = object
+			}
+		}
+		list = append(list, a)
+	}
+	return list
+}

@@ -1,0 +1,20 @@
+package contract
+
+import (
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Whatever one answer has left in a draft, the next finds nothing of it.
+func TestDropLeavesNothing(t *testing.T) {
+	t.Parallel()
+	var used draft
+	if err := testkit.Use(&used); err != nil {
+		t.Fatal(err)
+	}
+	used.reset()
+	for _, left := range testkit.Unlike(&used, newDraft()) {
+		t.Error("left:", left)
+	}
+}
