@@ -25,7 +25,8 @@ var layers = []layer{
 	{
 		packages: []string{
 			"internal/breaker", "internal/bulkhead", "internal/glob", "internal/http1", "internal/json", "internal/pause", "internal/promises", "internal/recent",
-			"internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/visible",
+			"internal/seal", "internal/secret", "internal/spool", "internal/strictyaml", "internal/testkit", "internal/tracecontext",
+			"internal/visible",
 		},
 		up:     "it knows syntax, names or the protocol and no record, so that every package can use it or be tested with it",
 		beside: "one is not read, nor tested, by way of another",
@@ -98,9 +99,9 @@ var layers = []layer{
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},
 	{
-		packages: []string{"internal/admin", "internal/demo", "internal/simulate"},
+		packages: []string{"internal/admin", "internal/demo", "internal/simulate", "internal/trace"},
 		up:       "what is shown does not depend on how it is asked for",
-		beside:   "one counts, one shows real servers, one plays with models of them",
+		beside:   "one counts, one exports traces, one shows real servers, one plays with models of them",
 	},
 	{
 		packages: []string{"internal/cli"},
@@ -219,6 +220,12 @@ var reservations = []reserved{
 		importers:  []string{"mcptool/mcpgotool", "systems", "internal/testkit"},
 		tests:      true,
 		why:        "only authors who chose it get it",
+	},
+	{
+		dependency: "go.opentelemetry.io/proto",
+		importers:  []string{"internal/trace"},
+		tests:      true,
+		why:        "only the exporter speaks OTLP: a trace is three strings to everybody else",
 	},
 	{
 		dependency: module + "/internal/testkit",

@@ -220,6 +220,10 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 		keys = append(keys, "tls")
 		c.TLS = w.running.TLS
 	}
+	if !sameCollector(c.Tracing, w.running.Tracing) {
+		keys = append(keys, "tracing")
+		c.Tracing = w.running.Tracing
+	}
 	if c.Front != w.running.Front {
 		keys = append(keys, "front")
 	}

@@ -110,6 +110,8 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return errors.Join(err, ln.Close())
 	}
 	defer stopAdmin()
+	stopTraces := serveTraces(cfg, g, log)
+	defer stopTraces()
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	w := newWatcher(c, env, g, log, level, r)
@@ -126,15 +128,20 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 			slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
 	}
 	warnOfExpiry(ctx, cfg, log)
-	if !isLoopback(ln.Addr()) {
-		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
-			"listen on 127.0.0.1, or put a proxy that authenticates callers in front", slog.String("address", ln.Addr().String()))
-	}
+	warnOfReach(ctx, ln.Addr(), log)
 	if err := g.Serve(ctx, ln, grace); err != nil {
 		return err
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "ended: every call was answered")
 	return nil
+}
+
+// warnOfReach logs that others than this machine's own can call.
+func warnOfReach(ctx context.Context, addr net.Addr, log *slog.Logger) {
+	if !isLoopback(addr) {
+		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
+			"listen on 127.0.0.1, or put a proxy that authenticates callers in front", slog.String("address", addr.String()))
+	}
 }
 
 // serveAdmin serves an operator's tools, if the configuration asks for that, until stop is called.

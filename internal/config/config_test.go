@@ -194,7 +194,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	structs := []reflect.Type{
 		reflect.TypeFor[config.Config](), reflect.TypeFor[config.Server](),
 		reflect.TypeFor[config.Tool](), reflect.TypeFor[config.Verify](), reflect.TypeFor[config.TLS](),
-		reflect.TypeFor[config.Breaker](), reflect.TypeFor[config.Concurrency](),
+		reflect.TypeFor[config.Breaker](), reflect.TypeFor[config.Concurrency](), reflect.TypeFor[config.Tracing](),
 	}
 	for _, s := range structs {
 		for f := range s.Fields() {

@@ -103,15 +103,11 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Server](), ".NAME", true
 	case reflect.TypeFor[strictyaml.Map[Tool]]():
 		return reflect.TypeFor[Tool](), ".NAME", true
-	case reflect.TypeFor[*TLS]():
-		return reflect.TypeFor[TLS](), "", true
-	case reflect.TypeFor[*Verify]():
-		return reflect.TypeFor[Verify](), "", true
-	case reflect.TypeFor[*Breaker](), reflect.TypeFor[*Concurrency]():
-		return t.Elem(), "", true
-	default:
-		return nil, "", false
 	}
+	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
+		return t.Elem(), "", true
+	}
+	return nil, "", false
 }
 
 func typeName(t reflect.Type) string {
@@ -132,7 +128,7 @@ func typeName(t reflect.Type) string {
 		return typeName(t.Elem())
 	case reflect.Bool:
 		return "`true` or `false`"
-	case reflect.Int, reflect.Float64:
+	case reflect.Float64:
 		return "number"
 	case reflect.String:
 		return "text"

@@ -11,6 +11,32 @@ import (
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
+func TestTracing(t *testing.T) {
+	t.Parallel()
+	for tracing, want := range map[string]string{
+		"{endpoint: 'http://127.0.0.1:4318'}": "",
+		"{endpoint: 'https://otel.example.com/base', sample: 0.5, headers: {api-key: '${FARM_TOKEN}'}}": "",
+		"{sample: 0.5}":                                                         "`tracing` lacks the key `endpoint`",
+		"{endpoint: '127.0.0.1:4318'}":                                          "2:21: `endpoint` must be an absolute http or https URL",
+		"{endpoint: 'http://h', sample: 10}":                                    "2:41: `sample` must be from 0 to 1",
+		"{endpoint: 'http://h', sample: -0.1}":                                  "2:41: `sample` must be from 0 to 1",
+		"{endpoint: 'http://h', sample: .nan}":                                  "number",
+		"{endpoint: 'http://h', headers: {a b: x}}":                             "2:43: this is not a valid header name",
+		"{endpoint: 'http://h', headers: {Content-Type: x}}":                    "the gateway sets this header itself",
+		"{endpoint: 'http://h', headers: {x: '${EMPTY}'}}":                      "a header's value must not be empty",
+		"{endpoint: 'http://h', headers: {X-Key: n0t-shown, x-key: n0t-shown}}": "this header is set twice",
+		"{endpoint: 'http://user:n0t-shown@h'}":                                 "must not contain a user or password",
+	} {
+		t.Run(tracing, func(t *testing.T) {
+			t.Parallel()
+			_, err := config.Parse("recourse.yaml", []byte("servers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\ntracing: "+tracing+"\n"), options())
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "n0t-shown")) {
+				t.Errorf("got:\n%v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour

@@ -73,6 +73,7 @@ func (v *validator) config(c *Config) {
 		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
 	}
 	v.tls(c.TLS, root.Get("tls"))
+	v.tracing(c.Tracing, root.Get("tracing"))
 	if node := root.Get("public_url"); node != nil {
 		v.url(node, "public_url", c.PublicURL)
 	}

@@ -22,14 +22,15 @@ type call struct {
 	g     *Gateway
 	table *table // the configuration, as it was when the request came
 
-	req     request   // what the client has sent: admit and receive
-	on      *endpoint // where: admit
-	to      *target   // the server behind that, which is held: admit
-	who     caller    // authenticate
-	session *session  // of a legacy client: session
-	rule    rule      // route
-	reply   reply     // the only way to the client
-	out     outcome   // how the call goes, and how it has ended
+	req     request     // what the client has sent: admit and receive
+	on      *endpoint   // where: admit
+	to      *target     // the server behind that, which is held: admit
+	who     caller      // authenticate
+	session *session    // of a legacy client: session
+	rule    rule        // route
+	trace   spanContext // trace
+	reply   reply       // the only way to the client
+	out     outcome     // how the call goes, and how it has ended
 
 	ctx      context.Context //nolint:containedctx // of the work for the client: route
 	cancel   context.CancelCauseFunc
@@ -81,7 +82,7 @@ type next func(c *call) error
 // validate.
 var (
 	around   = []stage{finish, translate}
-	entrance = []stage{admit, authenticate, receive, inSession}
+	entrance = []stage{admit, authenticate, receive, trace, inSession}
 	work     = []stage{route, validate, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
 )

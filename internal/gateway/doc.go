@@ -16,6 +16,7 @@
 //	admit                  may it come here: path, Host, Origin, method     -> on, to
 //	authenticate           who calls                                        -> who
 //	receive                is it a well-formed message                      -> req
+//	trace                  which distributed trace it is a part of          -> trace
 //	inSession              the session of a legacy client                   -> session
 //	route                  which tool, how long, what it does to the world  -> rule
 //	validate               do the arguments fit the tool's inputSchema

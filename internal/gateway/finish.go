@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/tracecontext"
 )
 
 // An outcome is how a call goes, and how it has ended. Every call has one.
@@ -20,6 +21,7 @@ type outcome struct {
 	renewed  bool          // the session was made anew for it
 	reason   string        // why the call was not sent again
 
+	form   string          // in which the client was told of the failure: see [Outcome]
 	record *recourse.Error // of a failure, as the client was told, with its effect; nil: there was none
 	told   []told          // all that there is to tell of failures
 }
@@ -43,8 +45,9 @@ type attempt struct {
 	began time.Time
 	took  time.Duration // until the server's answer began, or the attempt failed
 
-	session    string // that it named at the server
-	generation int    // which one of the client's session that was
+	span       tracecontext.SpanID // that the server was told; zero: none
+	session    string              // that it named at the server
+	generation int                 // which one of the client's session that was
 
 	status   int    // of the server's answer; 0: there was none
 	answered bool   // the server has begun to answer in full

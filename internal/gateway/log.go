@@ -113,7 +113,7 @@ func (l logger) line(c *call, t *told) {
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 19)
+	attrs := make([]slog.Attr, 0, 20)
 	attrs = append(attrs, slog.String("request_id", c.req.id))
 	if c.req.http.RemoteAddr != "" { // a host on stdio has none
 		attrs = append(attrs, slog.String("peer", c.req.http.RemoteAddr))
@@ -135,6 +135,9 @@ func (l logger) line(c *call, t *told) {
 		attrs = append(attrs, slog.String("wait", recourse.FormatWait(e.RetryAfter)))
 	}
 	attrs = append(attrs, slog.Int64("ms", time.Since(c.out.began).Milliseconds()))
+	if !c.trace.own.IsZero() {
+		attrs = append(attrs, slog.String("trace_id", c.trace.own.Trace.String()))
+	}
 	if t.reason != "" {
 		attrs = append(attrs, slog.String("not_repeated", t.reason))
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/tracecontext"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
@@ -42,6 +42,8 @@ type Outcome struct {
 	Sent     int       // how often the request was sent to the server
 	Attempts []Attempt // at most 16 of them
 	Reason   string    // why the request was not sent again; "": that did not come up
+	Form     string    // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
+	Span     Span      // of a distributed trace; zero: the configuration does not ask for traces
 
 	cause   error
 	trace   string // the header traceparent
@@ -57,6 +59,15 @@ type Attempt struct {
 	Status  int           // of the server's answer; 0: there was none
 	Failure recourse.Kind // that it ended in; "": none
 	Reason  string        // why the request was sent again after it, or why it was not; "": that did not come up
+	Span    tracecontext.SpanID
+}
+
+// A Span is where a request stands in a distributed trace.
+type Span struct {
+	Own    tracecontext.Context
+	Parent tracecontext.Context // zero: the trace began at the gateway
+	Link   tracecontext.Context // another one that the client has named; zero: there is none
+	State  string               // tracestate
 }
 
 // Cause returns what the failure comes of, as it stands in the log; "" where that is not known.
@@ -67,28 +78,24 @@ func (o *Outcome) Cause() string {
 	return o.private.logged(o.cause).LogValue().String()
 }
 
-// TraceID returns the id of the trace that the request is a part of (W3C Trace Context): of the header traceparent, else of _meta
-// (SEP-414). It is empty where there is none.
+// TraceID returns the id of the trace that the request is a part of (W3C Trace Context): the gateway's own, else that of the header
+// traceparent, else that of _meta (SEP-414). It is empty where there is none.
 func (o *Outcome) TraceID() string {
-	if id := traceID(o.trace); id != "" || o.meta == nil {
-		return id
+	if !o.Span.Own.IsZero() {
+		return o.Span.Own.Trace.String()
+	}
+	if of, ok := tracecontext.Parse(o.trace); ok {
+		return of.Trace.String()
+	}
+	if o.meta == nil {
+		return ""
 	}
 	var parent string
 	_ = json.Unmarshal(json.Lookup(o.meta, "/traceparent"), &parent) // what is no string is no id
-	return traceID(parent)
-}
-
-// traceID returns the id in a traceparent: version, 32 digits, parent and flags.
-func traceID(parent string) string {
-	const begin, end, least = 3, 35, 55
-	if len(parent) < least || parent[begin-1] != '-' || parent[end] != '-' || strings.HasPrefix(parent, "ff") {
-		return ""
+	if of, ok := tracecontext.Parse(parent); ok {
+		return of.Trace.String()
 	}
-	id := parent[begin:end]
-	if strings.Trim(id, "0123456789abcdef") != "" || strings.Trim(id, "0") == "" {
-		return ""
-	}
-	return id
+	return ""
 }
 
 // Arguments returns the arguments of the call as they may be kept: JSON with secrets masked, or only their names and types, where
@@ -116,6 +123,7 @@ func outcomeOf(c *call) *Outcome {
 		Method: methodName(c.req.msg.Method), Nature: c.rule.nature, End: string(c.out.end), Record: c.out.record,
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
 		Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
+		Form: c.out.form, Span: Span{c.trace.own, c.trace.parent, c.trace.link, c.trace.state},
 		meta: c.req.msg.Meta, private: c.private(),
 	}
 	if c.on != nil {
@@ -138,6 +146,7 @@ func outcomeOf(c *call) *Outcome {
 	for i, try := range c.out.tries {
 		o.Attempts[i] = Attempt{
 			Wait: try.wait, Began: try.began, Took: try.took, Status: try.status, Failure: recourse.Kind(try.failure), Reason: try.reason,
+			Span: try.span,
 		}
 	}
 	return o

@@ -36,7 +36,7 @@ func send(c *call, _ next) error {
 	case c.req.msg.Kind == wire.Response: // whose id unasked has taken away
 		r.Body = c.req.body
 	default:
-		r.Message = &c.req.msg
+		r.Message = c.continueTrace(header)
 	}
 	resp, err := c.to.up.Do(c.ctx, r)
 	if err != nil {
@@ -135,7 +135,7 @@ var (
 	// passedOn are the headers of the protocol and of tracing.
 	passedOn = []string{
 		"Content-Type", wire.HeaderVersion, wire.HeaderMethod, wire.HeaderName,
-		wire.HeaderLastEventID, "Traceparent", "Tracestate", "Baggage",
+		wire.HeaderLastEventID, wire.HeaderTraceParent, wire.HeaderTraceState, wire.HeaderBaggage,
 	}
 )
 

@@ -129,7 +129,8 @@ func (c *call) keptHeader() http.Header {
 
 // ofOneRequest are the headers that say something of one request only.
 var ofOneRequest = []string{
-	"Traceparent", "Tracestate", "Baggage", wire.HeaderRequestID, wire.HeaderLastEventID, wire.HeaderMethod, wire.HeaderName,
+	wire.HeaderTraceParent, wire.HeaderTraceState, wire.HeaderBaggage, wire.HeaderRequestID,
+	wire.HeaderLastEventID, wire.HeaderMethod, wire.HeaderName,
 }
 
 // sizeOf returns about how many bytes a header takes.

@@ -121,17 +121,23 @@ func (c *call) writeRefusal(f *failure) {
 	c.write(c.withProtocolData(c.masked(answer), e), e)
 }
 
+// formResult is the form of failures that are results of tools, in the word of OpenTelemetry's conventions for MCP.
+const formResult = "tool_error"
+
 // write sends an answer of the contract's and records it.
 func (c *call) write(answer contract.Answer, e *recourse.Error) {
 	c.record(answer.Record.CausedBy(e.Cause()), "")
 	status := answer.Status
 	switch answer.Surface {
 	case contract.SurfaceHTTP:
+		c.out.form = strconv.Itoa(status)
 		maps.Copy(c.reply.header(), answer.Header)
 		c.reply.send(status, answer.Body)
 	case contract.SurfaceResult:
+		c.out.form = formResult
 		c.reply.message(status, wire.AppendResult(nil, c.req.msg.ID, answer.Result))
 	case contract.SurfaceRPC:
+		c.out.form = strconv.Itoa(answer.Code)
 		c.reply.message(status, wire.AppendError(nil, c.req.msg.ID, answer.Code, answer.Message, answer.Data))
 	}
 }
@@ -144,11 +150,12 @@ func (c *call) passRPCError(f *failure) {
 	raw := json.Value(c.masker().JSON(f.rpc.Of(f.text)))
 	record := c.on.contract.Write(e, c.contractCall(e, 0)).Record
 	c.record(e, "")
+	code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
+	if err != nil {
+		code = wire.CodeInternalError
+	}
+	c.out.form = strconv.Itoa(code)
 	if f.cut {
-		code, err := strconv.Atoi(string(json.Lookup(raw, "/code")))
-		if err != nil {
-			code = wire.CodeInternalError
-		}
 		form, err := record.MarshalJSON()
 		if err != nil {
 			form = nil
@@ -167,6 +174,7 @@ func (c *call) passRPCError(f *failure) {
 // masked, its status and its challenge stay.
 func (c *call) passRefusal(f *failure) {
 	c.record(f.e.WithEffect(c.effect(f.e)), notedAuth)
+	c.out.form = strconv.Itoa(f.resp.StatusCode)
 	body := maskBody(c.masker(), f.text)
 	f.resp.ContentLength = int64(len(body))
 	c.head(f.resp)

@@ -24,6 +24,9 @@ const (
 	memberMetaLogLevel
 	memberMetaSubscription
 	memberMetaRequestID
+	memberMetaTraceParent
+	memberMetaTraceState
+	memberMetaBaggage
 	memberError
 	memberResult
 	memberResultType
@@ -63,6 +66,9 @@ var pointers = [...]string{ //nolint:gosec // progressToken is no credential
 	memberMetaLogLevel:           "/params/_meta/io.modelcontextprotocol~1logLevel",
 	memberMetaSubscription:       "/params/_meta/io.modelcontextprotocol~1subscriptionId",
 	memberMetaRequestID:          "/params/_meta/io.github.recoursehq~1requestId",
+	memberMetaTraceParent:        "/params/_meta/traceparent",
+	memberMetaTraceState:         "/params/_meta/tracestate",
+	memberMetaBaggage:            "/params/_meta/baggage",
 	memberError:                  "/error",
 	memberResult:                 "/result",
 	memberResultType:             "/result/resultType",
@@ -186,6 +192,12 @@ func childOfParamsMeta(name []byte) member {
 		return memberMetaSubscription
 	case MetaRequestID:
 		return memberMetaRequestID
+	case MetaTraceParent:
+		return memberMetaTraceParent
+	case MetaTraceState:
+		return memberMetaTraceState
+	case MetaBaggage:
+		return memberMetaBaggage
 	default:
 		return memberOther
 	}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/trace"
+)
+
+// flushTime is how long the last traces may take when the program ends.
+const flushTime = 5 * time.Second
+
+// serveTraces sends traces, if the configuration asks for that, until stop is called.
+func serveTraces(cfg *config.Config, g *gateway.Gateway, log *slog.Logger) (stop func()) {
+	if cfg.Tracing == nil {
+		return func() {}
+	}
+	e := trace.New(cfg.Tracing, moduleVersion(), log, nil)
+	g.Observe(e)
+	return func() { e.Close(flushTime) }
+}
+
+// sameCollector reports whether traces go to the same place in the same way.
+func sameCollector(a, b *config.Tracing) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Endpoint == b.Endpoint && maps.Equal(a.Headers, b.Headers)
+}

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"net/http"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Tracing is how calls become part of distributed traces.
+type Tracing struct {
+	Endpoint string            `yaml:"endpoint,required" default:"(none)" doc:"URL of a collector that takes OpenTelemetry's OTLP over HTTP, such as 'http://127.0.0.1:4318'; the path '/v1/traces' is added to it. Changes need a restart."`
+	Sample   float64           `yaml:"sample" default:"1" doc:"Which part of the traces that begin at the gateway is recorded, from '0' to '1'. Of a trace that the client has begun, the client decides."`
+	Headers  map[string]string `yaml:"headers,secret" default:"(none)" doc:"Headers sent to the collector, such as 'Authorization'. Their values are never shown. Changes need a restart."`
+}
+
+func (v *validator) tracing(t *Tracing, node *strictyaml.Node) {
+	if t == nil {
+		return
+	}
+	if endpoint := node.Get("endpoint"); endpoint != nil {
+		v.url(endpoint, "endpoint", t.Endpoint)
+	}
+	if t.Sample < 0 || t.Sample > 1 {
+		v.doc.Reportf(node.Get("sample").Pos(), "write 0.1 for a tenth of the traces", "`sample` must be from 0 to 1")
+	}
+	headers := node.Get("headers")
+	seen := map[string]bool{}
+	for key, value := range headers.All() {
+		at := headers.Key(key)
+		v.headerName(at, key)
+		v.headerValue(value.Pos(), t.Headers[key])
+		name := http.CanonicalHeaderKey(key)
+		if seen[name] {
+			v.doc.Reportf(at, "remove one of them", "this header is set twice")
+		}
+		seen[name] = true
+	}
+}

@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/recoursehq/recourse/internal/tracecontext"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A spanContext is where a request stands in a distributed trace.
+type spanContext struct {
+	own    tracecontext.Context // the span of the request; zero: it is not traced
+	parent tracecontext.Context // the client's; zero: the trace begins here
+	link   tracecontext.Context // the one that the headers name, where _meta names another
+
+	state, baggage string // that go on with it
+}
+
+// trace continues the client's trace, or begins one, where the configuration asks for traces. What _meta says is closer
+// to the call than the headers, which an HTTP library may have set.
+func trace(c *call, next next) error {
+	if c.table.config.Tracing == nil || !c.req.asks() {
+		return next(c)
+	}
+	header := func(name string) string {
+		if values := c.req.http.Header[name]; len(values) == 1 {
+			return values[0]
+		}
+		return ""
+	}
+	t := &c.trace
+	meta := c.req.msg.Trace()
+	sent := wire.Trace{
+		Parent: header(wire.HeaderTraceParent), State: header(wire.HeaderTraceState), Baggage: header(wire.HeaderBaggage),
+	}
+	of, ok := tracecontext.Parse(sent.Parent)
+	t.parent, t.state, t.baggage = of, sent.State, sent.Baggage
+	if inner, okInner := tracecontext.Parse(meta.Parent); okInner {
+		if ok && inner != of {
+			t.link = of
+		}
+		t.parent, t.state, ok = inner, meta.State, true
+	}
+	if meta.Baggage != "" {
+		t.baggage = meta.Baggage
+	}
+	if ok {
+		t.own = t.parent.Child()
+	} else {
+		t.own, t.state = tracecontext.New(c.table.config.Tracing.Sample), "" // the state belongs to the parent
+	}
+	return next(c)
+}
+
+// continueTrace tells the server of the attempt's span, in the header and in _meta alike, and returns the message that says so.
+// An endpoint that only observes passes on what the client has said, and so does a trace that the client does not record.
+func (c *call) continueTrace(header http.Header) *wire.Message {
+	t := &c.trace
+	_, observes := c.on.manner.(observing)
+	if t.own.IsZero() || observes || !t.own.Sampled && !t.parent.IsZero() {
+		return &c.req.msg
+	}
+	span := t.own.Child()
+	c.out.last.span = span.Span
+	said := wire.Trace{Parent: span.String(), State: t.state, Baggage: t.baggage}
+	setTrace(header, said)
+	if !t.own.Sampled {
+		return &c.req.msg
+	}
+	var m wire.Message
+	if text := c.req.msg.WithTrace(said); text == nil || wire.Parse(text, &m) != nil {
+		return &c.req.msg
+	}
+	return &m
+}
+
+// setTrace says in headers where a request stands.
+func setTrace(header http.Header, t wire.Trace) {
+	header[wire.HeaderTraceParent] = []string{t.Parent}
+	for name, value := range map[string]string{wire.HeaderTraceState: t.State, wire.HeaderBaggage: t.Baggage} {
+		if delete(header, name); tracecontext.Passes(value) {
+			header[name] = []string{value}
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+	"github.com/recoursehq/recourse/internal/tracecontext"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	clientTrace = "0af7651916cd43dd8448eb211c80319c"
+	clientSpan  = "b7ad6b7169203331"
+	sampledSpan = "00-" + clientTrace + "-" + clientSpan + "-01"
+	otherSpan   = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	unsampled   = "00-" + clientTrace + "-" + clientSpan + "-00"
+)
+
+// inHeader and inMeta return what a server has been told.
+func inHeader(r testkit.Request) wire.Trace {
+	return wire.Trace{Parent: r.Header.Get("Traceparent"), State: r.Header.Get("Tracestate"), Baggage: r.Header.Get("Baggage")}
+}
+
+func inMeta(t *testing.T, r testkit.Request) wire.Trace {
+	t.Helper()
+	var message struct {
+		Params struct {
+			Meta struct {
+				TraceParent string `json:"traceparent"`
+				TraceState  string `json:"tracestate"`
+				Baggage     string `json:"baggage"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	if err := json.Unmarshal(r.Body, &message); err != nil {
+		t.Fatal(err)
+	}
+	return wire.Trace{Parent: message.Params.Meta.TraceParent, State: message.Params.Meta.TraceState, Baggage: message.Params.Meta.Baggage}
+}
+
+// traced starts a gateway that traces, in front of srv.
+func traced(t *testing.T, srv *testkit.Server, sample string, entry ...string) (*testkit.Client, outcomeList) {
+	t.Helper()
+	all := append([]string{"url: " + srv.URL(), longTimeout, "trust_annotations: true"}, entry...)
+	g, _ := newGateway(t, "tracing: {endpoint: 'http://127.0.0.1:1', sample: "+sample+"}\nservers:\n  farm:\n    "+strings.Join(all, "\n    ")+"\n")
+	told := make(outcomeList, 10)
+	g.Observe(told)
+	client := testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Legacy)
+	initialize(t, client)
+	for range 2 { // initialize, and that it has been done
+		<-told
+	}
+	return client, told
+}
+
+// The client's trace goes on to the server, in the header and in _meta alike, as a span of the attempt.
+func TestTraceGoesOn(t *testing.T) {
+	t.Parallel()
+	of := func(parent, state, baggage string) wire.Trace {
+		return wire.Trace{Parent: parent, State: state, Baggage: baggage}
+	}
+	tests := map[string]struct {
+		header, meta wire.Trace
+		parent       string // of the request's span; "": there is none
+		link         string
+		want         wire.Trace // Parent is the attempt's: * for a span of the client's trace, + for one of a new trace
+	}{
+		"none":                         {want: wire.Trace{Parent: "+"}},
+		"in the header":                {header: of(sampledSpan, "a=1", "k=v"), parent: sampledSpan, want: of("*", "a=1", "k=v")},
+		"in _meta":                     {meta: of(sampledSpan, "a=1", "k=v"), parent: sampledSpan, want: of("*", "a=1", "k=v")},
+		"the same in both":             {header: of(sampledSpan, "a=1", "k=v"), meta: wire.Trace{Parent: sampledSpan, State: "a=1"}, parent: sampledSpan, want: of("*", "a=1", "k=v")},
+		"_meta is closer":              {header: of(otherSpan, "b=2", ""), meta: of(sampledSpan, "a=1", ""), parent: sampledSpan, link: otherSpan, want: of("*", "a=1", "")},
+		"no trace in _meta":            {header: of(sampledSpan, "a=1", ""), meta: of("00-nonsense", "b=2", "k=v"), parent: sampledSpan, want: of("*", "a=1", "k=v")},
+		"a state without a trace":      {header: of("nonsense", "a=1", "k=v"), want: of("+", "", "k=v")},
+		"a state that is no header":    {meta: of(sampledSpan, "a=1\r\nX-Evil: 1", "ä=1"), parent: sampledSpan, want: of("*", "", "")},
+		"a state longer than a header": {meta: of(sampledSpan, strings.Repeat("a", 9000), ""), parent: sampledSpan, want: of("*", "", "")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.InMemory())
+			client, told := traced(t, srv, "1")
+			client.Header = http.Header{}
+			for name, value := range map[string]string{"Traceparent": test.header.Parent, "Tracestate": test.header.State, "Baggage": test.header.Baggage} {
+				if value != "" {
+					client.Header.Set(name, value)
+				}
+			}
+			meta := map[string]string{"x": "1"}
+			for name, value := range map[string]string{"traceparent": test.meta.Parent, "tracestate": test.meta.State, "baggage": test.meta.Baggage} {
+				if value != "" {
+					meta[name] = value
+				}
+			}
+			form, err := json.Marshal(meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := client.Request(t.Context(), "tools/call", `{"name":"echo","arguments":{"message":"m"},"_meta":`+string(form)+`}`)
+			if err != nil || !succeeded(a) {
+				t.Fatalf("%v %.500s", err, a.Body)
+			}
+			sent := srv.Calls(testkit.Echo)[0]
+			got, o := inHeader(sent), <-told
+			span, ok := tracecontext.Parse(got.Parent)
+			if !ok || !span.Sampled || span.Span != o.Attempts[0].Span || span.Trace != o.Span.Own.Trace || o.TraceID() != span.Trace.String() {
+				t.Fatalf("the server was told %+v, and an observer of %+v", got, o.Span)
+			}
+			parent := ""
+			if !o.Span.Parent.IsZero() {
+				parent = o.Span.Parent.String()
+			}
+			link := ""
+			if !o.Span.Link.IsZero() {
+				link = o.Span.Link.String()
+			}
+			if parent != test.parent || link != test.link {
+				t.Errorf("the parent is %q, the link %q", parent, link)
+			}
+			got.Parent = "+"
+			if span.Trace.String() == clientTrace {
+				got.Parent = "*"
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("the headers (-want +got):\n%s", diff)
+			}
+			inner := inMeta(t, sent)
+			if inner.Parent != inHeader(sent).Parent {
+				t.Errorf("_meta says %q, the header %q", inner.Parent, inHeader(sent).Parent)
+			}
+			if test.want.State != "" && inner.State != test.want.State || test.want.Baggage != "" && inner.Baggage != test.want.Baggage {
+				t.Errorf("_meta says %+v", inner)
+			}
+			if !strings.Contains(string(sent.Body), `"x":"1"`) || sent.Header.Get("X-Evil") != "" {
+				t.Errorf("the server got %s", sent.Body)
+			}
+		})
+	}
+}
+
+// Each attempt is a span of its own.
+func TestTraceOfAttempts(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		client, told := traced(t, srv, "1")
+		client.Header = http.Header{"Traceparent": {sampledSpan}}
+		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		if a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`); err != nil || !succeeded(a) {
+			t.Fatalf("%v %.500s", err, a.Body)
+		}
+		o, calls := <-told, srv.Calls(testkit.GetField)
+		if len(calls) != 2 || len(o.Attempts) != 2 {
+			t.Fatalf("%d calls, %d attempts", len(calls), len(o.Attempts))
+		}
+		seen := map[string]bool{clientSpan: true, o.Span.Own.Span.String(): true}
+		for i, call := range calls {
+			span, _ := tracecontext.Parse(call.Header.Get("Traceparent"))
+			if span.Span != o.Attempts[i].Span || span.Trace.String() != clientTrace || seen[span.Span.String()] {
+				t.Errorf("attempt %d is %s", i+1, span)
+			}
+			seen[span.Span.String()] = true
+		}
+	})
+}
+
+// What the client does not record goes on as it came, and so does everything where failures are only observed.
+func TestTraceLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ parent, entry string }{
+		"not recorded":  {unsampled, "timeout: 30s"},
+		"only observed": {sampledSpan, "mode: observe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.InMemory())
+			g, _ := newGateway(t, "tracing: {endpoint: 'http://127.0.0.1:1'}\nservers:\n  farm:\n    url: "+srv.URL()+"\n    "+test.entry+"\n")
+			told := make(outcomeList, 10)
+			g.Observe(told)
+			client := testkit.NewClient(t, open(t, g, true)+"/farm/mcp", testkit.Legacy)
+			initialize(t, client)
+			for range 2 {
+				<-told
+			}
+			client.Header = http.Header{"Traceparent": {test.parent}}
+			a, err := client.Request(t.Context(), "tools/call", `{"name":"echo","arguments":{"message":"m"},"_meta":{"traceparent":"`+test.parent+`"}}`)
+			if err != nil || !succeeded(a) {
+				t.Fatalf("%v %.500s", err, a.Body)
+			}
+			sent, o := srv.Calls(testkit.Echo)[0], <-told
+			if inHeader(sent).Parent != test.parent || inMeta(t, sent).Parent != test.parent {
+				t.Errorf("the server was told %+v, %+v", inHeader(sent), inMeta(t, sent))
+			}
+			if o.TraceID() != clientTrace || o.Span.Own.Sampled != (test.parent == sampledSpan) {
+				t.Errorf("the span is %+v", o.Span)
+			}
+		})
+	}
+}
+
+// A trace that begins here and is not sampled is not to be sampled by the server either.
+func TestTraceNotSampled(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.InMemory())
+	client, told := traced(t, srv, "0")
+	if a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil || !succeeded(a) {
+		t.Fatalf("%v %.500s", err, a.Body)
+	}
+	span, ok := tracecontext.Parse(inHeader(srv.Calls(testkit.Echo)[0]).Parent)
+	if o := <-told; !ok || span.Sampled || o.Span.Own.Sampled || o.TraceID() != span.Trace.String() {
+		t.Errorf("%s, %+v", span, o.Span)
+	}
+}
+
+// What a model or a program is told of a failure is its error.type.
+func TestFormOfFailures(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.InMemory())
+	client, told := traced(t, srv, "1")
+	for call, want := range map[string]string{
+		`{"name":"get_field","arguments":{}}`:         "tool_error",
+		`{"name":"no_such_tool","arguments":{}}`:      "-32602",
+		`{"name":"echo","arguments":{"message":"m"}}`: "",
+	} {
+		if _, err := client.Request(t.Context(), "tools/call", call); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-told; o.Form != want {
+			t.Errorf("%s: %q, want %q", call, o.Form, want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package trace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/recoursehq/recourse/internal/pause"
+)
+
+const (
+	// timeout bounds one request to the collector.
+	timeout = 10 * time.Second
+	// tries is how often a batch is sent that the collector may take later, and maxWait how long it may ask to
+	// be left alone before.
+	tries   = 3
+	maxWait = 10 * time.Second
+	// maxAnswer is how much is read of what the collector says.
+	maxAnswer = 4 << 10
+)
+
+// newTransport returns a transport with one connection to one collector.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: timeout,
+		IdleConnTimeout:     time.Minute,
+		MaxConnsPerHost:     1, MaxResponseHeaderBytes: maxAnswer,
+	}
+}
+
+// deliver sends a batch, and counts what has become of it.
+func (e *Exporter) deliver(batch []*tracepb.Span) {
+	body, err := e.encode(batch)
+	if err == nil {
+		err = e.send(body)
+	}
+	if err == nil {
+		e.sent.Add(uint64(len(batch)))
+		if e.failing {
+			e.failing = false
+			e.log.LogAttrs(context.Background(), slog.LevelInfo, "the collector takes traces again")
+		}
+		return
+	}
+	e.refused.Add(uint64(len(batch)))
+	if !e.failing { // what comes after it is counted only
+		e.failing = true
+		e.log.LogAttrs(context.Background(), slog.LevelWarn, "the collector does not take traces: they are dropped until it does",
+			slog.String("url", e.url), slog.String("cause", err.Error()))
+	}
+}
+
+// send sends a batch until the collector takes it, or never will.
+func (e *Exporter) send(body []byte) error {
+	for try := 1; ; try++ {
+		wait, again, err := e.post(body)
+		if err == nil || !again || try == tries || !pause.For(e.taking, max(wait, time.Duration(try)*time.Second)) {
+			return err
+		}
+	}
+}
+
+// encode returns a batch as OTLP spells it. TracesData is what the message of a request to a collector looks like, too.
+func (e *Exporter) encode(batch []*tracepb.Span) ([]byte, error) {
+	plain, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
+		Resource:   e.source.resource,
+		ScopeSpans: []*tracepb.ScopeSpans{{Scope: e.source.scope, Spans: batch}},
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("encode spans: %w", err)
+	}
+	var body bytes.Buffer
+	zip := gzip.NewWriter(&body)
+	_, _ = zip.Write(plain) // a buffer takes everything
+	_ = zip.Close()
+	return body.Bytes(), nil
+}
+
+// post sends a batch once. again says that the collector may take it later, wait how much later if it has said so.
+func (e *Exporter) post(body []byte) (wait time.Duration, again bool, err error) {
+	r, err := http.NewRequestWithContext(e.life, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return 0, false, fmt.Errorf("request to the collector: %w", err)
+	}
+	r.Header = e.header.Clone()
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	r.Header.Set("Content-Encoding", "gzip")
+	resp, err := e.client.Do(r)
+	if err != nil {
+		return 0, true, err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // so that the connection can be used again
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return 0, false, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		again = true // OTLP 1.9, "Retryable Response Codes"
+	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		wait = min(time.Duration(min(seconds, int(maxWait/time.Second)))*time.Second, maxWait)
+	}
+	return wait, again, fmt.Errorf("the collector answers %s", resp.Status)
+}

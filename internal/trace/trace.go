@@ -1,0 +1,166 @@
+// Package trace sends what has become of calls to a collector: as spans of OpenTelemetry, in OTLP over HTTP.
+//
+// Nothing here is on a call's way. What there is no room for is dropped and counted, and so is what the collector does not take.
+//
+// OpenTelemetry's own exporter brings gRPC along, a third of the program, for what is one POST.
+package trace
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+)
+
+const (
+	// maxQueued is how many calls wait to be sent, maxBatch how many spans are sent together, at the latest
+	// after linger.
+	maxQueued = 1024
+	maxBatch  = 512
+	linger    = 2 * time.Second
+)
+
+// An Exporter is an observer of the gateway that exports its spans. It is safe for concurrent use. Make one with [New], and
+// end it with [Exporter.Close].
+type Exporter struct {
+	url    string
+	header http.Header
+	client *http.Client
+	log    *slog.Logger
+	source source
+
+	queue chan []*tracepb.Span
+	// Nothing is queued any more once taking has ended, and nothing sent once life has.
+	taking  context.Context //nolint:containedctx // the life of the background work
+	stop    context.CancelFunc
+	life    context.Context //nolint:containedctx // as above
+	end     context.CancelFunc
+	working sync.WaitGroup
+
+	sent, dropped, refused atomic.Uint64
+	failing                bool // the last batch was not delivered
+}
+
+// Figures count spans.
+type Figures struct {
+	Sent    uint64 // that the collector has taken
+	Dropped uint64 // for which there was no room
+	Refused uint64 // that the collector did not take
+}
+
+var _ gateway.Observer = (*Exporter)(nil)
+
+// New returns the exporter of a gateway of that version. A nil transport is net/http's.
+func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.RoundTripper) *Exporter {
+	if transport == nil {
+		transport = newTransport()
+	}
+	e := &Exporter{
+		url: tracesURL(cfg.Endpoint), header: http.Header{}, log: log, source: newSource(version),
+		client: &http.Client{
+			Transport: transport, Timeout: timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // headers are for this collector
+		},
+		queue: make(chan []*tracepb.Span, maxQueued),
+	}
+	for name, value := range cfg.Headers {
+		e.header.Set(name, value)
+	}
+	e.life, e.end = context.WithCancel(context.Background())
+	e.taking, e.stop = context.WithCancel(e.life)
+	e.working.Go(e.run)
+	return e
+}
+
+// tracesURL returns where a collector takes traces.
+func tracesURL(endpoint string) string {
+	const path = "/v1/traces"
+	endpoint = strings.TrimSuffix(endpoint, "/")
+	if strings.HasSuffix(endpoint, path) {
+		return endpoint
+	}
+	return endpoint + path
+}
+
+// listen is the method of a stream that lasts for hours: nobody waits for its end.
+const listen = "subscriptions/listen"
+
+// Ended implements [gateway.Observer].
+func (e *Exporter) Ended(o *gateway.Outcome) {
+	if !o.Span.Own.Sampled || o.Method == listen {
+		return
+	}
+	spans := spansOf(o)
+	if e.taking.Err() != nil {
+		e.dropped.Add(uint64(len(spans)))
+		return
+	}
+	select {
+	case e.queue <- spans:
+	default:
+		e.dropped.Add(uint64(len(spans)))
+	}
+}
+
+// Figures returns what has been counted.
+func (e *Exporter) Figures() Figures {
+	return Figures{Sent: e.sent.Load(), Dropped: e.dropped.Load(), Refused: e.refused.Load()}
+}
+
+// Close sends what is queued, and ends within that time.
+func (e *Exporter) Close(within time.Duration) {
+	e.stop()
+	timer := time.AfterFunc(within, e.end)
+	defer timer.Stop()
+	e.working.Wait()
+	e.end()
+	e.client.CloseIdleConnections()
+}
+
+// run sends batches until there are no more.
+func (e *Exporter) run() {
+	for {
+		batch, last := e.batch()
+		if len(batch) > 0 {
+			e.deliver(batch)
+		}
+		if last && len(e.queue) == 0 {
+			return
+		}
+	}
+}
+
+// batch waits for spans, and then for more of them. last says that there are no others to come.
+func (e *Exporter) batch() (batch []*tracepb.Span, last bool) {
+	select {
+	case batch = <-e.queue:
+	case <-e.taking.Done():
+	}
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	for len(batch) < maxBatch {
+		select {
+		case spans := <-e.queue:
+			batch = append(batch, spans...)
+			continue
+		default:
+		}
+		select {
+		case spans := <-e.queue:
+			batch = append(batch, spans...)
+		case <-timer.C:
+			return batch, false
+		case <-e.taking.Done():
+			return batch, true
+		}
+	}
+	return batch, false
+}

@@ -1,0 +1,58 @@
+package wire
+
+import "github.com/recoursehq/recourse/internal/json"
+
+// Keys of _meta by which a request says which trace it is a part of (SEP-414), and the headers that say the same.
+const (
+	MetaTraceParent = "traceparent"
+	MetaTraceState  = "tracestate"
+	MetaBaggage     = "baggage"
+
+	HeaderTraceParent = "Traceparent"
+	HeaderTraceState  = "Tracestate"
+	HeaderBaggage     = "Baggage"
+)
+
+// Trace is what a request says of its trace, as it stands there. What is missing, or not a string, is empty.
+type Trace struct{ Parent, State, Baggage string }
+
+// Trace returns what the message's _meta says of its trace.
+func (m *Message) Trace() Trace {
+	if m.Kind != Request && m.Kind != Notification || m.Meta == nil {
+		return Trace{}
+	}
+	return Trace{m.text(memberMetaTraceParent), m.text(memberMetaTraceState), m.text(memberMetaBaggage)}
+}
+
+// WithTrace returns the text of the message with that trace in its _meta, in place of any other. It returns nil if
+// params or _meta is not an object.
+func (m *Message) WithTrace(t Trace) []byte {
+	if len(m.Params) > 0 && m.Params[0] != '{' || len(m.Meta) > 0 && m.Meta[0] != '{' {
+		return nil
+	}
+	var edits []Edit
+	var missing []byte
+	for _, said := range []struct {
+		of          member
+		name, value string
+	}{
+		{memberMetaTraceParent, MetaTraceParent, t.Parent},
+		{memberMetaTraceState, MetaTraceState, t.State},
+		{memberMetaBaggage, MetaBaggage, t.Baggage},
+	} {
+		switch at := m.reader.spans[said.of]; {
+		case !at.IsZero():
+			edits = append(edits, Edit{At: at, With: json.AppendQuote(nil, said.value)})
+		case said.value != "":
+			if len(missing) > 0 {
+				missing = append(missing, ',')
+			}
+			missing = append(json.AppendQuote(missing, said.name), ':')
+			missing = json.AppendQuote(missing, said.value)
+		}
+	}
+	if len(missing) > 0 {
+		edits = append(edits, m.PutMeta(missing))
+	}
+	return Splice(make([]byte, 0, len(m.Raw)+len(missing)+128), m.Raw, edits...)
+}
