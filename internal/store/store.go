@@ -123,3 +123,12 @@ func instant(micros int64) time.Time {
 	}
 	return time.UnixMicro(micros).UTC()
 }
+
+// text returns a text as both databases take it: valid, without zero bytes, and not longer than most.
+func text(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}

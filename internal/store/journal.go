@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// An Entry is a call in the journal. Its texts may be whatever a client has written: they are cut, and made valid, when they are kept.
+type Entry struct {
+	Seq       int64 // see [Journal.Next]
+	RequestID string
+	Began     time.Time
+	Took      time.Duration
+	Server    string
+	Tool      string
+	Method    string
+	Access    string // how the caller was verified; "": it was not
+	Caller    string
+	Org       string
+	Ending    string
+	Kind      string // of the failure; "": it succeeded
+	Code      string
+	Origin    string
+	Effect    string
+	Attempts  int
+	TraceID   string
+	Message   string // of the failure
+	Story     string // all else, which the store does not look into
+}
+
+// A Filter chooses entries. What is empty or 0 chooses all.
+type Filter struct {
+	Server, Tool, Kind, Origin string
+	Caller                     string    // or the organisation
+	Since                      time.Time // when they ended
+	After                      int64     // a Seq
+	Failures                   bool      // failures only
+	Limit                      int       // the latest of them; 0: 1,000
+}
+
+// Journal is the journal of a store.
+type Journal struct {
+	s    *Store
+	last atomic.Int64
+}
+
+// Journal returns the store's journal.
+func (s *Store) Journal() *Journal { return &Journal{s: s} }
+
+const (
+	// seqBits are the low bits of a Seq, which tell calls of the same microsecond apart.
+	seqBits = 11
+	// maxRows is how many rows one statement inserts: 100 times the columns is within what both databases take.
+	maxRows  = 100
+	maxName  = 128 // bytes of a name
+	maxText  = 1 << 10
+	rowBytes = 160 // what a row takes up beside its texts
+)
+
+// Next returns the Seq of a call that ends now: it grows with time, and two replicas are unlikely to choose the same one.
+func (j *Journal) Next() int64 {
+	for {
+		last := j.last.Load()
+		next := max(last+1, time.Now().UnixMicro()<<seqBits|rand.Int64N(1<<seqBits)) //nolint:gosec // it is no secret
+		if j.last.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// seqAt returns the least Seq of an instant.
+func seqAt(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMicro() << seqBits
+}
+
+// entryColumns are the columns of an [Entry] in the order of its fields.
+const entryColumns = "seq, request_id, began, took, server, tool, method, access, caller, org, ending, kind, code, origin, effect, " +
+	"attempts, trace_id, message, story"
+
+// values returns the values of the columns, and about how many bytes they take up.
+func (e *Entry) values() (values []any, size int64) {
+	texts := [...]*string{
+		&e.RequestID, &e.Server, &e.Tool, &e.Method, &e.Access, &e.Caller, &e.Org, &e.Ending, &e.Kind, &e.Code,
+		&e.Origin, &e.Effect, &e.TraceID, &e.Message, &e.Story,
+	}
+	size = rowBytes
+	for i, t := range texts {
+		switch i {
+		case len(texts) - 1: // cut, it would be no JSON
+			*t = text(*t, len(*t))
+		case len(texts) - 2:
+			*t = text(*t, maxText)
+		default:
+			*t = text(*t, maxName)
+		}
+		size += int64(len(*t))
+	}
+	return []any{
+		e.Seq, e.RequestID, micros(e.Began), e.Took.Microseconds(), e.Server, e.Tool, e.Method, e.Access, e.Caller, e.Org, e.Ending,
+		e.Kind, e.Code, e.Origin, e.Effect, int64(e.Attempts), e.TraceID, e.Message, e.Story,
+	}, size
+}
+
+// Append writes entries in one transaction, and returns about how many bytes they take up. It may be repeated when it is not known
+// whether it was carried out: what is there already is left alone.
+func (j *Journal) Append(ctx context.Context, entries []*Entry) (size int64, err error) {
+	tx, err := j.s.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, fmt.Errorf("write the journal: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	for len(entries) > 0 {
+		part := entries[:min(len(entries), maxRows)]
+		entries = entries[len(part):]
+		var all []any
+		for _, e := range part {
+			values, n := e.values()
+			all = append(append(all, values...), n)
+			size += n
+		}
+		if _, err := tx.ExecContext(ctx, insertion(len(part), len(all)/len(part)), all...); err != nil {
+			return 0, fmt.Errorf("write the journal: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, fmt.Errorf("write the journal: %w", err)
+	}
+	return size, nil
+}
+
+// insertion returns the statement that inserts rows.
+func insertion(rows, columns int) string {
+	var b strings.Builder
+	b.WriteString("INSERT INTO journal (" + entryColumns + ", size) VALUES ")
+	for i := range rows * columns {
+		switch {
+		case i == 0:
+			b.WriteString("($")
+		case i%columns == 0:
+			b.WriteString("), ($")
+		default:
+			b.WriteString(", $")
+		}
+		b.WriteString(strconv.Itoa(i + 1))
+	}
+	b.WriteString(") ON CONFLICT (seq) DO NOTHING")
+	return b.String()
+}
+
+// Find returns the latest entries that a filter chooses, the oldest of them first.
+func (j *Journal) Find(ctx context.Context, f *Filter) ([]*Entry, error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 1000
+	}
+	return j.query(ctx, "SELECT "+entryColumns+` FROM journal WHERE seq > $1
+		AND ($2 = '' OR server = $2) AND ($3 = '' OR tool = $3) AND ($4 = '' OR kind = $4) AND ($5 = '' OR origin = $5)
+		AND ($6 = '' OR caller = $6 OR org = $6) AND ($7 = 0 OR kind <> '')
+		ORDER BY seq DESC LIMIT $8`,
+		max(f.After, seqAt(f.Since)), f.Server, f.Tool, f.Kind, f.Origin, f.Caller, number(f.Failures), int64(limit))
+}
+
+// Of returns the entries of a request, the oldest first. There may be several: clients may choose the id.
+func (j *Journal) Of(ctx context.Context, requestID string) ([]*Entry, error) {
+	return j.query(ctx, "SELECT "+entryColumns+" FROM journal WHERE request_id = $1 ORDER BY seq DESC LIMIT 100", requestID)
+}
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// query reads entries, the latest first, and returns them the other way round.
+func (j *Journal) query(ctx context.Context, statement string, args ...any) ([]*Entry, error) {
+	rows, err := j.s.reads.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	defer rows.Close()
+	var entries []*Entry
+	for rows.Next() {
+		var e Entry
+		var began, took int64
+		if err := rows.Scan(&e.Seq, &e.RequestID, &began, &took, &e.Server, &e.Tool, &e.Method, &e.Access, &e.Caller, &e.Org,
+			&e.Ending, &e.Kind, &e.Code, &e.Origin, &e.Effect, &e.Attempts, &e.TraceID, &e.Message, &e.Story); err != nil {
+			return nil, fmt.Errorf("read the journal: %w", err)
+		}
+		e.Began, e.Took = instant(began), time.Duration(took)*time.Microsecond
+		entries = append(entries, &e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	for i, k := 0, len(entries)-1; i < k; i, k = i+1, k-1 {
+		entries[i], entries[k] = entries[k], entries[i]
+	}
+	return entries, nil
+}
+
+// Size returns about how many bytes all entries take up.
+func (j *Journal) Size(ctx context.Context) (size int64, err error) {
+	err = j.s.reads.QueryRowContext(ctx, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM journal").Scan(&size)
+	if err != nil {
+		return 0, fmt.Errorf("read the size of the journal: %w", err)
+	}
+	return size, nil
+}
+
+// Prune removes the oldest entries: those that ended before an instant, and more until bytes are gone. It removes at most a few
+// hundred at a time, and reports how many bytes those took up, and whether there are more.
+func (j *Journal) Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error) {
+	const most = 500
+	tx, err := j.s.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, false, fmt.Errorf("prune the journal: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	last, pruned, n, err := oldest(ctx, tx, most, func(seq, gone int64) bool { return seq < seqAt(before) || gone < bytes })
+	if err != nil || n == 0 {
+		return 0, false, err
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM journal WHERE seq <= $1", last); err != nil {
+		return 0, false, fmt.Errorf("prune the journal: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, false, fmt.Errorf("prune the journal: %w", err)
+	}
+	return pruned, n == most, nil
+}
+
+// oldest returns the last of the oldest entries as long as they go, how many bytes they take up together, and how many they are.
+func oldest(ctx context.Context, tx *sql.Tx, most int, goes func(seq, gone int64) bool) (last, bytes int64, n int, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT seq, size FROM journal ORDER BY seq LIMIT $1", int64(most))
+	if err != nil {
+		return 0, 0, 0, fmt.Errorf("prune the journal: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq, size int64
+		if err := rows.Scan(&seq, &size); err != nil {
+			return 0, 0, 0, fmt.Errorf("prune the journal: %w", err)
+		}
+		if !goes(seq, bytes) {
+			break
+		}
+		last, bytes, n = seq, bytes+size, n+1
+	}
+	if err := rows.Err(); err != nil {
+		return 0, 0, 0, fmt.Errorf("prune the journal: %w", err)
+	}
+	return last, bytes, n, nil
+}
