@@ -102,6 +102,14 @@ func WithDeadline(d time.Duration) SharedOption { return shared{handler.WithDead
 // what [recourse.From] makes of the error, and its text is logged.
 func WithErrorTexts(told bool) SharedOption { return shared{handler.WithErrorTexts(told)} }
 
+// WithReads names the families of failures that handlers pass on from the systems that they call, see [contract.Families]
+// and [contract.LoadFamily]. What an author's own family says of a result with isError goes before what the built-in ones
+// say, and a result without isError that is nothing but a weak form of one of the families is a failure, too. By
+// default a result without isError is a success, whatever it says.
+func WithReads(families ...*contract.Family) SharedOption {
+	return shared{handler.WithReads(families)}
+}
+
 // NoDeadline says that a call takes as long as its handler takes.
 const NoDeadline time.Duration = handler.NoDeadline
 

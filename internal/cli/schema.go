@@ -8,7 +8,7 @@ import (
 
 // schemaCommand prints what editors check files by.
 type schemaCommand struct {
-	Of string `arg:"" name:"kind" enum:"config,contract,faults" help:"config, contract or faults."`
+	Of string `arg:"" name:"kind" enum:"config,contract,family,faults" help:"config, contract, family or faults."`
 }
 
 // Help shows an example.
@@ -23,7 +23,7 @@ Example:
 // Run prints the schema.
 func (c *schemaCommand) Run(env *Environment) error {
 	describe := map[string]func() ([]byte, error){
-		"config": config.Schema, "contract": contractform.Schema, "faults": inject.Schema,
+		"config": config.Schema, "contract": contractform.Schema, "family": contractform.FamilySchema, "faults": inject.Schema,
 	}
 	text, err := describe[c.Of]()
 	if err != nil {

@@ -23,7 +23,7 @@ func TestSchemasAreFresh(t *testing.T) {
 	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
 		return
 	}
-	for _, kind := range []string{"config", "contract", "faults"} {
+	for _, kind := range []string{"config", "contract", "family", "faults"} {
 		var stdout bytes.Buffer
 		if code := cli.Run(t.Context(), cli.Environment{Args: []string{"schema", kind}, Stdout: &stdout, Stderr: io.Discard}); code != cli.ExitOK {
 			t.Fatalf("exit code %d", code)
@@ -98,6 +98,7 @@ func TestSchemas(t *testing.T) {
 	configuration, contracts := compileSchema(t, "config"), compileSchema(t, "contract")
 	for _, text := range []string{
 		config.Example, demo.Configuration(), "servers: {a: {command: [x], timeout: \"${T}\", redact: off, idle: 1m30s}}\n",
+		"servers: {a: {command: [x], reads: aws}, b: {command: [x], reads: [aws, ./ours.yaml]}}\n",
 		"max_request: 512\nservers: {a: {url: 'http://127.0.0.1/mcp', tools: {x: {verify: {call: y, args: {a: /b}}}}}}\n",
 	} {
 		if err := validate(t, configuration, text); err != nil {
@@ -119,7 +120,7 @@ func TestSchemas(t *testing.T) {
 	}
 	for _, text := range []string{
 		"servers: {a: {ulr: x}}\n", "listen: 127.0.0.1:0\n", "servers: {a: {url: x, mode: watch}}\n", "servers: {a: {url: x, timeout: 20}}\n",
-		"servers: {a: {url: x, trusted: 'true'}}\n",
+		"servers: {a: {url: x, trusted: 'true'}}\n", "servers: {a: {command: [x], reads: {aws: true}}}\n", "servers: {a: {command: [x], reads: [[aws]]}}\n",
 	} {
 		if err := validate(t, configuration, text); err == nil {
 			t.Errorf("a slip is valid: %s", text)
@@ -127,6 +128,46 @@ func TestSchemas(t *testing.T) {
 	}
 	if err := validate(t, contracts, "form: 1\nname: a\ncodes: [{kind: conflict}]\n"); err == nil || !strings.Contains(err.Error(), "code") {
 		t.Errorf("a code without a name: %v", err)
+	}
+}
+
+// Every built-in family is valid by the schema, as is the one that the documentation shows; a slip is not.
+func TestSchemaOfFamilies(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t, "family")
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "wild.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	files, err := filepath.Glob(filepath.Join("..", "..", "contract", "wild", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no families", err)
+	}
+	texts := []string{example}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for _, text := range texts {
+		if err := validate(t, schema, text); err != nil {
+			t.Errorf("%.200s\n%v", text, err)
+		}
+	}
+	for slip, text := range map[string]string{
+		"no sources":        strings.Replace(example, "sources:", "source:", 1),
+		"a key misspelt":    strings.Replace(example, "codes:\n", "code:\n", 1),
+		"a code alone":      strings.Replace(example, "codes: [S-17]", "codes: S-17", 1),
+		"a number as a key": strings.Replace(example, "form: 1", "form: one", 1),
+		"an object alone":   strings.Replace(example, "weak: true", "weak: 1", 1),
+	} {
+		if validate(t, schema, text) == nil {
+			t.Errorf("%s is valid", slip)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -64,6 +65,9 @@ func (s *Share) UnmarshalYAML(n *strictyaml.Node) error { return word(n, s, s.Wo
 
 // Reads are the names of contracts and families, and family files.
 type Reads []string
+
+// Forms are those in which the names may stand.
+func (*Reads) Forms() []any { return []any{reflect.TypeFor[string](), reflect.TypeFor[[]string]()} }
 
 // UnmarshalYAML reads a list, or the only item of one.
 func (r *Reads) UnmarshalYAML(n *strictyaml.Node) error {

@@ -24,7 +24,8 @@ const writingFamilies = `A family of your own is a file like this one:
 ` + "```yaml\n%s```" + `
 
 ` + "`recourse contract lint FILE`" + ` checks it, reads each of its examples, and reports every mistake with its place. Name the file
-under ` + "`reads`" + ` in the server's entry: what it says goes before what the built-in families say.`
+under ` + "`reads`" + ` in the server's entry, or give it to ` + "`mcptool.WithReads`" + ` in a server of your own: what it
+says goes before what the built-in families say. ` + "`recourse schema family`" + ` prints the JSON Schema that editors check the file by.`
 
 // familyExample is a family that the page shows.
 const familyExample = `form: 1

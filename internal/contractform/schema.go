@@ -10,3 +10,8 @@ import (
 func Schema() ([]byte, error) {
 	return strictyaml.Schema(reflect.TypeFor[File](), "contract", "Contract of Recourse", nil)
 }
+
+// FamilySchema returns the JSON Schema of family files.
+func FamilySchema() ([]byte, error) {
+	return strictyaml.Schema(reflect.TypeFor[FamilyFile](), "family", "Family of failures, for Recourse", nil)
+}

@@ -139,7 +139,7 @@ func (x *exchange) told(err error) string {
 // reader reads failures in whatever form they come. What a server says of itself is
 // believed.
 func (x *exchange) reader() *contract.Reader {
-	return &contract.Reader{Contracts: []*contract.Contract{x.rule.contract}, Trusted: true}
+	return &contract.Reader{Contracts: []*contract.Contract{x.rule.contract}, Trusted: true, Families: x.rule.families}
 }
 
 func (x *exchange) readResult(r *ResultError) failure {
@@ -164,6 +164,22 @@ func (x *exchange) readResult(r *ResultError) failure {
 	}
 	f.original = json.Without(original, "structuredContent")
 	return f
+}
+
+// unmarked returns the failure that a result tells of without isError, in the form of one of the families; nil: it
+// tells of none.
+func (x *exchange) unmarked(result any) error {
+	if len(x.rule.families) == 0 || !x.isCall() {
+		return nil
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return nil //nolint:nilerr // the SDK says so, when it writes the result
+	}
+	if _, failed := x.reader().Result(raw); !failed {
+		return nil
+	}
+	return &ResultError{Result: raw, Own: true}
 }
 
 // errOverwritten is the private cause of a result whose own words are lost.

@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
@@ -29,6 +30,7 @@ type rule struct {
 	deadline time.Duration
 	verify   *toolcall.Verify
 	texts    *bool // whether the texts of errors are told
+	families []*contract.Family
 
 	readOnly, idempotent *bool
 }
@@ -84,6 +86,12 @@ func WithDeadline(d time.Duration) SharedOption {
 // WithErrorTexts returns the option that clients are told the texts of errors.
 func WithErrorTexts(told bool) SharedOption {
 	return sharedOption(func(r *rule) { r.texts = &told })
+}
+
+// WithReads returns the option that failures may be in the forms of families.
+func WithReads(families []*contract.Family) SharedOption {
+	given := slices.DeleteFunc(slices.Clone(families), func(f *contract.Family) bool { return f == nil })
+	return sharedOption(func(r *rule) { r.families = given })
 }
 
 // NoDeadline says that a call takes as long as its handler takes.

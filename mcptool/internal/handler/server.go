@@ -60,6 +60,9 @@ func (s *Server) ruleOf(tool string) rule {
 	if r.texts == nil {
 		r.texts = s.rule.texts
 	}
+	if r.families == nil {
+		r.families = s.rule.families
+	}
 	return r
 }
 
