@@ -74,6 +74,7 @@ type Server struct {
 
 	Breaker     *Breaker     `yaml:"breaker" default:"(none)" doc:"Holds calls back from a server, or from a tool of it, that does not answer. 'breaker: {}' turns it on with the defaults below. A call that is held back fails at once as unavailable, has done nothing, and says when to come back."`
 	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls to the server are under way at once, so that one server that hangs does not take what the others need."`
+	Hedge       *Hedge       `yaml:"hedge" default:"(none)" doc:"Sends a call that only reads a second time if its answer is late, and takes the answer that begins first. Only for servers with 'url'. A call is sent twice at most, only while the retry budget allows it, and never while a breaker is open or all places of 'concurrency' are taken."`
 
 	exact    map[string]Tool
 	patterns []pattern

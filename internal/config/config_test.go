@@ -195,6 +195,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		reflect.TypeFor[config.Config](), reflect.TypeFor[config.Server](),
 		reflect.TypeFor[config.Tool](), reflect.TypeFor[config.Verify](), reflect.TypeFor[config.TLS](),
 		reflect.TypeFor[config.Breaker](), reflect.TypeFor[config.Concurrency](), reflect.TypeFor[config.Tracing](),
+		reflect.TypeFor[config.Hedge](),
 	}
 	for _, s := range structs {
 		for f := range s.Fields() {

@@ -132,7 +132,7 @@ func (s *Server) reach() Server {
 	r.Path, r.Contract, r.Reads, r.Mode, r.Redact = "", "", nil, "", ""
 	r.Timeout, r.MaxTimeout = 0, 0
 	r.TrustAnnotations, r.Trusted = nil, false
-	r.Breaker, r.Concurrency = nil, nil
+	r.Breaker, r.Concurrency, r.Hedge = nil, nil, nil
 	r.Tools, r.exact, r.patterns = nil, nil, nil
 	return r
 }

@@ -20,6 +20,7 @@ type inbound struct {
 	scan     wire.Scanner // of other texts
 	signs    *wire.Signs  // of the message in hand
 	text     []byte       // the beginning of an answer that is JSON
+	id       wire.ID      // that the request had at the server; nil: the client's own
 	cut      string       // the bound that what was read was cut at; "": it is whole
 
 	asks    bool           // the server has asked the client something
@@ -118,12 +119,12 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 		a.notice(signs)
 		a.forward(a.resp, a.spoken(event, event.Raw))
 		return false, nil
-	case a.stream && !signs.ID.Equal(a.req.msg.ID):
+	case a.stream && !signs.ID.Equal(a.sentID()):
 		a.wrong = errWrongID // and not the client's: it is dropped
 		return false, nil
 	case !isWhole(signs):
 		return true, a.bad(a.resp, errNoMessage)
-	case !signs.ID.Equal(a.req.msg.ID):
+	case !signs.ID.Equal(a.sentID()):
 		return true, a.bad(a.resp, errWrongID)
 	case a.tooMuch(int64(len(event.Data))):
 		return true, a.tooLarge(a.resp)
@@ -175,10 +176,10 @@ func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	case !isAnswer:
 	case a.tooMuch(size):
 		return true, a.tooLarge(a.resp)
-	case !signs.IDAt.IsZero() && !signs.ID.Equal(a.req.msg.ID):
+	case !signs.IDAt.IsZero() && !signs.ID.Equal(a.sentID()):
 		return true, a.bad(a.resp, errWrongID)
-	case a.forged():
-		a.strip = recordPruner()
+	default:
+		a.strip = a.rewriter()
 	}
 	a.put(&first.Event)
 	return isAnswer, a.flow(second, int64(len(first.Data)), isAnswer)
@@ -241,7 +242,7 @@ func (a *answer) check(piece *wire.Part, total int64) error {
 		return errTooLarge
 	case piece.Err != nil:
 		return piece.Err
-	case len(signs.ID) > 0 && !signs.ID.Equal(a.req.msg.ID):
+	case len(signs.ID) > 0 && !signs.ID.Equal(a.sentID()):
 		return errWrongID
 	default:
 		return nil
@@ -270,7 +271,7 @@ func (a *answer) ended(err error) error {
 		return a.to.broken(a.ctx, err)
 	case a.wrong != nil:
 		return a.bad(a.resp, a.wrong)
-	case clean && a.resumable && a.req.era == wire.Legacy:
+	case clean && a.resumable && a.req.era == wire.Legacy && a.in.id == nil: // else the client would not know the answer
 		a.startEvents(a.resp)
 		return nil
 	default:
@@ -314,7 +315,7 @@ func (c *call) flaw(last *wire.Part) error {
 		return last.Err
 	case !isWhole(signs):
 		return errNoMessage
-	case !signs.ID.Equal(c.req.msg.ID):
+	case !signs.ID.Equal(c.sentID()):
 		return errWrongID
 	default:
 		return nil

@@ -61,6 +61,14 @@ func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
 // asks reports whether the client waits for an answer: whether its message is a JSON-RPC request.
 func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg.Kind == wire.Request }
 
+// sentID returns the id of the request as the server knows it.
+func (c *call) sentID() wire.ID {
+	if c.in.id != nil {
+		return c.in.id
+	}
+	return c.req.msg.ID
+}
+
 // A rule is what holds for the call of a tool, or for another request.
 type rule struct {
 	config.Tool

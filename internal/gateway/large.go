@@ -77,7 +77,7 @@ func (a *answer) cutOff(text []byte) error {
 	if err := a.in.rescan(text); err != nil {
 		return a.bad(a.resp, err)
 	}
-	if signs := a.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(a.req.msg.ID) {
+	if signs := a.in.signs; !signs.IDAt.IsZero() && !signs.ID.Equal(a.sentID()) {
 		return a.bad(a.resp, errWrongID)
 	}
 	a.in.cut = a.maxFailure().String()

@@ -204,6 +204,17 @@ func recordPruner() *wire.Rewriter {
 	return p
 }
 
+// rewriter returns what turns a large answer into the client's as it passes: without a forged record, and with the id that the
+// request has at the client. It is nil where nothing changes.
+func (c *call) rewriter() *wire.Rewriter {
+	if c.in.id == nil && !c.forged() {
+		return nil
+	}
+	p := new(wire.Rewriter)
+	p.Renumber(c.in.id, c.req.msg.ID, c.forged())
+	return p
+}
+
 // stripped returns what a rewriter leaves of a piece; nil leaves all.
 func stripped(p *wire.Rewriter, piece []byte) []byte {
 	if p == nil {

@@ -98,7 +98,7 @@ func (c *call) isRefusal(body []byte) bool {
 		return false
 	}
 	signs := c.in.signs
-	return isWhole(signs) && signs.ID.Equal(c.req.msg.ID) && isRPCError(signs.Error.Of(body))
+	return isWhole(signs) && signs.ID.Equal(c.sentID()) && isRPCError(signs.Error.Of(body))
 }
 
 // readHTTP reads an answer with another status than 200; cut is that of a

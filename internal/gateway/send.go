@@ -29,7 +29,7 @@ func send(c *call, _ next) error {
 	generation := c.addSession(header)
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
-	c.in.cut = ""
+	c.in.cut, c.in.id = "", nil
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
@@ -38,7 +38,11 @@ func send(c *call, _ next) error {
 	default:
 		r.Message = c.continueTrace(header)
 	}
-	resp, err := c.to.up.Do(c.ctx, r)
+	do := c.to.up.Do
+	if c.hedges() {
+		do = c.hedge
+	}
+	resp, err := do(c.ctx, r)
 	if err != nil {
 		e := recourse.From(err)
 		c.out.ended(e)

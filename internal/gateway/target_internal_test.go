@@ -19,7 +19,7 @@ func TestEveryKeyCounts(t *testing.T) {
 
 	treatment := []string{
 		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
-		"Breaker", "Concurrency",
+		"Breaker", "Concurrency", "Hedge",
 	}
 	set := contract.Builtin()
 	for _, way := range []string{"url: 'http://127.0.0.1:1/mcp'", "command: [program]"} {
@@ -84,6 +84,8 @@ func change(t *testing.T, name string, key reflect.Value) {
 		*value = config.Reads{"terra"}
 	case **config.Breaker:
 		*value = &config.Breaker{FailureRate: 1, Window: time.Second, MinCalls: 1, OpenFor: time.Second, MaxOpen: time.Second}
+	case **config.Hedge:
+		*value = &config.Hedge{After: time.Second}
 	case **config.Concurrency:
 		*value = &config.Concurrency{Max: 1, Wait: time.Second}
 	case *[]string:

@@ -43,6 +43,18 @@ func (f Fault) Running(runs bool) Fault {
 	return f
 }
 
+// Late returns the fault, and what comes of it, that much later; never, when the client goes or cancels meanwhile.
+func (f Fault) Late(wait time.Duration) Fault {
+	now := f
+	f.headers = nil
+	f.happen = func(e *exchange) {
+		if pause(e.ctx(), wait) {
+			now.befall(e)
+		}
+	}
+	return f
+}
+
 // With returns the fault with one more header. Faults that write below net/http, such as resets, send none.
 func (f Fault) With(name, value string) Fault {
 	return f.withHeader(func(h http.Header) { h.Set(name, value) })

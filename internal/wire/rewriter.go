@@ -36,6 +36,7 @@ const (
 	rewriteToLegacy             // what only the modern era has is left out
 	rewriteToModern             // what the modern era wants is added
 	rewriteRecord               // the record in the result's _meta is left out
+	rewriteNumber               // nothing but the id changes
 )
 
 type rewritePhase uint8
@@ -65,6 +66,16 @@ func (r *Rewriter) ToModern(from, to ID, lists bool) { r.reset(rewriteToModern, 
 // WithoutRecord makes r ready for an answer of which only the record of a failure in the
 // result's _meta ([MetaRecord]) is left out.
 func (r *Rewriter) WithoutRecord() { r.reset(rewriteRecord, nil, nil, false) }
+
+// Renumber makes r ready for an answer of which the id from becomes to, and of which the record is left out where
+// withoutRecord says so. Without an id from, the id stays.
+func (r *Rewriter) Renumber(from, to ID, withoutRecord bool) {
+	task := rewriteRecord
+	if !withoutRecord {
+		task = rewriteNumber
+	}
+	r.reset(task, from, to, false)
+}
 
 func (r *Rewriter) reset(task rewriteTask, from, to ID, lists bool) {
 	*r = Rewriter{task: task, from: from, to: to, lists: lists, held: r.held[:0], name: r.name[:0]}

@@ -1,0 +1,205 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/bulkhead"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A runner is one of two attempts of a call, of which the first that is answered counts.
+type runner struct {
+	id     wire.ID // toward the server: a session has no two requests with one id
+	header http.Header
+	tried  attempt
+	cancel context.CancelCauseFunc
+
+	// When it has ended, or its answer has begun:
+	resp *http.Response
+	err  error
+	good bool // an answer has begun
+}
+
+// errOutrun ends an attempt because the other one was answered first.
+var errOutrun = errors.New("the other attempt was answered first")
+
+// hedges reports whether the call is one that may be sent twice.
+func (c *call) hedges() bool {
+	return c.to.Hedge != nil && c.req.isCall() && c.rule.nature == retry.Reads && c.on.Mode == config.ModeEnforce
+}
+
+// hedge sends a call that only reads, and sends it once more where its answer does not begin in time. Both attempts may outlast
+// the call: what they use is theirs.
+func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	raw, spare := c.req.msg.Raw, r.Clone()
+	done := make(chan *runner, 2)
+	one := c.start(ctx, r, raw, c.req.msg.ID, done)
+	timer := time.NewTimer(c.to.Hedge.After)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return one.resp, one.err
+	case <-timer.C:
+	}
+	leave, ok := c.mayHedge()
+	if !ok {
+		<-done
+		return one.resp, one.err
+	}
+	one.tried.reason = "its answer had not begun, and the tool only reads"
+	c.out.attempt()
+	c.out.last.session, c.out.last.generation = one.tried.session, one.tried.generation
+	id := wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))
+	two := c.start(ctx, spare, wire.Splice(nil, raw, wire.Edit{At: c.req.msg.IDAt, With: id}), id, done)
+
+	winner := <-done
+	loser := two
+	if winner == two {
+		loser = one
+	}
+	if winner.good {
+		c.out.tries = append(c.out.tries, loser.ended(true))
+		c.outrun(loser, done, leave)
+	} else { // the other one is all that is left
+		winner, loser = loser, winner
+		c.out.tries = append(c.out.tries, loser.ended(false))
+		loser.drop()
+		<-done
+		leave()
+	}
+	c.out.last, c.in.id = winner.tried, winner.id
+	return winner.resp, winner.err
+}
+
+// start makes an attempt, which tells done when it is over, or when its answer has begun.
+func (c *call) start(ctx context.Context, r *upstream.Request, message []byte, id wire.ID, done chan<- *runner) *runner {
+	ctx, cancel := context.WithCancelCause(ctx)
+	run := &runner{id: id, header: r.Header.Clone(), tried: c.out.last, cancel: cancel}
+	r.Message, r.Body = nil, message
+	up := c.to.up
+	go func() {
+		if run.resp, run.err = up.Do(ctx, r); run.err == nil { //nolint:bodyclose // by whoever is told
+			run.good = run.resp.StatusCode == http.StatusOK && begins(run.resp)
+		}
+		done <- run
+	}()
+	return run
+}
+
+// begins waits for the first byte of an answer, which goes on to whoever reads it: a server that streams sends the head at once,
+// whatever its tool does.
+func begins(resp *http.Response) bool {
+	var first [1]byte
+	n, err := resp.Body.Read(first[:])
+	for n == 0 && err == nil {
+		n, err = resp.Body.Read(first[:])
+	}
+	resp.Body = &begun{ReadCloser: resp.Body, first: first[:n], err: err}
+	return n > 0
+}
+
+// begun is an answer of which one byte, or an error, was read.
+type begun struct {
+	io.ReadCloser
+
+	first []byte
+	err   error
+}
+
+// Read implements io.Reader.
+func (b *begun) Read(p []byte) (int, error) {
+	switch {
+	case len(b.first) > 0 && len(p) > 0:
+		n := copy(p, b.first)
+		b.first = nil
+		return n, nil
+	case b.err != nil:
+		return 0, b.err
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// mayHedge reports whether there is room for another attempt: a place in each bulkhead, which leave gives back, a closed breaker,
+// and a repetition within the budget.
+func (c *call) mayHedge() (leave func(), ok bool) {
+	if c.to.breaker != nil && !c.to.breaker.Closed(c.lane()) {
+		return nil, false
+	}
+	var places []*bulkhead.Bulkhead
+	leave = func() {
+		for _, b := range places {
+			b.Leave()
+		}
+	}
+	for _, b := range []*bulkhead.Bulkhead{c.to.toolBulkheads[c.rule.Concurrency], c.to.bulkhead} {
+		if b == nil {
+			continue
+		}
+		if !b.Try() {
+			leave()
+			return nil, false
+		}
+		places = append(places, b)
+	}
+	if !c.to.budget.Take() {
+		leave()
+		return nil, false
+	}
+	return leave, true
+}
+
+// cancelTime bounds what it takes to tell a server that an attempt is not wanted any more.
+const cancelTime = 5 * time.Second
+
+// outrun ends the attempt that was not answered first. In the legacy era a server has to be told so (MCP 2025-11-25,
+// basic/utilities/cancellation); in the modern one it sees that nobody listens.
+func (c *call) outrun(loser *runner, done <-chan *runner, leave func()) {
+	loser.cancel(errOutrun)
+	up, caller, legacy := c.to.up, c.who.server, c.req.era == wire.Legacy
+	c.g.background(cancelTime, func(ctx context.Context) {
+		defer leave()
+		if legacy {
+			params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, loser.id, errOutrun)
+			body := wire.AppendRequest(nil, nil, wire.MethodCancelled, params)
+			resp, err := up.Do(ctx, &upstream.Request{Header: loser.header, Body: body, Caller: caller})
+			if err == nil {
+				_ = resp.Body.Close() // it is a notification
+			}
+		}
+		<-done
+		loser.drop()
+	})
+}
+
+// drop ends an attempt of which nothing is wanted.
+func (r *runner) drop() {
+	if r.resp != nil {
+		_ = r.resp.Body.Close()
+	}
+	r.cancel(errOutrun)
+}
+
+// ended returns what there is to tell of an attempt that does not count, because it was outrun or has failed.
+func (r *runner) ended(outrun bool) attempt {
+	tried := r.tried
+	tried.took = time.Since(tried.began)
+	switch {
+	case outrun:
+		tried.failure = string(recourse.KindCancelled)
+	case r.err != nil:
+		tried.failure = string(recourse.From(r.err).Kind)
+	default:
+		tried.status = r.resp.StatusCode
+		tried.failure = string(recourse.FromStatus("", tried.status).Kind)
+	}
+	return tried
+}

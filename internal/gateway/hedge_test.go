@@ -1,0 +1,207 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+const hedged = "hedge: {after: 200ms}"
+
+func get(t *testing.T, c *testkit.Client) *testkit.Answer {
+	t.Helper()
+	a, err := c.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A read whose answer is late is sent once more; the answer that begins first is the client's, and the server is told that the
+// other one is not wanted.
+func TestHedge(t *testing.T) {
+	t.Parallel()
+	for _, client := range eras {
+		for _, server := range eras {
+			for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+				runVirtual(t, client.String()+" to "+server.String()+"/"+form.String(), func(t *testing.T) {
+					srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(server), testkit.WithForm(form))
+					g, c := protected(t, srv, client, hedged, "trust_annotations: true")
+					told := make(outcomeList, 10)
+					g.Observe(told)
+					get(t, c)
+					synctest.Wait()
+					before, streams := srv.Attempts(testkit.GetField), srv.InFlight()
+					srv.Next(testkit.GetField, testkit.Hang())
+					a := get(t, c)
+					if !succeeded(a) || a.Took != 200*time.Millisecond || srv.Attempts(testkit.GetField) != before+2 {
+						t.Errorf("after %s and %d attempts: %s", a.Took, srv.Attempts(testkit.GetField)-before, a.Body)
+					}
+					synctest.Wait()
+					if n := srv.InFlight() - streams; n != 0 {
+						t.Errorf("%d calls are still under way at the server", n)
+					}
+					if n := srv.Cancellations(testkit.GetField); server == testkit.Legacy && n != 1 {
+						t.Errorf("the server was told of %d cancellations", n)
+					}
+					<-told
+					o := <-told
+					if len(o.Attempts) != 2 || o.Sent != 2 || o.Attempts[0].Failure != recourse.KindCancelled || o.Attempts[1].Failure != "" ||
+						o.Attempts[0].Reason == "" {
+						t.Errorf("the attempts are %+v", o.Attempts)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A large answer of the second attempt carries the client's id, although that stands at its end.
+func TestHedgeOfLargeAnswers(t *testing.T) {
+	t.Parallel()
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		runVirtual(t, form.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithForm(form))
+			_, c := protected(t, srv, testkit.Legacy, hedged, "trust_annotations: true")
+			get(t, c)
+			srv.Next(testkit.GetField, testkit.Hang(), testkit.Large(form, 1<<20, testkit.Whole))
+			a := get(t, c)
+			if !succeeded(a) || len(a.Body) < 1<<20 {
+				t.Errorf("after %s, %d bytes: %.300s", a.Took, len(a.Body), a.Body)
+			}
+		})
+	}
+}
+
+// What is answered in time is sent once, and so is what writes; an attempt that has failed is for repetition.
+func TestHedgeIsLeftOut(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
+		get(t, c)
+		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 2 {
+			t.Errorf("%d attempts of two calls: %s", srv.Attempts(testkit.GetField), a.Body)
+		}
+		srv.Next(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		if a := get(t, c); !succeeded(a) || srv.Attempts(testkit.GetField) != 4 {
+			t.Errorf("%d attempts after a 503: %s", srv.Attempts(testkit.GetField), a.Body)
+		}
+		srv.Next(testkit.OrderCreate, testkit.Hang())
+		if a := order(t, c); a.Took != 5*time.Second || srv.Attempts(testkit.OrderCreate) != 1 {
+			t.Errorf("%d attempts of a write: %s", srv.Attempts(testkit.OrderCreate), a.Body)
+		}
+	})
+}
+
+// The first attempt may still be the faster one, and then the second is given up.
+func TestHedgeMayLose(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		runVirtual(t, era.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(era))
+			_, c := protected(t, srv, era, hedged, "tools: {progress: {read_only: true}}")
+			// Each attempt reports after its gap, and that is when its answer begins.
+			a, err := c.Call(t.Context(), testkit.Progress, `{"count":1,"gapMs":300}`)
+			if err != nil || !succeeded(a) || a.Took > time.Second || srv.Attempts(testkit.Progress) != 2 {
+				t.Errorf("%v, %d attempts: %s", err, srv.Attempts(testkit.Progress), a.Body)
+			}
+			synctest.Wait()
+			if n := srv.InFlight(); n != 0 {
+				t.Errorf("%d calls are still under way at the server", n)
+			}
+		})
+	}
+}
+
+// When one attempt fails, the other one counts; when both do, the call has failed.
+func TestHedgeOutlivesAFailure(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s")
+		get(t, c)
+		srv.Next(testkit.GetField, testkit.ResetBeforeAnswer().Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
+		if a := get(t, c); !succeeded(a) || a.Took != 1200*time.Millisecond {
+			t.Errorf("after %s: %s", a.Took, a.Body)
+		}
+		srv.Always(testkit.GetField, testkit.Status(http.StatusServiceUnavailable, testkit.Plain).Late(300*time.Millisecond))
+		before := srv.Attempts(testkit.GetField)
+		a := get(t, c)
+		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || srv.Attempts(testkit.GetField)-before != 4 {
+			t.Errorf("%d attempts: %s", srv.Attempts(testkit.GetField)-before, a.Body)
+		}
+	})
+}
+
+// The second attempts are within the retry budget, and within the bulkhead; while a breaker is open there are none.
+func TestHedgeIsBounded(t *testing.T) {
+	t.Parallel()
+	const calls = 200
+	for name, entry := range map[string]string{"budget": "", "bulkhead": "concurrency: {max: 200}"} {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "max_timeout: 6s", entry)
+			get(t, c)
+			srv.Always(testkit.GetField, testkit.Hang())
+			var all sync.WaitGroup
+			for range calls {
+				all.Go(func() { get(t, c) })
+			}
+			time.Sleep(2 * time.Second)
+			most := calls*12/10 + 10 + 1
+			if name == "bulkhead" {
+				most = calls + 1
+			}
+			if n := srv.Attempts(testkit.GetField); n > most || name == "budget" && n <= calls+1 {
+				t.Errorf("%d attempts of %d calls", n, calls)
+			}
+			all.Wait()
+			synctest.Wait()
+			if p := g.Protections(); len(p) > 0 && p[0].Bulkheads[0].In != 0 {
+				t.Errorf("in the end the bulkhead is %+v", p[0].Bulkheads[0])
+			}
+		})
+	}
+}
+
+// A client that leaves ends both attempts.
+func TestHedgeEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true")
+		get(t, c)
+		srv.Always(testkit.GetField, testkit.Hang())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Call(ctx, testkit.GetField, `{"field_id":"F-1"}`); err == nil {
+			t.Error("it is answered")
+		}
+		synctest.Wait()
+		if n := srv.InFlight(); n != 0 || srv.Attempts(testkit.GetField) != 3 {
+			t.Errorf("%d of %d attempts are still under way", n, srv.Attempts(testkit.GetField))
+		}
+	})
+}
+
+// Where failures are only observed, nothing is sent twice.
+func TestHedgeObserved(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "mode: observe", "timeout: 2s")
+		get(t, c)
+		srv.Next(testkit.GetField, testkit.Hang())
+		if a := get(t, c); a.Took != 2*time.Second || !strings.Contains(string(a.Body), "timeout") || srv.Attempts(testkit.GetField) != 2 {
+			t.Errorf("after %s and %d attempts: %s", a.Took, srv.Attempts(testkit.GetField), a.Body)
+		}
+	})
+}
