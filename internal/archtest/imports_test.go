@@ -77,6 +77,10 @@ var layers = []layer{
 		up:       "it keeps rows, and does not know what a call is",
 	},
 	{
+		packages: []string{"internal/connection"},
+		up:       "it knows accounts at providers, and neither servers nor calls",
+	},
+	{
 		packages: []string{"internal/bridge/peer"},
 		up:       "it is the far end of both directions, and takes neither",
 	},

@@ -25,6 +25,8 @@ type ticket struct {
 const (
 	// ticketMark begins the id of a session that is a ticket.
 	ticketMark = "rt1."
+	// maxTicket is how long a ticket is at most: servers and proxies bound their headers.
+	maxTicket = 4 << 10
 	// ticketAge is how long a ticket counts. A client whose ticket is too old initializes a new session.
 	ticketAge = 7 * 24 * time.Hour
 )
@@ -44,7 +46,7 @@ func (t *ticket) seal(by *seal.Sealer, purpose []byte) string {
 	}
 	_ = packed.Close()
 	sealed := by.Seal(text.Bytes(), purpose)
-	if len(sealed) > seal.MaxSealed {
+	if len(sealed) > maxTicket {
 		return ""
 	}
 	return ticketMark + sealed
@@ -52,7 +54,7 @@ func (t *ticket) seal(by *seal.Sealer, purpose []byte) string {
 
 // openTicket returns what a session id says, if it is a ticket for that purpose and not too old.
 func openTicket(id string, by *seal.Sealer, purpose []byte) (t ticket, ok bool) {
-	if by == nil || len(id) < len(ticketMark) || id[:len(ticketMark)] != ticketMark {
+	if by == nil || len(id) > len(ticketMark)+maxTicket || len(id) < len(ticketMark) || id[:len(ticketMark)] != ticketMark {
 		return t, false
 	}
 	packed, err := by.Open(id[len(ticketMark):], purpose)

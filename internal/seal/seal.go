@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 )
 
@@ -17,7 +18,10 @@ import (
 const MinSecret = 32
 
 // A Sealer seals with its first key and opens with all of them. It is safe for concurrent use.
-type Sealer struct{ keys []cipher.AEAD }
+type Sealer struct {
+	keys  []cipher.AEAD
+	keyID string // of the first
+}
 
 // New returns the sealer with these secrets, the newest first. Without any it has a random key, and nobody else can open what
 // it seals.
@@ -25,7 +29,7 @@ func New(secrets ...string) *Sealer {
 	if len(secrets) == 0 {
 		secrets = []string{rand.Text() + rand.Text()}
 	}
-	s := &Sealer{keys: make([]cipher.AEAD, len(secrets))}
+	s := &Sealer{keys: make([]cipher.AEAD, len(secrets)), keyID: KeyID(secrets[0])}
 	for i, secret := range secrets {
 		key, _ := hkdf.Key(sha256.New, []byte(secret), nil, "recourse seal v1", 32) // fails for longer keys than SHA-256 can make
 		block, _ := aes.NewCipher(key)                                              // fails for other lengths
@@ -33,6 +37,15 @@ func New(secrets ...string) *Sealer {
 	}
 	return s
 }
+
+// KeyID returns a name for the key of a secret, which tells nothing of it.
+func KeyID(secret string) string {
+	sum := sha256.Sum256([]byte("recourse key id v1 " + secret))
+	return hex.EncodeToString(sum[:4])
+}
+
+// KeyID returns the name of the key that Seal seals with.
+func (s *Sealer) KeyID() string { return s.keyID }
 
 // Seal returns the sealed text, in the letters of base64url. It opens for the same purpose only.
 func (s *Sealer) Seal(text, purpose []byte) string {
@@ -42,14 +55,8 @@ func (s *Sealer) Seal(text, purpose []byte) string {
 // ErrForeign is the error of [Sealer.Open].
 var ErrForeign = errors.New("it was sealed with another key or for another purpose")
 
-// MaxSealed is the longest text that is opened.
-const MaxSealed = 4 << 10
-
 // Open returns the text that was sealed for that purpose.
 func (s *Sealer) Open(sealed string, purpose []byte) ([]byte, error) {
-	if len(sealed) > MaxSealed {
-		return nil, ErrForeign
-	}
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {
 		return nil, ErrForeign

@@ -17,7 +17,7 @@ var migrations embed.FS
 const schemaTable = "recourse_schema"
 
 // schema is the version that this program knows.
-const schema = 1
+const schema = 2
 
 // usable returns why a program of this version cannot use a schema.
 func usable(have int64) error {

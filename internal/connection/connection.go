@@ -1,0 +1,84 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// The states of a connection. One that is absent has no row.
+const (
+	Connected       = "connected"
+	ReconnectNeeded = "reconnect_needed"
+)
+
+// The reasons why a connection has to be made again.
+const (
+	Revoked = "revoked" // the provider refuses the refresh token
+	Expired = "expired" // and there is no refresh token
+	Lost    = "lost"    // a process ended between redeeming and storing
+)
+
+// A Store keeps connections and links, as [store.Connections] does. It is safe for concurrent use, by any number of processes.
+type Store interface {
+	Get(ctx context.Context, provider, owner string) (*store.Connection, error)
+	Put(ctx context.Context, c *store.Connection) error
+	Swap(ctx context.Context, c *store.Connection) error
+	Lease(ctx context.Context, c *store.Connection, lease string, ends time.Time) error
+	Release(ctx context.Context, provider, owner, lease string) error
+
+	PutLink(ctx context.Context, l *store.Link) error
+	Link(ctx context.Context, hash string) (*store.Link, error)
+	BeginLink(ctx context.Context, hash, stateHash, sealed string) error
+	EndLink(ctx context.Context, stateHash string) (*store.Link, error)
+}
+
+var _ Store = (*store.Connections)(nil)
+
+func purpose(provider, owner string) []byte {
+	return fmt.Appendf(nil, "connection %d %s %s", len(provider), provider, owner)
+}
+
+// putToken puts a token into a connection, sealed.
+func putToken(c *store.Connection, t Token, by *seal.Sealer) {
+	text, _ := json.Marshal(t) //nolint:errchkjson // a token always has a JSON form
+	c.Sealed, c.KeyID = by.Seal(text, purpose(c.Provider, c.Owner)), by.KeyID()
+	c.Scopes, c.Expires = t.Scopes, t.Expires
+}
+
+// A SealError says that a token cannot be read.
+type SealError struct {
+	Provider string
+	KeyID    string // of the key that it is sealed with
+}
+
+func (e *SealError) Error() string {
+	return fmt.Sprintf("the connection to %s is sealed with the key %s, which is not among connection_keys", e.Provider, e.KeyID)
+}
+
+// tokenOf returns the token of a connection, or a [*SealError].
+func tokenOf(c *store.Connection, by *seal.Sealer) (t Token, err error) {
+	text, err := by.Open(c.Sealed, purpose(c.Provider, c.Owner))
+	if err != nil || json.Unmarshal(text, &t) != nil {
+		return t, &SealError{c.Provider, c.KeyID}
+	}
+	return t, nil
+}
+
+// Rekey seals the token of a connection with the newest key, and reports whether it was sealed with another. The error is
+// [store.ErrConflict] if it has changed meanwhile.
+func Rekey(ctx context.Context, s Store, c *store.Connection, by *seal.Sealer) (changed bool, err error) {
+	if c.Sealed == "" || c.KeyID == by.KeyID() {
+		return false, nil
+	}
+	t, err := tokenOf(c, by)
+	if err != nil {
+		return false, err
+	}
+	putToken(c, t, by)
+	return true, s.Swap(ctx, c)
+}

@@ -1,0 +1,183 @@
+package connection
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+const (
+	// LinkTime is how long a link is good for.
+	LinkTime = 30 * time.Minute
+	// linkAgain is how long a link must be good for to be shown again.
+	linkAgain = 15 * time.Minute
+)
+
+// A Person is who asks for an account to be connected, and who alone may do it: a caller as access control has found it. Its
+// zero value is anybody on the gateway's own machine, if nobody is asked who they are.
+type Person struct {
+	Access string `json:"access"`
+	Name   string `json:"name"`
+}
+
+// An Ask is for an account to be connected.
+type Ask struct {
+	Provider *Provider
+	Owner    string
+	By       Person
+	Server   string   // at whose endpoint they are known
+	Scopes   []string // beyond those of the provider
+}
+
+// An Invitation is a link under which somebody connects an account.
+type Invitation struct {
+	ID   string // for elicitations: it tells nothing of the link
+	Path string // below the gateway's own URL
+}
+
+// invited is a link that was made lately.
+type invited struct {
+	invitation Invitation
+	hash       string
+	expires    time.Time
+}
+
+// Invite returns the link for an ask: a model that calls again and again gets the same one.
+func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
+	by := ask.By.Access + "\x00" + ask.By.Name + "\x00" + ask.Server + "\x00" + strings.Join(ask.Scopes, " ")
+	at := key{ask.Provider.Name, ask.Owner + "\x00" + by}
+	m.mu.Lock()
+	known, ok := m.invited.Get(at)
+	m.mu.Unlock()
+	if ok && time.Until(known.expires) > linkAgain {
+		if l, err := m.store.Link(ctx, known.hash); err == nil && l != nil && l.Used.IsZero() {
+			return known.invitation, nil
+		}
+	}
+	id := rand.Text()
+	fresh := invited{Invitation{ID: hash("elicitation " + id), Path: PathPrefix + id}, hash(id), time.Now().Add(LinkTime)}
+	err := m.store.PutLink(ctx, &store.Link{
+		Hash: fresh.hash, Provider: ask.Provider.Name, Owner: ask.Owner, Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server,
+		Scopes: m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes), Expires: fresh.expires,
+	})
+	if err != nil {
+		return Invitation{}, m.storeFailed(ctx, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.invited.Trim(1, nil)
+	m.invited.Put(at, fresh, 0)
+	return fresh.invitation, nil
+}
+
+// hash returns what is stored of a secret.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// scopes returns the scopes to ask for: those of the provider, those that the owner has granted before, and more.
+func (m *Manager) scopes(ctx context.Context, p *Provider, owner string, more []string) []string {
+	all := slices.Concat(p.Scopes, more)
+	if k, err := m.current(ctx, p, owner); err == nil && k.c != nil {
+		all = append(all, k.c.Scopes...)
+	}
+	var once []string
+	for _, scope := range all {
+		if scope != "" && !slices.Contains(once, scope) {
+			once = append(once, scope)
+		}
+	}
+	return once
+}
+
+// Connected reports whether an owner has a connection, and of which version.
+func (m *Manager) Connected(ctx context.Context, p *Provider, owner string) (version int64, ok bool) {
+	m.forget(p, owner)
+	k, err := m.current(ctx, p, owner)
+	if err != nil || k.c == nil {
+		return 0, false
+	}
+	return k.c.Version, k.c.State == Connected
+}
+
+// A signIn is what the end of a sign-in at a provider needs. It lies in the store, sealed.
+type signIn struct {
+	Verifier string `json:"verifier"`
+	Browser  string `json:"browser"` // hash of the cookie of the browser in which it began
+	By       Person `json:"by"`
+}
+
+// begin begins the sign-in of a person, and returns the provider's page for it.
+func (m *Manager) begin(ctx context.Context, p *Provider, l *store.Link, by Person, browser, redirect string) (string, error) {
+	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	text, _ := json.Marshal(signIn{verifier, hash(browser), by}) //nolint:errchkjson // texts always have a JSON form
+	if err := m.store.BeginLink(ctx, l.Hash, hash(state), m.sealer.Seal(text, []byte("sign-in "+l.Hash))); err != nil {
+		return "", err //nolint:wrapcheck // the page tells the kinds apart
+	}
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
+	for name, value := range p.Params {
+		options = append(options, oauth2.SetAuthURLParam(name, value))
+	}
+	return p.config(redirect, l.Scopes).AuthCodeURL(state, options...), nil
+}
+
+var (
+	errNoSignIn     = errors.New("there is no such sign-in under way")
+	errOtherBrowser = errors.New("the sign-in began in another browser")
+)
+
+// end ends the sign-in of that state: the link is used up, and the account connected.
+func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state, code, browser, redirect string) (*Provider, error) {
+	l, err := m.store.EndLink(ctx, hash(state))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as above
+	}
+	if l == nil || providers[l.Provider] == nil {
+		return nil, errNoSignIn
+	}
+	p := providers[l.Provider]
+	var begun signIn
+	text, err := m.sealer.Open(l.Sealed, []byte("sign-in "+l.Hash))
+	if err != nil || json.Unmarshal(text, &begun) != nil {
+		return p, errNoSignIn
+	}
+	if begun.Browser != hash(browser) {
+		return p, errOtherBrowser
+	}
+	exchanging, cancel := context.WithTimeout(m.withClient(ctx), redeemTimeout)
+	defer cancel()
+	issued, err := p.config(redirect, l.Scopes).Exchange(exchanging, code, oauth2.VerifierOption(begun.Verifier))
+	if err != nil {
+		err = p.failure(err)
+		return p, err
+	}
+	err = m.Connect(ctx, p, l.Owner, begun.By.Name, newToken(issued, l.Scopes))
+	return p, err
+}
+
+// enter connects an account by a key that a person has entered.
+func (m *Manager) enter(ctx context.Context, p *Provider, l *store.Link, by Person, entered string) error {
+	state := rand.Text()
+	if err := m.store.BeginLink(ctx, l.Hash, hash(state), ""); err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	ended, err := m.store.EndLink(ctx, hash(state))
+	if err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	if ended == nil {
+		return store.ErrConflict
+	}
+	return m.Connect(ctx, p, l.Owner, by.Name, Token{Access: entered, Scopes: l.Scopes})
+}

@@ -1,0 +1,236 @@
+package connection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/recent"
+	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+const (
+	// refreshBefore is how long before a token expires it is refreshed.
+	refreshBefore = 5 * time.Minute
+	// refreshApart is how long a token is left alone that was issued just now: some live no longer than refreshBefore.
+	refreshApart = 30 * time.Second
+	// usableFor is how long a token is good for at least when a call is made with it.
+	usableFor = 10 * time.Second
+	// cachedFor is how long a row that was read counts: as long takes a change by another process to be seen.
+	cachedFor = 5 * time.Second
+	// maxCached bounds how many rows are kept.
+	maxCached = 10_000
+)
+
+// A Credential is what goes to a server for an owner.
+type Credential struct {
+	Header, Value string
+	// Version is that of the connection; see [Manager.Rejected].
+	Version int64
+}
+
+// A Manager hands out credentials. It is safe for concurrent use. End it with [Manager.Close].
+type Manager struct {
+	store  Store
+	sealer *seal.Sealer
+	client *http.Client
+	log    *slog.Logger
+
+	work sync.WaitGroup // refreshes, which are no part of a call
+
+	mu      sync.Mutex
+	closed  bool
+	flights map[key]*flight
+	known   *recent.Map[key, known]
+	rests   *recent.Map[key, rest]
+	invited *recent.Map[key, invited]
+}
+
+type key struct{ provider, owner string }
+
+// known is a row as it was read.
+type known struct {
+	c     *store.Connection
+	token Token
+	read  time.Time
+}
+
+// A rest is the time in which a provider in trouble is not asked again.
+type rest struct {
+	ends     time.Time
+	failures int
+	err      *recourse.Error
+}
+
+// NewManager returns a manager of the connections in a store. Its client sends the requests for tokens.
+func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
+	return &Manager{
+		store: rows, sealer: sealer, client: client, log: log, flights: map[key]*flight{},
+		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
+		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
+	}
+}
+
+// Close waits for the refreshes under way, which bound their time themselves: to break one off would lose the token.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.work.Wait()
+}
+
+// Credential returns what a server gets for an owner. The error is a [*recourse.Error]: not_connected, token_revoked or
+// token_expired if a person has to do something, or what is wrong with the provider or the store.
+func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Credential, error) {
+	for tries := 0; ; tries++ {
+		k, err := m.current(ctx, p, owner)
+		if err != nil {
+			return Credential{}, err
+		}
+		left := time.Duration(1<<63 - 1)
+		if k.c != nil && !k.c.Expires.IsZero() {
+			left = time.Until(k.c.Expires)
+		}
+		switch {
+		case k.c == nil && p.Flow != ClientCredentials:
+			return Credential{}, recourse.NotConnected(p.Title)
+		case k.c != nil && k.c.State == ReconnectNeeded && p.Flow != ClientCredentials:
+			return Credential{}, p.reconnect(k.c.Reason)
+		case k.c != nil && k.c.State == Connected && left > refreshBefore:
+			return p.credential(k), nil
+		case k.c != nil && k.c.State == Connected && left > usableFor:
+			if time.Since(k.c.Updated) > refreshApart {
+				m.refreshing(p, owner, k.c.Version) //nolint:contextcheck // it goes on without the call
+			}
+			return p.credential(k), nil
+		case tries == 2:
+			return Credential{}, recourse.Unavailable(p.Title).WithEffect(recourse.EffectNone)
+		}
+		var version int64
+		if k.c != nil {
+			version = k.c.Version
+		}
+		if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
+			return Credential{}, err
+		}
+	}
+}
+
+func (p *Provider) credential(k known) Credential {
+	return Credential{Header: p.Header, Value: p.Prefix + k.token.Access, Version: k.c.Version}
+}
+
+// reconnect returns the Error that asks for an account to be connected again.
+func (p *Provider) reconnect(why string) *recourse.Error {
+	switch why {
+	case Expired:
+		return recourse.TokenExpired(p.Title)
+	case Lost:
+		return recourse.TokenExpired(p.Title).WithMessage("The access to %s was lost and has to be renewed.", p.Title)
+	default:
+		return recourse.TokenRevoked(p.Title)
+	}
+}
+
+// Rejected is told that a server has refused a credential. It returns nil if there is another one by now: then the call can be
+// made again.
+func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, version int64) error {
+	m.forget(p, owner)
+	k, err := m.current(ctx, p, owner)
+	switch {
+	case err != nil:
+		return err
+	case k.c == nil:
+		return recourse.NotConnected(p.Title)
+	case k.c.State == ReconnectNeeded:
+		return p.reconnect(k.c.Reason)
+	case k.c.Version != version:
+		return nil
+	case k.token.Refresh == "" && p.Flow != ClientCredentials, time.Since(k.c.Updated) < time.Minute:
+		return p.reconnect(Revoked) // a new token would be refused as well
+	}
+	if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
+		return err
+	}
+	if k, err = m.current(ctx, p, owner); err != nil {
+		return err
+	}
+	if k.c == nil || k.c.State != Connected {
+		return p.reconnect(Revoked)
+	}
+	return nil
+}
+
+// Narrowed returns the Error of a server that asks for scopes that the connection lacks.
+func (m *Manager) Narrowed(p *Provider, scopes []string) *recourse.Error {
+	return recourse.MissingScope(p.Title, scopes...)
+}
+
+// Connect stores the token of an account that was connected just now, by a person called by.
+func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t Token) error {
+	defer m.forget(p, owner)
+	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
+	putToken(c, t, m.sealer)
+	return m.store.Put(ctx, c) //nolint:wrapcheck // it says what it was about
+}
+
+// current returns the row of an owner, which may be a few seconds old.
+func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known, error) {
+	at := key{p.Name, owner}
+	m.mu.Lock()
+	k, ok := m.known.Get(at)
+	m.mu.Unlock()
+	if ok && time.Since(k.read) < cachedFor {
+		return k, nil
+	}
+	c, err := m.store.Get(ctx, p.Name, owner)
+	if err != nil {
+		return known{}, m.storeFailed(ctx, err)
+	}
+	k = known{c: c, read: time.Now()}
+	if c != nil && c.State == Connected {
+		if k.token, err = tokenOf(c, m.sealer); err != nil {
+			m.log.LogAttrs(ctx, slog.LevelError, "a connection cannot be read",
+				slog.String("provider", p.Name), slog.String("cause", err.Error()))
+			return known{}, recourse.New(recourse.KindInternal, "").
+				WithMessage("The connection to %s cannot be read: the gateway's operator has to look at connection_keys.", p.Title).
+				WithProvider(p.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known.Trim(1, nil)
+	m.known.Put(at, k, 0)
+	return k, nil
+}
+
+func (m *Manager) forget(p *Provider, owner string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known.Remove(key{p.Name, owner})
+}
+
+// storeFailed returns the Error of a store that does not answer.
+func (m *Manager) storeFailed(ctx context.Context, err error) *recourse.Error {
+	if ctx.Err() != nil {
+		return recourse.From(context.Cause(ctx)).WithEffect(recourse.EffectNone)
+	}
+	m.log.LogAttrs(ctx, slog.LevelError, "connections cannot be read", slog.String("cause", err.Error()))
+	return recourse.New(recourse.KindUnavailable, "").WithMessage("The gateway cannot look connections up at present.").
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+}
+
+// withClient has requests for tokens sent by the manager's client.
+func (m *Manager) withClient(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oauth2.HTTPClient, cmp.Or(m.client, http.DefaultClient))
+}
+
+var errClosed = errors.New("the gateway is closed")

@@ -1,0 +1,484 @@
+package connection_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "a secret for tests, of more than 32 characters"
+
+// An issuer is a token endpoint whose refresh tokens count once: to redeem one twice revokes the whole family.
+type issuer struct {
+	mu       sync.Mutex
+	lifetime time.Duration
+	current  map[string]string // refresh token of each family that is not revoked
+	used     map[string]string // refresh tokens that were redeemed, to their family
+	revoked  []string
+	issued   int
+	slow     func() time.Duration
+	fault    func(n int) (status int, body string) // of the nth request; 0: none
+	requests int
+}
+
+func newIssuer(lifetime time.Duration) *issuer {
+	return &issuer{lifetime: lifetime, current: map[string]string{}, used: map[string]string{}, slow: func() time.Duration { return 0 }}
+}
+
+// first returns the first token of a family.
+func (i *issuer) first(family string) connection.Token {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.issued++
+	i.current[family] = fmt.Sprintf("refresh-%s-%d", family, i.issued)
+	return connection.Token{
+		Access: fmt.Sprintf("access-%s-%d", family, i.issued), Refresh: i.current[family],
+		Expires: time.Now().Add(i.lifetime).UTC(), Scopes: []string{"read"},
+	}
+}
+
+// asked returns how many requests there were.
+func (i *issuer) asked() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.requests
+}
+
+// fails has requests fail from now on; nil: no more.
+func (i *issuer) fails(fault func(n int) (status int, body string)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fault = fault
+}
+
+func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	status, body := i.answer(r)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.WriteString(body)
+	if i.slow != nil {
+		select {
+		case <-time.After(i.slow()):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	return w.Result(), nil
+}
+
+func (i *issuer) answer(r *http.Request) (int, string) {
+	body, _ := io.ReadAll(r.Body)
+	form, _ := url.ParseQuery(string(body))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.requests++
+	if i.fault != nil {
+		if status, body := i.fault(i.requests); status != 0 {
+			return status, body
+		}
+	}
+	if form.Get("grant_type") == "client_credentials" {
+		i.issued++
+		return http.StatusOK, fmt.Sprintf(`{"access_token":"access-own-%d","token_type":"Bearer","expires_in":%d}`, i.issued, int(i.lifetime.Seconds()))
+	}
+	token := form.Get("refresh_token")
+	if family, used := i.used[token]; used {
+		i.revoked = append(i.revoked, family)
+		delete(i.current, family)
+		return http.StatusBadRequest, `{"error":"invalid_grant","error_description":"` + token + ` was used before"}`
+	}
+	for family, current := range i.current {
+		if current != token {
+			continue
+		}
+		i.issued++
+		i.used[token], i.current[family] = family, fmt.Sprintf("refresh-%s-%d", family, i.issued)
+		text, _ := json.Marshal(map[string]any{
+			"access_token": fmt.Sprintf("access-%s-%d", family, i.issued), "refresh_token": i.current[family],
+			"token_type": "Bearer", "expires_in": int(i.lifetime.Seconds()),
+		})
+		return http.StatusOK, string(text)
+	}
+	return http.StatusBadRequest, `{"error":"invalid_grant"}`
+}
+
+var deere = &connection.Provider{
+	Name: "deere", Title: "John Deere", Flow: connection.AuthorizationCode, TokenURL: "https://provider.test/token",
+	ClientID: "recourse", ClientSecret: "hunter2", Header: "Authorization", Prefix: "Bearer ",
+}
+
+// open opens the store in a folder, as a process does.
+func open(t *testing.T, dir string) *store.Connections {
+	t.Helper()
+	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, "recourse.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s.Connections()
+}
+
+func manager(t *testing.T, s connection.Store, i http.RoundTripper) *connection.Manager {
+	t.Helper()
+	m := connection.NewManager(s, seal.New(secret), &http.Client{Transport: i}, slog.New(slog.DiscardHandler))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// connect stores the first token of an owner.
+func connect(t *testing.T, m *connection.Manager, i *issuer, owner string) {
+	t.Helper()
+	if err := m.Connect(t.Context(), deere, owner, "ada", i.first(owner)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantKind(t *testing.T, err error, want recourse.Kind) {
+	t.Helper()
+	e, ok := errors.AsType[*recourse.Error](err)
+	if !ok || e.Kind != want {
+		t.Fatalf("%v, want %s", err, want)
+	}
+	if e.Effect == recourse.EffectUnknown || e.Effect == recourse.EffectApplied {
+		t.Errorf("the effect is %s", e.Effect)
+	}
+	if strings.Contains(e.Error(), "refresh-") || strings.Contains(e.Error(), "hunter2") {
+		t.Errorf("the error shows a secret: %v", e)
+	}
+}
+
+// Two processes with many callers refresh tokens that count once, again and again: no family is revoked, nobody has to sign in
+// again, and every credential is good when it is handed out.
+func TestExpiries(t *testing.T) {
+	t.Parallel()
+	expire(t, 50)
+}
+
+// A thousand times.
+func TestLongThousandExpiries(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t)
+	expire(t, 1000)
+}
+
+// expire has the tokens of ten owners expire, so many altogether.
+func expire(t *testing.T, times int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		i := newIssuer(6 * time.Minute)
+		i.slow = func() time.Duration { return time.Duration(rand.IntN(3000)) * time.Millisecond }
+		first, second := manager(t, open(t, dir), i), manager(t, open(t, dir), i)
+		const owners = 10
+		rounds := times / owners
+		for n := range owners {
+			connect(t, first, i, fmt.Sprintf("owner-%d", n))
+		}
+		for range rounds {
+			time.Sleep(90 * time.Second) // less than 5 minutes are left
+			var callers sync.WaitGroup
+			for n := range owners {
+				for _, m := range []*connection.Manager{first, second, first, second} {
+					callers.Go(func() {
+						owner := fmt.Sprintf("owner-%d", n)
+						c, err := m.Credential(t.Context(), deere, owner)
+						if err != nil || !strings.HasPrefix(c.Value, "Bearer access-"+owner+"-") {
+							t.Errorf("%s: %+v, %v", owner, c, err)
+						}
+					})
+				}
+			}
+			callers.Wait()
+			time.Sleep(10 * time.Second) // the refreshes end
+		}
+		if len(i.revoked) > 0 || i.asked() < owners*rounds*9/10 || i.asked() > owners*rounds {
+			t.Errorf("%d refreshes, revoked: %v", i.asked(), i.revoked)
+		}
+		t.Logf("%d refreshes", i.asked())
+	})
+}
+
+// When the token has expired, all callers wait for one refresh.
+func TestExpiredToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Hour)
+		i.slow = func() time.Duration { return time.Second }
+		m := manager(t, open(t, t.TempDir()), i)
+		connect(t, m, i, "ada")
+		time.Sleep(2 * time.Hour)
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				if c, err := m.Credential(t.Context(), deere, "ada"); err != nil || c.Value != "Bearer access-ada-2" {
+					t.Errorf("%+v, %v", c, err)
+				}
+			})
+		}
+		callers.Wait()
+		if i.asked() != 1 {
+			t.Errorf("%d refreshes", i.asked())
+		}
+	})
+}
+
+// A process that ends between redeeming and storing leaves a connection that has to be made again, and no loop.
+func TestCrashWhileRefreshing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		i := newIssuer(time.Hour)
+		s := open(t, dir)
+		m := manager(t, s, i)
+		connect(t, m, i, "ada")
+		c, err := s.Get(t.Context(), "deere", "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		if err := s.Lease(t.Context(), c, "a process that is gone", time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Credential(t.Context(), deere, "ada")
+		wantKind(t, err, recourse.KindTokenExpired)
+		_, err = m.Credential(t.Context(), deere, "ada")
+		wantKind(t, err, recourse.KindTokenExpired)
+		if i.asked() != 0 {
+			t.Errorf("the token was redeemed %d times", i.asked())
+		}
+		connect(t, m, i, "ada") // which mends it
+		if _, err := m.Credential(t.Context(), deere, "ada"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A process that was taken for dead, and has redeemed the token after all, brings the connection back.
+func TestSlowProcessIsNotDead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		i := newIssuer(time.Hour)
+		s := open(t, dir)
+		stuck := &stuckStore{Connections: s}
+		slow, other := manager(t, stuck, i), manager(t, open(t, dir), i)
+		connect(t, slow, i, "ada")
+		time.Sleep(2 * time.Hour)
+		stuck.hold = 75 * time.Second // longer than the lease
+		var both sync.WaitGroup
+		both.Go(func() {
+			if c, err := slow.Credential(t.Context(), deere, "ada"); err != nil || c.Value != "Bearer access-ada-2" {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
+		time.Sleep(time.Second)
+		both.Go(func() {
+			_, err := other.Credential(t.Context(), deere, "ada")
+			wantKind(t, err, recourse.KindTokenExpired)
+		})
+		both.Wait()
+		time.Sleep(time.Minute)
+		if c, err := other.Credential(t.Context(), deere, "ada"); err != nil || c.Value != "Bearer access-ada-2" {
+			t.Errorf("%+v, %v", c, err)
+		}
+	})
+}
+
+// A stuckStore holds each swap for a time.
+type stuckStore struct {
+	*store.Connections
+
+	hold time.Duration
+}
+
+func (s *stuckStore) Swap(ctx context.Context, c *store.Connection) error {
+	time.Sleep(s.hold)
+	s.hold = 0
+	return s.Connections.Swap(context.WithoutCancel(ctx), c)
+}
+
+// What the provider says of a refresh decides what becomes of the connection.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, body string
+		status     int
+		want       recourse.Kind
+		state      string
+	}{
+		{"revoked", `{"error":"invalid_grant"}`, 400, recourse.KindTokenRevoked, connection.ReconnectNeeded},
+		{"in trouble", `<html>oops`, 503, recourse.KindUnavailable, connection.Connected},
+		{"says so", `{"error":"temporarily_unavailable"}`, 400, recourse.KindClientError, connection.Connected},
+		{"too many", ``, 429, recourse.KindRateLimited, connection.Connected},
+		{"our fault", `{"error":"invalid_client","error_description":"hunter2 is wrong"}`, 401, recourse.KindInternal, connection.Connected},
+		{"no token", `{"token_type":"Bearer"}`, 200, recourse.KindUnavailable, connection.Connected},
+		{"HTML", `<html>hello`, 200, recourse.KindUnavailable, connection.Connected},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				i := newIssuer(time.Hour)
+				s := open(t, t.TempDir())
+				m := manager(t, s, i)
+				connect(t, m, i, "ada")
+				time.Sleep(2 * time.Hour)
+				i.fails(func(int) (int, string) { return test.status, test.body })
+				for range 3 {
+					_, err := m.Credential(t.Context(), deere, "ada")
+					wantKind(t, err, test.want)
+				}
+				c, err := s.Get(t.Context(), "deere", "ada")
+				if err != nil || c.State != test.state || c.Lease != "" {
+					t.Fatalf("%+v, %v", c, err)
+				}
+				if i.asked() != 1 { // a provider in trouble is left alone for a while
+					t.Errorf("%d requests", i.asked())
+				}
+				if test.state == connection.ReconnectNeeded {
+					return
+				}
+				i.fails(nil)
+				time.Sleep(2 * time.Minute)
+				if c, err := m.Credential(t.Context(), deere, "ada"); err != nil || c.Value != "Bearer access-ada-2" {
+					t.Errorf("%+v, %v", c, err)
+				}
+			})
+		})
+	}
+}
+
+// While the old token is good, a provider in trouble disturbs nobody.
+func TestTroubleBeforeExpiry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Hour)
+		m := manager(t, open(t, t.TempDir()), i)
+		connect(t, m, i, "ada")
+		i.fails(func(int) (int, string) { return 503, "" })
+		time.Sleep(56 * time.Minute)
+		for range 10 {
+			if c, err := m.Credential(t.Context(), deere, "ada"); err != nil || c.Value != "Bearer access-ada-1" {
+				t.Fatalf("%+v, %v", c, err)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		if i.asked() > 8 {
+			t.Errorf("%d requests in 200 s", i.asked())
+		}
+	})
+}
+
+// A token that a server refuses is refreshed once; one that is new is not.
+func TestRejected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Hour)
+		m := manager(t, open(t, t.TempDir()), i)
+		connect(t, m, i, "ada")
+		time.Sleep(10 * time.Minute)
+		c, err := m.Credential(t.Context(), deere, "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil { // another caller with the old one
+			t.Fatal(err)
+		}
+		c, err = m.Credential(t.Context(), deere, "ada")
+		if err != nil || c.Value != "Bearer access-ada-2" {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		wantKind(t, m.Rejected(t.Context(), deere, "ada", c.Version), recourse.KindTokenRevoked)
+		if i.asked() != 1 {
+			t.Errorf("%d refreshes", i.asked())
+		}
+	})
+}
+
+// Of a key that is missing, and of rows that were changed, there is a clear error.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(time.Hour)
+	s := open(t, t.TempDir())
+	m := manager(t, s, i)
+	connect(t, m, i, "ada")
+	c, err := s.Get(t.Context(), "deere", "ada")
+	if err != nil || strings.Contains(c.Sealed, "access") || c.KeyID != seal.KeyID(secret) {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	stranger := connection.NewManager(s, seal.New("another secret, of more than 32 characters"), nil, slog.New(slog.DiscardHandler))
+	defer stranger.Close()
+	_, err = stranger.Credential(t.Context(), deere, "ada")
+	wantKind(t, err, recourse.KindInternal)
+	c.Owner = "eve" // the row of somebody else
+	if err := s.Put(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Credential(t.Context(), deere, "eve")
+	wantKind(t, err, recourse.KindInternal)
+
+	both := seal.New("another secret, of more than 32 characters", secret)
+	c, err = s.Get(t.Context(), "deere", "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := connection.Rekey(t.Context(), s, c, both); !changed || err != nil {
+		t.Fatal(changed, err)
+	}
+	if c, err := stranger.Credential(t.Context(), deere, "ada"); err != nil || c.Value != "Bearer access-ada-1" {
+		t.Log("the row is cached for a few seconds:", err)
+	}
+}
+
+func TestNotConnected(t *testing.T) {
+	t.Parallel()
+	m := manager(t, open(t, t.TempDir()), newIssuer(time.Hour))
+	_, err := m.Credential(t.Context(), deere, "ada")
+	wantKind(t, err, recourse.KindNotConnected)
+}
+
+// Client credentials need nobody.
+func TestClientCredentials(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(time.Hour)
+		m := manager(t, open(t, t.TempDir()), i)
+		own := *deere
+		own.Name, own.Flow = "own", connection.ClientCredentials
+		for range 3 {
+			if c, err := m.Credential(t.Context(), &own, ""); err != nil || c.Value != "Bearer access-own-1" {
+				t.Fatalf("%+v, %v", c, err)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		if c, err := m.Credential(t.Context(), &own, ""); err != nil || c.Value != "Bearer access-own-2" {
+			t.Fatalf("%+v, %v", c, err)
+		}
+	})
+}

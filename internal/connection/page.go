@@ -1,0 +1,343 @@
+package connection
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+const (
+	// PathPrefix begins the paths of the pages.
+	PathPrefix = "/connect/"
+	// callbackPath is where providers send people back to.
+	callbackPath = PathPrefix + "callback"
+
+	personCookie  = "recourse_person"
+	browserCookie = "recourse_browser"
+	// personTime is how long a person does not have to say again who they are.
+	personTime = time.Hour
+	maxForm    = 64 << 10
+)
+
+// Pages are what a person sees who connects an account. They hold no state of their own.
+type Pages struct {
+	Manager   *Manager
+	Providers map[string]*Provider
+	// URL returns the gateway's own URL, as people reach it.
+	URL func(r *http.Request) string
+	// Verify finds out whose API key was entered, at a server's endpoint.
+	Verify func(r *http.Request, server, key string) (Person, error)
+	Log    *slog.Logger
+}
+
+//go:embed page.html
+var files embed.FS
+
+var pages = template.Must(template.ParseFS(files, "page.html"))
+
+// A view is what a page shows.
+type view struct {
+	Step     string // enter, confirm, key, done, problem
+	Title    string // of the provider
+	Name     string // of the person
+	Scopes   []string
+	Problem  string
+	Hint     string
+	Status   int
+	FormGoes string // the origin to which a form may lead, for the policy
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		p.show(w, problem(http.StatusForbidden, "This form was sent by another site.", "Open the link again."))
+		return
+	}
+	switch {
+	case r.URL.Path == callbackPath && r.Method == http.MethodGet:
+		p.callback(w, r)
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		p.open(w, r)
+	case r.Method == http.MethodPost:
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		p.submit(w, r)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		p.show(w, problem(http.StatusMethodNotAllowed, "This page only takes GET and POST.", ""))
+	}
+}
+
+// open shows a link's page: who one is, or what is going to be connected.
+func (p *Pages) open(w http.ResponseWriter, r *http.Request) {
+	l, provider, why := p.link(r)
+	if why != nil {
+		p.show(w, why)
+		return
+	}
+	by, known, why := p.person(r, l)
+	switch {
+	case why != nil:
+		p.show(w, why)
+	case !known:
+		p.show(w, &view{Step: "enter", Title: provider.Title})
+	default:
+		p.show(w, confirm(provider, l, by))
+	}
+}
+
+// confirm is the page on which a person agrees.
+func confirm(provider *Provider, l *store.Link, by Person) *view {
+	v := &view{Step: "confirm", Title: provider.Title, Name: by.Name, Scopes: l.Scopes}
+	if provider.Flow == APIKey {
+		v.Step = "key"
+	}
+	if u, err := url.Parse(provider.AuthorizeURL); err == nil && u.Host != "" {
+		v.FormGoes = u.Scheme + "://" + u.Host
+	}
+	return v
+}
+
+// submit takes a form of a link's page.
+func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
+	l, provider, why := p.link(r)
+	if why == nil && r.ParseForm() != nil {
+		why = problem(http.StatusBadRequest, "The form cannot be read.", "Open the link again.")
+	}
+	if why != nil {
+		p.show(w, why)
+		return
+	}
+	if r.PostForm.Get("step") == "enter" {
+		p.enter(w, r, l, provider)
+		return
+	}
+	by, known, why := p.person(r, l)
+	switch {
+	case why != nil:
+		p.show(w, why)
+	case !known:
+		p.show(w, &view{Step: "enter", Title: provider.Title})
+	case provider.Flow == APIKey:
+		p.keep(w, r, l, provider, by)
+	default:
+		p.begin(w, r, l, provider, by)
+	}
+}
+
+// enter finds out who has entered a credential.
+func (p *Pages) enter(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider) {
+	who, err := p.Verify(r, l.Server, strings.TrimSpace(r.PostForm.Get("key")))
+	if err != nil || !same(who, l) {
+		p.show(w, &view{
+			Step: "enter", Title: provider.Title, Status: http.StatusForbidden,
+			Problem: "This is not the key of the caller that the link was made for.", Hint: "Enter the API key that your agent uses.",
+		})
+		return
+	}
+	p.setPerson(w, r, who)
+	http.Redirect(w, r, PathPrefix+linkID(r), http.StatusSeeOther) //nolint:gosec // a path of ours
+}
+
+// begin sends a person to the provider.
+func (p *Pages) begin(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider, by Person) {
+	browser := rand.Text()
+	to, err := p.Manager.begin(r.Context(), provider, l, by, browser, p.URL(r)+callbackPath)
+	if err != nil {
+		p.show(w, p.trouble(r, provider, err))
+		return
+	}
+	p.setCookie(w, r, browserCookie, browser, LinkTime)
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the provider's page, from the configuration
+}
+
+// keep connects an account by the key that was entered.
+func (p *Pages) keep(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider, by Person) {
+	entered := strings.TrimSpace(r.PostForm.Get("api_key"))
+	if entered == "" || strings.ContainsFunc(entered, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		v := confirm(provider, l, by)
+		v.Status, v.Problem = http.StatusBadRequest, "This cannot be an API key: it is empty, or has spaces in it."
+		p.show(w, v)
+		return
+	}
+	if err := p.Manager.enter(r.Context(), provider, l, by, entered); err != nil {
+		p.show(w, p.trouble(r, provider, err))
+		return
+	}
+	p.show(w, &view{Step: "done", Title: provider.Title})
+}
+
+// callback is where the provider sends a person back to.
+func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	switch said := query.Get("error"); {
+	case said == "access_denied":
+		p.show(w, problem(http.StatusOK, "The account was not connected: access was denied.", "Open the link again if that was a mistake."))
+		return
+	case said != "" || query.Get("code") == "" || query.Get("state") == "":
+		p.Log.LogAttrs(r.Context(), slog.LevelWarn, "a provider has sent somebody back without a code", slog.String("error", oneWord(said)))
+		p.show(w, problem(http.StatusBadGateway, "The provider did not connect the account.",
+			"Open the link again, or tell the gateway's operator."))
+		return
+	}
+	browser := ""
+	if cookie, err := r.Cookie(browserCookie); err == nil {
+		browser = cookie.Value
+	}
+	// What has begun is brought to its end, even if the person closes the page.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), redeemTimeout+storeTimeout)
+	defer cancel()
+	provider, err := p.Manager.end(ctx, p.Providers, query.Get("state"), query.Get("code"), browser, p.URL(r)+callbackPath)
+	if err != nil {
+		p.show(w, p.trouble(r, provider, err))
+		return
+	}
+	p.show(w, &view{Step: "done", Title: provider.Title})
+}
+
+// problem is the page about something that went wrong.
+func problem(status int, what, hint string) *view {
+	return &view{Step: "problem", Status: status, Problem: what, Hint: hint}
+}
+
+func usedUp() *view {
+	return problem(http.StatusGone, "This link has expired, or was used already.", "Ask your agent for a new one.")
+}
+
+func linkID(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, PathPrefix) }
+
+// link returns the link of a request's path, or the page that says why there is none.
+func (p *Pages) link(r *http.Request) (*store.Link, *Provider, *view) {
+	gone := usedUp()
+	id := linkID(r)
+	if id == "" || len(id) > 64 || strings.Contains(id, "/") {
+		return nil, nil, gone
+	}
+	l, err := p.Manager.store.Link(r.Context(), hash(id))
+	if err != nil {
+		v := p.trouble(r, nil, err)
+		return nil, nil, v
+	}
+	if l == nil || !l.Used.IsZero() || time.Now().After(l.Expires) || p.Providers[l.Provider] == nil {
+		return nil, nil, gone
+	}
+	return l, p.Providers[l.Provider], nil
+}
+
+// person returns who has opened a link, if that is known. Whoever is not the one who has asked for it goes no further.
+func (p *Pages) person(r *http.Request, l *store.Link) (by Person, known bool, why *view) {
+	if l.Access == "" { // nobody is asked who they are: it is whoever uses this machine
+		if !isLocal(r) {
+			return by, false, problem(http.StatusForbidden,
+				"This gateway does not ask its callers who they are, so accounts can be connected on its own machine only.",
+				"Open the link there, or have its operator set `access`.")
+		}
+		return by, true, nil
+	}
+	cookie, err := r.Cookie(personCookie)
+	if err != nil {
+		return by, false, nil
+	}
+	text, err := p.Manager.sealer.Open(cookie.Value, []byte(personCookie))
+	var said passport
+	if err != nil || json.Unmarshal(text, &said) != nil || time.Now().After(said.Expires) || !same(said.Person, l) {
+		return by, false, nil // they may be somebody else for another link
+	}
+	return said.Person, true, nil
+}
+
+// A passport is what the cookie says of a person, sealed.
+type passport struct {
+	Person
+
+	Expires time.Time `json:"expires"`
+}
+
+// same reports whether a person has asked for a link.
+func same(who Person, l *store.Link) bool { return who == Person{l.Access, l.Name} && l.Access != "" }
+
+// isLocal reports whether a request comes from this machine, and not from a page that has found a name for it.
+func isLocal(r *http.Request) bool {
+	remote, _, err := net.SplitHostPort(r.RemoteAddr)
+	host, _, hostErr := net.SplitHostPort(r.Host)
+	if hostErr != nil {
+		host = r.Host
+	}
+	ip, named := net.ParseIP(remote), net.ParseIP(strings.Trim(host, "[]"))
+	return err == nil && ip != nil && ip.IsLoopback() && (host == "localhost" || named != nil && named.IsLoopback()) &&
+		r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
+}
+
+func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {
+	text, _ := json.Marshal(passport{who, time.Now().Add(personTime)}) //nolint:errchkjson // texts and times always have a JSON form
+	p.setCookie(w, r, personCookie, p.Manager.sealer.Seal(text, []byte(personCookie)), personTime)
+}
+
+func (p *Pages) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the URL: the machine's own browser uses plain http
+		Name: name, Value: value, Path: strings.TrimSuffix(PathPrefix, "/"), MaxAge: int(age.Seconds()), HttpOnly: true,
+		Secure: strings.HasPrefix(p.URL(r), "https:"), SameSite: http.SameSiteLaxMode, // the provider's redirect has to bring it
+	})
+}
+
+// trouble is the page about an error.
+func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
+	v := problem(http.StatusBadGateway, "The account could not be connected.", "Try again in a few minutes.")
+	e, isFailure := errors.AsType[*recourse.Error](err)
+	switch {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, errNoSignIn):
+		v = usedUp()
+	case errors.Is(err, errOtherBrowser):
+		v.Status, v.Problem = http.StatusForbidden, "This sign-in began in another browser. The account was not connected."
+		v.Hint = "If somebody has sent you here, close this page. Otherwise ask your agent for a new link."
+	case isFailure && e.Origin == recourse.OriginProvider:
+		v.Problem = e.Message
+	}
+	attrs := []slog.Attr{slog.String("cause", err.Error())}
+	if provider != nil {
+		attrs = append(attrs, slog.String("provider", provider.Name))
+	}
+	p.Log.LogAttrs(r.Context(), slog.LevelWarn, "an account was not connected", attrs...)
+	return v
+}
+
+// styleHash is the style sheet's, which is the only one that the policy allows.
+var styleHash = func() string {
+	var sheet bytes.Buffer
+	template.Must(pages, pages.ExecuteTemplate(&sheet, "style", nil))
+	sum := sha256.Sum256(sheet.Bytes())
+	return base64.StdEncoding.EncodeToString(sum[:])
+}()
+
+func (p *Pages) show(w http.ResponseWriter, v *view) {
+	var page bytes.Buffer
+	if err := pages.ExecuteTemplate(&page, "page", v); err != nil { // it fits every view: a test shows each
+		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", strings.TrimSpace("default-src 'none'; style-src 'sha256-"+styleHash+"'; base-uri 'none'; "+
+		"frame-ancestors 'none'; form-action 'self' "+v.FormGoes))
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	if v.Status != 0 {
+		w.WriteHeader(v.Status)
+	}
+	_, _ = w.Write(page.Bytes()) // a browser that has gone needs no page
+}

@@ -1,0 +1,230 @@
+package connection
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+const (
+	// redeemTimeout bounds a request for a token.
+	redeemTimeout = 20 * time.Second
+	// storeTimeout bounds how long the new token is tried to be stored: it is all that is left of the old one.
+	storeTimeout = 20 * time.Second
+	// leaseTime is longer than both together: a lease that has ended belongs to a process that has.
+	leaseTime = time.Minute
+	// leasePoll is how often another process's refresh is looked at.
+	leasePoll = 100 * time.Millisecond
+	// maxRest bounds how long a provider in trouble is left alone.
+	maxRest = time.Minute
+)
+
+// A flight is a refresh under way.
+type flight struct {
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// refreshing refreshes the token of that version, once for all who want it. It goes on when its callers have gone.
+func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
+	at := key{p.Name, owner}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.flights[at]; f != nil {
+		return f
+	}
+	f := &flight{done: make(chan struct{})}
+	if m.closed {
+		f.err = recourse.New(recourse.KindUnavailable, "").WithEffect(recourse.EffectNone).CausedBy(errClosed)
+		close(f.done)
+		return f
+	}
+	m.flights[at] = f
+	m.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaseTime+redeemTimeout+storeTimeout)
+		defer cancel()
+		if f.err = m.resting(at); f.err == nil {
+			f.err = m.refresh(ctx, p, owner, version)
+			m.note(at, f.err)
+		}
+		m.mu.Lock()
+		delete(m.flights, at)
+		m.known.Remove(at)
+		m.mu.Unlock()
+		close(f.done)
+	})
+	return f
+}
+
+// wait waits for the end of a refresh, or of the call.
+func (f *flight) wait(ctx context.Context) error {
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return recourse.From(context.Cause(ctx)).WithEffect(recourse.EffectNone)
+	}
+}
+
+// resting returns the failure of a provider that is left alone.
+func (m *Manager) resting(at key) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.rests.Peek(at)
+	if !ok {
+		return nil
+	}
+	if left := time.Until(r.ends); left > 0 {
+		return r.err.WithRetryAfter(left)
+	}
+	return nil
+}
+
+// note remembers how a refresh has ended.
+func (m *Manager) note(at key, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, failed := errors.AsType[*recourse.Error](err)
+	if !failed || e.Origin != recourse.OriginProvider {
+		m.rests.Remove(at)
+		return
+	}
+	r, _ := m.rests.Peek(at)
+	wait := min(time.Second<<min(r.failures, 10), maxRest)
+	m.rests.Trim(1, nil)
+	m.rests.Put(at, rest{ends: time.Now().Add(max(wait, e.RetryAfter)), failures: r.failures + 1, err: e}, 0)
+}
+
+// refresh refreshes the token of that version, or finds that somebody else has.
+func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, version int64) error {
+	for {
+		c, err := m.store.Get(ctx, p.Name, owner)
+		switch {
+		case err != nil:
+			return m.storeFailed(ctx, err)
+		case p.Flow == ClientCredentials:
+			return m.obtain(ctx, p, owner)
+		case c == nil, c.State != Connected, c.Version != version:
+			return nil
+		case c.Lease != "" && time.Now().Before(c.LeaseEnds):
+			select {
+			case <-time.After(leasePoll):
+				continue
+			case <-ctx.Done():
+				return m.storeFailed(ctx, ctx.Err())
+			}
+		case c.Lease != "":
+			return m.reconnect(ctx, c, Lost)
+		}
+		lease := rand.Text()
+		err = m.store.Lease(ctx, c, lease, time.Now().Add(leaseTime))
+		if errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return m.storeFailed(ctx, err)
+		}
+		return m.renew(ctx, p, c, lease)
+	}
+}
+
+// renew redeems the refresh token of c, whose lease this process has.
+func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, lease string) error {
+	old, err := tokenOf(c, m.sealer)
+	if err != nil {
+		m.release(ctx, c, lease)
+		return recourse.New(recourse.KindInternal, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	if old.Refresh == "" {
+		return m.reconnect(ctx, c, Expired)
+	}
+	redeeming, cancel := context.WithTimeout(m.withClient(ctx), redeemTimeout)
+	defer cancel()
+	fresh, err := p.redeem(redeeming, old)
+	switch {
+	case err == nil:
+		return m.keep(ctx, c, old, fresh)
+	case judge(err) == refused:
+		now, readErr := m.store.Get(ctx, c.Provider, c.Owner)
+		if readErr == nil && (now == nil || now.Version != c.Version || now.Lease != lease) {
+			return nil // somebody has connected it again meanwhile
+		}
+		m.log.LogAttrs(ctx, slog.LevelWarn, "a provider refuses to renew a connection: it has to be made again",
+			slog.String("provider", p.Name), slog.String("owner", c.Owner))
+		return m.reconnect(ctx, c, Revoked)
+	default:
+		m.release(ctx, c, lease)
+		return p.failure(err)
+	}
+}
+
+// keep stores the token that was redeemed for that of c.
+func (m *Manager) keep(ctx context.Context, c *store.Connection, old, fresh Token) error {
+	for {
+		putToken(c, fresh, m.sealer)
+		c.State, c.Reason = Connected, ""
+		if err := m.swap(ctx, c); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		now, err := m.store.Get(ctx, c.Provider, c.Owner)
+		if err != nil || now == nil {
+			return nil //nolint:nilerr // who wants no connection any more gets none
+		}
+		there, err := tokenOf(now, m.sealer)
+		if now.Reason != Lost && (err != nil || there.Refresh != old.Refresh) {
+			return nil //nolint:nilerr // a person has connected it again meanwhile
+		}
+		c = now // another process took this one for dead, or has sealed the old token again
+	}
+}
+
+// obtain gets a token for client credentials, which can be had at any time.
+func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
+	redeeming, cancel := context.WithTimeout(m.withClient(ctx), redeemTimeout)
+	defer cancel()
+	t, err := p.redeem(redeeming, Token{})
+	if err != nil {
+		return p.failure(err)
+	}
+	if err := m.Connect(ctx, p, owner, "the gateway", t); err != nil {
+		return m.storeFailed(ctx, err)
+	}
+	return nil
+}
+
+// reconnect stores that a connection has to be made again.
+func (m *Manager) reconnect(ctx context.Context, c *store.Connection, why string) error {
+	c.State, c.Reason, c.Sealed, c.KeyID = ReconnectNeeded, why, "", ""
+	if err := m.swap(ctx, c); !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return nil // what is there now counts
+}
+
+// swap stores a connection, for as long as it takes within storeTimeout.
+func (m *Manager) swap(ctx context.Context, c *store.Connection) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := m.store.Swap(ctx, c)
+		if err == nil || errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return m.storeFailed(context.WithoutCancel(ctx), err)
+		}
+	}
+}
+
+func (m *Manager) release(ctx context.Context, c *store.Connection, lease string) {
+	if err := m.store.Release(ctx, c.Provider, c.Owner, lease); err != nil {
+		m.log.LogAttrs(ctx, slog.LevelWarn, "the lease of a connection cannot be given back", slog.String("cause", err.Error()))
+	}
+}

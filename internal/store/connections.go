@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrConflict says that a row is not there any more, or has changed meanwhile.
+var ErrConflict = errors.New("the row has changed meanwhile")
+
+// A Connection is an owner's account at a provider; see package connection for what its members mean.
+type Connection struct {
+	Provider, Owner string
+
+	State   string
+	Reason  string
+	Scopes  []string
+	Expires time.Time // of the access token; zero: it is not known
+	Sealed  string    // the token
+	KeyID   string    // of the key that it is sealed with
+	Version int64     // counts the changes, from 1
+
+	Lease     string // names who refreshes the token; "": nobody
+	LeaseEnds time.Time
+
+	By               string // who has connected it
+	Created, Updated time.Time
+}
+
+// Connections are the connections of a store.
+type Connections struct{ s *Store }
+
+// Connections returns the store's connections.
+func (s *Store) Connections() *Connections { return &Connections{s} }
+
+const connectionColumns = "provider, owner, state, reason, scopes, expires, sealed, key_id, version, lease, " +
+	"lease_ends, made_by, created, updated"
+
+// Get returns a connection; nil: there is none. It is read where it is written, since a replica of the database may be behind.
+func (c *Connections) Get(ctx context.Context, provider, owner string) (*Connection, error) {
+	found, err := readConnection(c.s.reads.QueryRowContext(ctx,
+		"SELECT "+connectionColumns+" FROM connections WHERE provider = $1 AND owner = $2", provider, owner))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	return found, err
+}
+
+// List returns all connections by provider and owner.
+func (c *Connections) List(ctx context.Context) ([]*Connection, error) {
+	rows, err := c.s.reads.QueryContext(ctx, "SELECT "+connectionColumns+" FROM connections ORDER BY provider, owner")
+	if err != nil {
+		return nil, fmt.Errorf("list the connections: %w", err)
+	}
+	defer rows.Close()
+	var all []*Connection
+	for rows.Next() {
+		one, err := readConnection(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list the connections: %w", err)
+	}
+	return all, nil
+}
+
+// Put keeps a connection in the place of whatever was there, as the next version and without a lease.
+func (c *Connections) Put(ctx context.Context, next *Connection) error {
+	scopes, err := json.Marshal(append([]string{}, next.Scopes...))
+	if err != nil {
+		return fmt.Errorf("keep a connection: %w", err)
+	}
+	_, err = c.s.writes.ExecContext(ctx, "INSERT INTO connections ("+connectionColumns+") "+
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, '', 0, $9, $10, $10) "+
+		"ON CONFLICT (provider, owner) DO UPDATE SET state = excluded.state, reason = excluded.reason, scopes = excluded.scopes, "+
+		"expires = excluded.expires, sealed = excluded.sealed, key_id = excluded.key_id, version = connections.version + 1, "+
+		"lease = '', lease_ends = 0, made_by = excluded.made_by, updated = excluded.updated",
+		next.Provider, next.Owner, next.State, next.Reason, string(scopes), micros(next.Expires), next.Sealed, next.KeyID, next.By,
+		micros(time.Now()))
+	if err != nil {
+		return fmt.Errorf("keep a connection: %w", err)
+	}
+	return nil
+}
+
+// Swap keeps a connection in the place of that version, as the next one and without a lease. It returns [ErrConflict] if
+// there is another version.
+func (c *Connections) Swap(ctx context.Context, next *Connection) error {
+	scopes, err := json.Marshal(append([]string{}, next.Scopes...))
+	if err != nil {
+		return fmt.Errorf("change a connection: %w", err)
+	}
+	return c.change(ctx, "UPDATE connections SET state = $4, reason = $5, scopes = $6, expires = $7, sealed = $8, key_id = $9, "+
+		"version = version + 1, lease = '', lease_ends = 0, updated = $10 WHERE provider = $1 AND owner = $2 AND version = $3",
+		next.Provider, next.Owner, next.Version, next.State, next.Reason, string(scopes), micros(next.Expires), next.Sealed, next.KeyID,
+		micros(time.Now()))
+}
+
+// Lease gives the lease of a version, or returns [ErrConflict] if there is another version or somebody has it.
+func (c *Connections) Lease(ctx context.Context, of *Connection, lease string, ends time.Time) error {
+	return c.change(ctx, "UPDATE connections SET lease = $4, lease_ends = $5 "+
+		"WHERE provider = $1 AND owner = $2 AND version = $3 AND lease = ''",
+		of.Provider, of.Owner, of.Version, lease, micros(ends))
+}
+
+// Release ends a lease, if it has not ended otherwise.
+func (c *Connections) Release(ctx context.Context, provider, owner, lease string) error {
+	err := c.change(ctx, "UPDATE connections SET lease = '', lease_ends = 0 WHERE provider = $1 AND owner = $2 AND lease = $3",
+		provider, owner, lease)
+	if errors.Is(err, ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// Delete removes a connection, or returns [ErrConflict] if there is none.
+func (c *Connections) Delete(ctx context.Context, provider, owner string) error {
+	return c.change(ctx, "DELETE FROM connections WHERE provider = $1 AND owner = $2", provider, owner)
+}
+
+// change runs a statement for one row.
+func (c *Connections) change(ctx context.Context, statement string, args ...any) error {
+	done, err := c.s.writes.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return fmt.Errorf("change a connection: %w", err)
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("change a connection: %w", err)
+	}
+	if n == 0 {
+		return ErrConflict
+	}
+	return nil
+}
+
+// readConnection reads a row.
+func readConnection(row interface{ Scan(to ...any) error }) (*Connection, error) {
+	var c Connection
+	var scopes string
+	var expires, leaseEnds, created, updated int64
+	err := row.Scan(&c.Provider, &c.Owner, &c.State, &c.Reason, &scopes, &expires, &c.Sealed, &c.KeyID, &c.Version, &c.Lease, &leaseEnds,
+		&c.By, &created, &updated)
+	if err != nil {
+		return nil, fmt.Errorf("read a connection: %w", err)
+	}
+	if err := json.Unmarshal([]byte(scopes), &c.Scopes); err != nil {
+		return nil, fmt.Errorf("read the scopes of a connection: %w", err)
+	}
+	c.Expires, c.LeaseEnds, c.Created, c.Updated = instant(expires), instant(leaseEnds), instant(created), instant(updated)
+	return &c, nil
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Link is under which a person connects an account, once.
+type Link struct {
+	Hash string // of what stands in the link
+
+	Provider, Owner      string
+	Access, Name, Server string // who asked for it, and where
+	Scopes               []string
+	Expires              time.Time
+	Used                 time.Time // zero: not yet
+
+	StateHash string // of the sign-in at the provider that is under way; "": none
+	Sealed    string // what that needs
+}
+
+const linkColumns = "hash, provider, owner, access, name, server, scopes, expires, used, state_hash, sealed"
+
+// PutLink keeps a new link, and removes those that have expired.
+func (c *Connections) PutLink(ctx context.Context, l *Link) error {
+	scopes, err := json.Marshal(append([]string{}, l.Scopes...))
+	if err != nil {
+		return fmt.Errorf("keep a link: %w", err)
+	}
+	if _, err := c.s.writes.ExecContext(ctx, "DELETE FROM connection_links WHERE expires < $1", micros(time.Now())); err != nil {
+		return fmt.Errorf("remove old links: %w", err)
+	}
+	_, err = c.s.writes.ExecContext(ctx, "INSERT INTO connection_links ("+linkColumns+") "+
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', '')",
+		l.Hash, l.Provider, l.Owner, l.Access, l.Name, l.Server, string(scopes), micros(l.Expires))
+	if err != nil {
+		return fmt.Errorf("keep a link: %w", err)
+	}
+	return nil
+}
+
+// Link returns the link of that hash; nil: there is none.
+func (c *Connections) Link(ctx context.Context, hash string) (*Link, error) {
+	return readLink(c.s.reads.QueryRowContext(ctx, "SELECT "+linkColumns+" FROM connection_links WHERE hash = $1", hash))
+}
+
+// BeginLink notes that a sign-in has begun, in the place of an earlier one. It returns [ErrConflict] if the link is used up or has
+// expired.
+func (c *Connections) BeginLink(ctx context.Context, hash, stateHash, sealed string) error {
+	return c.change(ctx, "UPDATE connection_links SET state_hash = $2, sealed = $3 WHERE hash = $1 AND used = 0 AND expires > $4",
+		hash, stateHash, sealed, micros(time.Now()))
+}
+
+// EndLink uses up the link whose sign-in has that state, and returns it; nil: there is none, or no more.
+func (c *Connections) EndLink(ctx context.Context, stateHash string) (*Link, error) {
+	now := micros(time.Now())
+	return readLink(c.s.writes.QueryRowContext(ctx, "UPDATE connection_links SET used = $2 "+
+		"WHERE state_hash = $1 AND state_hash <> '' AND used = 0 AND expires > $2 RETURNING "+linkColumns, stateHash, now))
+}
+
+// readLink reads a row; nil: there is none.
+func readLink(row *sql.Row) (*Link, error) {
+	var l Link
+	var scopes string
+	var expires, used int64
+	err := row.Scan(&l.Hash, &l.Provider, &l.Owner, &l.Access, &l.Name, &l.Server, &scopes, &expires, &used, &l.StateHash, &l.Sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a link: %w", err)
+	}
+	if err := json.Unmarshal([]byte(scopes), &l.Scopes); err != nil {
+		return nil, fmt.Errorf("read the scopes of a link: %w", err)
+	}
+	l.Expires, l.Used = instant(expires), instant(used)
+	return &l, nil
+}
