@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +19,8 @@ import (
 type Admin struct {
 	metrics
 
-	registry *prometheus.Registry
-	draining atomic.Bool
+	registry  *prometheus.Registry
+	readiness readiness
 }
 
 // New returns the listener for a gateway of that version.
@@ -32,25 +31,34 @@ func New(version string) *Admin {
 }
 
 // Drain says that no new requests are taken: /readyz answers 503 from now on.
-func (a *Admin) Drain() { a.draining.Store(true) }
+func (a *Admin) Drain() {
+	a.readiness.mu.Lock()
+	defer a.readiness.mu.Unlock()
+	a.readiness.draining = true
+}
+
+// Watch has /readyz say when a part does not work, without which the gateway serves all the same. check honours its context.
+func (a *Admin) Watch(name string, check func(ctx context.Context) error) {
+	a.readiness.mu.Lock()
+	defer a.readiness.mu.Unlock()
+	a.readiness.parts = append(a.readiness.parts, part{name, check})
+}
 
 // Handler returns what answers an operator's tools.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if a.draining.Load() {
-			answer(w, http.StatusServiceUnavailable, "draining")
-			return
-		}
-		answer(w, http.StatusOK, "ready")
-	})
+	mux.HandleFunc("GET /readyz", a.readiness.serve)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry, MaxRequestsInFlight: 4}))
 	return mux
 }
 
 func answer(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	answerAs(w, status, "text/plain; charset=utf-8", text)
+}
+
+func answerAs(w http.ResponseWriter, status int, contentType, text string) {
+	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n") // a client that has gone needs no answer

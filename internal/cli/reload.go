@@ -230,6 +230,7 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
+	c.AdminRemote = w.running.AdminRemote
 	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
 	return keys
 }

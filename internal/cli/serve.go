@@ -160,10 +160,6 @@ func serveAdmin(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log
 	var serving sync.WaitGroup
 	serving.Go(func() { a.Serve(life, ln, log) })
 	log.LogAttrs(ctx, slog.LevelInfo, "serving health and metrics", slog.String("address", "http://"+ln.Addr().String()))
-	if !isLoopback(ln.Addr()) {
-		log.LogAttrs(ctx, slog.LevelWarn, "other machines can read the metrics: listen on 127.0.0.1, or keep the network private",
-			slog.String("address", ln.Addr().String()))
-	}
 	return func() { end(); serving.Wait() }, nil
 }
 

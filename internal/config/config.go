@@ -15,13 +15,14 @@ import (
 // Config is the gateway's configuration. It is not changed after loading and then safe
 // for concurrent use.
 type Config struct {
-	Listen    string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
-	Admin     string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control, so keep it on '127.0.0.1' or a private network. Changes need a restart."`
-	TLS       *TLS     `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`
-	Tracing   *Tracing `yaml:"tracing" default:"(none)" doc:"Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP. Turning it on or off needs a restart."`
-	PublicURL string   `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`
-	Origins   []string `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused. Requests without one, from clients that are not browsers, are not affected."`
-	Hosts     []string `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, that the gateway answers to, in addition to the address it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`
+	Listen      string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
+	Admin       string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control. Changes need a restart."`
+	AdminRemote bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach. For a private network, such as that of a container."`
+	TLS         *TLS     `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`
+	Tracing     *Tracing `yaml:"tracing" default:"(none)" doc:"Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP. Turning it on or off needs a restart."`
+	PublicURL   string   `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`
+	Origins     []string `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused. Requests without one, from clients that are not browsers, are not affected."`
+	Hosts       []string `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, that the gateway answers to, in addition to the address it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`
 
 	MaxRequest   strictyaml.Size `yaml:"max_request" default:"4MiB" doc:"Largest request body. A larger one is refused without being read in full."`
 	MaxResult    strictyaml.Size `yaml:"max_result" default:"0" doc:"Largest answer from a server. A larger one becomes an error. '0' means no limit: answers are streamed, so their size costs no memory."`
@@ -33,9 +34,10 @@ type Config struct {
 	SessionKeys   []string      `yaml:"session_keys,secret" default:"(none)" doc:"Secrets of at least 32 characters, the newest first, such as '${SESSION_KEY}'. With them, sessions of clients before 2026-07-28 outlive a restart, and any replica with the same keys continues them: the session id holds, encrypted, what is needed to open the session again. Without them sessions live in memory."`
 	ShutdownDelay time.Duration `yaml:"shutdown_delay" default:"0s" doc:"How long the gateway goes on after SIGTERM before it stops listening. Meanwhile '/readyz' answers 503 and every answer asks the client to close its connection, so that a load balancer can move clients to other replicas. Set it to a little more than the load balancer takes to notice."`
 
-	Front    Front     `yaml:"front" default:"lean" doc:"What reads clients' requests: 'lean' is faster for short messages and leaves everything else to 'standard', which is Go's own HTTP server. Changes need a restart."`
-	Log      LogFormat `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
-	LogLevel LogLevel  `yaml:"log_level" default:"info" doc:"The lowest level that is logged: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
+	Front     Front     `yaml:"front" default:"lean" doc:"What reads clients' requests: 'lean' is faster for short messages and leaves everything else to 'standard', which is Go's own HTTP server. Changes need a restart."`
+	Log       LogFormat `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
+	AccessLog bool      `yaml:"access_log" default:"false" doc:"Whether the log has a line for each request: who called what, how it ended, and how long it took. Without the arguments. It is logged at the level 'info'."`
+	LogLevel  LogLevel  `yaml:"log_level" default:"info" doc:"The lowest level that is logged: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
 
 	Contracts []string `yaml:"contracts" default:"(none)" doc:"Files with your own contracts, relative to this file. Servers can name them like the built-in ones."`
 	Servers   Servers  `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`

@@ -69,9 +69,7 @@ func (v *validator) config(c *Config) {
 	if !isListenAddress(c.Listen) {
 		v.doc.Reportf(root.Get("listen").Pos(), "write it as `127.0.0.1:8787` or `:8787`", "`listen` must be an address and a port")
 	}
-	if node := root.Get("admin"); node != nil && !isListenAddress(c.Admin) {
-		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
-	}
+	v.admin(c, root)
 	v.tls(c.TLS, root.Get("tls"))
 	v.tracing(c.Tracing, root.Get("tracing"))
 	if node := root.Get("public_url"); node != nil {

@@ -73,7 +73,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	g := &Gateway{
 		log: log, reach: reach,
 		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
-		observers: []observer{logger{log}},
+		observers: []observer{logger{log}, accessLog{log}},
 	}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	g.life, g.end = context.WithCancel(context.Background())

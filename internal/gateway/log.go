@@ -98,6 +98,9 @@ func (c *call) level(e *recourse.Error) slog.Level {
 	}
 }
 
+// named returns a name that a client has given as it may stand in the log.
+func named(name string) string { return redact.New(redact.Secrets).String(cut(name, maxName)) }
+
 // A logger is the observer that writes a line for each failure.
 type logger struct{ log *slog.Logger }
 
@@ -121,12 +124,12 @@ func (l logger) line(c *call, t *told) {
 	if c.on != nil {
 		attrs = append(attrs, slog.String("server", c.on.Name))
 	} else {
-		attrs = append(attrs, slog.String("path", cut(c.req.http.URL.Path, maxName)))
+		attrs = append(attrs, slog.String("path", named(c.req.http.URL.Path)))
 	}
 	if c.req.isCall() {
-		attrs = append(attrs, slog.String("tool", cut(c.req.msg.Name, maxName)))
+		attrs = append(attrs, slog.String("tool", named(c.req.msg.Name)))
 	} else if c.req.msg.Method != "" {
-		attrs = append(attrs, slog.String("method", cut(c.req.msg.Method, maxName)))
+		attrs = append(attrs, slog.String("method", named(c.req.msg.Method)))
 	}
 	attrs = append(attrs,
 		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),

@@ -37,6 +37,37 @@ func TestTracing(t *testing.T) {
 	}
 }
 
+// The listener that asks nobody who they are is for this machine, unless the file says otherwise.
+func TestAdmin(t *testing.T) {
+	t.Parallel()
+	const open = "other machines could reach `admin`"
+	for admin, want := range map[string]string{
+		"admin: 127.0.0.1:9464":                         "",
+		"admin: 127.1.2.3:0":                            "",
+		"admin: '[::1]:9464'":                           "",
+		"admin: localhost:9464":                         "",
+		"admin: 0.0.0.0:9464\nadmin_remote: true":       "",
+		"admin: gateway.internal:1\nadmin_remote: true": "",
+		"admin: 0.0.0.0:9464":                           open,
+		"admin: :9464":                                  open,
+		"admin: '[::]:9464'":                            open,
+		"admin: 10.0.0.7:9464":                          open,
+		"admin: localhost.example.com:9464":             open,
+		"admin: 0.0.0.0:9464\nadmin_remote: false":      open,
+		"admin: 9464":                                   "`admin` must be",
+		"admin: '9464'":                                 "`admin` must be an address and a port",
+		"admin_remote: true":                            "2:1: `admin_remote` says nothing without `admin`",
+	} {
+		t.Run(admin, func(t *testing.T) {
+			t.Parallel()
+			_, err := config.Parse("recourse.yaml", []byte("servers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n"+admin+"\n"), options())
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("got:\n%v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour

@@ -1,0 +1,77 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/admin"
+)
+
+// A part that does not work is named; the gateway is ready all the same. Its parts are not asked at every turn, and not for long.
+func TestReadinessTellsOfTroubles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := admin.New("v1.2.3")
+		asked := 0
+		a.Watch("store", func(context.Context) error {
+			asked++
+			return errors.New("dial postgres://recourse:hunter2-s3cr3t@db.example.com/recourse: connection refused")
+		})
+		a.Watch("redis", func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		a.Watch("fine", func(context.Context) error { return nil })
+		began := time.Now()
+		for range 10 {
+			status, text := get(t, a, "/readyz")
+			if status != http.StatusOK || !strings.HasPrefix(text, "ready\nstore: dial ") || !strings.Contains(text, "\nredis: context deadline exceeded\n") ||
+				strings.Contains(text, "fine") || strings.Contains(text, "hunter2") {
+				t.Fatalf("%d %s", status, text)
+			}
+		}
+		if took := time.Since(began); asked != 1 || took > time.Second {
+			t.Errorf("asked %d times in %s", asked, took)
+		}
+		time.Sleep(2 * time.Second)
+		get(t, a, "/readyz")
+		if asked != 2 {
+			t.Errorf("asked %d times", asked)
+		}
+		a.Drain()
+		if status, text := get(t, a, "/readyz"); status != http.StatusServiceUnavailable || text != "draining\n" {
+			t.Errorf("%d %s", status, text)
+		}
+	})
+}
+
+// A program that asks for JSON gets it.
+func TestReadinessInJSON(t *testing.T) {
+	t.Parallel()
+	a := admin.New("v1.2.3")
+	ask := func() (int, string, string) {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody)
+		r.Header.Set("Accept", "application/json")
+		a.Handler().ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Content-Type"), w.Body.String()
+	}
+	if status, kind, text := ask(); status != http.StatusOK || kind != "application/json" || text != `{"ready":true}`+"\n" {
+		t.Errorf("%d %s %s", status, kind, text)
+	}
+	a = admin.New("v1.2.3")
+	a.Watch("store", func(context.Context) error { return errors.New("gone") })
+	if status, _, text := ask(); status != http.StatusOK || text != `{"ready":true,"troubles":[{"part":"store","cause":"gone"}]}`+"\n" {
+		t.Errorf("%d %s", status, text)
+	}
+	a.Drain()
+	if status, _, text := ask(); status != http.StatusServiceUnavailable || text != `{"ready":false,"reason":"draining"}`+"\n" {
+		t.Errorf("%d %s", status, text)
+	}
+}

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"net"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// admin checks the address of the listener for operations, which asks nobody who they are.
+func (v *validator) admin(c *Config, root *strictyaml.Node) {
+	node := root.Get("admin")
+	switch {
+	case node == nil:
+		if remote := root.Get("admin_remote"); remote != nil {
+			v.doc.Reportf(root.Key("admin_remote"), "add `admin: 0.0.0.0:9464`, or remove this",
+				"`admin_remote` says nothing without `admin`")
+		}
+	case !isListenAddress(c.Admin):
+		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
+	case !c.AdminRemote && !isLoopback(c.Admin):
+		v.doc.Reportf(node.Pos(), "use 127.0.0.1, or add `admin_remote: true` if the network is private",
+			"other machines could reach `admin`, which has no access control")
+	}
+}
+
+// isLoopback reports whether only this machine can reach what listens there.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
