@@ -165,6 +165,10 @@ func (f *finding) store(at *path, base reflect.Value, n *node) bool {
 		wait, n := spelledWait(n.plain())
 		f.e.RetryAfter = wait
 		return n > 0
+	case at.src == placeAt:
+		wait, length := spelledTime(n.plain(), f.now)
+		f.e.RetryAfter = wait
+		return length > 0
 	case at.src == "upstream.status":
 		status, err := strconv.Atoi(n.plain())
 		if err != nil || !isFailure(status) {

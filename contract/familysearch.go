@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 )
@@ -22,6 +23,7 @@ const (
 // A finding is what one form has found.
 type finding struct {
 	form   *familyForm
+	now    time.Time
 	e      recourse.Error
 	fixed  int // how much of the form's own words are there
 	at     int // where it begins
@@ -43,6 +45,7 @@ func (f *finding) name(name string) {
 
 // A search looks for the forms of families in the parts of an answer.
 type search struct {
+	now      time.Time
 	weak     []*Family // whose weak forms alone count; nil: every form does
 	findings []*finding
 	spare    *finding // in which nothing was found
@@ -54,7 +57,7 @@ func (s *search) finding(form *familyForm) *finding {
 	if s.spare = nil; f == nil {
 		f = new(finding)
 	}
-	*f = finding{form: form}
+	*f = finding{form: form, now: s.now}
 	store(form.set, f.record())
 	return f
 }
@@ -131,6 +134,8 @@ func (f *finding) capture(c capture, base reflect.Value) {
 		}
 	case placeAfter:
 		f.e.RetryAfter, _ = spelledWait(c.text)
+	case placeAt:
+		f.e.RetryAfter, _ = spelledTime(c.text, f.now)
 	default:
 		c.at.path.setText(base, strings.TrimSpace(c.text))
 	}
@@ -356,9 +361,12 @@ func (f *finding) add(other *finding) {
 	}
 }
 
-// reads returns what f alone says of a text.
+// exampleNow is when the examples of families are read.
+var exampleNow = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// reads returns what f alone says of an example.
 func (f *Family) reads(text string) (*recourse.Error, bool) {
-	s := &search{}
+	s := &search{now: exampleNow}
 	for range maxWraps {
 		rest, _, ok := f.unwrapped(text)
 		if !ok {

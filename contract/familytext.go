@@ -3,6 +3,7 @@ package contract
 import (
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/contractform"
@@ -35,6 +36,7 @@ const (
 	placeAny   = "*"     // anything, which is not kept
 	placeNames = "names" // names below the parameter of a violation, which is one for each of them
 	placeAfter = "after" // a wait as people and programs spell it
+	placeAt    = "at"    // a point in time up to which to wait
 )
 
 // A class is what a place can hold.
@@ -47,6 +49,7 @@ const (
 	classStatus              // an HTTP status of 400 or more
 	classNumber
 	classWait
+	classTime
 )
 
 // maxPlace bounds what a place holds, in bytes.
@@ -54,7 +57,7 @@ const maxPlace = 512
 
 // newPlace resolves what a form tells at a place.
 func newPlace(name string, on reflect.Type) (*path, error) {
-	if name == placeAny || name == placeNames && on == violationType {
+	if name == placeAny || name == placeNames && on == violationType || name == placeAt && on == contractform.RecordType {
 		return &path{src: name}, nil
 	}
 	return compilePath(name, on)
@@ -68,6 +71,8 @@ func classOf(p *path) class {
 	switch {
 	case p.src == placeAfter:
 		return classWait
+	case p.src == placeAt:
+		return classTime
 	case p.src == pathSeconds, p.src == "afterMs":
 		return classNumber
 	case p.src == "upstream.status":
@@ -88,6 +93,9 @@ func (c class) takes(text string) bool {
 		return len(text) <= maxPlace && !strings.ContainsAny(text, "\r\n")
 	case classWait:
 		_, n := spelledWait(text)
+		return n > 0 && n == len(text)
+	case classTime:
+		_, n := spelledTime(text, time.Time{})
 		return n > 0 && n == len(text)
 	case classStatus:
 		return len(text) == 3 && (text[0] == '4' || text[0] == '5') && span(text, isNumberByte) == 3
@@ -115,9 +123,14 @@ func (c class) has(b byte) bool {
 
 // head returns how much of the beginning of text stands at a place that nothing follows.
 func (c class) head(text string) int {
-	if c == classWait {
+	switch c {
+	case classWait:
 		_, n := spelledWait(text)
 		return n
+	case classTime:
+		_, n := spelledTime(text, time.Time{})
+		return n
+	default:
 	}
 	n := min(span(text, c.has), maxPlace)
 	if c == classAny {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -32,6 +33,8 @@ type Reader struct {
 	// ContractsOnly says that the families are left out: what is in no contract's form has no
 	// kind, as in the clients that are generated from a contract.
 	ContractsOnly bool
+	// Now is the clock by which a point in time that a text names becomes a wait; nil: time.Now.
+	Now func() time.Time
 	// Cut is the size, such as 4MiB, at which what is read was cut off and completed to
 	// valid JSON; the failure then says so. Empty: it is whole.
 	Cut string

@@ -27,7 +27,7 @@ func init() { //nolint:gochecknoinits // a table by its columns
 
 // spelledWait reads the wait that text begins with, such as 12s, 1m30.5s, "2 minutes and 5 seconds" or
 // PT30S, and returns the length of what it has read; 0: text begins with no wait. A number
-// alone counts seconds.
+// alone counts seconds, unless it can only be a point in time.
 func spelledWait(text string) (total time.Duration, n int) {
 	if len(text) > 2 && (text[0] == 'P' || text[0] == 'p') && (text[1] == 'T' || text[1] == 't') {
 		n = 2 // ISO 8601
@@ -51,7 +51,7 @@ func spelledWait(text string) (total time.Duration, n int) {
 			continue
 		}
 		alone := unit == 0 || word > after
-		if parts == 0 && alone && (after == len(text) || strings.IndexByte("-:/_", text[after]) < 0) { // no date
+		if parts == 0 && alone && value < minEpochSeconds && (after == len(text) || strings.IndexByte("-:/_", text[after]) < 0) { // no date
 			return wait(value), at + len(strings.TrimRight(text[at:after], "."))
 		}
 		return min(total, recourse.MaxWait), n

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -30,7 +31,7 @@ func (r *Reader) found(a answer) *finding {
 	if r.ContractsOnly {
 		return nil
 	}
-	s := &search{}
+	s := &search{now: r.now()}
 	objects := withInner(a.text, a.objects)
 	s.parts(r.indexes(), a.text, objects)
 	best := s.result()
@@ -86,12 +87,19 @@ func leastRank(status int, object bool) int {
 	}
 }
 
+func (r *Reader) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
 // weakly reads an answer that says it succeeded, by the families that the server's entry names.
 func (r *Reader) weakly(a answer) (reading Reading, ok bool) {
 	if len(r.Families) == 0 || a.blocks > 1 {
 		return Reading{}, false
 	}
-	s := &search{weak: r.Families}
+	s := &search{now: r.now(), weak: r.Families}
 	var indexes []*index
 	for _, f := range r.Families {
 		indexes = append(indexes, f.index())

@@ -53,7 +53,8 @@ examples:
 `
 
 const familyNotes = `Templates, paths and constants are those of [contracts](contracts/README.md). In a family ` + "`{after}`" + ` is a
-wait as people and programs spell it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a number counts seconds), and
+wait as people and programs spell it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a number counts seconds),
+` + "`{at}`" + ` is the point in time up to which to wait (` + "`2026-01-02T15:04:05Z`, `15:04 UTC`" + `, seconds since 1970), and
 ` + "`{*}`" + ` is anything on the line. A code is a word, a parameter has no spaces, and an HTTP status is one of a failure.
 
 An object has every member that is named; one whose name ends in ` + "`?`" + ` may be missing. A value is a path, a template of a

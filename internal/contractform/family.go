@@ -20,7 +20,7 @@ type FamilyFile struct {
 	Objects  []FamilyObject   `yaml:"objects" doc:"JSON objects."`
 	Codes    []FamilyCodes    `yaml:"codes" doc:"What the system's own codes mean, wherever a text or an object has them as 'upstream.code'."`
 	Rules    []FamilyRule     `yaml:"rules" doc:"What the system's own rules for arguments mean, wherever a violation has them."`
-	Examples []FamilyExample  `yaml:"examples,required" doc:"Answers and how they are read. The linter reads each of them."`
+	Examples []FamilyExample  `yaml:"examples,required" doc:"Answers and how they are read. The linter reads each of them, at the beginning of 2026 in UTC."`
 }
 
 // FamilyText is a part of a [FamilyFile].

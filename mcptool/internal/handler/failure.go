@@ -139,7 +139,9 @@ func (x *exchange) told(err error) string {
 // reader reads failures in whatever form they come. What a server says of itself is
 // believed.
 func (x *exchange) reader() *contract.Reader {
-	return &contract.Reader{Contracts: []*contract.Contract{x.rule.contract}, Trusted: true, Families: x.rule.families}
+	return &contract.Reader{
+		Contracts: []*contract.Contract{x.rule.contract}, Trusted: true, Families: x.rule.families, Now: x.s.now,
+	}
 }
 
 func (x *exchange) readResult(r *ResultError) failure {
