@@ -9,6 +9,7 @@ package config
 import (
 	"time"
 
+	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -54,7 +55,11 @@ type Server struct {
 	// it is behind `recourse wrap`: it is told why the server's program does not start.
 	Local bool
 
-	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has either this or 'command'."`
+	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has this, 'command' or 'openapi'."`
+	OpenAPI          string               `yaml:"openapi" default:"(none)" doc:"OpenAPI description (3.0 or 3.1, JSON or YAML) of an HTTP API that is served as tools: a file, relative to this one, or a URL that is read at the start and on each reload. 'operations' says which of its operations are offered. A server has one of 'url', 'command' and this. See [HTTP APIs](http-apis.md)."`
+	BaseURL          string               `yaml:"base_url" default:"(the description's first server)" doc:"URL before the paths of the description."`
+	Query            map[string]string    `yaml:"query,secret" default:"(none)" doc:"Parameters added to the query of every request to the API, such as '{api_key: \"${KEY}\"}'. Their values are never shown."`
+	Operations       []Operation          `yaml:"operations" default:"(none)" doc:"Routes that say which operations are tools. The first one that is about an operation counts; an operation that no route is about is not offered."`
 	Command          []string             `yaml:"command" default:"(none)" doc:"Program and arguments of a server that speaks MCP on standard input and output. The gateway starts it on the first call, and again after a crash. A name is looked up in PATH, a relative path in 'cwd'."`
 	Env              map[string]string    `yaml:"env,secret" default:"(none)" doc:"Environment of the program. It gets PATH, HOME and the variables listed here, and nothing else, except on Windows what every program needs, such as SYSTEMROOT, and on Linux RECOURSE_PROCESS. With this variable, processes that the program has started are found and killed along with it, even in a session of their own, unless they have removed the variable. A value that is secret by its name ('FARM_TOKEN') or by its form is masked in failures and in the log, wherever it appears."`
 	Cwd              string               `yaml:"cwd" default:"(the gateway's)" doc:"Folder in which the program is started."`
@@ -69,14 +74,17 @@ type Server struct {
 	MaxTimeout       time.Duration        `yaml:"max_timeout" default:"10m" doc:"How long a call may take altogether, repetitions included."`
 	Headers          map[string]string    `yaml:"headers,secret" default:"(none)" doc:"Headers sent with every request to the server, such as 'Authorization'. Their values are never shown. Headers that the protocol or the connection needs cannot be set."`
 	Forward          []string             `yaml:"forward" default:"(none)" doc:"Headers of the client's request that are passed on to the server. If 'authorization' is among them, a 401 or 403 from the server goes back to the client unchanged; if the headers in which the contract asks for credentials are among them, the client gets it in the contract's form; otherwise it means that the gateway's own credentials were refused. If 'x-forwarded-for' is among them, the client's address is added to it, so that the server can tell one client from another."`
-	TrustAnnotations *bool                `yaml:"trust_annotations" default:"(true for command, false for url)" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when the gateway decides whether a call may be repeated. A program that you start yourself is believed; a server elsewhere, only if you say so."`
-	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether to believe the server about who failed, whether a call that writes changed nothing, and what to do next. For your own servers."`
-	Redact           Redact               `yaml:"redact" default:"(all for url, secrets for command)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames, private addresses and paths as well), or 'off' (nothing). Secrets in the entry and in the call are masked however they are spelled. At most 16 MiB of the texts of one answer are checked, and 4 MiB of a single text; anything beyond that is not shown. The server's questions, progress and logs are masked as with 'secrets', error logs like failures. What cannot be masked becomes bad_response."`
+	TrustAnnotations *bool                `yaml:"trust_annotations" default:"(true for command and openapi, false for url)" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when the gateway decides whether a call may be repeated. A program that you start yourself is believed; a server elsewhere, only if you say so; of an operation of an HTTP API, its method and route tell."`
+	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether to believe the server about who failed, whether a call that writes changed nothing, and what to do next. For your own servers. Of an HTTP API, also about the form of its answers: its tools then declare an outputSchema."`
+	Redact           Redact               `yaml:"redact" default:"(secrets for command, otherwise all)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames, private addresses and paths as well), or 'off' (nothing). Secrets in the entry and in the call are masked however they are spelled. At most 16 MiB of the texts of one answer are checked, and 4 MiB of a single text; anything beyond that is not shown. The server's questions, progress and logs are masked as with 'secrets', error logs like failures. What cannot be masked becomes bad_response."`
 	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known about individual tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any single one. Only one entry applies: an exact name, or else the longest pattern that matches."`
 
 	Breaker     *Breaker     `yaml:"breaker" default:"(none)" doc:"Holds calls back from a server, or from a tool of it, that does not answer. 'breaker: {}' turns it on with the defaults below. A call that is held back fails at once as unavailable, has done nothing, and says when to come back."`
 	Concurrency *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls to the server are under way at once, so that one server that hangs does not take what the others need."`
 	Hedge       *Hedge       `yaml:"hedge" default:"(none)" doc:"Sends a call that only reads a second time if its answer is late, and takes the answer that begins first. Only for servers with 'url'. A call is sent twice at most, only while the retry budget allows it, and never while a breaker is open or all places of 'concurrency' are taken."`
+
+	// API is what the description offers. It is not nil after loading, where there is one.
+	API *openapi.API
 
 	exact    map[string]Tool
 	patterns []pattern

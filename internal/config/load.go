@@ -35,6 +35,9 @@ type Options struct {
 	// ReadFile reads the other files that the configuration names, such as certificates.
 	// Default: [os.ReadFile].
 	ReadFile func(path string) ([]byte, error)
+
+	// Fetch reads the OpenAPI descriptions that are at a URL. Default: [openapi.Fetch].
+	Fetch func(url string) ([]byte, error)
 }
 
 // Load reads the configuration file at path. The error is [strictyaml.Errors] with every
@@ -64,7 +67,7 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 
 	v := &validator{
 		doc: doc, contracts: slices.Clone(opts.KnownContracts), families: opts.KnownFamilies,
-		dir: filepath.Dir(name), loadFamily: opts.LoadFamily, loaded: map[string]string{}, readFile: opts.ReadFile,
+		dir: filepath.Dir(name), loadFamily: opts.LoadFamily, loaded: map[string]string{}, readFile: opts.ReadFile, fetch: opts.Fetch,
 	}
 	v.loadContracts(&c, opts.LoadContract)
 	v.config(&c)
@@ -89,6 +92,9 @@ func join(err error, foreign strictyaml.Errors) error {
 
 // complete sets what follows from the rest.
 func (s *Server) complete() {
+	if s.Title == "" && s.API != nil {
+		s.Title = s.API.Title
+	}
 	if s.Title == "" {
 		s.Title = s.Name
 	}
@@ -99,7 +105,7 @@ func (s *Server) complete() {
 		}
 	}
 	if s.TrustAnnotations == nil {
-		trust := len(s.Command) > 0
+		trust := len(s.Command) > 0 || s.API != nil // whose annotations are ours
 		s.TrustAnnotations = &trust
 	}
 	for _, rule := range s.Tools {
@@ -110,6 +116,7 @@ func (s *Server) complete() {
 		}
 	}
 	s.compileTools()
+	s.completeAPI()
 }
 
 // Same reports whether both entries say the same, wherever they stand in their
@@ -117,14 +124,15 @@ func (s *Server) complete() {
 func (s *Server) Same(other *Server) bool {
 	a, b := *s, *other
 	a.Tools, b.Tools = nil, nil // their places differ; what they say has been compiled
-	return reflect.DeepEqual(a, b)
+	a.API, b.API = nil, nil
+	return s.sameAPI(other) && reflect.DeepEqual(a, b)
 }
 
 // SameReach reports whether other reaches the server in the same way. It compares
 // everything in an entry, keys to come included, except for what says how calls and
 // answers are treated.
 func (s *Server) SameReach(other *Server) bool {
-	return reflect.DeepEqual(s.reach(), other.reach())
+	return s.sameAPI(other) && reflect.DeepEqual(s.reach(), other.reach())
 }
 
 func (s *Server) reach() Server {
@@ -133,7 +141,7 @@ func (s *Server) reach() Server {
 	r.Timeout, r.MaxTimeout = 0, 0
 	r.TrustAnnotations, r.Trusted = nil, false
 	r.Breaker, r.Concurrency, r.Hedge = nil, nil, nil
-	r.Tools, r.exact, r.patterns = nil, nil, nil
+	r.Tools, r.exact, r.patterns, r.API = nil, nil, nil, nil
 	return r
 }
 

@@ -103,6 +103,8 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Server](), ".NAME", true
 	case reflect.TypeFor[strictyaml.Map[Tool]]():
 		return reflect.TypeFor[Tool](), ".NAME", true
+	case reflect.TypeFor[[]Operation]():
+		return reflect.TypeFor[Operation](), "", true
 	}
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
 		return t.Elem(), "", true

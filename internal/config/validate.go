@@ -29,6 +29,7 @@ type validator struct {
 	loadFamily func(path string) (string, error)
 	loaded     map[string]string // families by file; of one with mistakes the name is empty
 	readFile   func(path string) ([]byte, error)
+	fetch      func(url string) ([]byte, error)
 }
 
 func (v *validator) loadContracts(c *Config, load func(string) (string, error)) {
@@ -123,39 +124,65 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	v.timeouts(s, node)
 	v.headers(s, node)
 	v.protect(s, node)
+	if node.Get("openapi") != nil {
+		v.api(s, node)
+	}
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {
 		v.tool(s, rule, tools.Get(rule.Key))
 	}
 }
 
-// transport checks how the server is reached: over HTTP or as a program.
+// transports are the keys that say how a server is reached, each with the keys that belong to it.
+var transports = []struct {
+	key  string
+	owns []string
+}{
+	{"url", []string{"headers", "forward"}},
+	{"command", []string{"env", "cwd", "share", "idle"}},
+	{"openapi", []string{"base_url", "query", "operations"}},
+}
+
+// transport checks how the server is reached: over HTTP, as a program, or as an HTTP API.
 func (v *validator) transport(s *Server, node *strictyaml.Node, at strictyaml.Pos) {
-	urlNode, command := node.Get("url"), node.Get("command")
-	switch {
-	case urlNode == nil && command == nil:
-		v.doc.Reportf(at, "add `url: https://example.com/mcp` or `command: [npx, -y, PACKAGE]`",
+	has := -1
+	for i, t := range transports {
+		switch {
+		case node.Get(t.key) == nil:
+		case has >= 0:
+			v.doc.Reportf(node.Key(t.key), "remove one of them", "the server has both `%s` and `%s`", transports[has].key, t.key)
+		default:
+			has = i
+		}
+	}
+	if has < 0 {
+		v.doc.Reportf(at, "add `url: https://example.com/mcp` or `command: [npx, -y, PACKAGE]`; for an HTTP API `openapi: FILE`",
 			"the server has neither `url` nor `command`")
 		return
-	case urlNode != nil && command != nil:
-		v.doc.Reportf(node.Key("command"), "remove one of them", "the server has both `url` and `command`")
 	}
-	foreign, of, other := []string{"env", "cwd", "share", "idle"}, "command", "url"
-	if urlNode != nil {
-		v.url(urlNode, "url", s.URL)
-	} else {
-		foreign, of, other = []string{"headers", "forward"}, "url", "command"
-		if len(s.Command) == 0 || s.Command[0] == "" {
-			v.doc.Reportf(command.Pos(), "write it as `[npx, -y, PACKAGE]`", "`command` is empty: it must name a program")
-		}
+	switch {
+	case node.Get("url") != nil:
+		v.url(node.Get("url"), "url", s.URL)
+	case node.Get("command") != nil && (len(s.Command) == 0 || s.Command[0] == ""):
+		v.doc.Reportf(node.Get("command").Pos(), "write it as `[npx, -y, PACKAGE]`", "`command` is empty: it must name a program")
 	}
-	for _, key := range foreign {
-		if node.Get(key) != nil {
-			v.doc.Reportf(node.Key(key), "remove it", "`%s` belongs to a server with `%s`, and this one has `%s`", key, of, other)
-		}
-	}
+	v.foreignKeys(node, transports[has].key)
 	if idle := node.Get("idle"); idle != nil {
 		v.positiveDuration(idle, "idle", s.Idle)
+	}
+}
+
+// foreignKeys reports keys that belong to a server that is reached in another way.
+func (v *validator) foreignKeys(node *strictyaml.Node, has string) {
+	for _, t := range transports {
+		if t.key == has || t.key == "url" && has == "openapi" { // whose requests have headers, too
+			continue
+		}
+		for _, key := range t.owns {
+			if node.Get(key) != nil {
+				v.doc.Reportf(node.Key(key), "remove it", "`%s` belongs to a server with `%s`, and this one has `%s`", key, t.key, has)
+			}
+		}
 	}
 }
 

@@ -57,14 +57,16 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 	}
 	on.secrets = sync.OnceValue(func() []string {
 		return slices.Concat(redact.Environ(environ(entry)), redact.Headers(entry.Headers),
-			redact.URL(entry.URL), redact.Command(entry.Command))
+			redact.URL(entry.URL), redact.Command(entry.Command), redact.Headers(entry.Query))
 	})
 	if err := to.connect(g, on, old); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	on.target, on.sessions = to, to.sessions
 	if entry.Mode == config.ModeObserve {
-		on.manner, to.up = observing{}, to.direct
+		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
+			to.up = to.direct
+		}
 		return on, nil
 	}
 	on.asked = on.contract.Session.Credentials

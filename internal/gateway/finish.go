@@ -20,6 +20,7 @@ type outcome struct {
 	wait     time.Duration // before the next one
 	renewed  bool          // the session was made anew for it
 	reason   string        // why the call was not sent again
+	key      string        // by which the provider of an HTTP API knows its repetitions
 
 	form   string          // in which the client was told of the failure: see [Outcome]
 	record *recourse.Error // of a failure, as the client was told, with its effect; nil: there was none

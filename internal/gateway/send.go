@@ -30,6 +30,7 @@ func send(c *call, _ next) error {
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = header.Get(wire.HeaderSession), generation
 	c.in.cut, c.in.id = "", nil
+	c.addKey(header)
 	r := c.who.request(header, nil)
 	switch r.Method = method; {
 	case method != http.MethodPost:
@@ -44,7 +45,7 @@ func send(c *call, _ next) error {
 	}
 	resp, err := do(c.ctx, r)
 	if err != nil {
-		e := recourse.From(err)
+		e := c.provided(recourse.From(err))
 		c.out.ended(e)
 		return e
 	}

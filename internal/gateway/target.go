@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -52,7 +53,7 @@ func (g *Gateway) newConnection(entry *config.Server, userHeader string) (bridge
 		return nil, nil, err
 	}
 	options := bridge.Options{Forward: canonical(entry.Forward)}
-	if entry.URL == "" {
+	if len(entry.Command) > 0 {
 		options.Program, options.Silent = true, entry.Share != config.ShareClient
 	} else if userHeader != "" {
 		options.Forward = append(options.Forward, canonical([]string{userHeader})...)
@@ -61,7 +62,13 @@ func (g *Gateway) newConnection(entry *config.Server, userHeader string) (bridge
 }
 
 func (g *Gateway) newDirect(entry *config.Server) (upstream.Connection, error) {
-	if entry.URL != "" {
+	switch {
+	case entry.API != nil:
+		return api.New(api.Options{
+			Name: entry.Title, API: entry.API, Headers: entry.Headers, Query: entry.Query,
+			Forward: canonical(entry.Forward), Dial: g.reach.Dial,
+		})
+	case entry.URL != "":
 		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, g.reach.Dial)
 	}
 	command := upstream.Command{

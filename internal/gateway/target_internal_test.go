@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/openapi"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
@@ -82,6 +83,10 @@ func change(t *testing.T, name string, key reflect.Value) {
 		*value = &changed
 	case *config.Reads:
 		*value = config.Reads{"terra"}
+	case **openapi.API:
+		*value = &openapi.API{Base: "http://127.0.0.1:3"}
+	case *[]config.Operation:
+		*value = []config.Operation{{Deny: true}}
 	case **config.Breaker:
 		*value = &config.Breaker{FailureRate: 1, Window: time.Second, MinCalls: 1, OpenFor: time.Second, MaxOpen: time.Second}
 	case **config.Hedge:

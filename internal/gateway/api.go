@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream/api"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// provided reads again what the provider of an HTTP API has answered, by all that the gateway knows
+// of its words. Any other error stays as it is.
+func (c *call) provided(e *recourse.Error) *recourse.Error {
+	refusal, ok := errors.AsType[*api.RefusedError](e.Cause())
+	if !ok {
+		return e
+	}
+	c.out.last.status = refusal.Status
+	if refusal.Status == http.StatusUnauthorized && !c.to.passesCredentials && !c.on.forwards("Authorization") {
+		return c.to.misconfigured(refusal.Status, refusal.Body).WithProvider(c.to.Title)
+	}
+	c.out.last.answered = refusal.Status != http.StatusUnauthorized
+	reader := contract.Reader{Weak: c.to.weak, Families: c.to.families, Trusted: c.to.Trusted, Provider: c.to.Title}
+	if c.to.weak != nil {
+		reader.Contracts = []*contract.Contract{c.to.weak}
+	}
+	read := reader.HTTP(refusal.Status, refusal.Header, refusal.Body).Error()
+	if read == nil { // a question, which nobody can answer here
+		return e
+	}
+	return read.WithOrigin(recourse.OriginProvider).WithProvider(c.to.Title).With(func(r *recourse.Error) {
+		r.Upstream.Status = refusal.Status
+		if r.Upstream.RequestID == "" {
+			r.Upstream.RequestID = e.Upstream.RequestID
+		}
+		if r.Effect == "" && refuses(refusal.Status) && retry.Effect(r, retry.Writes) == recourse.EffectNone {
+			r.Effect = recourse.EffectNone
+		}
+	}).CausedBy(refusal)
+}
+
+// refuses reports whether a status may say that nothing was done: what a 5xx says in its body does
+// not.
+func refuses(status int) bool {
+	return status < http.StatusInternalServerError && status != http.StatusRequestTimeout || status == http.StatusNotImplemented
+}
+
+// keyMembers are the members of _meta in which a client names the key of a call, the likeliest first.
+var keyMembers = []string{"io.github.recoursehq/idempotencyKey", "idempotency-key", "idempotency_key"}
+
+// addKey names the call to an HTTP API, the same in each of its repetitions. A key of the client's
+// own is told from those of other callers and tools.
+func (c *call) addKey(header http.Header) {
+	if c.to.API == nil || !c.req.isCall() {
+		return
+	}
+	if c.out.key == "" {
+		c.out.key = c.newKey()
+	}
+	header[api.KeyHeader] = []string{c.out.key}
+}
+
+func (c *call) newKey() string {
+	given := c.req.http.Header.Get(api.KeyHeader)
+	for _, name := range keyMembers {
+		if raw := json.Lookup(c.req.msg.Meta, json.Pointer("").AppendToken(name)); raw.Kind() == '"' && given == "" {
+			given = string(raw)
+		}
+	}
+	if given == "" {
+		return rand.Text()
+	}
+	sum := sha256.Sum256(slices.Concat(c.who.id[:], []byte(c.on.Name+" "+c.req.msg.Name+" "+given)))
+	return hex.EncodeToString(sum[:16])
+}

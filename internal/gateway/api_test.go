@@ -1,0 +1,275 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// ordersDescription describes the API of a provider.
+const ordersDescription = `
+openapi: 3.0.3
+info: {title: Orders, version: "1"}
+paths:
+  /orders:
+    get:
+      operationId: orders/list
+      summary: List the orders
+      parameters:
+      - {name: status, in: query, schema: {type: array, items: {type: string, enum: [open, done]}}}
+      - {name: page, in: query, schema: {type: integer, minimum: 1}}
+      responses: {"200": {description: fine}}
+    post:
+      operationId: orders/create
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema:
+              type: object
+              required: [item, id]
+              properties:
+                id: {type: string, readOnly: true}
+                item: {type: string}
+                count: {type: integer, minimum: 0, exclusiveMinimum: true, nullable: true}
+      responses: {"201": {description: made}}
+  /orders/{id}:
+    parameters:
+    - {name: id, in: path, required: true, schema: {type: string}}
+    get: {operationId: orders/get, responses: {"200": {description: fine}}}
+    put:
+      operationId: orders/put
+      requestBody: {content: {application/json: {schema: {type: array, items: {type: string}}}}}
+      responses: {"200": {description: fine}}
+    delete: {operationId: orders/delete, responses: {"204": {description: gone}}}
+  /payments:
+    post:
+      operationId: pay
+      parameters:
+      - {name: Idempotency-Key, in: header, required: true, schema: {type: string}}
+      - {name: X-Api-Key, in: header, schema: {type: string}}
+      responses: {"201": {description: made}}
+components:
+  securitySchemes:
+    key: {type: apiKey, name: X-Api-Key, in: header}
+`
+
+// A provider is an API over HTTP that notes what it is sent.
+type provider struct {
+	url    string
+	answer func(w http.ResponseWriter, r *http.Request)
+
+	mu   sync.Mutex
+	sent []*http.Request
+	body []string
+}
+
+func startProvider(tb testing.TB, answer func(w http.ResponseWriter, r *http.Request)) *provider {
+	tb.Helper()
+	p := &provider{answer: answer}
+	p.url = testkit.ServeInMemory(tb, p)
+	return p
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	p.mu.Lock()
+	p.sent, p.body = append(p.sent, r), append(p.body, string(body))
+	p.mu.Unlock()
+	p.answer(w, r)
+}
+
+// requests are what it was sent, a line each.
+func (p *provider) requests() (lines []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range p.sent {
+		lines = append(lines, strings.TrimSpace(r.Method+" "+r.RequestURI+" "+p.body[i]))
+	}
+	return lines
+}
+
+// startAPI starts a gateway in front of an API; keys are those of its entry, a line each.
+func startAPI(tb testing.TB, p *provider, description string, keys ...string) *front {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "api.yaml")
+	if err := os.WriteFile(file, []byte(description), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(keys, "\n"), "operations:") {
+		keys = append(keys, "operations: [{}]")
+	}
+	yaml := fmt.Sprintf("servers:\n  farm:\n    openapi: %q\n    base_url: %q\n    %s\n", file, p.url+"/v1", strings.Join(keys, "\n    "))
+	g, log := newReaching(tb, gateway.Reach{Dial: testkit.Dial, Pause: 1}, yaml)
+	return &front{log: log, url: open(tb, g, true) + "/farm/mcp"}
+}
+
+// writeJSON answers with a status and a JSON text.
+func writeJSON(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}
+
+func callAPI(tb testing.TB, c *testkit.Client, tool, arguments string) (testkit.ToolResult, *testkit.Answer) {
+	tb.Helper()
+	a, err := c.Call(context.Background(), tool, arguments)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	result, err := a.ToolResult()
+	if err != nil {
+		tb.Fatalf("%v: %s", err, a.Body)
+	}
+	return result, a
+}
+
+// An API is served as tools to clients of both eras.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodDelete {
+					w.WriteHeader(http.StatusNoContent)
+					return
+				}
+				w.Header().Set("Link", `</v1/orders?page=2&status=open>; rel="next"`)
+				writeJSON(w, http.StatusOK, `{"orders": [1]}`)
+			})
+			c := startAPI(t, p, ordersDescription, "headers: {X-Api-Key: secret-of-ours}").client(t, era)
+			list, err := c.ListTools(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tools struct {
+				Tools []struct {
+					Name        string          `json:"name"`
+					InputSchema json.RawMessage `json:"inputSchema"`
+				} `json:"tools"`
+			}
+			if err := json.Unmarshal(list.Message.Result, &tools); err != nil || len(tools.Tools) != 6 {
+				t.Fatalf("%v %s", err, list.Body)
+			}
+			for _, tool := range tools.Tools {
+				want := map[string]string{
+					"orders_create": `{"additionalProperties":false,"properties":{"count":{"exclusiveMinimum":0,"type":["integer","null"]},"item":{"type":"string"}},` +
+						`"required":["item"],"type":"object"}`,
+					"pay": `{"additionalProperties":false,"properties":{},"type":"object"}`,
+					"orders_put": `{"additionalProperties":false,"properties":{"body":{"description":"The body of the request.","items":{"type":"string"},"type":"array"},` +
+						`"id":{"type":"string"}},"required":["id"],"type":"object"}`,
+				}[tool.Name]
+				if want != "" && string(tool.InputSchema) != want {
+					t.Errorf("%s: %s", tool.Name, tool.InputSchema)
+				}
+			}
+
+			result, _ := callAPI(t, c, "orders_list", `{"status":["open","done"],"page":1}`)
+			if result.IsError || result.Text() != `{"orders":[1]}` || string(result.StructuredContent) != `{"orders":[1]}` ||
+				!strings.Contains(result.Content[1].Text, `page="2", status="open"`) {
+				t.Errorf("%+v", result)
+			}
+			result, _ = callAPI(t, c, "orders_delete", `{"id":"a/b ?"}`)
+			if result.IsError || !strings.Contains(result.Text(), "succeeded (HTTP 204)") {
+				t.Errorf("%+v", result)
+			}
+			callAPI(t, c, "orders_put", `{"id":"7","body":["x"]}`)
+			callAPI(t, c, "orders_create", `{"item":"hay","count":null}`)
+			want := []string{
+				"GET /v1/orders?status=open&status=done&page=1", "DELETE /v1/orders/a%2Fb%20%3F",
+				`PUT /v1/orders/7 ["x"]`, `POST /v1/orders {"count":null,"item":"hay"}`,
+			}
+			if got := p.requests(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if key := p.sent[0].Header.Get("X-Api-Key"); key != "secret-of-ours" {
+				t.Errorf("the key is %q", key)
+			}
+
+			a, err := c.Call(t.Context(), "orders_create", `{"count":0,"colour":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := recordOf(t, a); e.Kind != recourse.KindMissingParam || len(e.Violations) != 3 {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// A status of 400 or more is never a success: it becomes the failure that it means, and the effect
+// follows from the method.
+func TestAPIFailures(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status int
+		header map[string]string
+		body   string
+		tool   string
+		kind   recourse.Kind
+		effect recourse.Effect
+		times  int
+	}{
+		"a read is repeated":       {503, nil, "", "orders_get", recourse.KindUnavailable, recourse.EffectNone, 3},
+		"a write is not":           {503, nil, "", "orders_create", recourse.KindUnavailable, recourse.EffectUnknown, 1},
+		"a PUT is":                 {502, nil, "", "orders_delete", recourse.KindUnavailable, recourse.EffectUnknown, 3},
+		"what has a key is":        {500, nil, "", "pay", recourse.KindServerError, recourse.EffectUnknown, 3},
+		"a limit with a long wait": {429, map[string]string{"Retry-After": "3600"}, "", "orders_create", recourse.KindRateLimited, recourse.EffectNone, 1},
+		"not found":                {404, nil, `{"message":"no such order"}`, "orders_create", recourse.KindNotFound, recourse.EffectNone, 1},
+		"a conflict":               {409, nil, `{"code":"TAKEN"}`, "orders_create", recourse.KindConflict, recourse.EffectNone, 1},
+		"our own credentials":      {401, nil, `{"error":"bad key"}`, "orders_get", recourse.KindInternal, recourse.EffectNone, 1},
+		"not permitted":            {403, nil, "", "orders_get", recourse.KindPermissionDenied, recourse.EffectNone, 1},
+		"an HTML page":             {200, map[string]string{"Content-Type": "text/html"}, "<h1>Sign in</h1>", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
+		"broken JSON":              {200, nil, `{"a":`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"an image":                 {200, map[string]string{"Content-Type": "image/png"}, "x", "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"too large":                {200, nil, `"` + strings.Repeat("x", 5<<20) + `"`, "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"a redirect elsewhere":     {302, map[string]string{"Location": "http://other.example/"}, "", "orders_get", recourse.KindBadResponse, recourse.EffectNone, 1},
+		"a redirect of a POST":     {302, map[string]string{"Location": "/v1/orders/7"}, "", "orders_create", recourse.KindBadResponse, recourse.EffectUnknown, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Request-Id", "of-theirs")
+				w.Header().Set("Content-Type", "application/json")
+				for key, value := range tt.header {
+					w.Header().Set(key, value)
+				}
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			c := startAPI(t, p, ordersDescription).client(t, testkit.Modern)
+			arguments := map[string]string{"orders_create": `{"item":"hay"}`, "pay": `{}`}[tt.tool]
+			if arguments == "" {
+				arguments = `{"id":"7"}`
+			}
+			result, a := callAPI(t, c, tt.tool, arguments)
+			e := recordOf(t, a)
+			if !result.IsError || e.Kind != tt.kind || e.Effect != tt.effect || len(p.requests()) != tt.times {
+				t.Errorf("kind %s, effect %s, %d requests: %s", e.Kind, e.Effect, len(p.requests()), a.Body)
+			}
+			if e.Provider != "Orders" || tt.status >= 400 && tt.status != 401 && (e.Origin != recourse.OriginProvider ||
+				e.Upstream.Status != tt.status || e.Upstream.RequestID != "of-theirs") {
+				t.Errorf("%s", a.Body)
+			}
+			keys := map[string]bool{}
+			for _, r := range p.sent {
+				keys[r.Header.Get("Idempotency-Key")] = true
+			}
+			if len(keys) != 1 || keys[""] != (tt.tool != "pay") {
+				t.Errorf("keys: %v", keys)
+			}
+		})
+	}
+}

@@ -1,0 +1,305 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// maxTools bounds the operations that are offered: as many as the gateway knows of a server.
+const maxTools = 2000
+
+// An API is what a description offers as tools. It does not change, and is safe for concurrent use.
+type API struct {
+	Title   string
+	Version string
+	Base    string // URL before the paths, without a slash at its end
+	Tools   []*Tool
+	Total   int // operations of the description
+
+	digest [sha256.Size]byte
+}
+
+// Same reports whether both offer the same. Either may be nil.
+func (a *API) Same(other *API) bool {
+	if a == nil || other == nil {
+		return a == other
+	}
+	return a.digest == other.digest
+}
+
+// A Tool is an operation that is offered. It does not change.
+type Tool struct {
+	Name         string
+	Method       string
+	Path         string // as the description has it
+	Summary      string
+	InputSchema  json.Value
+	OutputSchema json.Value // nil: none is declared
+	ReadOnly     bool       // it changes nothing
+	Idempotent   bool       // twice has the effect of once
+	Keyed        bool       // the provider knows a repetition by its Idempotency-Key
+	Timeout      time.Duration
+
+	// What the route itself says, in place of the method.
+	RouteReadOnly, RouteIdempotent *bool
+
+	params []*param
+	body   *body
+	accept string
+}
+
+// Options say what is made of a description.
+type Options struct {
+	Routes  []Route
+	BaseURL string            // in place of the description's servers
+	Source  *url.URL          // where the description comes from, if that is a URL
+	Headers map[string]string // that the entry sets
+	Query   map[string]string // that the entry sets
+	Trusted bool              // what it says of answers is believed
+}
+
+// A Problem is why a description is not offered.
+type Problem struct {
+	Route   int // the route that it is about; -1: none
+	Message string
+	Hint    string
+}
+
+// maxProblems bounds the problems that are told at once.
+const maxProblems = 10
+
+// A builder makes the tools of one description.
+type builder struct {
+	Options
+
+	doc         *document
+	set         map[string]bool // parameters that the entry sets
+	credentials map[string]bool // parameters that are security schemes
+	problems    []Problem
+	at          string                // the URL of the API
+	taken       map[string]*operation // by the name of the tool
+}
+
+// Compile makes the tools of a description, or returns why there are none.
+func Compile(text []byte, opts Options) (*API, []Problem) {
+	doc, err := parse(text)
+	if err != nil {
+		return nil, []Problem{{Route: -1, Message: err.Error()}}
+	}
+	b := &builder{Options: opts, doc: doc, set: map[string]bool{}, credentials: map[string]bool{}, taken: map[string]*operation{}}
+	for name := range opts.Headers {
+		b.set[key(inHeader, name)] = true
+	}
+	for name := range opts.Query {
+		b.set[key(inQuery, name)] = true
+	}
+	b.readCredentials()
+	b.at = b.base()
+	api := &API{Title: doc.title, Version: doc.version, Total: len(doc.operations), Base: b.at}
+	b.routes()
+	for _, o := range doc.operations {
+		r := route(opts.Routes, o)
+		if r == nil || r.Deny {
+			continue
+		}
+		if len(b.problems) >= maxProblems {
+			break
+		}
+		if len(api.Tools) == maxTools {
+			b.problemf(r, "narrow the routes", "more than %d operations are offered", maxTools)
+			break
+		}
+		t, err := b.tool(o, r)
+		if err != nil {
+			b.problemf(r, "deny it in a route before this one, or correct the description", "%s cannot be a tool: %s", o, err)
+			continue
+		}
+		api.Tools = append(api.Tools, t)
+	}
+	if len(api.Tools) == 0 && len(b.problems) == 0 {
+		b.problems = append(b.problems, Problem{
+			-1, "no operation is offered: " + b.offers(), "add a route to `operations`, such as `{methods: [GET]}`",
+		})
+	}
+	if len(b.problems) > 0 {
+		return nil, b.problems
+	}
+	slices.SortFunc(api.Tools, func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
+	api.digest = digest(text, opts)
+	return api, nil
+}
+
+// digest tells what is offered from what is not the same.
+func digest(text []byte, opts Options) [sha256.Size]byte {
+	sum := sha256.New()
+	_, _ = sum.Write(text) // never fails
+	for _, r := range opts.Routes {
+		flag := func(b *bool) string {
+			if b == nil {
+				return "-"
+			}
+			return strconv.FormatBool(*b)
+		}
+		fmt.Fprintf(sum, "%q %q %q %q %v %s %s %q %s", r.Methods, r.Paths, r.Tags, r.IDs, r.Deny,
+			flag(r.ReadOnly), flag(r.Idempotent), r.Name, r.Timeout)
+	}
+	names := func(set map[string]string) []string { return slices.Sorted(maps.Keys(set)) }
+	fmt.Fprintf(sum, "%q %q %q %v", opts.BaseURL, names(opts.Headers), names(opts.Query), opts.Trusted)
+	return [sha256.Size]byte(sum.Sum(nil))
+}
+
+func (b *builder) problemf(r *Route, hint, format string, args ...any) {
+	at := -1
+	for i := range b.Routes {
+		if &b.Routes[i] == r {
+			at = i
+		}
+	}
+	b.problems = append(b.problems, Problem{at, fmt.Sprintf(format, args...), hint})
+}
+
+// routes checks that each route is about something.
+func (b *builder) routes() {
+	for i := range b.Routes {
+		r := &b.Routes[i]
+		count := 0
+		for _, o := range b.doc.operations {
+			if r.matches(o) {
+				count++
+			}
+		}
+		switch {
+		case count == 0 && !r.Deny:
+			b.problemf(r, "check its spelling: "+b.offers(), "no operation of the description matches this route")
+		case r.Name != "" && count > 1:
+			b.problemf(r, "name the operation by `ids`, or by `methods` and `paths`",
+				"`name` is for one operation, and %d match this route", count)
+		}
+	}
+}
+
+// offers says what the description has.
+func (b *builder) offers() string {
+	const most = 5
+	var list []string
+	for _, o := range b.doc.operations[:min(most, len(b.doc.operations))] {
+		name := o.String()
+		if o.ID != "" {
+			name += " (" + o.ID + ")"
+		}
+		list = append(list, clip(name, maxTitle))
+	}
+	if more := len(b.doc.operations) - most; more > 0 {
+		list = append(list, fmt.Sprintf("%d more", more))
+	}
+	if len(list) == 0 {
+		return "the description has no operations"
+	}
+	return "the description has " + strings.Join(list, ", ")
+}
+
+// base returns the URL before the paths; a problem is noted where there is none.
+func (b *builder) base() string {
+	if b.BaseURL != "" {
+		return strings.TrimRight(b.BaseURL, "/")
+	}
+	base, err := b.serverURL(b.doc.servers)
+	if err != nil {
+		b.problems = append(b.problems, Problem{
+			-1, "the description does not say where the API is: " + err.Error(), "add `base_url: https://api.example.com/v1`",
+		})
+	}
+	return base
+}
+
+func (b *builder) serverURL(servers []server) (string, error) {
+	if len(servers) == 0 {
+		servers = []server{{URL: "/"}}
+	}
+	text := servers[0].URL
+	for name, v := range servers[0].Variables {
+		text = strings.ReplaceAll(text, "{"+name+"}", v.Default)
+	}
+	u, err := url.Parse(text)
+	if err == nil && b.Source != nil {
+		u = b.Source.ResolveReference(u)
+	}
+	switch {
+	case err != nil, strings.Contains(text, "{"):
+		return "", fmt.Errorf("%q is not a URL", clip(servers[0].URL, maxTitle))
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return "", fmt.Errorf("%q is not an absolute http or https URL", clip(servers[0].URL, maxTitle))
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+var errOwnServer = errors.New("it has a server of its own: set `base_url` if it is at the same place as the others")
+
+// tool makes the tool of an operation.
+func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
+	if o.invalid != nil {
+		return nil, o.invalid
+	}
+	if len(o.Servers) > 0 && b.BaseURL == "" {
+		if own, err := b.serverURL(o.Servers); err != nil || own != b.at {
+			return nil, errOwnServer
+		}
+	}
+	t := &Tool{
+		Name: o.tool, Method: o.Method, Path: o.Path, Timeout: r.Timeout, accept: "application/json, */*;q=0.5",
+		RouteReadOnly: r.ReadOnly, RouteIdempotent: r.Idempotent,
+	}
+	if r.Name != "" {
+		t.Name = r.Name
+	}
+	if other := b.taken[t.Name]; other != nil {
+		return nil, fmt.Errorf("its name %s is that of %s: give it another with `name`", t.Name, other)
+	}
+	b.taken[t.Name] = o
+	t.Summary = describe(o)
+	switch o.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		t.ReadOnly = true
+	case http.MethodPut, http.MethodDelete:
+		t.Idempotent = true
+	}
+	if r.ReadOnly != nil {
+		t.ReadOnly = *r.ReadOnly
+	}
+	if err := b.input(t, o); err != nil {
+		return nil, err
+	}
+	t.Idempotent = t.Idempotent || t.Keyed
+	if r.Idempotent != nil {
+		t.Idempotent = *r.Idempotent
+	}
+	if b.Trusted {
+		b.result(t, o)
+	}
+	return t, nil
+}
+
+// describe returns what is told of an operation.
+func describe(o *operation) string {
+	summary, text := oneLine(o.Summary, maxNote), plain(o.Description, maxDescription)
+	switch {
+	case text == "" && summary == "":
+		text = o.String()
+	case summary != "" && !strings.HasPrefix(text, summary):
+		text = strings.TrimSpace(summary + "\n\n" + text)
+	}
+	if o.Deprecated {
+		text = "Deprecated. " + text
+	}
+	return clip(text, maxDescription)
+}

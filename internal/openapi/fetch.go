@@ -1,0 +1,60 @@
+package openapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	fetchTimeout  = 15 * time.Second
+	maxRedirects  = 5
+	fetchAccepted = "application/yaml, application/json, text/yaml;q=0.9, */*;q=0.5"
+)
+
+// IsURL reports whether a description is to be fetched, rather than read from a file.
+func IsURL(source string) bool {
+	u, err := url.Parse(source)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// Fetch returns the description at a URL. It takes at most 15 s and [MaxSize] bytes, and follows
+// redirects on the same host only.
+func Fetch(ctx context.Context, source string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, source, http.NoBody)
+	if err != nil {
+		return nil, errors.New("this is not a URL")
+	}
+	r.Header.Set("Accept", fetchAccepted)
+	client := &http.Client{CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		switch from := via[0].URL; {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		case to.URL.Host != from.Host || to.URL.Scheme != from.Scheme:
+			return fmt.Errorf("it redirects to %s: only redirects on the same host are followed", to.URL.Host)
+		}
+		return nil
+	}}
+	resp, err := client.Do(r)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok { // its text repeats the URL, secrets included
+			err = failed.Err
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the answer has status %d", resp.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
+	if len(text) > MaxSize {
+		return nil, errSize
+	}
+	return text, err
+}

@@ -1,0 +1,287 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// places are where arguments go, in the order in which they get names.
+var places = []string{inPath, inQuery, inHeader, inCookie, inBody}
+
+// An input is what a tool takes while it is put together.
+type input struct {
+	conv       *converter
+	properties map[string]any
+	required   []string
+	params     []*param
+}
+
+// input adds what a tool takes. A schema that is too large is made again with fewer objects.
+func (b *builder) input(t *Tool, o *operation) error {
+	declared, err := b.doc.params(o)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(declared, func(a, b rawParam) int {
+		return cmp.Compare(slices.Index(places, a.In), slices.Index(places, b.In))
+	})
+	declared = slices.DeleteFunc(declared, func(p rawParam) bool {
+		if p.In == inHeader && http.CanonicalHeaderKey(p.Name) == idempotencyKey {
+			t.Keyed = true
+			return true
+		}
+		return b.hides(&p)
+	})
+	send, bodySchema, err := b.doc.readBody(o)
+	if err != nil {
+		return err
+	}
+	for _, nodes := range nodeBudgets {
+		in := &input{conv: newConverter(b.doc, nodes, false), properties: map[string]any{}}
+		for i := range declared {
+			if err := in.param(&declared[i]); err != nil {
+				return fmt.Errorf("%s parameter %s: %w", declared[i].In, clip(declared[i].Name, maxTitle), err)
+			}
+		}
+		if send != nil {
+			if err := in.body(send, bodySchema); err != nil {
+				return fmt.Errorf("body: %w", err)
+			}
+		}
+		schema, err := in.schema()
+		if err != nil {
+			return err
+		}
+		if t.params, t.body, t.InputSchema = in.params, send, schema; len(schema) <= maxSchema {
+			return checkPath(t)
+		}
+	}
+	return fmt.Errorf("what it takes is described in more than %d KiB", maxSchema>>10)
+}
+
+// checkPath reports a place in the path that no parameter fills.
+func checkPath(t *Tool) error {
+	for _, name := range placeholders(t.Path) {
+		if !slices.ContainsFunc(t.params, func(p *param) bool { return p.in == inPath && p.name == name }) {
+			return fmt.Errorf("the path has {%s}, and there is no such path parameter", clip(name, maxTitle))
+		}
+	}
+	return nil
+}
+
+// placeholders returns the names in braces in a path.
+func placeholders(path string) (names []string) {
+	for {
+		_, rest, found := strings.Cut(path, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed {
+			return names
+		}
+		names, path = append(names, name), after
+	}
+}
+
+// name returns the argument for a value: its own name as far as clients take it, and the place
+// behind it where another argument has that name.
+func (in *input) name(name, place string) string {
+	const others = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+	arg := name
+	if strings.Trim(arg, others) != "" || len(arg) > MaxName || arg == "" {
+		arg = toName(arg)
+		arg = cmp.Or(arg[:min(len(arg), MaxName)], place)
+	}
+	free := func(arg string) bool { _, taken := in.properties[arg]; return !taken }
+	if free(arg) {
+		return arg
+	}
+	arg = arg[:min(len(arg), MaxName-len(place)-4)] + "_" + place
+	for i, base := 2, arg; !free(arg); i++ {
+		arg = fmt.Sprintf("%s_%d", base, i)
+	}
+	return arg
+}
+
+// param adds a parameter.
+func (in *input) param(raw *rawParam) error {
+	p, schema, err := raw.bind()
+	if err != nil {
+		return err
+	}
+	p.arg = in.name(raw.Name, raw.In)
+	if in.properties[p.arg], err = in.convert(schema, raw.Description); err != nil {
+		return err
+	}
+	if p.required {
+		in.required = append(in.required, p.arg)
+	}
+	in.params = append(in.params, p)
+	return nil
+}
+
+// convert converts the schema of an argument, to which a description is added if it has none.
+func (in *input) convert(raw json.Value, description string) (any, error) {
+	var schema any = map[string]any{}
+	if raw != nil {
+		parsed, err := json.UnmarshalAny(raw)
+		if err != nil {
+			return nil, err
+		}
+		if schema, err = in.conv.schema(parsed); err != nil {
+			return nil, err
+		}
+	}
+	return described(schema, description), nil
+}
+
+func described(schema any, description string) any {
+	members, ok := schema.(map[string]any)
+	if !ok || members["description"] != nil || description == "" {
+		return schema
+	}
+	members["description"] = plain(description, maxNote)
+	return members
+}
+
+// body adds the body: its members as arguments of their own where it has nothing else, or as a whole.
+func (in *input) body(send *body, raw json.Value) error {
+	var schema any = map[string]any{}
+	if raw != nil {
+		var err error
+		if schema, err = json.UnmarshalAny(raw); err != nil {
+			return err
+		}
+	}
+	send.arg = ""
+	properties, required, ok := in.conv.doc.members(schema, send)
+	if !ok {
+		return in.wholeBody(send, schema)
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if in.conv.hides(properties[name]) {
+			continue
+		}
+		converted, err := in.conv.schema(properties[name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", clip(name, maxTitle), err)
+		}
+		p := &param{arg: in.name(name, inBody), name: name, in: inBody, required: slices.Contains(required, any(name))}
+		in.properties[p.arg] = converted
+		if p.required {
+			in.required = append(in.required, p.arg)
+		}
+		in.params = append(in.params, p)
+	}
+	return nil
+}
+
+func (in *input) wholeBody(send *body, schema any) error {
+	converted, err := in.conv.schema(schema)
+	if err != nil {
+		return err
+	}
+	if send.form == formText {
+		converted = map[string]any{keyType: "string"}
+	}
+	send.arg = in.name(inBody, inBody)
+	in.properties[send.arg] = described(converted, "The body of the request.")
+	if send.required {
+		in.required = append(in.required, send.arg)
+	}
+	return nil
+}
+
+// schema returns the whole as JSON.
+func (in *input) schema() (json.Value, error) {
+	if err := in.conv.define(); err != nil {
+		return nil, err
+	}
+	whole := map[string]any{keyType: "object", "properties": in.properties, "additionalProperties": false}
+	if len(in.required) > 0 {
+		whole["required"] = in.required
+	}
+	if len(in.conv.defs) > 0 {
+		whole["$defs"] = in.conv.defs
+	}
+	return appendJSON(nil, whole), nil
+}
+
+// result adds the schema of what a trusted tool returns, where that is an object.
+func (b *builder) result(t *Tool, o *operation) {
+	var responses map[string]json.Value
+	if unmarshal(o.Responses, &responses) != nil {
+		return
+	}
+	for _, status := range []string{"200", "201", "202", "203", "2XX"} {
+		if responses[status] == nil {
+			continue
+		}
+		response, err := b.doc.follow(responses[status], "responses")
+		if err != nil {
+			return
+		}
+		var said struct {
+			Content map[string]json.Value `json:"content"`
+		}
+		if unmarshal(response, &said) != nil {
+			return
+		}
+		for media, content := range said.Content {
+			if isJSONType(media) {
+				t.OutputSchema = b.outputSchema(json.Lookup(content, "/schema"))
+			}
+		}
+		return
+	}
+}
+
+// outputSchema returns the schema of an answer; nil where it is not that of an object.
+func (b *builder) outputSchema(raw json.Value) json.Value {
+	for _, nodes := range nodeBudgets {
+		conv := newConverter(b.doc, nodes, true)
+		parsed, err := json.UnmarshalAny(raw)
+		if err != nil {
+			return nil
+		}
+		object, err := b.resolved(parsed)
+		if err != nil || object[keyType] != "object" {
+			return nil
+		}
+		whole, err := conv.schema(object)
+		members, ok := whole.(map[string]any)
+		if err != nil || !ok || conv.define() != nil {
+			return nil
+		}
+		if len(conv.defs) > 0 {
+			members["$defs"] = conv.defs
+		}
+		if text := appendJSON(nil, members); len(text) <= maxSchema {
+			return text
+		}
+	}
+	return nil
+}
+
+// resolved returns the object that a schema is, over references.
+func (b *builder) resolved(schema any) (map[string]any, error) {
+	for range maxHops {
+		members, ok := schema.(map[string]any)
+		if !ok {
+			return nil, errSchema
+		}
+		ref, isRef := members["$ref"].(string)
+		if !isRef {
+			return members, nil
+		}
+		var err error
+		if schema, err = b.doc.schemaAt(ref); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errSchema
+}

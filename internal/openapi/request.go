@@ -1,0 +1,221 @@
+package openapi
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// A Request is a call of a tool as HTTP has it.
+type Request struct {
+	Method string
+	Target string // path and query, escaped
+	Header http.Header
+	Body   []byte // nil: none
+}
+
+// Request returns the request that a call with these arguments makes. The error is a
+// [*recourse.Error] about an argument that cannot be written where it belongs.
+func (t *Tool) Request(arguments json.Value) (*Request, error) {
+	given := map[string]json.Value{}
+	if len(arguments) > 0 && arguments.Kind() != 'n' {
+		if err := json.Unmarshal(arguments, &given); err != nil {
+			return nil, recourse.New(recourse.KindInvalidType, "The arguments must be an object.").
+				WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+		}
+	}
+	w := requestWriter{header: http.Header{"Accept": {t.accept}}, path: t.Path}
+	var members json.Members
+	for _, p := range t.params {
+		raw := given[p.arg]
+		switch {
+		case raw == nil && p.required:
+			return nil, recourse.Missing(p.arg).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+		case raw == nil:
+			continue
+		case p.in == inBody:
+			members.Add(p.name, raw)
+			continue
+		}
+		if raw.Kind() == 'n' && !p.required { // a parameter cannot be null: it is not there
+			continue
+		}
+		if err := w.put(p, raw); err != nil {
+			return nil, invalid(p.arg, err)
+		}
+	}
+	r := &Request{Method: t.Method, Header: w.header}
+	if t.body != nil {
+		if err := t.body.write(r, given, members); err != nil {
+			return nil, err
+		}
+	}
+	if !safePath(w.path) {
+		return nil, recourse.New(recourse.KindInvalidValue, "A value in the path must not be empty, . or ..").
+			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	}
+	r.Target = w.path
+	if len(w.query) > 0 {
+		r.Target += "?" + strings.Join(w.query, "&")
+	}
+	return r, nil
+}
+
+// invalid is the failure of an argument that cannot be written.
+func invalid(arg string, err error) error {
+	return recourse.New(recourse.KindInvalidType, arg+" cannot be sent: "+err.Error()+".").
+		WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		WithViolations(recourse.Violation{
+			Pointer: string(json.Pointer("").AppendToken(arg)), Param: arg, Rule: keyType, Message: err.Error(),
+		})
+}
+
+// safePath reports whether a path leads where the description says: a value has not emptied a
+// segment, or made it one that leads elsewhere.
+func safePath(path string) bool {
+	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/"), "/") {
+		if segment == "." || segment == ".." || segment == "" && path != "/" {
+			return false
+		}
+	}
+	return true
+}
+
+// A requestWriter puts parameters where they belong.
+type requestWriter struct {
+	header http.Header
+	path   string
+	query  []string // pairs, escaped
+}
+
+func (w *requestWriter) put(p *param, raw json.Value) error {
+	v, err := json.UnmarshalAny(raw)
+	if err != nil {
+		return err
+	}
+	switch p.in {
+	case inPath:
+		text, err := p.simple(v, escapeAll)
+		if err != nil {
+			return err
+		}
+		w.path = strings.ReplaceAll(w.path, "{"+p.name+"}", text)
+	case inQuery:
+		pairs, err := p.pairs(v)
+		if err != nil {
+			return err
+		}
+		w.query = append(w.query, escaped(pairs, p.reserved)...)
+	case inHeader:
+		text, err := p.simple(v, func(s string) string { return s })
+		if err != nil {
+			return err
+		}
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return errLine
+		}
+		w.header.Set(p.name, strings.Trim(text, " \t"))
+	case inCookie:
+		pairs, err := p.pairs(v)
+		if err != nil {
+			return err
+		}
+		all := slices.Concat(w.header["Cookie"], escaped(pairs, false))
+		w.header["Cookie"] = []string{strings.Join(all, "; ")}
+	}
+	return nil
+}
+
+var errLine = errors.New("it must be one line without control characters")
+
+func escaped(pairs []pair, reserved bool) []string {
+	keep := ""
+	if reserved {
+		keep = reservedKept
+	}
+	list := make([]string, len(pairs))
+	for i, p := range pairs {
+		list[i] = escapeAll(p.name) + "=" + escape(p.value, keep)
+	}
+	return list
+}
+
+// write adds the body to a request.
+func (b *body) write(r *Request, given map[string]json.Value, members json.Members) error {
+	var whole json.Value
+	if b.arg != "" {
+		whole = given[b.arg]
+		switch {
+		case whole == nil && b.required:
+			return recourse.Missing(b.arg).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+		case whole == nil:
+			return nil
+		}
+	} else {
+		if len(members) == 0 && !b.required {
+			return nil
+		}
+		whole = members.AppendTo(nil)
+	}
+	r.Header.Set("Content-Type", b.media)
+	switch b.form {
+	case formText:
+		text, err := json.AppendUnquote(nil, whole)
+		if err != nil {
+			return invalid(b.arg, errText)
+		}
+		r.Body = text
+	case formForm:
+		pairs, err := b.pairs(whole)
+		if err != nil {
+			return err
+		}
+		r.Body = []byte(strings.Join(pairs, "&"))
+	default:
+		r.Body = whole
+	}
+	if r.Body == nil {
+		r.Body = []byte{}
+	}
+	return nil
+}
+
+var errText = errors.New("it must be a text")
+
+// pairs writes an object as a form.
+func (b *body) pairs(object json.Value) (list []string, err error) {
+	for _, m := range json.MembersOf(object) {
+		p := b.encoding[m.Name]
+		v, err := json.UnmarshalAny(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			_, isObject := v.(map[string]any)
+			p = &param{name: m.Name, style: styleForm, explode: true, asJSON: isObject}
+		}
+		if _, isList := v.([]any); isList && p.asJSON {
+			p = &param{name: m.Name, style: styleForm, explode: true}
+		}
+		pairs, err := p.pairs(v)
+		if err != nil {
+			return nil, invalid(m.Name, err)
+		}
+		list = append(list, escaped(pairs, p.reserved)...)
+	}
+	return list, nil
+}
+
+// QueryArgument returns the argument that a parameter of the query is; "": there is none.
+func (t *Tool) QueryArgument(name string) string {
+	for _, p := range t.params {
+		if p.in == inQuery && p.name == name {
+			return p.arg
+		}
+	}
+	return ""
+}

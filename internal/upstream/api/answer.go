@@ -1,0 +1,147 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/openapi"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+const (
+	// MaxAnswer bounds an answer, in bytes: it is read as a whole before it is a result.
+	MaxAnswer = 4 << 20
+	// maxRefusal bounds how much is read of an answer with a status of 400 or more.
+	maxRefusal = 64 << 10
+)
+
+// A RefusedError is an answer with a status of 400 or more: the cause of the Error that it means.
+type RefusedError struct {
+	Status int
+	Header http.Header
+	Body   []byte // as much of it as is read
+}
+
+// Error says so.
+func (r *RefusedError) Error() string {
+	const most = 512
+	return fmt.Sprintf("HTTP %d: %s", r.Status, r.Body[:min(most, len(r.Body))])
+}
+
+// read turns an answer into a result.
+func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Response) ([]byte, error) {
+	if resp.StatusCode >= http.StatusBadRequest {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
+		return nil, c.refused(resp, body)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, upstream.Broken(ctx, c.Name(), err)
+	case len(body) > MaxAnswer:
+		return nil, c.badResponse(resp, fmt.Errorf("it is larger than %d MiB", MaxAnswer>>20))
+	case len(bytes.TrimSpace(body)) == 0:
+		return result(c.empty(t, resp), nil, c.more(t, resp.Header, nil)), nil
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case isJSON(media), media == "" && looksLikeJSON(body):
+		whole, err := compact(body)
+		if err != nil {
+			return nil, c.badResponse(resp, errors.New("its JSON breaks off or is not valid"))
+		}
+		object := whole
+		if whole.Kind() != '{' {
+			object = nil
+		}
+		return result(string(whole), object, c.more(t, resp.Header, whole)), nil
+	case isText(media) && utf8.Valid(body):
+		return result(string(body), nil, c.more(t, resp.Header, nil)), nil
+	default:
+		if media == "" {
+			media = "unknown data"
+		}
+		return nil, c.badResponse(resp, fmt.Errorf("it is %s, which is neither JSON nor text", media))
+	}
+}
+
+// refused returns the failure of a request that the provider has refused.
+func (c *Connection) refused(resp *http.Response, body []byte) *recourse.Error {
+	again := http.Response{StatusCode: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(body))}
+	e := recourse.FromHTTP(c.Name(), &again)
+	if e.Upstream.RequestID == "" {
+		e.Upstream.RequestID = requestID(resp.Header)
+	}
+	return e.CausedBy(&RefusedError{Status: resp.StatusCode, Header: resp.Header, Body: body})
+}
+
+// empty says what an answer without a body means.
+func (*Connection) empty(t *openapi.Tool, resp *http.Response) string {
+	switch {
+	case t.Method == http.MethodHead:
+		return fmt.Sprintf("It is there (HTTP %d). Content-Type: %s; Content-Length: %d.",
+			resp.StatusCode, resp.Header.Get("Content-Type"), resp.ContentLength)
+	case resp.StatusCode == http.StatusAccepted:
+		return "The request was accepted (HTTP 202), but it may not be carried out yet. The answer has no content."
+	default:
+		return fmt.Sprintf("The request succeeded (HTTP %d). The answer has no content.", resp.StatusCode)
+	}
+}
+
+// result returns the result of a call: the text alone in its first block, and what is to be said of
+// it behind that.
+func result(text string, structured json.Value, note string) []byte {
+	out := json.AppendQuote([]byte(`{"resultType":"complete","content":[{"type":"text","text":`), text)
+	if note != "" {
+		out = json.AppendQuote(append(out, `},{"type":"text","text":`...), note)
+	}
+	out = append(out, "}]"...)
+	if structured != nil {
+		out = append(append(out, `,"structuredContent":`...), structured...)
+	}
+	return append(out, '}')
+}
+
+// compact returns JSON without white space. Of a name that stands twice, both stay.
+func compact(body []byte) (json.Value, error) {
+	var raw json.Value
+	if err := json.UnmarshalLenient(body, &raw); err != nil {
+		return nil, err
+	}
+	whole, err := json.AppendCompact(nil, raw)
+	return whole, err
+}
+
+func isJSON(media string) bool {
+	return media == "application/json" || strings.HasSuffix(media, "+json")
+}
+
+func looksLikeJSON(body []byte) bool {
+	body = bytes.TrimSpace(body)
+	return body[0] == '{' || body[0] == '['
+}
+
+// isText reports whether a model can read a media type. A page for people is no answer of an API.
+func isText(media string) bool {
+	switch {
+	case media == "text/html", media == "application/xhtml+xml":
+		return false
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "+yaml"):
+		return true
+	}
+	switch media {
+	case "", "application/xml", "application/yaml", "application/x-yaml", "application/x-ndjson", "application/jsonl":
+		return true
+	default:
+		return false
+	}
+}

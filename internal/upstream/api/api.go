@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/openapi"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// Options say how an API is reached.
+type Options struct {
+	Name    string // what people call the provider
+	API     *openapi.API
+	Headers map[string]string // sent with each request
+	Query   map[string]string // sent with each request; may be secret
+	Forward []string          // canonical names of headers that go on
+	Dial    upstream.Dial     // nil: the operating system's
+
+	// Authorize returns the headers that authorize a request for its caller, before each attempt.
+	// Its error, a [*recourse.Error], ends the call. Nil: there are none beside Headers and Forward.
+	Authorize func(ctx context.Context, r *upstream.Request) (http.Header, error)
+}
+
+// A Connection is an API as a server. It is safe for concurrent use.
+type Connection struct {
+	Options
+
+	base      *url.URL
+	tools     map[string]*openapi.Tool
+	pages     [][]byte // results of tools/list
+	hello     []byte   // result of server/discover
+	transport *http.Transport
+}
+
+var _ upstream.Connection = (*Connection)(nil)
+
+const (
+	dialTimeout     = 5 * time.Second
+	idleConnections = 512
+	idleTimeout     = 60 * time.Second
+	maxHeader       = 64 << 10 // of an answer
+	maxPage         = 1 << 20  // bytes of a page of tools/list, about
+)
+
+// New returns the server that an API is.
+func New(o Options) (*Connection, error) {
+	base, err := url.Parse(o.API.Base)
+	if err != nil {
+		return nil, fmt.Errorf("base URL of %s: %w", o.Name, err)
+	}
+	c := &Connection{Options: o, base: base, tools: make(map[string]*openapi.Tool, len(o.API.Tools))}
+	for _, t := range o.API.Tools {
+		c.tools[t.Name] = t
+	}
+	c.pages, c.hello = pages(o.API.Tools), hello(o.API)
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	c.transport = &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: o.Dial, ForceAttemptHTTP2: true,
+		MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTimeout,
+		TLSHandshakeTimeout: dialTimeout, MaxResponseHeaderBytes: maxHeader,
+	}
+	return c, nil
+}
+
+// Name returns what people call the provider.
+func (c *Connection) Name() string { return c.Options.Name }
+
+// Era returns the modern one.
+func (*Connection) Era() wire.Era { return wire.Modern }
+
+// Close ends the connections that are idle.
+func (c *Connection) Close() { c.transport.CloseIdleConnections() }
+
+// Do implements [upstream.Connection]. Its error may also be of origin provider: what the provider
+// answered to the request.
+func (c *Connection) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	if !r.IsPost() {
+		return wire.RespondRefusal(http.StatusMethodNotAllowed, "the modern era has no "+r.Method, http.MethodPost), nil
+	}
+	m := r.Message
+	if m == nil {
+		m = wire.BorrowMessage()
+		defer m.Return()
+		if err := wire.Parse(r.Body, m); err != nil {
+			return wire.RespondMalformed(m.ID, err), nil
+		}
+	}
+	if m.Kind != wire.Request {
+		return wire.Respond(http.StatusAccepted, nil), nil
+	}
+	switch m.Method {
+	case wire.MethodDiscover:
+		return wire.RespondResult(m.ID, c.hello), nil
+	case wire.MethodToolsList:
+		return c.list(m), nil
+	case wire.MethodToolsCall:
+		t := c.tools[m.Name]
+		if t == nil {
+			return wire.RespondError(m.ID, wire.CodeInvalidParams, "There is no such tool."), nil
+		}
+		result, err := c.call(ctx, r, t, m.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		return wire.RespondResult(m.ID, result), nil
+	default:
+		refusal := wire.AppendError(nil, m.ID, wire.CodeMethodNotFound, c.Name()+" has tools only.", nil)
+		return wire.Respond(http.StatusNotFound, refusal), nil
+	}
+}
+
+// list answers with a page of the tools.
+func (c *Connection) list(m *wire.Message) *http.Response {
+	page := 0
+	if cursor := json.Lookup(m.Params, "/cursor"); cursor != nil {
+		var err error
+		if page, err = strconv.Atoi(text(cursor)); err != nil || page < 1 || page >= len(c.pages) {
+			return wire.RespondError(m.ID, wire.CodeInvalidParams, "There is no page with this cursor.")
+		}
+	}
+	return wire.RespondResult(m.ID, c.pages[page])
+}
+
+// text returns the text of a JSON string, or "".
+func text(raw json.Value) string {
+	unquoted, _ := json.AppendUnquote(nil, raw) // of anything else it is empty
+	return string(unquoted)
+}
+
+// listTTL is how long clients may keep the list. It changes with the configuration only.
+const listTTL = 5 * time.Minute
+
+// pages returns the results of tools/list.
+func pages(tools []*openapi.Tool) (all [][]byte) {
+	page := []byte(nil)
+	end := func(next int) {
+		page = append(page, ']')
+		if next > 0 {
+			page = fmt.Appendf(page, `,"nextCursor":"%d"`, next)
+		}
+		all = append(all, fmt.Appendf(page, `,"resultType":"complete","ttlMs":%d,"cacheScope":"public"}`, listTTL.Milliseconds()))
+		page = nil
+	}
+	for _, t := range tools {
+		if len(page) > maxPage {
+			end(len(all) + 1)
+		}
+		if page == nil {
+			page = []byte(`{"tools":[`)
+		} else {
+			page = append(page, ',')
+		}
+		page = appendTool(page, t)
+	}
+	end(0)
+	return all
+}
+
+// appendTool appends what a list says of a tool.
+func appendTool(dst []byte, t *openapi.Tool) []byte {
+	var l json.Members
+	l.Text("name", t.Name)
+	l.Text("description", t.Summary)
+	l.Add("inputSchema", t.InputSchema)
+	l.Some("outputSchema", t.OutputSchema)
+	var hints json.Members
+	hints.Flag("readOnlyHint", t.ReadOnly)
+	if !t.ReadOnly {
+		hints.Flag("destructiveHint", t.Method != http.MethodPost)
+		hints.Flag("idempotentHint", t.Idempotent)
+	}
+	l.Object("annotations", hints)
+	return l.AppendTo(dst)
+}
+
+// hello returns the result of server/discover (MCP 2026-07-28, "Discovery").
+func hello(a *openapi.API) []byte {
+	var info, l json.Members
+	info.Text("name", a.Title)
+	info.Text("version", a.Version)
+	l.Text("resultType", "complete")
+	l.Texts("supportedVersions", []string{wire.Version20260728})
+	l.Add("capabilities", json.Value(`{"tools":{}}`))
+	l.Number("ttlMs", int(listTTL.Milliseconds()))
+	l.Text("cacheScope", "public")
+	l.Object("_meta", json.Members{{Name: wire.MetaServerInfo, Value: info.AppendTo(nil)}})
+	return l.AppendTo(nil)
+}

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/openapi"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	userAgent = "recourse"
+	// maxRedirects bounds the redirects of one request.
+	maxRedirects = 5
+	// KeyHeader is the header by which the sender of a request, and a provider, know its
+	// repetitions.
+	KeyHeader = "Idempotency-Key"
+)
+
+// tracing are the headers that go on in any case.
+var tracing = []string{"Traceparent", "Tracestate", "Baggage", wire.HeaderRequestID}
+
+// call makes the request that a call of a tool is, and returns the result.
+func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.Tool, arguments []byte) ([]byte, error) {
+	request, err := t.Request(arguments)
+	if err != nil {
+		return nil, err
+	}
+	header, err := c.header(ctx, r, t, request.Header)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(strings.TrimSuffix(c.base.String(), "/") + request.Target)
+	if err != nil {
+		return nil, recourse.New(recourse.KindInvalidValue, "The arguments do not make a valid URL.").
+			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	}
+	c.addQuery(u)
+	resp, err := c.follow(ctx, &http.Request{Method: request.Method, URL: u, Header: header}, request.Body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return c.read(ctx, t, resp)
+}
+
+// header returns the headers of a request. Those of the entry win.
+func (c *Connection) header(ctx context.Context, r *upstream.Request, t *openapi.Tool, own http.Header) (http.Header, error) {
+	header := own
+	for _, name := range slices.Concat(tracing, c.Forward) {
+		if values := r.Header[name]; len(values) > 0 {
+			header[name] = values
+		}
+	}
+	header.Set("User-Agent", userAgent)
+	if key := r.Header.Get(KeyHeader); t.Keyed && key != "" {
+		header.Set(KeyHeader, key)
+	}
+	for name, value := range c.Headers {
+		header.Set(name, value)
+	}
+	if c.Authorize == nil {
+		return header, nil
+	}
+	authorization, err := c.Authorize(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(header, authorization)
+	return header, nil
+}
+
+// addQuery adds what the entry sets.
+func (c *Connection) addQuery(u *url.URL) {
+	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
+		if u.RawQuery != "" {
+			u.RawQuery += "&"
+		}
+		u.RawQuery += url.QueryEscape(name) + "=" + url.QueryEscape(c.Query[name])
+	}
+}
+
+// follow sends a request, and again where the provider redirects it on the same host.
+func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
+	for range maxRedirects + 1 {
+		resp, err := c.send(ctx, r, body)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode < http.StatusMultipleChoices || resp.StatusCode >= http.StatusBadRequest {
+			return resp, nil
+		}
+		_ = resp.Body.Close() // what a redirect says is for browsers
+		next, err := redirected(r, resp)
+		if err != nil {
+			return nil, c.badResponse(resp, err)
+		}
+		if next.Method != r.Method {
+			body = nil
+		}
+		c.addMissing(next.URL)
+		r = next
+	}
+	return nil, recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
+		WithMessage("%s redirects the request again and again.", c.Name())
+}
+
+// addMissing adds what the entry sets to the query of a redirect that leaves it out.
+func (c *Connection) addMissing(u *url.URL) {
+	if len(c.Query) > 0 {
+		query := u.Query()
+		for name := range c.Query {
+			query.Del(name)
+		}
+		u.RawQuery = query.Encode()
+		c.addQuery(u)
+	}
+}
+
+// redirected returns the request that a redirect asks for (RFC 9110, section 15.4): to the same
+// host, and only where it is certain what it means.
+func redirected(r *http.Request, resp *http.Response) (*http.Request, error) {
+	to, err := resp.Location()
+	if err == nil {
+		to = r.URL.ResolveReference(to)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("status %d without a valid Location", resp.StatusCode)
+	}
+	if to.Scheme != r.URL.Scheme || to.Host != r.URL.Host || to.User != nil {
+		return nil, fmt.Errorf("it redirects to %s://%s: only redirects on the same host are followed", to.Scheme, to.Host)
+	}
+	method := r.Method
+	switch resp.StatusCode {
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusSeeOther:
+		if method != http.MethodHead {
+			method = http.MethodGet
+		}
+	case http.StatusMovedPermanently, http.StatusFound:
+		if method == http.MethodPost { // some send it on as a POST, and some as a GET
+			return nil, fmt.Errorf("status %d to a POST does not say with which method to go on", resp.StatusCode)
+		}
+	default:
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	header := r.Header.Clone()
+	if method != r.Method {
+		header.Del("Content-Type")
+	}
+	return &http.Request{Method: method, URL: to, Header: header}, nil
+}
+
+// send sends a request once.
+func (c *Connection) send(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
+	var connected atomic.Bool
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	}))
+	if body != nil {
+		r.ContentLength = int64(len(body))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if len(body) == 0 {
+			r.Body = http.NoBody
+		}
+	}
+	resp, err := c.transport.RoundTrip(r)
+	if err == nil {
+		return resp, nil
+	}
+	e := upstream.Broken(ctx, c.Name(), err)
+	if !connected.Load() {
+		e = e.WithEffect(recourse.EffectNone)
+	}
+	return nil, e
+}
+
+// badResponse is the failure of an answer that is none to the request.
+func (c *Connection) badResponse(resp *http.Response, why error) *recourse.Error {
+	return recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
+		WithMessage("%s gave an answer that cannot be used: %s.", c.Name(), why).
+		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: requestID(resp.Header)}).
+		CausedBy(errors.New(resp.Header.Get("Content-Type")))
+}
+
+// requestID returns what the provider calls the request.
+func requestID(h http.Header) string {
+	return cmp.Or(h.Get(wire.HeaderRequestID), h.Get("Request-Id"), h.Get("X-Correlation-ID"), h.Get("X-Amzn-Requestid"))
+}
