@@ -57,6 +57,9 @@ type Call struct {
 	// HasTool reports whether the server has a tool; nil means that it is not known, so
 	// that every tool counts as there.
 	HasTool func(name string) bool
+	// Offered returns the name under which the client knows a tool of the server, or "" for one that it is
+	// not offered, and whether the server has the tool. With nil the client knows them by their own names.
+	Offered func(tool string) (name string, known bool)
 	// Shows reports whether a value of the arguments may be shown in a verify call or a
 	// hint. One that may not is left out, with its parameter. nil shows every value of at
 	// most 128 bytes that is not a secret by its name.

@@ -131,7 +131,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		bound.Failed = slices.Clone(bound.Failed)
 		for i, item := range bound.Failed {
 			if item.Error != nil {
-				bound.Failed[i].Error = c.bind(item.Error, &Call{HasTool: call.HasTool, Now: call.Now}).e
+				bound.Failed[i].Error = c.bind(item.Error, &Call{HasTool: call.HasTool, Offered: call.Offered, Now: call.Now}).e
 			}
 		}
 	}
@@ -139,6 +139,7 @@ func (c *Contract) bind(e *recourse.Error, call *Call) *subject {
 		bound.Message = s.message()
 	}
 	bound.Hints = c.hintsFor(s, fresh)
+	c.offered(&bound, call)
 	return s
 }
 
@@ -180,6 +181,7 @@ func (s *subject) inResult() *subject {
 	}
 	inner.e = s.e.WithCode(s.c.Name, inner.entry.code)
 	inner.e.Hints = s.c.hintsFor(&inner, false)
+	s.c.offered(inner.e, &Call{Offered: s.call.Offered})
 	return &inner
 }
 

@@ -1,0 +1,42 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+)
+
+// Hints and verify calls name tools as the client knows them, and those that it is not offered not at all.
+func TestOfferedNames(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"order_get": "shop_order_get", "search": "shop_search", "order_wipe": ""}
+	call := &contract.Call{
+		Method: "tools/call", Tool: "order_create", Arguments: json.RawMessage(`{}`),
+		Offered: func(tool string) (string, bool) {
+			name, known := names[tool]
+			return name, known
+		},
+	}
+	e := recourse.Timeout("The shop", 0).WithEffect(recourse.EffectUnknown).
+		WithHint("Call order_get, or search(name), and search again.").WithHint("Call order_wipe first.").WithHint("See ORDER_GET and max_age.").
+		With(func(r *recourse.Error) { r.Verify = &recourse.Verify{Tool: "order_get", LookAt: "status"} })
+	record := contract.Builtin().MustGet(contract.Default).Write(e, call).Record
+	want := []string{
+		"It is not known whether the call took effect. Before calling again: shop_order_get(), and look at status.",
+		"Call shop_order_get, or shop_search(name), and search again.", "See ORDER_GET and max_age.",
+	}
+	if diff := cmp.Diff(want, record.Hints); diff != "" {
+		t.Errorf("hints (-want +got):\n%s", diff)
+	}
+	if record.Verify == nil || record.Verify.Tool != "shop_order_get" {
+		t.Errorf("verify: %+v", record.Verify)
+	}
+	names["order_get"] = ""
+	if record := contract.Builtin().MustGet(contract.Default).Write(e, call).Record; record.Verify != nil {
+		t.Errorf("a call that is not offered settles it: %+v", record.Verify)
+	}
+}
