@@ -43,6 +43,10 @@ const (
 	MethodToolsCall        = "tools/call"
 	MethodPromptsGet       = "prompts/get"
 	MethodResourcesRead    = "resources/read"
+	MethodPromptsList      = "prompts/list"
+	MethodResourcesList    = "resources/list"
+	MethodTemplatesList    = "resources/templates/list"
+	MethodComplete         = "completion/complete"
 	MethodCancelled        = "notifications/cancelled"
 	MethodProgress         = "notifications/progress"
 	MethodListen           = "subscriptions/listen"
@@ -69,8 +73,9 @@ type Message struct {
 	IDAt   Span // where it stands in Raw
 	Method string
 	// Name is what the method is called for: params.uri of resources/read, else
-	// params.name. It is empty when that is missing or not a string.
-	Name string
+	// params.name. It is empty when that is missing or not a string. NameAt is where it stands.
+	Name   string
+	NameAt Span
 
 	Params    []byte // an object or array, or nil
 	ParamsAt  Span
@@ -319,7 +324,7 @@ func (m *Message) fillParams() {
 	case MethodCancelled:
 		m.RequestID, m.RequestIDAt = at[memberParamsRequestID].Of(m.Raw), at[memberParamsRequestID]
 	}
-	m.Name = m.text(name)
+	m.Name, m.NameAt = m.text(name), at[name]
 	m.Arguments = at[memberParamsArguments].Of(m.Raw)
 	m.Meta, m.MetaAt = at[memberParamsMeta].Of(m.Raw), at[memberParamsMeta]
 	m.ProgressToken, m.ProgressTokenAt = at[progress].Of(m.Raw), at[progress]

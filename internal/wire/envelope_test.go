@@ -111,9 +111,12 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		ignore := cmpopts.IgnoreFields(wire.Message{}, "Raw", "IDAt", "Params", "ParamsAt", "Meta", "MetaAt", "ProgressTokenAt", "RequestIDAt", "SubscriptionAt")
+		ignore := cmpopts.IgnoreFields(wire.Message{}, "Raw", "IDAt", "NameAt", "Params", "ParamsAt", "Meta", "MetaAt", "ProgressTokenAt", "RequestIDAt", "SubscriptionAt")
 		if diff := cmp.Diff(tt.want, reused, ignore, cmpopts.IgnoreUnexported(wire.Message{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if spelled := reused.NameAt.Of(reused.Raw); reused.Name != "" && mustUnquote(t, spelled) != reused.Name {
+			t.Errorf("%s: where the name %q is said to stand, it says %s", tt.name, reused.Name, spelled)
 		}
 		for what, pair := range map[string][2][]byte{
 			"id":             {reused.ID, reused.IDAt.Of(reused.Raw)},
@@ -341,4 +344,13 @@ func TestWords(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func mustUnquote(t *testing.T, spelled []byte) string {
+	t.Helper()
+	text, err := json.AppendUnquote(nil, spelled)
+	if err != nil {
+		t.Fatalf("%s: %v", spelled, err)
+	}
+	return string(text)
 }
