@@ -81,6 +81,10 @@ var layers = []layer{
 		up:       "it knows accounts at providers, and neither servers nor calls",
 	},
 	{
+		packages: []string{"internal/many"},
+		up:       "it is a transport to those above, who need not know that there are several servers",
+	},
+	{
 		packages: []string{"internal/bridge/peer"},
 		up:       "it is the far end of both directions, and takes neither",
 	},

@@ -116,7 +116,7 @@ func tryServer(ctx context.Context, env *Environment, path string, s *hosts.Serv
 		return "", noStart(s.Command, err, last.String())
 	}
 	defer session.Close()
-	tools, err := listTools(ctx, session)
+	tools, _, err := listTools(ctx, session)
 	if err != nil {
 		return "", err
 	}

@@ -21,44 +21,47 @@ const toolsTimeout = 30 * time.Second
 
 // tools asks the server for its tools.
 func (l *liveServer) tools(ctx context.Context, env *Environment, command serverCommand) ([]contract.Tool, error) {
-	listed, err := l.list(ctx, env, command)
+	listed, _, err := l.list(ctx, env, command)
 	if err != nil {
 		return nil, err
 	}
 	return contractTools(listed)
 }
 
-// list asks the server for its tools, as it describes them.
-func (l *liveServer) list(ctx context.Context, env *Environment, command serverCommand) ([]*mcp.Tool, error) {
+// list asks the server for its tools, as it describes them, and what it says of the list.
+func (l *liveServer) list(ctx context.Context, env *Environment, command serverCommand) ([]*mcp.Tool, mcp.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
 	session, err := l.connect(ctx, env, command)
 	if e, ok := errors.AsType[*recourse.Error](err); ok {
-		return nil, &hintedError{
+		return nil, nil, &hintedError{
 			fmt.Errorf("connect to the server: %s", visible.Escape(e.Sentence())), cmp.Or(strings.Join(e.Hints, " "), e.Kind.Sentence()),
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer session.Close()
 	return listTools(ctx, session.ClientSession)
 }
 
-func listTools(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) {
-	var tools []*mcp.Tool
-	for tool, err := range session.Tools(ctx, nil) {
+// listTools returns all pages of a server's list, and what it says of the last one.
+func listTools(ctx context.Context, session *mcp.ClientSession) (tools []*mcp.Tool, about mcp.Meta, err error) {
+	for params := (&mcp.ListToolsParams{}); ; {
+		page, err := session.ListTools(ctx, params)
 		if err != nil {
-			return nil, fmt.Errorf("list the tools of the server: %w", err)
+			return nil, nil, fmt.Errorf("list the tools of the server: %w", err)
 		}
-		tools = append(tools, tool)
+		tools = append(tools, page.Tools...)
+		if params.Cursor = page.NextCursor; params.Cursor == "" {
+			return tools, page.Meta, nil
+		}
 	}
-	return tools, nil
 }
 
 // toolsOf asks the server of a session for its tools.
 func toolsOf(ctx context.Context, session *mcp.ClientSession) ([]contract.Tool, error) {
-	listed, err := listTools(ctx, session)
+	listed, _, err := listTools(ctx, session)
 	if err != nil {
 		return nil, err
 	}

@@ -102,6 +102,9 @@ func (r *reading) readConfig(path string, env *Environment) error {
 		},
 		ReadFile: r.files.read,
 	})
+	if err == nil {
+		keepLists(r.config, path)
+	}
 	return err
 }
 

@@ -122,11 +122,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",
 			slog.String("server", name), slog.String("reference", r.left[name]))
 	}
-	for _, s := range cfg.Servers {
-		log.LogAttrs(ctx, slog.LevelInfo, "serving",
-			slog.String("server", s.Name), slog.String("title", s.Title), slog.String("url", scheme(cfg)+ln.Addr().String()+s.Path),
-			slog.String("contract", s.Contract), slog.String("mode", string(s.Mode)))
-	}
+	logServing(ctx, log, cfg, scheme(cfg)+ln.Addr().String())
 	warnOfExpiry(ctx, cfg, log)
 	warnOfReach(ctx, ln.Addr(), log)
 	if err := g.Serve(ctx, ln, grace); err != nil {

@@ -21,13 +21,17 @@ func (c *serveCommand) check(env *Environment, r *reading) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	var missing []string
 	for _, s := range cfg.Servers {
-		printf(w, "  %s\t%s%s%s\tcontract %s\n", s.Name, scheme(cfg), cfg.Listen, s.Path, s.Contract)
+		printf(w, "  %s\t%s\tcontract %s\n", s.Name, reachedAt(s, scheme(cfg)+cfg.Listen), s.Contract)
 		if len(s.Command) == 0 {
 			continue
 		}
 		if _, err := exec.LookPath(s.Command[0]); err != nil && s.Cwd == "" {
 			missing = append(missing, s.Command[0]+" of "+s.Name)
 		}
+	}
+	for _, e := range cfg.Endpoints {
+		printf(w, "  %s\t%s%s%s\tcontract %s, servers %s\n",
+			e.Name, scheme(cfg), cfg.Listen, e.Path, e.Contract, strings.Join(serversOf(e), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.left)) {
 		printf(w, "  %s\tleft to its host, since only the host knows %s\n", name, r.left[name])

@@ -30,10 +30,11 @@ Example:
 
 // Run prints the tools.
 func (c *toolsCommand) Run(ctx context.Context, env *Environment, command serverCommand) error {
-	tools, err := c.list(ctx, env, command)
+	tools, about, err := c.list(ctx, env, command)
 	if err != nil {
 		return err
 	}
+	defer tellTargets(env, about)
 	if len(tools) == 0 {
 		printf(env.Stderr, "recourse: the server has no tools\n")
 	}

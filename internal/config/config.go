@@ -40,8 +40,9 @@ type Config struct {
 	AccessLog bool      `yaml:"access_log" default:"false" doc:"Whether the log has a line for each request: who called what, how it ended, and how long it took. Without the arguments. It is logged at the level 'info'."`
 	LogLevel  LogLevel  `yaml:"log_level" default:"info" doc:"The lowest level that is logged: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
 
-	Contracts []string `yaml:"contracts" default:"(none)" doc:"Files with your own contracts, relative to this file. Servers can name them like the built-in ones."`
-	Servers   Servers  `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
+	Contracts []string  `yaml:"contracts" default:"(none)" doc:"Files with your own contracts, relative to this file. Servers can name them like the built-in ones."`
+	Servers   Servers   `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
+	Endpoints Endpoints `yaml:"endpoints" default:"(none)" doc:"Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md)."`
 }
 
 // Servers are the servers of a [Config] in the order of the file.
@@ -66,7 +67,7 @@ type Server struct {
 	Share            Share                `yaml:"share" default:"all" doc:"Who shares the program. With 'all', every client talks to the same one, which is told that no client can be asked anything, and whose logs and tasks no client is shown. With 'client', each session has its own; in the modern era, which has no sessions, each value of the header authorization does. Clients of the modern era without that header share one as with 'all'. Up to 100 of these run; a new one replaces the one that has been idle longest."`
 	Idle             time.Duration        `yaml:"idle" default:"(never; 30m with share: client)" doc:"The program is stopped after this time without a call, and started again on the next one. With 'share: client' it also counts as in use while its client keeps a stream open, as the host of a wrapper does."`
 	Title            string               `yaml:"title" default:"(its name)" doc:"The server's display name, for hints and pages."`
-	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path on the gateway at which clients reach the server. One segment may be in braces, such as '{user_id}': it is the user, passed on to the server if the contract names a header for it."`
+	Path             string               `yaml:"path" default:"(/NAME/mcp)" doc:"Path on the gateway at which clients reach the server. One segment may be in braces, such as '{user_id}': it is the user, passed on to the server if the contract names a header for it. With 'none' the server is only reached through 'endpoints'."`
 	Contract         string               `yaml:"contract" default:"recourse" doc:"Contract in which failures reach the client: a built-in one or one of 'contracts'."`
 	Reads            Reads                `yaml:"reads" default:"(none)" doc:"How the server itself writes failures: a contract, families of [failures in the wild](wild.md), files with your own families ('[aws, ./ours.yaml]'), or several of these, but at most one contract. Needed for failures that could also be a success, such as 'success: false'; definite failures are recognised without it, in all of the built-in forms."`
 	Mode             Mode                 `yaml:"mode" default:"enforce" doc:"Whether failures are rewritten. 'observe' passes everything on unchanged and logs what 'enforce' would have done."`
@@ -106,6 +107,9 @@ type Verify struct {
 	With map[string]any    `yaml:"with" default:"(none)" doc:"Constant arguments: maps a parameter to its value."`
 	Look string            `yaml:"look" default:"(none)" doc:"What to look at in its answer, in a word or two."`
 }
+
+// PathNone is the path of a server that clients only reach through endpoints.
+const PathNone = "none"
 
 // LogFormat is the form of the log.
 type LogFormat string

@@ -77,6 +77,12 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 	for _, s := range c.Servers {
 		s.complete()
 	}
+	for _, e := range c.Endpoints {
+		e.complete(c.Servers)
+		if e.Lists != "" && e.Lists != ListsNone && !filepath.IsAbs(e.Lists) {
+			e.Lists = filepath.Join(v.dir, e.Lists)
+		}
+	}
 	return &c, nil
 }
 

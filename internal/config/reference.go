@@ -101,6 +101,10 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 	switch t {
 	case reflect.TypeFor[Servers]():
 		return reflect.TypeFor[Server](), ".NAME", true
+	case reflect.TypeFor[Endpoints]():
+		return reflect.TypeFor[Endpoint](), ".NAME", true
+	case reflect.TypeFor[[]Member]():
+		return reflect.TypeFor[Member](), "", true
 	case reflect.TypeFor[strictyaml.Map[Tool]]():
 		return reflect.TypeFor[Tool](), ".NAME", true
 	case reflect.TypeFor[[]Operation]():
@@ -124,6 +128,8 @@ func typeName(t reflect.Type) string {
 		return "duration"
 	case reflect.TypeFor[strictyaml.Size]():
 		return "size"
+	case reflect.TypeFor[[]Member]():
+		return "list of names or mappings"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

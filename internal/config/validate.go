@@ -101,12 +101,21 @@ func (v *validator) config(c *Config) {
 	for _, s := range c.Servers {
 		at := servers.Key(s.Name)
 		v.server(s, servers.Get(s.Name), at)
-		path := placeholder.ReplaceAllString(s.Path, "{}")
-		if owner, taken := paths[path]; taken {
-			v.doc.Reportf(cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), "", "the server `%s` already has the path `%s`", owner, s.Path)
-		}
-		paths[path] = s.Name
+		v.ownPath(s.Name, s.Path, cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), paths)
 	}
+	v.endpoints(c, paths)
+}
+
+// ownPath reports a path that is taken already; paths maps them to their owners.
+func (v *validator) ownPath(name, path string, at strictyaml.Pos, paths map[string]string) {
+	if path == PathNone {
+		return
+	}
+	plain := placeholder.ReplaceAllString(path, "{}")
+	if owner, taken := paths[plain]; taken {
+		v.doc.Reportf(at, "", "the server `%s` already has the path `%s`", owner, path)
+	}
+	paths[plain] = name
 }
 
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
@@ -116,7 +125,9 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this is not a valid server name")
 	}
 	v.transport(s, node, at)
-	v.path(s, node)
+	if s.Path != PathNone {
+		s.Path = v.path(s.Name, s.Path, node)
+	}
 	v.contract(node, "contract", s.Contract)
 	if reads := node.Get("reads"); reads != nil {
 		v.reads(s, reads)
@@ -209,18 +220,18 @@ var urlPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*(/\{[a-z][a-z0-9_]*\}(/[A
 // placeholder is the place for the user.
 var placeholder = regexp.MustCompile(`\{.*\}`)
 
-// path sets the default path and checks one that is given.
-func (v *validator) path(s *Server, node *strictyaml.Node) {
+// path returns the path of an entry, checked where one is given.
+func (v *validator) path(name, path string, node *strictyaml.Node) string {
 	given := node.Get("path")
 	if given == nil {
-		s.Path = "/" + s.Name + "/mcp"
-		return
+		return "/" + name + "/mcp"
 	}
-	dots := strings.Contains(s.Path+"/", "/./") || strings.Contains(s.Path+"/", "/../")
-	if s.Path == "" || !urlPath.MatchString(s.Path) || dots {
-		v.doc.Reportf(given.Pos(), "write it as `/"+s.Name+"/mcp` or `/"+s.Name+"/{user_id}/mcp`",
+	dots := strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../")
+	if path == "" || !urlPath.MatchString(path) || dots {
+		v.doc.Reportf(given.Pos(), "write it as `/"+name+"/mcp` or `/"+name+"/{user_id}/mcp`",
 			"`path` must begin with / and consist of letters, digits and - . _ ~, with at most one {name} between slashes")
 	}
+	return path
 }
 
 // reads checks what a server's failures are read as, and loads the families that are files: what

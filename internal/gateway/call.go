@@ -36,7 +36,10 @@ type call struct {
 	cancel   context.CancelCauseFunc
 	deadline *deadline
 
-	in   inbound        // what the server sends: send
+	in     inbound // what the server sends: send
+	outer  *outer  // at an endpoint with several servers, the request that nested calls are made for
+	member *member // in a nested call, which server it is for
+
 	mask *redact.Masker // made for the first failure, see [call.masker]
 	held bool           // the target is
 }
@@ -93,6 +96,7 @@ var (
 	entrance = []stage{admit, authenticate, receive, trace, inSession}
 	work     = []stage{route, validate, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
+	nested   = slices.Concat(around, work) // of a call that another endpoint has let in
 )
 
 // chain joins stages.

@@ -36,6 +36,10 @@
 // What is true of a call of a tool whoever carries it out is in internal/toolcall, and what is
 // true of any door in internal/endpoint: package mcptool goes by both as well.
 //
+// An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the server that
+// a request is for. There the request becomes a call of its own (nested.go), which takes the server's own way from
+// route on; its answer comes back over a [hop] and passes as it is.
+//
 // A success is forwarded byte for byte and never decoded; only the spelling of its id is the
 // client's own. Notifications, questions of the server's to its client, methods and members
 // that are not known pass in both directions as they are.

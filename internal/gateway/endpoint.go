@@ -29,6 +29,7 @@ type endpoint struct {
 	asked     []string        // headers in which credentials have to be
 	userParam string          // what the path calls the user who has to be in it; "": none has to
 	sessions  *sessions
+	many      *manyServers // that it offers; nil: it has a single one
 }
 
 // sameReaders reports whether what servers send is read in the same way.

@@ -79,6 +79,10 @@ func finish(c *call, next next) error {
 	c.out.end = failed // of the gateway itself, should a stage panic
 	defer func() {
 		c.out.took = time.Since(c.out.began)
+		if c.relayed() {
+			c.closeAnswer()
+			return
+		}
 		for _, o := range c.g.observers {
 			o.ended(c)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -38,6 +39,7 @@ type Gateway struct {
 	outside   []Observer // that are told of its outcome
 	calls     calls
 	inFlight  inFlight
+	states    *seal.Sealer // of what servers hand to clients, where there are no keys for sessions
 
 	http front.HTTP
 
@@ -73,7 +75,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	g := &Gateway{
 		log: log, reach: reach,
 		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
-		observers: []observer{logger{log}, accessLog{log}},
+		observers: []observer{logger{log}, accessLog{log}}, states: seal.New(),
 	}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	g.life, g.end = context.WithCancel(context.Background())

@@ -126,6 +126,9 @@ func (l logger) line(c *call, t *told) {
 	} else {
 		attrs = append(attrs, slog.String("path", named(c.req.http.URL.Path)))
 	}
+	if of := outerOf(ctx); of != nil && c.member != nil {
+		attrs = append(attrs, slog.String("endpoint", of.name))
+	}
 	if c.req.isCall() {
 		attrs = append(attrs, slog.String("tool", named(c.req.msg.Name)))
 	} else if c.req.msg.Method != "" {

@@ -113,7 +113,7 @@ func (c *call) question(text []byte) []byte {
 	if !asks {
 		return text
 	}
-	return c.masker().As(redact.Secrets).Message(text)
+	return c.masker().As(redact.Secrets).Message(c.bindState(text))
 }
 
 // spoken masks an event that is no answer: logs of errors like failures, all else like a

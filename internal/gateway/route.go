@@ -13,9 +13,15 @@ import (
 // route finds out what the request asks of the server, and for how long.
 func route(c *call, next next) error {
 	c.rule.Timeout = c.to.Timeout
+	if c.on.many != nil {
+		return c.routeMany(next)
+	}
 	if !c.req.asks() {
 		c.unasked()
 		return next(c)
+	}
+	if e := c.ownState(); e != nil {
+		return settled(e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name := c.req.msg.Name
@@ -38,7 +44,7 @@ func route(c *call, next next) error {
 	e := c.rule.listed.Find(name, c.relist)
 	c.rule.nature = c.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
 	if e != nil && c.mayRefuse() {
-		if err := c.reply.manner.object(c, e); err != nil {
+		if err := c.reply.manner.object(c, c.unknownTool(e)); err != nil {
 			return err
 		}
 	}

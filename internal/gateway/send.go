@@ -102,7 +102,7 @@ func (c *call) upstreamHeader() http.Header {
 // says that it does.
 func (c *call) forwarded(name string) []string {
 	values := c.req.http.Header[name]
-	if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor {
+	if peer, _, err := net.SplitHostPort(c.req.http.RemoteAddr); err == nil && name == wire.HeaderForwardedFor && c.member == nil {
 		values = append(slices.Clip(values), peer)
 	}
 	return values

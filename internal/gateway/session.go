@@ -207,10 +207,10 @@ func (s *session) renew(ctx context.Context, c *call, generation int) error {
 		}
 		done := make(chan struct{})
 		s.renewing = done
-		r := s.opening(c)
+		r, of := s.opening(c), c.outer
 		c.g.background(min(renewTimeout, up.Timeout), func(ctx context.Context) {
 			defer up.leave()
-			id, err := s.reopen(ctx, up, r)
+			id, err := s.reopen(of.within(ctx), up, r)
 			s.mu.Lock()
 			if s.renewed = err; err == nil {
 				s.upstream, s.place = id, up.place

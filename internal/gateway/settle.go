@@ -41,6 +41,7 @@ func (c *call) settle(e *recourse.Error) *recourse.Error {
 // contractCall describes the call that failed with e to the contract.
 func (c *call) contractCall(e *recourse.Error, status int) *contract.Call {
 	call := c.failed().Describe(c.at(e))
+	c.offered(call)
 	call.URL, call.Status, call.HTTP, call.ResultType = c.url(), status, c.answersHTTP(), c.req.era == wire.Modern
 	return call
 }

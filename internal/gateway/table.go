@@ -20,7 +20,9 @@ import (
 type table struct {
 	config    *config.Config
 	serve     next                 // the chain of stages
+	nested    next                 // that of a call which another endpoint has let in
 	sealer    *seal.Sealer         // of session ids; nil: they are known in this process only
+	named     map[string]*endpoint // all of them
 	endpoints map[string]*endpoint // by path
 	userPaths []userPath           // the longest first
 	hosts     map[string]bool      // the names under which the gateway answers
@@ -37,7 +39,10 @@ type userPath struct {
 // newTable returns the table for a configuration. What has not changed since old is
 // taken over from it. After an error, backends that were made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
-	t := &table{config: cfg, serve: chain(stages), endpoints: map[string]*endpoint{}, hosts: map[string]bool{}, origins: map[string]bool{}}
+	t := &table{
+		config: cfg, serve: chain(stages), nested: chain(nested), named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
+		hosts: map[string]bool{}, origins: map[string]bool{},
+	}
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
 	}
@@ -48,10 +53,15 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 			g.abandon(t)
 			return nil, err
 		}
-		t.endpoints[entry.Path] = on
-		if path, ok := door.NewUserPath(entry.Path); ok {
-			t.userPaths = append(t.userPaths, userPath{path, on})
+		t.add(on)
+	}
+	for _, entry := range cfg.Endpoints {
+		on, err := newManyEndpoint(g, entry, t.named, set, before[entry.Name])
+		if err != nil {
+			g.abandon(t)
+			return nil, err
 		}
+		t.add(on)
 	}
 	slices.SortStableFunc(t.userPaths, func(a, b userPath) int { return b.Len() - a.Len() })
 	if err := t.names(); err != nil {
@@ -61,9 +71,21 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	return t, nil
 }
 
+// add adds an endpoint.
+func (t *table) add(on *endpoint) {
+	t.named[on.Name] = on
+	if on.Path == config.PathNone {
+		return
+	}
+	t.endpoints[on.Path] = on
+	if path, ok := door.NewUserPath(on.Path); ok {
+		t.userPaths = append(t.userPaths, userPath{path, on})
+	}
+}
+
 // abandon closes the backends that were made for t alone.
 func (g *Gateway) abandon(t *table) {
-	for _, on := range t.endpoints {
+	for _, on := range t.named {
 		if b := on.target.backend; !g.backends[b] {
 			b.close()
 		}
@@ -75,11 +97,7 @@ func (t *table) byName() map[string]*endpoint {
 	if t == nil {
 		return nil
 	}
-	named := make(map[string]*endpoint, len(t.endpoints))
-	for _, on := range t.endpoints {
-		named[on.Name] = on
-	}
-	return named
+	return t.named
 }
 
 // names collects the hosts and origins that requests may name.
@@ -132,19 +150,24 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 	used := g.adopt(t)
 	g.table.Store(t)
 	g.mu.Unlock()
-	for _, on := range old.endpoints {
+	for _, on := range t.named {
+		if on.many != nil {
+			on.target.many.Adopt(on.many.options)
+		}
+	}
+	for _, on := range old.named {
 		if b := on.target.backend; !used[b] {
 			b.leave()
 		}
 	}
-	g.logReload(old.byName(), t.byName(), cfg.Servers)
+	g.logReload(old.byName(), t.byName(), cfg)
 	return nil
 }
 
 // adopt takes the backends of t into the gateway's care, and returns them.
 func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 	used = map[*backend]bool{}
-	for _, on := range t.endpoints {
+	for _, on := range t.named {
 		b := on.target.backend
 		used[b], g.backends[b] = true, true
 		on.target.apply(on.target.Server)
@@ -152,16 +175,22 @@ func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 	return used
 }
 
-func (g *Gateway) logReload(before, after map[string]*endpoint, order config.Servers) {
-	var added, changed, kept, removed []string
-	for _, entry := range order {
-		switch s := before[entry.Name]; s {
+func (g *Gateway) logReload(before, after map[string]*endpoint, cfg *config.Config) {
+	var order, added, changed, kept, removed []string
+	for _, entry := range cfg.Servers {
+		order = append(order, entry.Name)
+	}
+	for _, entry := range cfg.Endpoints {
+		order = append(order, entry.Name)
+	}
+	for _, name := range order {
+		switch s := before[name]; s {
 		case nil:
-			added = append(added, entry.Name)
-		case after[entry.Name]:
-			kept = append(kept, entry.Name)
+			added = append(added, name)
+		case after[name]:
+			kept = append(kept, name)
 		default:
-			changed = append(changed, entry.Name)
+			changed = append(changed, name)
 		}
 	}
 	for name := range before {

@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/retry"
@@ -146,6 +147,7 @@ type backend struct {
 	sessions *sessions
 	place    *place // where those were opened that need not be opened again
 	tools    *toolLists
+	many     *many.Conn // of an endpoint with several servers
 	budget   retry.Budget
 
 	// streams ends the streams without an end of their own. They do not hold the backend, but

@@ -1,0 +1,216 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A manyFront is a gateway whose endpoint all offers the servers farm and shop.
+type manyFront struct {
+	*front
+
+	g          *gateway.Gateway
+	farm, shop *testkit.Server
+}
+
+// startMany starts it; endpoint are the keys of the endpoint's entry, servers those of both servers.
+func startMany(tb testing.TB, endpoint, servers string, opts ...testkit.Option) *manyFront {
+	tb.Helper()
+	f := &manyFront{
+		farm: testkit.NewServer(tb, append(opts, testkit.InMemory())...),
+		shop: testkit.NewServer(tb, append(opts, testkit.InMemory())...),
+	}
+	g, log := newGateway(tb, f.config(endpoint, servers))
+	f.g, f.front = g, &front{log: log, url: open(tb, g, true) + "/mcp"}
+	return f
+}
+
+func (f *manyFront) config(endpoint, servers string) string {
+	if servers != "" {
+		servers = ", " + servers
+	}
+	return fmt.Sprintf("servers:\n  farm: {url: %q%s}\n  shop: {url: %q%s}\nendpoints:\n  all: {path: /mcp, %s}\n",
+		f.farm.URL(), servers, f.shop.URL(), servers, endpoint)
+}
+
+const bothPrefixed = "servers: [farm, {name: shop, prefix: shop_}]"
+
+// inEachEra runs a test in virtual time for clients of each era.
+func inEachEra(t *testing.T, test func(t *testing.T, era testkit.Era)) {
+	t.Helper()
+	for _, era := range eras {
+		runVirtual(t, era.String(), func(t *testing.T) { test(t, era) })
+	}
+}
+
+// toolNames returns the names in an answer to tools/list.
+func toolNames(tb testing.TB, a *testkit.Answer) []string {
+	tb.Helper()
+	var result struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if a.Message == nil || json.Unmarshal(a.Message.Result, &result) != nil {
+		tb.Fatalf("no list of tools: %d %s", a.Status, a.Body)
+	}
+	names := make([]string, len(result.Tools))
+	for i, tool := range result.Tools {
+		names[i] = tool.Name
+	}
+	return names
+}
+
+// A target is what a list tells of a server.
+type target struct {
+	Outcome    string   `json:"outcome"`
+	Message    string   `json:"message"`
+	Listed     int      `json:"listed"`
+	AsOf       string   `json:"asOf"`
+	Truncated  bool     `json:"truncated"`
+	Collisions []string `json:"collisions"`
+	Shadowed   []string `json:"shadowed"`
+}
+
+func targets(tb testing.TB, a *testkit.Answer) map[string]target {
+	tb.Helper()
+	var result struct {
+		Meta struct {
+			Targets map[string]target `json:"io.github.recoursehq/targets"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(a.Message.Result, &result); err != nil {
+		tb.Fatal(err)
+	}
+	return result.Meta.Targets
+}
+
+func (f *manyFront) list(tb testing.TB, c *testkit.Client) *testkit.Answer {
+	tb.Helper()
+	a, err := c.ListTools(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+func mustCall(tb testing.TB, c *testkit.Client, tool, arguments string) testkit.ToolResult {
+	tb.Helper()
+	a, err := c.Call(context.Background(), tool, arguments)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	result, err := a.ToolResult()
+	if err != nil {
+		tb.Fatalf("%s: %v: %d %s", tool, err, a.Status, a.Body)
+	}
+	return result
+}
+
+func TestManyOffersAllServers(t *testing.T) {
+	t.Parallel()
+	for _, form := range []testkit.Form{testkit.JSON, testkit.SSE} {
+		for _, serverEra := range eras {
+			t.Run(form.String()+" "+serverEra.String(), func(t *testing.T) {
+				t.Parallel()
+				inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+					f := startMany(t, bothPrefixed, "", testkit.WithForm(form), testkit.WithEra(serverEra))
+					c := f.client(t, era)
+					a := f.list(t, c)
+					own := []string{"get_field", "order_create", "order_get", "echo", "ask", "progress"}
+					want := slices.Clone(own)
+					for _, name := range own {
+						want = append(want, "shop_"+name)
+					}
+					if diff := cmp.Diff(want, toolNames(t, a)); diff != "" {
+						t.Errorf("tools (-want +got):\n%s", diff)
+					}
+					if diff := cmp.Diff(map[string]target{"farm": {Outcome: "ok", Listed: 6}, "shop": {Outcome: "ok", Listed: 6}}, targets(t, a)); diff != "" {
+						t.Errorf("targets (-want +got):\n%s", diff)
+					}
+					if got := mustCall(t, c, "shop_echo", `{"message":"hello"}`).Text(); got != "hello" {
+						t.Errorf("echo says %q", got)
+					}
+					mustCall(t, c, "order_create", `{"reference":"A","amount":1}`)
+					if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
+						t.Errorf("farm has %d orders, and shop %d", n, m)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A server that is away keeps its tools listed, and a call to it says which server that is.
+func TestManyServerIsAway(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed, "")
+		c := f.client(t, era)
+		before := toolNames(t, f.list(t, c))
+		if err := f.shop.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		a := f.list(t, c)
+		if diff := cmp.Diff(before, toolNames(t, a)); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
+		}
+		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" || !strings.Contains(got.Message, "shop") {
+			t.Errorf("of shop is told: %+v", got)
+		}
+		result := mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		if !result.IsError || !strings.Contains(result.Text(), "shop") {
+			t.Errorf("the call says %q", result.Text())
+		}
+		if got := mustCall(t, c, "echo", `{"message":"hello"}`).Text(); got != "hello" {
+			t.Errorf("farm says %q", got)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("that took %v", took)
+		}
+		if err := f.shop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustCall(t, c, "shop_echo", `{"message":"again"}`).Text(); got != "again" {
+			t.Errorf("when it is back, it says %q", got)
+		}
+		if got := targets(t, f.list(t, c))["shop"]; got.Outcome != "ok" {
+			t.Errorf("when it is back, its outcome is %+v", got)
+		}
+	})
+}
+
+// A slow server delays a list up to the deadline; who listens is told when its part is there.
+func TestManyServerIsSlow(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed+", deadline: 1s", "")
+		c := f.client(t, era)
+		f.shop.Next("tools/list", testkit.Hang())
+		began := time.Now()
+		a := f.list(t, c)
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("the list took %v", took)
+		}
+		if got := targets(t, a)["shop"]; got.Outcome != "late" || got.Listed != 0 {
+			t.Errorf("of shop is told: %+v", got)
+		}
+		time.Sleep(30 * time.Second) // until it is given up
+		synctest.Wait()
+		if got := len(toolNames(t, f.list(t, c))); got != 12 {
+			t.Errorf("later there are %d tools", got)
+		}
+	})
+}

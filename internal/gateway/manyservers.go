@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/bridge"
+	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/many"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// manyListTimeout is how long a server has for a list in the background: then it is asked anew by the next who wants it.
+const manyListTimeout = 30 * time.Second
+
+// A manyServers is what an endpoint with several servers has of them.
+type manyServers struct {
+	options *many.Options
+	of      []*endpoint      // the servers' own
+	members []*config.Member // what the endpoint's entry says of them
+}
+
+// newManyEndpoint returns the endpoint of an entry that offers several servers, whose own endpoints are in named;
+// old is the one of that name before, or nil, and is returned itself where nothing has changed.
+func newManyEndpoint(g *Gateway, e *config.Endpoint, named map[string]*endpoint, set *contract.Set, old *endpoint) (*endpoint, error) {
+	entry := e.Entry()
+	on := &endpoint{
+		Server: entry, manner: relaying{}, forward: canonical(entry.Forward), redact: redact.Off,
+		secrets: func() []string { return nil },
+	}
+	var ok bool
+	if on.contract, ok = set.Get(entry.Contract); !ok {
+		return nil, fmt.Errorf("endpoint %s: there is no contract %s", entry.Name, entry.Contract)
+	}
+	on.many = newManyServers(g, e, named, old)
+	if old != nil && old.many != nil && old.Same(entry) && old.contract.Same(on.contract) &&
+		old.many.options.Deadline == on.many.options.Deadline && slices.Equal(old.many.options.Servers, on.many.options.Servers) {
+		return old, nil
+	}
+	to, err := newTarget(g, on, set)
+	if err != nil {
+		return nil, err
+	}
+	on.asked = on.contract.Session.Credentials
+	path, _ := door.NewUserPath(entry.Path)
+	on.userParam = path.Param
+	if old != nil && old.many != nil {
+		to.backend, to.up = old.target.backend, old.target.bridged
+	} else {
+		to.connectMany(g, e, on)
+	}
+	on.target, on.sessions = to, to.sessions
+	return on, nil
+}
+
+// connectMany gives the target of an endpoint with several servers a backend.
+func (to *target) connectMany(g *Gateway, e *config.Endpoint, on *endpoint) {
+	file := e.Lists
+	if file == config.ListsNone {
+		file = ""
+	}
+	conn := many.New(file, on.many.options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
+	to.backend = &backend{
+		g: g, bridged: bridge.New(conn, bridge.Options{Forward: on.forward}), direct: conn, many: conn,
+		sessions: newSessions(), place: &place{}, tools: newToolLists(g.log),
+	}
+	to.streams, to.endStreams = context.WithCancel(g.streams)
+	to.holds.Store(1)
+	to.up = to.bridged
+}
+
+// newManyServers returns the servers of an endpoint. One that is as it was before in old is the same.
+func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, old *endpoint) *manyServers {
+	all := &manyServers{options: &many.Options{Title: e.Title, Version: version(), Deadline: e.Deadline, Time: manyListTimeout}}
+	for i := range e.Servers {
+		names := &e.Servers[i]
+		on := named[names.Name]
+		all.of, all.members = append(all.of, on), append(all.members, names)
+		if kept := old.manyServer(on, names); kept != nil {
+			all.options.Servers = append(all.options.Servers, kept)
+			continue
+		}
+		private := len(on.Forward) > 0 || on.Share == config.ShareClient || on.userParam != ""
+		all.options.Servers = append(all.options.Servers, &many.Server{
+			Name: on.Name, Title: on.Title, Names: names, Place: placeOf(on),
+			Relay: &member{on: on, names: names, relays: true}, Ask: &member{on: on, names: names},
+			Of: func(r *upstream.Request) (of upstream.Caller) {
+				if private {
+					of = r.Caller
+				}
+				return of
+			},
+			Note: func(text string) {
+				g.log.Warn(text, slog.String("endpoint", e.Name), slog.String("server", on.Name))
+			},
+		})
+	}
+	return all
+}
+
+// manyServer returns the server of an endpoint that is still as it was; nil: there is none.
+func (on *endpoint) manyServer(of *endpoint, names *config.Member) *many.Server {
+	if on == nil || on.many == nil {
+		return nil
+	}
+	for i, before := range on.many.members {
+		same := before.Prefix == names.Prefix && slices.Equal(before.Allow, names.Allow) && slices.Equal(before.Deny, names.Deny) &&
+			reflect.DeepEqual(before.Rename, names.Rename)
+		if on.many.of[i] == of && same {
+			return on.many.options.Servers[i]
+		}
+	}
+	return nil
+}
+
+// placeOf tells where an endpoint's server is, without saying it.
+func placeOf(on *endpoint) string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{on.URL, on.Cwd}, on.Command...), "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// version returns that of this program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// routeMany is route at an endpoint with several servers: which one the request is for is found out there, and the
+// server's own stages see to the rest.
+func (c *call) routeMany(next next) error {
+	o := &outer{who: c.who, id: c.req.id, name: c.on.Name, stdio: c.req.stdio, apart: slices.Clone(c.req.http.Header["Authorization"])}
+	from := c.req.http
+	o.request = http.Request{
+		Method: http.MethodPost, URL: new(url.URL), Host: from.Host, TLS: from.TLS, RemoteAddr: from.RemoteAddr,
+		Proto: from.Proto, ProtoMajor: from.ProtoMajor, ProtoMinor: from.ProtoMinor,
+	}
+	*o.request.URL = *from.URL
+	switch {
+	case c.req.stdio:
+		o.apart = append(o.apart, "the host")
+	case len(o.apart) == 0 && c.session != nil:
+		o.apart = []string{"session", c.session.id}
+	}
+	c.outer, c.req.http = o, from.WithContext(o.within(from.Context()))
+	if !c.req.asks() {
+		c.unasked()
+		return next(c)
+	}
+	if c.rule.nature = natureOfMethod(c.req.msg.Method); c.req.isCall() {
+		c.rule.nature = retry.Writes
+	}
+	c.within(c.rule.Timeout, c.to.MaxTimeout)
+	if e := c.moveSession(); e != nil {
+		return settled(e)
+	}
+	return next(c)
+}
+
+// relaying passes on what a server's own stages have answered. What is not theirs is dealt with as from any other
+// server.
+type relaying struct{ enforcing }
+
+func (relaying) final(*call) string { return "the server's own stages repeat what is safe to repeat" }
+
+func (relaying) answer(c *call, resp *http.Response) error {
+	if c.outer == nil || !c.outer.relayed.Load() || !c.req.asks() {
+		return enforcing{}.answer(c, resp)
+	}
+	streams := wire.IsEvents(resp)
+	if c.begin(resp); streams {
+		c.reply.events = true
+		c.reply.flush()
+	}
+	c.relay(resp.Body, streams)
+	return nil
+}
+
+// relay passes on a body as it comes, and breaks the answer off where the body does.
+func (c *call) relay(body io.Reader, streams bool) {
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := body.Read(buffer)
+		if n > 0 {
+			c.deadline.alive()
+			if c.reply.put(buffer[:n]) != nil {
+				return // the client has gone
+			}
+			if streams {
+				c.reply.flush()
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			c.reply.abort()
+			return
+		}
+	}
+}

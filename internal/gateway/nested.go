@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// An outer is a request at an endpoint with several servers, as the calls know it that are made for it at the
+// servers. It travels in a context, and may outlast its own call.
+type outer struct {
+	who     caller
+	request http.Request // without headers
+	id      string
+	name    string // of the endpoint
+	stdio   bool
+	apart   []string // what tells the client from others at a program that it does not share
+
+	relayed atomic.Bool // a server answers it
+}
+
+type outerKey struct{}
+
+// outerOf returns the request for which a nested call is made; nil: none.
+func outerOf(ctx context.Context) *outer {
+	o, _ := ctx.Value(outerKey{}).(*outer)
+	return o
+}
+
+// within returns a context that tells of the request.
+func (o *outer) within(ctx context.Context) context.Context {
+	if o == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, outerKey{}, o)
+}
+
+// A member is one server of an endpoint with several, as a connection: a request takes the server's own way
+// through the gateway, from the stages on that carry it out.
+type member struct {
+	on     *endpoint
+	names  *config.Member
+	relays bool // the answers are the client's; otherwise they are read
+}
+
+var _ upstream.Connection = (*member)(nil)
+
+// Name returns what people call the server.
+func (m *member) Name() string { return m.on.Title }
+
+// Close does nothing: the server has another owner.
+func (*member) Close() {}
+
+var errNotNested = errors.New("a request at an endpoint with several servers comes from nowhere")
+
+// Do implements [upstream.Connection] for requests of the modern era.
+func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	of := outerOf(ctx)
+	if of == nil {
+		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errNotNested)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	h := newHop(cancel)
+	c, err := m.call(ctx, of, r, h)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	go h.serve(c)
+	select {
+	case resp := <-h.begun:
+		if m.relays {
+			of.relayed.Store(true)
+		}
+		return resp, nil
+	case <-h.ended: // without an answer, since nobody waits for one
+		cancel()
+		return nil, upstream.Broken(ctx, m.on.Title, cmp.Or(context.Cause(ctx), context.Canceled))
+	}
+}
+
+// call returns the call of a request that another endpoint has let in.
+func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h *hop) (*call, error) {
+	g := m.on.target.g
+	c, ok := g.calls.Get().(*call)
+	if !ok {
+		c = &call{deadline: new(deadline)}
+	}
+	c.g, c.table, c.member = g, g.table.Load(), m
+	c.out.began = time.Now()
+	c.reply.w, c.reply.manner = h, enforcing{}
+	c.req.http = of.request.WithContext(ctx)
+	c.req.http.Header = r.Header
+	c.req.id, c.req.stdio, c.req.era, c.req.user, c.req.body = of.id, of.stdio, wire.Modern, of.who.user, r.Body
+	if !c.enterMember() {
+		c.release()
+		return nil, recourse.Unavailable(m.on.Title).WithMessage("%s is not served any more.", m.on.Title).
+			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+	}
+	c.who = of.at(c)
+	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
+		c.release()
+		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	return c, nil
+}
+
+// enterMember holds the target of the server, as enter does for a request at an endpoint of its own.
+func (c *call) enterMember() bool {
+	on := c.member.on
+	for {
+		if on.target.hold() {
+			c.on, c.to, c.held = on, on.target, true
+			c.reply.manner = on.manner
+			return true
+		}
+		now := c.g.table.Load().byName()[on.Name]
+		if now == nil || now == on {
+			return false
+		}
+		on = now // the configuration has changed meanwhile
+	}
+}
+
+// at returns the caller as the server of a nested call knows it.
+func (o *outer) at(c *call) caller {
+	who := c.caller()
+	who.verified = o.who.verified
+	if len(c.to.Command) > 0 {
+		words := slices.Clone(o.apart)
+		if c.req.user != "" {
+			words = append(words, "user", c.req.user)
+		}
+		who.server = upstream.CallerOf(words...)
+	}
+	return who
+}

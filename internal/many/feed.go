@@ -1,0 +1,199 @@
+package many
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A feed is one server's part in a subscription.
+type feed struct {
+	l    *listener
+	s    *Server
+	once sync.Once // says that the server has agreed, or that it is not waited for
+}
+
+// feed has the servers that there are now tell the client what changes, and no others.
+func (l *listener) feed() {
+	servers := l.c.options.Load().Servers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s, end := range l.feeds {
+		if !slices.Contains(servers, s) {
+			end()
+			delete(l.feeds, s)
+		}
+	}
+	for _, s := range servers {
+		if l.feeds[s] != nil {
+			continue
+		}
+		ctx, end := context.WithCancel(l.ctx)
+		f := &feed{l: l, s: s}
+		if l.c.background(func() { f.run(ctx) }) {
+			l.feeds[s] = end
+			l.waiting++
+		} else {
+			end()
+		}
+	}
+	if l.waiting == 0 {
+		l.settle()
+	}
+}
+
+// settle notes that no server has to agree any more.
+func (l *listener) settle() {
+	select {
+	case <-l.settled:
+	default:
+		close(l.settled)
+	}
+}
+
+// agreed notes what the server has agreed to, the first time.
+func (f *feed) agreed(to filter) {
+	f.once.Do(func() {
+		f.l.mu.Lock()
+		defer f.l.mu.Unlock()
+		for _, uri := range to.Watched {
+			f.l.watched[uri] = true
+		}
+		if f.l.waiting--; f.l.waiting == 0 {
+			f.l.settle()
+		}
+	})
+}
+
+// wants returns what the server is asked for: of the resources those that are its own.
+func (f *feed) wants(ctx context.Context) filter {
+	wants := f.l.wants
+	wants.Watched = nil
+	for _, uri := range f.l.wants.Watched {
+		if !f.s.Names.Allows(uri) {
+			continue
+		}
+		if servers, e := f.l.c.readers(ctx, f.l.r, uri); e == nil && slices.Contains(servers, f.s) {
+			wants.Watched = append(wants.Watched, uri)
+		}
+	}
+	return wants
+}
+
+// run listens to the server until ctx ends, or the server has nothing to tell. What may have been missed while
+// it was away is told as changed.
+func (f *feed) run(ctx context.Context) {
+	defer f.agreed(filter{})
+	missed := false
+	for back := backFirst; ; back = min(2*back, backMost) {
+		wants := f.wants(ctx)
+		if wants.empty() {
+			return
+		}
+		heard, again := f.hear(ctx, wants, missed)
+		if !again || ctx.Err() != nil {
+			return
+		}
+		f.agreed(filter{})
+		if missed = true; heard {
+			back = backFirst
+		}
+		if !pause.For(ctx, back+rand.N(back)/2) { //nolint:gosec // a wait is no secret
+			return
+		}
+	}
+}
+
+// hear passes on what the server says on one subscription. It reports whether there was one, and whether another
+// is of use.
+func (f *feed) hear(ctx context.Context, wants filter, missed bool) (heard, again bool) {
+	notifications, err := json.Marshal(wants)
+	if err != nil {
+		return false, false
+	}
+	params := json.Members{{Name: "notifications", Value: notifications}}
+	resp, err := f.s.Ask.Do(ctx, askFor(f.l.r, f.l.id, wire.MethodListen, params))
+	if err != nil {
+		return false, mayComeBack(recourse.From(err))
+	}
+	defer resp.Body.Close()
+	if failed, ok := resp.Body.(Failing); ok && failed.Failure() != nil {
+		return false, mayComeBack(failed.Failure())
+	}
+	if !wire.IsEvents(resp) {
+		return false, resp.StatusCode >= http.StatusInternalServerError
+	}
+	var honours filter
+	for events := wire.NewEventReader(resp.Body, maxEvent); ; {
+		event, err := events.Next()
+		if err != nil {
+			return heard, !heard || !honours.empty()
+		}
+		if !event.Complete || !event.First || len(event.Data) == 0 { // no announcement is that long
+			continue
+		}
+		method, said, answer := announced(event.Data)
+		switch {
+		case answer:
+			return heard, !honours.empty()
+		case method == wire.MethodAcknowledged:
+			honours, heard = said, true
+			f.agreed(honours)
+			if missed {
+				f.missed(honours)
+			}
+		case heard && strings.HasPrefix(method, "notifications/") && !strings.HasPrefix(method, "notifications/subscriptions/"):
+			f.l.put(bytes.Clone(event.Data))
+		}
+	}
+}
+
+// announced returns the method of a message, what an agreement agrees to, and whether the message ends the
+// subscription.
+func announced(text []byte) (method string, agreed filter, answer bool) {
+	var message struct {
+		Method string     `json:"method"`
+		Result json.Value `json:"result"`
+		Error  json.Value `json:"error"`
+		Params struct {
+			Notifications json.Value `json:"notifications"`
+		} `json:"params"`
+	}
+	if json.UnmarshalLenient(text, &message) != nil {
+		return "", filter{}, false
+	}
+	_ = json.UnmarshalLenient(message.Params.Notifications, &agreed) // what cannot be read is not agreed to
+	return message.Method, agreed, message.Result != nil || message.Error != nil
+}
+
+// missed tells the client that all that the server would have told of may have changed.
+func (f *feed) missed(honours filter) {
+	for _, method := range honours.methods() {
+		f.l.tell(method, nil)
+	}
+	for _, uri := range honours.Watched {
+		f.l.tell(wire.MethodUpdated, json.Members{{Name: "uri", Value: json.AppendQuote(nil, uri)}})
+	}
+}
+
+// mayComeBack reports whether a server that has failed may take the subscription later.
+func mayComeBack(e *recourse.Error) bool {
+	switch {
+	case errors.Is(e, recourse.KindCancelled):
+		return false
+	case e.Kind.Class() == recourse.ClassUpstream, e.Kind.Class() == recourse.ClassAllowance:
+		return e.Kind != recourse.KindClientError && e.Kind != recourse.KindBadResponse
+	default:
+		return false
+	}
+}

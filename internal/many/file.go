@@ -1,0 +1,147 @@
+package many
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+// fileVersion is that of the form of the file; one of another form counts as empty.
+const fileVersion = 1
+
+const (
+	// writeAfter is how long a change waits for others before the file is written.
+	writeAfter = 200 * time.Millisecond
+	// maxFile bounds what is read of a file.
+	maxFile = 128 << 20
+)
+
+// A file holds the lists that everybody sees, across restarts. Losing it costs nothing but the tools of servers
+// that are away. A server that is not configured any more is dropped from it when it is written.
+type file struct {
+	path string
+	note func(text string)
+
+	mu     sync.Mutex
+	said   content
+	timer  *time.Timer // until it is written; nil: there is nothing to write
+	closed bool
+}
+
+type content struct {
+	Version int     `json:"v"`
+	Lists   []entry `json:"lists"`
+}
+
+type entry struct {
+	Server string `json:"server"`
+	Place  string `json:"place"`
+	Method string `json:"method"`
+	List   *list  `json:"list"`
+}
+
+// openFile reads the file, where there is one. What is wrong with it is noted.
+func openFile(path string, note func(text string)) *file {
+	f := &file{path: path, note: note}
+	switch text, err := readFile(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		note(fmt.Sprintf("the last lists cannot be read: %v", err))
+	case json.Unmarshal(text, &f.said) != nil, f.said.Version != fileVersion:
+		note("the file of the last lists is of another form and is not used: " + path)
+		f.said = content{}
+	}
+	f.said.Version = fileVersion
+	return f
+}
+
+func readFile(path string) ([]byte, error) {
+	about, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case about.Size() > maxFile:
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+	}
+	return os.ReadFile(filepath.Clean(path))
+}
+
+// read returns what the file held.
+func (f *file) read() map[key]*list {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lists := map[key]*list{}
+	for _, e := range f.said.Lists {
+		if e.List != nil {
+			lists[key{server: e.Server, place: e.Place, method: e.Method}] = e.List
+		}
+	}
+	return lists
+}
+
+// put has a list written soon.
+func (f *file) put(at key, l *list) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lists := make([]entry, 0, len(f.said.Lists)+1)
+	for _, e := range f.said.Lists {
+		if e.Server != at.server || e.Method != at.method { // else it is this one, or of another place
+			lists = append(lists, e)
+		}
+	}
+	lists = append(lists, entry{at.server, at.place, at.method, l})
+	f.said.Lists = lists
+	if f.timer == nil && !f.closed {
+		f.timer = time.AfterFunc(writeAfter, f.write)
+	}
+}
+
+// write writes the file anew.
+func (f *file) write() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.timer == nil {
+		return // it has been written
+	}
+	f.timer = nil
+	if err := f.replace(); err != nil {
+		f.note(fmt.Sprintf("the last lists cannot be kept across a restart: %v", err))
+	}
+}
+
+func (f *file) replace() error {
+	text, err := json.Marshal(f.said)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(f.path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(folder, filepath.Base(f.path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(text)
+	if err = errors.Join(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), f.path)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name()) // it is of no use
+	}
+	return err
+}
+
+// close writes what is left to write.
+func (f *file) close() {
+	f.write()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+}

@@ -1,0 +1,150 @@
+package many
+
+import (
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/recent"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// A kind is one of the lists that servers give.
+type kind struct {
+	method     string
+	member     string // of the result
+	name       string // the member of an item that tells it from others
+	capability json.Pointer
+	changed    string // the notification that the list is another
+	what       string // one of them
+}
+
+const (
+	// maxLists bounds the lists that are kept, and maxListsBytes what they say; those used longest ago are
+	// dropped first.
+	maxLists      = 4000
+	maxListsBytes = 64 << 20
+)
+
+// A list is what a server has listed. It does not change.
+type list struct {
+	Items  []item     `json:"items,omitempty"`
+	At     time.Time  `json:"at"`
+	TTL    int64      `json:"ttlMs,omitzero"`
+	Public bool       `json:"public,omitzero"`
+	Cut    bool       `json:"cut,omitzero"`  // the server has more
+	Said   json.Value `json:"said,omitzero"` // the result of server/discover
+	size   int
+	byName map[string]bool
+}
+
+// An item is what a list says of one thing.
+type item struct {
+	Name string     `json:"name"` // the server's own
+	Raw  json.Value `json:"raw"`
+}
+
+// index makes l ready for use.
+func (l *list) index() *list {
+	l.byName = make(map[string]bool, len(l.Items))
+	l.size = len(l.Said)
+	for _, it := range l.Items {
+		l.byName[it.Name] = true
+		l.size += len(it.Raw) + 2*len(it.Name)
+	}
+	return l
+}
+
+func (l *list) has(name string) bool { return l != nil && l.byName[name] }
+
+// same reports whether two lists say the same.
+func (l *list) same(other *list) bool {
+	if l == nil || other == nil || len(l.Items) != len(other.Items) || string(l.Said) != string(other.Said) {
+		return l == other
+	}
+	for i := range l.Items {
+		if string(l.Items[i].Raw) != string(other.Items[i].Raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// A key tells lists apart: by server, its place, what is listed, and to whom.
+type key struct {
+	server, place, method string
+	of                    upstream.Caller
+}
+
+// kept holds the last lists of the servers.
+type kept struct {
+	mu    sync.Mutex
+	slots *recent.Map[key, *slot]
+	file  *file // nil: they are kept in memory only
+}
+
+// A slot holds the last list of a kind, and how it is being asked for.
+type slot struct {
+	mu     sync.Mutex
+	good   *list
+	flight *flight // under way; nil: none
+}
+
+func newKept(path string, note func(string)) *kept {
+	bounds := recent.Bounds{Most: maxLists, Bytes: maxListsBytes}
+	k := &kept{slots: recent.New[key, *slot](bounds)}
+	if path == "" {
+		return k
+	}
+	k.file = openFile(path, note)
+	for at, l := range k.file.read() {
+		k.slots.Put(at, &slot{good: l.index()}, l.size)
+	}
+	return k
+}
+
+func (k *kept) close() {
+	if k.file != nil {
+		k.file.close()
+	}
+}
+
+func (k *kept) slot(at key) *slot {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := k.slots.Get(at)
+	if !ok {
+		k.slots.Trim(1, (*slot).busy)
+		s = &slot{}
+		k.slots.Put(at, s, 0)
+	}
+	return s
+}
+
+func (s *slot) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flight != nil
+}
+
+// last returns the last list; nil: there is none.
+func (s *slot) last() *list {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.good
+}
+
+// grown notes that the list at a key has another size than before.
+func (k *kept) grown(at key, bytes int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.slots.Grow(at, bytes)
+	k.slots.Trim(0, (*slot).busy)
+}
+
+// write has a list that everybody sees written to the file.
+func (k *kept) write(at key, l *list) {
+	if k.file != nil && at.of.IsAnonymous() {
+		k.file.put(at, l)
+	}
+}

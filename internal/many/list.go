@@ -1,0 +1,301 @@
+package many
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// The lists that servers give.
+var (
+	tools     = &kind{wire.MethodToolsList, "tools", "name", "/capabilities/tools", wire.MethodToolsChanged, "tool"}
+	prompts   = &kind{wire.MethodPromptsList, "prompts", "name", "/capabilities/prompts", wire.MethodPromptsChanged, "prompt"}
+	resources = &kind{wire.MethodResourcesList, "resources", "uri", "/capabilities/resources", wire.MethodResourcesChanged, "resource"}
+	templates = &kind{
+		wire.MethodTemplatesList, "resourceTemplates", "uriTemplate", "/capabilities/resources",
+		wire.MethodResourcesChanged, "resource template",
+	}
+	discovery = &kind{method: wire.MethodDiscover}
+)
+
+// kindOf returns what a method lists; nil: nothing.
+func kindOf(method string) *kind {
+	for _, k := range []*kind{tools, prompts, resources, templates} {
+		if k.method == method {
+			return k
+		}
+	}
+	return nil
+}
+
+const (
+	// maxItems and maxBytes bound what is read of one list of a server, maxPages its pages.
+	maxItems = 2000
+	maxBytes = 4 << 20
+	maxPages = 100
+	// maxItemName bounds the names that are kept; an item with a longer one is not offered.
+	maxItemName = 1 << 10
+	// helloAge is how long it is believed what a server can do.
+	helloAge = 5 * time.Minute
+)
+
+// A flight is the asking of a server for a list. Whoever wants the list meanwhile waits for it.
+type flight struct {
+	done chan struct{}
+	list *list
+	fail *recourse.Error // in place of it
+	late bool            // somebody did not wait for it; guarded by slot.mu
+}
+
+// An outcome is what came of asking a server: a list, or why there is no new one.
+type outcome struct {
+	server *Server
+	list   *list           // the last one; nil: there has been none
+	fail   *recourse.Error // nil: it has answered
+	late   bool            // it has not answered yet
+}
+
+var errClosed = errors.New("the endpoint is closed")
+
+// fly begins to ask a server for a list, unless somebody has.
+func (c *Conn) fly(ctx context.Context, r *upstream.Request, s *Server, k *kind) (*slot, *flight) {
+	at := key{s.Name, s.Place, k.method, s.Of(r)}
+	slot := c.kept.slot(at)
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if slot.flight != nil {
+		return slot, slot.flight
+	}
+	f := &flight{done: make(chan struct{})}
+	values, asker := context.WithoutCancel(ctx), &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}
+	begun := c.background(func() {
+		ctx, cancel := context.WithTimeout(upstream.Lasting(c.life, values), c.options.Load().Time)
+		defer cancel()
+		f.list, f.fail = c.collect(ctx, asker, s, k)
+		c.land(at, slot, f, k)
+	})
+	if !begun {
+		f.fail = recourse.Unavailable(s.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errClosed)
+		close(f.done)
+		return slot, f
+	}
+	slot.flight = f
+	return slot, f
+}
+
+// introduced returns a message that says of its client what that of r does, and outlasts r.
+func introduced(r *upstream.Request) *wire.Message {
+	return &wire.Message{Meta: append([]byte(nil), r.Message.Meta...)}
+}
+
+// land ends a flight.
+func (c *Conn) land(at key, slot *slot, f *flight, k *kind) {
+	slot.mu.Lock()
+	before := slot.good
+	changed := f.list != nil && !f.list.same(before)
+	grown := 0
+	if f.list != nil {
+		if slot.good = f.list; before != nil {
+			grown = -before.size
+		}
+		grown += f.list.size
+	}
+	slot.flight = nil
+	late := f.late
+	slot.mu.Unlock()
+	close(f.done)
+	if grown != 0 {
+		c.kept.grown(at, grown)
+	}
+	if changed {
+		c.kept.write(at, f.list)
+	}
+	if changed && late && k.changed != "" {
+		c.listeners.announce(k.changed)
+	}
+}
+
+// await waits for a flight until ctx ends.
+func await(ctx context.Context, s *Server, slot *slot, f *flight) outcome {
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		slot.mu.Lock()
+		defer slot.mu.Unlock()
+		if slot.flight == f {
+			f.late = true
+			return outcome{server: s, list: slot.good, late: true}
+		}
+	}
+	if f.fail != nil {
+		return outcome{server: s, list: slot.last(), fail: f.fail}
+	}
+	return outcome{server: s, list: f.list}
+}
+
+// askAll asks servers for a list, all at once, and waits for none beyond the deadline.
+func (c *Conn) askAll(ctx context.Context, r *upstream.Request, servers []*Server, k *kind) []outcome {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Load().Deadline)
+	defer cancel()
+	slots, flights, outcomes := make([]*slot, len(servers)), make([]*flight, len(servers)), make([]outcome, len(servers))
+	for i, s := range servers {
+		slots[i], flights[i] = c.fly(ctx, r, s, k)
+	}
+	for i, s := range servers {
+		outcomes[i] = await(ctx, s, slots[i], flights[i])
+	}
+	return outcomes
+}
+
+// collect asks a server for all pages of a list, as far as it is read.
+func (c *Conn) collect(ctx context.Context, r *upstream.Request, s *Server, k *kind) (*list, *recourse.Error) {
+	if k != discovery {
+		hello, fail := c.hello(ctx, r, s)
+		if fail != nil {
+			return nil, fail
+		}
+		if json.Lookup(hello.Said, k.capability) == nil {
+			return (&list{At: time.Now(), Public: hello.Public, TTL: hello.TTL}).index(), nil
+		}
+	}
+	l := &list{At: time.Now(), TTL: -1, Public: true}
+	at := map[string]int{}
+	cursor, left := json.Value(nil), maxBytes
+	for page := range maxPages {
+		id := wire.ID(fmt.Sprintf(`"%s-%d"`, strings.ReplaceAll(k.method, "/", "-"), page))
+		result, fail := ask(ctx, s, askFor(r, id, k.method, json.Members{{Name: "cursor", Value: cursor}}), id, left)
+		switch {
+		case fail != nil && fail.Kind == recourse.KindUnknownMethod && k != discovery:
+			return (&list{At: l.At, TTL: 0}).index(), nil
+		case fail != nil:
+			return nil, fail
+		}
+		l.TTL, l.Public = leastTTL(l.TTL, ttlOf(result)), l.Public && string(json.Lookup(result, "/cacheScope")) == `"public"`
+		if k == discovery {
+			l.Said = result
+			return l.index(), nil
+		}
+		left -= len(result)
+		raw := json.Lookup(result, json.Pointer("/"+k.member))
+		if raw.Kind() != '[' {
+			return nil, upstream.BadResponse(s.Title, fmt.Errorf("%s: the result has no list %s", k.method, k.member)).
+				WithEffect(recourse.EffectNone)
+		}
+		items, more := json.Items(raw, maxItems)
+		l.Cut = l.add(items, k, at) || more || l.Cut
+		if cursor = json.Lookup(result, "/nextCursor"); cursor.Kind() != '"' || string(cursor) == `""` {
+			break
+		}
+		if l.Cut = l.Cut || left <= 0 || page+1 == maxPages; l.Cut {
+			break
+		}
+	}
+	if l.Cut {
+		c.noteOnce(s, fmt.Sprintf("%s has more than %d items, %d bytes or %d pages; the rest is not offered",
+			k.method, maxItems, maxBytes, maxPages))
+	}
+	return l.index(), nil
+}
+
+// add adds the items of a page; of a name the last one counts. It reports whether there was room for less.
+func (l *list) add(items []json.Value, k *kind, at map[string]int) (cut bool) {
+	for _, raw := range items {
+		var name string
+		if json.Unmarshal(json.Lookup(raw, json.Pointer("/"+k.name)), &name) != nil || name == "" || len(name) > maxItemName {
+			continue // nobody could call it
+		}
+		if i, twice := at[name]; twice {
+			l.Items[i].Raw = raw
+			continue
+		}
+		if len(l.Items) >= maxItems {
+			return true
+		}
+		at[name] = len(l.Items)
+		l.Items = append(l.Items, item{name, raw})
+	}
+	return false
+}
+
+// hello returns what a server says that it can do.
+func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Server) (*list, *recourse.Error) {
+	if l := c.last(r, s, discovery); l != nil && time.Since(l.At) < helloAge {
+		return l, nil
+	}
+	slot, f := c.fly(ctx, r, s, discovery)
+	switch o := await(ctx, s, slot, f); {
+	case o.fail != nil:
+		return nil, o.fail
+	case o.late:
+		return nil, upstream.Broken(ctx, s.Title, context.Cause(ctx)).WithEffect(recourse.EffectNone)
+	default:
+		return o.list, nil
+	}
+}
+
+// last returns the last list of a server for the sender of a request; nil: there has been none.
+func (c *Conn) last(r *upstream.Request, s *Server, k *kind) *list {
+	return c.kept.slot(key{s.Name, s.Place, k.method, s.Of(r)}).last()
+}
+
+// failing notes the body of an answer.
+type failing struct {
+	upstream.Connection
+
+	body Failing
+}
+
+// Do implements [upstream.Connection].
+func (f *failing) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	resp, err := f.Connection.Do(ctx, r)
+	if err == nil {
+		f.body, _ = resp.Body.(Failing)
+	}
+	return resp, err
+}
+
+// ask makes a request of the endpoint's own, and returns the result.
+func ask(ctx context.Context, s *Server, r *upstream.Request, id wire.ID, limit int) (json.Value, *recourse.Error) {
+	to := &failing{Connection: s.Ask}
+	answer, err := upstream.Ask(ctx, to, r, id, int64(limit))
+	if to.body != nil {
+		if e := to.body.Failure(); e != nil {
+			return nil, e
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, recourse.From(err).WithEffect(recourse.EffectNone)
+	case answer.Result == nil:
+		return nil, upstream.BadResponse(s.Title, fmt.Errorf("HTTP %d: %.200s%.200s", answer.Status, answer.Error, answer.Body))
+	default:
+		return answer.Result, nil
+	}
+}
+
+// ttlOf returns how long a result may be kept, in milliseconds; 0: it does not say.
+func ttlOf(result json.Value) int64 {
+	ms, err := strconv.ParseFloat(string(json.Lookup(result, "/ttlMs")), 64)
+	const most = 24 * 60 * 60 * 1000
+	if err != nil || ms < 0 {
+		return 0
+	}
+	return int64(min(ms, most))
+}
+
+// leastTTL returns the lesser one; -1 stands for none yet.
+func leastTTL(a, b int64) int64 {
+	if a < 0 {
+		return b
+	}
+	return min(a, b)
+}

@@ -1,0 +1,218 @@
+package many
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	maxListeners = 10_000
+	maxURIs      = 256 // of a listener
+	maxEvent     = 256 << 10
+	maxEarly     = 64 // messages that wait for the agreement
+	// A server that is away is asked again after backFirst, then less and less often, but at least once in
+	// about backMost.
+	backFirst = 500 * time.Millisecond
+	backMost  = 30 * time.Second
+)
+
+// A filter is what a subscriptions/listen asks for (MCP 2026-07-28, "Subscriptions").
+type filter struct {
+	Tools     bool     `json:"toolsListChanged,omitzero"`
+	Prompts   bool     `json:"promptsListChanged,omitzero"`
+	Resources bool     `json:"resourcesListChanged,omitzero"`
+	Watched   []string `json:"resourceSubscriptions,omitempty"`
+}
+
+// methods returns the notifications of changed lists that are asked for.
+func (f *filter) methods() (methods []string) {
+	for method, wanted := range map[string]bool{
+		wire.MethodToolsChanged: f.Tools, wire.MethodPromptsChanged: f.Prompts, wire.MethodResourcesChanged: f.Resources,
+	} {
+		if wanted {
+			methods = append(methods, method)
+		}
+	}
+	slices.Sort(methods)
+	return methods
+}
+
+func (f *filter) empty() bool { return !f.Tools && !f.Prompts && !f.Resources && len(f.Watched) == 0 }
+
+// listeners are those who listen.
+type listeners struct {
+	mu  sync.Mutex
+	all map[*listener]struct{}
+}
+
+func (ls *listeners) add(l *listener) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if len(ls.all) >= maxListeners {
+		return false
+	}
+	if ls.all == nil {
+		ls.all = map[*listener]struct{}{}
+	}
+	ls.all[l] = struct{}{}
+	return true
+}
+
+func (ls *listeners) remove(l *listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.all, l)
+}
+
+func (ls *listeners) list() []*listener {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	all := make([]*listener, 0, len(ls.all))
+	for l := range ls.all {
+		all = append(all, l)
+	}
+	return all
+}
+
+// announce tells those who want to hear it that a list is another.
+func (ls *listeners) announce(method string) {
+	for _, l := range ls.list() {
+		if slices.Contains(l.wants.methods(), method) {
+			l.tell(method, nil)
+		}
+	}
+}
+
+// restart has everybody listen to the servers that there are now, and tells that all lists may be others.
+func (ls *listeners) restart() {
+	for _, l := range ls.list() {
+		l.feed()
+		for _, method := range l.wants.methods() {
+			l.tell(method, nil)
+		}
+	}
+}
+
+// A listener is a client's subscriptions/listen. Each server feeds it by a subscription of its own under the same
+// id, so that what the server says passes as it is.
+type listener struct {
+	c     *Conn
+	r     *upstream.Request
+	id    wire.ID
+	wants filter
+	box   upstream.Mailbox // of what it is told
+	ctx   context.Context  //nolint:containedctx // that of the stream, not of a call
+	end   context.CancelFunc
+
+	mu      sync.Mutex
+	begun   bool     // the client has been told what it will hear
+	early   [][]byte // what came before that
+	feeds   map[*Server]context.CancelFunc
+	waiting int             // for servers that have not agreed or refused yet
+	settled chan struct{}   // closed when there are none
+	watched map[string]bool // resources that a server watches
+}
+
+// listen answers subscriptions/listen by what all servers say.
+func (c *Conn) listen(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	l := &listener{
+		c: c, r: &upstream.Request{Header: r.Header.Clone(), Message: introduced(r), Caller: r.Caller}, id: r.Message.ID.Clone(),
+		feeds: map[*Server]context.CancelFunc{}, settled: make(chan struct{}), watched: map[string]bool{},
+	}
+	_ = json.UnmarshalLenient(json.Lookup(r.Message.Params, "/notifications"), &l.wants) // what cannot be read is not wanted
+	l.wants.Watched = l.wants.Watched[:min(len(l.wants.Watched), maxURIs)]
+	if l.wants.empty() {
+		l.box.Put(l.agreement())
+		l.box.Finish(l.last())
+		return wire.RespondEvents(l.box.Events(ctx, func() {})), nil
+	}
+	if !c.listeners.add(l) {
+		return nil, refused(recourse.KindLimitReached).WithMessage("Too many subscriptions are open at %s.", c.Name())
+	}
+	l.ctx, l.end = context.WithCancel(ctx)
+	stop := context.AfterFunc(c.life, l.end) //nolint:contextcheck // the stream ends with the endpoint, too
+	l.feed()                                 //nolint:contextcheck // what it begins lasts as long as the stream
+	if !c.background(l.begin) {
+		l.end()
+	}
+	return wire.RespondEvents(l.box.Events(l.ctx, func() { //nolint:contextcheck // as above
+		stop()
+		l.close()
+	})), nil
+}
+
+func (l *listener) close() {
+	l.end()
+	l.c.listeners.remove(l)
+}
+
+// begin tells the client what it will hear, when all servers have agreed or the deadline has come.
+func (l *listener) begin() {
+	deadline := time.NewTimer(l.c.options.Load().Deadline)
+	defer deadline.Stop()
+	select {
+	case <-l.settled:
+	case <-deadline.C:
+	case <-l.ctx.Done():
+	}
+	agreement := l.agreement()
+	l.mu.Lock()
+	early := append([][]byte{agreement}, l.early...)
+	l.early, l.begun = nil, true
+	for _, text := range early {
+		l.box.Put(text) // the mailbox has room for them
+	}
+	l.mu.Unlock()
+}
+
+// agreement says what the client will hear: changes of lists always, since the endpoint itself tells of some, and
+// those of the resources that a server watches.
+func (l *listener) agreement() []byte {
+	l.mu.Lock()
+	agreed := l.wants
+	agreed.Watched = slices.DeleteFunc(slices.Clone(l.wants.Watched), func(uri string) bool { return !l.watched[uri] })
+	l.mu.Unlock()
+	notifications, err := json.Marshal(agreed)
+	if err != nil {
+		notifications = []byte("{}")
+	}
+	return wire.AppendRequest(nil, nil, wire.MethodAcknowledged,
+		fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, wire.MetaSubscription, l.id, notifications))
+}
+
+// last is the answer that ends the subscription.
+func (l *listener) last() []byte {
+	return wire.AppendResult(nil, l.id, fmt.Appendf(nil, `{"resultType":"complete","_meta":{%q:%s}}`, wire.MetaSubscription, l.id))
+}
+
+// tell tells the client of a change.
+func (l *listener) tell(method string, params json.Members) {
+	meta := fmt.Appendf(nil, `{%q:%s}`, wire.MetaSubscription, l.id)
+	params = append(json.Members{{Name: "_meta", Value: meta}}, params...)
+	l.put(wire.AppendRequest(nil, nil, method, params.AppendTo(nil)))
+}
+
+var errTooSlow = errors.New("the client does not keep up")
+
+// put gives the client a message, after it has been told what it will hear. One that does not keep up loses the
+// subscription, so that it knows that it has missed something.
+func (l *listener) put(text []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.begun && len(l.early) < maxEarly:
+		l.early = append(l.early, text)
+	case !l.begun, !l.box.Put(text):
+		l.box.End(errTooSlow)
+	}
+}

@@ -1,0 +1,177 @@
+package many
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// named passes a request on to the server that has the tool or prompt which it names.
+func (c *Conn) named(ctx context.Context, r *upstream.Request, k *kind) (*http.Response, error) {
+	s, local, e := c.find(ctx, r, k, r.Message.Name)
+	if e != nil {
+		return nil, e
+	}
+	return c.pass(ctx, r, s, local)
+}
+
+// pass passes a request on to a server, which calls what the client wants local.
+func (c *Conn) pass(ctx context.Context, r *upstream.Request, s *Server, local string) (*http.Response, error) {
+	var edits []wire.Edit
+	if local != r.Message.Name {
+		edits = append(edits, wire.Edit{At: r.Message.NameAt, With: json.AppendQuote(nil, local)})
+	}
+	to := requestTo(r, edits...)
+	to.Header[wire.HeaderName] = []string{wire.EncodeHeader(local)}
+	return s.Relay.Do(ctx, to)
+}
+
+// A candidate is a server that may have what a client calls by a name.
+type candidate struct {
+	*Server
+
+	local string
+}
+
+// freshAge is how old a list may be on whose word a call is refused.
+const freshAge = 5 * time.Second
+
+// find returns the server that has a tool or prompt, and what it calls it. Where names alone tell, no list is
+// looked into.
+func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name string) (*Server, string, *recourse.Error) {
+	var all []candidate
+	for _, s := range c.options.Load().Servers {
+		if local, ok := s.Names.Local(name); ok {
+			all = append(all, candidate{s, local})
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil, "", c.unknown(r, k, name)
+	case 1:
+		return all[0].Server, all[0].local, nil
+	}
+	if owner := c.onlyOwner(r, k, all); owner != nil {
+		return owner.Server, owner.local, nil
+	}
+	outcomes := c.askAll(ctx, r, c.stale(r, k, all), k)
+	if ctx.Err() != nil {
+		return nil, "", upstream.Unsent(ctx, c.Name())
+	}
+	var owners []candidate
+	for _, one := range all {
+		if c.last(r, one.Server, k).has(one.local) {
+			owners = append(owners, one)
+		}
+	}
+	switch len(owners) {
+	case 1:
+		return owners[0].Server, owners[0].local, nil
+	case 0:
+		for _, o := range outcomes {
+			if o.list == nil { // it may be the one
+				return nil, "", recourse.Unavailable(o.server.Title).WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
+					WithMessage("It is not known which server has the %s %.128s: %s has not answered.", k.what, name, o.server.Title)
+			}
+		}
+		return nil, "", c.unknown(r, k, name)
+	default:
+		return nil, "", collision(k, name, owners)
+	}
+}
+
+// onlyOwner returns the one server that lists a name, by the last lists; nil: they do not tell.
+func (c *Conn) onlyOwner(r *upstream.Request, k *kind, all []candidate) (owner *candidate) {
+	for i, one := range all {
+		switch l := c.last(r, one.Server, k); {
+		case l == nil, l.has(one.local) && owner != nil:
+			return nil
+		case l.has(one.local):
+			owner = &all[i]
+		}
+	}
+	return owner
+}
+
+// stale returns the servers whose list is too old for a refusal.
+func (c *Conn) stale(r *upstream.Request, k *kind, all []candidate) (servers []*Server) {
+	for _, one := range all {
+		if l := c.last(r, one.Server, k); l == nil || time.Since(l.At) > freshAge {
+			servers = append(servers, one.Server)
+		}
+	}
+	return servers
+}
+
+// unknown is the failure of a request that names what no server has.
+func (c *Conn) unknown(r *upstream.Request, k *kind, name string) *recourse.Error {
+	e := recourse.UnknownTool(name)
+	if k != tools {
+		e = recourse.NotFound(k.what, name)
+	}
+	e = e.WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	var names []string
+	for _, s := range c.options.Load().Servers {
+		for _, it := range (outcome{list: c.last(r, s, k)}).items() {
+			if offered, ok := s.offers(it.Name, k); ok {
+				names = append(names, offered)
+			}
+		}
+	}
+	if other, ok := nearest.Of(name, names); ok {
+		e = e.WithMessage("%s Did you mean %s?", e.Sentence(), other)
+	}
+	return e
+}
+
+// collision is the failure of a call by a name that several servers have.
+func collision(k *kind, name string, owners []candidate) *recourse.Error {
+	titles := make([]string, len(owners))
+	for i, one := range owners {
+		titles[i] = one.Title
+	}
+	last := len(titles) - 1
+	return refused(recourse.KindUnknownTool).
+		WithMessage("%s and %s both have a %s %.128s, so that it is not offered. "+
+			"The operator has to give one of them a prefix, or rename or deny it.",
+			strings.Join(titles[:last], ", "), titles[last], k.what, name)
+}
+
+// complete passes a request for completions on to the server that has the prompt or the resource.
+func (c *Conn) complete(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	params := json.MembersOf(r.Message.Params)
+	at := slices.IndexFunc(params, func(m json.Member) bool { return m.Name == "ref" })
+	if at < 0 {
+		return nil, recourse.Missing("ref").WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	}
+	var ref struct{ Name, URI string }
+	_ = json.UnmarshalLenient(json.Lookup(params[at].Value, "/name"), &ref.Name) // else it has none
+	_ = json.UnmarshalLenient(json.Lookup(params[at].Value, "/uri"), &ref.URI)
+	if ref.Name == "" {
+		servers, e := c.readers(ctx, r, ref.URI)
+		if e != nil {
+			return nil, e
+		}
+		return servers[0].Relay.Do(ctx, requestTo(r))
+	}
+	s, local, e := c.find(ctx, r, prompts, ref.Name)
+	if e != nil {
+		return nil, e
+	}
+	of := json.MembersOf(params[at].Value)
+	for i := range of {
+		if of[i].Name == "name" {
+			of[i].Value = json.AppendQuote(nil, local)
+		}
+	}
+	params[at].Value = of.AppendTo(nil)
+	return s.Relay.Do(ctx, requestTo(r, wire.Edit{At: r.Message.ParamsAt, With: params.AppendTo(nil)}))
+}

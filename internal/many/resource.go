@@ -1,0 +1,125 @@
+package many
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// read passes a read on to the server that has the resource. Where no list tells, the servers are asked in
+// their order until one knows the resource.
+func (c *Conn) read(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	servers, e := c.readers(ctx, r, r.Message.Name)
+	if e != nil {
+		return nil, e
+	}
+	for {
+		resp, err := c.pass(ctx, r, servers[0], r.Message.Name)
+		if servers = servers[1:]; err != nil || len(servers) == 0 || !isUnknownResource(resp) {
+			return resp, err
+		}
+		_ = resp.Body.Close() // it has been read
+	}
+}
+
+// readers returns the servers that may have a resource: the first one that lists it, else the first one with a
+// template for it, else all that have resources.
+func (c *Conn) readers(ctx context.Context, r *upstream.Request, uri string) ([]*Server, *recourse.Error) {
+	var allowed []*Server
+	for _, s := range c.options.Load().Servers {
+		if s.Names.Allows(uri) {
+			allowed = append(allowed, s)
+		}
+	}
+	if owner := c.reader(r, allowed, uri); owner != nil {
+		return []*Server{owner}, nil
+	}
+	outcomes := append(c.askAll(ctx, r, allowed, resources), c.askAll(ctx, r, allowed, templates)...)
+	if ctx.Err() != nil {
+		return nil, upstream.Unsent(ctx, c.Name())
+	}
+	if owner := c.reader(r, allowed, uri); owner != nil {
+		return []*Server{owner}, nil
+	}
+	var may []*Server
+	for _, o := range outcomes[:len(allowed)] {
+		if l := c.last(r, o.server, discovery); l == nil || json.Lookup(l.Said, resources.capability) != nil {
+			may = append(may, o.server)
+		}
+	}
+	if len(may) == 0 {
+		return nil, recourse.NotFound("resource", uri).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	}
+	return may, nil
+}
+
+// reader returns the server that has a resource by the last lists; nil: they do not tell.
+func (c *Conn) reader(r *upstream.Request, servers []*Server, uri string) *Server {
+	for _, s := range servers {
+		if c.last(r, s, resources).has(uri) {
+			return s
+		}
+	}
+	for _, s := range servers {
+		for _, it := range (outcome{list: c.last(r, s, templates)}).items() {
+			if it.Name == uri || fits(it.Name, uri) {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// expression is a part of a URI template in braces (RFC 6570).
+var expression = regexp.MustCompile(`\{[^{}]*\}`)
+
+// fits reports whether a URI may come of a template: any text stands for an expression, and for a simple one any
+// without a slash.
+func fits(template, uri string) bool {
+	var pattern strings.Builder
+	pattern.WriteString(`\A`)
+	at := 0
+	for _, span := range expression.FindAllStringIndex(template, -1) {
+		pattern.WriteString(regexp.QuoteMeta(template[at:span[0]]))
+		switch operator := template[span[0]+1]; {
+		case strings.IndexByte("+#", operator) >= 0:
+			pattern.WriteString(`.+`)
+		case strings.IndexByte("./;?&", operator) >= 0:
+			pattern.WriteString(`.*`)
+		default:
+			pattern.WriteString(`[^/]+`)
+		}
+		at = span[1]
+	}
+	pattern.WriteString(regexp.QuoteMeta(template[at:]) + `\z`)
+	matcher, err := regexp.Compile(pattern.String())
+	return err == nil && matcher.MatchString(uri)
+}
+
+// isUnknownResource reports whether an answer says that there is no such resource. It stays as it is unless it
+// does.
+func isUnknownResource(resp *http.Response) bool {
+	const most = 64 << 10 // bytes of a failure
+	failed, ok := resp.Body.(Failing)
+	if !ok || failed.Failure() == nil {
+		return false
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	rest := resp.Body
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(strings.NewReader(string(text)), rest), rest}
+	if err != nil || wire.IsEvents(resp) {
+		return false
+	}
+	code := string(json.Lookup(text, "/error/code"))
+	return code == "-32602" || code == "-32002" || failed.Failure().Kind == recourse.KindNotFound
+}

@@ -1,0 +1,21 @@
+package upstream
+
+import "context"
+
+// lasting is a context with the values of another as well.
+type lasting struct {
+	context.Context //nolint:containedctx // it is one
+
+	values context.Context //nolint:containedctx // as above
+}
+
+// Lasting returns a context that ends when life does, with the values of a request: for work that goes on without it.
+func Lasting(life, request context.Context) context.Context { return lasting{life, request} }
+
+// Value returns a value of either.
+func (l lasting) Value(key any) any {
+	if v := l.Context.Value(key); v != nil {
+		return v
+	}
+	return l.values.Value(key)
+}
