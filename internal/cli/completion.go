@@ -109,6 +109,7 @@ func complete(program *kong.Application, words []string) []candidate {
 	for _, word := range before {
 		child := childOf(node, word)
 		switch {
+		case waiting != nil && word == "=": // bash splits --flag=value there
 		case waiting != nil:
 			waiting = nil
 		case strings.HasPrefix(word, "-"):
@@ -119,10 +120,19 @@ func complete(program *kong.Application, words []string) []candidate {
 			given++
 		}
 	}
+	name, _, isPair := strings.Cut(last, "=")
 	var all []candidate
 	switch {
 	case waiting != nil:
+		last = strings.TrimPrefix(last, "=")
 		all = valuesOf(waiting.Value)
+	case isPair:
+		if flag := valuedFlag(node, name); flag != nil {
+			all = valuesOf(flag.Value)
+		}
+		for i := range all {
+			all[i].word = name + "=" + all[i].word
+		}
 	case strings.HasPrefix(last, "-"):
 		for _, flags := range node.AllFlags(true) {
 			for _, flag := range flags {
@@ -171,7 +181,9 @@ func valuesOf(v *kong.Value) []candidate {
 	switch name := strings.ToLower(v.Name); {
 	case v.Enum != "":
 		words = v.EnumSlice()
-	case slices.Contains([]string{"contract", "reads", "first", "second"}, name):
+	case name == "reads":
+		words = append(contract.Builtin().Names(), familyNames()...)
+	case slices.Contains([]string{"contract", "first", "second"}, name):
 		words = contract.Builtin().Names()
 	case name == "host":
 		words = hosts.Names()
