@@ -28,6 +28,13 @@ func (b *Budget) Call() {
 	b.mu.Unlock()
 }
 
+// Left returns how many repetitions are within the budget now.
+func (b *Budget) Left() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return budgetFloor - b.spent
+}
+
 // Take reports whether a repetition is within the budget, and takes it.
 func (b *Budget) Take() bool {
 	b.mu.Lock()

@@ -17,16 +17,17 @@ import (
 
 // Admin is the listener of an operator, and an observer of the gateway. It is safe for concurrent use.
 type Admin struct {
-	metrics
+	*metrics
 
 	registry  *prometheus.Registry
 	readiness readiness
 }
 
-// New returns the listener for a gateway of that version.
-func New(version string) *Admin {
+// New returns the listener for a gateway of that version, whose parts are asked for their figures.
+func New(version string, from Sources) *Admin {
 	a := &Admin{registry: prometheus.NewRegistry()}
 	a.metrics = newMetrics(a.registry, version)
+	a.registry.MustRegister(sources{from, a.tools})
 	return a
 }
 
@@ -49,7 +50,9 @@ func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.readiness.serve)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{Registry: a.registry, MaxRequestsInFlight: 4}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{
+		Registry: a.registry, MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError,
+	}))
 	return mux
 }
 

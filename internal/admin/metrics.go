@@ -6,53 +6,71 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 )
 
-// seconds are the bounds of the buckets that OpenTelemetry's conventions for MCP advise.
-var seconds = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+// seconds are the bounds of the buckets that OpenTelemetry's conventions for MCP advise, and sizes those of bytes.
+var (
+	seconds = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+	sizes   = []float64{256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
+)
 
 // listen is the method of a stream that lasts for hours.
 const listen = "subscriptions/listen"
 
-// metrics are what is counted. No label takes a value that a client can make up: tools are those that the server lists, and
-// methods those of MCP.
+// metrics are what is counted as calls end. No label takes a value that a client can make up: tools are those that the server
+// lists, up to a bound, and methods those of MCP.
 type metrics struct {
-	duration, attempt  *prometheus.HistogramVec
-	failures, attempts *prometheus.CounterVec
+	duration, attempt, queued, size       *prometheus.HistogramVec
+	failures, attempts, limited, notAgain *prometheus.CounterVec
+
+	tools             *bounds
+	reasons, policies *bounded
 }
 
-func newMetrics(to prometheus.Registerer, version string) metrics {
-	m := metrics{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "mcp_server_operation_duration_seconds", Buckets: seconds,
-			Help: "How long requests of clients took. error_type is the kind of the failure, empty for a success.",
-		}, []string{"server", "mcp_method_name", "gen_ai_tool_name", "error_type"}),
-		attempt: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "recourse_attempt_duration_seconds", Buckets: seconds,
-			Help: "How long servers took to begin an answer, or attempts to fail.",
-		}, []string{"server"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "recourse_failures_total",
-			Help: "Failures that clients were told, by who failed and whether anything may have been changed.",
-		}, []string{"server", "gen_ai_tool_name", "kind", "origin", "effect", "mode"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "recourse_attempts_total",
-			Help: "Requests to servers. error_type is the kind of the failure, empty for an answer; repetition says that one came before.",
-		}, []string{"server", "error_type", "repetition"}),
+func newMetrics(to prometheus.Registerer, version string) *metrics {
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		duration: histogram("mcp_server_operation_duration_seconds",
+			"How long requests of clients took. error_type is the kind of the failure, empty for a success.", seconds,
+			"server", "mcp_method_name", "gen_ai_tool_name", "error_type"),
+		attempt: histogram("recourse_attempt_duration_seconds",
+			"How long servers took to begin an answer, or attempts to fail.", seconds, "server"),
+		queued: histogram("recourse_queue_wait_seconds",
+			"How long requests waited for their turn at a server that has bounds.", seconds, "server"),
+		size: histogram("recourse_answer_size_bytes", "How much was sent to clients in answer to a request.", sizes, "server"),
+		failures: counter("recourse_failures_total",
+			"Failures that clients were told, by who failed and whether anything may have been changed.",
+			"server", "gen_ai_tool_name", "kind", "origin", "effect", "mode"),
+		attempts: counter("recourse_attempts_total",
+			"Requests to servers. error_type is the kind of the failure, empty for an answer; reason says why it was made "+
+				"although one came before.",
+			"server", "error_type", "repetition", "reason"),
+		limited: counter("recourse_limit_refusals_total", "Requests refused because a limit was reached.", "server", "policy"),
+		notAgain: counter("recourse_not_repeated_total",
+			"Failed requests that might have been sent again after a failure of the transport, and were not.", "server", "kind"),
+		tools:   &bounds{most: maxTools, byServer: map[string]*bounded{}},
+		reasons: newBounded(maxReasons), policies: newBounded(maxReasons),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "recourse_build_info", Help: "1. The labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	to.MustRegister(m.duration, m.attempt, m.failures, m.attempts, info,
+	to.MustRegister(m.duration, m.attempt, m.queued, m.size, m.failures, m.attempts, m.limited, m.notAgain, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // Ended implements [gateway.Observer].
-func (m metrics) Ended(o *gateway.Outcome) {
+func (m *metrics) Ended(o *gateway.Outcome) {
+	tool := m.tools.of(o.Server).value(o.Tool)
 	kind := ""
 	if e := o.Record; e != nil {
 		kind = string(e.Kind)
@@ -60,19 +78,34 @@ func (m metrics) Ended(o *gateway.Outcome) {
 		if o.Observed {
 			mode = "observe"
 		}
-		m.failures.WithLabelValues(o.Server, o.Tool, kind, string(e.Origin), string(e.Effect), mode).Inc()
+		m.failures.WithLabelValues(o.Server, tool, kind, string(e.Origin), string(e.Effect), mode).Inc()
+		if len(e.Quotas) > 0 && e.Origin == recourse.OriginGateway {
+			m.limited.WithLabelValues(o.Server, m.policies.value(e.Quotas[0].Policy)).Inc()
+		}
 	}
 	if o.Method != "" && o.Method != listen { // else it is a stream, or the end of a session
-		m.duration.WithLabelValues(o.Server, o.Method, o.Tool, kind).Observe(o.Took.Seconds())
+		m.duration.WithLabelValues(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())
+		m.size.WithLabelValues(o.Server).Observe(float64(o.Bytes))
 	}
+	if o.Queued > 0 {
+		m.queued.WithLabelValues(o.Server).Observe(o.Queued.Seconds())
+	}
+	m.tried(o)
+}
+
+// tried counts the attempts of a request.
+func (m *metrics) tried(o *gateway.Outcome) {
 	for i, attempt := range o.Attempts {
-		repetition := "false"
+		repetition, reason := "false", ""
 		if i > 0 {
-			repetition = "true"
+			repetition, reason = "true", m.reasons.value(o.Attempts[i-1].Reason)
 		}
-		m.attempts.WithLabelValues(o.Server, string(attempt.Failure), repetition).Inc()
+		m.attempts.WithLabelValues(o.Server, string(attempt.Failure), repetition, reason).Inc()
 		m.attempt.WithLabelValues(o.Server).Observe(attempt.Took.Seconds())
+	}
+	if n := len(o.Attempts); n > 0 && o.Attempts[n-1].Failure != "" && o.Reason != "" {
+		m.notAgain.WithLabelValues(o.Server, string(o.Attempts[n-1].Failure)).Inc()
 	}
 }
 
-var _ gateway.Observer = metrics{}
+var _ gateway.Observer = (*metrics)(nil)

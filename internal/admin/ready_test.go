@@ -17,7 +17,7 @@ import (
 func TestReadinessTellsOfTroubles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := admin.New("v1.2.3")
+		a := admin.New("v1.2.3", admin.Sources{})
 		asked := 0
 		a.Watch("store", func(context.Context) error {
 			asked++
@@ -54,7 +54,7 @@ func TestReadinessTellsOfTroubles(t *testing.T) {
 // A program that asks for JSON gets it.
 func TestReadinessInJSON(t *testing.T) {
 	t.Parallel()
-	a := admin.New("v1.2.3")
+	a := admin.New("v1.2.3", admin.Sources{})
 	ask := func() (int, string, string) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody)
@@ -65,7 +65,7 @@ func TestReadinessInJSON(t *testing.T) {
 	if status, kind, text := ask(); status != http.StatusOK || kind != "application/json" || text != `{"ready":true}`+"\n" {
 		t.Errorf("%d %s %s", status, kind, text)
 	}
-	a = admin.New("v1.2.3")
+	a = admin.New("v1.2.3", admin.Sources{})
 	a.Watch("store", func(context.Context) error { return errors.New("gone") })
 	if status, _, text := ask(); status != http.StatusOK || text != `{"ready":true,"troubles":[{"part":"store","cause":"gone"}]}`+"\n" {
 		t.Errorf("%d %s", status, text)

@@ -105,13 +105,11 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
 		}
 	}
-	stopAdmin, err := serveAdmin(ctx, cfg, g, log)
+	stopTelling, err := tell(ctx, cfg, g, log)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	defer stopAdmin()
-	stopTraces := serveTraces(cfg, g, log)
-	defer stopTraces()
+	defer stopTelling()
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	w := newWatcher(c, env, g, log, level, r)
@@ -140,8 +138,22 @@ func warnOfReach(ctx context.Context, addr net.Addr, log *slog.Logger) {
 	}
 }
 
+// tell has traces sent, and an operator's tools answered, until stop is called.
+func tell(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log *slog.Logger) (stop func(), err error) {
+	parts := admin.Sources{Gateway: g.Figures, Protections: g.Protections}
+	stopTraces := serveTraces(cfg, g, log, &parts)
+	stopAdmin, err := serveAdmin(ctx, cfg, g, parts, log)
+	if err != nil {
+		stopTraces()
+		return nil, err
+	}
+	return func() { stopTraces(); stopAdmin() }, nil
+}
+
 // serveAdmin serves an operator's tools, if the configuration asks for that, until stop is called.
-func serveAdmin(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log *slog.Logger) (stop func(), err error) {
+func serveAdmin(
+	ctx context.Context, cfg *config.Config, g *gateway.Gateway, parts admin.Sources, log *slog.Logger,
+) (stop func(), err error) {
 	if cfg.Admin == "" {
 		return func() {}, nil
 	}
@@ -149,7 +161,7 @@ func serveAdmin(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log
 	if err != nil {
 		return nil, &hintedError{err, "choose another address with `admin` in the file; port 0 takes a free one"}
 	}
-	a := admin.New(moduleVersion())
+	a := admin.New(moduleVersion(), parts)
 	g.Observe(a)
 	context.AfterFunc(ctx, a.Drain)
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too

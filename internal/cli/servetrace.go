@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/trace"
@@ -13,13 +14,15 @@ import (
 // flushTime is how long the last traces may take when the program ends.
 const flushTime = 5 * time.Second
 
-// serveTraces sends traces, if the configuration asks for that, until stop is called.
-func serveTraces(cfg *config.Config, g *gateway.Gateway, log *slog.Logger) (stop func()) {
+// serveTraces sends traces, if the configuration asks for that, until stop is called. What is
+// counted of them goes to the metrics.
+func serveTraces(cfg *config.Config, g *gateway.Gateway, log *slog.Logger, to *admin.Sources) (stop func()) {
 	if cfg.Tracing == nil {
 		return func() {}
 	}
 	e := trace.New(cfg.Tracing, moduleVersion(), log, nil)
 	g.Observe(e)
+	to.Spans = func() admin.Spans { return admin.Spans(e.Figures()) }
 	return func() { e.Close(flushTime) }
 }
 

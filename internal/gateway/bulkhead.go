@@ -39,7 +39,9 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 		return e
 	}
 	began := time.Now()
-	switch err := b.Enter(c.ctx, rule.Wait); {
+	err := b.Enter(c.ctx, rule.Wait)
+	c.out.queued += time.Since(began)
+	switch {
 	case err == nil:
 		c.deadline.alive() // the server has its time from now on
 		return nil

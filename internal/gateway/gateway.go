@@ -147,6 +147,8 @@ func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out
 // ServeHTTP answers one request of a client. How long a client may take to read the
 // answer is up to the server that calls it: see [Gateway.Serve].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.inFlight.requests.Add(1)
+	defer g.inFlight.requests.Add(-1)
 	c := g.newCall(w, r)
 	defer c.release()
 	_ = c.table.serve(c) // the client has been told

@@ -40,7 +40,7 @@ func (c *call) hedges() bool {
 // hedge sends a call that only reads, and sends it once more where its answer does not begin in time. Both attempts may outlast
 // the call: what they use is theirs.
 func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, error) {
-	raw, spare := c.req.msg.Raw, r.Clone()
+	raw, spare := r.Message.Raw, r.Clone()
 	done := make(chan *runner, 2)
 	one := c.start(ctx, r, raw, c.req.msg.ID, done)
 	timer := time.NewTimer(c.to.Hedge.After)
@@ -59,7 +59,8 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = one.tried.session, one.tried.generation
 	id := wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))
-	two := c.start(ctx, spare, wire.Splice(nil, raw, wire.Edit{At: c.req.msg.IDAt, With: id}), id, done)
+	m := c.continueTrace(spare.Header)
+	two := c.start(ctx, spare, wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}), id, done)
 
 	winner := <-done
 	loser := two

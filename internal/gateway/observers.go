@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -37,13 +38,14 @@ type Outcome struct {
 	Observed bool            // the failure was passed on as it came
 	Began    time.Time
 	Took     time.Duration
-	Status   int       // of HTTP, toward the client; 0: it got no answer
-	Bytes    int64     // of the answer's content, toward the client
-	Sent     int       // how often the request was sent to the server
-	Attempts []Attempt // at most 16 of them
-	Reason   string    // why the request was not sent again; "": that did not come up
-	Form     string    // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
-	Span     Span      // of a distributed trace; zero: the configuration does not ask for traces
+	Status   int           // of HTTP, toward the client; 0: it got no answer
+	Bytes    int64         // of the answer's content, toward the client
+	Sent     int           // how often the request was sent to the server
+	Attempts []Attempt     // at most 16 of them, in the order of their beginning
+	Queued   time.Duration // in which it waited for its turn
+	Reason   string        // why the request was not sent again; "": that did not come up
+	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
+	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 
 	cause   error
 	trace   string // the header traceparent
@@ -122,7 +124,7 @@ func outcomeOf(c *call) *Outcome {
 		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
 		Method: methodName(c.req.msg.Method), Nature: c.rule.nature, End: string(c.out.end), Record: c.out.record,
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
-		Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
+		Queued: c.out.queued, Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
 		Form: c.out.form, Span: Span{c.trace.own, c.trace.parent, c.trace.link, c.trace.state},
 		meta: c.req.msg.Meta, private: c.private(),
 	}
@@ -149,6 +151,7 @@ func outcomeOf(c *call) *Outcome {
 			Span: try.span,
 		}
 	}
+	slices.SortStableFunc(o.Attempts, func(a, b Attempt) int { return a.Began.Compare(b.Began) }) // two may run at once
 	return o
 }
 

@@ -140,8 +140,8 @@ const (
 	busyWait = time.Second
 )
 
-// inFlight counts the bytes that the requests under way hold.
-type inFlight struct{ bytes atomic.Int64 }
+// inFlight counts the requests under way, and the bytes that they hold.
+type inFlight struct{ requests, bytes atomic.Int64 }
 
 // take counts n more bytes of a request that holds have, and reports whether all requests
 // together stay within most.

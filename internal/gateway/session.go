@@ -156,6 +156,13 @@ func (t *sessions) find(id string, of upstream.Caller) *session {
 	return s
 }
 
+// len returns how many there are.
+func (t *sessions) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID.Len()
+}
+
 // remove ends a session, whose id is not known again.
 func (t *sessions) remove(s *session) {
 	t.mu.Lock()

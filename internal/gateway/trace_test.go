@@ -235,3 +235,26 @@ func TestFormOfFailures(t *testing.T) {
 		}
 	}
 }
+
+// Both attempts of a call that is sent twice say which they are, in the header and in _meta alike.
+func TestTraceOfHedge(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		client, told := traced(t, srv, "1", hedged)
+		get(t, client) // the tools are known now
+		srv.Next(testkit.GetField, testkit.Hang())
+		get(t, client)
+		<-told
+		o, calls := <-told, srv.Calls(testkit.GetField)[1:]
+		if len(calls) != 2 || len(o.Attempts) != 2 {
+			t.Fatalf("%d calls, %d attempts", len(calls), len(o.Attempts))
+		}
+		for i, call := range calls {
+			span, _ := tracecontext.Parse(inHeader(call).Parent)
+			if span.Span != o.Attempts[i].Span || span.Trace != o.Span.Own.Trace || inMeta(t, call).Parent != span.String() {
+				t.Errorf("attempt %d says %q and %q, and is %s", i+1, inHeader(call).Parent, inMeta(t, call).Parent, o.Attempts[i].Span)
+			}
+		}
+	})
+}

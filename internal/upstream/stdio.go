@@ -54,9 +54,25 @@ type Stdio struct {
 	ready    map[string]*child   // by the client that has it; empty for the one of all clients
 	attempts map[string]*attempt // to start one of these
 	children map[*child]struct{}
+	counted  Processes
 	spools   spool.Room // of their long answers
 	sessions *recent.Map[string, *session]
 	streams  map[*Mailbox]*session // on which a shared child is heard; nil: of a client without a session
+}
+
+// Processes count those of a program.
+type Processes struct {
+	Running       int
+	Started, Died int64 // died: otherwise than because they were stopped
+}
+
+// Processes returns the count.
+func (s *Stdio) Processes() Processes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.counted
+	p.Running = len(s.children)
+	return p
 }
 
 // An attempt is one to start a child that is not that of a session.
@@ -341,6 +357,7 @@ func (s *Stdio) spawn(home listener) (*child, error) {
 		return nil, s.shut()
 	}
 	s.children[c] = struct{}{}
+	s.counted.Started++
 	s.work.Go(c.run)
 	s.mu.Unlock()
 	return c, nil
@@ -350,6 +367,9 @@ func (s *Stdio) childEnded(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.children, c)
+	if !errors.Is(c.verdict, errStopped) {
+		s.counted.Died++
+	}
 	if s.ready[c.key] == c {
 		delete(s.ready, c.key)
 	}

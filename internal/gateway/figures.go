@@ -1,0 +1,47 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// Figures are how much there is of what a gateway holds now.
+type Figures struct {
+	Requests     int64     // under way, and the streams that clients hold open
+	RequestBytes int64     // that the requests under way hold
+	Expires      time.Time // of the certificate; zero: there is none
+	Servers      []ServerFigures
+}
+
+// ServerFigures are those of one server.
+type ServerFigures struct {
+	Server    string
+	Sessions  int                 // of clients of the legacy era
+	Budget    float64             // repetitions that may be made at once
+	Processes *upstream.Processes // of its program; nil: it has none
+}
+
+// Figures returns the figures of the gateway, and of its servers in the order of the file.
+func (g *Gateway) Figures() Figures {
+	t := g.table.Load()
+	named := t.byName()
+	f := Figures{Requests: g.inFlight.requests.Load(), RequestBytes: g.inFlight.bytes.Load()}
+	if t.config.TLS != nil {
+		f.Expires, _ = t.config.TLS.Expires()
+	}
+	for _, entry := range t.config.Servers {
+		on := named[entry.Name]
+		if on == nil {
+			continue
+		}
+		b := on.target.backend
+		s := ServerFigures{Server: entry.Name, Sessions: b.sessions.len(), Budget: b.budget.Left()}
+		if program, ok := b.direct.(*upstream.Stdio); ok {
+			processes := program.Processes()
+			s.Processes = &processes
+		}
+		f.Servers = append(f.Servers, s)
+	}
+	return f
+}

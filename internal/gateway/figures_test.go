@@ -1,0 +1,43 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A gateway says what it holds: processes that were started and that died, sessions, and what is left of the budget.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	program := testkit.NewProgram(t)
+	entry := append(childCommand(t, program, testkit.Legacy), longTimeout, "tools: {get_field: {read_only: true}}")
+	g, _ := newReaching(t, impatient, "servers:\n  farm:\n    "+strings.Join(entry, "\n    ")+"\n  barn:\n    url: http://127.0.0.1:1/mcp\n")
+	client := testkit.NewClient(t, open(t, g, false)+"/farm/mcp", testkit.Legacy)
+	initialize(t, client)
+	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+		t.Fatalf("%v", err)
+	}
+	program.Next(testkit.GetField, "exit")
+	if a, err := client.Call(t.Context(), testkit.GetField, readField); err != nil || !succeeded(a) {
+		t.Fatalf("%v", err)
+	}
+	f := g.Figures()
+	if len(f.Servers) != 2 || f.Servers[0].Server != "farm" || f.Servers[1].Server != "barn" || f.Servers[1].Processes != nil {
+		t.Fatalf("%+v", f)
+	}
+	farm := f.Servers[0]
+	if p := farm.Processes; p == nil || p.Running != 1 || p.Started != 2 || p.Died != 1 {
+		t.Errorf("the processes are %+v", p)
+	}
+	if farm.Sessions != 1 || farm.Budget >= 10 || farm.Budget < 9 || f.Requests != 0 || f.RequestBytes != 0 || !f.Expires.IsZero() {
+		t.Errorf("%+v", f)
+	}
+	if a, err := client.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
+		t.Fatalf("%v %+v", err, a)
+	}
+	if n := g.Figures().Servers[0].Sessions; n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+}
