@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -121,9 +122,9 @@ func (m *Member) sure(node *strictyaml.Node) map[string]strictyaml.Pos {
 			names[name] = node.Get("allow").Item(i).Pos()
 		}
 	}
-	for local, name := range m.Rename {
+	for _, local := range slices.Sorted(maps.Keys(m.Rename)) { // of two that get one name, always the same counts
 		if m.Allows(local) {
-			names[name] = node.Get("rename").Get(local).Pos()
+			names[m.Rename[local]] = node.Get("rename").Get(local).Pos()
 		}
 	}
 	return names

@@ -93,6 +93,7 @@ func (v *validator) config(c *Config) {
 	v.positive(root, "max_failure", c.MaxFailure)
 
 	v.restart(c, root)
+	v.providers(c, root)
 	servers := root.Get("servers")
 	if servers != nil && len(c.Servers) == 0 {
 		v.doc.Reportf(servers.Pos(), "add one: `farm: {url: \"http://127.0.0.1:9101/mcp\"}`", "there is no server")

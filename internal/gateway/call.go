@@ -27,6 +27,7 @@ type call struct {
 	to      *target     // the server behind that, which is held: admit
 	who     caller      // authenticate
 	session *session    // of a legacy client: session
+	account credential  // connect
 	rule    rule        // route
 	trace   spanContext // trace
 	reply   reply       // the only way to the client
@@ -94,7 +95,7 @@ type next func(c *call) error
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, inSession}
-	work     = []stage{route, validate, repeat, inBulkhead, holdBack, send}
+	work     = []stage{connect, route, validate, connected, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
 	nested   = slices.Concat(around, work) // of a call that another endpoint has let in
 )

@@ -54,6 +54,7 @@ type attempt struct {
 	status   int    // of the server's answer; 0: there was none
 	answered bool   // the server has begun to answer in full
 	lost     bool   // the server does not know the session
+	refused  bool   // the server refuses the caller's account
 	failure  string // the kind of the failure that it ended in
 	reason   string // why the call was sent again after it, or not
 }

@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -61,6 +63,8 @@ type Reach struct {
 	Dial     upstream.Dial     // opens connections; the default is the operating system's
 	Patience upstream.Patience // with programs
 	Pause    time.Duration     // before a call is repeated the first time; 100 ms
+	// Connections are the accounts of callers at providers; nil: there are none.
+	Connections *connection.Manager
 }
 
 // New returns the gateway for a configuration, whose contracts are in set, to which
@@ -147,6 +151,10 @@ func (g *Gateway) ServeStdio(ctx context.Context, path string, in io.Reader, out
 // ServeHTTP answers one request of a client. How long a client may take to read the
 // answer is up to the server that calls it: see [Gateway.Serve].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if t := g.table.Load(); t.pages != nil && strings.HasPrefix(r.URL.Path, connection.PathPrefix) && t.answersTo(r.Host) {
+		t.pages.ServeHTTP(w, r)
+		return
+	}
 	g.inFlight.requests.Add(1)
 	defer g.inFlight.requests.Add(-1)
 	c := g.newCall(w, r)

@@ -23,7 +23,8 @@ import (
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
 		s := c.on
-		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.url()).
+		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.url(),
+			c.account.link).
 			Hiding(c.secrets()).With(s.contract.Mask...).ForAnswer()
 	}
 	return c.mask

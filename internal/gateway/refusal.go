@@ -21,6 +21,10 @@ const maxErrorBody = 64 << 10
 
 // refusal deals with an answer whose HTTP status is not 200.
 func (c *call) refusal(resp *http.Response) error {
+	refused, narrowed := c.refusesAccount(resp)
+	if narrowed != nil {
+		return settled(narrowed)
+	}
 	if c.passesAuth(resp.StatusCode) {
 		body, e := c.refusedCredentials(resp)
 		return &failure{e: e, text: body, resp: resp}
@@ -39,6 +43,9 @@ func (c *call) refusal(resp *http.Response) error {
 	}
 	reading := c.to.readHTTP(resp.StatusCode, resp.Header, text, c.in.cut)
 	e := c.refusedFor(reading.Error(), text)
+	if c.out.last.refused = refused; refused {
+		return e.WithEffect(recourse.EffectNone)
+	}
 	if c.out.last.lost = c.lostSession(c.out.last.session, resp.StatusCode, e); c.out.last.lost {
 		return e.WithEffect(recourse.EffectNone)
 	}

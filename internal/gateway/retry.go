@@ -30,6 +30,15 @@ func repeat(c *call, next next) error {
 			c.out.reason = reasonHeldBack
 			return settled(before.WithRetryAfter(max(before.RetryAfter, e.RetryAfter)))
 		}
+		if c.out.last.refused && !c.reply.started {
+			again, refusal := c.rejected()
+			if !again {
+				return settled(refusal)
+			}
+			c.out.attempts-- // the server has done nothing with it
+			c.out.decided("the server refused the account's credential, and there is a new one", 0)
+			continue
+		}
 		if c.out.last.lost && !c.reply.started {
 			if e = c.regain(e, renewed); e == nil {
 				renewed = true

@@ -93,6 +93,9 @@ func (c *call) upstreamHeader() http.Header {
 		}
 	}
 	c.addUser(h)
+	if c.account.Header != "" {
+		h[c.account.Header] = []string{c.account.Value}
+	}
 	h["Accept"] = acceptBoth
 	h[wire.HeaderRequestID] = []string{c.req.id}
 	return h

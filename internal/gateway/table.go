@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type table struct {
 	named     map[string]*endpoint // all of them
 	endpoints map[string]*endpoint // by path
 	userPaths []userPath           // the longest first
+	providers map[string]*provider // where callers have accounts
+	pages     http.Handler         // on which they connect them; nil: none
 	hosts     map[string]bool      // the names under which the gateway answers
 	origins   map[string]bool
 }
@@ -45,6 +48,11 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	}
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
+	}
+	t.providers = newProviders(cfg)
+	var err error
+	if t.pages, err = g.newPages(t); err != nil {
+		return nil, err
 	}
 	before := old.byName()
 	for _, entry := range cfg.Servers {

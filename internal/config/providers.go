@@ -1,0 +1,134 @@
+package config
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Provider is where accounts are connected.
+type Provider struct {
+	Title        string            `yaml:"title" default:"(its name)" doc:"What people call the provider, such as 'John Deere'."`
+	Flow         Flow              `yaml:"flow" default:"authorization_code" doc:"How an account is connected: 'authorization_code' has a person sign in at the provider (with PKCE), 'api_key' has them enter a key, and 'client_credentials' needs nobody."`
+	AuthorizeURL string            `yaml:"authorize_url" default:"(none)" doc:"The provider's authorization endpoint. Its redirect URI is '/connect/callback' below 'public_url'."`
+	TokenURL     string            `yaml:"token_url" default:"(none)" doc:"The provider's token endpoint."`
+	ClientID     string            `yaml:"client_id" default:"(none)" doc:"What the provider calls this gateway."`
+	ClientSecret string            `yaml:"client_secret,secret" default:"(none)" doc:"The secret of that client. Without one it is a public client."`
+	ClientAuth   ClientAuth        `yaml:"client_auth" default:"header" doc:"Where the client's secret stands in requests for tokens: in the 'header', or in the 'body'."`
+	Scopes       []string          `yaml:"scopes" default:"(none)" doc:"Scopes to ask for."`
+	Params       map[string]string `yaml:"params" default:"(none)" doc:"More parameters of the authorization request, such as 'audience'."`
+	Per          Per               `yaml:"per" default:"caller" doc:"Who shares an account: nobody ('caller'), or the callers of an 'organisation'."`
+	Header       string            `yaml:"header" default:"Authorization" doc:"Header in which servers get the credential."`
+	Prefix       *string           `yaml:"prefix" default:"('Bearer ' in Authorization, else nothing)" doc:"What stands before the credential in that header."`
+}
+
+// Flow is how an account is connected.
+type Flow string
+
+// The flows.
+const (
+	FlowAuthorizationCode Flow = "authorization_code"
+	FlowAPIKey            Flow = "api_key"
+	FlowClientCredentials Flow = "client_credentials"
+)
+
+// ClientAuth says where a client's secret stands.
+type ClientAuth string
+
+// The places of a client's secret.
+const (
+	ClientAuthHeader ClientAuth = "header"
+	ClientAuthBody   ClientAuth = "body"
+)
+
+// Per says who shares an account.
+type Per string
+
+// Who shares an account.
+const (
+	PerCaller       Per = "caller"
+	PerOrganisation Per = "organisation"
+)
+
+// Provider returns the provider of that name.
+func (c *Config) Provider(name string) (p Provider, ok bool) {
+	for _, entry := range c.Providers {
+		if entry.Key == name {
+			return entry.Value, true
+		}
+	}
+	return p, false
+}
+
+// providers checks the providers, and what servers say of them.
+func (v *validator) providers(c *Config, root *strictyaml.Node) {
+	keys := root.Get("connection_keys")
+	for i, key := range c.ConnectionKeys {
+		if len(key) < seal.MinSecret {
+			v.doc.Reportf(keys.Item(i).Pos(), "make one with `openssl rand -base64 32`",
+				"a connection key must have at least %d characters", seal.MinSecret)
+		}
+	}
+	node := root.Get("providers")
+	if node != nil && len(c.Providers) > 0 {
+		if len(c.ConnectionKeys) == 0 {
+			v.doc.Reportf(node.Pos(), "add `connection_keys: [\"${CONNECTION_KEY}\"]`", "connections need a key that seals them")
+		}
+	}
+	for i := range c.Providers {
+		entry := &c.Providers[i]
+		v.provider(&entry.Value, node.Get(entry.Key), node.Key(entry.Key))
+		if entry.Value.Title == "" {
+			entry.Value.Title = entry.Key
+		}
+	}
+	servers := root.Get("servers")
+	for _, s := range c.Servers {
+		at := servers.Get(s.Name).Get("connection")
+		switch _, known := c.Provider(s.Connection); {
+		case s.Connection == "":
+		case !known:
+			v.doc.Reportf(at.Pos(), "", "there is no provider of this name")
+		case s.URL == "":
+			v.doc.Reportf(at.Pos(), "", "a program gets no credentials of callers: `connection` needs a `url`")
+		}
+	}
+}
+
+// provider checks one provider.
+func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.Pos) {
+	needs := map[string]string{}
+	switch p.Flow {
+	case FlowAuthorizationCode:
+		needs = map[string]string{"authorize_url": p.AuthorizeURL, "token_url": p.TokenURL, "client_id": p.ClientID}
+	case FlowClientCredentials:
+		needs = map[string]string{"token_url": p.TokenURL, "client_id": p.ClientID, "client_secret": p.ClientSecret}
+	case FlowAPIKey:
+	}
+	for _, key := range []string{"authorize_url", "token_url", "client_id", "client_secret"} {
+		if value, needed := needs[key]; needed && value == "" {
+			v.doc.Reportf(at, "", "the flow `%s` needs `%s`", p.Flow, key)
+		}
+	}
+	for key, value := range map[string]string{"authorize_url": p.AuthorizeURL, "token_url": p.TokenURL} {
+		if value != "" {
+			v.url(node.Get(key), key, value)
+		}
+	}
+	if header := node.Get("header"); header != nil {
+		v.headerName(header.Pos(), p.Header)
+	}
+	p.Header = http.CanonicalHeaderKey(p.Header)
+	if p.Prefix == nil {
+		prefix := ""
+		if p.Header == "Authorization" {
+			prefix = "Bearer "
+		}
+		p.Prefix = &prefix
+	}
+	if prefix := node.Get("prefix"); prefix != nil && strings.ContainsFunc(*p.Prefix, func(r rune) bool { return r < ' ' || r > '~' }) {
+		v.doc.Reportf(prefix.Pos(), "", "this cannot stand in a header")
+	}
+}

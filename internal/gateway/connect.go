@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/connection"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+)
+
+// A credential is what a server gets of a caller's account at a provider.
+type credential struct {
+	connection.Credential
+
+	// missing says why there is none; nil: there is one, or the server wants none.
+	missing error
+	link    string // under which it is connected
+	renewed bool   // once, because the server refused the one before
+}
+
+// connect looks up the caller's account at the provider that the server goes by. A call of a tool fails without one, when its
+// arguments have been checked; see [connected]. Lists are asked for all the same: many servers give them to anybody.
+func connect(c *call, next next) error {
+	if c.provider() != nil && c.req.asks() {
+		c.lookUp(c.req.http.Context())
+	}
+	return next(c)
+}
+
+// provider returns where the server's callers have accounts; nil: it wants none.
+func (c *call) provider() *provider { return c.table.providers[c.on.Connection] }
+
+// A provider is one of the configuration.
+type provider struct {
+	connection.Provider
+
+	perOrg bool // the callers of an organisation share an account
+}
+
+func (c *call) lookUp(ctx context.Context) {
+	c.account.Credential, c.account.missing = c.g.reach.Connections.Credential(ctx, &c.provider().Provider, c.owner())
+}
+
+// connected ends a call whose caller has no account at the server's provider.
+func connected(c *call, next next) error {
+	if c.account.missing != nil && c.req.isCall() {
+		return settled(c.invite(c.account.missing, nil))
+	}
+	return next(c)
+}
+
+// owner returns whose account it is.
+func (c *call) owner() string {
+	who, p := &c.who.verified, c.provider()
+	switch {
+	case p.Flow == connection.ClientCredentials:
+		return "gateway"
+	case p.perOrg && who.Org != "":
+		return "org " + who.Access + " " + who.Org
+	case who.Known():
+		return "caller " + who.Access + " " + who.Name
+	case c.who.user != "":
+		return "user " + c.on.Name + " " + c.who.user
+	default:
+		return "anybody"
+	}
+}
+
+// invite adds the link under which a person connects the account, for failures that this mends.
+func (c *call) invite(err error, scopes []string) *recourse.Error {
+	e := recourse.From(err)
+	p := &c.provider().Provider
+	if e.Kind.Class() != recourse.ClassAuth || p.Flow == connection.ClientCredentials {
+		return e
+	}
+	ask := connection.Ask{Provider: p, Owner: c.owner(), Server: c.on.Name, Scopes: scopes}
+	switch who := &c.who.verified; {
+	case who.Known() && who.Method == auth.MethodKey:
+		ask.By = connection.Person{Access: who.Access, Name: who.Name}
+	case who.Known() && who.Method != auth.MethodLoopback:
+		return e // there is no page yet on which they could say who they are
+	}
+	invitation, err := c.g.reach.Connections.Invite(c.req.http.Context(), ask)
+	if err != nil {
+		return recourse.From(err)
+	}
+	link := baseURL(c.req.http, c.table.config.PublicURL) + invitation.Path
+	c.account.link, c.mask = link, nil // it is not masked
+	return e.WithMessage("%s Connect it at %s", e.Message, link).WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
+}
+
+// rejected deals with a server's refusal of the credential. It reports true if there is another one now, with which the call can
+// be made again: a refusal is the server's word that it did nothing.
+func (c *call) rejected() (again bool, e *recourse.Error) {
+	if c.account.renewed {
+		return false, c.invite(recourse.TokenRevoked(c.provider().Title), nil)
+	}
+	c.account.renewed = true
+	err := c.g.reach.Connections.Rejected(c.ctx, &c.provider().Provider, c.owner(), c.account.Version)
+	if err == nil {
+		c.lookUp(c.ctx)
+		err = c.account.missing
+	}
+	if err != nil {
+		return false, c.invite(err, nil)
+	}
+	return true, nil
+}
+
+// refusesAccount reports whether a server refuses the caller's credential, or what it may do: then the failure says which scopes
+// are missing.
+func (c *call) refusesAccount(resp *http.Response) (refuses bool, narrowed *recourse.Error) {
+	if c.account.Header == "" {
+		return false, nil
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return true, nil
+	case http.StatusForbidden:
+		if scopes := missingScopes(resp.Header.Get("WWW-Authenticate")); len(scopes) > 0 {
+			return true, c.invite(recourse.MissingScope(c.provider().Title, scopes...).WithOrigin(recourse.OriginProvider), scopes)
+		}
+	}
+	return false, nil
+}
+
+// missingScopes returns the scopes of a challenge that says insufficient_scope (RFC 6750, section 3.1).
+func missingScopes(challenge string) []string {
+	if !strings.Contains(challenge, `error="insufficient_scope"`) {
+		return nil
+	}
+	_, rest, found := strings.Cut(challenge, `scope="`)
+	said, _, closed := strings.Cut(rest, `"`)
+	const most = 32
+	scopes := strings.Fields(said)
+	if !found || !closed || len(said) > 1024 || len(scopes) > most {
+		return nil
+	}
+	return scopes
+}
+
+// newProviders returns the providers of a configuration.
+func newProviders(cfg *config.Config) map[string]*provider {
+	providers := map[string]*provider{}
+	for _, entry := range cfg.Providers {
+		from := entry.Value
+		providers[entry.Key] = &provider{perOrg: from.Per == config.PerOrganisation, Provider: connection.Provider{
+			Name: entry.Key, Title: from.Title, Flow: connection.Flow(from.Flow),
+			AuthorizeURL: from.AuthorizeURL, TokenURL: from.TokenURL,
+			ClientID: from.ClientID, ClientSecret: from.ClientSecret, InBody: from.ClientAuth == config.ClientAuthBody,
+			Scopes: from.Scopes, Params: from.Params, Header: from.Header, Prefix: *from.Prefix,
+		}}
+	}
+	return providers
+}
+
+var errNoConnections = errors.New("providers need a store that keeps connections")
+
+// newPages returns the pages on which accounts are connected; nil: there is nothing to connect.
+func (g *Gateway) newPages(t *table) (http.Handler, error) {
+	if len(t.providers) == 0 {
+		return nil, nil //nolint:nilnil // no pages are an answer
+	}
+	if g.reach.Connections == nil {
+		return nil, errNoConnections
+	}
+	pages := &connection.Pages{
+		Manager: g.reach.Connections, Providers: map[string]*connection.Provider{}, Log: g.log,
+		URL:    func(r *http.Request) string { return baseURL(r, t.config.PublicURL) },
+		Verify: t.verifyKey,
+	}
+	for name, p := range t.providers {
+		pages.Providers[name] = &p.Provider
+	}
+	return pages, nil
+}
+
+// baseURL returns the gateway's own URL without a path.
+func baseURL(r *http.Request, public string) string {
+	root := r.Clone(r.Context())
+	root.URL = &url.URL{}
+	return strings.TrimSuffix(door.URL(root, public), "/")
+}
+
+var errNotTheKey = errors.New("the endpoint knows no such key")
+
+// verifyKey finds out whose API key was entered on a page.
+func (t *table) verifyKey(_ *http.Request, _, _ string) (connection.Person, error) {
+	return connection.Person{}, errNotTheKey
+}

@@ -1,0 +1,205 @@
+package gateway_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// An accountFront is a gateway whose server goes by accounts at a provider.
+type accountFront struct {
+	url      string
+	manager  *connection.Manager
+	provider *connection.Provider
+	refused  atomic.Bool  // the provider refuses to renew
+	issued   atomic.Int64 // tokens
+	log      *logBuffer
+}
+
+// startWithAccounts starts one before the server; the flow and more are of the provider, entry of the server.
+func startWithAccounts(t *testing.T, srv *testkit.Server, flow, entry string) *accountFront {
+	t.Helper()
+	f := &accountFront{}
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if f.refused.Load() {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"access_token":"fresh-%d","refresh_token":"next-%d","token_type":"Bearer","expires_in":3600}`, f.issued.Add(1), f.issued.Load())
+	}))
+	t.Cleanup(tokens.Close)
+	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
+	t.Cleanup(f.manager.Close)
+	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
+	g, log := newReaching(t, gateway.Reach{Connections: f.manager}, fmt.Sprintf(`
+connection_keys: [%q]
+providers:
+  deere: {title: John Deere, flow: %s, authorize_url: 'https://provider.test/authorize', token_url: '%s', client_id: recourse, client_secret: hunter2}
+servers:
+  farm: {url: '%s', connection: deere, %s%s}
+`, sessionKey, flow, tokens.URL, srv.URL(), longTimeout, entry))
+	f.log = log
+	f.url = testkit.Serve(t, g)
+	return f
+}
+
+func (f *accountFront) client(t *testing.T, era testkit.Era) *testkit.Client {
+	t.Helper()
+	client := testkit.NewClient(t, f.url+"/farm/mcp", era)
+	if era == testkit.Legacy {
+		if _, err := client.Initialize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return client
+}
+
+// linkIn returns the link in a failure's text.
+func (f *accountFront) linkIn(t *testing.T, text string) string {
+	t.Helper()
+	at := strings.Index(text, f.url+"/connect/")
+	if at < 0 {
+		t.Fatalf("there is no link in %s", text)
+	}
+	return strings.Fields(text[at:])[0]
+}
+
+func textOf(t *testing.T, a *testkit.Answer) string {
+	t.Helper()
+	result, err := a.ToolResult()
+	if err != nil {
+		t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+	}
+	return result.Text()
+}
+
+// The first call fails with a link; a person connects the account under it; the next call reaches the server with the
+// credential. Lists are given without an account.
+func TestConnectFromTheLink(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t, testkit.WithEra(era))
+			f := startWithAccounts(t, srv, "api_key", "")
+			client := f.client(t, era)
+			if a, err := client.ListTools(t.Context()); err != nil || !strings.Contains(string(a.Body), testkit.Echo) {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := textOf(t, a)
+			record := recordOf(t, a)
+			if !strings.HasPrefix(text, "[not_connected] ") || record.Kind != recourse.KindNotConnected || record.Retry != recourse.RetryAfterAuth ||
+				record.Effect != recourse.EffectNone || srv.Attempts(testkit.Echo) != 0 {
+				t.Errorf("%s %+v", text, record)
+			}
+			resp, err := http.PostForm(f.linkIn(t, text), url.Values{"api_key": {"deere-key-1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				t.Fatalf("the page answers HTTP %d", resp.StatusCode)
+			}
+			wantEcho(t, client)
+			if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer deere-key-1" {
+				t.Errorf("the server gets %q", got)
+			}
+			if strings.Contains(f.log.String(), "deere-key-1") {
+				t.Error("the log shows the key")
+			}
+		})
+	}
+}
+
+// A token that the server refuses is renewed, and the call made again with the new one, once. If the provider refuses that, the
+// account has to be connected again.
+func TestRefusedAccount(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []bool{false, true} {
+		t.Run(strconv.FormatBool(refused), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := startWithAccounts(t, srv, "authorization_code", "")
+			f.connect(t)
+			f.refused.Store(refused)
+			srv.Next(testkit.OrderCreate, testkit.Unauthorized())
+			a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.OrderCreate, `{"reference":"A-17","amount":1}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := textOf(t, a); refused {
+				if !strings.HasPrefix(text, "[token_revoked] ") || srv.Orders("A-17") != 0 {
+					t.Errorf("%s, %d orders", text, srv.Orders("A-17"))
+				}
+				f.linkIn(t, text)
+				return
+			}
+			calls := srv.Calls(testkit.OrderCreate)
+			if !succeeded(a) || srv.Orders("A-17") != 1 || len(calls) != 2 || calls[1].Header.Get("Authorization") != "Bearer fresh-1" {
+				t.Errorf("%s, %d calls", a.Body, len(calls))
+			}
+		})
+	}
+}
+
+// connect gives everybody an account.
+func (f *accountFront) connect(t *testing.T) {
+	t.Helper()
+	token := connection.Token{Access: "old", Refresh: "r", Expires: time.Now().Add(time.Hour)}
+	if err := f.manager.Connect(t.Context(), f.provider, "anybody", "test", token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server that asks for more scopes has the account connected again, for those as well.
+func TestNarrowScopes(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := startWithAccounts(t, srv, "authorization_code", "")
+	f.connect(t)
+	srv.Next(testkit.Echo, testkit.InsufficientScope())
+	a, err := f.client(t, testkit.Legacy).Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, record := textOf(t, a), recordOf(t, a)
+	if !strings.HasPrefix(text, "[missing_scope] ") || len(record.MissingScopes) == 0 {
+		t.Errorf("%s %+v", text, record)
+	}
+	page, err := http.Get(f.linkIn(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Body.Close()
+	shown, err := io.ReadAll(page.Body)
+	if err != nil || !strings.Contains(string(shown), record.MissingScopes[0]) {
+		t.Errorf("the page does not ask for %s: %s", record.MissingScopes[0], shown)
+	}
+}
