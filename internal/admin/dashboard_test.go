@@ -105,7 +105,10 @@ func TestDashboard(t *testing.T) {
 			Title       string `json:"title"`
 			Description string `json:"description"`
 			GridPos     struct {
-				X, Y, W, H int
+				X int `json:"x"`
+				Y int `json:"y"`
+				W int `json:"w"`
+				H int `json:"h"`
 			} `json:"gridPos"`
 			FieldConfig struct {
 				Defaults struct {

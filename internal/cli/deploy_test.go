@@ -1,0 +1,175 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// composition is what compose.yaml says.
+type composition struct {
+	Name     string              `yaml:"name"`
+	Services map[string]service  `yaml:"services"`
+	Volumes  map[string]struct{} `yaml:"volumes"`
+}
+
+type service struct {
+	Build struct {
+		Context    string `yaml:"context"`
+		Dockerfile string `yaml:"dockerfile"`
+	} `yaml:"build"`
+	Image       string            `yaml:"image"`
+	Command     []string          `yaml:"command"`
+	Ports       []string          `yaml:"ports"`
+	Environment map[string]string `yaml:"environment"`
+	Volumes     []string          `yaml:"volumes"`
+	DependsOn   []string          `yaml:"depends_on"`
+	ReadOnly    bool              `yaml:"read_only"`
+	Tmpfs       []string          `yaml:"tmpfs"`
+	CapDrop     []string          `yaml:"cap_drop"`
+	Grace       string            `yaml:"stop_grace_period"`
+	Restart     string            `yaml:"restart"`
+}
+
+// inDeploy returns the path of a file that compose.yaml names.
+func inDeploy(name string) string {
+	return filepath.Join("..", "..", "deploy", filepath.FromSlash(name))
+}
+
+func readDeployed(t *testing.T, name string, v any) {
+	t.Helper()
+	text, err := os.ReadFile(inDeploy(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := strictyaml.Decode(name, text, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The files that compose.yaml names are there, the variables of the configuration are set, only this machine can reach the ports, and
+// the configuration has no mistakes.
+func TestCompose(t *testing.T) {
+	var c composition
+	readDeployed(t, "compose.yaml", &c)
+	for name, s := range c.Services {
+		if (s.Image == "") == (s.Build.Dockerfile == "") || s.Image != "" && !regexp.MustCompile(`^[a-z/]+:v?\d[\w.-]*$`).MatchString(s.Image) {
+			t.Errorf("%s has the image %q", name, s.Image)
+		}
+		for _, port := range s.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s publishes %s to all machines", name, port)
+			}
+		}
+		for _, on := range s.DependsOn {
+			if _, ok := c.Services[on]; !ok {
+				t.Errorf("%s depends on %s", name, on)
+			}
+		}
+		for _, volume := range s.Volumes {
+			from, _, _ := strings.Cut(volume, ":")
+			if _, named := c.Volumes[from]; named {
+				continue
+			}
+			if _, err := os.Stat(inDeploy(from)); err != nil {
+				t.Errorf("%s mounts what is not there: %v", name, err)
+			}
+		}
+	}
+	gateway := c.Services["gateway"]
+	if _, err := os.Stat(inDeploy(gateway.Build.Context + "/" + gateway.Build.Dockerfile)); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(inDeploy("recourse.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllSubmatch(text, -1) {
+		if _, set := gateway.Environment[string(variable[1])]; !set {
+			t.Errorf("compose.yaml does not set %s", variable[1])
+		}
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "recourse"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(t.Context(), cli.Environment{
+		Args: []string{"serve", "--check", "-c", inDeploy("recourse.yaml")}, Stdout: &stdout, Stderr: &stderr,
+		LookupEnv: func(name string) (string, bool) { value, ok := gateway.Environment[name]; return value, ok },
+	})
+	if code != cli.ExitOK {
+		t.Errorf("%d %s %s", code, &stdout, &stderr)
+	}
+}
+
+// Prometheus finds the gateway and the rules, and Grafana finds Prometheus and the dashboard.
+func TestComposeIsWired(t *testing.T) {
+	t.Parallel()
+	var c composition
+	readDeployed(t, "compose.yaml", &c)
+	var gateway map[string]any
+	readDeployed(t, "recourse.yaml", &gateway)
+	var prometheus struct {
+		Global  map[string]string `yaml:"global"`
+		Rules   []string          `yaml:"rule_files"`
+		Scraped []struct {
+			Job string `yaml:"job_name"`
+			DNS []struct {
+				Names []string `yaml:"names"`
+				Type  string   `yaml:"type"`
+				Port  int      `yaml:"port"`
+			} `yaml:"dns_sd_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	readDeployed(t, "prometheus/prometheus.yaml", &prometheus)
+	job := prometheus.Scraped[0]
+	_, known := c.Services[job.DNS[0].Names[0]]
+	if admin, _ := gateway["admin"].(string); job.Job != "recourse" || job.DNS[0].Port != 9464 || !strings.HasSuffix(admin, ":9464") || !known {
+		t.Errorf("%+v scrapes something else than %v", job, admin)
+	}
+	for _, rules := range prometheus.Rules {
+		if _, err := os.Stat(inDeploy("prometheus/" + rules)); err != nil {
+			t.Error(err)
+		}
+	}
+	if !slices.Contains(c.Services["prometheus"].Command, "--config.file=/etc/prometheus/prometheus.yaml") {
+		t.Errorf("Prometheus is started as %q", c.Services["prometheus"].Command)
+	}
+	var sources struct {
+		Version int              `yaml:"apiVersion"`
+		Sources []map[string]any `yaml:"datasources"`
+	}
+	readDeployed(t, "grafana/provisioning/datasources/prometheus.yaml", &sources)
+	if sources.Sources[0]["url"] != "http://prometheus:9090" {
+		t.Errorf("%v", sources)
+	}
+	var boards struct {
+		Version   int `yaml:"apiVersion"`
+		Providers []struct {
+			Name    string            `yaml:"name"`
+			Type    string            `yaml:"type"`
+			Options map[string]string `yaml:"options"`
+		} `yaml:"providers"`
+	}
+	readDeployed(t, "grafana/provisioning/dashboards/recourse.yaml", &boards)
+	mounted := "./grafana/recourse.json:" + boards.Providers[0].Options["path"] + "/recourse.json:ro"
+	if !slices.Contains(c.Services["grafana"].Volumes, mounted) {
+		t.Errorf("the dashboard is not where Grafana looks for it: %q", c.Services["grafana"].Volumes)
+	}
+	text, err := os.ReadFile(inDeploy("grafana/recourse.json"))
+	if err != nil || !json.Valid(text) {
+		t.Errorf("%v", err)
+	}
+}
