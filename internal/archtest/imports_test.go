@@ -107,9 +107,9 @@ var layers = []layer{
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},
 	{
-		packages: []string{"internal/admin", "internal/demo", "internal/simulate", "internal/trace"},
+		packages: []string{"internal/admin", "internal/demo", "internal/journal", "internal/simulate", "internal/trace"},
 		up:       "what is shown does not depend on how it is asked for",
-		beside:   "one counts, one exports traces, one shows real servers, one plays with models of them",
+		beside:   "one counts, one writes down, one exports traces, one shows real servers, one plays with models of them",
 	},
 	{
 		packages: []string{"internal/cli"},

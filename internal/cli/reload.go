@@ -137,6 +137,7 @@ type watcher struct {
 	command *serveCommand
 	env     *Environment
 	gateway *gateway.Gateway
+	kept    *storage
 	log     *slog.Logger
 	level   *slog.LevelVar // of the log
 	running *config.Config // what cannot change stays as it is here
@@ -147,10 +148,10 @@ type watcher struct {
 // newWatcher returns the watcher for a gateway that serves r. From now on SIGHUP does
 // not end the program; run has to be called.
 func newWatcher(
-	c *serveCommand, env *Environment, g *gateway.Gateway, log *slog.Logger, level *slog.LevelVar, r *reading,
+	c *serveCommand, env *Environment, g *gateway.Gateway, kept *storage, log *slog.Logger, level *slog.LevelVar, r *reading,
 ) *watcher {
 	w := &watcher{
-		command: c, env: env, gateway: g, log: log, level: level,
+		command: c, env: env, gateway: g, kept: kept, log: log, level: level,
 		running: r.config, files: r.files, hangups: make(chan os.Signal, 1),
 	}
 	signal.Notify(w.hangups, syscall.SIGHUP) // never comes on Windows
@@ -202,6 +203,7 @@ func (w *watcher) reload(ctx context.Context) {
 		return
 	}
 	w.running = r.config
+	w.kept.configure(r.config)
 	w.level.Set(levelOf(r.config.LogLevel))
 	limitMemory(w.env, r.config)
 	warnOfExpiry(ctx, r.config, w.log)
@@ -226,6 +228,10 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if !sameCollector(c.Tracing, w.running.Tracing) {
 		keys = append(keys, "tracing")
 		c.Tracing = w.running.Tracing
+	}
+	if c.Store != w.running.Store {
+		keys = append(keys, "store")
+		c.Store = w.running.Store
 	}
 	if c.Front != w.running.Front {
 		keys = append(keys, "front")

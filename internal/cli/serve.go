@@ -93,11 +93,17 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	limitMemory(env, cfg)
 	r.set.All() // are read now, so that no failure of a call has to wait for it
 	contract.Families()
+	kept, err := openStorage(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer kept.close(ctx, log)
 	g, err := gateway.New(cfg, r.set, log)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
+	kept.observe(g)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return &hintedError{
@@ -105,29 +111,35 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 			"choose another address with `listen` in the file or --listen; port 0 takes a free one",
 		}
 	}
-	stopTelling, err := tell(ctx, cfg, g, log)
+	stopTelling, err := tell(ctx, cfg, g, kept, log)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	defer stopTelling()
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	w := newWatcher(c, env, g, log, level, r)
+	w := newWatcher(c, env, g, kept, log, level, r)
 	watching.Go(func() { w.run(watch) })
 	defer watching.Wait()
 	defer stop()
-	for _, name := range slices.Sorted(maps.Keys(r.left)) {
-		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",
-			slog.String("server", name), slog.String("reference", r.left[name]))
-	}
-	logServing(ctx, log, cfg, scheme(cfg)+ln.Addr().String())
-	warnOfExpiry(ctx, cfg, log)
-	warnOfReach(ctx, ln.Addr(), log)
+	r.announce(ctx, ln.Addr(), log)
 	if err := g.Serve(ctx, ln, grace); err != nil {
 		return err
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "ended: every call was answered")
 	return nil
+}
+
+// announce logs what is served, and what an operator should know about it.
+func (r *reading) announce(ctx context.Context, at net.Addr, log *slog.Logger) {
+	cfg := r.config
+	for _, name := range slices.Sorted(maps.Keys(r.left)) {
+		log.LogAttrs(ctx, slog.LevelWarn, "not served: only the host can start it",
+			slog.String("server", name), slog.String("reference", r.left[name]))
+	}
+	logServing(ctx, log, cfg, scheme(cfg)+at.String())
+	warnOfExpiry(ctx, cfg, log)
+	warnOfReach(ctx, at, log)
 }
 
 // warnOfReach logs that others than this machine's own can call.
@@ -139,10 +151,13 @@ func warnOfReach(ctx context.Context, addr net.Addr, log *slog.Logger) {
 }
 
 // tell has traces sent, and an operator's tools answered, until stop is called.
-func tell(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log *slog.Logger) (stop func(), err error) {
+func tell(
+	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, log *slog.Logger,
+) (stop func(), err error) {
 	parts := admin.Sources{Gateway: g.Figures, Protections: g.Protections}
 	stopTraces := serveTraces(cfg, g, log, &parts)
-	stopAdmin, err := serveAdmin(ctx, cfg, g, parts, log)
+	kept.count(&parts)
+	stopAdmin, err := serveAdmin(ctx, cfg, g, kept, parts, log)
 	if err != nil {
 		stopTraces()
 		return nil, err
@@ -152,7 +167,7 @@ func tell(ctx context.Context, cfg *config.Config, g *gateway.Gateway, log *slog
 
 // serveAdmin serves an operator's tools, if the configuration asks for that, until stop is called.
 func serveAdmin(
-	ctx context.Context, cfg *config.Config, g *gateway.Gateway, parts admin.Sources, log *slog.Logger,
+	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, parts admin.Sources, log *slog.Logger,
 ) (stop func(), err error) {
 	if cfg.Admin == "" {
 		return func() {}, nil
@@ -163,6 +178,9 @@ func serveAdmin(
 	}
 	a := admin.New(moduleVersion(), parts)
 	g.Observe(a)
+	if kept.store != nil {
+		a.Watch("store", kept.store.Ping)
+	}
 	context.AfterFunc(ctx, a.Drain)
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too
 	var serving sync.WaitGroup

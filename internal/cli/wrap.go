@@ -66,11 +66,17 @@ func (c *wrapCommand) Run(ctx context.Context, env *Environment) error {
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
+	kept, err := openStorage(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer kept.close(ctx, log)
 	g, err := gateway.New(cfg, set, log)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
+	kept.observe(g)
 	var reading sync.WaitGroup
 	reading.Go(func() { contract.Families() }) // while the server starts, so that no failure has to wait for it
 	defer reading.Wait()

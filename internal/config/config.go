@@ -38,6 +38,9 @@ type Config struct {
 	SessionKeys   []string      `yaml:"session_keys,secret" default:"(none)" doc:"Secrets of at least 32 characters, the newest first, such as '${SESSION_KEY}'. With them, sessions of clients before 2026-07-28 outlive a restart, and any replica with the same keys continues them: the session id holds, encrypted, what is needed to open the session again. Without them sessions live in memory."`
 	ShutdownDelay time.Duration `yaml:"shutdown_delay" default:"0s" doc:"How long the gateway goes on after SIGTERM before it stops listening. Meanwhile '/readyz' answers 503 and every answer asks the client to close its connection, so that a load balancer can move clients to other replicas. Set it to a little more than the load balancer takes to notice."`
 
+	Store   string   `yaml:"store,secret" default:"(none)" doc:"Where to keep what outlives the process: 'sqlite:recourse.db', a file relative to this one, or 'postgres://user:${PASSWORD}@host/database', which replicas share. Both hold the journal of calls and API keys. The tables are made, and brought up to date, at start. Without it neither is kept. Changes need a restart."`
+	Journal *Journal `yaml:"journal" default:"(all defaults, if there is a store)" doc:"What the store keeps of calls. 'recourse failures' and 'recourse explain' read it."`
+
 	Front     Front     `yaml:"front" default:"lean" doc:"What reads clients' requests: 'lean' is faster for short messages and leaves everything else to 'standard', which is Go's own HTTP server. Changes need a restart."`
 	Log       LogFormat `yaml:"log" default:"auto" doc:"Form of the log: 'auto' is text on a terminal and JSON otherwise."`
 	AccessLog bool      `yaml:"access_log" default:"false" doc:"Whether the log has a line for each request: who called what, how it ended, and how long it took. Without the arguments. It is logged at the level 'info'."`

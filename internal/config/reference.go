@@ -25,7 +25,7 @@ The file that ` + "`recourse serve -c FILE`" + ` reads is YAML. For example:
 
 - ` + "`${NAME}`" + ` in a value is replaced by the environment variable NAME, which must be set; ` + "`$$`" + ` is a dollar sign.
   Inside ` + "`{ }` and `[ ]`" + ` such a value must stand in quotes.
-- A duration is written as ` + "`500ms`, `20s` or `1m30s`" + `.
+- A duration is written as ` + "`500ms`, `20s`, `1m30s` or, in days, `30d`" + `.
 - A size is written as ` + "`4MiB`, `256KiB`, `1MB`" + ` or as a number of bytes.
 - Anchors, aliases and merge keys (` + "`<<: *name`" + `) work.
 - Every mistake is reported at once, with its line and a hint; the program then ends with exit code 2.

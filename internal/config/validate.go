@@ -94,6 +94,7 @@ func (v *validator) config(c *Config) {
 
 	v.restart(c, root)
 	v.providers(c, root)
+	v.store(c, root)
 	servers := root.Get("servers")
 	if servers != nil && len(c.Servers) == 0 {
 		v.doc.Reportf(servers.Pos(), "add one: `farm: {url: \"http://127.0.0.1:9101/mcp\"}`", "there is no server")

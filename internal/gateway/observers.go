@@ -32,6 +32,7 @@ type Outcome struct {
 	Contract string          // in whose form failures are told
 	Method   string          // of MCP, "other" if it has no such method; "": the request had none
 	Tool     string          // that was called, if the server lists it
+	Name     string          // of the tool, prompt or resource that was asked for, as the client wrote it
 	Nature   retry.Nature    // what the tool, or the method, does to the world
 	End      string          // success, failure, broken off, client gone
 	Record   *recourse.Error // of a failure, as the client was told, with effect, retry, verify and origin; nil: there was none
@@ -50,6 +51,7 @@ type Outcome struct {
 	cause   error
 	trace   string // the header traceparent
 	meta    []byte // of the message
+	held    int    // bytes of the request
 	private private
 }
 
@@ -100,6 +102,14 @@ func (o *Outcome) TraceID() string {
 	return ""
 }
 
+// Held returns how many bytes of the request are held on to.
+func (o *Outcome) Held() int { return o.held }
+
+// ShowsArguments reports whether the contract may show what was given as an argument.
+func (o *Outcome) ShowsArguments() bool {
+	return o.private.on != nil && o.private.on.contract.ShowsArguments()
+}
+
 // Arguments returns the arguments of the call as they may be kept: JSON with secrets masked, or only their names and types, where
 // values are not asked for or the contract may show none. It is nil where there are no arguments.
 func (o *Outcome) Arguments(values bool) []byte {
@@ -109,7 +119,7 @@ func (o *Outcome) Arguments(values bool) []byte {
 	}
 	secrets := sync.OnceValue(p.secrets)
 	mask := redact.New(redact.Secrets).Hiding(secrets).With(p.on.contract.Mask...).ForAnswer()
-	if !values || !p.on.contract.ShowsArguments() {
+	if !values || !o.ShowsArguments() {
 		return mask.JSON(argument.Names(p.arguments))
 	}
 	return mask.JSON(argument.Brief(p.arguments, secrets()))
@@ -126,7 +136,7 @@ func outcomeOf(c *call) *Outcome {
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
 		Queued: c.out.queued, Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
 		Form: c.out.form, Span: Span{c.trace.own, c.trace.parent, c.trace.link, c.trace.state},
-		meta: c.req.msg.Meta, private: c.private(),
+		Name: c.req.msg.Name, meta: c.req.msg.Meta, held: cap(c.req.body), private: c.private(),
 	}
 	if c.on != nil {
 		o.Server, o.Contract = c.on.Name, c.on.contract.Name

@@ -217,6 +217,9 @@ func (j *Journal) Size(ctx context.Context) (size int64, err error) {
 	return size, nil
 }
 
+// Tidy gives a part of the space back to the operating system that entries have left which were removed.
+func (j *Journal) Tidy(ctx context.Context) error { return j.s.Tidy(ctx) }
+
 // Prune removes the oldest entries: those that ended before an instant, and more until bytes are gone. It removes at most a few
 // hundred at a time, and reports how many bytes those took up, and whether there are more.
 func (j *Journal) Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error) {

@@ -88,6 +88,9 @@ func connect(address string, create bool) (*Store, error) {
 // String returns the store's address without credentials.
 func (s *Store) String() string { return s.name }
 
+// Ping returns why the database cannot be reached, if it cannot.
+func (s *Store) Ping(ctx context.Context) error { return s.reads.PingContext(ctx) }
+
 // Close closes the store.
 func (s *Store) Close() error {
 	err := s.writes.Close()

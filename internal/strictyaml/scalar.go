@@ -97,8 +97,15 @@ func parseFloat(text string) (float64, bool) {
 // durationHint says how a duration is written.
 const durationHint = "write it as `500ms`, `20s` or `1m30s`"
 
-// parseDuration reads `20s` and `1m30s`; when it cannot, the hint says how to write one.
+// maxDays is what 63 bits of nanoseconds hold.
+const maxDays = int64(math.MaxInt64 / (24 * time.Hour))
+
+// parseDuration reads `20s`, `1m30s` and `30d`; when it cannot, the hint says how to write one.
 func parseDuration(text string) (d time.Duration, hint string, ok bool) {
+	if number, isDays := strings.CutSuffix(text, "d"); isDays && consistsOf(number, "0123456789") {
+		days, err := strconv.ParseInt(number, 10, 64)
+		return time.Duration(days) * 24 * time.Hour, durationHint, err == nil && days <= maxDays
+	}
 	d, err := time.ParseDuration(text)
 	switch {
 	case strings.Trim(text, "0") == "":

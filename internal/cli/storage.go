@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/admin"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// lastWrites bounds how long the program goes on at its end for what the journal has not written yet.
+const lastWrites = 5 * time.Second
+
+// A storage is what a gateway keeps beyond its process. Both are nil without a store.
+type storage struct {
+	store   *store.Store
+	journal *journal.Journal
+}
+
+// openStorage opens the store that the configuration names. It is closed after the gateway.
+func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*storage, error) {
+	s := new(storage)
+	if cfg.Store == "" {
+		return s, nil
+	}
+	opened, err := store.Open(ctx, cfg.Store)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	s.store = opened
+	s.journal = journal.New(opened.Journal(), cfg.Journal, log) //nolint:contextcheck // what waits at the end of ctx is still written
+	log.LogAttrs(ctx, slog.LevelInfo, "keeping a journal", slog.String("store", opened.String()))
+	return s, nil
+}
+
+// storeError says what to do about a store that cannot be opened.
+func storeError(err error) error {
+	hint := "check `store` in the file, and that this program may read and write there"
+	if errors.Is(err, store.ErrNewer) {
+		hint = "use that version or a later one, or name another `store`"
+	}
+	return &hintedError{err, hint}
+}
+
+// observe has the journal told of all calls.
+func (s *storage) observe(g *gateway.Gateway) {
+	if s.journal != nil {
+		g.Observe(s.journal)
+	}
+}
+
+// count has the metrics tell what the journal has counted.
+func (s *storage) count(parts *admin.Sources) {
+	if j := s.journal; j != nil {
+		parts.Journal = func() admin.Journal {
+			counted := j.Stats()
+			return admin.Journal{Written: counted.Written, Lost: counted.Lost}
+		}
+	}
+}
+
+// configure changes what the journal keeps.
+func (s *storage) configure(cfg *config.Config) {
+	if s.journal != nil && cfg.Journal != nil {
+		s.journal.Configure(cfg.Journal)
+	}
+}
+
+// close writes what has not been written yet, and closes the store.
+func (s *storage) close(ctx context.Context, log *slog.Logger) {
+	if s.store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
+	defer cancel()
+	s.journal.Close(ctx)
+	if err := s.store.Close(); err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "the store was not closed in good order", slog.String("cause", err.Error()))
+	}
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Journal says what the store keeps of calls.
+type Journal struct {
+	Failures  bool            `yaml:"failures" default:"true" doc:"Whether calls that fail, and those that had to be repeated, are kept. All of them are."`
+	Successes float64         `yaml:"successes" default:"0.01" doc:"Share of the other calls that is kept, chosen at random: '0' for none, '1' for all."`
+	Keep      time.Duration   `yaml:"keep" default:"30d" doc:"How long a call is kept."`
+	MaxSize   strictyaml.Size `yaml:"max_size" default:"1GiB" doc:"How large the journal may become, about: beyond that the oldest calls go first. At least 1MiB."`
+	Arguments Arguments       `yaml:"arguments" default:"masked" doc:"What is kept of a call's arguments. 'masked': what the contract may show of them, without secrets; of a contract that never shows any, such as 'commerce', their names. 'names': their names and types. 'off': nothing."`
+}
+
+// Arguments says what the journal keeps of arguments.
+type Arguments string
+
+// What the journal keeps of arguments.
+const (
+	ArgumentsMasked Arguments = "masked"
+	ArgumentsNames  Arguments = "names"
+	ArgumentsOff    Arguments = "off"
+)
+
+// Words returns all of them.
+func (Arguments) Words() []string {
+	return []string{string(ArgumentsMasked), string(ArgumentsNames), string(ArgumentsOff)}
+}
+
+// UnmarshalYAML reads masked, names or off.
+func (a *Arguments) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.Words()) }
+
+var _ enum = (*Arguments)(nil)
+
+const (
+	storeHint = "write it as `sqlite:recourse.db` or `postgres://user:${PASSWORD}@host/database`"
+	// minJournal is about what a hundred failures take up.
+	minJournal = 1 << 20
+)
+
+// store checks where the store is, and what it keeps.
+func (v *validator) store(c *Config, root *strictyaml.Node) {
+	if node := root.Get("store"); node != nil {
+		v.address(c, node)
+	}
+	node := root.Get("journal")
+	switch {
+	case c.Journal == nil && c.Store != "":
+		c.Journal = new(Journal)
+		_ = strictyaml.Decode("", []byte("{}"), c.Journal) // an empty mapping is valid: it is all defaults
+	case c.Journal == nil:
+	case root.Get("store") == nil:
+		v.doc.Reportf(node.Pos(), "add `store: sqlite:recourse.db`", "a journal needs a `store`")
+	default:
+		v.journal(c.Journal, node)
+	}
+}
+
+// address checks the address of the store. A path is relative to the file.
+func (v *validator) address(c *Config, node *strictyaml.Node) {
+	scheme, rest, _ := strings.Cut(c.Store, ":")
+	switch scheme {
+	case "sqlite":
+		switch {
+		case rest == "", rest == ":memory:", strings.HasSuffix(rest, "/"):
+			v.doc.Reportf(node.Pos(), "write it as `sqlite:recourse.db`", "the store needs the name of a file")
+		case !filepath.IsAbs(rest):
+			c.Store = "sqlite:" + filepath.Join(v.dir, rest)
+		}
+	case "postgres", "postgresql":
+		if u, err := url.Parse(c.Store); err != nil || !strings.HasPrefix(rest, "//") || strings.Trim(u.Path, "/") == "" {
+			v.doc.Reportf(node.Pos(), storeHint, "the store must be the URL of a database")
+		}
+	default:
+		v.doc.Reportf(node.Pos(), storeHint, "the store must be a file of SQLite or a database of PostgreSQL")
+	}
+}
+
+func (v *validator) journal(j *Journal, node *strictyaml.Node) {
+	if share := node.Get("successes"); share != nil && (j.Successes < 0 || j.Successes > 1) {
+		v.doc.Reportf(share.Pos(), "write it as `0.01` for one call in a hundred", "`successes` must be between 0 and 1")
+	}
+	v.givenDuration(node, "keep", j.Keep)
+	if size := node.Get("max_size"); size != nil && j.MaxSize < minJournal {
+		v.doc.Reportf(size.Pos(), "write it as `1GiB`", "`max_size` must be at least 1MiB")
+	}
+}

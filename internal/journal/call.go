@@ -1,0 +1,178 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A Call is what the journal tells of a call. Its JSON form is what the store keeps.
+type Call struct {
+	Seq int64 `json:"-"` // see [store.Journal.Next]
+
+	RequestID string          `json:"requestId"`
+	TraceID   string          `json:"traceId,omitempty"`
+	Began     time.Time       `json:"began"`
+	Took      Millis          `json:"tookMs"`
+	Server    string          `json:"server,omitempty"`
+	Contract  string          `json:"contract,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	Tool      string          `json:"tool,omitempty"` // as the client wrote it
+	Name      string          `json:"name,omitempty"` // of the prompt or resource that was asked for
+	Nature    string          `json:"nature,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Access    string          `json:"access,omitempty"` // how the caller was verified
+	Caller    string          `json:"caller,omitempty"`
+	Org       string          `json:"org,omitempty"`
+	User      string          `json:"user,omitempty"` // that the path names
+	Peer      string          `json:"peer,omitempty"` // the address that the request came from
+	Ending    string          `json:"ending"`
+	Status    int             `json:"status,omitempty"` // of HTTP, toward the client
+	Bytes     int64           `json:"bytes,omitempty"`
+	Attempts  []Attempt       `json:"attempts,omitempty"`
+	Sent      int             `json:"sent"`                  // how many attempts there were; at most 16 are told
+	Final     string          `json:"notRepeated,omitempty"` // why it was not sent again
+	Failure   *recourse.Error `json:"failure,omitempty"`     // as the client was told
+	Observed  bool            `json:"observed,omitempty"`    // the failure was passed on as it came
+	Cause     string          `json:"cause,omitempty"`
+}
+
+// An Attempt is one request to the server.
+type Attempt struct {
+	After   Millis        `json:"afterMs"`          // the beginning of the call
+	Wait    Millis        `json:"waitMs,omitempty"` // that was decided on before it
+	Took    Millis        `json:"tookMs"`
+	Status  int           `json:"status,omitempty"`
+	Failure recourse.Kind `json:"failure,omitempty"`
+	Reason  string        `json:"reason,omitempty"` // why there was another one, or none
+}
+
+// Millis is a duration, in JSON as a number of milliseconds with up to three decimals.
+type Millis time.Duration
+
+// MarshalJSON implements [json.Marshaler].
+func (m Millis) MarshalJSON() ([]byte, error) {
+	return json.Marshal(float64(time.Duration(m).Microseconds()) / 1000)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (m *Millis) UnmarshalJSON(raw []byte) error {
+	var ms float64
+	if err := json.Unmarshal(raw, &ms); err != nil {
+		return fmt.Errorf("read a duration: %w", err)
+	}
+	*m = Millis(math.Round(ms*1000) * float64(time.Microsecond))
+	return nil
+}
+
+// failed reports whether a call failed in a way that its client did not ask for: clients find out in this way that a server is of the
+// legacy era.
+func failed(o *gateway.Outcome) bool {
+	return o.Record != nil && (o.Method != wire.MethodDiscover || o.Record.Kind.Class() == recourse.ClassUpstream)
+}
+
+// callOf returns what is kept of a call.
+func callOf(o *gateway.Outcome, arguments config.Arguments) *Call {
+	c := &Call{
+		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
+		Method: o.Method, Access: o.Caller.Access, Caller: o.Caller.Name, Org: o.Caller.Org, User: o.User, Peer: o.Peer,
+		Ending: o.End, Status: o.Status, Bytes: o.Bytes, Sent: o.Sent, Final: o.Reason, Observed: o.Observed, Cause: o.Cause(),
+		Failure: keptRecord(o, arguments),
+	}
+	if o.Method == wire.MethodToolsCall {
+		c.Tool, c.Nature = cut(o.Name), o.Nature.String()
+	} else {
+		c.Name = redact.Log(cut(o.Name))
+	}
+	if arguments != config.ArgumentsOff {
+		c.Arguments = o.Arguments(arguments == config.ArgumentsMasked)
+	}
+	for i, a := range o.Attempts {
+		c.Attempts = append(c.Attempts, Attempt{
+			After: Millis(a.Began.Sub(o.Began)), Wait: Millis(a.Wait), Took: Millis(a.Took), Status: a.Status, Failure: a.Failure,
+			Reason: a.Reason,
+		})
+		if i == len(o.Attempts)-1 && a.Reason == o.Reason {
+			c.Attempts[i].Reason = "" // it stands in Final
+		}
+	}
+	return c
+}
+
+// cut bounds a name that a client has given.
+func cut(name string) string {
+	const most = 256
+	if len(name) > most {
+		return name[:most] + "..."
+	}
+	return name
+}
+
+// keptRecord returns the record of a call without the arguments that are not to be kept.
+func keptRecord(o *gateway.Outcome, arguments config.Arguments) *recourse.Error {
+	if o.Record == nil || arguments == config.ArgumentsMasked && o.ShowsArguments() {
+		return o.Record
+	}
+	return o.Record.With(func(r *recourse.Error) {
+		r.Violations = slices.Clone(r.Violations)
+		for i := range r.Violations {
+			r.Violations[i].Got = nil
+		}
+		if r.Verify != nil && arguments != config.ArgumentsMasked {
+			verify := *r.Verify
+			verify.Args = nil
+			r.Verify = &verify
+		}
+	})
+}
+
+// entry returns the row of a call.
+func (c *Call) entry(seq int64) *store.Entry {
+	story, err := json.Marshal(c)
+	if err != nil { // of a record with a member that has no JSON form
+		story = []byte("{}")
+	}
+	e := &store.Entry{
+		Seq: seq, RequestID: c.RequestID, Began: c.Began, Took: time.Duration(c.Took), Server: c.Server, Tool: c.Tool, Method: c.Method,
+		Access: c.Access, Caller: c.Caller, Org: c.Org, Ending: c.Ending, Attempts: c.Sent, TraceID: c.TraceID, Story: string(story),
+	}
+	if f := c.Failure; f != nil {
+		e.Kind, e.Code, e.Origin, e.Effect, e.Message = string(f.Kind), f.Code, string(f.Origin), string(f.Effect), f.Sentence()
+	}
+	return e
+}
+
+// Find returns the latest calls that a filter chooses, the oldest of them first.
+func Find(ctx context.Context, rows *store.Journal, f *store.Filter) ([]*Call, error) {
+	return read(rows.Find(ctx, f))
+}
+
+// Of returns the calls of a request id, the oldest first. There may be several: clients may choose the id.
+func Of(ctx context.Context, rows *store.Journal, requestID string) ([]*Call, error) {
+	return read(rows.Of(ctx, requestID))
+}
+
+// read returns the calls of rows.
+func read(entries []*store.Entry, err error) ([]*Call, error) {
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]*Call, len(entries))
+	for i, e := range entries {
+		calls[i] = &Call{Seq: e.Seq}
+		if err := json.Unmarshal([]byte(e.Story), calls[i]); err != nil {
+			return nil, fmt.Errorf("read call %q of the journal: %w", e.RequestID, err)
+		}
+	}
+	return calls, nil
+}

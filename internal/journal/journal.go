@@ -1,0 +1,150 @@
+// Package journal writes down how calls have ended: all failures, and a share of the successes. It writes off the calls' way, in
+// batches, and never blocks one: what cannot be written is counted.
+package journal
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// Rows is where a journal is kept: [store.Journal].
+type Rows interface {
+	Next() int64
+	Append(ctx context.Context, entries []*store.Entry) (size int64, err error)
+	Size(ctx context.Context) (int64, error)
+	Prune(ctx context.Context, before time.Time, bytes int64) (pruned int64, more bool, err error)
+	Tidy(ctx context.Context) error
+}
+
+var _ Rows = (*store.Journal)(nil)
+
+// Bounds of what waits to be written.
+const (
+	maxWaiting = 8192     // calls
+	maxHeld    = 16 << 20 // bytes of their requests
+)
+
+// Journal is an observer of the gateway. It is safe for concurrent use.
+type Journal struct {
+	rows     Rows
+	log      *slog.Logger
+	settings atomic.Pointer[config.Journal]
+
+	mu      sync.Mutex
+	waiting []ended
+	held    int
+	closed  bool
+
+	more    chan struct{} // holds a token when something waits
+	closing chan struct{}
+	done    chan struct{}   // the writer has ended
+	life    context.Context //nolint:containedctx // of the writer
+	end     context.CancelFunc
+
+	written, lost atomic.Uint64
+}
+
+var _ gateway.Observer = (*Journal)(nil)
+
+// An ended call waits to be written.
+type ended struct {
+	seq     int64
+	outcome *gateway.Outcome
+}
+
+// New returns a journal that is kept in rows, and starts to write it. End it with [Journal.Close].
+func New(rows Rows, settings *config.Journal, log *slog.Logger) *Journal {
+	j := &Journal{rows: rows, log: log, more: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+	j.settings.Store(settings)
+	j.life, j.end = context.WithCancel(context.Background())
+	go func() {
+		defer close(j.done)
+		(&writer{Journal: j}).run()
+	}()
+	return j
+}
+
+// Configure changes what is kept from now on.
+func (j *Journal) Configure(settings *config.Journal) { j.settings.Store(settings) }
+
+// Ended implements [gateway.Observer].
+func (j *Journal) Ended(o *gateway.Outcome) {
+	if !keeps(j.settings.Load(), o) {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed || len(j.waiting) >= maxWaiting || j.held+o.Held() > maxHeld {
+		j.lost.Add(1)
+		return
+	}
+	j.waiting = append(j.waiting, ended{j.rows.Next(), o})
+	j.held += o.Held()
+	select {
+	case j.more <- struct{}{}:
+	default:
+	}
+}
+
+// keeps reports whether a call is written down.
+func keeps(s *config.Journal, o *gateway.Outcome) bool {
+	switch {
+	case failed(o):
+		return s.Failures
+	case o.Method == "": // a stream, or the end of a session
+		return false
+	case o.Sent > 1:
+		return s.Failures
+	default:
+		return s.Successes > 0 && rand.Float64() < s.Successes //nolint:gosec // it is no secret
+	}
+}
+
+// take takes up to most of the calls that wait, and reports whether there were more.
+func (j *Journal) take(most int) (taken []ended, more bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := min(most, len(j.waiting))
+	taken, j.waiting = j.waiting[:n:n], j.waiting[n:]
+	for _, e := range taken {
+		j.held -= e.outcome.Held()
+	}
+	if len(j.waiting) == 0 {
+		j.waiting = nil
+	}
+	return taken, j.waiting != nil
+}
+
+// Stats are what a journal has counted since it began.
+type Stats struct {
+	Written uint64 // calls
+	Lost    uint64 // calls that could not be written
+	Waiting int    // calls that are not written yet
+}
+
+// Stats returns the counts.
+func (j *Journal) Stats() Stats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return Stats{Written: j.written.Load(), Lost: j.lost.Load(), Waiting: len(j.waiting)}
+}
+
+// Close writes what still waits, for as long as ctx lets it, and ends the journal. It is called once, after the last call.
+func (j *Journal) Close(ctx context.Context) {
+	j.mu.Lock()
+	j.closed = true
+	j.mu.Unlock()
+	close(j.closing)
+	stop := context.AfterFunc(ctx, j.end)
+	defer stop()
+	<-j.done
+	j.end()
+}

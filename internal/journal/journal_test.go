@@ -1,0 +1,208 @@
+package journal_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Goroutines(m) }
+
+// A world is a gateway in front of a server, with a journal.
+type world struct {
+	server  *testkit.Server
+	client  *testkit.Client
+	journal *journal.Journal
+	rows    *store.Journal
+	log     *logBuffer
+}
+
+// all is a journal that keeps everything.
+func all() *config.Journal {
+	return &config.Journal{Failures: true, Successes: 1, Keep: time.Hour, MaxSize: 1 << 30, Arguments: config.ArgumentsMasked}
+}
+
+// begin starts a world whose store is at an address.
+func begin(t *testing.T, address string, settings *config.Journal, entry ...string) *world {
+	t.Helper()
+	s, err := store.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{server: testkit.NewServer(t, testkit.InMemory()), rows: s.Journal(), log: new(logBuffer)}
+	set := contract.Builtin()
+	lines := append([]string{"url: " + w.server.URL(), "timeout: 20s"}, entry...)
+	cfg, err := config.Parse("recourse.yaml", []byte("servers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n"),
+		config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Pause: time.Millisecond}, cfg, set, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.journal = journal.New(w.rows, settings, log)
+	g.Observe(w.journal)
+	t.Cleanup(func() {
+		g.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		w.journal.Close(ctx)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.client = testkit.NewClient(t, testkit.ServeInMemory(t, g)+"/farm/mcp", testkit.Modern)
+	return w
+}
+
+// call calls a tool, and returns the id of the request.
+func (w *world) call(t *testing.T, tool, arguments string, faults ...testkit.Fault) string {
+	t.Helper()
+	w.server.Next(tool, faults...)
+	a, err := w.client.Call(t.Context(), tool, arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Header.Get("X-Request-Id")
+}
+
+// settle waits until so many calls are written or lost.
+func (w *world) settle(t *testing.T, n uint64) journal.Stats {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		s := w.journal.Stats()
+		if s.Written+s.Lost >= n {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v, want %d", s, n)
+		}
+	}
+}
+
+func databases(t *testing.T, test func(t *testing.T, address string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, testkit.Postgres(t))
+	})
+}
+
+// The story of a call is kept: who, what, each attempt, and why.
+func TestJournalTellsTheStory(t *testing.T) {
+	t.Parallel()
+	databases(t, func(t *testing.T, address string) {
+		t.Helper()
+		w := begin(t, address, all(), "trust_annotations: true")
+		const trace = "0af7651916cd43dd8448eb211c80319c"
+		w.client.Header = http.Header{"Traceparent": {"00-" + trace + "-b7ad6b7169203331-01"}}
+		healed := w.call(t, testkit.GetField, `{"field_id":"F-1"}`,
+			testkit.StatusWith("", http.StatusServiceUnavailable, "text/plain", "down, token=abcdef-s3cr3t-123456"))
+		failed := w.call(t, testkit.OrderCreate, `{"reference":"A-17","amount":1}`,
+			testkit.StatusWith("", http.StatusBadGateway, "text/plain", "no route, password=hunter2-s3cr3t"))
+		w.settle(t, 2)
+		calls, err := journal.Of(t.Context(), w.rows, healed)
+		if err != nil || len(calls) != 1 {
+			t.Fatalf("%v, %d calls", err, len(calls))
+		}
+		c := calls[0]
+		if c.Ending != "success" || c.TraceID != trace || c.Server != "farm" || c.Contract != "recourse" || c.Tool != testkit.GetField ||
+			c.Nature != "reads" || c.Status != http.StatusOK || c.Bytes == 0 || c.Sent != 2 || c.Took <= 0 || c.Failure != nil ||
+			time.Since(c.Began) > time.Minute || !strings.Contains(string(c.Arguments), `"field_id":"F-1"`) {
+			t.Errorf("the call is %+v", c)
+		}
+		first, second := c.Attempts[0], c.Attempts[1]
+		if first.Status != http.StatusServiceUnavailable || first.Failure != recourse.KindUnavailable || first.Reason != "the tool only reads" ||
+			second.Wait <= 0 || second.After <= first.After+first.Took || second.Failure != "" {
+			t.Errorf("the attempts are %+v", c.Attempts)
+		}
+		calls, err = journal.Find(t.Context(), w.rows, &store.Filter{Failures: true})
+		if err != nil || len(calls) != 1 {
+			t.Fatalf("%v, %d calls", err, len(calls))
+		}
+		c = calls[0]
+		if c.RequestID != failed || c.Failure.Kind != recourse.KindUnavailable || c.Failure.Effect != recourse.EffectUnknown ||
+			!strings.Contains(c.Final, "a repetition might do it twice") || !strings.Contains(c.Cause, "no route") {
+			t.Errorf("the failure is %+v: %+v", c, c.Failure)
+		}
+		everything, err := json.Marshal(calls)
+		if err != nil || strings.Contains(string(everything), "s3cr3t") {
+			t.Errorf("%v, a secret is kept: %s", err, everything)
+		}
+	})
+}
+
+// What is kept follows the settings, which may change.
+func TestJournalKeepsByChoice(t *testing.T) {
+	t.Parallel()
+	w := begin(t, "sqlite:"+filepath.Join(t.TempDir(), "recourse.db"), all())
+	const get = `{"field_id":"F-1"}`
+	w.call(t, testkit.GetField, get)
+	w.settle(t, 1)
+	none := all()
+	none.Successes, none.Arguments = 0, config.ArgumentsNames
+	w.journal.Configure(none)
+	w.call(t, testkit.GetField, get)
+	w.call(t, testkit.GetField, get, testkit.ToolError("", "there is no field F-1"))
+	w.settle(t, 2)
+	off := all()
+	off.Failures, off.Successes, off.Arguments = false, 1, config.ArgumentsOff
+	w.journal.Configure(off)
+	w.call(t, testkit.GetField, get, testkit.ToolError("", "there is no field F-1"))
+	w.call(t, testkit.GetField, get)
+	w.settle(t, 3)
+	calls, err := journal.Find(t.Context(), w.rows, &store.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, c := range calls {
+		kept = append(kept, c.Ending+string(c.Arguments))
+	}
+	if got, want := strings.Join(kept, " "), `success{"field_id":"F-1"} failure{"field_id":"[string]"} success`; got != want {
+		t.Errorf("kept: %s, want %s", got, want)
+	}
+}
+
+// A database that goes away and comes back costs no call anything, and loses none if it is not away for long.
+func TestJournalOutlivesItsDatabase(t *testing.T) {
+	t.Parallel()
+	db := testkit.NewPostgres(t)
+	w := begin(t, db.URL, all())
+	const get = `{"field_id":"F-1"}`
+	w.call(t, testkit.GetField, get)
+	w.settle(t, 1)
+	db.Stop()
+	for range 10 {
+		w.call(t, testkit.GetField, get)
+	}
+	if !w.log.await("the journal cannot be written") {
+		t.Errorf("the log does not say so: %s", w.log)
+	}
+	db.Start(t)
+	if s := w.settle(t, 11); s.Lost != 0 || !w.log.await("the journal is written again") {
+		t.Errorf("%+v, %s", s, w.log)
+	}
+	if calls, err := journal.Find(t.Context(), w.rows, &store.Filter{}); err != nil || len(calls) != 11 {
+		t.Errorf("%v, %d calls", err, len(calls))
+	}
+}

@@ -1,0 +1,189 @@
+package journal
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+const (
+	// gather is how long calls are collected for a batch, and maxBatch how many make a full one.
+	gather   = 100 * time.Millisecond
+	maxBatch = 256
+	// A batch that cannot be written is tried again, with growing waits, until giveUp has passed. One attempt takes at most writeTimeout.
+	writeTimeout = 10 * time.Second
+	firstWait    = 200 * time.Millisecond
+	longestWait  = 10 * time.Second
+	giveUp       = time.Minute
+	// quiet is how often the log tells at most of what goes wrong.
+	quiet = time.Minute
+	// upkeepEvery is how often old calls are removed, in up to maxPrunes small steps; what is left after that has to wait for soon.
+	upkeepEvery = time.Minute
+	soon        = time.Second
+	maxPrunes   = 10
+	// measureEvery is how often the size is read anew: other replicas write, too.
+	measureEvery = 10 * time.Minute
+)
+
+// A writer writes a journal, in a goroutine of its own.
+type writer struct {
+	*Journal
+
+	size     int64     // of all calls, about
+	measured time.Time // when it was read
+
+	broken   bool      // the log says so
+	told     time.Time // when the log told of a fault the last time
+	reported uint64    // calls whose loss the log has told of
+}
+
+// run writes until the journal is closed.
+func (w *writer) run() {
+	upkeep := time.NewTimer(0)
+	defer upkeep.Stop()
+	for {
+		select {
+		case <-w.more:
+			w.collect()
+			w.flush()
+		case <-upkeep.C:
+			upkeep.Reset(w.upkeep())
+		case <-w.closing:
+			w.flush()
+			w.tell(nil)
+			return
+		}
+	}
+}
+
+// collect waits for a batch to fill.
+func (w *writer) collect() {
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	for w.Stats().Waiting < maxBatch {
+		select {
+		case <-w.more:
+		case <-timer.C:
+			return
+		case <-w.closing:
+			return
+		}
+	}
+}
+
+// flush writes all that waits.
+func (w *writer) flush() {
+	for more := true; more; {
+		var calls []ended
+		calls, more = w.take(maxBatch)
+		arguments := w.settings.Load().Arguments
+		entries := make([]*store.Entry, len(calls))
+		for i, e := range calls {
+			entries[i] = callOf(e.outcome, arguments).entry(e.seq)
+			calls[i].outcome = nil // with its request
+		}
+		if len(entries) > 0 {
+			w.write(entries)
+		}
+	}
+}
+
+// write writes a batch, or counts it as lost.
+func (w *writer) write(entries []*store.Entry) {
+	began := time.Now()
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		ctx, cancel := context.WithTimeout(w.life, writeTimeout)
+		size, err := w.rows.Append(ctx, entries)
+		cancel()
+		if err == nil {
+			w.written.Add(uint64(len(entries)))
+			w.size += size
+			w.recovered()
+			return
+		}
+		if time.Since(began) >= giveUp || !w.wait(wait) {
+			w.lost.Add(uint64(len(entries)))
+			w.tell(err)
+			return
+		}
+		w.tell(err)
+	}
+}
+
+// wait reports false when the journal is closed meanwhile: there is no time left for another attempt.
+func (w *writer) wait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-w.closing:
+		return false
+	}
+}
+
+// tell tells the operator what goes wrong, now and then. Without an error it tells of losses only.
+func (w *writer) tell(err error) {
+	lost := w.lost.Load()
+	if err == nil && lost == w.reported || !w.told.IsZero() && time.Since(w.told) < quiet {
+		return
+	}
+	attrs := []slog.Attr{slog.Uint64("lost", lost-w.reported)}
+	message := "calls are missing in the journal: they came faster than it is written"
+	if err != nil {
+		w.broken = true
+		message = "the journal cannot be written: calls go on, and are lost to it once too many wait"
+		attrs = append(attrs, slog.String("cause", redact.Log(err.Error())))
+	}
+	w.log.LogAttrs(w.life, slog.LevelWarn, message, attrs...)
+	w.told, w.reported = time.Now(), lost
+}
+
+// recovered tells that the journal can be written again.
+func (w *writer) recovered() {
+	if !w.broken {
+		return
+	}
+	lost := w.lost.Load()
+	w.log.LogAttrs(w.life, slog.LevelInfo, "the journal is written again", slog.Uint64("lost", lost-w.reported))
+	w.broken, w.reported = false, lost
+}
+
+// upkeep removes what is too old or too much, and returns when to come again.
+func (w *writer) upkeep() time.Duration {
+	w.tell(nil)
+	settings := w.settings.Load()
+	for range maxPrunes {
+		more, err := w.prune(time.Now().Add(-settings.Keep), int64(settings.MaxSize))
+		if err != nil {
+			w.tell(err)
+			return upkeepEvery
+		}
+		if !more {
+			return upkeepEvery
+		}
+	}
+	return soon
+}
+
+// prune removes some of what is too old or too much, and reports whether there is more.
+func (w *writer) prune(before time.Time, most int64) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(w.life, writeTimeout)
+	defer cancel()
+	if w.measured.IsZero() || time.Since(w.measured) > measureEvery {
+		size, err := w.rows.Size(ctx)
+		if err != nil {
+			return false, err
+		}
+		w.size, w.measured = size, time.Now()
+	}
+	pruned, more, err := w.rows.Prune(ctx, before, w.size-most)
+	if err != nil {
+		return false, err
+	}
+	w.size -= pruned
+	return more, w.rows.Tidy(ctx)
+}

@@ -1,0 +1,250 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// logBuffer collects log lines.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// await waits until the log says something.
+func (b *logBuffer) await(text string) bool {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if strings.Contains(b.String(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// fake are rows that fail on request.
+type fake struct {
+	mu     sync.Mutex
+	seq    int64
+	down   error // of every statement
+	hangs  bool  // until the statement's context ends
+	kept   []*store.Entry
+	size   int64
+	pruned []int64 // the bytes that were to go
+}
+
+func (f *fake) Next() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seq++
+	return f.seq
+}
+
+func (f *fake) set(down error, hangs bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down, f.hangs = down, hangs
+}
+
+// fault returns what befalls a statement.
+func (f *fake) fault(ctx context.Context) error {
+	f.mu.Lock()
+	down, hangs := f.down, f.hangs
+	f.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return down
+}
+
+func (f *fake) Append(ctx context.Context, entries []*store.Entry) (int64, error) {
+	if err := f.fault(ctx); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept = append(f.kept, entries...)
+	return int64(len(entries)) * 1000, nil
+}
+
+func (f *fake) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.kept)
+}
+
+func (f *fake) Size(ctx context.Context) (int64, error) { return f.size, f.fault(ctx) }
+
+func (f *fake) Prune(ctx context.Context, _ time.Time, n int64) (int64, bool, error) {
+	f.mu.Lock()
+	f.pruned = append(f.pruned, n)
+	f.mu.Unlock()
+	return max(0, min(n, 1000)), n > 1000, f.fault(ctx)
+}
+
+func (f *fake) Tidy(ctx context.Context) error { return f.fault(ctx) }
+
+var errDown = errors.New("disk full: password=hunter2-s3cr3t")
+
+// failing returns a call that has failed.
+func failing(id int) *gateway.Outcome {
+	return &gateway.Outcome{
+		ID: strconv.Itoa(id), Method: "tools/call", Name: "get_field", End: "failure", Began: time.Now(), Took: time.Millisecond,
+		Record: recourse.Unavailable("farm"),
+	}
+}
+
+// closing ends a journal with so much time.
+func closing(j *journal.Journal, within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	j.Close(ctx)
+}
+
+// Calls that end together are written together, and at the latest when the journal is closed.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows := &fake{}
+		j := journal.New(rows, all(), slog.New(slog.DiscardHandler))
+		for i := range 10 {
+			j.Ended(failing(i))
+		}
+		if rows.count() != 0 {
+			t.Error("they are written one by one")
+		}
+		time.Sleep(time.Second)
+		if rows.count() != 10 {
+			t.Errorf("%d are written", rows.count())
+		}
+		j.Ended(failing(11))
+		closing(j, time.Second)
+		if s := j.Stats(); rows.count() != 11 || s.Written != 11 || s.Lost != 0 {
+			t.Errorf("%d are written, %+v", rows.count(), s)
+		}
+		j.Ended(failing(12)) // too late
+		if s := j.Stats(); s.Lost != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A store that is down for a while loses nothing; the log says so once, without secrets.
+func TestStoreIsDownForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows, log := &fake{down: errDown}, new(logBuffer)
+		j := journal.New(rows, all(), slog.New(slog.NewTextHandler(log, nil)))
+		for i := range 30 {
+			j.Ended(failing(i))
+			time.Sleep(time.Second)
+		}
+		rows.set(nil, false)
+		time.Sleep(15 * time.Second)
+		if s := j.Stats(); s.Written != 30 || s.Lost != 0 {
+			t.Errorf("%+v", s)
+		}
+		closing(j, time.Second)
+		if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Count(log.String(), "level=INFO") != 1 ||
+			strings.Contains(log.String(), "s3cr3t") {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// One that stays down loses calls, which are counted, and told once a minute. What is lost does not keep back what comes later.
+func TestStoreStaysDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows, log := &fake{hangs: true}, new(logBuffer)
+		j := journal.New(rows, all(), slog.New(slog.NewTextHandler(log, nil)))
+		began := time.Now()
+		for i := range 20_000 {
+			j.Ended(failing(i))
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("calls waited %s", took)
+		}
+		time.Sleep(10 * time.Minute)
+		s := j.Stats()
+		if s.Written != 0 || s.Waiting > 8192 || s.Lost < 20_000-8192-256 {
+			t.Errorf("%+v", s)
+		}
+		if n := strings.Count(log.String(), "\n"); n < 5 || n > 11 {
+			t.Errorf("%d lines in ten minutes: %s", n, log)
+		}
+		rows.set(nil, false)
+		time.Sleep(time.Minute)
+		j.Ended(failing(0))
+		time.Sleep(time.Second)
+		if s := j.Stats(); s.Waiting != 0 || s.Written == 0 || s.Written+s.Lost != 20_001 {
+			t.Errorf("%+v", s)
+		}
+		closing(j, time.Second)
+	})
+}
+
+// A store that hangs does not keep the program from ending.
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows, log := &fake{}, new(logBuffer)
+		j := journal.New(rows, all(), slog.New(slog.NewTextHandler(log, nil)))
+		time.Sleep(time.Second) // its first upkeep
+		rows.set(nil, true)
+		for i := range 1000 {
+			j.Ended(failing(i))
+		}
+		began := time.Now()
+		closing(j, 3*time.Second)
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if s := j.Stats(); s.Lost != 1000 || !strings.Contains(log.String(), "lost=") {
+			t.Errorf("%+v, %s", s, log)
+		}
+	})
+}
+
+// What is too much is removed in small steps, by and by.
+func TestUpkeep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		settings := all()
+		settings.MaxSize = 1 << 20
+		rows := &fake{size: 1<<20 + 25_500}
+		j := journal.New(rows, settings, slog.New(slog.DiscardHandler))
+		time.Sleep(10 * time.Second)
+		rows.mu.Lock()
+		if n := len(rows.pruned); n != 26 || rows.pruned[0] != 25_500 || rows.pruned[25] != 500 {
+			t.Errorf("%d steps: %d", n, rows.pruned)
+		}
+		rows.mu.Unlock()
+		closing(j, time.Second)
+	})
+}
