@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/commerce"
@@ -143,5 +144,35 @@ func TestHugeNumbers(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("%d arguments were found: there are more", found)
+	}
+}
+
+// What each contract advises can be done at its system: the tools are there, with the parameters that it names.
+func TestAdviceFitsTheTools(t *testing.T) {
+	t.Parallel()
+	for name, system := range all(t) {
+		var list struct {
+			Tools []struct {
+				Name        string          `json:"name"`
+				Description string          `json:"description"`
+				InputSchema json.RawMessage `json:"inputSchema"`
+				Annotations *struct {
+					ReadOnlyHint bool `json:"readOnlyHint"`
+				} `json:"annotations"`
+			} `json:"tools"`
+		}
+		if err := json.Unmarshal(systemtest.HTTP(t, system, testkit.Legacy)(t, "tools/list", `{}`).Result, &list); err != nil {
+			t.Fatal(err)
+		}
+		var tools []contract.Tool
+		for _, tool := range list.Tools {
+			tools = append(tools, contract.Tool{
+				Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
+				Writes: tool.Annotations != nil && !tool.Annotations.ReadOnlyHint,
+			})
+		}
+		if err := contract.Builtin().LintFor(name, nil, tools); err != nil {
+			t.Errorf("%s:\n%v", name, err)
+		}
 	}
 }
