@@ -2,9 +2,12 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -61,4 +64,41 @@ func TestBytesInFlight(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is set aside for a body counts before anything of it has come: a client that announces much and sends nothing holds no
+// more memory than it may.
+func TestBytesAnnounced(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, _ := newGateway(t, "max_request: 1MiB\nmax_in_flight: 2MiB\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+		url := testkit.ServeInMemory(t, g) + "/farm/mcp"
+		address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/farm/mcp")
+		const requests, size = 100, 64 << 10
+		conns := make([]net.Conn, requests)
+		for i := range conns {
+			conn, err := testkit.Dial(t.Context(), "tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conns[i] = conn
+			if _, err := fmt.Fprintf(conn, "POST /farm/mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
+				"Accept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n{", address, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		held := gateway.InFlight(g)
+		if held < requests*(16<<10) || held > requests*size {
+			t.Errorf("%d bytes are counted for %d requests", held, requests)
+		}
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		synctest.Wait()
+		if held := gateway.InFlight(g); held != 0 {
+			t.Errorf("%d bytes are still held", held)
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -60,16 +59,14 @@ func (c *call) readBody() error {
 	if c.req.http.ContentLength > limit {
 		if c.req.http.Header.Get("Expect") == "" { // else the body has not been sent yet
 			c.hurry(time.Now().Add(firstTimeout))
-			c.req.body, _ = appendAll(nil, io.LimitReader(c.req.http.Body, firstPart), firstPart) // what there is, is enough
+			c.req.body = make([]byte, firstPart)
+			n, _ := io.ReadFull(c.req.http.Body, c.req.body) // what there is, is enough
+			c.req.body = c.req.body[:n]
 		}
 		c.req.msg.ID = c.firstID()
 		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
-	if n := int(c.req.http.ContentLength); n > 0 && n <= 64<<10 {
-		c.req.body = make([]byte, 0, n+1)
-	}
-	var err error
-	c.req.body, err = appendAll(c.req.body, &bodyReader{c: c, from: c.req.http.Body}, limit)
+	err := c.readAll(limit)
 	switch {
 	case errors.Is(err, errBusy):
 		c.req.msg.ID = c.firstID()
@@ -111,22 +108,33 @@ func (c *call) firstID() wire.ID { return door.FirstID(c.req.body[:min(len(c.req
 
 var errOverLimit = errors.New("more than the limit")
 
-// appendAll appends everything that r holds to dst, up to limit bytes.
-func appendAll(dst []byte, r io.Reader, limit int64) ([]byte, error) {
-	const chunk = 4 << 10
+// readAll reads the body to its end, up to limit bytes. What is set aside for it counts as in flight before anything of it has
+// come, and grows with what comes: a client that announces much need not send it.
+func (c *call) readAll(limit int64) error {
+	const first = 16 << 10
+	body := c.req.http.Body
 	for {
-		if cap(dst)-len(dst) == 0 {
-			dst = slices.Grow(dst, chunk)
+		have := len(c.req.body)
+		if have == cap(c.req.body) {
+			more := max(have, first)
+			if rest := c.req.http.ContentLength + 1 - int64(have); rest > 0 { // and a byte, to see the end
+				more = int(min(int64(more), rest))
+			}
+			if !c.g.inFlight.take(c.req.bytes, int64(more), c.table.maxInFlight()) {
+				return errBusy
+			}
+			c.req.bytes += int64(more)
+			c.req.body = append(make([]byte, 0, have+more), c.req.body...)
 		}
-		n, err := r.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
+		n, err := body.Read(c.req.body[have:cap(c.req.body)])
+		c.req.body = c.req.body[:have+n]
 		switch {
-		case int64(len(dst)) > limit:
-			return dst, errOverLimit
+		case int64(have+n) > limit:
+			return errOverLimit
 		case errors.Is(err, io.EOF):
-			return dst, nil
+			return nil
 		case err != nil:
-			return dst, err
+			return err
 		}
 	}
 }
@@ -146,7 +154,7 @@ type inFlight struct{ requests, bytes atomic.Int64 }
 // take counts n more bytes of a request that holds have, and reports whether all requests
 // together stay within most.
 func (f *inFlight) take(have, n, most int64) bool {
-	if have+n > smallRequest {
+	if have+n > smallRequest+1 { // of which the last one is never read
 		most -= most / smallShare
 	}
 	if f.bytes.Add(n) > most {
@@ -163,22 +171,6 @@ func (t *table) maxInFlight() int64 {
 
 // errBusy says that the requests under way hold too much.
 var errBusy = errors.New("the requests under way hold all the memory that they may")
-
-// A bodyReader reads the body of a request, and counts what the request holds.
-type bodyReader struct {
-	c    *call
-	from io.Reader
-}
-
-// Read implements [io.Reader].
-func (b *bodyReader) Read(p []byte) (int, error) {
-	n, err := b.from.Read(p)
-	if !b.c.g.inFlight.take(b.c.req.bytes, int64(n), b.c.table.maxInFlight()) {
-		return 0, errBusy
-	}
-	b.c.req.bytes += int64(n)
-	return n, err
-}
 
 // busy returns the refusal of a request for which there is no room.
 func (c *call) busy() (status int, e *recourse.Error) {
