@@ -89,6 +89,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (20s)
 		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
 	done
 
+.PHONY: load
+load: ## Try what the gateway's memory does under hung calls, garbage and outages; on Linux
+	go run ./internal/bench -load
+
 .PHONY: bench
 bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
 	go run ./internal/bench -benchtime $(BENCHTIME)

@@ -58,6 +58,11 @@ func (c *client) do(request []byte) (answer, error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return answer{}, err
 	}
+	return c.answer()
+}
+
+// answer reads an answer to its end.
+func (c *client) answer() (answer, error) {
 	var a answer
 	line, err := c.line()
 	if err != nil {

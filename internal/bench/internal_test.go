@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -350,5 +351,22 @@ func TestMicro(t *testing.T) {
 	t.Parallel()
 	if form, err := failedCall().MarshalJSON(); err != nil || math.Abs(float64(len(form)-1000)) > 100 {
 		t.Errorf("the record has %d bytes: %v", len(form), err)
+	}
+}
+
+// Some of the trials, which are over soon.
+func TestLimitsOfHarm(t *testing.T) {
+	t.Parallel()
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("starts processes, and reads /proc")
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-load", "-run", "queue|outage|breaker"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"live after", "50 calls reach the server, 850 are refused at once", "a total outage, 1000 calls", "attempts reach the server"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the report:\n%s", want, &out)
+		}
 	}
 }

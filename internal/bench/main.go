@@ -1,6 +1,7 @@
 // Command bench measures what the gateway costs, and fails when that is more than it may. Run it with `make bench`, or
 //
 //	go run ./internal/bench [-benchtime 400ms] [-rounds 5] [-run REGEXP] [-profile DIR]
+//	go run ./internal/bench -load [-run REGEXP]
 //
 // # What is compared
 //
@@ -34,6 +35,12 @@
 // that arrive; where there is none that could count, the gateway's log does. The program is built, and it is measured how
 // much later than from the child alone the first byte comes through `recourse wrap`, both from their start. Failures are
 // written and read in every built-in contract.
+//
+// # The limits of harm
+//
+// With -load, the program does to fresh gateways what nobody should: calls that hang by the thousand, garbage, readers that do
+// not read, sessions that stay, a server that is out. It prints how much memory the system says the gateway has held, and
+// what became of those who did nothing of the sort. It fails when a gateway holds too much, or leaves them waiting.
 //
 // # What fails
 //
@@ -76,6 +83,7 @@ type options struct {
 	rounds    int
 	run       *regexp.Regexp
 	profile   string
+	load      bool
 }
 
 func parse(args []string) (*options, error) {
@@ -89,6 +97,8 @@ func parse(args []string) (*options, error) {
 		return err
 	})
 	flags.StringVar(&o.profile, "profile", "", "`directory` for the gateway's cpu.pprof and allocs.pprof")
+	flags.BoolVar(&o.load, "load", false,
+		"try the limits of harm instead: memory under load, garbage and outages, on Linux; -run chooses trials by name")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -110,6 +120,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.load {
+		return tryLimits(ctx, o, dir, out)
+	}
 	fmt.Fprintf(out, "%s %s/%s, %d cores. Medians of %d interleaved rounds of %v. Ratios matter, not the figures.\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds, o.benchtime)
 	r, err := measureAll(ctx, o, dir)

@@ -19,7 +19,11 @@ const (
 	pathLarge       = "/large/mcp"        // answers tools/call with largeSize bytes of text, as JSON
 	pathLargeEvents = "/large-events/mcp" // and as an event
 	pathUnavailable = "/unavailable/mcp"  // answers tools/call with 503
+	pathHung        = "/hung/mcp"         // never answers tools/call
 	pathStopped     = "/stopped/mcp"      // as pathJSON, of a server that is stopped
+
+	pathGuarded = "/guarded/mcp" // of the one that never answers, with a bound, in the gateway only
+	pathBroken  = "/broken/mcp"  // of the one that answers 503, with a breaker
 
 	pathChild   = "/child/mcp"   // of a child process, in the gateway only
 	pathWaiting = "/waiting/mcp" // of one that takes childDelay for each call
@@ -83,6 +87,10 @@ func (s *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(appendTools(nil, id)) // a client that has gone is not told
 	case `"tools/call"`:
 		s.calls.Add(1)
+		if r.URL.Path == pathHung {
+			<-r.Context().Done()
+			return
+		}
 		s.call(w, r.URL.Path, id, request.Bytes())
 	default: // a notification
 		w.WriteHeader(http.StatusAccepted)
