@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,4 +214,75 @@ func TestManyServerIsSlow(t *testing.T) {
 			t.Errorf("later there are %d tools", got)
 		}
 	})
+}
+
+// A server that hangs from the start holds up neither the calls of the others nor, beyond the deadline, the lists.
+func TestManyServerHangsFromTheStart(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed+", deadline: 500ms", "")
+		for _, method := range []string{"server/discover", "initialize", "tools/list", "tools/call"} {
+			f.farm.Always(method, testkit.Hang())
+		}
+		began := time.Now()
+		c := f.client(t, era)
+		a := f.list(t, c)
+		if got := targets(t, a); got["farm"].Outcome != "late" || got["shop"].Outcome != "ok" {
+			t.Errorf("%+v", got)
+		}
+		if took := time.Since(began); took > 1200*time.Millisecond {
+			t.Errorf("to connect and to list took %v", took)
+		}
+		began = time.Now()
+		for range 10 {
+			mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("calls of the other server took %v", took)
+		}
+	})
+}
+
+// Observers are told once of each call, for the server that has carried it out.
+func TestManyCallsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed, "")
+		var told ends
+		f.g.Observe(&told)
+		c := f.client(t, era)
+		mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		f.shop.Next("echo", testkit.ToolError("a failure", "No."))
+		mustCall(t, c, "shop_echo", `{"message":"hello"}`)
+		if _, err := c.Call(t.Context(), "nothing", `{}`); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want := []string{"shop echo success", "shop echo failure", "farm  failure"}
+		if diff := cmp.Diff(want, told.calls()); diff != "" {
+			t.Errorf("outcomes of calls (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// ends collects how calls of tools have ended.
+type ends struct {
+	mu   sync.Mutex
+	told []string
+}
+
+// Ended implements [gateway.Observer].
+func (e *ends) Ended(o *gateway.Outcome) {
+	if o.Method != "tools/call" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.told = append(e.told, o.Server+" "+o.Tool+" "+o.End)
+}
+
+func (e *ends) calls() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.told)
 }

@@ -147,7 +147,10 @@ func version() string {
 // routeMany is route at an endpoint with several servers: which one the request is for is found out there, and the
 // server's own stages see to the rest.
 func (c *call) routeMany(next next) error {
-	o := &outer{who: c.who, id: c.req.id, name: c.on.Name, stdio: c.req.stdio, apart: slices.Clone(c.req.http.Header["Authorization"])}
+	o := &outer{
+		who: c.who, id: c.req.id, name: c.on.Name, trace: c.trace, stdio: c.req.stdio,
+		apart: slices.Clone(c.req.http.Header["Authorization"]),
+	}
 	from := c.req.http
 	o.request = http.Request{
 		Method: http.MethodPost, URL: new(url.URL), Host: from.Host, TLS: from.TLS, RemoteAddr: from.RemoteAddr,

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"crypto/sha256"
+	"net/http"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -63,6 +64,16 @@ func (c *call) ownState() *recourse.Error {
 		return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 	}
 	return nil
+}
+
+// refuseState returns the failure of a request whose state is not the server's. It is for the client's program, not for
+// its model, so that it is a JSON-RPC error whatever the contract says.
+func (c *call) refuseState(e *recourse.Error) error {
+	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeInvalidParams, e.Sentence(), nil)
+	if c.in.rescan(text) != nil || c.in.scan.Close() != nil {
+		return settled(e)
+	}
+	return c.rpcFailure(http.StatusOK, text, e)
 }
 
 // sealer seals states: with the keys of sessions, so that any replica can open them, else with one of this process.

@@ -23,9 +23,11 @@ type outer struct {
 	id      string
 	name    string // of the endpoint
 	stdio   bool
+	trace   spanContext
 	apart   []string // what tells the client from others at a program that it does not share
 
 	relayed atomic.Bool // a server answers it
+	spanned atomic.Bool // a nested call is told of as its span
 }
 
 type outerKey struct{}
@@ -106,7 +108,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h *ho
 		return nil, recourse.Unavailable(m.on.Title).WithMessage("%s is not served any more.", m.on.Title).
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 	}
-	c.who = of.at(c)
+	c.who, c.trace = of.at(c), of.traced(m.relays)
 	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
 		c.release()
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
@@ -129,6 +131,16 @@ func (c *call) enterMember() bool {
 		}
 		on = now // the configuration has changed meanwhile
 	}
+}
+
+// traced returns where a nested call stands in the trace. The first one that is relayed stands for the request, which is
+// not told of otherwise.
+func (o *outer) traced(relays bool) spanContext {
+	t := o.trace
+	if t.own.IsZero() || relays && o.spanned.CompareAndSwap(false, true) {
+		return t
+	}
+	return spanContext{own: t.own.Child(), parent: t.own, state: t.state, baggage: t.baggage}
 }
 
 // at returns the caller as the server of a nested call knows it.

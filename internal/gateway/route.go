@@ -21,7 +21,7 @@ func route(c *call, next next) error {
 		return next(c)
 	}
 	if e := c.ownState(); e != nil {
-		return settled(e)
+		return c.refuseState(e)
 	}
 	c.rule.nature = natureOfMethod(c.req.msg.Method)
 	name := c.req.msg.Name

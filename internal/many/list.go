@@ -129,17 +129,27 @@ func await(ctx context.Context, s *Server, slot *slot, f *flight) outcome {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		slot.mu.Lock()
-		defer slot.mu.Unlock()
-		if slot.flight == f {
-			f.late = true
-			return outcome{server: s, list: slot.good, late: true}
+		if list, late := slot.leave(f); late {
+			return outcome{server: s, list: list, late: true}
 		}
+		<-f.done // it ends just now
 	}
 	if f.fail != nil {
 		return outcome{server: s, list: slot.last(), fail: f.fail}
 	}
 	return outcome{server: s, list: f.list}
+}
+
+// leave notes that somebody does not wait for a flight, and returns the last list. It reports false when the flight has
+// ended.
+func (s *slot) leave(f *flight) (last *list, late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flight != f {
+		return nil, false
+	}
+	f.late = true
+	return s.good, true
 }
 
 // askAll asks servers for a list, all at once, and waits for none beyond the deadline.

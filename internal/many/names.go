@@ -88,15 +88,17 @@ func (c *Conn) find(ctx context.Context, r *upstream.Request, k *kind, name stri
 	}
 }
 
-// onlyOwner returns the one server that lists a name, by the last lists; nil: they do not tell.
+// onlyOwner returns the one server that lists a name, by the last lists; nil: they do not tell. One that has never
+// answered has no list, and holds up nobody's calls.
 func (c *Conn) onlyOwner(r *upstream.Request, k *kind, all []candidate) (owner *candidate) {
 	for i, one := range all {
-		switch l := c.last(r, one.Server, k); {
-		case l == nil, l.has(one.local) && owner != nil:
-			return nil
-		case l.has(one.local):
-			owner = &all[i]
+		if !c.last(r, one.Server, k).has(one.local) {
+			continue
 		}
+		if owner != nil {
+			return nil
+		}
+		owner = &all[i]
 	}
 	return owner
 }

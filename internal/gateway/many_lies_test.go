@@ -1,0 +1,321 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A tool that two servers have is neither's by chance: it is not listed, and a call says what the operator has to do.
+func TestManyServersCollide(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, `servers: [farm, {name: shop, deny: ["order_*", ask, progress]}]`, "")
+		c := f.client(t, era)
+		for range 2 { // the second time with lists that are known
+			a, err := c.Call(t.Context(), "echo", `{"message":"hello"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(a.Body); !strings.Contains(text, "farm and shop both have a tool echo") {
+				t.Errorf("the call says %s", text)
+			}
+		}
+		a := f.list(t, c)
+		if diff := cmp.Diff([]string{"order_create", "order_get", "ask", "progress"}, toolNames(t, a)); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"echo", "get_field"}, targets(t, a)["shop"].Collisions); diff != "" {
+			t.Errorf("collisions (-want +got):\n%s", diff)
+		}
+		if n := strings.Count(f.log.String(), "give one of them a prefix"); n != 2 {
+			t.Errorf("the log says so %d times, once for each server:\n%s", n, f.log)
+		}
+		mustCall(t, c, "order_create", `{"reference":"A","amount":1}`)
+		if n, m := f.farm.Orders("A"), f.shop.Orders("A"); n != 1 || m != 0 {
+			t.Errorf("farm has %d orders, and shop %d", n, m)
+		}
+		f.shop.Stop() //nolint:errcheck // it is in memory
+		if got := mustCall(t, c, "order_get", `{"reference":"A"}`); got.IsError {
+			t.Errorf("farm says %s", got.Text())
+		}
+	})
+}
+
+// What is not offered is neither listed nor reached, whatever it is called.
+func TestManyServersOfferWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, `servers: [{name: farm, allow: ["order_*", echo], deny: [order_get], rename: {echo: say}}, {name: shop, prefix: shop_, deny: ["*"]}]`, "")
+		c := f.client(t, era)
+		if diff := cmp.Diff([]string{"order_create", "say"}, toolNames(t, f.list(t, c))); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
+		}
+		if got := mustCall(t, c, "say", `{"message":"hello"}`).Text(); got != "hello" {
+			t.Errorf("say says %q", got)
+		}
+		for _, tool := range []string{"echo", "order_get", "get_field", "shop_echo", "order_create ", "SAY"} {
+			a, err := c.Call(t.Context(), tool, `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Message == nil || a.Message.Error == nil {
+				t.Errorf("%q: %d %s", tool, a.Status, a.Body)
+			}
+		}
+		if n, m := f.farm.Attempts("get_field")+f.farm.Attempts("order_get"), f.shop.Attempts("echo"); n+m != 0 {
+			t.Errorf("%d and %d calls came through", n, m)
+		}
+	})
+}
+
+// Advice names tools as the client knows them, and a failure is in the form of the server's contract.
+func TestManyServersAdvise(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "modern", func(t *testing.T) {
+		verify := "timeout: 1s, tools: {order_create: {verify: {call: order_get, args: {reference: /reference}, look: status}}}"
+		f := startMany(t, `servers: [farm, {name: shop, prefix: shop_, rename: {order_get: find_order}}]`, verify)
+		c := f.client(t, testkit.Modern)
+		f.shop.Always("order_create", testkit.Hang())
+		result := mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
+		if want := `find_order(reference="A")`; !strings.Contains(result.Text(), want) {
+			t.Errorf("no %s in: %s", want, result.Text())
+		}
+		var record recourse.Error
+		if err := json.Unmarshal(result.Meta["io.github.recoursehq/error"], &record); err != nil {
+			t.Fatal(err)
+		}
+		if record.Verify == nil || record.Verify.Tool != "find_order" || record.Effect != recourse.EffectUnknown {
+			t.Errorf("the record: %+v", record)
+		}
+		a, err := c.Call(t.Context(), "shop_order_craete", `{}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(a.Body); !strings.Contains(text, "shop_order_craete") || !strings.Contains(text, "Did you mean shop_order_create") {
+			t.Errorf("an unknown tool: %s", text)
+		}
+		result = mustCall(t, c, "shop_order_create", `{"amount":1}`)
+		if text := result.Text(); !strings.Contains(text, "reference") || strings.Contains(strings.ReplaceAll(text, "shop_order_create", ""), "order_create") {
+			t.Errorf("bad arguments: %s", text)
+		}
+		for _, line := range f.log.failures(t) {
+			if line.Server == "shop" && line.Tool != "order_create" || line.Server == "all" && line.Tool != "shop_order_craete" {
+				t.Errorf("the log names %s of %s", line.Tool, line.Server)
+			}
+		}
+		f.reload(t, `servers: [farm, {name: shop, prefix: shop_, deny: [order_get]}]`, verify)
+		result = mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`)
+		if strings.Contains(result.Text(), "order_get") || strings.Contains(string(result.Meta["io.github.recoursehq/error"]), "order_get") {
+			t.Errorf("advice to call what is not offered: %s", result.Text())
+		}
+	})
+}
+
+// A liar lists the same tool twice, too much, or something else, by turns.
+type liar struct {
+	mu   sync.Mutex
+	list string // the result of tools/list, without braces
+	id   string // in place of the request's; "": that
+	seen []http.Header
+}
+
+func (l *liar) serve(w http.ResponseWriter, r *http.Request) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&m)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	result, id := `"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}`, string(m.ID)
+	switch m.Method {
+	case "tools/list":
+		l.seen = append(l.seen, r.Header.Clone())
+		if result = l.list; l.id != "" {
+			id = l.id
+		}
+		if auth := r.Header.Get("Authorization"); auth != "" {
+			result = fmt.Sprintf(`"tools":[{"name":"of_%s","inputSchema":{"type":"object"}}]`, strings.TrimPrefix(auth, "Bearer "))
+		}
+	case "tools/call":
+		result = `"content":[{"type":"text","text":"called"}]`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete",%s}}`, id, result)
+}
+
+func (l *liar) says(list, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list, l.id = list, id
+}
+
+func startLiar(tb testing.TB, keys string) (*liar, *manyFront) {
+	tb.Helper()
+	l := &liar{}
+	url := testkit.ServeInMemory(tb, http.HandlerFunc(l.serve)) + "/mcp"
+	f := &manyFront{farm: testkit.NewServer(tb, testkit.InMemory())}
+	g, log := newGateway(tb, fmt.Sprintf("servers:\n  farm: {url: %q}\n  liar: {url: %q%s}\nendpoints:\n  all: {path: /mcp, servers: [farm, {name: liar, prefix: l_}]}\n",
+		f.farm.URL(), url, keys))
+	f.g, f.front = g, &front{log: log, url: open(tb, g, true) + "/mcp"}
+	return l, f
+}
+
+func TestManyServerLies(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "modern", func(t *testing.T) {
+		l, f := startLiar(t, "")
+		c := f.client(t, testkit.Modern)
+		tool := func(name string) string { return fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name) }
+		huge := make([]string, 3000)
+		for i := range huge {
+			huge[i] = tool(fmt.Sprintf("t%d", i))
+		}
+		for _, test := range []struct {
+			name, list, id, outcome string
+			listed                  int
+			truncated               bool
+		}{
+			{"a name twice", `"tools":[` + tool("a") + "," + tool("b") + "," + tool("a") + `]`, "", "ok", 2, false},
+			{"too much", `"tools":[` + strings.Join(huge, ",") + `]`, "", "ok", 2000, true},
+			{"no names", `"tools":[{},{"name":7},{"name":""},5,` + tool("a") + `]`, "", "ok", 1, false},
+			{"another id", `"tools":[]`, "77", "bad_response", 1, false},
+			{"no list", `"tools":{}`, "", "bad_response", 1, false},
+			{"no result", `"x":1`, "", "bad_response", 1, false},
+			{"a long text", `"tools":[],"x":"` + strings.Repeat("x", 5<<20) + `"`, "", "bad_response", 1, false},
+			{"the same page for ever", `"tools":[` + tool("a") + `],"nextCursor":"1"`, "", "ok", 1, true},
+		} {
+			l.says(test.list, test.id)
+			a := f.list(t, c)
+			names := toolNames(t, a)
+			if got := targets(t, a)["liar"]; got.Outcome != test.outcome || got.Listed != test.listed || got.Truncated != test.truncated {
+				t.Errorf("%s: %+v", test.name, got)
+			}
+			if got := targets(t, a)["farm"]; got.Outcome != "ok" || got.Listed != 6 || len(names) != 6+test.listed {
+				t.Errorf("%s: of farm %+v, altogether %d", test.name, got, len(names))
+			}
+		}
+	})
+}
+
+// A list that depends on who calls is nobody else's, not even when the server is away.
+func TestManyListsArePrivate(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "modern", func(t *testing.T) {
+		l, f := startLiar(t, ", forward: [authorization]")
+		l.says(`"tools":[]`, "")
+		listFor := func(who string) ([]string, target) {
+			c := f.client(t, testkit.Modern)
+			c.Header = http.Header{"Authorization": {"Bearer " + who}}
+			a := f.list(t, c)
+			return toolNames(t, a)[6:], targets(t, a)["liar"]
+		}
+		var group sync.WaitGroup
+		for _, who := range []string{"ada", "bob"} {
+			group.Go(func() {
+				if got, _ := listFor(who); len(got) != 1 || got[0] != "l_of_"+who {
+					t.Errorf("%s sees %v", who, got)
+				}
+			})
+		}
+		group.Wait()
+		l.says(`"tools":[]`, "7")
+		l.mu.Lock()
+		for _, h := range l.seen {
+			if h.Get("Authorization") == "" {
+				t.Errorf("a list was asked for without credentials: %v", h)
+			}
+		}
+		l.mu.Unlock()
+		for who, want := range map[string]string{"ada": "[l_of_ada]", "eve": "[l_of_eve]"} {
+			if got, about := listFor(who); fmt.Sprint(got) != want && about.Outcome == "ok" || strings.Contains(fmt.Sprint(got), "bob") {
+				t.Errorf("%s sees %v, %+v", who, got, about)
+			}
+		}
+	})
+}
+
+// The last lists outlive a restart. A file that cannot be used costs no more than they are worth.
+func TestManyListsAreKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sub", "lists.json")
+	endpoint := fmt.Sprintf("%s, lists: %q", bothPrefixed, path)
+	farm, shop := testkit.NewServer(t), testkit.NewServer(t)
+	begin := func(url string) (*manyFront, func()) {
+		f := &manyFront{farm: farm, shop: shop}
+		text := f.config(endpoint, "timeout: 5s")
+		if url != "" {
+			text = strings.Replace(text, shop.URL(), url, 1)
+		}
+		g, log := newGateway(t, text)
+		f.g, f.front = g, &front{log: log, url: testkit.Serve(t, g) + "/mcp"}
+		return f, g.Close
+	}
+	f, end := begin("")
+	if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
+		t.Fatalf("there are %d tools", got)
+	}
+	end()
+	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", err, about)
+	}
+	if err := shop.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	f, end = begin("")
+	for _, era := range eras {
+		a := f.list(t, f.client(t, era))
+		if got := targets(t, a)["shop"]; got.Outcome != "unreachable" || got.Listed != 6 || got.AsOf == "" {
+			t.Errorf("after the restart: %+v", got)
+		}
+	}
+	end()
+	f, end = begin("http://127.0.0.1:1/mcp") // another place: those are not its tools
+	if got := targets(t, f.list(t, f.client(t, testkit.Modern)))["shop"]; got.Listed != 0 {
+		t.Errorf("at another place: %+v", got)
+	}
+	end()
+	for what, text := range map[string]string{"no JSON": "{", "another form": `{"v":7}`, "nonsense": `{"v":1,"lists":[{"server":"shop"}]}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, end = begin("")
+		if got := targets(t, f.list(t, f.client(t, testkit.Modern)))["farm"]; got.Outcome != "ok" || got.Listed != 6 {
+			t.Errorf("%s: %+v", what, got)
+		}
+		end()
+	}
+}
+
+// A file that cannot be written is told of in the log, and nothing else comes of it.
+func TestManyListsCannotBeKept(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "modern", func(t *testing.T) {
+		folder := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(folder, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := startMany(t, fmt.Sprintf("%s, lists: %q", bothPrefixed, filepath.Join(folder, "lists.json")), "")
+		if got := len(toolNames(t, f.list(t, f.client(t, testkit.Modern)))); got != 12 {
+			t.Errorf("there are %d tools", got)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !strings.Contains(f.log.String(), "cannot be kept across a restart") && !strings.Contains(f.log.String(), "cannot be read") {
+			t.Errorf("the log says nothing of it: %s", f.log)
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// listenTo opens the stream on which a client hears of changes.
+func listenTo(ctx context.Context, tb testing.TB, c *testkit.Client) *testkit.Stream {
+	tb.Helper()
+	var s *testkit.Stream
+	var err error
+	if c.Era == testkit.Legacy {
+		s, err = c.Listen(ctx, "")
+	} else {
+		s, err = c.Open(ctx, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
+	}
+	if err != nil || s.Status != 200 {
+		tb.Fatalf("listen: %v %+v", err, s)
+	}
+	return s
+}
+
+// nextMethod returns the method of the next message on a stream.
+func nextMethod(tb testing.TB, s *testkit.Stream) string {
+	tb.Helper()
+	m, err := s.NextMessage()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m.Method
+}
+
+const (
+	toolsChanged = "notifications/tools/list_changed"
+	acknowledged = "notifications/subscriptions/acknowledged"
+)
+
+// All servers tell a client what changes, and so does a reload.
+func TestManyServersAreHeard(t *testing.T) {
+	t.Parallel()
+	for _, serverEra := range eras {
+		t.Run(serverEra.String(), func(t *testing.T) {
+			t.Parallel()
+			inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
+				c := f.client(t, era)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				s := listenTo(ctx, t, c)
+				defer s.Close()
+				if era == testkit.Modern {
+					if got := nextMethod(t, s); got != acknowledged {
+						t.Fatalf("the stream begins with %s", got)
+					}
+				}
+				synctest.Wait()
+				f.shop.SetTools(testkit.Tool{Name: "new"})
+				if got := nextMethod(t, s); got != toolsChanged {
+					t.Errorf("of a change at shop is told: %s", got)
+				}
+				f.farm.SetTools(testkit.Tool{Name: "newer"})
+				if got := nextMethod(t, s); got != toolsChanged {
+					t.Errorf("of a change at farm is told: %s", got)
+				}
+				if names := toolNames(t, f.list(t, c)); !slices.Contains(names, "shop_new") || !slices.Contains(names, "newer") {
+					t.Errorf("tools: %v", names)
+				}
+				f.reload(t, "servers: [farm, {name: shop, prefix: s_}]", "")
+				if got := nextMethod(t, s); got != toolsChanged {
+					t.Errorf("of a reload is told: %s", got)
+				}
+				if names := toolNames(t, f.list(t, c)); !slices.Contains(names, "s_new") {
+					t.Errorf("tools after the reload: %v", names)
+				}
+				synctest.Wait()
+				f.shop.SetTools(testkit.Tool{Name: "newest"})
+				for got := ""; got != toolsChanged; got = nextMethod(t, s) { //nolint:revive // the stream ends the test otherwise
+				}
+			})
+		})
+	}
+}
+
+func (f *manyFront) reload(tb testing.TB, endpoint, servers string) {
+	tb.Helper()
+	set := contract.Builtin()
+	cfg, err := config.Parse("recourse.yaml", []byte(f.config(endpoint, servers)), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.g.Reload(cfg, set); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// A server that was away is heard again when it is back, and what may have been missed is told as changed.
+func TestManyServerIsHeardAgain(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed, "")
+		c := f.client(t, era)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := listenTo(ctx, t, c)
+		defer s.Close()
+		if era == testkit.Modern {
+			nextMethod(t, s)
+		}
+		synctest.Wait()
+		if err := f.shop.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := f.shop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if got := nextMethod(t, s); got != toolsChanged {
+			t.Errorf("when shop is back, the client is told: %s", got)
+		}
+		f.shop.SetTools(testkit.Tool{Name: "new"})
+		if got := nextMethod(t, s); got != toolsChanged {
+			t.Errorf("of a change at shop is told: %s", got)
+		}
+	})
+}
+
+// Progress and logs of a server reach the client, and a call that its client gives up ends at the server.
+func TestManyServersReportProgress(t *testing.T) {
+	t.Parallel()
+	for _, serverEra := range eras {
+		t.Run(serverEra.String(), func(t *testing.T) {
+			t.Parallel()
+			inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
+				c := f.client(t, era)
+				meta := `"progressToken":"p"`
+				if era == testkit.Modern {
+					meta += `,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
+				}
+				a, err := c.Request(t.Context(), "tools/call", `{"name":"shop_progress","arguments":{"count":3,"gapMs":100},"_meta":{`+meta+`}}`)
+				if err != nil || len(a.Events) != 4 {
+					t.Fatalf("%v %+v", err, a)
+				}
+				for _, event := range a.Events[:3] {
+					if !strings.Contains(event.Data, `"progressToken":"p"`) {
+						t.Errorf("progress: %s", event.Data)
+					}
+				}
+				if result, err := a.ToolResult(); err != nil || result.Text() != "done" {
+					t.Errorf("%v %s", err, a.Body)
+				}
+			})
+		})
+	}
+}
+
+// A question of a server's reaches the client, and the answer the server, whatever the eras.
+func TestManyServersAsk(t *testing.T) {
+	t.Parallel()
+	for _, serverEra := range eras {
+		t.Run(serverEra.String(), func(t *testing.T) {
+			t.Parallel()
+			inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+				f := startMany(t, bothPrefixed, "", testkit.WithEra(serverEra))
+				c := f.client(t, era)
+				if era == testkit.Legacy {
+					s, err := c.OpenCall(t.Context(), "shop_ask", `{}`)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+					m, err := s.NextMessage()
+					if err != nil || m.Method != "elicitation/create" {
+						t.Fatalf("%v %+v", err, m)
+					}
+					if _, err := c.Respond(t.Context(), m.ID, `{"action":"accept","content":{"name":"Ada"}}`); err != nil {
+						t.Fatal(err)
+					}
+					if m, err = s.NextMessage(); err != nil || !strings.Contains(string(m.Result), "Ada") {
+						t.Fatalf("%v %s", err, m.Raw)
+					}
+					return
+				}
+				state, key := questionOf(t, c, "shop_ask")
+				answered := func(tool, state string) *testkit.Answer {
+					a, err := c.Request(t.Context(), "tools/call", fmt.Sprintf(
+						`{"name":%q,"arguments":{},"inputResponses":{%s:{"action":"accept","content":{"name":"Ada"}}},"requestState":%s}`, tool, key, state))
+					if err != nil {
+						t.Fatal(err)
+					}
+					return a
+				}
+				for what, a := range map[string]*testkit.Answer{
+					"changed":        answered("shop_ask", strings.Replace(state, state[20:24], "AAAA", 1)),
+					"another server": answered("ask", state),
+					"invented":       answered("shop_ask", `"asked"`),
+				} {
+					if a.Message == nil || a.Message.Error == nil || a.Message.Error.Code != -32602 || !strings.Contains(a.Message.Error.Message, "requestState") {
+						t.Errorf("a state that is %s: %s", what, a.Body)
+					}
+				}
+				if result, err := answered("shop_ask", state).ToolResult(); err != nil || !strings.Contains(result.Text(), "Ada") {
+					t.Errorf("%v %+v", err, result)
+				}
+			})
+		})
+	}
+}
+
+// questionOf calls a tool that asks, and returns the state and the name of the question, both in JSON.
+func questionOf(tb testing.TB, c *testkit.Client, tool string) (state, key string) {
+	tb.Helper()
+	a, err := c.Call(tb.Context(), tool, `{}`)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var result struct {
+		Type     string                     `json:"resultType"`
+		Requests map[string]json.RawMessage `json:"inputRequests"`
+		State    json.RawMessage            `json:"requestState"`
+	}
+	if a.Message == nil || json.Unmarshal(a.Message.Result, &result) != nil || result.Type != "input_required" {
+		tb.Fatalf("no question: %s", a.Body)
+	}
+	for name := range result.Requests {
+		key = fmt.Sprintf("%q", name)
+	}
+	return string(result.State), key
+}
+
+// A call that its client gives up is given up at the server.
+func TestManyCallIsCancelled(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "modern", func(t *testing.T) {
+		f := startMany(t, bothPrefixed, "")
+		c := f.client(t, testkit.Modern)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if a, err := c.Call(ctx, "shop_progress", `{"count":100,"gapMs":1000}`); err == nil {
+			t.Fatalf("the call has ended: %s", a.Body)
+		}
+		synctest.Wait()
+		if n, open := f.shop.Cancellations("progress"), f.shop.InFlight(); n != 1 || open != 0 {
+			t.Errorf("at the server %d calls were cancelled, and %d are under way", n, open)
+		}
+	})
+}
