@@ -215,14 +215,17 @@ func FormatWait(d time.Duration) string {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	case d < time.Minute:
 		return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + " s"
-	case d < time.Hour:
-		return units(int64(d/time.Second), 60, "min", "s")
-	case d < 24*time.Hour:
-		return units(int64(d/time.Minute), 60, "h", "min")
+	case whole(d, time.Second) < 60*60:
+		return units(whole(d, time.Second), 60, "min", "s")
+	case whole(d, time.Minute) < 24*60:
+		return units(whole(d, time.Minute), 60, "h", "min")
 	default:
-		return units(int64(d/time.Hour), 24, "d", "h")
+		return units(whole(d, time.Hour), 24, "d", "h")
 	}
 }
+
+// whole returns d in whole units, rounded up: a wait is a minimum.
+func whole(d, unit time.Duration) int64 { return int64((d-1)/unit) + 1 }
 
 func units(n, per int64, large, small string) string {
 	s := strconv.FormatInt(n/per, 10) + " " + large

@@ -345,6 +345,9 @@ func TestWait(t *testing.T) {
 		0: "0 ms", 250 * time.Millisecond: "250 ms", 1500 * time.Millisecond: "1.5 s", 12 * time.Second: "12 s",
 		3 * time.Minute: "3 min", 90 * time.Second: "1 min 30 s", 2 * time.Hour: "2 h", 150 * time.Minute: "2 h 30 min",
 		48 * time.Hour: "2 d", 49 * time.Hour: "2 d 1 h",
+		// A wait is a minimum: it is rounded up.
+		59*time.Minute + 59*time.Second + time.Millisecond: "1 h", 2*time.Hour + time.Second: "2 h 1 min",
+		24*time.Hour - time.Second: "1 d", 30*24*time.Hour - time.Second: "30 d",
 	}
 	for d, want := range tests {
 		if got := recourse.FormatWait(d); got != want {
