@@ -50,6 +50,10 @@ var layers = []layer{
 		beside:   "each answers one question about a call; joining the answers is a stage's work",
 	},
 	{
+		packages: []string{"internal/limit"},
+		up:       "it counts what it is told to count, and does not know what a call is",
+	},
+	{
 		packages: []string{"internal/auth"},
 		up:       "it answers who calls from a request alone, so that any server can ask it",
 	},

@@ -1,0 +1,74 @@
+// Package limit bounds how often, and how often at the same time, something may be done: in windows of time that slide, counted
+// in memory ([Memory]) or in Redis ([Redis], [Shared]), and by a [Gate] with a bounded queue.
+package limit
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// A Window bounds the calls in a stretch of time: in none of that length, whenever it begins, are there more. A call counts
+// for at most a sixtieth of the length longer.
+type Window struct {
+	// ID names what is counted, such as "{farm}:minute": windows with the same ID and length share their counts, in memory
+	// and between replicas. What stands in its braces decides where a Redis cluster keeps the counts: all windows of one call
+	// need the same.
+	ID     string
+	Name   string // for people
+	Calls  int64
+	Length time.Duration // at least a millisecond; Redis counts whole ones
+}
+
+// A Key says whose calls are counted together. Members that a limit does not go by are left empty.
+type Key struct {
+	Access, Name string     // of a verified caller
+	Digest       [32]byte   // of the credentials of one who was not verified
+	Address      netip.Addr // of the client
+	Org          string
+	Tool         string
+}
+
+// clone returns a copy that shares no memory with k.
+func (k Key) clone() Key {
+	k.Access, k.Name = strings.Clone(k.Access), strings.Clone(k.Name)
+	k.Org, k.Tool = strings.Clone(k.Org), strings.Clone(k.Tool)
+	return k
+}
+
+// A Charge is a call in one window.
+type Charge struct {
+	Window *Window
+	Key    Key
+
+	// What follows is the state after Take.
+
+	Remaining int64
+	// Reset is the time until the window has room for one more call than it has now.
+	Reset time.Duration
+
+	at    int64 // when it was charged, on the counter's clock
+	local bool  // in memory, because Redis did not answer
+}
+
+// Full reports whether the window has no room for another call.
+func (c *Charge) Full() bool { return c.Remaining <= 0 }
+
+// A Counter counts calls. It is safe for concurrent use.
+type Counter interface {
+	// Take charges a call to all windows, if each has room for it, or to none. It fills in the state of each charge. An error
+	// says that nobody could count.
+	Take(ctx context.Context, now time.Time, charges []Charge) (ok bool, err error)
+	// Give takes back what Take has charged.
+	Give(ctx context.Context, charges []Charge)
+}
+
+var (
+	_ Counter = (*Memory)(nil)
+	_ Counter = (*Redis)(nil)
+	_ Counter = (*Shared)(nil)
+)
+
+// slotsPerWindow is into how many slots a window is divided.
+const slotsPerWindow = 60

@@ -1,0 +1,131 @@
+package limit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/recent"
+)
+
+// Memory counts in memory. What it holds is bounded for each window: beyond [maxBytes] the counts that were asked for least
+// recently are forgotten. Get one with [NewMemory].
+type Memory struct {
+	epoch time.Time
+
+	mu     sync.Mutex
+	tables map[tableID]*table
+	found  []*series // of the call that is being counted
+}
+
+// A tableID tells tables apart.
+type tableID struct {
+	id     string
+	length time.Duration
+}
+
+// A table holds the counts of a window, by key.
+type table = recent.Map[Key, *series]
+
+const (
+	// maxBytes bounds the counts of one window, of 20,000 to 70,000 keys.
+	maxBytes = 32 << 20
+	// seriesBytes is about what a key takes without its slots, and slotBytes what a slot takes.
+	seriesBytes, slotBytes = 450, 16
+)
+
+// NewMemory returns a counter that has counted nothing.
+func NewMemory() *Memory { return &Memory{epoch: time.Now(), tables: map[tableID]*table{}} }
+
+// Take implements [Counter]. It never fails.
+func (m *Memory) Take(_ context.Context, now time.Time, charges []Charge) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := int64(now.Sub(m.epoch)), true
+	m.found = m.found[:0]
+	for i := range charges {
+		c := &charges[i]
+		s := m.find(c)
+		m.found = append(m.found, s)
+		if s == nil {
+			c.at, c.Remaining, c.Reset = at, c.Window.Calls, 0
+		} else {
+			c.at = s.expire(at, int64(c.Window.Length))
+			c.Remaining = max(c.Window.Calls-s.total, 0)
+			c.Reset = time.Duration(s.reset(at, int64(c.Window.Length), c.Window.Calls))
+		}
+		ok = ok && !c.Full()
+	}
+	if !ok {
+		return false, nil
+	}
+	for i := range charges {
+		c := &charges[i]
+		s := m.found[i]
+		if s == nil {
+			s = m.enter(c)
+		}
+		before := cap(s.slots)
+		s.add(c.at, int64(c.Window.Length))
+		if grown := cap(s.slots) - before; grown > 0 {
+			t := m.table(c.Window)
+			t.Grow(c.Key, grown*slotBytes)
+			t.Trim(0, func(other *series) bool { return other == s })
+		}
+		c.Remaining--
+		c.Reset = time.Duration(s.reset(at, int64(c.Window.Length), s.total))
+	}
+	return true, nil
+}
+
+// Give implements [Counter].
+func (m *Memory) Give(_ context.Context, charges []Charge) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range charges {
+		if s := m.find(&charges[i]); s != nil {
+			s.remove(charges[i].at, int64(charges[i].Window.Length))
+		}
+	}
+}
+
+// Keep forgets the counts of all windows but these.
+func (m *Memory) Keep(windows []*Window) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := make(map[tableID]*table, len(windows))
+	for _, w := range windows {
+		id := tableID{w.ID, w.Length}
+		if t := m.tables[id]; t != nil {
+			kept[id] = t
+		}
+	}
+	m.tables = kept
+}
+
+func (m *Memory) find(c *Charge) *series {
+	t := m.tables[tableID{c.Window.ID, c.Window.Length}]
+	if t == nil {
+		return nil
+	}
+	s, _ := t.Get(c.Key)
+	return s
+}
+
+func (m *Memory) table(w *Window) *table {
+	id := tableID{w.ID, w.Length}
+	t := m.tables[id]
+	if t == nil {
+		// What nobody has asked for in such a time has left the window.
+		t = recent.New[Key, *series](recent.Bounds{Bytes: maxBytes, Idle: w.Length + w.Length/slotsPerWindow})
+		m.tables[id] = t
+	}
+	return t
+}
+
+func (m *Memory) enter(c *Charge) *series {
+	t, s := m.table(c.Window), new(series)
+	t.Trim(1, nil)
+	t.Put(c.Key.clone(), s, seriesBytes)
+	return s
+}

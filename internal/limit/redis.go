@@ -1,0 +1,120 @@
+package limit
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Redis counts in Redis, by its clock: one script, one round trip for a call. The windows of a call are in one slot of a
+// cluster. Get one with [OpenRedis] and end it with Close.
+type Redis struct {
+	client   redis.UniversalClient
+	patience time.Duration
+}
+
+//go:embed count.lua
+var countSource string
+
+var count = redis.NewScript(countSource)
+
+// quiet keeps the client from writing to standard error by itself: what fails is returned.
+var quiet = sync.OnceFunc(func() { redis.SetLogger(&logging.VoidLogger{}) })
+
+// OpenRedis returns a counter in the Redis at a URL: redis://, rediss:// for TLS, or unix://. Further nodes of a cluster
+// follow as parameters, ?addr=HOST:PORT. It does not connect yet. Patience is how long it waits for an answer.
+func OpenRedis(address string, patience time.Duration) (*Redis, error) {
+	quiet()
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("parse the Redis URL") // the error quotes it, with the password
+	}
+	if u.Query().Has("addr") {
+		o, err := redis.ParseClusterURL(address)
+		if err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+		o.ContextTimeoutEnabled, o.MaxRedirects, o.MaxRetries, o.DialerRetries = true, 3, -1, 1
+		o.DisableIdentity = true
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		return &Redis{redis.NewClusterClient(o), patience}, nil
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+	// A script that may have run is not run again.
+	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, -1, 1
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &Redis{redis.NewClient(o), patience}, nil
+}
+
+// Close ends the connections.
+func (r *Redis) Close() error { return r.client.Close() } //nolint:wrapcheck // it is only logged
+
+// Take implements [Counter]. It goes by Redis's clock.
+func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	answer, err := r.run(ctx, 0, charges).Int64Slice()
+	if err != nil {
+		return false, fmt.Errorf("count in Redis: %w", err)
+	}
+	if len(answer) != 2+2*len(charges) {
+		return false, fmt.Errorf("count in Redis: %d numbers for %d windows", len(answer), len(charges))
+	}
+	for i := range charges {
+		c := &charges[i]
+		c.at, c.local = answer[1], false
+		c.Remaining, c.Reset = answer[2+2*i], time.Duration(answer[3+2*i])*time.Millisecond
+	}
+	return answer[0] == 1, nil
+}
+
+// Give implements [Counter]. What Redis does not take back counts on.
+func (r *Redis) Give(ctx context.Context, charges []Charge) {
+	if len(charges) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience)
+	defer cancel()
+	_ = r.run(ctx, charges[0].at, charges).Err()
+}
+
+func (r *Redis) run(ctx context.Context, back int64, charges []Charge) *redis.Cmd {
+	keys, args := make([]string, len(charges)), make([]any, 1, 1+2*len(charges))
+	args[0] = back
+	for i := range charges {
+		w := charges[i].Window
+		keys[i] = redisKey(&charges[i])
+		args = append(args, w.Calls, w.Length.Milliseconds())
+	}
+	return count.Run(ctx, r.client, keys, args...)
+}
+
+// redisKey returns where the counts of a charge stand. Who calls is not written there.
+func redisKey(c *Charge) string {
+	k, sum := &c.Key, sha256.New()
+	address, _ := k.Address.MarshalBinary() // never fails
+	for _, part := range [...]string{k.Access, k.Name, string(k.Digest[:]), string(address), k.Org, k.Tool} {
+		sum.Write(binary.AppendUvarint(nil, uint64(len(part))))
+		sum.Write([]byte(part))
+	}
+	whose := base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:16])
+	return "recourse:limit:" + c.Window.ID + ":" + strconv.FormatInt(c.Window.Length.Milliseconds(), 10) + ":" + whose
+}

@@ -1,0 +1,125 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Shared counts in Redis. While Redis fails, calls are counted in memory, or nobody can count: see [NewShared].
+//
+// After a few failures in a row Redis is left alone for a while, and then asked by one call at a time until it answers, so
+// that one that hangs delays few calls, and each of them by a tenth of a second.
+type Shared struct {
+	redis  *Redis
+	memory *Memory // nil: calls are refused
+	log    *slog.Logger
+
+	failures atomic.Int64
+
+	mu     sync.Mutex
+	inARow int
+	again  time.Time // before which Redis is not asked; zero: it answers
+	logged time.Time
+}
+
+const (
+	// tripsAfter is how many failures in a row it takes to leave Redis alone, and restsFor how long that is.
+	tripsAfter = 3
+	restsFor   = time.Second
+	// logsEvery is how often a Redis that fails is logged.
+	logsEvery = time.Minute
+)
+
+// ErrUncounted says that Redis does not answer, and that calls are not to pass uncounted.
+var ErrUncounted = errors.New("calls cannot be counted while Redis does not answer")
+
+// NewShared returns a counter in redis. While Redis fails, calls are counted in memory; if that is nil, the error of Take is
+// [ErrUncounted]. Failures are logged once a minute.
+func NewShared(redis *Redis, memory *Memory, log *slog.Logger) *Shared {
+	return &Shared{redis: redis, memory: memory, log: log}
+}
+
+// RestsFor is how long Redis is left alone after it has failed.
+func (s *Shared) RestsFor() time.Duration { return restsFor }
+
+// Failures returns how many times Redis has failed.
+func (s *Shared) Failures() int64 { return s.failures.Load() }
+
+// Take implements [Counter].
+func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (bool, error) {
+	if s.asks(now) {
+		ok, err := s.redis.Take(ctx, now, charges)
+		if err == nil {
+			s.answered()
+			return ok, nil
+		}
+		if ctx.Err() != nil { // that says nothing about Redis
+			return false, context.Cause(ctx) //nolint:wrapcheck // the call's own end
+		}
+		s.failed(now, err)
+	}
+	if s.memory == nil {
+		return false, ErrUncounted
+	}
+	ok, err := s.memory.Take(ctx, now, charges)
+	for i := range charges {
+		charges[i].local = true
+	}
+	return ok, err
+}
+
+// Give implements [Counter].
+func (s *Shared) Give(ctx context.Context, charges []Charge) {
+	switch {
+	case len(charges) == 0:
+	case charges[0].local:
+		s.memory.Give(ctx, charges)
+	case s.asks(time.Now()):
+		s.redis.Give(ctx, charges)
+	}
+}
+
+// asks reports whether Redis is to be asked.
+func (s *Shared) asks(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.again.IsZero() {
+		return true
+	}
+	if now.Before(s.again) {
+		return false
+	}
+	s.again = now.Add(restsFor) // this call is the one that tries
+	return true
+}
+
+func (s *Shared) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.again.IsZero() {
+		s.log.Info("limits are counted in Redis again")
+	}
+	s.inARow, s.again = 0, time.Time{}
+}
+
+func (s *Shared) failed(now time.Time, err error) {
+	s.failures.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inARow++; s.inARow >= tripsAfter {
+		s.again = now.Add(restsFor)
+	}
+	if !s.logged.IsZero() && now.Sub(s.logged) < logsEvery {
+		return
+	}
+	s.logged = now
+	until := "limits are counted in memory until Redis answers"
+	if s.memory == nil {
+		until = "calls are refused until Redis answers"
+	}
+	s.log.Warn(until, slog.String("cause", err.Error()))
+}
