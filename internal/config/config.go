@@ -46,9 +46,11 @@ type Config struct {
 	AccessLog bool      `yaml:"access_log" default:"false" doc:"Whether the log has a line for each request: who called what, how it ended, and how long it took. Without the arguments. It is logged at the level 'info'."`
 	LogLevel  LogLevel  `yaml:"log_level" default:"info" doc:"The lowest level that is logged: 'debug', 'info', 'warn' or 'error'. It can change while the gateway runs."`
 
-	Contracts []string  `yaml:"contracts" default:"(none)" doc:"Files with your own contracts, relative to this file. Servers can name them like the built-in ones."`
-	Servers   Servers   `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
-	Endpoints Endpoints `yaml:"endpoints" default:"(none)" doc:"Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md)."`
+	Redis          string         `yaml:"redis,secret" default:"(none)" doc:"Redis in which calls are counted for [limits](limits.md), so that replicas of the gateway share them: 'redis://127.0.0.1:6379/0', 'rediss://' for TLS, or 'unix:///run/redis.sock'. Further nodes of a cluster follow as '?addr=HOST:PORT'. Without it, each process counts in its own memory."`
+	OnRedisFailure OnRedisFailure `yaml:"on_redis_failure" default:"open" doc:"What becomes of calls that cannot be counted while Redis does not answer: with 'open' each process counts them in its own memory, with 'closed' they are refused."`
+	Contracts      []string       `yaml:"contracts" default:"(none)" doc:"Files with your own contracts, relative to this file. Servers can name them like the built-in ones."`
+	Servers        Servers        `yaml:"servers,required" default:"(none)" doc:"The MCP servers behind the gateway, by name. A name consists of lower-case letters, digits, hyphens and underscores. At least one."`
+	Endpoints      Endpoints      `yaml:"endpoints" default:"(none)" doc:"Endpoints that offer several servers at one path, by name: see [Many servers, one endpoint](many.md)."`
 }
 
 // Servers are the servers of a [Config] in the order of the file.
@@ -85,6 +87,8 @@ type Server struct {
 	TrustAnnotations *bool                `yaml:"trust_annotations" default:"(true for command and openapi, false for url)" doc:"Whether the tools' own annotations ('readOnlyHint' and 'idempotentHint') count when the gateway decides whether a call may be repeated. A program that you start yourself is believed; a server elsewhere, only if you say so; of an operation of an HTTP API, its method and route tell."`
 	Trusted          bool                 `yaml:"trusted" default:"false" doc:"Whether to believe the server about who failed, whether a call that writes changed nothing, and what to do next. For your own servers. Of an HTTP API, also about the form of its answers: its tools then declare an outputSchema."`
 	Redact           Redact               `yaml:"redact" default:"(secrets for command, otherwise all)" doc:"What is masked in failures on their way to the client: 'secrets' (credentials and connection strings), 'all' (stack frames, private addresses and paths as well), or 'off' (nothing). Secrets in the entry and in the call are masked however they are spelled. At most 16 MiB of the texts of one answer are checked, and 4 MiB of a single text; anything beyond that is not shown. The server's questions, progress and logs are masked as with 'secrets', error logs like failures. What cannot be masked becomes bad_response."`
+	Limits           Limits               `yaml:"limits" default:"(none)" doc:"How often the server's tools may be called, by name: see [limits](limits.md). A call that is over one of them is refused and told when to come back; the server never sees it. The names stand in answers and metrics."`
+	LimitHeaders     bool                 `yaml:"limit_headers" default:"false" doc:"Whether successful answers to calls also say what remains of the limits, in the headers RateLimit, RateLimit-Policy and X-RateLimit-Limit, -Remaining and -Reset. Refusals always do."`
 	Tools            strictyaml.Map[Tool] `yaml:"tools" default:"(none)" doc:"What is known about individual tools, by name or pattern. In a pattern '*' stands for any characters and '?' for any single one. Only one entry applies: an exact name, or else the longest pattern that matches."`
 
 	Breaker     *Breaker     `yaml:"breaker" default:"(none)" doc:"Holds calls back from a server, or from a tool of it, that does not answer. 'breaker: {}' turns it on with the defaults below. A call that is held back fails at once as unavailable, has done nothing, and says when to come back."`

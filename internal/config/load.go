@@ -148,6 +148,7 @@ func (s *Server) reach() Server {
 	r.TrustAnnotations, r.Trusted = nil, false
 	r.Breaker, r.Concurrency, r.Hedge = nil, nil, nil
 	r.Tools, r.exact, r.patterns, r.API = nil, nil, nil, nil
+	r.Limits, r.LimitHeaders = nil, false
 	return r
 }
 

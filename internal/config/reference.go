@@ -109,6 +109,8 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Tool](), ".NAME", true
 	case reflect.TypeFor[[]Operation]():
 		return reflect.TypeFor[Operation](), "", true
+	case reflect.TypeFor[Limits]():
+		return reflect.TypeFor[Limit](), ".NAME", true
 	}
 	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
 		return t.Elem(), "", true
@@ -130,6 +132,8 @@ func typeName(t reflect.Type) string {
 		return "size"
 	case reflect.TypeFor[[]Member]():
 		return "list of names or mappings"
+	case reflect.TypeFor[Rate]():
+		return "calls/time"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -141,6 +145,9 @@ func typeName(t reflect.Type) string {
 	case reflect.String:
 		return "text"
 	case reflect.Slice:
+		if _, words := reflect.TypeAssert[enum](reflect.New(t.Elem())); words {
+			return "list of " + typeName(t.Elem())
+		}
 		return "list of " + typeName(t.Elem()) + "s"
 	case reflect.Map:
 		if t.Elem().Kind() == reflect.Interface {

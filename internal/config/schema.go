@@ -11,5 +11,6 @@ func Schema() ([]byte, error) {
 	return strictyaml.Schema(reflect.TypeFor[Config](), "config", "Configuration of Recourse", map[reflect.Type]reflect.Type{
 		reflect.TypeFor[Servers]():   reflect.TypeFor[Server](),
 		reflect.TypeFor[Endpoints](): reflect.TypeFor[Endpoint](),
+		reflect.TypeFor[Limits]():    reflect.TypeFor[Limit](),
 	})
 }

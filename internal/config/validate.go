@@ -87,6 +87,7 @@ func (v *validator) config(c *Config) {
 			v.doc.Reportf(root.Get("hosts").Item(i).Pos(), "write it as `mcp.example.com`", "a host must be a name, with or without a port")
 		}
 	}
+	v.redis(c.Redis, root.Get("redis"))
 	v.positive(root, "max_request", c.MaxRequest)
 	v.positive(root, "max_in_flight", c.MaxInFlight)
 	v.positive(root, "decide_within", c.DecideWithin)
@@ -140,6 +141,7 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	if node.Get("openapi") != nil {
 		v.api(s, node)
 	}
+	v.limits(s.Limits, node.Get("limits"))
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {
 		v.tool(s, rule, tools.Get(rule.Key))

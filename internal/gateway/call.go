@@ -90,12 +90,12 @@ type stage func(c *call, next next) error
 // next is the rest of the way.
 type next func(c *call) error
 
-// The way of a call: what surrounds it, what lets it in, and what carries it out. limit and once belong behind
-// validate.
+// The way of a call: what surrounds it, what lets it in, and what carries it out. once belongs behind
+// throttle.
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, inSession}
-	work     = []stage{connect, route, validate, connected, repeat, inBulkhead, holdBack, send}
+	work     = []stage{connect, route, validate, connected, throttle, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
 	nested   = slices.Concat(around, work) // of a call that another endpoint has let in
 )
@@ -160,10 +160,11 @@ func (c *call) release() {
 // forget makes c ready for another request: it keeps its memory, and nothing else.
 func (c *call) forget() {
 	clear(c.out.tries)
+	c.out.allowance.clear()
 	*c = call{
 		deadline: c.deadline,
 		req:      request{msg: c.req.msg},
-		out:      outcome{tries: c.out.tries[:0]},
+		out:      outcome{tries: c.out.tries[:0], allowance: c.out.allowance},
 		in:       inbound{messages: c.in.messages, scan: c.in.scan},
 	}
 	c.req.msg.Reset()

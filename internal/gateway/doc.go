@@ -20,7 +20,8 @@
 //	inSession              the session of a legacy client                   -> session
 //	route                  which tool, how long, what it does to the world  -> rule
 //	validate               do the arguments fit the tool's inputSchema
-//	                       (limit and once have their place here)
+//	throttle               is it within the limits
+//	                       (once has its place here)
 //	repeat                 sends it again where that is safe                -> out
 //	inBulkhead             waits while too many calls are under way
 //	holdBack               refuses while the breaker is open

@@ -30,6 +30,7 @@ type endpoint struct {
 	userParam string          // what the path calls the user who has to be in it; "": none has to
 	sessions  *sessions
 	many      *manyServers // that it offers; nil: it has a single one
+	limits    *limits      // nil: there are none
 }
 
 // sameReaders reports whether what servers send is read in the same way.
@@ -63,7 +64,7 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 	if err := to.connect(g, on, old); err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
-	on.target, on.sessions = to, to.sessions
+	on.target, on.sessions, on.limits = to, to.sessions, newLimits(entry)
 	if entry.Mode == config.ModeObserve {
 		if on.manner = (observing{}); entry.API == nil { // which speaks one era only
 			to.up = to.direct

@@ -23,7 +23,9 @@ type outcome struct {
 	reason   string        // why the call was not sent again
 	key      string        // by which the provider of an HTTP API knows its repetitions
 
-	form   string          // in which the client was told of the failure: see [Outcome]
+	form      string    // in which the client was told of the failure: see [Outcome]
+	allowance allowance // what the call takes of the limits
+
 	record *recourse.Error // of a failure, as the client was told, with its effect; nil: there was none
 	told   []told          // all that there is to tell of failures
 }

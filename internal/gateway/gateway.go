@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
@@ -42,6 +43,7 @@ type Gateway struct {
 	calls     calls
 	inFlight  inFlight
 	states    *seal.Sealer // of what servers hand to clients, where there are no keys for sessions
+	counting  counting
 
 	http front.HTTP
 
@@ -54,8 +56,11 @@ type Gateway struct {
 
 var _ http.Handler = (*Gateway)(nil)
 
-// defaultPause is the default of [Reach.Pause].
-const defaultPause = 100 * time.Millisecond
+// The defaults of [Reach].
+const (
+	defaultPause = 100 * time.Millisecond
+	defaultRedis = 100 * time.Millisecond
+)
 
 // A Reach is how a gateway reaches its servers. What is 0 takes its default, which
 // nothing but a test has a reason to change.
@@ -63,6 +68,7 @@ type Reach struct {
 	Dial     upstream.Dial     // opens connections; the default is the operating system's
 	Patience upstream.Patience // with programs
 	Pause    time.Duration     // before a call is repeated the first time; 100 ms
+	Redis    time.Duration     // until Redis has to have answered; 100 ms
 	// Connections are the accounts of callers at providers; nil: there are none.
 	Connections *connection.Manager
 }
@@ -75,12 +81,13 @@ func New(cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, err
 
 // NewReaching is [New] for a gateway that reaches its servers in its own way.
 func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.Logger) (*Gateway, error) {
-	reach.Pause = cmp.Or(reach.Pause, defaultPause)
+	reach.Pause, reach.Redis = cmp.Or(reach.Pause, defaultPause), cmp.Or(reach.Redis, defaultRedis)
 	g := &Gateway{
 		log: log, reach: reach,
 		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
 		observers: []observer{logger{log}, accessLog{log}}, states: seal.New(),
 	}
+	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
@@ -109,6 +116,7 @@ func (g *Gateway) Close() {
 	for b := range g.backends {
 		b.close()
 	}
+	g.counting.close(g.log)
 }
 
 // Serve answers requests on ln until ctx ends, and for the configuration's shutdown_delay; then it takes no new ones, ends the

@@ -16,6 +16,7 @@ type reply struct {
 	w      http.ResponseWriter
 	manner manner
 
+	limits  bool // its headers say what remains of the limits
 	started bool // something of the answer has gone out
 	events  bool // and it is an event stream
 	broken  bool // and it breaks off
@@ -107,7 +108,7 @@ func (r *reply) abort() {
 func (r *reply) copyHeader(from http.Header) {
 	to := r.header()
 	for name, values := range from {
-		if r.manner.passes(name) {
+		if r.manner.passes(name) && (!r.limits || !tellsLimits(name)) {
 			to[name] = values
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 )
 
@@ -22,6 +23,7 @@ type table struct {
 	config    *config.Config
 	serve     next                 // the chain of stages
 	nested    next                 // that of a call which another endpoint has let in
+	counter   limit.Counter        // of calls, for limits
 	sealer    *seal.Sealer         // of session ids; nil: they are known in this process only
 	named     map[string]*endpoint // all of them
 	endpoints map[string]*endpoint // by path
@@ -51,6 +53,9 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	}
 	t.providers = newProviders(cfg)
 	var err error
+	if t.counter, err = g.newCounter(cfg, old); err != nil {
+		return nil, err
+	}
 	if t.pages, err = g.newPages(t); err != nil {
 		return nil, err
 	}
@@ -156,6 +161,7 @@ func (g *Gateway) Reload(cfg *config.Config, set *contract.Set) error {
 		return err
 	}
 	used := g.adopt(t)
+	g.keepCounts(t)
 	g.table.Store(t)
 	g.mu.Unlock()
 	for _, on := range t.named {

@@ -20,7 +20,7 @@ func TestEveryKeyCounts(t *testing.T) {
 
 	treatment := []string{
 		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
-		"Breaker", "Concurrency", "Hedge",
+		"Breaker", "Concurrency", "Hedge", "Limits", "LimitHeaders",
 	}
 	set := contract.Builtin()
 	for _, way := range []string{"url: 'http://127.0.0.1:1/mcp'", "command: [program]"} {
@@ -87,6 +87,8 @@ func change(t *testing.T, name string, key reflect.Value) {
 		*value = &openapi.API{Base: "http://127.0.0.1:3"}
 	case *[]config.Operation:
 		*value = []config.Operation{{Deny: true}}
+	case *config.Limits:
+		*value = config.Limits{{Name: "minute", Calls: config.Rate{Calls: 1, Window: time.Minute}}}
 	case **config.Breaker:
 		*value = &config.Breaker{FailureRate: 1, Window: time.Second, MinCalls: 1, OpenFor: time.Second, MaxOpen: time.Second}
 	case **config.Hedge:

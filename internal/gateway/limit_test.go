@@ -1,0 +1,451 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+const headerRateLimit = "Ratelimit"
+
+const hi = `{"message":"m"}`
+
+// call calls a tool, and fails where nothing answers.
+func call(tb testing.TB, c *testkit.Client, tool, arguments string) *testkit.Answer {
+	tb.Helper()
+	a, err := c.Call(tb.Context(), tool, arguments)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// pass makes calls of echo, each of which has to pass.
+func pass(tb testing.TB, c *testkit.Client, calls int) {
+	tb.Helper()
+	for range calls {
+		if a := call(tb, c, testkit.Echo, hi); !succeeded(a) {
+			tb.Fatalf("refused: %s", a.Body)
+		}
+	}
+}
+
+// overLimit makes a call of echo, which has to be refused, and returns the record.
+func overLimit(tb testing.TB, c *testkit.Client) *recourse.Error {
+	tb.Helper()
+	a := call(tb, c, testkit.Echo, hi)
+	if succeeded(a) {
+		tb.Fatalf("the call passes: %s", a.Body)
+	}
+	return recordOf(tb, a)
+}
+
+// A call over the limit costs the server nothing, is told so in every spelling, and passes when the wait is over, not before.
+func TestLimitRefuses(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		for _, reads := range fronts {
+			runVirtual(t, era.String()+" "+string(reads), func(t *testing.T) {
+				srv := testkit.NewServer(t, testkit.InMemory())
+				f := startOn(t, reads, srv.URL(), "limits: {minute: {calls: 3/1m}, month: {calls: 100/30d, by: [server, tool]}}")
+				c := f.client(t, era)
+				for range 3 {
+					pass(t, c, 1)
+					time.Sleep(1234567 * time.Microsecond)
+				}
+				now := time.Now()
+				a := call(t, c, testkit.Echo, hi)
+				e := recordOf(t, a)
+				want := &recourse.Error{
+					Kind: recourse.KindRateLimited, Code: "rate_limited", Contract: "recourse",
+					Message: "The limit of 3 calls in 1 min has been reached.", Hints: []string{"Safe to repeat: wait 57 s, then make the same call again."},
+					Retry: recourse.RetrySameCall, RetryAfter: 57 * time.Second, Effect: recourse.EffectNone, Origin: recourse.OriginGateway,
+					Quotas: []recourse.Quota{
+						{Policy: "minute", Limit: 3, Window: time.Minute, ResetAt: now.Add(56297 * time.Millisecond).Truncate(time.Millisecond).UTC()},
+						{Policy: "month", Limit: 100, Window: 30 * 24 * time.Hour, Remaining: 97, Partition: "echo"},
+					},
+					RequestID: a.Header.Get("X-Request-Id"),
+				}
+				want.Quotas[1].ResetAt = e.Quotas[1].ResetAt
+				if diff := cmp.Diff(jsonOf(t, want), jsonOf(t, e)); diff != "" {
+					t.Errorf("the record (-want +got):\n%s", diff)
+				}
+				checkHeaders(t, a.Header, map[string]string{
+					"Retry-After": "57", "X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0",
+					"X-RateLimit-Reset": strconv.FormatInt(now.Add(57296*time.Millisecond).Unix(), 10),
+					"RateLimit-Policy":  `"minute";q=3;w=60, "month";q=100;w=2592000`,
+					"RateLimit":         `"minute";r=0;t=57, "month";r=97;t=2591999`,
+				})
+				if n := srv.Executions(testkit.Echo); n != 3 {
+					t.Errorf("the server has seen %d calls", n)
+				}
+				time.Sleep(time.Until(e.Quotas[0].ResetAt) - time.Millisecond)
+				if left := overLimit(t, c).Quotas[0]; !left.ResetAt.Equal(e.Quotas[0].ResetAt) {
+					t.Errorf("the reset moves from %s to %s", e.Quotas[0].ResetAt, left.ResetAt)
+				}
+				time.Sleep(time.Millisecond)
+				pass(t, c, 1)
+				_ = overLimit(t, c)
+			})
+		}
+	}
+}
+
+func jsonOf(tb testing.TB, e *recourse.Error) string {
+	tb.Helper()
+	text, err := e.MarshalJSON()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+func checkHeaders(tb testing.TB, got http.Header, want map[string]string) {
+	tb.Helper()
+	for name, value := range want {
+		if got.Get(name) != value {
+			tb.Errorf("%s is %q, want %q", name, got.Get(name), value)
+		}
+	}
+}
+
+// Each contract tells of a refusal in its own form, and every form says the same wait: that of the record, of the headers, and
+// of the text.
+func TestLimitInEveryContract(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ minute, month string }{
+		"recourse": {
+			"[rate_limited] The limit of 2 calls in 1 min has been reached.\nSafe to repeat: wait 58 s, then make the same call again.",
+			"[quota_exhausted] The limit of 2 calls in 30 d has been reached.\nDo not repeat the call before 30 d have passed.",
+		},
+		"fieldmcp": {
+			`{"error":"Rate limit exceeded. Try again in 58 seconds.","errorCode":429,"rateLimits":` +
+				`{"minuteRemaining":0,"minuteResetAt":RESET,"monthlyRemaining":998,"monthlyResetAt":OTHER}}`,
+			`{"error":"Rate limit exceeded. Try again in 2592000 seconds.","errorCode":429,"rateLimits":` +
+				`{"minuteRemaining":998,"minuteResetAt":OTHER,"monthlyRemaining":0,"monthlyResetAt":RESET}}`,
+		},
+		"commerce": {
+			`{"code":3001,"message":"The limit of 2 calls in 1 min has been reached.","retryable":true,"details":{"reason":"rate_limited",` +
+				`"suggestion":"Wait 58 s, then repeat the call.","context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":58,"requestId":"ID"}}}`,
+			`{"code":3001,"message":"The limit of 2 calls in 30 d has been reached.","retryable":true,"details":{"reason":"rate_limited",` +
+				`"suggestion":"Wait 30 d, then repeat the call.","context":{"name":"RATE_LIMIT_EXCEEDED","category":"System","retryAfter":2592000,"requestId":"ID"}}}`,
+		},
+		"studies": {
+			"[rate_limited] The limit of 2 calls in 1 min has been reached. Suggestions: Back off for 58 s and retry",
+			"[rate_limited] The limit of 2 calls in 30 d has been reached. Suggestions: Back off for 30 d and retry",
+		},
+		"patterns": {
+			"Invalid request: The limit of 2 calls in 1 min has been reached. Try again in 58 s.",
+			"Invalid request: The limit of 2 calls in 30 d has been reached. Try again in 2592000 s.",
+		},
+		"terra": {"The limit of 2 calls in 1 min has been reached.", "The limit of 2 calls in 30 d has been reached."},
+	}
+	for contract, test := range tests {
+		for name, way := range map[string]struct{ limits, want, wait string }{
+			"minute": {"{minute: {calls: 2/1m}, month: {calls: 1000/30d}}", test.minute, "58"},
+			"month":  {"{minute: {calls: 1000/1m, by: [address]}, month: {calls: 2/30d}}", test.month, "2592000"},
+		} {
+			for _, era := range eras {
+				runVirtual(t, contract+" "+name+" "+era.String(), func(t *testing.T) {
+					srv := testkit.NewServer(t, testkit.InMemory())
+					f := start(t, srv.URL(), "contract: "+contract, "limits: "+way.limits)
+					c := testkit.NewClient(t, f.url, era)
+					if contract == "terra" {
+						c.Header = http.Header{"Dev-Id": {"dev"}, "X-Api-Key": {"key"}}
+					}
+					if era == testkit.Legacy {
+						initialize(t, c)
+					}
+					reset := time.Now().Add(time.Minute)
+					pass(t, c, 1)
+					time.Sleep(2500 * time.Millisecond)
+					pass(t, c, 1)
+					if name == "month" { // both calls leave it together: they are in the same sixtieth of it
+						reset = time.Now().Add(30 * 24 * time.Hour)
+					}
+					a := call(t, c, testkit.Echo, hi)
+					got := string(a.Body)
+					if a.Status == http.StatusTooManyRequests {
+						checkHeaders(t, a.Header, map[string]string{"Content-Type": "application/json"})
+					} else {
+						result, err := a.ToolResult()
+						if err != nil || a.Status != http.StatusOK {
+							t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+						}
+						got = result.Text()
+						if e := recordOf(t, a); seconds(e.RetryAfter) != way.wait || !e.Quotas[0].ResetAt.Equal(reset) {
+							t.Errorf("%s", jsonOf(t, e))
+						}
+					}
+					if (contract == "fieldmcp") != (a.Status == http.StatusTooManyRequests) {
+						t.Errorf("HTTP %d", a.Status)
+					}
+					want := strings.NewReplacer("ID", a.Header.Get("X-Request-Id"), "RESET", strconv.FormatInt(reset.UnixMilli(), 10),
+						"OTHER", other(a.Body, reset)).Replace(way.want)
+					if got != want {
+						t.Errorf("the answer is\n%s\nwant\n%s", got, want)
+					}
+					checkHeaders(t, a.Header, map[string]string{
+						"Retry-After": way.wait, "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0",
+						"X-RateLimit-Reset": strconv.FormatInt(reset.Add(time.Second-1).Unix(), 10),
+					})
+					if !strings.HasPrefix(a.Header.Get(headerRateLimit), `"`+name+`";r=0;t=`+way.wait) {
+						t.Errorf("RateLimit is %s", a.Header.Get(headerRateLimit))
+					}
+				})
+			}
+		}
+	}
+}
+
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+
+// other returns the instant in a body of fieldmcp's that is not reset.
+func other(body []byte, reset time.Time) string {
+	var said struct {
+		RateLimits map[string]int64 `json:"rateLimits"`
+	}
+	_ = json.Unmarshal(body, &said) // others have none
+	for name, value := range said.RateLimits {
+		if strings.HasSuffix(name, "ResetAt") && value != reset.UnixMilli() {
+			return strconv.FormatInt(value, 10)
+		}
+	}
+	return "none"
+}
+
+// Over stdio, where no HTTP answer can be given, the host is told by the contract's other code.
+func TestLimitOverStdio(t *testing.T) {
+	t.Parallel()
+	for contract, want := range map[string]string{"recourse": "[rate_limited] ", "fieldmcp": `"code":"RATE_LIMIT_ORG"`} {
+		t.Run(contract, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			g, _ := newGateway(t, fmt.Sprintf("servers: {farm: {url: '%s', contract: %s, limits: {minute: {calls: 1/1m}}}}\n", srv.URL(), contract))
+			h := startHost(t, g)
+			h.initialize()
+			h.send(echo("1", "m"))
+			if m := h.next(); m.outcome() != "1 m" {
+				t.Fatal(m.outcome())
+			}
+			h.send(echo("2", "m"))
+			if m := h.next(); m.outcome() != "2 failed" || !strings.Contains(m.Result.Content[0].Text, want) {
+				t.Errorf("%s: %+v", m.outcome(), m.Result)
+			}
+		})
+	}
+}
+
+// With limit_headers, successes say what remains, of the window that is the shortest and of all; what the server says of limits of its
+// own does not mix with it.
+func TestLimitHeadersOfSuccesses(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		f := start(t, srv.URL(), "limit_headers: true", "limits: {month: {calls: 17000/30d}, minute: {calls: 100/1m}, one: {at_once: 1}}")
+		c := f.client(t, testkit.Modern)
+		pass(t, c, 2)
+		time.Sleep(time.Second)
+		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{
+			"X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "97", "Retry-After": "",
+			"RateLimit-Policy": `"month";q=17000;w=2592000, "minute";q=100;w=60`,
+			"RateLimit":        `"month";r=16997;t=2592000, "minute";r=97;t=59`,
+		})
+		srv.Next(testkit.Echo, testkit.ToolError("wrong argument", "[missing_param] message is missing."))
+		checkHeaders(t, call(t, c, testkit.Echo, hi).Header, map[string]string{"X-RateLimit-Remaining": "97"}) // it was not counted
+	})
+	runVirtual(t, "none by default", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		f := start(t, srv.URL(), "limits: {minute: {calls: 100/1m}}")
+		a := call(t, f.client(t, testkit.Modern), testkit.Echo, hi)
+		checkHeaders(t, a.Header, map[string]string{"X-RateLimit-Remaining": "", "RateLimit": ""})
+	})
+}
+
+// What a limit counts: calls that the server was to carry out, whatever became of them and once each, but not those that somebody
+// had got wrong, that were never sent, or that are no calls of tools.
+func TestWhatLimitsCount(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		do      func(t *testing.T, c *testkit.Client, srv *testkit.Server)
+		charged int
+	}{
+		"a success":                            {func(t *testing.T, c *testkit.Client, _ *testkit.Server) { t.Helper(); pass(t, c, 1) }, 1},
+		"a failed tool":                        {failing(testkit.ToolError("failed", "the field is gone")), 1},
+		"a server error":                       {failing(testkit.Status(http.StatusInternalServerError, testkit.None)), 1},
+		"a hung server":                        {failing(testkit.Hang()), 1},
+		"a broken answer":                      {failing(testkit.TruncatedJSON()), 1},
+		"a lost resource":                      {failing(testkit.ToolError("not found", "[not_found] There is no field F-9.")), 1},
+		"a call repeated":                      {failing(testkit.ResetBeforeAnswer(), testkit.ResetBeforeAnswer()), 1},
+		"a refused token":                      {failing(testkit.Unauthorized()), 1},
+		"an argument that the server refuses":  {failing(testkit.RPCError("invalid params", -32602, "message is missing", "")), 0},
+		"an argument that the tool refuses":    {failing(testkit.ToolError("wrong", "[invalid_value] message is too short.")), 0},
+		"an argument that the gateway refuses": {calling(testkit.Echo, `{"message":5}`), 0},
+		"a tool that there is not":             {calling("no_such_tool", `{}`), 0},
+		"a list": {func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
+			t.Helper()
+			if a, err := c.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
+				t.Fatalf("%v %+v", err, a)
+			}
+		}, 0},
+		"a client that has gone": {func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
+			t.Helper()
+			srv.Next(testkit.Echo, testkit.Hang())
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, _ = c.Call(ctx, testkit.Echo, hi) // nobody waits for the answer
+			time.Sleep(time.Second)
+		}, 1},
+		"a server that is down": {func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
+			t.Helper()
+			if err := srv.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			_ = call(t, c, testkit.Echo, hi)
+			if err := srv.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}, 1},
+	}
+	for name, test := range tests {
+		for _, era := range eras {
+			runVirtual(t, name+" "+era.String(), func(t *testing.T) {
+				srv := testkit.NewServer(t, testkit.InMemory())
+				f := start(t, srv.URL(), untilDeadline, "limits: {day: {calls: 3/1d, by: [server]}}")
+				c := f.client(t, era)
+				if a, err := c.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
+					t.Fatalf("%v %+v", err, a)
+				}
+				test.do(t, c, srv)
+				srv.Behave()
+				pass(t, c, 3-test.charged)
+				if e := overLimit(t, c); e.Kind != recourse.KindQuotaExhausted {
+					t.Errorf("%s", jsonOf(t, e))
+				}
+			})
+		}
+	}
+}
+
+// failing makes a call that the server answers so, however often it comes.
+func failing(faults ...testkit.Fault) func(*testing.T, *testkit.Client, *testkit.Server) {
+	return func(t *testing.T, c *testkit.Client, srv *testkit.Server) {
+		t.Helper()
+		srv.Next(testkit.Echo, faults...)
+		_ = call(t, c, testkit.Echo, hi)
+	}
+}
+
+func calling(tool, arguments string) func(*testing.T, *testkit.Client, *testkit.Server) {
+	return func(t *testing.T, c *testkit.Client, _ *testkit.Server) {
+		t.Helper()
+		if a := call(t, c, tool, arguments); a.Message != nil && a.Message.Error == nil && succeeded(a) {
+			t.Errorf("%s", a.Body)
+		}
+	}
+}
+
+// Who shares a limit is up to its keys.
+func TestLimitKeys(t *testing.T) {
+	t.Parallel()
+	token := func(value string) http.Header { return http.Header{"Authorization": {"Bearer " + value}} }
+	tests := map[string]struct {
+		limit string
+		both  bool // whether two callers share it
+		tools bool // whether two tools do
+	}{
+		"caller":          {"{calls: 2/1m}", false, true},
+		"server":          {"{calls: 2/1m, by: [server]}", true, true},
+		"address":         {"{calls: 2/1m, by: [address]}", true, true},
+		"tool":            {"{calls: 2/1m, by: [tool]}", true, false},
+		"caller and tool": {"{calls: 2/1m, by: [caller, tool]}", false, false},
+		"one tool":        {"{calls: 2/1m, by: [server], tools: [ech*]}", true, false},
+		"nobody's org":    {"{calls: 2/1m, by: [org]}", false, true},
+	}
+	for name, test := range tests {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			f := start(t, srv.URL(), "forward: [authorization, x-trace]", "limits: {minute: "+test.limit+"}")
+			ann, bob := f.client(t, testkit.Modern), f.client(t, testkit.Modern)
+			ann.Header, bob.Header = token("ann"), token("bob")
+			pass(t, ann, 2)
+			ann.Header.Set("X-Trace", "another") // which says nothing of who calls
+			if e := overLimit(t, ann); strings.Contains(jsonOf(t, e), "ann") {
+				t.Errorf("credentials are shown: %s", jsonOf(t, e))
+			}
+			if shared := !succeeded(call(t, bob, testkit.Echo, hi)); shared != test.both {
+				t.Errorf("two callers share it: %v", shared)
+			}
+			if shared := !succeeded(call(t, ann, testkit.GetField, `{"field_id":"F-1"}`)); shared != test.tools {
+				t.Errorf("two tools share it: %v", shared)
+			}
+		})
+	}
+}
+
+// What a client says about itself and nobody looks at gets it no limit of its own.
+func TestLimitOfTheUnknown(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		f := start(t, srv.URL(), "limits: {minute: {calls: 2/1m}}")
+		c := f.client(t, testkit.Modern)
+		for i := range 4 {
+			c.Header = http.Header{"Authorization": {fmt.Sprint("Bearer ", i)}, "X-Forwarded-For": {fmt.Sprint("10.0.0.", i)}}
+			if passes := succeeded(call(t, c, testkit.Echo, hi)); passes != (i < 2) {
+				t.Errorf("call %d passes: %v", i, passes)
+			}
+		}
+	})
+}
+
+// An observed server gets every call; the log says which would have been refused.
+func TestLimitObserves(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		f := start(t, srv.URL(), "mode: observe", "limits: {minute: {calls: 1/1m}, one: {at_once: 1}}")
+		c := f.client(t, testkit.Modern)
+		pass(t, c, 3)
+		lines := f.log.failures(t)
+		if len(lines) != 2 || lines[0].Msg != "observed" || lines[0].Kind != "rate_limited" {
+			t.Errorf("%+v", lines)
+		}
+	})
+}
+
+// A reload keeps the counts of the limits that are still there, and of no other.
+func TestLimitsOutliveAReload(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		with := func(title, limits string) string {
+			return fmt.Sprintf("servers: {farm: {url: '%s', title: %s, limits: %s}}\n", srv.URL(), title, limits)
+		}
+		g, _ := newGateway(t, with("one", "{minute: {calls: 2/1m}}"))
+		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+"/farm/mcp", testkit.Modern)
+		pass(t, c, 2)
+		_ = overLimit(t, c)
+		reload(t, g, with("two", "{minute: {calls: 2/1m}}"))
+		_ = overLimit(t, c)
+		reload(t, g, with("two", "{minute: {calls: 4/1m}, hour: {calls: 5/1h}}"))
+		pass(t, c, 2)
+		if e := overLimit(t, c); e.Quotas[0].Policy != "minute" || e.Quotas[1].Remaining != 3 {
+			t.Errorf("%s", jsonOf(t, e))
+		}
+		reload(t, g, with("two", "{}"))
+		pass(t, c, 9)
+		reload(t, g, with("two", "{minute: {calls: 4/1m}}"))
+		pass(t, c, 4)
+	})
+}

@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+)
+
+// The headers that tell of limits, as net/http writes them: the IETF's structured fields
+// (draft-ietf-httpapi-ratelimit-headers-10), and what is widespread.
+const (
+	headerRateLimit       = "Ratelimit"
+	headerRateLimitPolicy = "Ratelimit-Policy"
+	headerLimit           = "X-Ratelimit-Limit"
+	headerRemaining       = "X-Ratelimit-Remaining"
+	headerReset           = "X-Ratelimit-Reset"
+	headerRetryAfter      = "Retry-After"
+)
+
+// tellsLimits reports whether a header of an answer is about limits.
+func tellsLimits(name string) bool {
+	return strings.HasPrefix(name, headerRateLimit) || strings.HasPrefix(name, "X-"+headerRateLimit)
+}
+
+// tellRefusal says in headers what the record of a refusal says.
+func (c *call) tellRefusal(e *recourse.Error, now time.Time) {
+	h := c.reply.header()
+	h[headerRetryAfter] = []string{seconds(e.RetryAfter)}
+	tell(h, slices.Clone(e.Quotas), 0, now.Add(e.RetryAfter), now)
+}
+
+// tellRemaining says in headers what remains to a call that has passed. The single values are those of the shortest window.
+func (c *call) tellRemaining(now time.Time) {
+	charges := c.out.allowance.charges
+	quotas, shortest := make([]recourse.Quota, len(charges)), 0
+	for i := range charges {
+		if quotas[i] = c.quota(i, now); quotas[i].Window < quotas[shortest].Window {
+			shortest = i
+		}
+	}
+	tell(c.reply.header(), quotas, shortest, now, now)
+	c.reply.limits = true
+}
+
+// tell writes quotas into headers; the single values are those of one of them. Reset is when there is more of what states no
+// time itself.
+func tell(h http.Header, quotas []recourse.Quota, one int, reset, now time.Time) {
+	if len(quotas) == 0 {
+		return
+	}
+	policies, states := make([]string, len(quotas)), make([]string, len(quotas))
+	for i, q := range quotas {
+		name := `"` + q.Policy + `"`
+		policies[i] = name + ";q=" + strconv.FormatInt(q.Limit, 10)
+		switch {
+		case q.Window == 0:
+			policies[i] += `;qu="concurrent-requests"`
+		case q.Window%time.Second == 0: // only whole seconds can be written
+			policies[i] += ";w=" + strconv.FormatInt(int64(q.Window/time.Second), 10)
+		}
+		if q.ResetAt.IsZero() {
+			q.ResetAt = reset
+		}
+		states[i] = name + ";r=" + strconv.FormatInt(q.Remaining, 10) + ";t=" + seconds(q.ResetAt.Sub(now))
+		quotas[i] = q
+	}
+	h[headerRateLimitPolicy] = []string{strings.Join(policies, ", ")}
+	h[headerRateLimit] = []string{strings.Join(states, ", ")}
+	h[headerLimit] = []string{strconv.FormatInt(quotas[one].Limit, 10)}
+	h[headerRemaining] = []string{strconv.FormatInt(quotas[one].Remaining, 10)}
+	h[headerReset] = []string{strconv.FormatInt(quotas[one].ResetAt.Add(time.Second-1).Unix(), 10)}
+}
+
+// seconds rounds up: a wait is a minimum.
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(math.Ceil(d.Seconds())), 10) }

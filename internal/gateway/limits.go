@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/recoursehq/recourse/internal/config"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/secret"
+	"github.com/recoursehq/recourse/internal/upstream"
+)
+
+// limits are those of an endpoint. They do not change.
+type limits struct {
+	rates   []rate
+	gates   []gate
+	headers bool // successes tell what remains
+}
+
+// A rate bounds the calls in a window of time.
+type rate struct {
+	*config.Limit
+
+	window limit.Window
+}
+
+// A gate bounds the calls that are under way at once.
+type gate struct {
+	*config.Limit
+
+	bound limit.Bound
+}
+
+// newLimits returns the limits of an entry; nil: it has none.
+func newLimits(entry *config.Server) *limits {
+	if len(entry.Limits) == 0 {
+		return nil
+	}
+	l := &limits{headers: entry.LimitHeaders}
+	for _, each := range entry.Limits {
+		id := "{" + entry.Name + "}:" + each.Name
+		if each.AtOnce > 0 {
+			l.gates = append(l.gates, gate{each, limit.Bound{ID: id, AtOnce: each.AtOnce, Queue: each.Queue, Wait: each.Wait}})
+		} else {
+			l.rates = append(l.rates, rate{each, limit.Window{ID: id, Calls: each.Calls.Calls, Length: each.Calls.Window}})
+		}
+	}
+	return l
+}
+
+// counting is what limits are counted with. It outlives reloads, so that they begin nothing anew.
+type counting struct {
+	memory *limit.Memory
+	gate   limit.Gate
+	redis  map[string]*limit.Redis // by URL
+}
+
+// newCounter returns what the limits of a configuration are counted with; that of the table before, where nothing has changed.
+func (g *Gateway) newCounter(cfg *config.Config, old *table) (limit.Counter, error) {
+	switch {
+	case cfg.Redis == "":
+		return g.counting.memory, nil
+	case old != nil && old.config.Redis == cfg.Redis && old.config.OnRedisFailure == cfg.OnRedisFailure:
+		return old.counter, nil
+	}
+	inRedis := g.counting.redis[cfg.Redis]
+	if inRedis == nil {
+		var err error
+		if inRedis, err = limit.OpenRedis(cfg.Redis, g.reach.Redis); err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+		g.counting.redis[cfg.Redis] = inRedis
+	}
+	memory := g.counting.memory
+	if cfg.OnRedisFailure == config.RedisFailureClosed {
+		memory = nil
+	}
+	return limit.NewShared(inRedis, memory, g.log), nil
+}
+
+// keepCounts forgets what no limit of the table counts.
+func (g *Gateway) keepCounts(t *table) {
+	var windows []*limit.Window
+	for _, on := range t.named {
+		if on.limits == nil {
+			continue
+		}
+		for i := range on.limits.rates {
+			windows = append(windows, &on.limits.rates[i].window)
+		}
+	}
+	g.counting.memory.Keep(windows)
+}
+
+// close ends the connections to Redis.
+func (n *counting) close(log *slog.Logger) {
+	for _, r := range n.redis {
+		if err := r.Close(); err != nil {
+			log.Debug("close the connection to Redis", slog.Any("cause", err))
+		}
+	}
+}
+
+// LimitStats are the state of what limits are counted with.
+type LimitStats struct {
+	Waiting       int   // calls that wait for others of the same caller to end
+	RedisFailures int64 // times that Redis did not count a call
+}
+
+// Limits returns the state of what limits are counted with.
+func (g *Gateway) Limits() LimitStats {
+	stats := LimitStats{Waiting: g.counting.gate.Waiting()}
+	if shared, ok := g.table.Load().counter.(*limit.Shared); ok {
+		stats.RedisFailures = shared.Failures()
+	}
+	return stats
+}
+
+// limitKey returns whose calls a limit counts together with this one.
+//
+// A caller who was not verified is the credentials that go on to the server, which has to know them, and otherwise the
+// address: what nobody looks at would cost nothing to change with each call.
+func (c *call) limitKey(l *config.Limit) limit.Key {
+	var key limit.Key
+	for _, by := range l.By {
+		switch by {
+		case config.LimitByTool:
+			key.Tool = c.req.msg.Name
+		case config.LimitByAddress:
+			key.Address = c.address()
+		case config.LimitByOrg:
+			if key.Org = c.who.verified.Org; key.Org == "" {
+				c.setCaller(&key)
+			}
+		case config.LimitByCaller:
+			c.setCaller(&key)
+		case config.LimitByServer:
+		}
+	}
+	return key
+}
+
+// address returns the client's address, as far as it is counted.
+func (c *call) address() netip.Addr { return door.Counted(door.Proxies(nil).Client(c.req.http)) }
+
+func (c *call) setCaller(key *limit.Key) {
+	if who := &c.who.verified; who.Known() {
+		key.Access, key.Name = who.Access, who.Name
+		return
+	}
+	var sent []string
+	for _, name := range c.on.forward {
+		if isCredential(name) {
+			for _, value := range c.req.http.Header[name] {
+				sent = append(sent, name, value)
+			}
+		}
+	}
+	if sent == nil {
+		key.Address = c.address()
+	} else {
+		key.Digest = upstream.CallerOf(sent...)
+	}
+}
+
+// isCredential reports whether a header says who the client is.
+func isCredential(name string) bool { return name == "Cookie" || secret.Name(name) }
+
+// partition names whose allowance a limit is, as far as that is known.
+func (c *call) partition(l *config.Limit) string {
+	key := c.limitKey(l)
+	var parts []string
+	for _, part := range []string{key.Org, key.Name, key.Tool} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// callsOf returns "1 call" or "2 calls".
+func callsOf(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return strconv.FormatInt(n, 10) + " calls"
+}
