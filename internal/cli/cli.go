@@ -57,7 +57,8 @@ type commands struct {
 	Install  installCommand  `cmd:"" help:"Wrap the MCP servers listed in a desktop host's file."`
 	Call     callCommand     `cmd:"" help:"Call a tool of an MCP server, with an exit code for each sort of failure."`
 	Tools    toolsCommand    `cmd:"" help:"List the tools of an MCP server."`
-	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, and how contracts would write it."`
+	Failures failuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
+	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`

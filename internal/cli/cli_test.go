@@ -63,6 +63,7 @@ func TestHelpShowsAnExampleThatRuns(t *testing.T) {
 		{"inject", "run"},
 		{"inject", "ls"},
 		{"tools"},
+		{"failures"},
 		{"explain"},
 		{"schema"},
 		{"completion"},

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -18,7 +20,9 @@ import (
 
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
-	File     string   `arg:"" help:"File with the answer; - reads standard input."`
+	journalSource `embed:""`
+
+	File     string   `arg:"" help:"File with the answer, - for standard input, or the id of a request that is in a gateway's journal."`
 	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract writes it: its name or file."`
 	All      bool     `help:"Also show the failure as every built-in contract writes it."`
 	Reads    []string `placeholder:"NAME" help:"Contract that the server follows, and families of failures: their weak signs count."`
@@ -33,16 +37,23 @@ func (*explainCommand) Help() string {
 		`headers, or the bare text of a tool's error. It shows how the answer is read and, with --contract or --all, how contracts ` +
 		`would write it.
 
+Given the id of a request, it tells what happened to it, from the journal that a gateway keeps in its store: each attempt, each wait, ` +
+		`and the reasons between them.
+
 Example:
 
-    recourse explain answer.json`
+    recourse explain answer.json
+    recourse explain req-7037070b8af55bc8183aa169`
 }
 
 // maxAnswer bounds the answer that is read.
 const maxAnswer = 4 << 20
 
 // Run explains the answer.
-func (c *explainCommand) Run(env *Environment) error {
+func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
+	if c.isRequest(env) {
+		return c.explainRequest(ctx, env)
+	}
 	text, err := c.read(env)
 	if err != nil {
 		return err
@@ -90,6 +101,24 @@ func (c *explainCommand) Run(env *Environment) error {
 	}
 	return nil
 }
+
+// isRequest reports whether the argument names a request: there is no such file, and a journal to look into.
+func (c *explainCommand) isRequest(env *Environment) bool {
+	if c.File == "-" || strings.ContainsAny(c.File, `/\`) {
+		return false
+	}
+	if _, err := os.Stat(c.File); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if c.Store != "" || strings.HasPrefix(c.File, requestPrefix) {
+		return true
+	}
+	address, err := c.address(env)
+	return err == nil && address != ""
+}
+
+// requestPrefix begins the ids that the gateway gives to requests.
+const requestPrefix = "req-"
 
 // contracts returns those in whose words the failure is shown.
 func (c *explainCommand) contracts(set *contract.Set) ([]*contract.Contract, error) {

@@ -177,5 +177,5 @@ func (c *child) scripted(target string) string {
 	if fault, err := os.ReadFile(next); err == nil && os.Remove(next) == nil {
 		return string(fault)
 	}
-	return readNotes(c.dir, "always-"+target)
+	return strings.TrimSpace(readNotes(c.dir, "always-"+target))
 }

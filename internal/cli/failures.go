@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// journalSource is where a command finds the journal.
+type journalSource struct {
+	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"File that names the store (default: recourse.yaml)."`
+	Store  string `placeholder:"ADDRESS" help:"The store itself, instead of a configuration file: sqlite:FILE or postgres://..."`
+}
+
+// failuresCommand lists calls that have failed.
+type failuresCommand struct {
+	journalSource `embed:""`
+
+	Server string `placeholder:"NAME" help:"Only calls of this server."`
+	Tool   string `placeholder:"NAME" help:"Only calls of this tool."`
+	Kind   string `placeholder:"KIND" help:"Only failures of this kind, such as timeout."`
+	Origin string `placeholder:"WHO" help:"Only failures of the caller, gateway, server or provider."`
+	Caller string `placeholder:"NAME" help:"Only calls of this caller or organisation."`
+	Since  string `placeholder:"WHEN" help:"Only calls that ended since then: 30m, 12h, 7d, or a time such as 2026-11-23T10:00:00Z."`
+	Limit  int    `default:"50" placeholder:"N" help:"How many at most, the latest ones (default: 50)."`
+	All    bool   `help:"Also list the calls that succeeded, as far as the journal keeps them."`
+	Follow bool   `short:"f" help:"Go on listing calls as they fail, until Ctrl-C."`
+	JSON   bool   `help:"Print each call with all that is known of it, one line of JSON."`
+}
+
+// Help shows an example.
+func (*failuresCommand) Help() string {
+	return `Lists calls that failed, the latest last, from the journal that a gateway keeps in its store. The gateway may be running. ` +
+		"`recourse explain REQUEST_ID` tells what happened to one of them." + `
+
+Example:
+
+    recourse failures --since 1h`
+}
+
+// Run lists the calls.
+func (c *failuresCommand) Run(ctx context.Context, env *Environment) error {
+	filter, err := c.filter()
+	if err != nil {
+		return err
+	}
+	s, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	calls, err := journal.Find(ctx, s.Journal(), filter)
+	if err != nil {
+		return err
+	}
+	if len(calls) == 0 && !c.Follow {
+		printf(env.Stderr, "recourse: the journal has no such calls\n")
+		return nil
+	}
+	if err := c.print(env, calls, true); err != nil || !c.Follow {
+		return err
+	}
+	return c.follow(ctx, env, s.Journal(), filter, calls)
+}
+
+// filter returns what the flags choose.
+func (c *failuresCommand) filter() (*store.Filter, error) {
+	since, err := sinceWhen(c.Since, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	var kinds []string
+	for _, kind := range recourse.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	origins := []string{
+		string(recourse.OriginCaller), string(recourse.OriginGateway), string(recourse.OriginServer), string(recourse.OriginProvider),
+	}
+	if err := errors.Join(oneOf("--kind", c.Kind, kinds), oneOf("--origin", c.Origin, origins)); err != nil {
+		return nil, err
+	}
+	if c.Limit < 1 {
+		return nil, &usageError{errors.New("--limit must be at least 1")}
+	}
+	return &store.Filter{
+		Server: c.Server, Tool: c.Tool, Kind: c.Kind, Origin: c.Origin, Caller: c.Caller, Since: since, Failures: !c.All, Limit: c.Limit,
+	}, nil
+}
+
+// oneOf reports a value that is none of the words.
+func oneOf(flag, value string, words []string) error {
+	if value == "" || slices.Contains(words, value) {
+		return nil
+	}
+	hint := "one of " + strings.Join(words, ", ")
+	if meant, ok := nearest.Of(value, words); ok {
+		hint = "did you mean " + meant + "?"
+	}
+	return &usageError{&hintedError{fmt.Errorf("%s: there is no %q", flag, value), hint}}
+}
+
+// sinceWhen returns the instant that --since means.
+func sinceWhen(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	ago, err := time.ParseDuration(text)
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		ago = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || ago <= 0 {
+		return time.Time{}, &usageError{&hintedError{
+			fmt.Errorf("--since: %q is no time", text), "write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z",
+		}}
+	}
+	return now.Add(-ago), nil
+}
+
+// open opens the store that the flags name.
+func (c *journalSource) open(ctx context.Context, env *Environment) (*store.Store, error) {
+	address, err := c.address(env)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.OpenExisting(ctx, address)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return nil, &hintedError{err, "a gateway makes it when it starts with this `store`"}
+	case err != nil:
+		return nil, storeError(err)
+	default:
+		return s, nil
+	}
+}
+
+// address returns the address of the store.
+func (c *journalSource) address(env *Environment) (string, error) {
+	if c.Store != "" {
+		return c.Store, nil
+	}
+	set := contract.Builtin()
+	r := &reading{set: set, files: fingerprints{}}
+	if err := r.readConfig(c.Config, env); errors.Is(err, fs.ErrNotExist) {
+		return "", &usageError{&hintedError{err, "name the configuration with -c, or the store with --store"}}
+	} else if err != nil {
+		return "", err
+	}
+	if r.config.Store == "" {
+		return "", &usageError{&hintedError{
+			fmt.Errorf("%s has no store, so that there is no journal", c.Config), "add `store: sqlite:recourse.db` to the file",
+		}}
+	}
+	return r.config.Store, nil
+}
+
+const (
+	// followEvery is how often new calls are looked for, and late how long after its end a call may still be written.
+	followEvery = 500 * time.Millisecond
+	late        = 2 * time.Minute
+)
+
+// follow lists calls as they are written, each once: what replicas write does not come in the order in which it ended.
+func (c *failuresCommand) follow(
+	ctx context.Context, env *Environment, rows *store.Journal, filter *store.Filter, listed []*journal.Call,
+) error {
+	seen := map[int64]time.Time{}
+	note := func(calls []*journal.Call) {
+		for _, call := range calls {
+			seen[call.Seq] = time.Now()
+		}
+	}
+	note(listed)
+	began := time.Now()
+	for pause.For(ctx, followEvery) {
+		next := *filter
+		next.Since, next.Limit = began, 1000
+		if from := time.Now().Add(-late); from.After(began) {
+			next.Since = from
+		}
+		calls, err := journal.Find(ctx, rows, &next)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		calls = slices.DeleteFunc(calls, func(call *journal.Call) bool { return !seen[call.Seq].IsZero() })
+		note(calls)
+		for seq, at := range seen {
+			if time.Since(at) > 2*late {
+				delete(seen, seq)
+			}
+		}
+		if err := c.print(env, calls, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print prints calls, a line each.
+func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading bool) error {
+	if c.JSON {
+		for _, call := range calls {
+			raw, err := json.Marshal(call)
+			if err != nil {
+				return fmt.Errorf("print call %s: %w", call.RequestID, err)
+			}
+			printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	if heading {
+		printf(w, "ENDED (UTC)\tREQUEST\tSERVER\tTOOL\tKIND\tORIGIN\tEFFECT\tSENT\tTOOK\tMESSAGE\n")
+	}
+	for _, call := range calls {
+		cells := []string{
+			call.Began.Add(time.Duration(call.Took)).UTC().Format(time.DateTime), call.RequestID, cmp.Or(call.Server, "-"),
+			cmp.Or(call.Tool, call.Method, "-"), call.Ending, "-", "-", strconv.Itoa(call.Sent), took(call.Took), "",
+		}
+		if f := call.Failure; f != nil {
+			cells[4], cells[5], cells[6] = string(f.Kind), string(f.Origin), cmp.Or(string(f.Effect), "-")
+			cells[9] = firstSentence(f.Sentence())
+		}
+		for i, cell := range cells {
+			cells[i] = visible.Escape(strings.Join(strings.Fields(cell), " "))
+		}
+		printf(w, "%s\n", strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+	}
+	return w.Flush()
+}
+
+// took returns a duration as people read it.
+func took(d journal.Millis) string {
+	switch d := time.Duration(d); {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	default:
+		return d.Round(10 * time.Millisecond).String()
+	}
+}

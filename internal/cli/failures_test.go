@@ -1,0 +1,107 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// safeBuffer may be read while a command writes it.
+type safeBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// await waits until the text is there.
+func (b *safeBuffer) await(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(b.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %q in %s", text, b)
+		}
+	}
+}
+
+// journalAt returns an empty journal, and the address of its store.
+func journalAt(t *testing.T) (*store.Journal, string) {
+	t.Helper()
+	address := "sqlite:" + filepath.Join(t.TempDir(), "recourse.db")
+	s, err := store.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s.Journal(), address
+}
+
+// keep writes a failed call.
+func keep(t *testing.T, rows *store.Journal, seq int64, id, message string) {
+	t.Helper()
+	story := `{"requestId":"` + id + `","began":"2026-11-23T10:00:00Z","tookMs":1.5,"server":"farm","tool":"get_field","nature":"reads",` +
+		`"ending":"failure","sent":0,"failure":{"v":1,"kind":"timeout","message":"` + message + `","hints":["` + message + `"]},"cause":"` + message + `"}`
+	if _, err := rows.Append(t.Context(), []*store.Entry{{Seq: seq, RequestID: id, Kind: "timeout", Story: story}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// With --follow calls are listed as they are written, each once, even if a replica writes them late.
+func TestFailuresFollow(t *testing.T) {
+	t.Parallel()
+	rows, address := journalAt(t)
+	keep(t, rows, rows.Next(), "r-first", "No answer.")
+	ctx, stop := context.WithCancel(t.Context())
+	var out safeBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- cli.Run(ctx, cli.Environment{Args: []string{"failures", "--follow", "--store", address}, Stdout: &out, Stderr: &out})
+	}()
+	out.await(t, "r-first")
+	late := rows.Next()
+	keep(t, rows, rows.Next(), "r-second", "No answer.")
+	out.await(t, "r-second")
+	keep(t, rows, late, "r-late", "No answer.")
+	out.await(t, "r-late")
+	stop()
+	if got := <-code; got != cli.ExitOK {
+		t.Errorf("exit code %d: %s", got, &out)
+	}
+	for _, id := range []string{"r-first", "r-second", "r-late", "REQUEST"} {
+		if n := strings.Count(out.String(), id); n != 1 {
+			t.Errorf("%s is listed %d times: %s", id, n, &out)
+		}
+	}
+}
+
+// What a server or a client wrote cannot control the terminal.
+func TestFailuresOfHostileCalls(t *testing.T) {
+	t.Parallel()
+	rows, address := journalAt(t)
+	keep(t, rows, rows.Next(), "r-1", `\u001b[2J\u009b31m\u202eevil\nREQUEST r-0`)
+	for _, args := range [][]string{{"failures"}, {"failures", "--json"}, {"explain", "r-1"}, {"explain", "r-1", "--json"}} {
+		var out bytes.Buffer
+		code := cli.Run(t.Context(), cli.Environment{Args: append(args, "--store", address), Stdout: &out, Stderr: &out})
+		if code != cli.ExitOK || !strings.Contains(out.String(), "evil") || strings.ContainsAny(out.String(), "\x1b\u009b\u202e") ||
+			args[0] == "failures" && strings.Contains(out.String(), "\nREQUEST r-0") {
+			t.Errorf("%q: %d, %q", args, code, &out)
+		}
+	}
+}
