@@ -66,6 +66,8 @@ type commands struct {
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of a kind of file, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 
+	Connections connectionsCommand `cmd:"" help:"List the accounts that callers have connected, and remove them."`
+
 	Completion completionCommand `cmd:"" help:"Print a shell script that completes commands, flags and names."`
 	Complete   completeCommand   `cmd:"" hidden:""`
 

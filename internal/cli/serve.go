@@ -98,7 +98,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.New(cfg, r.set, log)
+	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections}, cfg, r.set, log)
 	if err != nil {
 		return err
 	}

@@ -8,18 +8,21 @@ import (
 
 	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
 // lastWrites bounds how long the program goes on at its end for what the journal has not written yet.
 const lastWrites = 5 * time.Second
 
-// A storage is what a gateway keeps beyond its process. Both are nil without a store.
+// A storage is what a gateway keeps beyond its process. All are nil without a store.
 type storage struct {
-	store   *store.Store
-	journal *journal.Journal
+	store       *store.Store
+	journal     *journal.Journal
+	connections *connection.Manager // nil without keys, too
 }
 
 // openStorage opens the store that the configuration names. It is closed after the gateway.
@@ -34,6 +37,9 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	}
 	s.store = opened
 	s.journal = journal.New(opened.Journal(), cfg.Journal, log) //nolint:contextcheck // what waits at the end of ctx is still written
+	if len(cfg.ConnectionKeys) > 0 {
+		s.connections = connection.NewManager(opened.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), log)
+	}
 	log.LogAttrs(ctx, slog.LevelInfo, "keeping a journal", slog.String("store", opened.String()))
 	return s, nil
 }
@@ -78,6 +84,9 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
 	defer cancel()
+	if s.connections != nil {
+		s.connections.Close()
+	}
 	s.journal.Close(ctx)
 	if err := s.store.Close(); err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "the store was not closed in good order", slog.String("cause", err.Error()))

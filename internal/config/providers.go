@@ -73,6 +73,9 @@ func (v *validator) providers(c *Config, root *strictyaml.Node) {
 	}
 	node := root.Get("providers")
 	if node != nil && len(c.Providers) > 0 {
+		if c.Store == "" {
+			v.doc.Reportf(node.Pos(), "add `store: sqlite:recourse.db`", "connections need a `store`")
+		}
 		if len(c.ConnectionKeys) == 0 {
 			v.doc.Reportf(node.Pos(), "add `connection_keys: [\"${CONNECTION_KEY}\"]`", "connections need a key that seals them")
 		}

@@ -240,6 +240,14 @@ func (m *Manager) storeFailed(ctx context.Context, err error) *recourse.Error {
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 }
 
+// NewClient returns a client for requests to providers: their answers are small, and are not sought elsewhere.
+func NewClient() *http.Client {
+	return &http.Client{
+		Timeout:       redeemTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a token goes nowhere else
+	}
+}
+
 // withClient has requests for tokens sent by the manager's client.
 func (m *Manager) withClient(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, cmp.Or(m.client, http.DefaultClient))

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/seal"
+	"github.com/recoursehq/recourse/internal/store"
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// connectionsCommand deals with the accounts that callers have connected.
+type connectionsCommand struct {
+	LS         connectionsLSCommand         `cmd:"" name:"ls" help:"List the connections."`
+	Show       connectionsShowCommand       `cmd:"" help:"Show one connection."`
+	Disconnect connectionsDisconnectCommand `cmd:"" help:"Remove a connection. Its owner has to connect the account again."`
+	Rekey      connectionsRekeyCommand      `cmd:"" help:"Seal all tokens with the newest of connection_keys."`
+}
+
+// connectionsSource is where the connections are.
+type connectionsSource struct {
+	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
+}
+
+// open opens the store of the configuration.
+func (s *connectionsSource) open(ctx context.Context, env *Environment) (*store.Store, *config.Config, error) {
+	r := &reading{set: contract.Builtin(), files: fingerprints{}}
+	if err := r.readConfig(s.Config, env); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, noConfig(err)
+	} else if err != nil {
+		return nil, nil, err
+	}
+	if r.config.Store == "" {
+		return nil, nil, &usageError{&hintedError{fmt.Errorf("%s has no store", s.Config), "add `store: sqlite:recourse.db` to the file"}}
+	}
+	opened, err := store.OpenExisting(ctx, r.config.Store)
+	if errors.Is(err, store.ErrNone) {
+		return nil, nil, &hintedError{err, "a gateway makes it when it starts with this `store`"}
+	}
+	if err != nil {
+		return nil, nil, storeError(err)
+	}
+	return opened, r.config, nil
+}
+
+// connectionsLSCommand lists connections.
+type connectionsLSCommand struct {
+	connectionsSource `embed:""`
+
+	JSON bool `help:"Print a line of JSON for each."`
+}
+
+// Help shows an example.
+func (*connectionsLSCommand) Help() string {
+	return `Lists whose accounts are connected at which providers, and which have to be connected again. Tokens are never shown.
+
+Example:
+
+    recourse connections ls`
+}
+
+// Run lists them.
+func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error {
+	s, _, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	all, err := s.Connections().List(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		for _, one := range all {
+			if err := printJSON(env, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(all) == 0 {
+		printf(env.Stderr, "recourse: there are no connections\n")
+		return nil
+	}
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	printf(w, "PROVIDER\tOWNER\tSTATE\tEXPIRES\tSCOPES\n")
+	for _, one := range all {
+		printf(w, "%s\t%s\t%s\t%s\t%s\n",
+			cell(one.Provider), cell(one.Owner), stateOf(one), day(one.Expires), cell(strings.Join(one.Scopes, " ")))
+	}
+	return w.Flush()
+}
+
+// cell returns a text of the store without what would move the cursor; "-" for an empty one.
+func cell(text string) string { return cmp.Or(visible.Escape(text), "-") }
+
+func stateOf(c *store.Connection) string {
+	if c.Reason == "" {
+		return c.State
+	}
+	return c.State + " (" + c.Reason + ")"
+}
+
+func day(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format("2006-01-02 15:04")
+}
+
+// printJSON prints what may be known of a connection.
+func printJSON(env *Environment, c *store.Connection) error {
+	text, err := json.Marshal(struct {
+		Provider string    `json:"provider"`
+		Owner    string    `json:"owner"`
+		State    string    `json:"state"`
+		Reason   string    `json:"reason,omitempty"`
+		Scopes   []string  `json:"scopes,omitempty"`
+		Expires  time.Time `json:"expires,omitzero"`
+		KeyID    string    `json:"keyId,omitempty"`
+		By       string    `json:"by,omitempty"`
+		Created  time.Time `json:"created"`
+		Updated  time.Time `json:"updated"`
+	}{c.Provider, c.Owner, c.State, c.Reason, c.Scopes, c.Expires, c.KeyID, c.By, c.Created, c.Updated})
+	if err != nil {
+		return fmt.Errorf("print a connection: %w", err)
+	}
+	printf(env.Stdout, "%s\n", text)
+	return nil
+}
+
+// aConnection names one.
+type aConnection struct {
+	connectionsSource `embed:""`
+
+	Provider string `arg:"" placeholder:"PROVIDER" help:"Name of the provider in the configuration."`
+	Owner    string `arg:"" placeholder:"OWNER" help:"Owner, as 'connections ls' shows it."`
+}
+
+func (c *aConnection) none() error {
+	return &hintedError{fmt.Errorf("there is no connection of %q at %q", c.Owner, c.Provider), "`recourse connections ls` lists them"}
+}
+
+// connectionsShowCommand shows one.
+type connectionsShowCommand struct {
+	aConnection `embed:""`
+}
+
+// Help shows an example.
+func (*connectionsShowCommand) Help() string {
+	return `Prints what is known of one connection, as JSON and without its token.
+
+Example:
+
+    recourse connections show deere anybody`
+}
+
+// Run shows it.
+func (c *connectionsShowCommand) Run(ctx context.Context, env *Environment) error {
+	s, _, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	one, err := s.Connections().Get(ctx, c.Provider, c.Owner)
+	if err != nil {
+		return err
+	}
+	if one == nil {
+		return c.none()
+	}
+	return printJSON(env, one)
+}
+
+// connectionsDisconnectCommand removes one.
+type connectionsDisconnectCommand struct {
+	aConnection `embed:""`
+}
+
+// Help shows an example.
+func (*connectionsDisconnectCommand) Help() string {
+	return `Forgets the account. A running gateway notices within seconds. What the provider has granted stays granted there.
+
+Example:
+
+    recourse connections disconnect deere anybody`
+}
+
+// Run removes it.
+func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment) error {
+	s, _, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	err = s.Connections().Delete(ctx, c.Provider, c.Owner)
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		err = c.none()
+	case err == nil:
+		printf(env.Stdout, "disconnected\n")
+	}
+	return errors.Join(err, s.Close())
+}
+
+// connectionsRekeyCommand seals tokens anew.
+type connectionsRekeyCommand struct {
+	connectionsSource `embed:""`
+}
+
+// Help shows an example.
+func (*connectionsRekeyCommand) Help() string {
+	return `Put the new key in front of connection_keys, restart the gateway, run this, and remove the old key.
+
+Example:
+
+    recourse connections rekey`
+}
+
+// Run seals them.
+func (c *connectionsRekeyCommand) Run(ctx context.Context, env *Environment) error {
+	s, cfg, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if len(cfg.ConnectionKeys) == 0 {
+		return &usageError{&hintedError{
+			fmt.Errorf("%s has no connection_keys", c.Config), "add `connection_keys: [\"${CONNECTION_KEY}\"]`",
+		}}
+	}
+	rows, by := s.Connections(), seal.New(cfg.ConnectionKeys...)
+	all, err := rows.List(ctx)
+	if err != nil {
+		return err
+	}
+	changed, left := 0, error(nil)
+	for _, one := range all {
+		did, err := connection.Rekey(ctx, rows, one, by)
+		if errors.Is(err, store.ErrConflict) { // its token was refreshed meanwhile
+			if one, err = rows.Get(ctx, one.Provider, one.Owner); err == nil && one != nil {
+				did, err = connection.Rekey(ctx, rows, one, by)
+			}
+		}
+		if did && err == nil {
+			changed++
+		}
+		left = errors.Join(left, err)
+	}
+	printf(env.Stdout, "%d of %d tokens are sealed with another key now: %s\n", changed, len(all), by.KeyID())
+	if left != nil {
+		return &hintedError{left, "keep the old keys in connection_keys, and run this again"}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A call without an account fails with a link; the account is connected under it; the commands show it, seal it anew and remove it.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	file, address := filepath.Join(t.TempDir(), "recourse.yaml"), freeAddress(t)
+	write := func(keys string) {
+		text := fmt.Sprintf("listen: %s\nstore: sqlite:recourse.db\nconnection_keys: [%s]\nproviders: {deere: {title: John Deere, flow: api_key}}\n"+
+			"servers: {farm: {url: '%s', connection: deere}}\n", address, keys, srv.URL())
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("'the first key, of more than 32 characters'")
+	run := func(want int, args ...string) string {
+		t.Helper()
+		var out output
+		code := cli.Run(t.Context(), cli.Environment{
+			Args: append([]string{"connections"}, append(args, "-c", file)...), Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv,
+		})
+		if code != want {
+			t.Fatalf("connections %v: exit code %d, want %d\n%s", args, code, want, &out)
+		}
+		return out.String()
+	}
+	if got := run(cli.ExitFailure, "ls"); !strings.Contains(got, "a gateway makes it") {
+		t.Errorf("without a store: %s", got)
+	}
+
+	var out output
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Run(ctx, cli.Environment{Args: []string{"serve", "-c", file}, Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv, Poll: time.Hour})
+	}()
+	out.await(t, 0, `"serving"`)
+	client := testkit.NewClient(t, "http://"+address+"/farm/mcp", testkit.Modern)
+	call := func() string {
+		t.Helper()
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"hello"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := a.ToolResult()
+		if err != nil {
+			t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+		}
+		return result.Text()
+	}
+	text := call()
+	_, link, found := strings.Cut(text, "Connect it at ")
+	if !found {
+		t.Fatalf("there is no link in %s", text)
+	}
+	if got := run(cli.ExitOK, "ls"); !strings.Contains(got, "no connections") {
+		t.Errorf("before: %s", got)
+	}
+	resp, err := http.PostForm(strings.Fields(link)[0], url.Values{"api_key": {"deere-key-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if got := call(); got != "hello" || srv.Calls(testkit.Echo)[0].Header.Get("Authorization") != "Bearer deere-key-1" {
+		t.Errorf("after: %s, HTTP %d of the page", got, resp.StatusCode)
+	}
+	if got := run(cli.ExitOK, "ls"); !strings.Contains(got, "deere") || !strings.Contains(got, "connected") {
+		t.Errorf("ls: %s", got)
+	}
+	if got := run(cli.ExitOK, "show", "deere", "anybody"); !strings.Contains(got, `"state":"connected"`) || strings.Contains(got, "deere-key-1") {
+		t.Errorf("show: %s", got)
+	}
+	write("'another key, of more than 32 characters'")
+	if got := run(cli.ExitFailure, "rekey"); !strings.Contains(got, "is not among connection_keys") {
+		t.Errorf("rekey with a key that is missing: %s", got)
+	}
+	write("'another key, of more than 32 characters', 'the first key, of more than 32 characters'")
+	for _, want := range []string{"1 of 1", "0 of 1"} {
+		if got := run(cli.ExitOK, "rekey"); !strings.HasPrefix(got, want) {
+			t.Errorf("rekey: %s, want %s", got, want)
+		}
+	}
+	if got := run(cli.ExitOK, "disconnect", "deere", "anybody"); got != "disconnected\n" {
+		t.Errorf("disconnect: %s", got)
+	}
+	if got := run(cli.ExitFailure, "disconnect", "deere", "anybody"); !strings.Contains(got, "connections ls") {
+		t.Errorf("disconnect: %s", got)
+	}
+	stop()
+	if code := <-ended; code != cli.ExitOK {
+		t.Errorf("serve ends with %d:\n%s", code, &out)
+	}
+}
