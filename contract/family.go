@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -80,21 +79,15 @@ func Families() []*Family {
 
 // builtinFamilies are read on first use, since a program that meets no failure needs none.
 var builtinFamilies = sync.OnceValue(func() []*Family {
-	documents := parseCompact(compactFamilies)
-	names := slices.Sorted(maps.Keys(documents))
-	list := make([]*Family, len(names))
-	var compiling sync.WaitGroup
-	for i, name := range names {
-		compiling.Go(func() {
-			f, err := newFamily(documents[name], []byte(name), false)
-			if err != nil {
-				panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
-			}
-			f.builtin = true
-			list[i] = f
-		})
+	var list []*Family
+	for name, doc := range parseCompact(compactFamilies) {
+		f, err := newFamily(doc, []byte(name), false)
+		if err != nil {
+			panic("contract: built-in families: " + err.Error()) //nolint:forbidigo // a defect of this package, not of its caller
+		}
+		f.builtin = true
+		list = append(list, f)
 	}
-	compiling.Wait()
 	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -154,12 +155,21 @@ func parseJSON(text []byte) (*answer, error) {
 			return &answer{form: formMessage + " without an id", result: inner}, nil
 		}
 	}
-	for _, name := range []string{"content", "structuredContent", "isError", "_meta"} {
-		if _, ok := members[name]; ok {
-			return &answer{form: "a tool result", result: text}, nil
-		}
+	if isToolResult(members) {
+		return &answer{form: "a tool result", result: text}, nil
+	}
+	var inner map[string]json.Value
+	if json.UnmarshalLenient(members["result"], &inner) == nil && isToolResult(inner) {
+		return &answer{form: formMessage + " without an id", result: members["result"]}, nil
 	}
 	return toolError("an error object", string(text)), nil
+}
+
+// isToolResult reports whether an object has a member that tool results have.
+func isToolResult(members map[string]json.Value) bool {
+	return slices.ContainsFunc([]string{"content", "structuredContent", "isError", "_meta"}, func(name string) bool {
+		return members[name] != nil
+	})
 }
 
 // place says in which line and column of text err arose, for people to find.
