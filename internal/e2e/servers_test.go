@@ -40,7 +40,10 @@ type server struct {
 const legacyVersion = "2025-11-25"
 
 // servers are those that are made of Go.
-func servers() []server {
+func servers() []server { return serversAt(at) }
+
+// serversAt are the servers, each where at puts it.
+func serversAt(at func(serve func(testing.TB) string) func(testing.TB) *front) []server {
 	const legacy, modern = testkit.Legacy, testkit.Modern
 	return []server{
 		{"Go SDK, with sessions", legacy, at(goSDK(legacy)), realSteps(recourse.KindUnknown)},

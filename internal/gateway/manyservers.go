@@ -193,13 +193,19 @@ func (relaying) answer(c *call, resp *http.Response) error {
 		c.reply.events = true
 		c.reply.flush()
 	}
-	c.relay(resp.Body, streams)
+	size := relayed
+	if n := resp.ContentLength; n > 0 && n < int64(size) {
+		size = int(n) + 1 // one more, to see the end
+	}
+	c.relay(resp.Body, make([]byte, size), streams)
 	return nil
 }
 
+// relayed is how much of an answer is relayed at a time, in bytes.
+const relayed = 16 << 10
+
 // relay passes on a body as it comes, and breaks the answer off where the body does.
-func (c *call) relay(body io.Reader, streams bool) {
-	buffer := make([]byte, 16<<10)
+func (c *call) relay(body io.Reader, buffer []byte, streams bool) {
 	for {
 		n, err := body.Read(buffer)
 		if n > 0 {
