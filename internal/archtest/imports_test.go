@@ -54,10 +54,6 @@ var layers = []layer{
 		up:       "it counts what it is told to count, and does not know what a call is",
 	},
 	{
-		packages: []string{"internal/auth"},
-		up:       "it answers who calls from a request alone, so that any server can ask it",
-	},
-	{
 		packages: []string{"internal/contracttest"},
 		up:       "it holds what tests of contracts share",
 	},
@@ -65,6 +61,10 @@ var layers = []layer{
 		packages: []string{"internal/endpoint", "internal/toolcall"},
 		up:       "it is what gateway and author have in common, and must not know which of them it serves",
 		beside:   "one ends where a request has come in at the door, the other begins with the tool behind it",
+	},
+	{
+		packages: []string{"internal/auth"},
+		up:       "it answers who calls from a request alone, so that any server can ask it",
 	},
 	{
 		packages: []string{"internal/contractdoc", "internal/contractgen", "internal/kinddoc"},

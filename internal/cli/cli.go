@@ -60,6 +60,7 @@ type commands struct {
 	Failures failuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
 	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
+	Key      keyCommand      `cmd:"" help:"Make API keys for callers."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
 	Simulate simulateCommand `cmd:"" help:"Run scripted agents against a failing server in virtual time, and count the results."`

@@ -139,14 +139,15 @@ func (r *reading) announce(ctx context.Context, at net.Addr, log *slog.Logger) {
 	}
 	logServing(ctx, log, cfg, scheme(cfg)+at.String())
 	warnOfExpiry(ctx, cfg, log)
-	warnOfReach(ctx, at, log)
+	warnOfReach(ctx, at, cfg, log)
 }
 
-// warnOfReach logs that others than this machine's own can call.
-func warnOfReach(ctx context.Context, addr net.Addr, log *slog.Logger) {
-	if !isLoopback(addr) {
+// warnOfReach logs that others than this machine's own can call servers that let everybody in.
+func warnOfReach(ctx context.Context, addr net.Addr, cfg *config.Config, log *slog.Logger) {
+	if open := cfg.Open(); !isLoopback(addr) && len(open) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "other machines can reach this address, and nobody is asked who they are: "+
-			"listen on 127.0.0.1, or put a proxy that authenticates callers in front", slog.String("address", addr.String()))
+			"add `access`, listen on 127.0.0.1, or put a proxy that authenticates callers in front",
+			slog.String("address", addr.String()), slog.Any("servers", open))
 	}
 }
 

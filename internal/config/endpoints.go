@@ -29,6 +29,9 @@ type Endpoint struct {
 	Deadline time.Duration `yaml:"deadline" default:"2s" doc:"How long a list waits for a server. If it takes longer, its part is taken from the last list it gave, and the clients that listen are told when the new one is there."`
 	Lists    string        `yaml:"lists" default:"(a file in the user's cache folder)" doc:"File in which the last lists of the servers are kept across restarts, relative to this file. Lists that depend on who calls are never written. 'none' keeps nothing."`
 
+	Access []string `yaml:"access" default:"(everybody is let in)" doc:"Who may call, as in a server's entry. An endpoint that offers a server with 'access' needs its own, which then counts instead."`
+	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry: by the names that clients see, and with 'read_only' false for all calls. The servers' own grants count as well, by their own names."`
+
 	entry *Server
 }
 
@@ -144,6 +147,7 @@ func (e *Endpoint) complete(servers Servers) {
 	yes := true
 	e.entry = &Server{
 		Name: e.Name, Title: e.Title, Path: e.Path, Contract: e.Contract, Mode: ModeEnforce, Share: ShareAll,
+		Access: e.Access, Grants: e.Grants,
 		Redact: RedactOff, Trusted: true, TrustAnnotations: &yes, // each server's own entry has said what counts
 	}
 	for i := range e.Servers {
@@ -194,6 +198,7 @@ func (v *validator) endpoints(c *Config, paths map[string]string) {
 		if lists := node.Get("lists"); lists != nil && e.Lists == "" {
 			v.doc.Reportf(lists.Pos(), "write the name of a file, or `none`", "`lists` is empty")
 		}
+		v.admission(c, e.Access, e.Grants, ModeEnforce, node)
 		v.members(c, e, node, used)
 	}
 	for _, s := range c.Servers {
@@ -251,6 +256,9 @@ func (v *validator) member(c *Config, e *Endpoint, m *Member, item *strictyaml.N
 	case s.Mode == ModeObserve:
 		v.doc.Reportf(at, "remove `mode: observe` there, or this server here",
 			"the server `%s` is only observed, and what an endpoint offers has to be enforced", m.Name)
+	case len(s.Access)+len(s.Grants) > 0 && len(e.Access) == 0:
+		v.doc.Reportf(at, "add `access` to the endpoint",
+			"the server `%s` asks who calls, and the endpoint lets everybody in", m.Name)
 	case placeholder.MatchString(s.Path) && !placeholder.MatchString(e.Path):
 		v.doc.Reportf(at, "write the endpoint's `path` as `/"+e.Name+"/{user_id}/mcp`",
 			"the path of the server `%s` names the user, and that of the endpoint does not", m.Name)

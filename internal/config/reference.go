@@ -107,6 +107,10 @@ func mappingOf(t reflect.Type) (elem reflect.Type, suffix string, ok bool) {
 		return reflect.TypeFor[Member](), "", true
 	case reflect.TypeFor[strictyaml.Map[Tool]]():
 		return reflect.TypeFor[Tool](), ".NAME", true
+	case reflect.TypeFor[strictyaml.Map[Access]]():
+		return reflect.TypeFor[Access](), ".NAME", true
+	case reflect.TypeFor[[]AccessKey](), reflect.TypeFor[[]Grant]():
+		return t.Elem(), "", true
 	case reflect.TypeFor[[]Operation]():
 		return reflect.TypeFor[Operation](), "", true
 	case reflect.TypeFor[Limits]():
@@ -140,7 +144,7 @@ func typeName(t reflect.Type) string {
 		return typeName(t.Elem())
 	case reflect.Bool:
 		return "`true` or `false`"
-	case reflect.Float64:
+	case reflect.Float64, reflect.Int:
 		return "number"
 	case reflect.String:
 		return "text"

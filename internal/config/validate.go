@@ -96,6 +96,7 @@ func (v *validator) config(c *Config) {
 	v.restart(c, root)
 	v.providers(c, root)
 	v.store(c, root)
+	v.access(c)
 	servers := root.Get("servers")
 	if servers != nil && len(c.Servers) == 0 {
 		v.doc.Reportf(servers.Pos(), "add one: `farm: {url: \"http://127.0.0.1:9101/mcp\"}`", "there is no server")
@@ -103,7 +104,7 @@ func (v *validator) config(c *Config) {
 	paths := map[string]string{} // to the server that has it
 	for _, s := range c.Servers {
 		at := servers.Key(s.Name)
-		v.server(s, servers.Get(s.Name), at)
+		v.server(c, s, servers.Get(s.Name), at)
 		v.ownPath(s.Name, s.Path, cmp.Or(servers.Get(s.Name).Get("path").Pos(), at), paths)
 	}
 	v.endpoints(c, paths)
@@ -123,7 +124,7 @@ func (v *validator) ownPath(name, path string, at strictyaml.Pos, paths map[stri
 
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
-func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) {
+func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at strictyaml.Pos) {
 	if !serverName.MatchString(s.Name) {
 		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this is not a valid server name")
 	}
@@ -138,6 +139,7 @@ func (v *validator) server(s *Server, node *strictyaml.Node, at strictyaml.Pos) 
 	v.timeouts(s, node)
 	v.headers(s, node)
 	v.protect(s, node)
+	v.admission(c, s.Access, s.Grants, s.Mode, node)
 	if node.Get("openapi") != nil {
 		v.api(s, node)
 	}

@@ -100,3 +100,9 @@ func Counted(address netip.Addr) netip.Addr {
 	}
 	return prefix.Addr()
 }
+
+// IsLoopback reports whether a host is this machine by its name alone.
+func IsLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && address.Unmap().IsLoopback()
+}

@@ -38,13 +38,16 @@ func Missing(header http.Header, names []string) string {
 
 // URL returns the URL of a request as its client knows it: under public, the base URL of the
 // configuration, or as it was received where that is "".
-func URL(r *http.Request, public string) string {
+func URL(r *http.Request, public string) string { return Base(r, public) + r.URL.RequestURI() }
+
+// Base returns what stands before the path in that URL.
+func Base(r *http.Request, public string) string {
 	if public != "" {
-		return strings.TrimSuffix(public, "/") + r.URL.RequestURI()
+		return strings.TrimSuffix(public, "/")
 	}
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + r.Host + r.URL.RequestURI()
+	return scheme + "://" + r.Host
 }

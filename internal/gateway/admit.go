@@ -17,6 +17,9 @@ const bodyTimeout = 60 * time.Second
 func admit(c *call, next next) error {
 	c.hurry(c.out.began.Add(bodyTimeout))
 	if !c.enter() {
+		if done, err := c.describe(); done {
+			return err
+		}
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path."))
 	}
 	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")

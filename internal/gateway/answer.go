@@ -158,7 +158,7 @@ func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	if a.stream && a.unspeakable() {
 		return a.dropRest()
 	}
-	if a.beginsFailed(first.Data) {
+	if a.beginsFailed(first.Data) || a.filters() && a.in.signs.MethodAt.IsZero() {
 		return true, a.collect(first)
 	}
 	isAnswer, size, second := true, max(int64(len(first.Data)), a.resp.ContentLength), (*wire.Part)(nil)
@@ -342,6 +342,9 @@ func (c *call) passed(text []byte) []byte {
 	if c.forged() {
 		p := recordPruner()
 		text = p.Close(p.Append(make([]byte, 0, len(text)), text))
+	}
+	if c.filters() {
+		text = c.granted(text)
 	}
 	return c.question(text)
 }

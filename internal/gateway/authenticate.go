@@ -1,8 +1,14 @@
 package gateway
 
 import (
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -17,19 +23,29 @@ type caller struct {
 	user string // that the path names
 	// verified is the caller as access control found it: zero if the endpoint has none.
 	verified auth.Identity
-	// id tells callers apart by the credentials that they send to the server, and by the
+	// id tells callers apart by what goes on to the server: the credentials that they send, and the
 	// user. Callers of whom nothing goes on are one.
 	id upstream.Caller
 	// server is the caller as the server is to tell it from others. A program sees no credentials, but its
 	// clients may have to be kept apart all the same; the host of a wrapper needs none,
 	// since there is one.
 	server upstream.Caller
+	// owner is whose the session is. A verified caller stays the same with other credentials, such as a token that was
+	// refreshed.
+	owner upstream.Caller
 }
 
-// authenticate checks what the contract and the path ask of a request before anything in it
-// is read: that the credentials are there, then that the user is, then that it can be one.
-// Whether both are valid is the server's to say; see [call.at].
+// authenticate finds out who calls, before anything in the request is read: who the credentials say, that the headers which go
+// on are there, then that the user is, then that it can be one. Whether what goes on is valid is the server's to say; see
+// [call.at].
 func authenticate(c *call, next next) error {
+	var who auth.Verified
+	if c.on.access != nil {
+		var err error
+		if who, err = c.verify(); err != nil {
+			return err
+		}
+	}
 	missing := door.Missing(c.req.http.Header, c.on.asked)
 	switch user := c.req.user; {
 	case missing != "":
@@ -42,30 +58,101 @@ func authenticate(c *call, next next) error {
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path cannot be one.", c.on.userParam))
 	}
-	c.who = c.caller()
+	c.who = c.caller(&who)
 	return next(c)
 }
 
-// caller finds out who calls.
-func (c *call) caller() caller {
+// verify finds out who calls by the endpoint's access, or refuses the request.
+func (c *call) verify() (auth.Verified, error) {
+	r, now := c.req.http, time.Now()
+	address := c.table.proxies.Client(r)
+	if wait := c.table.lockout.Wait(address, now); wait > 0 {
+		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+		return auth.Verified{}, c.refuseCaller(http.StatusTooManyRequests, &auth.Refusal{
+			At: contract.AtSession,
+			Error: recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
+				WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait)),
+		})
+	}
+	who, no := c.on.access.who.Authenticate(r)
+	if no == nil {
+		return who, nil
+	}
+	if no.At == contract.AtCredentialsInvalid && c.table.lockout.Failed(address, now) {
+		c.g.log.LogAttrs(r.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
+			slog.String("address", door.Counted(address).String()), slog.String("request_id", c.req.id))
+	}
+	status := door.Status(no.At)
+	switch {
+	case status != 0:
+		c.challenge("", no)
+	case no.Kind == recourse.KindMissingScope:
+		status = http.StatusForbidden
+		c.challenge("insufficient_scope", no)
+	case no.Kind == recourse.KindPermissionDenied:
+		status = http.StatusForbidden
+	default:
+		status = http.StatusServiceUnavailable
+		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(no.RetryAfter.Seconds())))}
+	}
+	return auth.Verified{}, c.refuseCaller(status, no)
+}
+
+// refuseCaller returns the failure of a request whose caller is not let in. Its body has not been read: the id of its message
+// is, where it stands at the beginning, since some clients give up their session over a 4xx without one.
+func (c *call) refuseCaller(status int, no *auth.Refusal) error {
+	if r := c.req.http; r.Method == http.MethodPost && r.ContentLength != 0 && r.Header.Get("Expect") == "" && c.req.body == nil {
+		c.hurry(time.Now().Add(firstTimeout))
+		text := make([]byte, firstPart)
+		n, _ := io.ReadFull(r.Body, text) // what there is, is enough
+		c.req.msg.ID = door.FirstID(text[:n])
+	}
+	return &failure{e: no.Error, refusal: true, at: no.At, status: status, ofCaller: true}
+}
+
+// caller finds out who calls; who is what access control has found out.
+func (c *call) caller(who *auth.Verified) caller {
 	var user, sent []string
 	if c.req.user != "" {
 		user = []string{"user", c.req.user}
 	}
+	verified := wordsOf(&who.Identity)
+	proved := false // what goes on is what the caller has proved to be
 	for _, name := range c.on.forward {
+		if slices.Contains(who.Headers, name) {
+			proved = true
+			continue
+		}
 		for _, value := range c.forwarded(name) {
 			sent = append(sent, name, value)
 		}
 	}
-	who := caller{user: c.req.user, id: upstream.CallerOf(append(sent, user...)...)}
-	if who.server = who.id; len(c.to.Command) > 0 {
-		sent = c.req.http.Header["Authorization"]
+	known := slices.Concat(verified, sent, user)
+	found := caller{user: c.req.user, verified: who.Identity, owner: upstream.CallerOf(known...)}
+	if found.id = found.owner; !proved {
+		found.id = upstream.CallerOf(slices.Concat(sent, user)...)
+	}
+	if found.server = found.id; c.on.many != nil { // whose servers may tell callers apart
+		found.server = found.owner
+	}
+	if len(c.to.Command) > 0 {
+		if sent = verified; sent == nil {
+			sent = c.req.http.Header["Authorization"]
+		}
 		if c.req.stdio {
 			sent = append(slices.Clip(sent), "the host")
 		}
-		who.server = upstream.CallerOf(append(slices.Clip(sent), user...)...)
+		found.server = upstream.CallerOf(append(slices.Clip(sent), user...)...)
 	}
-	return who
+	return found
+}
+
+// wordsOf returns what tells a verified caller from others; nil of nobody.
+func wordsOf(who *auth.Identity) []string {
+	if !who.Known() {
+		return nil
+	}
+	return []string{"verified", who.Access, string(who.Method), who.Name, who.Org}
 }
 
 // isUser reports whether a segment of a path can be the id of a user, and the value

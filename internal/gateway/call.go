@@ -95,7 +95,7 @@ type next func(c *call) error
 var (
 	around   = []stage{finish, translate}
 	entrance = []stage{admit, authenticate, receive, trace, inSession}
-	work     = []stage{connect, route, validate, connected, throttle, repeat, inBulkhead, holdBack, send}
+	work     = []stage{connect, route, authorize, validate, connected, throttle, repeat, inBulkhead, holdBack, send}
 	stages   = slices.Concat(around, entrance, work)
 	nested   = slices.Concat(around, work) // of a call that another endpoint has let in
 )

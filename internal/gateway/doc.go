@@ -19,6 +19,7 @@
 //	trace                  which distributed trace it is a part of          -> trace
 //	inSession              the session of a legacy client                   -> session
 //	route                  which tool, how long, what it does to the world  -> rule
+//	authorize              may the caller do that
 //	validate               do the arguments fit the tool's inputSchema
 //	throttle               is it within the limits
 //	                       (once has its place here)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth/grant"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/redact"
@@ -31,6 +32,9 @@ type endpoint struct {
 	sessions  *sessions
 	many      *manyServers // that it offers; nil: it has a single one
 	limits    *limits      // nil: there are none
+	access    *access      // who may call; nil: everybody
+	grants    grant.Grants // what they may do; nil: everything
+	scopes    []string     // that clients may be asked for
 }
 
 // sameReaders reports whether what servers send is read in the same way.
@@ -41,7 +45,7 @@ func sameReaders(a, b *contract.Reader) bool {
 
 // newEndpoint returns the endpoint of an entry; old is the one of that name before, or nil,
 // and is returned itself where nothing has changed.
-func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
+func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
 	on := &endpoint{Server: entry, manner: enforcing{}, forward: canonical(entry.Forward)}
 	var ok bool
 	if on.contract, ok = set.Get(entry.Contract); !ok {
@@ -51,7 +55,10 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && old.Same(entry) && sameReaders(old.target.reader(), to.reader()) {
+	if err := on.admit(g, cfg, old); err != nil {
+		return nil, err
+	}
+	if old != nil && on.access == old.access && old.Same(entry) && sameReaders(old.target.reader(), to.reader()) {
 		return old, nil
 	}
 	if on.redact, err = redact.ParseMode(string(entry.Redact)); err != nil {
@@ -71,10 +78,36 @@ func newEndpoint(g *Gateway, entry *config.Server, set *contract.Set, old *endpo
 		}
 		return on, nil
 	}
-	on.asked = on.contract.Session.Credentials
+	on.ask()
 	path, _ := door.NewUserPath(entry.Path)
 	on.userParam = path.Param
 	return on, nil
+}
+
+// admit finds out who may call the endpoint, and what; old is the one of that name before, or nil.
+func (on *endpoint) admit(g *Gateway, cfg *config.Config, old *endpoint) error {
+	var before *access
+	if old != nil {
+		before = old.access
+	}
+	var err error
+	if on.access, err = g.accessOf(cfg, on.Access, before); err != nil {
+		return fmt.Errorf("server %s: %w", on.Name, err)
+	}
+	if on.grants, err = config.Grants(on.Grants); err != nil {
+		return fmt.Errorf("server %s: %w", on.Name, err)
+	}
+	on.scopes = scopesOf(on.access, on.Grants)
+	return nil
+}
+
+// ask sets the headers with credentials that have to be in a request. If access asks for credentials of its own, those that
+// the contract asks for have to be there only if they go on.
+func (on *endpoint) ask() {
+	on.asked = on.contract.Session.Credentials
+	if on.access != nil {
+		on.asked = slices.DeleteFunc(slices.Clone(on.asked), func(name string) bool { return !on.forwards(http.CanonicalHeaderKey(name)) })
+	}
 }
 
 // canonical returns the names of headers as net/http keeps them.

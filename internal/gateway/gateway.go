@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/front"
@@ -45,7 +46,8 @@ type Gateway struct {
 	states    *seal.Sealer // of what servers hand to clients, where there are no keys for sessions
 	counting  counting
 
-	http front.HTTP
+	http    front.HTTP
+	issuers *auth.Issuers // of callers' tokens
 
 	large chan struct{} // holds a token for each failure over the decision window
 
@@ -89,11 +91,13 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	}
 	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}
+	g.issuers = auth.NewIssuers(g.transport())
 	g.life, g.end = context.WithCancel(context.Background())
 	g.streams, g.drain = context.WithCancel(g.life)
 	t, err := g.newTable(cfg, set, nil)
 	if err != nil {
 		g.end()
+		g.issuers.Close()
 		return nil, err
 	}
 	g.adopt(t)
@@ -109,6 +113,7 @@ func (g *Gateway) Drain() { g.drain() }
 // Close ends everything that the gateway still does and waits for the end.
 func (g *Gateway) Close() {
 	g.end()
+	g.issuers.Close()
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()

@@ -39,7 +39,9 @@ type manyServers struct {
 
 // newManyEndpoint returns the endpoint of an entry that offers several servers, whose own endpoints are in named;
 // old is the one of that name before, or nil, and is returned itself where nothing has changed.
-func newManyEndpoint(g *Gateway, e *config.Endpoint, named map[string]*endpoint, set *contract.Set, old *endpoint) (*endpoint, error) {
+func newManyEndpoint(
+	g *Gateway, cfg *config.Config, e *config.Endpoint, named map[string]*endpoint, set *contract.Set, old *endpoint,
+) (*endpoint, error) {
 	entry := e.Entry()
 	on := &endpoint{
 		Server: entry, manner: relaying{}, forward: canonical(entry.Forward), redact: redact.Off,
@@ -49,8 +51,11 @@ func newManyEndpoint(g *Gateway, e *config.Endpoint, named map[string]*endpoint,
 	if on.contract, ok = set.Get(entry.Contract); !ok {
 		return nil, fmt.Errorf("endpoint %s: there is no contract %s", entry.Name, entry.Contract)
 	}
+	if err := on.admit(g, cfg, old); err != nil {
+		return nil, err
+	}
 	on.many = newManyServers(g, e, named, old)
-	if old != nil && old.many != nil && old.Same(entry) && old.contract.Same(on.contract) &&
+	if old != nil && on.access == old.access && old.many != nil && old.Same(entry) && old.contract.Same(on.contract) &&
 		old.many.options.Deadline == on.many.options.Deadline && slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil
 	}
@@ -58,7 +63,7 @@ func newManyEndpoint(g *Gateway, e *config.Endpoint, named map[string]*endpoint,
 	if err != nil {
 		return nil, err
 	}
-	on.asked = on.contract.Session.Credentials
+	on.ask()
 	path, _ := door.NewUserPath(entry.Path)
 	on.userParam = path.Param
 	if old != nil && old.many != nil {
@@ -97,7 +102,7 @@ func newManyServers(g *Gateway, e *config.Endpoint, named map[string]*endpoint, 
 			all.options.Servers = append(all.options.Servers, kept)
 			continue
 		}
-		private := len(on.Forward) > 0 || on.Share == config.ShareClient || on.userParam != ""
+		private := len(on.Forward) > 0 || on.grants != nil || on.Share == config.ShareClient || on.userParam != ""
 		all.options.Servers = append(all.options.Servers, &many.Server{
 			Name: on.Name, Title: on.Title, Names: names, Place: placeOf(on),
 			Relay: &member{on: on, names: names, relays: true}, Ask: &member{on: on, names: names},
@@ -157,7 +162,9 @@ func (c *call) routeMany(next next) error {
 		Proto: from.Proto, ProtoMajor: from.ProtoMajor, ProtoMinor: from.ProtoMinor,
 	}
 	*o.request.URL = *from.URL
-	switch {
+	switch words := wordsOf(&c.who.verified); {
+	case words != nil:
+		o.apart = words
 	case c.req.stdio:
 		o.apart = append(o.apart, "the host")
 	case len(o.apart) == 0 && c.session != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -145,8 +146,7 @@ func (o *outer) traced(relays bool) spanContext {
 
 // at returns the caller as the server of a nested call knows it.
 func (o *outer) at(c *call) caller {
-	who := c.caller()
-	who.verified = o.who.verified
+	who := c.caller(&auth.Verified{Identity: o.who.verified})
 	if len(c.to.Command) > 0 {
 		words := slices.Clone(o.apart)
 		if c.req.user != "" {

@@ -45,7 +45,7 @@ func inSession(c *call, next next) error {
 	if c.req.era != wire.Legacy || id == "" || c.req.msg.Method == wire.MethodInitialize {
 		return next(c)
 	}
-	if c.session = c.on.sessions.find(id, c.who.id); c.session == nil {
+	if c.session = c.on.sessions.find(id, c.who.owner); c.session == nil {
 		c.session = c.adopt(id)
 	}
 	if c.session == nil {
@@ -101,7 +101,7 @@ func newSessions() *sessions {
 // add makes a session of an initialize request that the server has answered with
 // an id of its own.
 func (t *sessions) add(c *call, serverID string) *session {
-	s := &session{id: cmp.Or(c.ticket(serverID), rand.Text()), of: c.who.id, upstream: serverID, place: c.to.place}
+	s := &session{id: cmp.Or(c.ticket(serverID), rand.Text()), of: c.who.owner, upstream: serverID, place: c.to.place}
 	header, kept := c.keptHeader(), len(s.id)+len(serverID)
 	if size := len(c.req.body) + sizeOf(header); size <= maxOpening {
 		s.open, s.openID, s.header = bytes.Clone(c.req.body), c.req.msg.ID.Clone(), header.Clone()
@@ -251,6 +251,11 @@ func (s *session) opening(c *call) *upstream.Request {
 	header := s.header.Clone()
 	if header != nil {
 		header[wire.HeaderRequestID] = []string{c.req.id}
+		if c.who.verified.Known() { // the credentials may have been refreshed since
+			for _, name := range c.on.forward {
+				header[name] = c.forwarded(name)
+			}
+		}
 	}
 	return c.who.request(header, s.open)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -86,7 +87,11 @@ func (c *call) passStream(resp *http.Response) {
 			return nil
 		}
 		c.mask = nil // the stream has no end: each message has a budget of its own
-		return c.spoken(&part.Event, c.strippedMessage(&part.Event))
+		raw := c.strippedMessage(&part.Event)
+		if c.on.grants != nil && part.First && part.Complete && json.Lookup(part.Data, "/result/tools") != nil {
+			raw = wire.AppendEvent(nil, string(part.ID), string(part.Type), c.granted(part.Data)) // the rest of an answer
+		}
+		return c.spoken(&part.Event, raw)
 	})
 }
 

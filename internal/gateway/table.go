@@ -32,6 +32,8 @@ type table struct {
 	pages     http.Handler         // on which they connect them; nil: none
 	hosts     map[string]bool      // the names under which the gateway answers
 	origins   map[string]bool
+	proxies   door.Proxies
+	lockout   *door.Lockout // of addresses; nil: none
 }
 
 // A userPath is the path of an endpoint with a place for the user in it.
@@ -48,6 +50,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		config: cfg, serve: chain(stages), nested: chain(nested), named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
 		hosts: map[string]bool{}, origins: map[string]bool{},
 	}
+	t.proxies, t.lockout = cfg.Proxies(), lockoutOf(cfg.LockoutRule(), old)
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
 	}
@@ -61,7 +64,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	}
 	before := old.byName()
 	for _, entry := range cfg.Servers {
-		on, err := newEndpoint(g, entry, set, before[entry.Name])
+		on, err := newEndpoint(g, cfg, entry, set, before[entry.Name])
 		if err != nil {
 			g.abandon(t)
 			return nil, err
@@ -69,7 +72,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 		t.add(on)
 	}
 	for _, entry := range cfg.Endpoints {
-		on, err := newManyEndpoint(g, entry, t.named, set, before[entry.Name])
+		on, err := newManyEndpoint(g, cfg, entry, t.named, set, before[entry.Name])
 		if err != nil {
 			g.abandon(t)
 			return nil, err

@@ -21,6 +21,7 @@ func TestEveryKeyCounts(t *testing.T) {
 	treatment := []string{
 		"Path", "Contract", "Reads", "Mode", "Redact", "Timeout", "MaxTimeout", "TrustAnnotations", "Trusted", "Tools",
 		"Breaker", "Concurrency", "Hedge", "Limits", "LimitHeaders",
+		"Access", "Grants",
 	}
 	set := contract.Builtin()
 	for _, way := range []string{"url: 'http://127.0.0.1:1/mcp'", "command: [program]"} {
@@ -96,7 +97,11 @@ func change(t *testing.T, name string, key reflect.Value) {
 	case **config.Concurrency:
 		*value = &config.Concurrency{Max: 1, Wait: time.Second}
 	case *[]string:
-		*value = append(*value, "X-Other")
+		if *value = append(*value, "X-Other"); name == "Access" {
+			*value = []string{config.Loopback}
+		}
+	case *[]config.Grant:
+		*value = append(*value, config.Grant{})
 	case *map[string]string:
 		*value = map[string]string{"X-Other": "other"}
 	case *time.Duration:

@@ -78,7 +78,7 @@ func openTicket(id string, by *seal.Sealer, purpose []byte) (t ticket, ok bool) 
 
 // ticketPurpose says what a ticket is for: one caller at one server.
 func (c *call) ticketPurpose() []byte {
-	return append([]byte("session "+c.on.Name+" "), c.who.id[:]...)
+	return append([]byte("session "+c.on.Name+" "), c.who.owner[:]...)
 }
 
 // ticketPlace names the place of the target's sessions to other processes; 0: they cannot know it.
@@ -111,7 +111,7 @@ func (c *call) adopt(id string) *session {
 	if wire.Parse(t.open, m) != nil {
 		return nil
 	}
-	s := &session{id: id, of: c.who.id, upstream: t.server, open: t.open, openID: m.ID.Clone()}
+	s := &session{id: id, of: c.who.owner, upstream: t.server, open: t.open, openID: m.ID.Clone()}
 	if t.place != 0 && t.place == c.to.ticketPlace() {
 		s.place = c.to.place
 	}

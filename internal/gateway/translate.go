@@ -31,6 +31,8 @@ type failure struct {
 
 	resp *http.Response // which goes on under its own status, with the text
 
+	ofCaller bool // the caller is not let in, of which contracts whose codes are those of tools say nothing
+
 	off bool // it was found in the middle of an answer
 }
 
@@ -115,9 +117,11 @@ func (c *call) writeRefusal(f *failure) {
 		of, effect = c.on.contract, c.effect(e)
 		e = c.masker().Error(e).CausedBy(e.Cause())
 	}
-	answer := of.Write(e.WithEffect(effect), &contract.Call{
-		At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.url(),
-	})
+	call := &contract.Call{At: f.at, Status: f.status, HTTP: c.answersHTTP(), Method: c.req.msg.Method, URL: c.url()}
+	answer := of.Write(e.WithEffect(effect), call)
+	if f.ofCaller && answer.Surface == contract.SurfaceRPC {
+		answer = contract.Builtin().MustGet(contract.Default).Write(e.WithEffect(effect), call)
+	}
 	c.write(c.withProtocolData(c.masked(answer), e), e)
 }
 

@@ -1,0 +1,38 @@
+package auth
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+)
+
+const authorization = "Authorization"
+
+// bearer returns the token of a request (RFC 6750, section 2.1).
+func bearer(header http.Header) (string, *Refusal) {
+	token, no := single(header, authorization)
+	if no != nil {
+		return "", no
+	}
+	scheme, token, _ := strings.Cut(token, " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", unknown(recourse.Unauthenticated().WithMessage("The header Authorization must have the form: Bearer TOKEN."))
+	}
+	return token, nil
+}
+
+// single returns the value of a header with credentials. Two values are refused, since two readers could each take another.
+func single(header http.Header, name string) (string, *Refusal) {
+	switch values := header[name]; {
+	case len(values) > 1:
+		return "", invalid(recourse.Unauthenticated().WithMessage("The header %s is there more than once.", name))
+	case len(values) == 0, values[0] == "":
+		return "", missing("The header %s is missing.", name)
+	default:
+		return values[0], nil
+	}
+}
+
+// isJWT reports whether a token has the form of a JWT: three parts (RFC 7515, section 7.1).
+func isJWT(token string) bool { return strings.Count(token, ".") == 2 }

@@ -1,0 +1,310 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/json"
+)
+
+const (
+	// setFresh is how long a key set is used before it is fetched again, beside the calls, and setStale how long it still is if
+	// the issuer does not answer.
+	setFresh = 10 * time.Minute
+	setStale = 4 * time.Hour
+	// setPause is the least time between two fetches, so that tokens with invented key ids do not make one each, and
+	// setRetry that after one that failed.
+	setPause = 10 * time.Second
+	setRetry = 5 * time.Second
+	// fetchTimeout bounds one fetch, maxKeySet its documents and maxSetKeys its keys.
+	fetchTimeout = 10 * time.Second
+	maxKeySet    = 512 << 10
+	maxSetKeys   = 200
+)
+
+// Issuers hold the key sets of token issuers. They outlive a change of the configuration. Make them with [NewIssuers] and end
+// them with Close.
+type Issuers struct {
+	http *http.Client
+	life context.Context //nolint:containedctx // of the fetches, which are nobody's call
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	sets map[[2]string]*KeySet
+}
+
+// NewIssuers returns issuers that are reached through transport.
+func NewIssuers(transport http.RoundTripper) *Issuers {
+	s := &Issuers{http: &http.Client{Transport: transport, CheckRedirect: sameSecurity}, sets: map[[2]string]*KeySet{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// sameSecurity follows a few redirects, but none to where keys could be changed on the way.
+func sameSecurity(r *http.Request, via []*http.Request) error {
+	const most = 3
+	if len(via) > most || !IsSafeURL(r.URL.String()) {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// Close ends the fetches under way and waits for them.
+func (s *Issuers) Close() {
+	s.mu.Lock()
+	s.end() // none begins afterwards
+	s.mu.Unlock()
+	s.work.Wait()
+	s.http.CloseIdleConnections()
+}
+
+// Keys returns the key set of an issuer: the one at a URL or, if that is "", the one that the issuer's metadata names.
+func (s *Issuers) Keys(issuer, at string) *KeySet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set := s.sets[[2]string{issuer, at}]
+	if set == nil {
+		set = &KeySet{issuers: s, issuer: issuer, url: at}
+		s.sets[[2]string{issuer, at}] = set
+	}
+	return set
+}
+
+// A KeySet is the public keys of an issuer (RFC 7517). They are fetched beside the calls, but for the first time and for a key
+// that is not known.
+type KeySet struct {
+	issuers     *Issuers
+	issuer, url string
+
+	mu       sync.Mutex
+	keys     []jose.JSONWebKey
+	fetched  time.Time // when they were
+	asked    time.Time // when that was tried last
+	failed   error     // of that; nil: it went well
+	fetching chan struct{}
+}
+
+// errUnknownKey says that an issuer has no such key.
+var errUnknownKey = errors.New("the issuer has no such key")
+
+// ErrUnavailable says that an issuer's keys cannot be fetched.
+var ErrUnavailable = errors.New("the issuer's keys cannot be fetched")
+
+// key returns the key with that id for an algorithm; "" is the only one that there is for it.
+func (s *KeySet) key(ctx context.Context, id, algorithm string) (any, error) {
+	for waited := false; ; waited = true {
+		key, done, err := s.look(id, algorithm, waited)
+		if done == nil {
+			return key, err
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		}
+	}
+}
+
+// look looks the key up. If it takes a fetch to know, done is closed when that has ended.
+func (s *KeySet) look(id, algorithm string, waited bool) (key any, done <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	usable := !s.fetched.IsZero() && time.Since(s.fetched) < setStale
+	if usable {
+		key = pick(s.keys, id, algorithm)
+	}
+	pause := setPause
+	if s.failed != nil {
+		pause = setRetry
+	}
+	may := s.asked.IsZero() || time.Since(s.asked) >= pause
+	switch {
+	case key != nil:
+		if may && time.Since(s.fetched) >= setFresh {
+			s.fetch()
+		}
+		return key, nil, nil
+	case !waited && (s.fetching != nil || may):
+		if s.fetch(); s.fetching != nil {
+			return nil, s.fetching, nil
+		}
+	}
+	switch {
+	case s.failed != nil:
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, s.failed)
+	default:
+		return nil, nil, errUnknownKey
+	}
+}
+
+// Begin begins to fetch the keys, unless they are there, so that the first call need not wait for them.
+func (s *KeySet) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked.IsZero() {
+		s.fetch()
+	}
+}
+
+// Fetch fetches the keys unless they are there, and returns why they are not.
+func (s *KeySet) Fetch(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.fetched.IsZero() {
+		s.mu.Unlock()
+		return nil
+	}
+	s.fetch()
+	done := s.fetching
+	s.mu.Unlock()
+	if done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// fetch begins to fetch the keys, unless somebody does. It is called with the lock held.
+func (s *KeySet) fetch() {
+	if s.fetching != nil {
+		return
+	}
+	s.issuers.mu.Lock()
+	defer s.issuers.mu.Unlock()
+	s.asked = time.Now()
+	if s.failed = s.issuers.life.Err(); s.failed != nil {
+		return
+	}
+	s.fetching = make(chan struct{})
+	s.issuers.work.Go(s.renew)
+}
+
+// renew fetches the keys, whoever waits for them.
+func (s *KeySet) renew() {
+	ctx, cancel := context.WithTimeout(s.issuers.life, fetchTimeout)
+	defer cancel()
+	keys, err := s.load(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed = err; err == nil {
+		s.keys, s.fetched = keys, time.Now()
+	}
+	close(s.fetching)
+	s.fetching = nil
+}
+
+func (s *KeySet) load(ctx context.Context) ([]jose.JSONWebKey, error) {
+	from := s.url
+	if from == "" {
+		var err error
+		if from, err = s.discover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	text, _, err := s.get(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return parseKeys(text)
+}
+
+// discover returns where the issuer's metadata say that its keys are (OpenID Connect Discovery 1.0, RFC 8414).
+func (s *KeySet) discover(ctx context.Context) (string, error) {
+	text, status, err := s.get(ctx, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
+	if status == http.StatusNotFound {
+		u, parseErr := url.Parse(s.issuer)
+		if parseErr != nil {
+			return "", parseErr
+		}
+		u.Path = "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")
+		text, _, err = s.get(ctx, u.String())
+	}
+	if err != nil {
+		return "", err
+	}
+	var metadata struct {
+		Issuer  string `json:"issuer"`
+		JWKSURI string `json:"jwks_uri"`
+	}
+	switch err := json.Unmarshal(text, &metadata); {
+	case err != nil:
+		return "", fmt.Errorf("metadata of %s: %w", s.issuer, err)
+	case metadata.Issuer != s.issuer:
+		return "", fmt.Errorf("metadata of %s: they are those of the issuer %.200q", s.issuer, metadata.Issuer)
+	case !IsSafeURL(metadata.JWKSURI):
+		return "", fmt.Errorf("metadata of %s: jwks_uri is not an https URL: %.200q", s.issuer, metadata.JWKSURI)
+	}
+	return metadata.JWKSURI, nil
+}
+
+// get fetches a JSON document.
+func (s *KeySet) get(ctx context.Context, from string) (text []byte, status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.Header.Set("Accept", "application/json")
+	resp, err := s.issuers.http.Do(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, resp.StatusCode, fmt.Errorf("GET %s: HTTP status %d", from, resp.StatusCode)
+	}
+	text, err = io.ReadAll(io.LimitReader(resp.Body, maxKeySet+1))
+	switch {
+	case err != nil:
+		return nil, resp.StatusCode, fmt.Errorf("GET %s: %w", from, err)
+	case len(text) > maxKeySet:
+		return nil, resp.StatusCode, fmt.Errorf("GET %s: the answer has more than %d bytes", from, maxKeySet)
+	}
+	return text, resp.StatusCode, nil
+}
+
+// parseKeys reads a key set. Keys of a kind that is not known, or that are not fit for signatures, are left out.
+func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
+	list := json.Lookup(text, "/keys")
+	if list.Kind() != '[' {
+		return nil, errors.New("the key set has no list of keys")
+	}
+	raw, more := json.Items(list, maxSetKeys)
+	if more {
+		return nil, fmt.Errorf("the key set has more than %d keys", maxSetKeys)
+	}
+	var keys []jose.JSONWebKey
+	for _, item := range raw {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(item) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("the key set has no public key for signatures")
+	}
+	return keys, nil
+}
+
+// IsSafeURL reports whether what comes from a URL cannot be changed on the way: it is https, or on this machine.
+func IsSafeURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && endpoint.IsLoopback(u.Hostname())
+}

@@ -1,0 +1,31 @@
+package auth
+
+import (
+	"net/http"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/endpoint"
+)
+
+// Loopback lets callers on this machine in, whoever they are. A request that a proxy on this machine has passed on is not from
+// this machine, unless Proxies trusts the proxy and says so.
+type Loopback struct {
+	Access  string
+	Proxies endpoint.Proxies
+}
+
+var _ Authenticator = (*Loopback)(nil)
+
+// Authenticate implements [Authenticator].
+func (l *Loopback) Authenticate(r *http.Request) (Verified, *Refusal) {
+	local := l.Proxies.Client(r).IsLoopback()
+	if local && len(l.Proxies) == 0 {
+		local = !endpoint.WasForwarded(r.Header)
+	}
+	if !local {
+		e := recourse.PermissionDenied().WithMessage("Only callers on the gateway's own machine are let in here.")
+		return Verified{}, &Refusal{Error: e, At: contract.AtSession, Elsewhere: true}
+	}
+	return Verified{Identity: Identity{Access: l.Access, Method: MethodLoopback, Name: "loopback"}}, nil
+}

@@ -1,0 +1,325 @@
+package config
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/auth/grant"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/strictyaml"
+)
+
+// Access is a way to find out who calls.
+type Access struct {
+	Keys    []AccessKey    `yaml:"keys" default:"(none)" doc:"API keys, by their hashes. 'recourse key new --print NAME' makes one. Callers send the key as 'Authorization: Bearer KEY', unless 'headers' says otherwise."`
+	Headers *AccessHeaders `yaml:"headers" default:"(Authorization)" doc:"Headers that hold the caller's name and key, instead of 'Authorization'."`
+	JWT     *AccessJWT     `yaml:"jwt" default:"(none)" doc:"Signed tokens of an issuer. Callers send them as 'Authorization: Bearer TOKEN'."`
+}
+
+// AccessKey is an API key of the configuration.
+type AccessKey struct {
+	Name    string   `yaml:"name,required" default:"(none)" doc:"Name of the caller, for grants, limits and logs. Two keys of one name are the same caller, so that one can take the place of the other."`
+	Hash    string   `yaml:"hash,required" default:"(none)" doc:"SHA-256 of the key, as 'sha256:' and 64 hexadecimal digits. The key must be random, of 128 bits or more: a hash of a word can be guessed."`
+	Org     string   `yaml:"org" default:"(none)" doc:"The caller's organisation."`
+	Roles   []string `yaml:"roles" default:"(none)" doc:"The caller's roles, which 'grants' name."`
+	Expires string   `yaml:"expires" default:"(never)" doc:"When the key ends: a date such as '2027-01-31' (midnight, UTC) or a time such as '2027-01-31T12:00:00Z'."`
+}
+
+// AccessHeaders are the headers of a caller's name and key.
+type AccessHeaders struct {
+	ID  string `yaml:"id" default:"(none)" doc:"Header that holds the caller's name, which must be that of the key. Without it the key is enough."`
+	Key string `yaml:"key,required" default:"(none)" doc:"Header that holds the key, such as 'x-api-key'."`
+}
+
+// AccessJWT says whose tokens are accepted.
+type AccessJWT struct {
+	Issuer     string        `yaml:"issuer,required" default:"(none)" doc:"The issuer: what 'iss' must be, to the letter. Its metadata say where its keys are (OpenID Connect Discovery, RFC 8414), and tell MCP clients where to sign in. https, or http on this machine."`
+	JWKS       string        `yaml:"jwks" default:"(what the issuer's metadata say)" doc:"URL of the issuer's public keys (JWKS). They are fetched again every ten minutes and for a key that is not known; while that fails, the old ones count for four hours."`
+	Audience   []string      `yaml:"audience,required" default:"(none)" doc:"What 'aud' must be or contain: usually the endpoint's URL. One of several is enough."`
+	Algorithms []JWTAlg      `yaml:"algorithms" default:"([ES256, RS256, EdDSA])" doc:"Signature algorithms that are accepted."`
+	Leeway     time.Duration `yaml:"leeway" default:"60s" doc:"How far the clocks of issuer and gateway may differ."`
+	Scopes     []string      `yaml:"scopes" default:"(none)" doc:"Scopes that every token needs. A token without them is answered with 403 and 'insufficient_scope', from which clients learn what to ask for."`
+	Name       string        `yaml:"name" default:"sub" doc:"Claim that names the caller. A claim within another is written as a JSON Pointer, such as '/realm_access/roles'."`
+	Org        string        `yaml:"org" default:"org" doc:"Claim that names the caller's organisation."`
+	Roles      string        `yaml:"roles" default:"roles" doc:"Claim that lists the caller's roles."`
+}
+
+// JWTAlg is an algorithm that tokens are signed with.
+type JWTAlg string
+
+// Words returns all of them.
+func (JWTAlg) Words() []string { return auth.Algorithms() }
+
+// UnmarshalYAML reads one of them.
+func (a *JWTAlg) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.Words()) }
+
+// Lockout is when an address is refused.
+type Lockout struct {
+	Failures int           `yaml:"failures" default:"25" doc:"How many failed authentications it takes. '0' means that no address is ever refused."`
+	Within   time.Duration `yaml:"within" default:"15m" doc:"The time within which they count. The address is refused until the first of them is that long ago."`
+}
+
+// defaultLockout is [Lockout] where the file has none.
+var defaultLockout = Lockout{Failures: 25, Within: 15 * time.Minute}
+
+// LockoutRule returns when an address is refused.
+func (c *Config) LockoutRule() Lockout {
+	if c.Lockout == nil {
+		return defaultLockout
+	}
+	return *c.Lockout
+}
+
+// Grant lets some callers do something.
+type Grant struct {
+	Callers   []string `yaml:"callers" default:"(any)" doc:"Names of the callers that the grant is for. It holds for callers who meet all of 'callers', 'orgs', 'roles' and 'scopes'."`
+	Orgs      []string `yaml:"orgs" default:"(any)" doc:"Organisations that it is for."`
+	Roles     []string `yaml:"roles" default:"(any)" doc:"Roles, one of which the caller must have."`
+	Scopes    []string `yaml:"scopes" default:"(none)" doc:"Scopes, all of which the caller's token must have. A caller who lacks only these is told so with 403 and 'insufficient_scope'."`
+	Tools     []string `yaml:"tools" default:"(none)" doc:"Tools that they may call: names or patterns, as in 'tools' of a server."`
+	When      string   `yaml:"when" default:"(always)" doc:"Condition on a call, such as 'args.orgId == caller.org'. It can name 'caller' (name, org, roles, scopes), 'tool', 'args' and 'read_only', in the language of [Expr](https://expr-lang.org/docs/language-definition). If it cannot be evaluated, the call is refused."`
+	Prompts   bool     `yaml:"prompts" default:"false" doc:"Whether they may use the server's prompts."`
+	Resources bool     `yaml:"resources" default:"false" doc:"Whether they may read the server's resources."`
+}
+
+// Loopback is the way to find out who calls that needs no entry: by the address alone.
+const Loopback = "loopback"
+
+// ExpiresAt returns when the key ends; zero: never.
+func (k *AccessKey) ExpiresAt() time.Time {
+	at, _ := parseTime(k.Expires) // the validator has read it
+	return at
+}
+
+func parseTime(text string) (at time.Time, ok bool) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, text == ""
+}
+
+// Proxies returns the networks of the proxies that are believed about the client's address.
+func (c *Config) Proxies() []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		network, _ := parseNetwork(text) // the validator has read it
+		networks = append(networks, network)
+	}
+	return networks
+}
+
+// Open returns the names of the servers and endpoints that let everybody in.
+func (c *Config) Open() []string {
+	var open []string
+	for _, s := range c.Servers {
+		if len(s.Access) == 0 && s.Path != PathNone {
+			open = append(open, s.Name)
+		}
+	}
+	for _, e := range c.Endpoints {
+		if len(e.Access) == 0 {
+			open = append(open, e.Name)
+		}
+	}
+	return open
+}
+
+// parseNetwork reads a network or a single address.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	if network, err := netip.ParsePrefix(text); err == nil {
+		return network.Masked(), true
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	return netip.PrefixFrom(address, address.BitLen()), true
+}
+
+// access checks the ways to find out who calls, and the proxies in front.
+func (v *validator) access(c *Config) {
+	root := v.doc.Root()
+	for i, text := range c.TrustedProxies {
+		if _, ok := parseNetwork(text); !ok {
+			v.doc.Reportf(root.Get("trusted_proxies").Item(i).Pos(), "write it as `10.0.0.0/8` or `192.0.2.7`",
+				"this is neither a network nor an address")
+		}
+	}
+	if node := root.Get("lockout"); node != nil && c.Lockout != nil {
+		v.positiveDuration(node.Get("within"), "within", c.Lockout.Within)
+		if c.Lockout.Failures < 0 {
+			v.doc.Reportf(node.Get("failures").Pos(), "write `0` to refuse no address", "`failures` must not be negative")
+		}
+	}
+	entries := root.Get("access")
+	for i := range c.Access {
+		e := &c.Access[i]
+		v.accessEntry(e.Key, &e.Value, entries.Get(e.Key), e.Pos)
+	}
+}
+
+func (v *validator) accessEntry(name string, a *Access, node *strictyaml.Node, at strictyaml.Pos) {
+	hasKeys := len(a.Keys) > 0
+	switch {
+	case !serverName.MatchString(name):
+		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this is not a valid name for an access entry")
+	case name == Loopback:
+		v.doc.Reportf(at, "choose another name", "`loopback` stands for callers on this machine and needs no entry")
+	case a.JWT == nil && !hasKeys:
+		v.doc.Reportf(at, "add `keys` or `jwt`", "the entry says nothing about who is let in")
+	case a.JWT != nil && hasKeys:
+		v.doc.Reportf(node.Key("jwt"), "make two entries of it and list both: `access: [a, b]`", "an entry has either keys or `jwt`")
+	case a.JWT != nil && a.Headers != nil:
+		v.doc.Reportf(node.Key("headers"), "remove it", "`headers` belongs to an entry with keys")
+	}
+	v.accessKeys(a, node.Get("keys"))
+	if h := a.Headers; h != nil {
+		v.accessHeader(node.Get("headers").Get("id"), &h.ID)
+		v.accessHeader(node.Get("headers").Get("key"), &h.Key)
+		if h.ID != "" && h.ID == h.Key {
+			v.doc.Reportf(node.Get("headers").Key("id"), "name two headers", "`id` and `key` are the same header")
+		}
+	}
+	if a.JWT != nil {
+		v.accessJWT(a.JWT, node.Get("jwt"))
+	}
+}
+
+// accessHeader checks the name of a header with credentials, and spells it canonically.
+func (v *validator) accessHeader(node *strictyaml.Node, name *string) {
+	if node != nil {
+		v.headerName(node.Pos(), *name)
+	}
+	*name = http.CanonicalHeaderKey(*name)
+}
+
+func (v *validator) accessKeys(a *Access, node *strictyaml.Node) {
+	hashes := map[string]bool{}
+	for i := range a.Keys {
+		key, item := &a.Keys[i], node.Item(i)
+		if name := item.Get("name"); name != nil && key.Name == "" {
+			v.doc.Reportf(name.Pos(), "", "the name is empty")
+		}
+		if hash := item.Get("hash"); hash != nil {
+			if _, ok := auth.ParseHash(key.Hash); !ok {
+				v.doc.Hide(hash) // it could be the key itself
+				v.doc.Reportf(hash.Pos(), "make a key and its hash with `recourse key new --print NAME`",
+					"this is not `sha256:` and 64 hexadecimal digits")
+			} else if hashes[key.Hash] {
+				v.doc.Reportf(hash.Pos(), "remove one of them", "the key is listed twice")
+			}
+			hashes[key.Hash] = true
+		}
+		if _, ok := parseTime(key.Expires); !ok {
+			v.doc.Reportf(item.Get("expires").Pos(), "write it as 2027-01-31 or 2027-01-31T12:00:00Z", "`expires` must be a date or a time")
+		}
+	}
+}
+
+func (v *validator) accessJWT(j *AccessJWT, node *strictyaml.Node) {
+	for key, text := range map[string]string{"issuer": j.Issuer, "jwks": j.JWKS} {
+		if at := node.Get(key); at != nil && !auth.IsSafeURL(text) {
+			v.doc.Reportf(at.Pos(), "write it as `https://login.example.com`", "`%s` must be an https URL, or http on this machine", key)
+		}
+	}
+	if at := node.Get("audience"); at != nil && (len(j.Audience) == 0 || slices.Contains(j.Audience, "")) {
+		v.doc.Reportf(at.Pos(), "write the URL that clients call", "`audience` is empty")
+	}
+	if at := node.Get("leeway"); at != nil && j.Leeway < 0 {
+		v.doc.Reportf(at.Pos(), "write it as `60s`", "`leeway` must not be negative")
+	}
+	if at := node.Get("name"); at != nil && j.Name == "" {
+		v.doc.Reportf(at.Pos(), "write it as `sub`", "`name` must be a claim")
+	}
+	if at := node.Get("algorithms"); at != nil && len(j.Algorithms) == 0 {
+		v.doc.Reportf(at.Pos(), "remove it, or write `[ES256]`", "`algorithms` is empty")
+	}
+	if len(j.Algorithms) == 0 {
+		for _, name := range auth.Algorithms() {
+			j.Algorithms = append(j.Algorithms, JWTAlg(name))
+		}
+	}
+}
+
+// admission checks who may call an endpoint, and what.
+func (v *validator) admission(c *Config, access []string, grants []Grant, mode Mode, node *strictyaml.Node) {
+	if at := node.Get("access"); at != nil && len(access) == 0 {
+		v.doc.Reportf(at.Pos(), "name an entry of `access`, or remove it to let everybody in", "`access` is empty")
+	}
+	known := []string{Loopback}
+	for _, e := range c.Access {
+		known = append(known, e.Key)
+	}
+	for i, name := range access {
+		at := node.Get("access").Item(i).Pos()
+		switch near, ok := nearest.Of(name, known); {
+		case slices.Contains(access[:i], name):
+			v.doc.Reportf(at, "remove one of them", "`%s` is listed twice", name)
+		case slices.Contains(known, name):
+		case ok:
+			v.doc.Reportf(at, "did you mean `"+near+"`?", "`access` names no entry of the top level's `access`")
+		default:
+			v.doc.Reportf(at, "add it there, or write `loopback`", "`access` names no entry of the top level's `access`")
+		}
+	}
+	list := node.Get("grants")
+	if list != nil && len(access) == 0 && !isNode(node.Get("path"), PathNone) {
+		v.doc.Reportf(node.Key("grants"), "add `access`", "`grants` needs `access`: without it nobody knows who calls")
+	}
+	if list != nil && len(grants) == 0 {
+		v.doc.Reportf(list.Pos(), "remove it, or add `{tools: [\"*\"]}`", "`grants` is empty: nobody could do anything")
+	}
+	if list != nil && mode == ModeObserve {
+		v.doc.Reportf(node.Key("grants"), "remove one of them",
+			"`grants` is not available with `mode: observe`, which passes tools/list on unchanged")
+	}
+	for i := range grants {
+		v.grant(&grants[i], list.Item(i))
+	}
+}
+
+// isNode reports whether a node is that text.
+func isNode(node *strictyaml.Node, text string) bool { return node != nil && node.Text() == text }
+
+func (v *validator) grant(g *Grant, node *strictyaml.Node) {
+	if len(g.Tools) == 0 && !g.Prompts && !g.Resources {
+		v.doc.Reportf(node.Pos(), "add `tools`, such as [\"*\"]", "the grant lets nobody do anything")
+	}
+	for i, pattern := range g.Tools {
+		if pattern == "" || strings.ContainsAny(pattern, " \t\n[]{}\\") {
+			v.doc.Reportf(node.Get("tools").Item(i).Pos(), "in a pattern only * and ? are special",
+				"this is neither the name of a tool nor a pattern")
+		}
+	}
+	if when := node.Get("when"); when != nil {
+		if _, err := grant.Compile(g.When); err != nil {
+			v.doc.Reportf(when.Pos(), "compare `caller`, `tool`, `args` and `read_only`, as in `args.orgId == caller.org`",
+				"`when` is not a condition: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+		}
+	}
+}
+
+// Grants returns what the entries say, made ready. They have been checked.
+func Grants(entries []Grant) (grant.Grants, error) {
+	var all grant.Grants
+	var failed error
+	for _, g := range entries {
+		made := grant.Grant{
+			Callers: g.Callers, Orgs: g.Orgs, Roles: g.Roles, Scopes: g.Scopes, Tools: g.Tools, Prompts: g.Prompts, Resources: g.Resources,
+		}
+		if g.When != "" {
+			var err error
+			made.When, err = grant.Compile(g.When)
+			failed = errors.Join(failed, err)
+		}
+		all = append(all, made)
+	}
+	return all, failed
+}

@@ -1,0 +1,292 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A door is a gateway with access control in front of one server, which is called farm.
+type door struct {
+	*front
+
+	server *testkit.Server
+}
+
+// openDoor starts a gateway; access are the keys of the top level, entry those of the server's entry.
+func openDoor(tb testing.TB, access string, entry ...string) *door {
+	tb.Helper()
+	srv := testkit.NewServer(tb, testkit.InMemory())
+	lines := append(slices.Clone(entry), "url: "+srv.URL(), "timeout: 20s")
+	g, log := newGateway(tb, access+"\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}
+}
+
+// as returns a client with these headers; of the legacy era it has no session yet.
+func (d *door) as(tb testing.TB, era testkit.Era, header ...string) *testkit.Client {
+	tb.Helper()
+	c := testkit.NewClient(tb, d.url, era)
+	c.Header = http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		c.Header.Add(header[i], header[i+1])
+	}
+	return c
+}
+
+// echoed calls a tool that reads, in a session of its own where the era has some, and returns the answer of the call or of what
+// was refused before.
+func echoed(tb testing.TB, c *testkit.Client) *testkit.Answer {
+	tb.Helper()
+	if c.Era == testkit.Legacy && c.Session == "" {
+		a, err := c.Initialize(tb.Context())
+		if a != nil && a.Status != http.StatusOK {
+			return a
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	a, err := c.Call(tb.Context(), testkit.Echo, `{"message":"x"}`)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// isIn reports whether a call was carried out.
+func isIn(a *testkit.Answer) bool {
+	return a.Status == http.StatusOK && a.Message != nil && a.Message.Error == nil && !strings.Contains(string(a.Body), `"isError":true`)
+}
+
+// keyEntry returns an access entry with a key of this text.
+func keyEntry(key string, more ...string) string {
+	return fmt.Sprintf("{name: ann, hash: %q%s}", auth.HashOf(key), strings.Join(append([]string{""}, more...), ", "))
+}
+
+const canary = "rk_canaryhunter_hunter2hunter2hunter2hunter2hunter2hunter2hunter2hun"
+
+// Who calls is found out by a key, and whoever has none gets what the contract says, in both eras.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	past := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	access := "access: {team: {keys: [" + keyEntry("good key") + ", " + keyEntry("old key", "expires: "+past) + ", " +
+		keyEntry("next key", "expires: 2999-01-01") + "]}}"
+	d := openDoor(t, access, "access: [team]")
+	tests := []struct {
+		name    string
+		header  []string
+		kind    recourse.Kind // "": let in
+		message string
+	}{
+		{"a key", []string{"Authorization", "Bearer good key"}, "", ""},
+		{"in another spelling", []string{"Authorization", "bearer  good key"}, "", ""},
+		{"that ends some day", []string{"Authorization", "Bearer next key"}, "", ""},
+		{"nothing", nil, recourse.KindUnauthenticated, "The header Authorization is missing."},
+		{"an empty header", []string{"Authorization", ""}, recourse.KindUnauthenticated, "The header Authorization is missing."},
+		{"a wrong key", []string{"Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The API key is not valid."},
+		{"its hash", []string{"Authorization", "Bearer " + auth.HashOf("good key").String()}, recourse.KindUnauthenticated, "The API key is not valid."},
+		{"a key of our form", []string{"Authorization", "Bearer " + canary}, recourse.KindUnauthenticated, "The API key is not valid."},
+		{"a key that has ended", []string{"Authorization", "Bearer old key"}, recourse.KindTokenExpired, "The API key expired at " + past + "."},
+		{"another scheme", []string{"Authorization", "Basic good key"}, recourse.KindUnauthenticated, "The header Authorization must have the form: Bearer TOKEN."},
+		{"no scheme", []string{"Authorization", "good key"}, recourse.KindUnauthenticated, "The header Authorization must have the form: Bearer TOKEN."},
+		{"two keys", []string{"Authorization", "Bearer good key", "Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The header Authorization is there more than once."},
+		{"in another header", []string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated, "The header Authorization is missing."},
+	}
+	for _, era := range eras {
+		for _, test := range tests {
+			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
+				t.Parallel()
+				a := echoed(t, d.as(t, era, test.header...))
+				if test.kind == "" {
+					if !isIn(a) {
+						t.Errorf("HTTP %d %s", a.Status, a.Body)
+					}
+					return
+				}
+				e := recordOf(t, a)
+				if a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message || e.Origin != recourse.OriginCaller ||
+					e.Effect != recourse.EffectNone || len(a.Message.ID) == 0 || string(a.Message.ID) == "null" {
+					t.Errorf("HTTP %d, %s %q: %s", a.Status, e.Kind, e.Message, a.Body)
+				}
+				challenge := a.Header.Get("WWW-Authenticate")
+				if !strings.HasPrefix(challenge, "Bearer") || strings.Contains(challenge, "resource_metadata") {
+					t.Errorf("the challenge is %s", challenge)
+				}
+				if named := len(test.header) > 1 && test.header[0] == "Authorization" && test.header[1] != ""; strings.Contains(challenge, "invalid_token") != named {
+					t.Errorf("the challenge is %s", challenge)
+				}
+			})
+		}
+	}
+	t.Cleanup(func() {
+		for _, secret := range []string{"good key", "bad key", "old key", "next key", canary, "hunter2"} {
+			if strings.Contains(d.log.String(), secret) {
+				t.Errorf("%q is in the log: %s", secret, d.log)
+			}
+		}
+		for _, r := range d.server.Requests() {
+			if len(r.Header["Authorization"]) > 0 {
+				t.Errorf("the server was sent %s", r.Header)
+			}
+		}
+	})
+}
+
+// Terra's pair of headers: both are asked for, then checked, then the user of the path, in terra's words; the server is told
+// of the user alone.
+func TestHeaderPair(t *testing.T) {
+	t.Parallel()
+	access := "access: {devs: {headers: {id: dev-id, key: x-api-key}, keys: [" + keyEntry("good key") + "]}}"
+	d := openDoor(t, access, "access: [devs]", "contract: terra", "path: '/api/v2/mcp/{user_id}'")
+	base := strings.TrimSuffix(d.url, "/farm/mcp") + "/api/v2/mcp/"
+	for _, test := range []struct {
+		name, user string
+		header     []string
+		status     int
+		detail     string
+	}{
+		{"both", "u-1", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 200, ""},
+		{"nothing", "u-1", nil, 401, "dev-id or x-api-key headers are missing"},
+		{"no key", "u-1", []string{"Dev-Id", "ann"}, 401, "dev-id or x-api-key headers are missing"},
+		{"no id", "u-1", []string{"X-Api-Key", "good key"}, 401, "dev-id or x-api-key headers are missing"},
+		{"the key of somebody else", "u-1", []string{"Dev-Id", "bob", "X-Api-Key", "good key"}, 401, "unauthorized"},
+		{"a wrong key", "u-1", []string{"Dev-Id", "ann", "X-Api-Key", "bad key"}, 401, "unauthorized"},
+		{"a wrong key and no user", "", []string{"Dev-Id", "ann", "X-Api-Key", "bad key"}, 401, "unauthorized"},
+		{"no user", "", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "missing user_id parameter"},
+		{"no user that can be one", "a%20b", []string{"Dev-Id", "ann", "X-Api-Key", "good key"}, 404, "invalid user id"},
+	} {
+		for _, era := range eras {
+			t.Run(era.String()+"/"+test.name, func(t *testing.T) {
+				t.Parallel()
+				c := d.as(t, era, test.header...)
+				c.URL = base + test.user
+				a := echoed(t, c)
+				var problem struct {
+					Detail string `json:"detail"`
+				}
+				_ = json.Unmarshal(a.Body, &problem) // a success has none
+				if a.Status != test.status || test.status != http.StatusOK && problem.Detail != test.detail {
+					t.Errorf("HTTP %d %s, want %d %s", a.Status, a.Body, test.status, test.detail)
+				}
+				if challenge := a.Header.Get("WWW-Authenticate"); (a.Status == http.StatusUnauthorized) != (challenge == `ApiKey headers="x-api-key dev-id"`) {
+					t.Errorf("the challenge is %q", challenge)
+				}
+			})
+		}
+	}
+	t.Cleanup(func() {
+		for _, r := range d.server.Requests() {
+			if r.Header.Get("Provider-User-Id") != "u-1" || r.Header.Get("X-Api-Key") != "" || r.Header.Get("Dev-Id") != "" {
+				t.Errorf("the server was sent %s", r.Header)
+			}
+		}
+	})
+}
+
+// Without access nothing is asked, but with it a refusal has a form in every contract.
+func TestRefusedCallersInEveryContract(t *testing.T) {
+	t.Parallel()
+	for _, c := range contract.Builtin().All() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			d := openDoor(t, "access: {team: {keys: ["+keyEntry("good key")+"]}}", "access: [team]", "contract: "+c.Name)
+			for _, era := range eras {
+				if a := echoed(t, d.as(t, era, "Authorization", "Bearer good key")); !isIn(a) {
+					t.Errorf("HTTP %d %s", a.Status, a.Body)
+				}
+				for _, header := range [][]string{nil, {"Authorization", "Bearer bad"}} {
+					a := echoed(t, d.as(t, era, header...))
+					if a.Status != http.StatusUnauthorized {
+						t.Errorf("HTTP %d %s", a.Status, a.Body)
+					}
+					if c.Name == "terra" {
+						continue
+					}
+					if e := recordOf(t, a); e.Kind != recourse.KindUnauthenticated || a.Message.Error.Code != -32603 {
+						t.Errorf("HTTP %d %s", a.Status, a.Body)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Several ways may be listed: the first one that knows the credentials decides.
+func TestSeveralWaysIn(t *testing.T) {
+	t.Parallel()
+	issuer := testkit.NewIssuer(t)
+	d := openDoor(t, "access:\n  team: {keys: ["+keyEntry("good key")+"]}\n  others: {keys: ["+keyEntry("other key")+"]}\n"+
+		"  devs: {headers: {key: x-api-key}, keys: ["+keyEntry("dev key")+"]}\n"+
+		"  staff: {jwt: {issuer: '"+issuer.URL+"', audience: [farm]}}\n", "access: [devs, team, others, staff]")
+	for name, test := range map[string]struct {
+		header []string
+		kind   recourse.Kind
+	}{
+		"a key":                              {[]string{"Authorization", "Bearer good key"}, ""},
+		"of another entry":                   {[]string{"Authorization", "Bearer other key"}, ""},
+		"in a header":                        {[]string{"X-Api-Key", "dev key"}, ""},
+		"a token":                            {[]string{"Authorization", "Bearer " + issuer.Token(t, nil)}, ""},
+		"a key in a wrong header":            {[]string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated},
+		"a key of nobody's":                  {[]string{"Authorization", "Bearer bad key"}, recourse.KindUnauthenticated},
+		"a token of nobody's":                {[]string{"Authorization", "Bearer a.b.c"}, recourse.KindUnauthenticated},
+		"a token that has ended":             {[]string{"Authorization", "Bearer " + issuer.Token(t, map[string]any{"exp": 1})}, recourse.KindTokenExpired},
+		"a wrong key, and a right one there": {[]string{"X-Api-Key", "bad", "Authorization", "Bearer good key"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := echoed(t, d.as(t, testkit.Modern, test.header...))
+			if test.kind == "" && !isIn(a) || test.kind != "" && recordOf(t, a).Kind != test.kind {
+				t.Errorf("HTTP %d %s", a.Status, a.Body)
+			}
+		})
+	}
+}
+
+// loopback lets in who calls from this machine, and nobody whom a proxy on it has let through.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		access string
+		header []string
+		in     bool
+	}{
+		"from this machine":               {"", nil, true},
+		"through a proxy on it":           {"", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"that pretends":                   {"", []string{"X-Forwarded-For", "127.0.0.1"}, false},
+		"through one with Forwarded":      {"", []string{"Forwarded", "for=192.0.2.1"}, false},
+		"through one that is trusted":     {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "192.0.2.1"}, false},
+		"from here through a trusted one": {"trusted_proxies: [127.0.0.1]", []string{"X-Forwarded-For", "::1"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDoor(t, test.access, "access: [loopback]")
+			for _, era := range eras {
+				a := echoed(t, d.as(t, era, test.header...))
+				if test.in != isIn(a) {
+					t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				}
+				if e := recordOfRefusal(t, a); !test.in && (a.Status != http.StatusForbidden || e.Kind != recourse.KindPermissionDenied) {
+					t.Errorf("HTTP %d %s", a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// recordOfRefusal returns the record of a refusal; an empty one of anything else.
+func recordOfRefusal(tb testing.TB, a *testkit.Answer) *recourse.Error {
+	tb.Helper()
+	if isIn(a) {
+		return &recourse.Error{}
+	}
+	return recordOf(tb, a)
+}

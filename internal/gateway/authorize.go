@@ -1,0 +1,154 @@
+package gateway
+
+import (
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/auth/grant"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/nearest"
+	"github.com/recoursehq/recourse/internal/toolcall"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// authorize refuses what no grant of the endpoint lets the caller do.
+func authorize(c *call, next next) error {
+	if c.on.grants == nil || !c.req.asks() {
+		return next(c)
+	}
+	use, needed := c.use()
+	if !needed {
+		return next(c)
+	}
+	d := c.on.grants.Decide(&c.who.verified, &use)
+	switch {
+	case d.Allowed:
+		return next(c)
+	case len(d.Lacks) > 0 && !c.reply.started && !c.req.stdio && c.member == nil:
+		no := auth.NoScope(union(c.who.verified.Scopes, d.Lacks), d.Lacks)
+		c.challenge("insufficient_scope", no)
+		e := no.WithOrigin(recourse.OriginCaller)
+		return &failure{e: e, refusal: true, at: contract.AtSession, status: http.StatusForbidden, ofCaller: true}
+	}
+	what := "use " + c.req.msg.Method
+	if use.Tool != "" {
+		what = "call " + use.Tool
+	}
+	e := c.forbidden(what)
+	if use.Tool != "" && c.mayCall(use.Tool, use.ReadOnly) {
+		e = e.WithMessage("%s may not %s with these arguments.", c.who.verified.Name, what)
+	}
+	return settled(e.CausedBy(d.Cause))
+}
+
+// forbidden returns the failure of a caller who may not do something.
+func (c *call) forbidden(what string) *recourse.Error {
+	return recourse.PermissionDenied().WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone).
+		WithMessage("%s may not %s.", c.who.verified.Name, what)
+}
+
+// use returns what the request asks for. Nothing is needed for what opens a session, lists tools or keeps a connection.
+func (c *call) use() (use grant.Use, needed bool) {
+	switch c.req.msg.Method {
+	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel, wire.MethodListen:
+		return use, false
+	case wire.MethodToolsCall:
+		return grant.Use{Tool: c.req.msg.Name, ReadOnly: c.rule.nature == retry.Reads, Arguments: c.req.msg.Arguments}, true
+	case "prompts/list", wire.MethodPromptsGet:
+		return grant.Use{Prompts: true}, true
+	case "completion/complete":
+		return grant.Use{Prompts: true, Resources: true}, true
+	case "tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update":
+		return use, false // a task is known to who has begun it
+	default:
+		return grant.Use{Resources: true}, true
+	}
+}
+
+// mayCall reports whether the caller may call a tool with any arguments at all.
+func (c *call) mayCall(tool string, readOnly bool) bool {
+	return c.on.grants.Decide(&c.who.verified, &grant.Use{Tool: tool, ReadOnly: readOnly, Listing: true}).Allowed
+}
+
+// union returns the words of both.
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, word := range b {
+		if !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// unlisted returns why a tool that the server does not list cannot be called. e is what is said where there are no grants: it
+// may name a tool that the caller does not see.
+func (c *call) unlisted(e *recourse.Error) *recourse.Error {
+	if c.on.grants == nil {
+		return e
+	}
+	name, list := c.req.msg.Name, &c.rule.list.List
+	if !c.mayCall(name, false) {
+		return c.forbidden("call " + name)
+	}
+	if c.member != nil {
+		name, _ = c.member.names.Offered(name)
+		list = new(toolcall.List) // of which clients know other names
+	}
+	e = recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	names := slices.DeleteFunc(slices.Clone(list.Names), func(name string) bool { return !c.sees(list.Tools[name]) })
+	if other, ok := nearest.Of(name, names); ok {
+		e = e.WithMessage("%s Did you mean %s?", e.Message, other)
+	}
+	return e
+}
+
+// sees reports whether the caller may call a tool that the server lists.
+func (c *call) sees(t *toolcall.Tool) bool {
+	return c.mayCall(t.Name, c.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
+}
+
+// filters reports whether the answer is a list of which the caller may not see all.
+func (c *call) filters() bool { return c.on.grants != nil && c.req.msg.Method == wire.MethodToolsList }
+
+// granted returns a message with those tools only that the caller may call, if it is the answer to tools/list. It is then for
+// nobody else.
+func (c *call) granted(text []byte) []byte {
+	list := json.Lookup(text, "/result/tools")
+	if list.Kind() != '[' {
+		return text
+	}
+	all, _ := json.Items(list, math.MaxInt)
+	kept := []byte{'['}
+	for _, raw := range all {
+		if tool := readTool(raw); tool != nil && c.sees(tool) {
+			if len(kept) > 1 {
+				kept = append(kept, ',')
+			}
+			kept = append(kept, raw...)
+		}
+	}
+	kept = append(kept, ']')
+	message := json.MembersOf(text)
+	for i := range message {
+		if message[i].Name != "result" {
+			continue
+		}
+		result := json.MembersOf(message[i].Value)
+		for j := range result {
+			switch result[j].Name {
+			case "tools":
+				result[j].Value = kept
+			case "cacheScope":
+				result[j].Value = json.Value(`"private"`)
+			}
+		}
+		message[i].Value = result.AppendTo(nil)
+	}
+	return message.AppendTo(nil)
+}

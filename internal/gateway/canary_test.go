@@ -1,0 +1,130 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// ledger keeps all that observers are told.
+type ledger struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *ledger) Ended(o *gateway.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = fmt.Fprintf(&l.text, "%+v\n", o)
+	if o.Record != nil {
+		_, _ = fmt.Fprintf(&l.text, "%v %v\n", o.Record, o.Record.Cause())
+	}
+}
+
+func (l *ledger) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// What a caller proves its identity by stays with the gateway: it reaches no server, no program, no log, no observer and no
+// answer, unless forward says so; and then the server alone.
+func TestCredentialsStay(t *testing.T) {
+	t.Parallel()
+	issuer := testkit.NewIssuer(t)
+	key, id := auth.NewKey()
+	if got, ok := auth.KeyID(key); !ok || got != id {
+		t.Fatalf("the id in %s is %s", key, got)
+	}
+	access := "access:\n  team: {keys: [" + keyEntry(key) + "]}\n  devs: {headers: {id: dev-id, key: x-api-key}, keys: [" + keyEntry(key) + "]}\n" +
+		"  staff: {jwt: {issuer: '" + issuer.URL + "', audience: [farm]}}\n"
+	token := issuer.Token(t, nil)
+	secrets := []string{key[len(key)-20:], token[len(token)-20:], token[len(token)/2 : len(token)/2+20]}
+	for _, serverEra := range eras {
+		for _, forward := range []string{"[]", "[authorization]", "[x-api-key]"} {
+			t.Run(serverEra.String()+" "+forward, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.InMemory(), testkit.WithEra(serverEra))
+				g, log := newGateway(t, access+"servers:\n  farm: {url: '"+srv.URL()+"', access: [devs, team, staff], forward: "+forward+"}\n")
+				told := &ledger{}
+				g.Observe(told)
+				d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+				answers := useCredentials(t, d, srv, key, token)
+				for _, secret := range secrets {
+					for what, text := range map[string]string{"log": log.String(), "observer": told.String(), "answers": answers} {
+						if strings.Contains(text, secret) {
+							t.Errorf("%s is in the %s: %s", secret, what, text)
+						}
+					}
+					for _, r := range srv.Requests() {
+						for name, values := range r.Header {
+							if strings.Contains(strings.Join(values, " "), secret) && !strings.Contains(forward, strings.ToLower(name)) {
+								t.Errorf("%s was sent to the server in %s", secret, name)
+							}
+						}
+						if strings.Contains(string(r.Body), secret) {
+							t.Errorf("%s was sent to the server: %s", secret, r.Body)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// useCredentials makes calls that go well and calls that fail, and returns all answers.
+func useCredentials(tb testing.TB, d *door, srv *testkit.Server, key, token string) string {
+	tb.Helper()
+	var answers strings.Builder
+	for _, header := range [][]string{
+		{"Authorization", "Bearer " + key},
+		{"Authorization", "Bearer " + token},
+		{"Dev-Id", "ann", "X-Api-Key", key},
+		{"Dev-Id", "bob", "X-Api-Key", key},
+		{"Authorization", "Bearer " + key + "x"},
+		{"Authorization", "Basic " + key},
+		{"Authorization", "Bearer x" + token},
+		{"Authorization", "Bearer " + key, "Authorization", "Bearer " + token},
+		{"Dev-Id", key, "X-Api-Key", token},
+	} {
+		for _, era := range eras {
+			c := d.as(tb, era, header...)
+			a := echoed(tb, c)
+			_, _ = fmt.Fprintf(&answers, "%s %s\n", a.Header, a.Body)
+			if !isIn(a) {
+				continue
+			}
+			for _, fault := range []testkit.Fault{testkit.LeakyToolError(), testkit.ResetBeforeAnswer()} {
+				srv.Next(testkit.EveryMessage, fault)
+				if a, err := c.Call(tb.Context(), testkit.OrderCreate, `{"reference":"A","amount":1}`); err == nil {
+					_, _ = fmt.Fprintf(&answers, "%s %s\n", a.Header, a.Body)
+				}
+			}
+		}
+	}
+	return answers.String()
+}
+
+// A program's environment and input have nothing of the caller's credentials.
+func TestCredentialsStayOutOfPrograms(t *testing.T) {
+	t.Parallel()
+	key, _ := auth.NewKey()
+	program := testkit.NewProgram(t)
+	lines := append(command(t, program), "access: [team]", longTimeout)
+	g, log := newReaching(t, impatient, "access: {team: {keys: ["+keyEntry(key)+"]}}\nservers:\n  farm:\n    "+strings.Join(lines, "\n    ")+"\n")
+	d := &door{&front{log: log, url: open(t, g, false) + "/farm/mcp"}, nil}
+	for _, era := range eras {
+		a := echoed(t, d.as(t, era, "Authorization", "Bearer "+key))
+		if !isIn(a) || strings.Contains(string(a.Body), key) {
+			t.Errorf("HTTP %d %s", a.Status, a.Body)
+		}
+	}
+	if strings.Contains(log.String(), key) {
+		t.Errorf("the key is in the log: %s", log)
+	}
+}

@@ -1,0 +1,150 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// fail sends a wrong key that often.
+func fail(tb testing.TB, d *door, times int, header ...string) *testkit.Answer {
+	tb.Helper()
+	var a *testkit.Answer
+	for range times {
+		a = echoed(tb, d.as(tb, testkit.Modern, append(header, "Authorization", "Bearer bad")...))
+	}
+	return a
+}
+
+// 25 failures of an address within 15 minutes, and it is refused until the first is that long ago, whatever it brings; others
+// are let in.
+func TestLockout(t *testing.T) {
+	t.Parallel()
+	for _, name := range contract.Builtin().Names() {
+		runVirtual(t, name, func(t *testing.T) {
+			d := openDoor(t, "trusted_proxies: [127.0.0.1]\naccess: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]", "contract: "+name)
+			from := func(address, key string) *testkit.Answer {
+				return echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", address, "Authorization", "Bearer "+key))
+			}
+			for range 30 { // without credentials: clients begin with one
+				echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", "192.0.2.1"))
+			}
+			began := time.Now()
+			for i := range 25 {
+				if a := from("192.0.2.1", "bad"); a.Status != http.StatusUnauthorized {
+					t.Fatalf("failure %d: HTTP %d %s", i, a.Status, a.Body)
+				}
+				time.Sleep(time.Second)
+			}
+			for _, key := range []string{"bad", "good"} {
+				a := from("192.0.2.1", key)
+				wait := 15*time.Minute - time.Since(began)
+				if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != strconv.Itoa(int(wait.Seconds())) ||
+					!strings.Contains(string(a.Body), map[bool]string{true: "Try again in 875 seconds.", false: "Try again in 14 min 35 s."}[name == "fieldmcp"]) {
+					t.Errorf("%s: HTTP %d %s: %s", key, a.Status, a.Header, a.Body)
+				}
+				if name == "fieldmcp" { // which has a form of its own
+					continue
+				}
+				if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.RetryAfter != wait || e.Origin != recourse.OriginGateway {
+					t.Errorf("%s: %s, %s", key, e.Kind, e.RetryAfter)
+				}
+			}
+			if a := from("192.0.2.2", "good"); !isIn(a) {
+				t.Errorf("another address: HTTP %d %s", a.Status, a.Body)
+			}
+			if n := strings.Count(d.log.String(), "an address is refused"); n != 1 {
+				t.Errorf("the log tells of %d lockouts: %s", n, d.log)
+			}
+			time.Sleep(15*time.Minute - time.Since(began))
+			if a := from("192.0.2.1", "good"); !isIn(a) {
+				t.Errorf("afterwards: HTTP %d %s", a.Status, a.Body)
+			}
+		})
+	}
+}
+
+// Who counts as an address: behind a proxy its client, of IPv6 a customer, and without a proxy nobody can pretend.
+func TestLockoutAddresses(t *testing.T) {
+	t.Parallel()
+	const two = "lockout: {failures: 2, within: 1m}\n"
+	for name, test := range map[string]struct {
+		access, failed, then string
+		out                  bool
+	}{
+		"another client of the proxy":      {"trusted_proxies: [127.0.0.0/8]\n", "192.0.2.1", "192.0.2.2", false},
+		"one with a longer story":          {"trusted_proxies: [127.0.0.0/8]\n", "192.0.2.1", "192.0.2.9, 192.0.2.1", true},
+		"another address of the customer":  {"trusted_proxies: [127.0.0.0/8]\n", "2001:db8::1", "2001:db8::ffff:1", true},
+		"another customer":                 {"trusted_proxies: [127.0.0.0/8]\n", "2001:db8::1", "2001:db8:0:1::1", false},
+		"a header that nobody is to trust": {"", "192.0.2.1", "192.0.2.2", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDoor(t, two+test.access+"access: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]")
+			fail(t, d, 2, "X-Forwarded-For", test.failed)
+			a := echoed(t, d.as(t, testkit.Modern, "X-Forwarded-For", test.then, "Authorization", "Bearer good"))
+			if test.out != (a.Status == http.StatusTooManyRequests) || test.out == isIn(a) {
+				t.Errorf("HTTP %d %s", a.Status, a.Body)
+			}
+		})
+	}
+	t.Run("switched off", func(t *testing.T) {
+		t.Parallel()
+		d := openDoor(t, "lockout: {failures: 0}\naccess: {team: {keys: ["+keyEntry("good")+"]}}", "access: [team]")
+		if a := fail(t, d, 40); a.Status != http.StatusUnauthorized {
+			t.Errorf("HTTP %d %s", a.Status, a.Body)
+		}
+	})
+}
+
+// A reload forgets no failures, and changes who may call.
+func TestReloadOfAccess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		config := func(access, entry string) string {
+			return "lockout: {failures: 3, within: 1m}\n" + access + "\nservers: {farm: {url: '" + srv.URL() + "'" + entry + "}}\n"
+		}
+		one := config("access: {team: {keys: ["+keyEntry("good")+"]}}", ", access: [team]")
+		other := config("access: {team: {keys: ["+keyEntry("better")+"]}}", ", access: [team]")
+		g, log := newGateway(t, one)
+		d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+		with := func(key string) *testkit.Answer {
+			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+key))
+		}
+		session := d.as(t, testkit.Legacy, "Authorization", "Bearer good")
+		if !isIn(with("good")) || !isIn(echoed(t, session)) {
+			t.Fatal("the key is not let in")
+		}
+		fail(t, d, 1)
+		reload(t, g, other)
+		if a := with("good"); a.Status != http.StatusUnauthorized { // the second failure
+			t.Errorf("a key that is gone: HTTP %d %s", a.Status, a.Body)
+		}
+		if a := with("better"); !isIn(a) {
+			t.Errorf("a new key: HTTP %d %s", a.Status, a.Body)
+		}
+		session.Header.Set("Authorization", "Bearer better") // of the same caller
+		if a := echoed(t, session); !isIn(a) {
+			t.Errorf("the session of before: HTTP %d %s", a.Status, a.Body)
+		}
+		reload(t, g, one)
+		if a := with("better"); a.Status != http.StatusUnauthorized { // the third
+			t.Errorf("a key that is gone: HTTP %d %s", a.Status, a.Body)
+		}
+		if a := with("good"); a.Status != http.StatusTooManyRequests {
+			t.Errorf("after three failures: HTTP %d %s", a.Status, a.Body)
+		}
+		reload(t, g, config("", ""))
+		if a := echoed(t, d.as(t, testkit.Modern)); !isIn(a) {
+			t.Errorf("without access: HTTP %d %s", a.Status, a.Body)
+		}
+	})
+}

@@ -1,0 +1,332 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// tokenDoor starts a gateway that takes tokens of an issuer; more are keys of the entry.
+func tokenDoor(tb testing.TB, issuer *testkit.Issuer, more ...string) *door {
+	tb.Helper()
+	return openDoor(tb, staff(issuer, more...), "access: [staff]")
+}
+
+func staff(issuer *testkit.Issuer, more ...string) string {
+	return "access: {staff: {jwt: {" + strings.Join(append([]string{"issuer: '" + issuer.URL + "'", "audience: [farm]"}, more...), ", ") + "}}}"
+}
+
+// with returns a client with a token.
+func (d *door) with(tb testing.TB, token string) *testkit.Client {
+	tb.Helper()
+	return d.as(tb, testkit.Modern, "Authorization", "Bearer "+token)
+}
+
+// Whatever is wrong with a token, its bearer is told what can be told, and is not let in.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		issuer := testkit.NewIssuer(t)
+		es, rs, ed := issuer.Key(), testkit.NewSigningKey(t, "k2", "RS256"), testkit.NewSigningKey(t, "k3", "EdDSA")
+		stranger := testkit.NewSigningKey(t, "k1", "ES256")
+		issuer.SetKeys(es, rs, ed, testkit.NewSigningKey(t, "k4", "ES256"))
+		d := tokenDoor(t, issuer)
+		now := time.Now()
+		payload, err := json.Marshal(issuer.Claims(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(payload)
+		head := func(alg, kid string) map[string]any { return map[string]any{"alg": alg, "kid": kid} }
+		claims := func(name string, value any) string { return issuer.Token(t, map[string]any{name: value}) }
+		clock := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+		good := es.Sign(t, head("ES256", "k1"), payload)
+		const invalid, unauthenticated = "The token is not valid.", recourse.KindUnauthenticated
+		for name, test := range map[string]struct {
+			token   string
+			kind    recourse.Kind
+			message string
+		}{
+			"ES256":                         {good, "", ""},
+			"RS256":                         {rs.Sign(t, head("RS256", "k2"), payload), "", ""},
+			"EdDSA":                         {ed.Sign(t, head("EdDSA", "k3"), payload), "", ""},
+			"a list of audiences":           {claims("aud", []string{"other", "farm"}), "", ""},
+			"just ended, within the leeway": {claims("exp", now.Add(-59*time.Second).Unix()), "", ""},
+			"just begun, within the leeway": {claims("nbf", now.Add(59*time.Second).Unix()), "", ""},
+			"fractions of seconds":          {claims("iat", float64(now.UnixMilli())/1000), "", ""},
+			"no key id, and one key for it": {rs.Sign(t, map[string]any{"alg": "RS256"}, payload), "", ""},
+
+			"no key id, and two keys for it":   {es.Sign(t, map[string]any{"alg": "ES256"}, payload), unauthenticated, invalid},
+			"none":                             {unsigned(t, "none", text), unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
+			"NONE":                             {unsigned(t, "NONE", text), unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
+			"no signature":                     {good[:strings.LastIndex(good, ".")+1], unauthenticated, invalid},
+			"the public key as a secret":       {testkit.SharedKey("k1", es.Public()).Sign(t, head("HS256", "k1"), payload), unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
+			"signed by somebody else":          {stranger.Sign(t, head("ES256", "k1"), payload), unauthenticated, invalid},
+			"with a key of its own":            {stranger.Sign(t, map[string]any{"alg": "ES256", "jwk": json.RawMessage(stranger.Public())}, payload), unauthenticated, invalid},
+			"the id of another key":            {es.Sign(t, head("ES256", "k2"), payload), unauthenticated, invalid},
+			"another algorithm than the key's": {rs.Sign(t, head("ES256", "k2"), payload), unauthenticated, invalid},
+			"an unknown key":                   {es.Sign(t, head("ES256", "k9"), payload), unauthenticated, invalid},
+			"a demand that nobody knows":       {es.Sign(t, map[string]any{"alg": "ES256", "kid": "k1", "crit": []string{"x"}, "x": 1}, payload), unauthenticated, invalid},
+			"a header that says it twice":      {es.SignRaw(t, []byte(`{"alg":"ES256","kid":"k1","kid":"k2"}`), payload), unauthenticated, invalid},
+			"claims that say it twice":         {es.Sign(t, head("ES256", "k1"), []byte(strings.Replace(text, "{", `{"sub":"bob",`, 1))), unauthenticated, invalid},
+			"claims that are none":             {es.Sign(t, head("ES256", "k1"), []byte(`[]`)), unauthenticated, invalid},
+			"changed claims":                   {good[:40] + "A" + good[41:], unauthenticated, invalid},
+			"three parts of nothing, almost":   {"e30.e30.e30", unauthenticated, "The token is signed with an algorithm that is not accepted. Accepted are ES256, RS256, EdDSA."},
+			"a huge one":                       {claims("pad", strings.Repeat("x", 20<<10)), unauthenticated, "The token is larger than the 16384 bytes that are allowed."},
+			"opaque":                           {"abcdef", unauthenticated, invalid},
+
+			"another issuer":      {claims("iss", "https://evil.example"), unauthenticated, "The token comes from an issuer that is not accepted here."},
+			"no issuer":           {claims("iss", nil), unauthenticated, "The token comes from an issuer that is not accepted here."},
+			"another audience":    {claims("aud", "other"), unauthenticated, "The token is for another audience than farm."},
+			"no audience":         {claims("aud", nil), unauthenticated, "The token is for another audience than farm."},
+			"no end":              {claims("exp", nil), unauthenticated, invalid},
+			"an end in words":     {claims("exp", "tomorrow"), unauthenticated, invalid},
+			"an end far away":     {claims("exp", 1e300), unauthenticated, invalid},
+			"ended":               {claims("exp", now.Add(-61*time.Second).Unix()), recourse.KindTokenExpired, "The token expired at " + clock(now.Add(-61*time.Second)) + "; the gateway's clock says " + clock(now) + "."},
+			"not valid yet":       {claims("nbf", now.Add(61*time.Second).Unix()), unauthenticated, "The token is not valid before " + clock(now.Add(61*time.Second)) + ", and the gateway's clock says " + clock(now) + ": the clocks of the gateway and of the token's issuer differ by at least 1m1s."},
+			"clocks that differ":  {claims("iat", now.Add(time.Hour).Unix()), unauthenticated, "The token is not valid before " + clock(now.Add(time.Hour)) + ", and the gateway's clock says " + clock(now) + ": the clocks of the gateway and of the token's issuer differ by at least 1h0m0s."},
+			"nobody":              {claims("sub", nil), unauthenticated, invalid},
+			"a name with a line":  {claims("sub", "ann\nbob"), unauthenticated, invalid},
+			"an org that is none": {claims("org", []string{"a"}), unauthenticated, invalid},
+		} {
+			// An address is locked out after 25 failures, so that each has one of its own.
+			d := d
+			if test.kind != "" {
+				d = tokenDoor(t, issuer)
+			}
+			a := echoed(t, d.with(t, test.token))
+			if test.kind == "" {
+				if !isIn(a) {
+					t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
+				}
+				continue
+			}
+			if e := recordOf(t, a); a.Status != http.StatusUnauthorized || e.Kind != test.kind || e.Message != test.message {
+				t.Errorf("%s: HTTP %d, %s: %s", name, a.Status, e.Kind, e.Message)
+			}
+			want := `resource_metadata="` + strings.Replace(d.url, "/farm/mcp", "/.well-known/oauth-protected-resource/farm/mcp", 1) + `"`
+			if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, want) || !strings.Contains(challenge, `error="invalid_token"`) {
+				t.Errorf("%s: the challenge is %s", name, challenge)
+			}
+			if last := test.token[strings.LastIndex(test.token, ".")+1:]; len(last) > 20 && strings.Contains(d.log.String(), last) {
+				t.Errorf("%s: the token is in the log: %s", name, d.log)
+			}
+		}
+	})
+}
+
+func unsigned(tb testing.TB, alg, payload string) string {
+	tb.Helper()
+	signed := strings.Split(testkit.SharedKey("", nil).Sign(tb, map[string]any{"alg": alg}, []byte(payload)), ".")
+	return signed[0] + "." + signed[1] + "."
+}
+
+// A token that was refreshed is of the same caller, who keeps the session; anybody else does not get it.
+func TestVerifiedSessions(t *testing.T) {
+	t.Parallel()
+	for _, forward := range []string{"forward: []", "forward: [authorization]"} {
+		runVirtual(t, forward, func(t *testing.T) {
+			issuer := testkit.NewIssuer(t)
+			d := openDoor(t, staff(issuer), "access: [staff]", forward)
+			c := d.as(t, testkit.Legacy, "Authorization", "Bearer "+issuer.Token(t, nil))
+			if a := echoed(t, c); !isIn(a) {
+				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+			}
+			for name, test := range map[string]struct {
+				claims map[string]any
+				status int
+			}{
+				"refreshed":          {map[string]any{"jti": "2"}, http.StatusOK},
+				"somebody else":      {map[string]any{"sub": "bob"}, http.StatusNotFound},
+				"of another company": {map[string]any{"org": "other"}, http.StatusNotFound},
+				"nobody":             {map[string]any{"exp": 1}, http.StatusUnauthorized},
+			} {
+				session, c := c.Session, c.Clone(t)
+				c.Session = session
+				c.Header = http.Header{"Authorization": {"Bearer " + issuer.Token(t, test.claims)}}
+				a, err := c.Call(t.Context(), testkit.Echo, `{"message":"x"}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.Status != test.status {
+					t.Errorf("%s: HTTP %d %s", name, a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// Keys are fetched once, beside the calls; a new one is found, one that is gone is not used for long, and tokens with invented
+// key ids make no fetch each.
+func TestKeyRotation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		issuer := testkit.NewIssuer(t)
+		d := tokenDoor(t, issuer)
+		old := issuer.Token(t, nil)
+		for range 20 {
+			if a := echoed(t, d.with(t, old)); !isIn(a) {
+				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+			}
+		}
+		if n := issuer.Fetches(); n != 1 {
+			t.Errorf("the keys were fetched %d times", n)
+		}
+		time.Sleep(11 * time.Second)
+		issuer.SetKeys(testkit.NewSigningKey(t, "new", "ES256"))
+		if a := echoed(t, d.with(t, issuer.Token(t, nil))); !isIn(a) {
+			t.Errorf("a new key: HTTP %d %s", a.Status, a.Body)
+		}
+		if n := issuer.Fetches(); n != 2 {
+			t.Errorf("the keys were fetched %d times", n)
+		}
+		time.Sleep(time.Minute)
+		if a := echoed(t, d.with(t, old)); a.Status != http.StatusUnauthorized {
+			t.Errorf("the old key: HTTP %d %s", a.Status, a.Body)
+		}
+		fetched := issuer.Fetches()
+		for i := range 20 {
+			key := testkit.NewSigningKey(t, fmt.Sprint("invented-", i), "ES256")
+			payload, _ := json.Marshal(issuer.Claims(nil))
+			if a := echoed(t, d.with(t, key.Sign(t, map[string]any{"alg": "ES256", "kid": key.ID}, payload))); a.Status != http.StatusUnauthorized {
+				t.Errorf("HTTP %d %s", a.Status, a.Body)
+			}
+		}
+		if n := issuer.Fetches() - fetched; n > 1 {
+			t.Errorf("20 invented keys made %d fetches", n)
+		}
+	})
+}
+
+// While an issuer is down its keys count for four hours. Without them nobody can be verified, which is nobody's fault: 503.
+func TestIssuerIsDown(t *testing.T) {
+	t.Parallel()
+	answers := map[string]http.HandlerFunc{
+		"500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"huge": func(w http.ResponseWriter, _ *http.Request) {
+			for range 1 << 10 {
+				_, _ = w.Write([]byte(strings.Repeat(" ", 4<<10)))
+			}
+		},
+		"no JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"no keys": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
+		"a secret": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"keys":[{"kty":"oct","kid":"k1","k":"c2VjcmV0"}]}`))
+		},
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://192.0.2.1/keys", http.StatusFound)
+		},
+		"a hang": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	}
+	for name, answer := range answers {
+		runVirtual(t, name, func(t *testing.T) {
+			issuer := testkit.NewIssuer(t)
+			d := tokenDoor(t, issuer)
+			good := func() string { return issuer.Token(t, nil) }
+			if a := echoed(t, d.with(t, good())); !isIn(a) {
+				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+			}
+			issuer.Answer(answer)
+			for range 3 {
+				time.Sleep(time.Hour)
+				if a := echoed(t, d.with(t, good())); !isIn(a) {
+					t.Fatalf("HTTP %d %s", a.Status, a.Body)
+				}
+			}
+			time.Sleep(2 * time.Hour)
+			down(t, d, good())
+
+			late := tokenDoor(t, issuer) // it never had them
+			down(t, late, good())
+			for range 30 { // an outage is no failure of the caller's
+				down(t, late, good())
+			}
+			issuer.Answer(nil)
+			time.Sleep(time.Minute)
+			for _, d := range []*door{d, late} {
+				if a := echoed(t, d.with(t, good())); !isIn(a) {
+					t.Fatalf("afterwards: HTTP %d %s", a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// down calls while the issuer's keys cannot be had.
+func down(tb testing.TB, d *door, token string) {
+	tb.Helper()
+	a := echoed(tb, d.with(tb, token))
+	e := recordOf(tb, a)
+	if a.Status != http.StatusServiceUnavailable || e.Kind != recourse.KindUnavailable || e.Origin != recourse.OriginGateway ||
+		a.Header.Get("Retry-After") != "5" || e.RetryAfter != 5*time.Second || a.Header.Get("WWW-Authenticate") != "" {
+		tb.Errorf("HTTP %d %s: %s", a.Status, a.Header, a.Body)
+	}
+}
+
+// A hundred calls at once that need the keys make one fetch.
+func TestKeysAreFetchedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		issuer := testkit.NewIssuer(t)
+		begun := make(chan struct{})
+		issuer.Answer(func(w http.ResponseWriter, r *http.Request) {
+			<-begun
+			issuer.Answer(nil)
+			http.Redirect(w, r, issuer.URL+"/keys", http.StatusFound)
+		})
+		d := tokenDoor(t, issuer)
+		token := issuer.Token(t, nil)
+		done := make(chan bool)
+		for range 100 {
+			go func() { done <- isIn(echoed(t, d.with(t, token))) }()
+		}
+		gone, leave := context.WithCancel(t.Context()) // one of them does not wait
+		left := make(chan error)
+		go func() {
+			_, err := d.with(t, token).Call(gone, testkit.Echo, `{"message":"x"}`)
+			left <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-left; err == nil {
+			t.Error("the call that was given up has been answered")
+		}
+		close(begun)
+		for range 100 {
+			if !<-done {
+				t.Error("a call was not let in")
+			}
+		}
+		if n := issuer.Fetches(); n != 2 { // with the redirect
+			t.Errorf("the keys were fetched %d times", n)
+		}
+	})
+}
+
+// A token that was verified is believed for a minute, and no longer than it says itself.
+func TestTokenEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		issuer := testkit.NewIssuer(t)
+		d := tokenDoor(t, issuer, "leeway: 0s")
+		c := d.with(t, issuer.Token(t, map[string]any{"exp": time.Now().Add(10 * time.Second).Unix()}))
+		for range 9 {
+			if a := echoed(t, c); !isIn(a) {
+				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		if e := recordOf(t, echoed(t, c)); e.Kind != recourse.KindTokenExpired {
+			t.Errorf("the token has ended, and is answered with %s", e.Kind)
+		}
+	})
+}
