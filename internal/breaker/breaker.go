@@ -8,6 +8,7 @@
 package breaker
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -166,10 +167,16 @@ func (b *Breaker) Done(now time.Time, pass Pass, o Outcome, stated time.Duration
 	return changed
 }
 
-// lane returns the lane of a tool. Without a name there is none, nor is there for more tools than have one.
+// lane returns the lane of a tool. Without a name there is none.
 func (b *Breaker) lane(tool string) *lane {
 	l := b.tools[tool]
-	if l == nil && tool != "" && len(b.tools) < maxTools {
+	if l != nil || tool == "" {
+		return l
+	}
+	if len(b.tools) >= maxTools { // a client may have made names up
+		maps.DeleteFunc(b.tools, func(_ string, l *lane) bool { return l.Closed() })
+	}
+	if len(b.tools) < maxTools {
 		l = new(lane)
 		b.tools[tool] = l
 	}

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -223,4 +224,21 @@ func TestSet(t *testing.T) {
 	if refusal := b.Refuses(c.now, ""); refusal == nil || refusal.Wait != 40*time.Second {
 		t.Errorf("open again: %+v", refusal)
 	}
+}
+
+// Names that somebody has made up take neither memory without bound, nor the place of a tool that fails.
+func TestManyNames(t *testing.T) {
+	t.Parallel()
+	b, c := breaker.New(rule), newClock()
+	c.open(t, b, "slow", breaker.TimedOut)
+	for i := range 10_000 {
+		c.call(b, fmt.Sprint("made-up-", i), breaker.Answered)
+	}
+	if n := len(b.States(c.now)); n > 2001 {
+		t.Errorf("%d circuits", n)
+	}
+	if b.Closed("slow") {
+		t.Error("the tool that fails is forgotten")
+	}
+	c.open(t, b, "slow too", breaker.TimedOut)
 }

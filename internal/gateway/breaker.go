@@ -32,6 +32,9 @@ func holdBack(c *call, next next) error {
 	}
 	err := next(c)
 	told, stated := c.toldOf(err)
+	if told == breaker.Answered && !wire.Named(c.req.msg.Method) {
+		told = breaker.Untold // it may have been answered from memory, as initialize of a shared program is, or a list
+	}
 	for _, change := range b.Done(time.Now(), pass, told, stated) {
 		c.logCircuit(&change)
 	}
@@ -42,12 +45,18 @@ func holdBack(c *call, next next) error {
 // without an answer.
 func (c *call) isBounded() bool { return c.req.asks() && c.req.msg.Method != wire.MethodListen }
 
-// lane returns the tool that is called; "" where the server does not list it, since a client may write any name.
+// lane returns the tool that is called; "" where the server does not list it, or has no list and the name is too long to be
+// one, since a client may write any name.
 func (c *call) lane() string {
-	if c.req.isCall() && (c.rule.listed.Tool != nil || c.rule.list == nil) {
-		return c.req.msg.Name
+	const longest = 128
+	switch name := c.req.msg.Name; {
+	case !c.req.isCall():
+		return ""
+	case c.rule.listed.Tool != nil, c.rule.list == nil && len(name) <= longest:
+		return name
+	default:
+		return ""
 	}
-	return ""
 }
 
 // isHeldBack says why the breaker would refuse the call now; nil: it would not.

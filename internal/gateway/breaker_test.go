@@ -64,11 +64,7 @@ func TestBreakerHoldsBack(t *testing.T) {
 				srv := testkit.NewServer(t, testkit.InMemory())
 				_, client := protected(t, srv, era, quickBreaker)
 				srv.Always(testkit.OrderCreate, fault)
-				calls := 4
-				if era == testkit.Legacy { // initialize is one
-					calls--
-				}
-				for range calls {
+				for range 4 { // initialize is none of them
 					if e := recordOf(t, order(t, client)); e.Effect != recourse.EffectUnknown {
 						t.Fatalf("before it opens: %#v", e)
 					}
@@ -284,4 +280,105 @@ func TestBreakerObserved(t *testing.T) {
 			t.Errorf("the circuit is %+v", s)
 		}
 	})
+}
+
+// Behind an endpoint of several servers, each has its own breaker and its own bound, and its reads are hedged as its entry says.
+func TestProtectionOfOneOfMany(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed, "breaker: {min_calls: 8, open_for: 5s}, concurrency: {max: 5, queue: 0}, "+hedged+", trust_annotations: true")
+		c := f.client(t, era)
+		f.list(t, c)
+		f.shop.Next(testkit.GetField, testkit.Hang())
+		before := f.shop.Attempts(testkit.GetField)
+		if r := mustCall(t, c, "shop_get_field", `{"field_id":"F-1"}`); r.IsError || f.shop.Attempts(testkit.GetField) != before+2 {
+			t.Errorf("a read that is late, sent %d times: %s", f.shop.Attempts(testkit.GetField)-before, r.Text())
+		}
+		f.shop.Always(testkit.EveryMessage, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		var said string
+		for range 20 {
+			said = mustCall(t, c, "shop_order_create", `{"reference":"A","amount":1}`).Text()
+		}
+		sent := f.shop.Attempts(testkit.OrderCreate)
+		if !strings.Contains(said, "shop keeps failing") || sent > 8 {
+			t.Errorf("%d calls were sent; the last one says %s", sent, said)
+		}
+		if got := f.list(t, c); len(toolNames(t, got)) != 12 {
+			t.Errorf("while it is held back, the list is %s", got.Body)
+		}
+		if r := mustCall(t, c, "order_create", `{"reference":"A","amount":1}`); r.IsError {
+			t.Errorf("the other server: %s", r.Text())
+		}
+		f.shop.Behave()
+		time.Sleep(time.Minute)
+		for _, r := range []testkit.ToolResult{
+			mustCall(t, c, "shop_order_create", `{"reference":"B","amount":1}`), mustCall(t, c, "shop_order_create", `{"reference":"C","amount":1}`),
+		} {
+			if r.IsError {
+				t.Errorf("when it is back: %s", r.Text())
+			}
+		}
+		for _, p := range f.g.Protections() {
+			if p.Bulkheads[0].In != 0 {
+				t.Errorf("%s: %+v", p.Server, p.Bulkheads)
+			}
+		}
+	})
+}
+
+// What the gateway answers for a server, as it does with the initialize of a program that all share, does not show that the
+// server is there again.
+func TestBreakerIsNotClosedFromMemory(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, client := protected(t, srv, testkit.Modern, quickBreaker)
+		srv.Always(testkit.OrderCreate, testkit.Status(http.StatusServiceUnavailable, testkit.Plain))
+		for range 4 {
+			order(t, client)
+		}
+		time.Sleep(5 * time.Second)
+		for range 3 {
+			if a, err := client.ListTools(t.Context()); err != nil || a.Status != http.StatusOK {
+				t.Errorf("a list in between: %v", err)
+			}
+		}
+		if s := g.Protections()[0].Circuits[0]; s.Status != breaker.StatusHalfOpen {
+			t.Errorf("the circuit is %+v", s)
+		}
+	})
+}
+
+// A program that ends in the middle of calls, or that cannot be started, is held back as well.
+func TestBreakerOfAProgram(t *testing.T) {
+	t.Parallel()
+	const entry = "breaker: {min_calls: 3, open_for: 1m}"
+	for name, started := range map[string]func(t *testing.T) *front{
+		"it ends": func(t *testing.T) *front {
+			t.Helper()
+			program := testkit.NewProgram(t)
+			program.Always(testkit.OrderCreate, "exit")
+			return startChildren(t, program, entry)
+		},
+		"it dies at its start": func(t *testing.T) *front {
+			t.Helper()
+			return start(t, "", append(command(t, testkit.NewProgram(t), "die"), entry)...)
+		},
+		"there is none": func(t *testing.T) *front {
+			t.Helper()
+			return start(t, "", "command: [/no/such/program]", entry)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := started(t)
+			c := f.client(t, testkit.Modern)
+			for range 10 {
+				if strings.Contains(string(order(t, c).Body), "not sent for now") {
+					return
+				}
+			}
+			t.Errorf("it is never held back: %s", f.log)
+		})
+	}
 }
