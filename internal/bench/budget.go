@@ -11,6 +11,7 @@ import (
 // results are what was measured. What was left out is missing, or not a number.
 type results struct {
 	comparisons  []*comparison
+	features     *comparison
 	growth       float64 // bytes
 	session      float64 // bytes
 	childSession float64 // bytes

@@ -30,6 +30,8 @@
 //
 // # What is measured besides
 //
+// What is off by default is turned on, in gateways of their own, and compared with one that has nothing of it.
+//
 // A fresh gateway passes results of 50 MB on while its memory is watched, holds a thousand idle sessions, of a server over
 // HTTP and of a child that all share, and is called a thousand times while a server is out. The server counts the attempts
 // that arrive; where there is none that could count, the gateway's log does. The program is built, and it is measured how
@@ -91,7 +93,7 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.DurationVar(&o.benchtime, "benchtime", 400*time.Millisecond, "how long a variant is measured in a round")
 	flags.IntVar(&o.rounds, "rounds", 5, "how many rounds")
-	names := "what to measure: a `regexp` for json|events|child|waiting/SIZE/CALLERS, start, growth, session, outage, failure"
+	names := "what to measure: a `regexp` for json|events|child|waiting/SIZE/CALLERS, features, start, growth, session, outage, failure"
 	flags.Func("run", names, func(s string) (err error) {
 		o.run, err = regexp.Compile(s)
 		return err
@@ -132,6 +134,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := printComparisons(out, r.comparisons); err != nil {
 		return err
 	}
+	if err := printFeatures(out, r.features); err != nil {
+		return err
+	}
 	return printBudgets(out, r)
 }
 
@@ -168,7 +173,10 @@ func (r *results) compareAll(ctx context.Context, o *options, dir string, server
 	if err := r.compareHTTP(ctx, o, dir, server, gateway); err != nil {
 		return err
 	}
-	return r.compareChildren(ctx, o, dir, gateway)
+	if err := r.compareChildren(ctx, o, dir, gateway); err != nil {
+		return err
+	}
+	return r.compareFeatures(ctx, o, dir, server)
 }
 
 // measureExtremes measures what a fresh gateway does with much, with nothing, and without a server.

@@ -21,12 +21,13 @@ type role string
 
 // The roles, beside that of the program itself, which calls and measures.
 const (
-	roleServer  role = "server"
-	roleProxy   role = "proxy"   // a bare httputil.ReverseProxy
-	rolePooled  role = "pooled"  // one with a BufferPool
-	roleGateway role = "gateway" // what `recourse serve` runs
-	roleChild   role = "child"   // an MCP server on standard input and output
-	roleWaiting role = "waiting" // one that takes childDelay for each call
+	roleServer    role = "server"
+	roleProxy     role = "proxy"     // a bare httputil.ReverseProxy
+	rolePooled    role = "pooled"    // one with a BufferPool
+	roleGateway   role = "gateway"   // what `recourse serve` runs
+	roleCollector role = "collector" // of traces
+	roleChild     role = "child"     // an MCP server on standard input and output
+	roleWaiting   role = "waiting"   // one that takes childDelay for each call
 )
 
 // envRole holds the role of a process that the program has started.
@@ -44,6 +45,8 @@ func runRole(r role, args []string) error {
 		return serve(newProxy(args[0], new(bufferPool)), none)
 	case r == roleGateway && len(args) == 2:
 		return serveGateway(args[0], args[1])
+	case r == roleCollector && len(args) == 0:
+		return serve(http.HandlerFunc(discard), none)
 	case r == roleChild && len(args) == 0:
 		return serveChild(os.Stdin, os.Stdout, 0)
 	case r == roleWaiting && len(args) == 0:

@@ -43,7 +43,9 @@ func send(c *call, _ next) error {
 	if c.hedges() {
 		do = c.hedge
 	}
+	message := r.Message
 	resp, err := do(c.ctx, r)
+	c.returnTraced(message)
 	if err != nil {
 		e := c.provided(recourse.From(err))
 		c.out.ended(e)

@@ -67,19 +67,28 @@ func (c *call) continueTrace(header http.Header) *wire.Message {
 	if !t.own.Sampled {
 		return &c.req.msg
 	}
-	var m wire.Message
-	if text := c.req.msg.WithTrace(said); text == nil || wire.Parse(text, &m) != nil {
+	m := wire.BorrowMessage()
+	if text := c.req.msg.WithTrace(said); text == nil || wire.Parse(text, m) != nil {
+		m.Return()
 		return &c.req.msg
 	}
-	return &m
+	return m
+}
+
+// returnTraced gives a message back that continueTrace has returned, and that was sent.
+func (c *call) returnTraced(m *wire.Message) {
+	if m != nil && m != &c.req.msg {
+		m.Return()
+	}
 }
 
 // setTrace says in headers where a request stands.
 func setTrace(header http.Header, t wire.Trace) {
 	header[wire.HeaderTraceParent] = []string{t.Parent}
-	for name, value := range map[string]string{wire.HeaderTraceState: t.State, wire.HeaderBaggage: t.Baggage} {
-		if delete(header, name); tracecontext.Passes(value) {
-			header[name] = []string{value}
-		}
+	if delete(header, wire.HeaderTraceState); tracecontext.Passes(t.State) {
+		header[wire.HeaderTraceState] = []string{t.State}
+	}
+	if delete(header, wire.HeaderBaggage); tracecontext.Passes(t.Baggage) {
+		header[wire.HeaderBaggage] = []string{t.Baggage}
 	}
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+)
+
+// A feature is what a configuration can have beside its servers: lines of its own, and keys of a server. %s is the address of a
+// collector.
+type feature struct{ name, lines, keys string }
+
+// features are measured beside a gateway without any; the last one is all of them.
+var features = []feature{
+	{name: "none"},
+	{name: "metrics", lines: "admin: 127.0.0.1:0"},
+	{name: "access log", lines: "access_log: true"},
+	{name: "traces, a tenth", lines: "tracing: {endpoint: 'http://%s', sample: 0.1}"},
+	{name: "traces, all", lines: "tracing: {endpoint: 'http://%s'}"},
+	{name: "breaker, bulkhead", keys: ", breaker: {}, concurrency: {max: 64}"},
+	{
+		name:  "all of these",
+		lines: "admin: 127.0.0.1:0\naccess_log: true\ntracing: {endpoint: 'http://%s', sample: 0.1}",
+		keys:  ", breaker: {}, concurrency: {max: 64}",
+	},
+}
+
+// featureSetting is what they are measured with.
+var featureSetting = setting{pathJSON, 1000, 32}
+
+// compareFeatures measures a gateway with each of the features.
+func (r *results) compareFeatures(ctx context.Context, o *options, dir string, server *process) (err error) {
+	if !o.wants("features") {
+		return nil
+	}
+	collector, err := start(ctx, dir, roleCollector)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, collector.stop()) }()
+	all := []variant{direct: {name: "direct", process: server}}
+	var gateways []*process
+	defer func() { err = errors.Join(err, stopAll(gateways)) }()
+	for _, f := range features {
+		gateway, err := f.start(ctx, dir, server, collector)
+		if err != nil {
+			return err
+		}
+		gateways = append(gateways, gateway)
+		all = append(all, variant{name: f.name, process: gateway})
+	}
+	r.features, err = compare(ctx, featureSetting, all, o.rounds, o.benchtime)
+	return err
+}
+
+// start starts a gateway with the feature.
+func (f feature) start(ctx context.Context, dir string, server, collector *process) (*process, error) {
+	file := filepath.Join(dir, strings.ReplaceAll(f.name, " ", "-")+".yaml")
+	lines := strings.ReplaceAll(f.lines, "%s", collector.address)
+	text := fmt.Appendf(nil, "listen: 127.0.0.1:0\nlog: json\n%s\n"+
+		"servers: {json: {url: 'http://%s/json/mcp', tools: {echo: {read_only: true}}%s}}\n",
+		lines, server.address, f.keys)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	return start(ctx, dir, roleGateway, "", file)
+}
+
+// discard takes what it is sent, as a collector does.
+func discard(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // the gateway is measured, not this
+}
+
+// printFeatures prints what each feature costs.
+func printFeatures(out io.Writer, c *comparison) error {
+	if c == nil {
+		return nil
+	}
+	fmt.Fprintf(out, "what is off by default, with the echo of %d B and %d callers\n", c.size, c.callers)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "turned on\tcalls/s\tx none\tadded p50\tgarbage/call\tprocessor/call\t\n")
+	for v := range c.names {
+		if v == direct {
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%s\t%.1f KB\t%s\t\n", c.names[v], c.of(v, func(s slice) float64 { return s.rate }),
+			c.throughput(v, direct+1), micros(c.added(v)), c.garbage(v)/kilobyte, micros(c.processor(v)))
+	}
+	fmt.Fprintln(table)
+	return table.Flush()
+}
