@@ -1,0 +1,112 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// underway starts calls that hang, and returns when the server has them. They end when the returned function is called.
+func underway(t *testing.T, srv *testkit.Server, c *testkit.Client, calls int) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	before := srv.Executions(testkit.Echo)
+	var group sync.WaitGroup
+	for range calls {
+		srv.Next(testkit.Echo, testkit.Hang())
+		group.Go(func() { _, _ = c.Call(ctx, testkit.Echo, hi) }) // it is broken off
+	}
+	if err := srv.Await(ctx, func() bool { return srv.Executions(testkit.Echo) == before+calls }); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// A caller has so many calls under way; others of his wait for their turn in a bounded queue, for a bounded time; and nobody else waits.
+func TestLimitAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		runVirtual(t, era.String(), func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			f := start(t, srv.URL(), "forward: [authorization]", "timeout: 60s",
+				"limits: {busy: {at_once: 2, queue: 1, wait: 3s}, minute: {calls: 100/1m, by: [server]}}")
+			ann, bob := f.client(t, era), f.client(t, era)
+			ann.Header = http.Header{"Authorization": {"Bearer ann"}}
+			bob.Header = http.Header{"Authorization": {"Bearer bob"}}
+			if era == testkit.Legacy { // the session is bound to the credentials
+				initialize(t, ann)
+				initialize(t, bob)
+			}
+			end := underway(t, srv, ann, 2)
+
+			var waited *testkit.Answer
+			began := time.Now()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				waited, _ = ann.Call(t.Context(), testkit.Echo, hi)
+			}()
+			time.Sleep(time.Second)
+			e := overLimit(t, ann) // the queue is full
+			if e.Kind != recourse.KindRateLimited || e.Effect != recourse.EffectNone || e.Origin != recourse.OriginGateway ||
+				e.RetryAfter != time.Second || e.Quotas[0].Policy != "busy" || !strings.Contains(e.Message, "the queue is full") {
+				t.Errorf("%s", jsonOf(t, e))
+			}
+			pass(t, bob, 1)
+			<-done
+			if took := time.Since(began); took != 3*time.Second || succeeded(waited) {
+				t.Errorf("after %s: %s", took, waited.Body)
+			}
+			if e := recordOf(t, waited); !strings.Contains(e.Message, "none of them ended in time") {
+				t.Errorf("%s", jsonOf(t, e))
+			}
+			checkHeaders(t, waited.Header, map[string]string{
+				"Retry-After": "1", "RateLimit": `"busy";r=0;t=1`, "RateLimit-Policy": `"busy";q=2;qu="concurrent-requests"`,
+				"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0",
+			})
+
+			time.AfterFunc(time.Second, end)
+			began = time.Now()
+			pass(t, ann, 1)
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("its turn comes after %s", took)
+			}
+			if n := srv.Executions(testkit.Echo); n != 4 { // and none of those that were refused
+				t.Errorf("the server has seen %d calls", n)
+			}
+			pass(t, ann, 1)
+		})
+	}
+}
+
+// A client that goes while it waits leaves its place in the queue, and is charged nothing.
+func TestLimitQueueIsLeft(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		f := start(t, srv.URL(), "timeout: 60s", "limits: {busy: {at_once: 1, queue: 1, wait: 30s}, hour: {calls: 3/1h}}")
+		c := f.client(t, testkit.Modern)
+		end := underway(t, srv, c, 1)
+		for range 5 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, _ = c.Call(ctx, testkit.Echo, hi) // it waits, and goes
+			cancel()
+			time.Sleep(time.Second)
+		}
+		end()
+		time.Sleep(time.Second)
+		pass(t, c, 2)
+		if e := overLimit(t, c); e.Quotas[0].Policy != "hour" {
+			t.Errorf("%s", jsonOf(t, e))
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// sharing starts a gateway in front of a server, whose limits are counted in Redis. Patience is that with Redis.
+func sharing(tb testing.TB, srv *testkit.Server, redis string, patience time.Duration, rest string) *front {
+	tb.Helper()
+	g, log := newReaching(tb, gateway.Reach{Dial: testkit.Dial, Redis: patience},
+		fmt.Sprintf("redis: %s\nservers: {farm: {url: '%s', timeout: 20s, limits: {hour: {calls: 50/1h}, day: {calls: 1000/1d}}}}\n%s", redis, srv.URL(), rest))
+	return &front{url: testkit.Serve(tb, g) + farm, log: log}
+}
+
+// Two replicas together let as many calls pass as one would, and give back to each other.
+func TestReplicasShareLimits(t *testing.T) {
+	t.Parallel()
+	checkReplicas(t, 400)
+}
+
+func TestLongReplicasShareLimits(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	checkReplicas(t, 100_000)
+}
+
+func checkReplicas(t *testing.T, calls int) {
+	t.Helper()
+	const patience, callers = 20 * time.Second, 8
+	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	replicas := []*front{sharing(t, srv, url, patience, ""), sharing(t, srv, url, patience, "")}
+	var passed, made atomic.Int64
+	var group sync.WaitGroup
+	for i := range callers {
+		group.Go(func() {
+			c := testkit.NewClient(t, replicas[i%len(replicas)].url, testkit.Modern)
+			for made.Add(1) <= int64(calls) {
+				a, err := c.Call(t.Context(), testkit.Echo, hi)
+				switch {
+				case err != nil:
+					t.Error(err)
+					return
+				case succeeded(a):
+					passed.Add(1)
+				case recordOf(t, a).Kind != recourse.KindRateLimited:
+					t.Errorf("%s", a.Body)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if passed.Load() != 50 || srv.Executions(testkit.Echo) != 50 {
+		t.Errorf("%d calls pass, and the server has seen %d, want 50", passed.Load(), srv.Executions(testkit.Echo))
+	}
+}
+
+// What the server refuses for the caller's fault does not count at the other replica either.
+func TestReplicasGiveBack(t *testing.T) {
+	t.Parallel()
+	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	one, other := sharing(t, srv, url, 20*time.Second, ""), sharing(t, srv, url, 20*time.Second, "")
+	c := testkit.NewClient(t, one.url, testkit.Modern)
+	for range 60 {
+		srv.Next(testkit.Echo, testkit.RPCError("invalid params", -32602, "message is missing", ""))
+		_ = call(t, c, testkit.Echo, hi)
+	}
+	pass(t, c, 25)
+	c = testkit.NewClient(t, other.url, testkit.Modern)
+	pass(t, c, 25)
+	_ = overLimit(t, c)
+}
+
+// Without Redis, calls are counted in memory, or refused as unavailable without having done anything: as it is chosen.
+func TestLimitsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	for choice, passes := range map[string]int{"open": 50, "closed": 0} {
+		t.Run(choice, func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := sharing(t, srv, "redis://:s3cret@127.0.0.1:1/0", time.Second, "on_redis_failure: "+choice+"\n")
+			c := testkit.NewClient(t, f.url, testkit.Modern)
+			pass(t, c, passes)
+			e := overLimit(t, c)
+			if e.Effect != recourse.EffectNone || e.Origin != recourse.OriginGateway || e.Retry != recourse.RetrySameCall || e.RetryAfter == 0 {
+				t.Errorf("%s", jsonOf(t, e))
+			}
+			if (e.Kind == recourse.KindUnavailable) != (passes == 0) {
+				t.Errorf("%s", jsonOf(t, e))
+			}
+			if n := srv.Executions(testkit.Echo); n != passes {
+				t.Errorf("the server has seen %d calls", n)
+			}
+			if !strings.Contains(f.log.String(), "until Redis answers") || strings.Contains(f.log.String(), "s3cret") {
+				t.Errorf("the log is %s", f.log)
+			}
+			if a, err := c.ListTools(t.Context()); err != nil || a.Status != 200 {
+				t.Errorf("what no limit counts: %v %+v", err, a)
+			}
+		})
+	}
+}
+
+// A configuration may go to another Redis, and back to memory, while calls go on.
+func TestReloadToRedis(t *testing.T) {
+	t.Parallel()
+	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	entry := fmt.Sprintf("servers: {farm: {url: '%s', limits: {hour: {calls: 3/1h}}}}\n", srv.URL())
+	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second}, entry)
+	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	pass(t, c, 3)
+	reload(t, g, "redis: "+url+"\n"+entry)
+	pass(t, c, 3)
+	_ = overLimit(t, c)
+	reload(t, g, "redis: "+url+"\non_redis_failure: closed\n"+entry)
+	_ = overLimit(t, c)
+	reload(t, g, entry)
+	_ = overLimit(t, c)
+}

@@ -1,0 +1,278 @@
+package limit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// patient is the patience with a Redis that answers, on a machine that is busy.
+const patient = 20 * time.Second
+
+func testWindow(calls int64, length time.Duration) *limit.Window {
+	return &limit.Window{ID: "{test}:window", Name: "window", Calls: calls, Length: length}
+}
+
+// hammer makes calls of many callers at once through counters, each of which is a replica's, and returns when those were charged that
+// have passed.
+func hammer(tb testing.TB, counters []*limit.Redis, w *limit.Window, calls int) (passed []int64) {
+	tb.Helper()
+	const callers = 16
+	var (
+		mu    sync.Mutex
+		made  atomic.Int64
+		group sync.WaitGroup
+	)
+	for i := range callers {
+		group.Go(func() {
+			for made.Add(1) <= int64(calls) {
+				charges := []limit.Charge{{Window: w}}
+				ok, err := counters[i%len(counters)].Take(context.Background(), time.Now(), charges)
+				if err != nil {
+					tb.Error(err)
+					return
+				}
+				if ok {
+					mu.Lock()
+					passed = append(passed, charges[0].At())
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(passed)
+	return passed
+}
+
+// Two replicas never let one call more pass than the limit, in no stretch of the window's length.
+func TestReplicasShareRedis(t *testing.T) {
+	t.Parallel()
+	checkReplicas(t, 5_000)
+}
+
+func TestLongReplicasShareRedis(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	checkReplicas(t, 100_000)
+}
+
+func checkReplicas(t *testing.T, calls int) {
+	t.Helper()
+	url := testkit.Redis(t)
+	replicas := []*limit.Redis{open(t, url, patient), open(t, url, patient)}
+	hour := testWindow(777, time.Hour)
+	if passed := hammer(t, replicas, hour, calls); len(passed) != 777 {
+		t.Errorf("%d of %d calls pass, want 777", len(passed), calls)
+	}
+	moment := testWindow(100, 120*time.Millisecond)
+	passed := hammer(t, replicas, moment, calls)
+	for i := range passed {
+		if next := i + int(moment.Calls); next < len(passed) && passed[next]-passed[i] < moment.Length.Milliseconds() {
+			t.Fatalf("%d calls pass within %d ms", moment.Calls+1, passed[next]-passed[i])
+		}
+	}
+	if len(passed) < 200 {
+		t.Errorf("%d calls pass: the window does not slide", len(passed))
+	}
+}
+
+// The keys of one call are in one slot of a cluster and expire, and nobody's name is in them.
+func TestRedisKeys(t *testing.T) {
+	t.Parallel()
+	url := testkit.Redis(t)
+	r, admin := open(t, url, patient), client(t, url)
+	key := limit.Key{Access: "team", Name: "ann@example.com", Org: "acme", Tool: "get_field"}
+	charges := []limit.Charge{
+		{Window: &limit.Window{ID: "{farm}:minute", Calls: 1, Length: time.Minute}, Key: key},
+		{Window: &limit.Window{ID: "{farm}:month", Calls: 9, Length: 30 * 24 * time.Hour}, Key: key},
+	}
+	if ok, err := r.Take(t.Context(), time.Now(), charges); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	keys := admin.Keys(t.Context(), "*").Val()
+	if len(keys) != 2 {
+		t.Fatalf("the keys are %q", keys)
+	}
+	for _, k := range keys {
+		if ttl := admin.PTTL(t.Context(), k).Val(); ttl <= 0 || ttl > 31*24*time.Hour {
+			t.Errorf("%s expires in %s", k, ttl)
+		}
+		if !strings.HasPrefix(k, "recourse:limit:{farm}:") || strings.Contains(k, "ann") || strings.Contains(k, "acme") {
+			t.Errorf("the key is %s", k)
+		}
+	}
+	r.Give(t.Context(), charges)
+	if keys := admin.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("what was given back leaves %q", keys)
+	}
+}
+
+// A Redis that has forgotten the script is told it again; one that has forgotten the counts begins anew. Neither is a failure.
+func TestRedisLosesItsMemory(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	r, admin := open(t, server.URL, patient), client(t, server.URL)
+	w := testWindow(1, time.Hour)
+	take := func() bool {
+		t.Helper()
+		ok, err := r.Take(t.Context(), time.Now(), []limit.Charge{{Window: w}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if !take() || take() {
+		t.Fatal("the limit does not hold")
+	}
+	if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if take() {
+		t.Error("with the script, the counts are gone")
+	}
+	if err := admin.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if !take() || take() {
+		t.Error("the limit does not hold afterwards")
+	}
+}
+
+func client(tb testing.TB, url string) *redis.Client {
+	tb.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := redis.NewClient(o)
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// While Redis is dead, hangs or is full, calls are counted in memory or by nobody, as it is chosen; few of them wait for it, and it
+// is asked again until it answers.
+func TestRedisFails(t *testing.T) {
+	t.Parallel()
+	for name, way := range map[string]struct {
+		fail, mend func(t *testing.T, s *testkit.Service)
+	}{
+		"dead": {func(_ *testing.T, s *testkit.Service) { s.Stop() }, startAgain},
+		"hung": {pause, resume},
+		"full": {setMemory("1"), setMemory("0")},
+	} {
+		for _, opens := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: ", open", false: ", closed"}[opens], func(t *testing.T) {
+				t.Parallel()
+				const patience = 300 * time.Millisecond
+				server := testkit.NewRedis(t)
+				var log bytes.Buffer
+				var memory *limit.Memory
+				if opens {
+					memory = limit.NewMemory()
+				}
+				shared := limit.NewShared(open(t, server.URL, patience), memory, slog.New(slog.NewTextHandler(&log, nil)))
+				w := testWindow(5, time.Hour)
+				take := func() (bool, error) { return shared.Take(t.Context(), time.Now(), []limit.Charge{{Window: w}}) }
+				if ok, err := take(); err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				way.fail(t, server)
+				began, passed := time.Now(), 0
+				for range 200 {
+					ok, err := take()
+					if opens == errors.Is(err, limit.ErrUncounted) {
+						t.Fatalf("the error is %v", err)
+					}
+					if ok {
+						passed++
+					}
+				}
+				if took := time.Since(began); took > 10*patience {
+					t.Errorf("200 calls took %s", took)
+				}
+				if want := map[bool]int{true: 5, false: 0}[opens]; passed != want {
+					t.Errorf("%d calls pass, want %d", passed, want)
+				}
+				if n := shared.Failures(); n < 3 || n > 12 {
+					t.Errorf("Redis has failed %d times", n)
+				}
+				way.mend(t, server)
+				for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), "in Redis again"); time.Sleep(20 * time.Millisecond) {
+					if _, err := take(); time.Now().After(deadline) {
+						t.Fatalf("it is not asked again: %v\n%s", err, &log)
+					}
+				}
+				if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+					t.Errorf("the log is\n%s", &log)
+				}
+			})
+		}
+	}
+}
+
+func startAgain(t *testing.T, s *testkit.Service) { t.Helper(); s.Start(t) }
+func pause(t *testing.T, s *testkit.Service)      { t.Helper(); s.Pause(t) }
+func resume(t *testing.T, s *testkit.Service)     { t.Helper(); s.Resume(t) }
+
+func setMemory(most string) func(t *testing.T, s *testkit.Service) {
+	return func(t *testing.T, s *testkit.Service) {
+		t.Helper()
+		if err := client(t, s.URL).ConfigSet(t.Context(), "maxmemory", most).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A call that is over while Redis is asked says nothing about Redis.
+func TestCallerGone(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	shared := limit.NewShared(open(t, server.URL, 200*time.Millisecond), nil, slog.New(slog.DiscardHandler))
+	server.Pause(t)
+	defer server.Resume(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := shared.Take(ctx, time.Now(), []limit.Charge{{Window: testWindow(1, time.Hour)}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if n := shared.Failures(); n != 0 {
+		t.Errorf("%d failures", n)
+	}
+}
+
+func TestOpenRedisRefuses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"http://127.0.0.1", "redis://:s3cret@127.0.0.1:1/x", "redis://:s3cret%zz@127.0.0.1", "redis://a?addr=b&nope=1"} {
+		if _, err := limit.OpenRedis(address, time.Second); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+}
+
+func BenchmarkRedis(b *testing.B) {
+	r := open(b, testkit.Redis(b), patient)
+	key := limit.Key{Access: "team", Name: "ann"}
+	charges := []limit.Charge{
+		{Window: &limit.Window{ID: "{farm}:minute", Calls: 1 << 40, Length: time.Minute}, Key: key},
+		{Window: &limit.Window{ID: "{farm}:month", Calls: 1 << 40, Length: 30 * 24 * time.Hour}, Key: key},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if ok, err := r.Take(b.Context(), time.Now(), charges); err != nil || !ok {
+			b.Fatal(ok, err)
+		}
+	}
+}
