@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/retry"
@@ -138,5 +139,38 @@ func TestOutcomeNamesTheTrace(t *testing.T) {
 		if o := <-told; o.TraceID() != want {
 			t.Errorf("%q is %q, want %q", parent, o.TraceID(), want)
 		}
+	}
+}
+
+// Whatever the contract, the request id that an observer is told is the one that the client can name: in the text that the model sees,
+// where the contract has a place there, and always in the record and the header.
+func TestRequestIDIsTold(t *testing.T) {
+	t.Parallel()
+	inText := map[string]bool{"fieldmcp": true, "commerce": true, "recourse": true, "studies": false, "patterns": false, "terra": false}
+	for _, name := range contract.Builtin().Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place, known := inText[name]
+			if !known {
+				t.Fatal("say whether this contract has a place for the request id in its text")
+			}
+			srv := testkit.NewServer(t, testkit.InMemory())
+			client, told := watched(t, srv, "contract: "+name, "trusted: true", "trust_annotations: true")
+			client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // terra asks for them
+			internal := `{"v":1,"kind":"internal","code":"internal","contract":"recourse","message":"No."}`
+			srv.Next(testkit.GetField, testkit.Result("", `{"content":[{"type":"text","text":"no"}],"isError":true,"_meta":{"`+recourse.MetaKey+`":`+internal+`}}`))
+			a, err := client.Call(t.Context(), testkit.GetField, `{"field_id":"F-1"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := a.ToolResult()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := <-told
+			if strings.Contains(result.Text(), o.ID) != place || recordOf(t, a).RequestID != o.ID || a.Header.Get("X-Request-Id") != o.ID || o.ID == "" {
+				t.Errorf("%s, in the text: %v: %s", o.ID, place, a.Body)
+			}
+		})
 	}
 }
