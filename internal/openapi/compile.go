@@ -87,6 +87,7 @@ type builder struct {
 	credentials map[string]bool // parameters that are security schemes
 	problems    []Problem
 	at          string                // the URL of the API
+	usual       int                   // bytes of the schema of a tool
 	taken       map[string]*operation // by the name of the tool
 }
 
@@ -96,7 +97,7 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	if err != nil {
 		return nil, []Problem{{Route: -1, Message: err.Error()}}
 	}
-	b := &builder{Options: opts, doc: doc, set: map[string]bool{}, credentials: map[string]bool{}, taken: map[string]*operation{}}
+	b := &builder{Options: opts, doc: doc, set: map[string]bool{}, credentials: map[string]bool{}}
 	for name := range opts.Headers {
 		b.set[key(inHeader, name)] = true
 	}
@@ -107,24 +108,10 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	b.at = b.base()
 	api := &API{Title: doc.title, Version: doc.version, Total: len(doc.operations), Base: b.at}
 	b.routes()
-	for _, o := range doc.operations {
-		r := route(opts.Routes, o)
-		if r == nil || r.Deny {
-			continue
-		}
-		if len(b.problems) >= maxProblems {
+	for b.usual = usualSchema; ; b.usual /= 2 {
+		if api.Tools = b.tools(); len(b.problems) > 0 || b.usual <= leastBudget || sizeOf(api.Tools) <= maxSchemas {
 			break
 		}
-		if len(api.Tools) == maxTools {
-			b.problemf(r, "narrow the routes", "more than %d operations are offered", maxTools)
-			break
-		}
-		t, err := b.tool(o, r)
-		if err != nil {
-			b.problemf(r, "deny it in a route before this one, or correct the description", "%s cannot be a tool: %s", o, err)
-			continue
-		}
-		api.Tools = append(api.Tools, t)
 	}
 	if len(api.Tools) == 0 && len(b.problems) == 0 {
 		b.problems = append(b.problems, Problem{
@@ -137,6 +124,39 @@ func Compile(text []byte, opts Options) (*API, []Problem) {
 	slices.SortFunc(api.Tools, func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
 	api.digest = digest(text, opts)
 	return api, nil
+}
+
+// tools makes the tools that are offered.
+func (b *builder) tools() (tools []*Tool) {
+	b.taken = map[string]*operation{}
+	for _, o := range b.doc.operations {
+		r := route(b.Routes, o)
+		if r == nil || r.Deny {
+			continue
+		}
+		if len(b.problems) >= maxProblems {
+			break
+		}
+		if len(tools) == maxTools {
+			b.problemf(r, "narrow the routes", "more than %d operations are offered", maxTools)
+			break
+		}
+		t, err := b.tool(o, r)
+		if err != nil {
+			b.problemf(r, "deny it in a route before this one, or correct the description", "%s cannot be a tool: %s", o, err)
+			continue
+		}
+		tools = append(tools, t)
+	}
+	return tools
+}
+
+// sizeOf returns how many bytes the schemas of tools have.
+func sizeOf(tools []*Tool) (size int) {
+	for _, t := range tools {
+		size += len(t.InputSchema) + len(t.OutputSchema)
+	}
+	return size
 }
 
 // digest tells what is offered from what is not the same.
@@ -276,7 +296,7 @@ func (b *builder) tool(o *operation, r *Route) (*Tool, error) {
 	if r.ReadOnly != nil {
 		t.ReadOnly = *r.ReadOnly
 	}
-	if err := b.input(t, o); err != nil {
+	if err := b.input(t, o, b.usual); err != nil {
 		return nil, err
 	}
 	t.Idempotent = t.Idempotent || t.Keyed

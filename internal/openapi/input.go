@@ -22,8 +22,9 @@ type input struct {
 	params     []*param
 }
 
-// input adds what a tool takes. A schema that is too large is made again with fewer objects.
-func (b *builder) input(t *Tool, o *operation) error {
+// input adds what a tool takes, described in about as many bytes as usual. A schema that is larger is
+// made again with less.
+func (b *builder) input(t *Tool, o *operation, usual int) error {
 	declared, err := b.doc.params(o)
 	if err != nil {
 		return err
@@ -42,8 +43,8 @@ func (b *builder) input(t *Tool, o *operation) error {
 	if err != nil {
 		return err
 	}
-	for _, nodes := range nodeBudgets {
-		in := &input{conv: newConverter(b.doc, nodes, false), properties: map[string]any{}}
+	for budget := usual; budget >= leastBudget; budget /= 4 {
+		in := &input{conv: newConverter(b.doc, budget, false), properties: map[string]any{}}
 		for i := range declared {
 			if err := in.param(&declared[i]); err != nil {
 				return fmt.Errorf("%s parameter %s: %w", declared[i].In, clip(declared[i].Name, maxTitle), err)
@@ -58,9 +59,12 @@ func (b *builder) input(t *Tool, o *operation) error {
 		if err != nil {
 			return err
 		}
-		if t.params, t.body, t.InputSchema = in.params, send, schema; len(schema) <= maxSchema {
-			return checkPath(t)
+		if t.params, t.body, t.InputSchema = in.params, send, schema; len(schema) <= usual {
+			break
 		}
+	}
+	if len(t.InputSchema) <= maxSchema {
+		return checkPath(t)
 	}
 	return fmt.Errorf("what it takes is described in more than %d KiB", maxSchema>>10)
 }
@@ -242,8 +246,8 @@ func (b *builder) result(t *Tool, o *operation) {
 
 // outputSchema returns the schema of an answer; nil where it is not that of an object.
 func (b *builder) outputSchema(raw json.Value) json.Value {
-	for _, nodes := range nodeBudgets {
-		conv := newConverter(b.doc, nodes, true)
+	for budget := b.usual / 2; budget >= leastBudget; budget /= 4 {
+		conv := newConverter(b.doc, budget, true)
 		parsed, err := json.UnmarshalAny(raw)
 		if err != nil {
 			return nil
@@ -260,7 +264,7 @@ func (b *builder) outputSchema(raw json.Value) json.Value {
 		if len(conv.defs) > 0 {
 			members["$defs"] = conv.defs
 		}
-		if text := appendJSON(nil, members); len(text) <= maxSchema {
+		if text := appendJSON(nil, members); len(text) <= b.usual {
 			return text
 		}
 	}

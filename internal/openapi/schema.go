@@ -10,16 +10,19 @@ import (
 )
 
 const (
-	// maxSchema bounds the schema of a tool, in bytes: what a model reads of each tool, in each
-	// conversation.
-	maxSchema = 64 << 10
+	// maxSchema bounds the schema of a tool, in bytes, and usualSchema what is described of it
+	// beyond the names of its arguments: a model reads all of it in each conversation.
+	maxSchema   = 64 << 10
+	usualSchema = 16 << 10
+	// maxSchemas bounds the schemas of all tools together; the gateway reads lists of up to 4 MiB.
+	maxSchemas = 2 << 20
+	// leastBudget is the least that a schema is described in.
+	leastBudget = 64
 	// maxEnum bounds the values that a schema lists.
 	maxEnum = 500
+	// nodeSize is about what an object of a schema takes beside its texts, in bytes.
+	nodeSize = 24
 )
-
-// nodeBudgets are how many objects a schema may have; the next one is tried where a schema is
-// still larger than maxSchema.
-var nodeBudgets = []int{2000, 500, 100, 25}
 
 // keyType is the keyword for the type of a value.
 const keyType = "type"
@@ -31,15 +34,15 @@ type converter struct {
 	doc    *document
 	output bool // the schema is of answers
 
-	left    int               // objects
+	left    int               // bytes, about
 	names   map[string]string // of definitions, by reference
 	taken   map[string]bool
 	defs    map[string]any
 	pending []string // references whose definition is still to be made
 }
 
-func newConverter(doc *document, nodes int, output bool) *converter {
-	return &converter{doc: doc, output: output, left: nodes, names: map[string]string{}, taken: map[string]bool{}, defs: map[string]any{}}
+func newConverter(doc *document, budget int, output bool) *converter {
+	return &converter{doc: doc, output: output, left: budget, names: map[string]string{}, taken: map[string]bool{}, defs: map[string]any{}}
 }
 
 // define makes the definitions that are still missing.
@@ -112,7 +115,7 @@ func (c *converter) schema(v any) (any, error) {
 	if !ok {
 		return nil, errSchema
 	}
-	if c.left--; c.left < 0 {
+	if c.left -= nodeSize; c.left < 0 {
 		return map[string]any{}, nil
 	}
 	to := map[string]any{}
@@ -190,7 +193,9 @@ func (c *converter) keyword(to map[string]any, key string, value any) error {
 	case key == "description":
 		text, ok := value.(string)
 		if ok && text != "" {
-			to[key] = plain(text, maxNote)
+			text = plain(text, maxNote)
+			to[key] = text
+			c.left -= len(text)
 		}
 		return nil
 	case key == keyType:
@@ -250,6 +255,7 @@ func (c *converter) mapping(to map[string]any, key string, value any) error {
 	}
 	converted := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
+		c.left -= len(name)
 		inner, err := c.schema(members[name])
 		if err != nil {
 			return fmt.Errorf("%s/%s: %w", key, clip(name, maxTitle), err)
@@ -266,8 +272,9 @@ func (c *converter) enum(to map[string]any, value any) error {
 	if !ok || len(list) == 0 {
 		return errors.New("`enum` must be a list of values")
 	}
-	if len(list) <= maxEnum && len(appendJSON(nil, list)) <= maxSchema/4 {
+	if size := len(appendJSON(nil, list)); len(list) <= maxEnum && size <= max(c.left, maxNote) {
 		to["enum"] = list
+		c.left -= size
 		return nil
 	}
 	first := appendJSON(nil, list[:min(len(list), 3)])
