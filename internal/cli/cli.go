@@ -59,6 +59,7 @@ type commands struct {
 	Tools    toolsCommand    `cmd:"" help:"List the tools of an MCP server."`
 	Failures failuresCommand `cmd:"" help:"List the calls that failed, from a gateway's journal."`
 	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
+	Import   importCommand   `cmd:"" help:"Draft a configuration from the description of an HTTP API."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
 	Key      keyCommand      `cmd:"" help:"Make API keys for callers."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`

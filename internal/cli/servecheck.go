@@ -21,7 +21,11 @@ func (c *serveCommand) check(env *Environment, r *reading) error {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	var missing []string
 	for _, s := range cfg.Servers {
-		printf(w, "  %s\t%s\tcontract %s\n", s.Name, reachedAt(s, scheme(cfg)+cfg.Listen), s.Contract)
+		printf(w, "  %s\t%s\tcontract %s", s.Name, reachedAt(s, scheme(cfg)+cfg.Listen), s.Contract)
+		if offered := s.Describe(); offered != "" {
+			printf(w, "\t%s", offered)
+		}
+		printf(w, "\n")
 		if len(s.Command) == 0 {
 			continue
 		}

@@ -77,16 +77,10 @@ func parse(text []byte) (*document, error) {
 	var head struct {
 		OpenAPI json.Value `json:"openapi"`
 		Swagger json.Value `json:"swagger"`
-		Info    struct {
-			Title   string     `json:"title"`
-			Version json.Value `json:"version"`
-		} `json:"info"`
-		Servers    []server              `json:"servers"`
-		Components map[string]json.Value `json:"components"`
-		Paths      json.Value            `json:"paths"`
+		Paths   json.Value `json:"paths"`
 	}
 	if err := json.UnmarshalLenient(raw, &head); err != nil {
-		return nil, fmt.Errorf("the description cannot be read: %w", err)
+		return nil, errNotDescription
 	}
 	version := word(head.OpenAPI)
 	switch {
@@ -97,11 +91,22 @@ func parse(text []byte) (*document, error) {
 	case !strings.HasPrefix(version, "3.0") && !strings.HasPrefix(version, "3.1"):
 		return nil, fmt.Errorf("the description is of OpenAPI %.20q: 3.0 and 3.1 are supported", version)
 	}
-	d := &document{
-		raw: raw, old: strings.HasPrefix(version, "3.0"), title: oneLine(head.Info.Title, maxTitle), version: word(head.Info.Version),
-		servers: head.Servers, components: map[string]map[string]json.Value{}, parsed: map[string]any{},
+	var rest struct {
+		Info struct {
+			Title   string     `json:"title"`
+			Version json.Value `json:"version"`
+		} `json:"info"`
+		Servers    []server              `json:"servers"`
+		Components map[string]json.Value `json:"components"`
 	}
-	for kind, members := range head.Components {
+	if err := unmarshal(raw, &rest); err != nil {
+		return nil, fmt.Errorf("the description cannot be read: %w", err)
+	}
+	d := &document{
+		raw: raw, old: strings.HasPrefix(version, "3.0"), title: oneLine(rest.Info.Title, maxTitle), version: word(rest.Info.Version),
+		servers: rest.Servers, components: map[string]map[string]json.Value{}, parsed: map[string]any{},
+	}
+	for kind, members := range rest.Components {
 		var named map[string]json.Value
 		if members.Kind() == '{' && json.UnmarshalLenient(members, &named) == nil {
 			d.components[kind] = named

@@ -252,8 +252,8 @@ func (b *builder) outputSchema(raw json.Value) json.Value {
 		if err != nil {
 			return nil
 		}
-		object, err := b.resolved(parsed)
-		if err != nil || object[keyType] != "object" {
+		object := b.doc.resolve(parsed)
+		if object[keyType] != "object" {
 			return nil
 		}
 		whole, err := conv.schema(object)
@@ -269,23 +269,4 @@ func (b *builder) outputSchema(raw json.Value) json.Value {
 		}
 	}
 	return nil
-}
-
-// resolved returns the object that a schema is, over references.
-func (b *builder) resolved(schema any) (map[string]any, error) {
-	for range maxHops {
-		members, ok := schema.(map[string]any)
-		if !ok {
-			return nil, errSchema
-		}
-		ref, isRef := members["$ref"].(string)
-		if !isRef {
-			return members, nil
-		}
-		var err error
-		if schema, err = b.doc.schemaAt(ref); err != nil {
-			return nil, err
-		}
-	}
-	return nil, errSchema
 }

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/openapi"
+)
+
+// importCommand drafts configurations from other descriptions.
+type importCommand struct {
+	OpenAPI importOpenAPI `cmd:"" name:"openapi" help:"Draft a configuration and a contract for an HTTP API from its OpenAPI description."`
+}
+
+// importOpenAPI drafts them for an HTTP API.
+type importOpenAPI struct {
+	Source string `arg:"" name:"description" help:"File or URL of the description."`
+	Name   string `placeholder:"NAME" help:"Name of the server and its contract (default: from the description's title)."`
+	Output string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"Configuration to write (default: recourse.yaml). The contract is written beside it."`
+}
+
+// Help shows an example.
+func (*importOpenAPI) Help() string {
+	return `Writes a configuration that offers the operations that only read, with those that write ready to be turned on, and a ` +
+		`contract with a code for each failure that the description declares. It never replaces an existing file.
+
+Example:
+
+    recourse import openapi petstore.yaml
+    recourse serve --check`
+}
+
+// maxDraft bounds the routes that are listed one by one, in bytes: a configuration has at most 256 KiB.
+const maxDraft = 160 << 10
+
+// Run writes the files.
+func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
+	text, source, err := c.read(ctx)
+	if err != nil {
+		return &usageError{&hintedError{fmt.Errorf("read the description: %w", err), "give a file or an http or https URL"}}
+	}
+	survey, err := openapi.Look(text, source)
+	if err != nil {
+		return &usageError{err}
+	}
+	if c.Name == "" {
+		c.Name = nameFor(survey.Title)
+	}
+	if !regexp.MustCompile(`^[a-z][a-z0-9_-]*$`).MatchString(c.Name) {
+		return &usageError{&hintedError{fmt.Errorf("%q cannot be a name", c.Name), "use a-z, 0-9, - and _, a letter first, with --name"}}
+	}
+	contractFile := c.Name + "-contract.yaml"
+	beside := filepath.Join(filepath.Dir(c.Output), contractFile)
+	for _, file := range []string{c.Output, beside} {
+		if isThere(file) {
+			return &usageError{&hintedError{
+				fmt.Errorf("%s already exists", file), "nothing was written; choose another file with -o, or remove that one",
+			}}
+		}
+	}
+	draft := contractDraft(c.Name, survey)
+	if _, err := contract.Builtin().Load(contractFile, []byte(draft)); err != nil { // it would be our mistake
+		return fmt.Errorf("the drafted contract: %w", err)
+	}
+	if err := writeNew(beside, []byte(draft)); err != nil {
+		return err
+	}
+	if err := writeNew(c.Output, []byte(c.config(survey, contractFile))); err != nil {
+		return err
+	}
+	printf(env.Stdout, "wrote %s and %s\n\nRead them, and check what is served:\n\n    recourse serve --check -c %s\n", c.Output, beside, c.Output)
+	return nil
+}
+
+func (c *importOpenAPI) read(ctx context.Context) (text []byte, source *url.URL, err error) {
+	if !openapi.IsURL(c.Source) {
+		text, err = os.ReadFile(filepath.Clean(c.Source))
+		return text, nil, err
+	}
+	if source, err = url.Parse(c.Source); err != nil {
+		return nil, nil, err
+	}
+	text, err = openapi.Fetch(ctx, c.Source)
+	return text, source, err
+}
+
+var noName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameFor returns a name for an API.
+func nameFor(title string) string {
+	const most = 24
+	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(title), "-"), "-0123456789")
+	return cmp.Or(strings.TrimRight(name[:min(len(name), most)], "-"), "api")
+}
+
+// config returns the configuration.
+func (c *importOpenAPI) config(s *openapi.Survey, contractFile string) string {
+	var b strings.Builder
+	where := c.Source
+	if !openapi.IsURL(where) {
+		if relative, err := filepath.Rel(filepath.Dir(c.Output), where); err == nil {
+			where = filepath.ToSlash(relative)
+		}
+	}
+	fmt.Fprintf(&b, "# %s\n# Drafted by `recourse import openapi`. Take out what agents are not to do; add what they may.\n", quiet(s.Title))
+	fmt.Fprintf(&b, "listen: 127.0.0.1:8787\ncontracts: [%s]\nservers:\n  %s:\n    openapi: %s\n", contractFile, c.Name, quote(where))
+	if s.Base == "" {
+		b.WriteString("    base_url: https://api.example.com   # the description does not say where the API is\n")
+	} else {
+		fmt.Fprintf(&b, "    # base_url: %s\n", quote(s.Base))
+	}
+	fmt.Fprintf(&b, "    contract: %s\n", c.Name)
+	for _, credential := range s.Credentials {
+		b.WriteString(credentialLine(c.Name, credential))
+	}
+	b.WriteString(routes(s.Operations))
+	return b.String()
+}
+
+// credentialLine shows where a credential goes.
+func credentialLine(name string, credential openapi.Credential) string {
+	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_KEY"
+	switch {
+	case credential.Type == "apiKey" && credential.In == "query":
+		return fmt.Sprintf("    # query: {%s: \"${%s}\"}\n", quote(credential.Name), variable)
+	case credential.Type == "apiKey" && credential.In == "header":
+		return fmt.Sprintf("    # headers: {%s: \"${%s}\"}\n", quote(credential.Name), variable)
+	default:
+		return fmt.Sprintf("    # headers: {Authorization: \"Bearer ${%s}\"}   # or forward: [authorization]\n", variable)
+	}
+}
+
+// routes returns the allow-list: what reads is offered, what writes can be.
+func routes(operations []openapi.Surveyed) string {
+	reads := slices.ContainsFunc(operations, func(o openapi.Surveyed) bool { return o.Err == nil && o.Reads })
+	line := func(o openapi.Surveyed) string {
+		said := o.Tool
+		if o.Summary != "" {
+			said += ": " + quiet(o.Summary)
+		}
+		return fmt.Sprintf("- {methods: [%s], paths: [%s]}   # %s\n", o.Method, quote(o.Path), said)
+	}
+	var b strings.Builder
+	b.WriteString("    operations:\n")
+	for _, o := range operations {
+		if o.Err == nil && (o.Reads || !reads) {
+			b.WriteString("    " + line(o))
+		}
+	}
+	for _, o := range operations {
+		switch {
+		case o.Err != nil:
+			fmt.Fprintf(&b, "    # %s %s cannot be a tool: %s\n", o.Method, quiet(o.Path), quiet(o.Err.Error()))
+		case !o.Reads && reads:
+			b.WriteString("    # " + line(o))
+		}
+	}
+	if b.Len() > maxDraft {
+		return "    operations:\n    - {methods: [GET]}   # there are too many to list: narrow it by paths or tags\n"
+	}
+	return b.String()
+}
+
+// quote returns a text as it stands in a configuration.
+func quote(s string) string { return strconv.Quote(strings.ReplaceAll(s, "$", "$$")) }
+
+// quiet returns a text as it stands in a comment.
+func quiet(s string) string {
+	printable := func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}
+	return strings.Join(strings.Fields(strings.Map(printable, s)), " ")
+}
+
+// draftedHints is what a draft advises, by the class of a failure; it is for the reader to improve.
+var draftedHints = map[recourse.Class]string{
+	recourse.ClassInput:      "Correct the arguments, then call again.",
+	recourse.ClassAuth:       "Do not repeat the call before somebody has renewed the access.",
+	recourse.ClassPermission: "Do not repeat the call: it is not permitted.",
+	recourse.ClassResource:   "Look for what is there, then call again.",
+	recourse.ClassState:      "Read the present state before calling again.",
+	recourse.ClassAllowance:  "Call again later.",
+}
+
+// contractDraft returns a contract with a code for each failure that is declared.
+func contractDraft(name string, s *openapi.Survey) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The failures of %s, drafted by `recourse import openapi`. Say in each hint what an agent is to do.\n"+
+		"form: 1\nname: %s\ntitle: %s\nextends: recourse\n", quiet(s.Title), name, strconv.Quote(cmp.Or(s.Title, name)))
+	taken := map[string]bool{}
+	for _, kind := range recourse.Kinds() { // which are the codes of the contract that is extended
+		taken[string(kind)] = true
+	}
+	var entries strings.Builder
+	for _, f := range s.Failures {
+		e := recourse.FromStatus(name, f.Status)
+		entry := func(code, selector string) {
+			if len(code) > 64 || taken[code] || code == "" {
+				return
+			}
+			taken[code] = true
+			hint := cmp.Or(draftedHints[e.Kind.Class()], "Call again later.")
+			when := cmp.Or(f.Description, http.StatusText(f.Status), "HTTP status "+strconv.Itoa(f.Status))
+			fmt.Fprintf(&entries, "- code: %s\n  kind: %s\n  when: %s\n  for: [{kind: %s, %s}]\n  hint: %s\n",
+				code, e.Kind, strconv.Quote(when), e.Kind, selector, strconv.Quote(hint))
+		}
+		for _, code := range f.Codes {
+			entry(slug(code), "upstream_code: "+strconv.Quote(code))
+		}
+		if f.Description != "" && !strings.EqualFold(f.Description, http.StatusText(f.Status)) {
+			entry(fmt.Sprintf("%s_%d", slug(name), f.Status), "status: "+strconv.Itoa(f.Status))
+		}
+	}
+	if entries.Len() > 0 {
+		b.WriteString("codes:\n" + entries.String())
+	}
+	return b.String()
+}
+
+// slug returns a text as a code.
+func slug(s string) string {
+	return strings.Trim(noName.ReplaceAllString(strings.ToLower(s), "_"), "_")
+}
