@@ -14,7 +14,7 @@ import (
 
 // demoCommand shows what Recourse is for.
 type demoCommand struct {
-	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), or all."`
+	Name   string   `arg:"" optional:"" help:"A reference system (${systems}), api, or all."`
 	Listen string   `placeholder:"ADDR" help:"Address to serve at (default: 127.0.0.1:8787, or a free port if that one is taken)."`
 	Once   bool     `help:"Exit after the calls instead of continuing to serve."`
 	With   []string `placeholder:"SETTING" sep:"none" help:"Change the system: NAME or NAME=VALUE, listed below. Can be repeated."`
@@ -28,7 +28,8 @@ const all = "all"
 func (*demoCommand) Help() string {
 	return `Without a name: starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
 		`that makes each call to both; prints what an agent sees, and keeps serving. With the name of a reference system: ` +
-		`starts it, a server that follows the contract of that name, and shows how it fails.
+		`starts it, a server that follows the contract of that name, and shows how it fails. api is an HTTP API with an OpenAPI ` +
+		`description, to be served as tools.
 
 Example:
 
@@ -46,8 +47,8 @@ func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
 	names := demo.Systems()
 	isSystem := slices.Contains(names, c.Name)
 	switch {
-	case c.Name != "" && c.Name != all && !isSystem:
-		return &usageError{fmt.Errorf("there is no reference system %q: there are %s, and all", c.Name, strings.Join(names, ", "))}
+	case c.Name != "" && c.Name != all && c.Name != demo.API && !isSystem:
+		return &usageError{fmt.Errorf("there is no reference system %q: there are %s, api and all", c.Name, strings.Join(names, ", "))}
 	case c.Stdio && !isSystem:
 		return &usageError{errors.New("--stdio runs one reference system: name it")}
 	case c.Stdio && (c.Once || c.Listen != ""):
@@ -70,6 +71,8 @@ func (c *demoCommand) Run(ctx context.Context, env *Environment) error {
 	switch {
 	case c.Stdio:
 		return show.Stdio(ctx, c.Name, env.Stdin, env.Stdout)
+	case c.Name == demo.API:
+		return show.API(ctx)
 	case isSystem:
 		return show.System(ctx, c.Name)
 	case c.Name == all:

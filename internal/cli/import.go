@@ -28,7 +28,7 @@ type importCommand struct {
 type importOpenAPI struct {
 	Source string `arg:"" name:"description" help:"File or URL of the description."`
 	Name   string `placeholder:"NAME" help:"Name of the server and its contract (default: from the description's title)."`
-	Output string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"Configuration to write (default: recourse.yaml). The contract is written beside it."`
+	Output string `short:"o" default:"recourse.yaml" placeholder:"FILE" help:"File to write, with the contract beside it."`
 }
 
 // Help shows an example.
@@ -59,7 +59,9 @@ func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
 		c.Name = nameFor(survey.Title)
 	}
 	if !regexp.MustCompile(`^[a-z][a-z0-9_-]*$`).MatchString(c.Name) {
-		return &usageError{&hintedError{fmt.Errorf("%q cannot be a name", c.Name), "use a-z, 0-9, - and _, a letter first, with --name"}}
+		return &usageError{&hintedError{
+			fmt.Errorf("%q cannot be a name", c.Name), "use a-z, 0-9, - and _, a letter first, with --name",
+		}}
 	}
 	contractFile := c.Name + "-contract.yaml"
 	beside := filepath.Join(filepath.Dir(c.Output), contractFile)
@@ -80,7 +82,8 @@ func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
 	if err := writeNew(c.Output, []byte(c.config(survey, contractFile))); err != nil {
 		return err
 	}
-	printf(env.Stdout, "wrote %s and %s\n\nRead them, and check what is served:\n\n    recourse serve --check -c %s\n", c.Output, beside, c.Output)
+	printf(env.Stdout, "wrote %s and %s\n\nRead them, and check what is served:\n\n    recourse serve --check -c %s\n",
+		c.Output, beside, c.Output)
 	return nil
 }
 
@@ -114,7 +117,8 @@ func (c *importOpenAPI) config(s *openapi.Survey, contractFile string) string {
 			where = filepath.ToSlash(relative)
 		}
 	}
-	fmt.Fprintf(&b, "# %s\n# Drafted by `recourse import openapi`. Take out what agents are not to do; add what they may.\n", quiet(s.Title))
+	fmt.Fprintf(&b, "# %s\n# Drafted by `recourse import openapi`. Take out what agents are not to do; add what they may.\n",
+		quiet(s.Title))
 	fmt.Fprintf(&b, "listen: 127.0.0.1:8787\ncontracts: [%s]\nservers:\n  %s:\n    openapi: %s\n", contractFile, c.Name, quote(where))
 	if s.Base == "" {
 		b.WriteString("    base_url: https://api.example.com   # the description does not say where the API is\n")

@@ -33,7 +33,14 @@ func TestPages(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for name, least := range map[string]int{"README.md": 4, "docs/tutorial.md": 10, "docs/many.md": 10, "docs/limits.md": 10, "docs/access.md": 10} {
+	for name, least := range map[string]int{
+		"README.md":         4,
+		"docs/tutorial.md":  10,
+		"docs/many.md":      10,
+		"docs/limits.md":    10,
+		"docs/access.md":    10,
+		"docs/http-apis.md": 8,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runPage(t, name, dir, least)
