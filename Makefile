@@ -44,14 +44,15 @@ export GORACE := atexit_sleep_ms=0
 PLAIN := ./contract ./internal/archtest ./internal/args ./internal/config ./internal/contractdoc ./internal/contractgen \
 	./internal/hosts ./internal/json ./internal/kinddoc ./internal/promises ./internal/redact ./internal/strictyaml
 
-# Tests that do one thing after the other, and much of it: the stories, each of whose commands is a process, and a simulation.
-ALONE := ^(TestScripts|TestGoal)$$
+# Tests elsewhere that do one thing after the other, and much of it: the stories, each of whose commands is a process, a
+# simulation, a long list, and properties of records.
+ALONE := ^(TestScripts|TestGoal|TestListApplies|TestEveryRecordFits|TestCopiesAreIndependent)$$
 
 .PHONY: test
 test: ## Run the tests, under the race detector where anything runs at the same time
 	@$(GO_TEST) -skip '$(ALONE)' $$(go list ./... | grep -v -x -F -e "$$(go list ./internal/bench $(PLAIN))")
 	@go test -timeout $(TIMEOUT) $(PLAIN)
-	@go test -timeout $(TIMEOUT) -run '$(ALONE)' ./internal/cli ./internal/simulate
+	@go test -timeout $(TIMEOUT) -run '$(ALONE)' . ./internal/cli ./internal/simulate ./internal/mutants
 	@go test -v -run '^TestWildRates$$' ./contract | grep -E -o '(right of the half|taken for a failure:) .*'
 
 .PHONY: test-long
