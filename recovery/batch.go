@@ -84,7 +84,7 @@ func (m *merged) without(items map[string]json.RawMessage) map[string]json.RawMe
 	return rest
 }
 
-// leave takes in the items that were tried again and of which the answer says nothing: they failed, as far as is known.
+// leave takes in the items that were tried again but are missing from the answer: as far as is known, they failed.
 func (m *merged) leave(failed []recourse.Failed, again map[string]json.RawMessage, answer *recourse.Error) {
 	silent := maps.Clone(again)
 	for _, s := range answer.Succeeded {

@@ -33,11 +33,11 @@ func conformanceWays(era testkit.Era) []way {
 
 // Reasons for a check to differ in several ways.
 const (
-	plainAnswer    = "nothing comes before the answer, and so it is JSON"
-	noResuming     = "what is said has no id to resume from"
-	noQuestions    = "no client can be asked what may concern another"
-	noLogs         = "what a program logs for one of its clients is not shown to another"
-	legacyQuestion = "the server's tool asks as the legacy era does, which it cannot in the modern"
+	plainAnswer    = "nothing precedes the answer, so it is sent as JSON"
+	noResuming     = "messages have no event id from which to resume"
+	noQuestions    = "a question could concern another client, so nobody is asked"
+	noLogs         = "a log message could concern another client, so nobody sees it"
+	legacyQuestion = "the server's tool asks in the way of the legacy era, which the modern era does not have"
 )
 
 func legacyWays() []way {
@@ -75,16 +75,16 @@ func legacyWays() []way {
 func modernWays() []way {
 	streams := because(plainAnswer, "server-sse-multiple-streams: server-sse-streams-functional")
 	bridged := together(
-		because("a question of the legacy era has no name", "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete"+
+		because("questions of the legacy era have no name", "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete"+
 			" sep-2322-elicitation-complete"),
-		because("questions of the legacy era come one by one", "input-required-result-multiple-input-requests:"+
+		because("in the legacy era questions are asked one at a time", "input-required-result-multiple-input-requests:"+
 			" sep-2322-multiple-inputs-incomplete sep-2322-multiple-inputs-complete"),
-		because("a state that is not known is a tool result: the model can call again from the start",
+		because("an unknown state is answered with a tool result, so that the model can start again",
 			"input-required-result-tampered-state: sep-2322-reject-tampered-state"),
-		because("in the legacy era the Go SDK lets a tool ask once", "input-required-result-multi-round: sep-2322-multi-round-r2 sep-2322-multi-round-r3"),
+		because("in the legacy era a tool of the Go SDK can ask only once", "input-required-result-multi-round: sep-2322-multi-round-r2 sep-2322-multi-round-r3"),
 	)
 	// The suite leaves a stream, and opens the next at once. All that share a program have one session with it.
-	news := because("the end of one stream ends the other subscriptions of a session in the Go SDK, should it be noticed after their beginning",
+	news := because("in the Go SDK the end of one stream can end the other subscriptions of the session",
 		"server-stateless: sep-2575-server-sends-prompts-list-changed-on-subscription sep-2575-server-sends-tools-list-changed-on-subscription")
 	return []way{
 		{name: "a server of the same era", front: served(testkit.Modern)},

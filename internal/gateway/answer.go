@@ -150,10 +150,10 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 	return true, nil
 }
 
-// takeLarge deals with a message of which only the first piece fits into the window, or with
-// an event in the middle of which the stream ends. Once it flows, what is wrong with it can
-// no longer be told: one that turns out to be no answer, or somebody else's, is broken off, so
-// that no client takes it for its own, and a failure is only logged.
+// takeLarge deals with a message that does not fit into the window, or with an event that the
+// stream breaks off. Once it flows, its faults can no longer be reported: a message that turns
+// out to be no answer, or somebody else's, is broken off, so that no client takes it for its
+// own, and a failure is only logged.
 func (a *answer) takeLarge(first *wire.Part) (done bool, err error) {
 	if a.stream && a.unspeakable() {
 		return a.dropRest()

@@ -108,7 +108,7 @@ func begins(resp *http.Response) bool {
 	return n > 0
 }
 
-// begun is an answer of which one byte, or an error, was read.
+// begun is an answer whose first byte, or an error, was read.
 type begun struct {
 	io.ReadCloser
 
@@ -181,7 +181,7 @@ func (c *call) outrun(loser *runner, done <-chan *runner, leave func()) {
 	})
 }
 
-// drop ends an attempt of which nothing is wanted.
+// drop ends an attempt whose answer is not needed.
 func (r *runner) drop() {
 	if r.resp != nil {
 		_ = r.resp.Body.Close()

@@ -16,7 +16,7 @@ import (
 // codeURLElicitation is the code of what is no failure, in JSON.
 var codeURLElicitation = strconv.Itoa(wire.CodeURLElicitation)
 
-// emptyResult stands for a result of which nothing is kept.
+// emptyResult replaces a result that is not kept.
 var emptyResult = json.Value("{}")
 
 // kindSign stands in a result whose kind says that it is a failure.

@@ -31,7 +31,7 @@ func (c *call) beginsFailed(text []byte) bool {
 	return ok && reading.Error() != nil
 }
 
-// collect reads on in a failure of which first is the beginning, up to max_failure, and has it
+// collect reads on in a failure that begins with first, up to max_failure, and has it
 // translated: whole, or what has come of it.
 func (a *answer) collect(first *wire.Part) error {
 	release, err := a.g.holdLarge(a.ctx)
@@ -68,7 +68,7 @@ func (c *call) maxFailure() strictyaml.Size {
 	return max(c.table.config.MaxFailure, c.table.config.DecideWithin)
 }
 
-// cutOff deals with a failure over max_failure, of which text is the beginning.
+// cutOff deals with a failure over max_failure that begins with text.
 func (a *answer) cutOff(text []byte) error {
 	if a.tooMuch(max(int64(len(text)), a.resp.ContentLength)) {
 		return a.tooLarge(a.resp)

@@ -102,7 +102,7 @@ const (
 	firstTimeout = 100 * time.Millisecond
 )
 
-// firstID returns the id of a request of which only the beginning was read, where it stands
+// firstID returns the id of a request that was read only in part, where it stands
 // there; the Go SDK ends its session over a 4xx without one.
 func (c *call) firstID() wire.ID { return door.FirstID(c.req.body[:min(len(c.req.body), firstPart)]) }
 

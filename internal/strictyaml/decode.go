@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// An Unmarshaler reads itself from a value, whatever its kind is. It returns a mistake made with [Node.Errorf] or
+// An Unmarshaler reads itself from a value of any kind. It returns a mistake made with [Node.Errorf] or
 // [Node.Expected], what [Node.Decode] returned, or any other error, whose text is then the mistake at the value's place.
 // A secret value is only said to be invalid in that last case.
 type Unmarshaler interface {

@@ -28,7 +28,7 @@ type call struct {
 	start, end int
 }
 
-// errUnsent ends a call of which the child has read nothing.
+// errUnsent ends a call that the child has not begun to read.
 var errUnsent = errors.New("the request was not sent")
 
 // accept gives the child a request as soon as there is room for it. The error is errDone when

@@ -118,7 +118,7 @@ func (s *Stdio) tellInterest(ctx context.Context, m *wire.Message, x *session) (
 	return resp, taken, err
 }
 
-// forget tells the child that all share, if there is one, that nobody wants to hear of a
+// forget tells the shared child, if there is one, that no client is interested in a
 // resource any more. s.mu is held.
 func (s *Stdio) forget(uri string) {
 	if c := s.ready[""]; c != nil {

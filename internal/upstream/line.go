@@ -11,7 +11,7 @@ const (
 )
 
 // A lineReader splits a stream into lines. A line up to the window comes as a whole, a longer
-// one in pieces as they arrive, of which the first fills the window.
+// one in pieces as they arrive; the first fills the window.
 type lineReader struct {
 	src    io.Reader
 	err    error // of src

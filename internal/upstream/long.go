@@ -99,7 +99,7 @@ func (a *longAnswer) end(err error) {
 	wake(a.wake)
 }
 
-// close says that nobody reads any more.
+// close says that nobody reads the answer any more.
 func (a *longAnswer) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Subscriptions say which listeners want to hear of which resources. The zero Subscriptions
+// Subscriptions record which listeners are subscribed to which resources. The zero Subscriptions
 // are none. They are not safe for concurrent use.
 type Subscriptions[L comparable] struct {
 	of      map[L]map[string]bool // URIs
@@ -44,7 +44,7 @@ func (s *Subscriptions[L]) Remove(who L, uri string) {
 	}
 }
 
-// Drop removes a listener, and returns the resources of which nobody wants to hear any more.
+// Drop removes a listener, and returns the resources that have no listener left.
 func (s *Subscriptions[L]) Drop(who L) (unwanted []string) {
 	for uri := range s.of[who] {
 		if s.Remove(who, uri); !s.IsWanted(uri) {
