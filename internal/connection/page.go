@@ -40,8 +40,8 @@ type Pages struct {
 	Providers map[string]*Provider
 	// URL returns the gateway's own URL, as people reach it.
 	URL func(r *http.Request) string
-	// Verify finds out whose API key was entered, at a server's endpoint.
-	Verify func(r *http.Request, server, key string) (Person, error)
+	// Verify finds out whose API key was entered, by an entry of access control.
+	Verify func(r *http.Request, access, key string) (Person, error)
 	Log    *slog.Logger
 }
 
@@ -141,7 +141,7 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 
 // enter finds out who has entered a credential.
 func (p *Pages) enter(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider) {
-	who, err := p.Verify(r, l.Server, strings.TrimSpace(r.PostForm.Get("key")))
+	who, err := p.Verify(r, l.Access, strings.TrimSpace(r.PostForm.Get("key")))
 	if err != nil || !same(who, l) {
 		p.show(w, &view{
 			Step: "enter", Title: provider.Title, Status: http.StatusForbidden,

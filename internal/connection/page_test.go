@@ -64,9 +64,9 @@ func newStage(t *testing.T) *stage {
 	op := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
 	pages := &connection.Pages{
 		URL: func(*http.Request) string { return gatewayURL }, Log: slog.New(slog.DiscardHandler),
-		Verify: func(_ *http.Request, server, key string) (connection.Person, error) {
+		Verify: func(_ *http.Request, access, key string) (connection.Person, error) {
 			name, ok := strings.CutSuffix(key, "'s key")
-			if !ok || server != "farm" {
+			if !ok || access != "team" {
 				return connection.Person{}, errors.New("no such key")
 			}
 			return connection.Person{Access: "team", Name: name}, nil

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/upstream"
 )
 
 // A credential is what a server gets of a caller's account at a provider.
@@ -27,10 +30,21 @@ type credential struct {
 // connect looks up the caller's account at the provider that the server goes by. A call of a tool fails without one, when its
 // arguments have been checked; see [connected]. Lists are asked for all the same: many servers give them to anybody.
 func connect(c *call, next next) error {
-	if c.provider() != nil && c.req.asks() {
+	if c.provider() == nil {
+		return next(c)
+	}
+	c.who = c.who.withAccount(c.owner())
+	if c.req.asks() {
 		c.lookUp(c.req.http.Context())
 	}
 	return next(c)
+}
+
+// withAccount returns the caller as the server sees it: callers with different accounts have nothing in common there.
+func (who caller) withAccount(owner string) caller {
+	with := func(id upstream.Caller) upstream.Caller { return upstream.CallerOf(string(id[:]), "account", owner) }
+	who.id, who.server = with(who.id), with(who.server)
+	return who
 }
 
 // provider returns where the server's callers have accounts; nil: it wants none.
@@ -190,7 +204,22 @@ func baseURL(r *http.Request, public string) string {
 
 var errNotTheKey = errors.New("the endpoint knows no such key")
 
-// verifyKey finds out whose API key was entered on a page.
-func (t *table) verifyKey(_ *http.Request, _, _ string) (connection.Person, error) {
+// verifyKey finds out whose API key was entered on a page. Guessing is bounded as at the endpoint itself.
+func (t *table) verifyKey(r *http.Request, access, key string) (connection.Person, error) {
+	address := t.proxies.Client(r)
+	if t.lockout.Wait(address, time.Now()) > 0 {
+		return connection.Person{}, errNotTheKey
+	}
+	asked := r.Clone(r.Context())
+	asked.Header = http.Header{"Authorization": {"Bearer " + key}}
+	for _, on := range t.endpoints {
+		if on.access == nil || !slices.Contains(on.access.said.names, access) {
+			continue
+		}
+		if who, no := on.access.who.Authenticate(asked); no == nil && who.Method == auth.MethodKey && who.Access == access {
+			return connection.Person{Access: who.Access, Name: who.Name}, nil
+		}
+	}
+	t.lockout.Failed(address, time.Now())
 	return connection.Person{}, errNotTheKey
 }

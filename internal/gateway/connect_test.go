@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/seal"
@@ -32,8 +34,8 @@ type accountFront struct {
 	log      *logBuffer
 }
 
-// startWithAccounts starts one before the server; the flow and more are of the provider, entry of the server.
-func startWithAccounts(t *testing.T, srv *testkit.Server, flow, entry string) *accountFront {
+// startWithAccounts starts one before the server; more is of the configuration, entry of the server.
+func startWithAccounts(t *testing.T, srv *testkit.Server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
 	f := &accountFront{}
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -55,12 +57,14 @@ func startWithAccounts(t *testing.T, srv *testkit.Server, flow, entry string) *a
 	t.Cleanup(f.manager.Close)
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := newReaching(t, gateway.Reach{Connections: f.manager}, fmt.Sprintf(`
+store: sqlite:the-test-has-its-own.db
 connection_keys: [%q]
 providers:
   deere: {title: John Deere, flow: %s, authorize_url: 'https://provider.test/authorize', token_url: '%s', client_id: recourse, client_secret: hunter2}
 servers:
-  farm: {url: '%s', connection: deere, %s%s}
-`, sessionKey, flow, tokens.URL, srv.URL(), longTimeout, entry))
+  farm: {url: '%s', connection: deere, %s}
+%s
+`, sessionKey, flow, tokens.URL, srv.URL(), strings.Join(append(entry, longTimeout), ", "), more))
 	f.log = log
 	f.url = testkit.Serve(t, g)
 	return f
@@ -175,6 +179,61 @@ func (f *accountFront) connect(t *testing.T) {
 	token := connection.Token{Access: "old", Refresh: "r", Expires: time.Now().Add(time.Hour)}
 	if err := f.manager.Connect(t.Context(), f.provider, "anybody", "test", token); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Callers have accounts of their own: each connects theirs with the key of their agent, and the server sees them apart.
+func TestAccountsOfCallers(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := startWithAccounts(t, srv, "api_key", "access: {team: {keys: [{name: ada, hash: '"+auth.HashOf("key of ada").String()+
+		"'}, {name: eve, hash: '"+auth.HashOf("key of eve").String()+"'}]}}", "access: [team]")
+	sessions := map[string]*testkit.Client{}
+	for _, name := range []string{"ada", "eve"} {
+		client := testkit.NewClient(t, f.url+"/farm/mcp", testkit.Legacy)
+		client.Header = http.Header{"Authorization": {"Bearer key of " + name}}
+		if _, err := client.Initialize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sessions[name] = client
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link := f.linkIn(t, textOf(t, a))
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		browser := &http.Client{Jar: jar}
+		submit := func(fields url.Values) string {
+			t.Helper()
+			resp, err := browser.PostForm(link, fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		other := map[string]string{"ada": "eve", "eve": "ada"}[name]
+		if text := submit(url.Values{"step": {"enter"}, "key": {"key of " + other}}); !strings.Contains(text, "not the key of the caller") {
+			t.Errorf("%s uses the link of %s: %s", other, name, text)
+		}
+		submit(url.Values{"step": {"enter"}, "key": {"key of " + name}})
+		if text := submit(url.Values{"api_key": {"account-of-" + name}}); !strings.Contains(text, "John Deere is connected") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	for name, client := range sessions {
+		wantEcho(t, client)
+		calls := srv.Calls(testkit.Echo)
+		if got := calls[len(calls)-1].Header.Get("Authorization"); got != "Bearer account-of-"+name {
+			t.Errorf("of %s the server gets %q", name, got)
+		}
 	}
 }
 
