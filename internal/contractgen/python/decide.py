@@ -57,10 +57,12 @@ def _wait_text(ms):
     """Writes a wait for a person: in the two largest of its units."""
     if ms < 60_000:
         return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
-    units = (86_400_000, "d", 3_600_000, "h"), (3_600_000, "h", 60_000, "min"), (60_000, "min", 1000, "s")
-    size, large, part, small = next(unit for unit in units if ms >= unit[0])
-    rest = ms % size // part
-    return f"{ms // size} {large}" + (f" {rest} {small}" if rest else "")
+    units = (1000, 60 * 60, 60, "min", "s"), (60_000, 24 * 60, 60, "h", "min"), (3_600_000, float("inf"), 24, "d", "h")
+    for unit, most, per, large, small in units:
+        n = -(-ms // unit)  # rounded up: a wait is a minimum
+        if n < most:
+            break
+    return f"{n // per} {large}" + (f" {n % per} {small}" if n % per else "")
 
 
 def _judge(e, nature, attempt, left_ms, random):

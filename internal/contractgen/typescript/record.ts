@@ -227,12 +227,12 @@ function match(template: string, text: string): readonly [path: string, text: st
 /** Writes a wait for a person: in the two largest of its units. */
 function waitText(ms: number): string {
   if (ms < 60_000) return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
-  const [size, large, part, small] =
-    ms < 3_600_000 ? ([60_000, "min", 1000, "s"] as const)
-    : ms < 86_400_000 ? ([3_600_000, "h", 60_000, "min"] as const)
-    : ([86_400_000, "d", 3_600_000, "h"] as const);
-  const rest = Math.floor((ms % size) / part);
-  return `${Math.floor(ms / size)} ${large}` + (rest ? ` ${rest} ${small}` : "");
+  const units = (n: number, per: number, large: string, small: string): string =>
+    `${Math.floor(n / per)} ${large}` + (n % per ? ` ${n % per} ${small}` : "");
+  const whole = (unit: number): number => Math.ceil(ms / unit); // a wait is a minimum
+  if (whole(1000) < 3600) return units(whole(1000), 60, "min", "s");
+  if (whole(60_000) < 1440) return units(whole(60_000), 60, "h", "min");
+  return units(whole(3_600_000), 24, "d", "h");
 }
 
 // ---- Choosing the code of a record.
