@@ -61,7 +61,7 @@ type commands struct {
 	Explain  explainCommand  `cmd:"" help:"Show how an MCP server's answer is read, or what happened to a request."`
 	Import   importCommand   `cmd:"" help:"Draft a configuration from the description of an HTTP API."`
 	Contract contractCommand `cmd:"" help:"List, show and check contracts."`
-	Key      keyCommand      `cmd:"" help:"Make API keys for callers."`
+	Key      keyCommand      `cmd:"" help:"Make, list and revoke API keys of callers."`
 	Inject   injectCommand   `cmd:"" help:"Make calls fail on purpose, between a client and a server."`
 	Demo     demoCommand     `cmd:"" help:"Show a failing server with and without the gateway."`
 	Simulate simulateCommand `cmd:"" help:"Run scripted agents against a failing server in virtual time, and count the results."`

@@ -1,65 +1,181 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/store"
 )
 
 // keyCommand deals with API keys.
 type keyCommand struct {
-	New keyNewCommand `cmd:"" help:"Make an API key. It is shown once."`
+	New    keyNewCommand    `cmd:"" help:"Make an API key. It is shown once."`
+	Ls     keyLsCommand     `cmd:"" help:"List the API keys in the store."`
+	Revoke keyRevokeCommand `cmd:"" help:"Revoke an API key in the store."`
 }
 
 // keyNewCommand makes a key.
 type keyNewCommand struct {
+	journalSource `embed:""`
+
 	Name    string   `arg:"" placeholder:"NAME" help:"Name of the caller, for grants, limits and logs."`
 	Org     string   `placeholder:"NAME" help:"The caller's organisation."`
 	Role    []string `placeholder:"ROLE" help:"A role of the caller's; can be given several times."`
 	Expires string   `placeholder:"DATE" help:"When the key ends, such as 2027-01-31 (UTC). Default: never."`
-	Print   bool     `help:"Print the entry for the configuration, which holds only the key's hash."`
+	Print   bool     `help:"Store nothing: print the entry for the configuration, which holds only the key's hash."`
 }
 
 // Help shows an example.
 func (*keyNewCommand) Help() string {
 	return `The key is a random text, which callers send as Authorization: Bearer KEY. Only its SHA-256 is kept, so that nobody ` +
-		`can read the key later.
+		`can read the key later. It counts where the configuration has stored_keys: true.
 
 Example:
 
-    recourse key new --print --role reader ci`
+    recourse key new --role reader ci`
 }
 
 // Run makes the key.
-func (c *keyNewCommand) Run(env *Environment) error {
+func (c *keyNewCommand) Run(ctx context.Context, env *Environment) error {
+	made := &store.Key{Name: c.Name, Org: c.Org, Roles: c.Role, Created: time.Now()}
 	if c.Expires != "" {
-		if _, err := time.Parse(time.DateOnly, c.Expires); err != nil {
+		var err error
+		if made.Expires, err = time.Parse(time.DateOnly, c.Expires); err != nil {
 			return &usageError{&hintedError{errors.New("--expires is not a date"), "write it as 2027-01-31"}}
 		}
 	}
-	if !c.Print {
-		err := errors.New("there is no store that could keep the key")
-		return &usageError{&hintedError{err, "add --print, and put the entry into the configuration"}}
+	key, id := auth.NewKey()
+	made.ID, made.Hash = id, auth.HashOf(key).String()
+	if c.Print {
+		printf(env.Stderr, "For `keys` of an entry of `access`; the key itself is shown only now:\n")
+		printf(env.Stdout, "- {%s}\n%s\n", entryOf(made, c.Expires), key)
+		return nil
 	}
-	key, _ := auth.NewKey()
-	entry := []string{fmt.Sprintf("name: %q", c.Name), "hash: " + auth.HashOf(key).String()}
-	if c.Org != "" {
-		entry = append(entry, fmt.Sprintf("org: %q", c.Org))
+	address, err := c.address(env)
+	if err != nil {
+		return err
 	}
-	if len(c.Role) > 0 {
-		roles := make([]string, len(c.Role))
-		for i, role := range c.Role {
+	s, err := store.Open(ctx, address) // the gateway may start later
+	if err != nil {
+		return storeError(err)
+	}
+	defer s.Close()
+	if err := s.Keys().New(ctx, made); err != nil {
+		return err
+	}
+	printf(env.Stderr, "The key is shown only now:\n")
+	printf(env.Stdout, "%s\n", key)
+	return nil
+}
+
+// entryOf returns the entry of the configuration for a key.
+func entryOf(key *store.Key, expires string) string {
+	entry := []string{fmt.Sprintf("name: %q", key.Name), "hash: " + key.Hash}
+	if key.Org != "" {
+		entry = append(entry, fmt.Sprintf("org: %q", key.Org))
+	}
+	if len(key.Roles) > 0 {
+		roles := make([]string, len(key.Roles))
+		for i, role := range key.Roles {
 			roles[i] = fmt.Sprintf("%q", role)
 		}
 		entry = append(entry, "roles: ["+strings.Join(roles, ", ")+"]")
 	}
-	if c.Expires != "" {
-		entry = append(entry, "expires: "+c.Expires)
+	if expires != "" {
+		entry = append(entry, "expires: "+expires)
 	}
-	printf(env.Stderr, "For `keys` of an entry of `access`; the key itself is shown only now:\n")
-	printf(env.Stdout, "- {%s}\n%s\n", strings.Join(entry, ", "), key)
-	return nil
+	return strings.Join(entry, ", ")
+}
+
+// keyLsCommand lists keys.
+type keyLsCommand struct {
+	journalSource `embed:""`
+}
+
+// Run lists them.
+func (c *keyLsCommand) Run(ctx context.Context, env *Environment) error {
+	s, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	keys, err := s.Keys().List(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	printf(w, "ID\tNAME\tORG\tROLES\tCREATED\tSTATE\n")
+	for _, key := range keys {
+		printf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
+			key.Created.UTC().Format(time.DateOnly), keyState(key, time.Now()))
+	}
+	return w.Flush()
+}
+
+func keyState(key *store.Key, now time.Time) string {
+	switch {
+	case !key.Revoked.IsZero():
+		return "revoked on " + key.Revoked.UTC().Format(time.DateOnly)
+	case key.Expires.IsZero():
+		return "good"
+	case now.Before(key.Expires):
+		return "good until " + key.Expires.UTC().Format(time.DateOnly)
+	default:
+		return "ended on " + key.Expires.UTC().Format(time.DateOnly)
+	}
+}
+
+// keyRevokeCommand revokes a key.
+type keyRevokeCommand struct {
+	journalSource `embed:""`
+
+	ID string `arg:"" placeholder:"ID" help:"Id of the key: what stands between rk_ and the next _. key ls lists them."`
+}
+
+// Run revokes it.
+func (c *keyRevokeCommand) Run(ctx context.Context, env *Environment) error {
+	s, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.Keys().Revoke(ctx, c.ID, time.Now())
+	if errors.Is(err, store.ErrNoKey) {
+		return &hintedError{err, "`recourse key ls` lists the keys"}
+	}
+	return err
+}
+
+// storeKeys are the keys of a store, for those who check them.
+type storeKeys struct{ keys *store.Keys }
+
+// storedKeys returns the keys of a store; nil: there is none.
+func storedKeys(s *store.Store) auth.KeyStore {
+	if s == nil {
+		return nil
+	}
+	return storeKeys{s.Keys()}
+}
+
+// Key implements [auth.KeyStore].
+func (s storeKeys) Key(ctx context.Context, id string) (*auth.Key, error) {
+	key, err := s.keys.Lookup(ctx, id)
+	if errors.Is(err, store.ErrNoKey) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if err != nil {
+		return nil, err
+	}
+	hash, ok := auth.ParseHash(key.Hash)
+	if !ok {
+		return nil, fmt.Errorf("the hash of the key %s cannot be read", id)
+	}
+	return &auth.Key{
+		ID: key.ID, Name: key.Name, Org: key.Org, Roles: key.Roles, Hash: hash, Expires: key.Expires, Revoked: key.Revoked,
+	}, nil
 }

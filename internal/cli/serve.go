@@ -81,7 +81,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	}
 	cfg := r.config
 	if c.Check {
-		return c.check(env, r)
+		return c.check(ctx, env, r)
 	}
 	level := new(slog.LevelVar)
 	level.Set(levelOf(cfg.LogLevel))
@@ -98,7 +98,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections}, cfg, r.set, log)
+	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: storedKeys(kept.store)}, cfg, r.set, log)
 	if err != nil {
 		return err
 	}

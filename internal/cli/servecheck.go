@@ -1,17 +1,41 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/config"
 )
 
+// issuerTimeout bounds how long the keys of all issuers may take.
+const issuerTimeout = 5 * time.Second
+
+// warnOfIssuers warns of issuers of tokens whose keys cannot be fetched now.
+func warnOfIssuers(ctx context.Context, env *Environment, cfg *config.Config) {
+	issuers := auth.NewIssuers(http.DefaultTransport)
+	defer issuers.Close()
+	ctx, cancel := context.WithTimeout(ctx, issuerTimeout)
+	defer cancel()
+	for _, entry := range cfg.Access {
+		if j := entry.Value.JWT; j != nil {
+			if err := issuers.Keys(j.Issuer, j.JWKS).Fetch(ctx); err != nil {
+				env.painter(env.Stderr).printf(plain, "recourse: warning: access %s: the keys of %s cannot be fetched now: %s\n",
+					entry.Key, j.Issuer, err)
+			}
+		}
+	}
+}
+
 // check says that the configuration can be served, and where each server would be.
-func (c *serveCommand) check(env *Environment, r *reading) error {
+func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) error {
 	cfg := r.config
 	file := c.Config
 	if c.HostsFile != "" {
@@ -50,6 +74,7 @@ func (c *serveCommand) check(env *Environment, r *reading) error {
 			env.painter(env.Stderr).printf(plain, "recourse: warning: %s\n", expiry(at))
 		}
 	}
+	warnOfIssuers(ctx, env, cfg)
 	if len(missing) > 0 {
 		return &hintedError{
 			fmt.Errorf("no such program: %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",

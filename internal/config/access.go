@@ -16,9 +16,10 @@ import (
 
 // Access is a way to find out who calls.
 type Access struct {
-	Keys    []AccessKey    `yaml:"keys" default:"(none)" doc:"API keys, by their hashes. 'recourse key new --print NAME' makes one. Callers send the key as 'Authorization: Bearer KEY', unless 'headers' says otherwise."`
-	Headers *AccessHeaders `yaml:"headers" default:"(Authorization)" doc:"Headers that hold the caller's name and key, instead of 'Authorization'."`
-	JWT     *AccessJWT     `yaml:"jwt" default:"(none)" doc:"Signed tokens of an issuer. Callers send them as 'Authorization: Bearer TOKEN'."`
+	Keys       []AccessKey    `yaml:"keys" default:"(none)" doc:"API keys, by their hashes. 'recourse key new --print NAME' makes one. Callers send the key as 'Authorization: Bearer KEY', unless 'headers' says otherwise."`
+	StoredKeys bool           `yaml:"stored_keys" default:"false" doc:"Whether the keys in 'store' count as well. 'recourse key' makes, lists and revokes them; a revoked key is refused within seconds."`
+	Headers    *AccessHeaders `yaml:"headers" default:"(Authorization)" doc:"Headers that hold the caller's name and key, instead of 'Authorization'."`
+	JWT        *AccessJWT     `yaml:"jwt" default:"(none)" doc:"Signed tokens of an issuer. Callers send them as 'Authorization: Bearer TOKEN'."`
 }
 
 // AccessKey is an API key of the configuration.
@@ -161,23 +162,27 @@ func (v *validator) access(c *Config) {
 	entries := root.Get("access")
 	for i := range c.Access {
 		e := &c.Access[i]
-		v.accessEntry(e.Key, &e.Value, entries.Get(e.Key), e.Pos)
+		v.accessEntry(e.Key, &e.Value, entries.Get(e.Key), e.Pos, c.Store != "")
 	}
 }
 
-func (v *validator) accessEntry(name string, a *Access, node *strictyaml.Node, at strictyaml.Pos) {
-	hasKeys := len(a.Keys) > 0
+func (v *validator) accessEntry(name string, a *Access, node *strictyaml.Node, at strictyaml.Pos, stores bool) {
+	hasKeys := len(a.Keys) > 0 || a.StoredKeys
 	switch {
 	case !serverName.MatchString(name):
 		v.doc.Reportf(at, "use a-z, 0-9, - and _, a letter or digit first", "this is not a valid name for an access entry")
 	case name == Loopback:
 		v.doc.Reportf(at, "choose another name", "`loopback` stands for callers on this machine and needs no entry")
 	case a.JWT == nil && !hasKeys:
-		v.doc.Reportf(at, "add `keys` or `jwt`", "the entry says nothing about who is let in")
+		v.doc.Reportf(at, "add `keys`, `stored_keys: true` or `jwt`", "the entry says nothing about who is let in")
 	case a.JWT != nil && hasKeys:
 		v.doc.Reportf(node.Key("jwt"), "make two entries of it and list both: `access: [a, b]`", "an entry has either keys or `jwt`")
 	case a.JWT != nil && a.Headers != nil:
 		v.doc.Reportf(node.Key("headers"), "remove it", "`headers` belongs to an entry with keys")
+	}
+	if a.StoredKeys && !stores {
+		v.doc.Reportf(node.Key("stored_keys"), "add `store: sqlite:recourse.db` at the top level, or list hashes in `keys`",
+			"there is no store that could have keys")
 	}
 	v.accessKeys(a, node.Get("keys"))
 	if h := a.Headers; h != nil {

@@ -81,7 +81,11 @@ func (a *access) add(g *Gateway, name string, entry *config.Access) auth.Authent
 		hash, _ := auth.ParseHash(key.Hash) // the configuration has been checked
 		fixed = append(fixed, &auth.Key{Name: key.Name, Org: key.Org, Roles: key.Roles, Hash: hash, Expires: key.ExpiresAt()})
 	}
-	keys := auth.NewKeys(name, fixed, nil)
+	var store auth.KeyStore
+	if entry.StoredKeys {
+		store = g.reach.Keys
+	}
+	keys := auth.NewKeys(name, fixed, store)
 	if h := entry.Headers; h != nil {
 		if a.headers = append(a.headers, h.Key); h.ID != "" {
 			a.headers = append(a.headers, h.ID)

@@ -71,6 +71,7 @@ type Reach struct {
 	Patience upstream.Patience // with programs
 	Pause    time.Duration     // before a call is repeated the first time; 100 ms
 	Redis    time.Duration     // until Redis has to have answered; 100 ms
+	Keys     auth.KeyStore     // of callers; nil: there are none but those of the configuration
 	// Connections are the accounts of callers at providers; nil: there are none.
 	Connections *connection.Manager
 }

@@ -1,0 +1,98 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// keyStore is a store of one key.
+type keyStore struct {
+	mu      sync.Mutex
+	key     auth.Key
+	err     error
+	lookups int
+}
+
+func (s *keyStore) Key(_ context.Context, id string) (*auth.Key, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookups++
+	if s.err != nil || id != s.key.ID {
+		return nil, s.err
+	}
+	key := s.key
+	return &key, nil
+}
+
+func (s *keyStore) update(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// A stored key is looked up once in a while, its revocation is seen within seconds, and a store that is down is nobody's fault.
+func TestStoredKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		key, id := auth.NewKey()
+		store := &keyStore{key: auth.Key{ID: id, Name: "ci", Hash: auth.HashOf(key)}}
+		srv := testkit.NewServer(t, testkit.InMemory())
+		set := contract.Builtin()
+		cfg, err := config.Parse("recourse.yaml", []byte("store: 'sqlite:keys.db'\naccess: {team: {stored_keys: true}}\n"+
+			"servers: {farm: {url: '"+srv.URL()+"', access: [team]}}\n"), config.Options{KnownContracts: set.Names()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := &logBuffer{}
+		g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Keys: store}, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+		with := func(text string) *testkit.Answer {
+			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+text))
+		}
+		for range 20 {
+			if a := with(key); !isIn(a) {
+				t.Fatalf("HTTP %d %s", a.Status, a.Body)
+			}
+		}
+		if store.lookups != 1 {
+			t.Errorf("20 calls looked the key up %d times", store.lookups)
+		}
+		other, _ := auth.NewKey()
+		for _, wrong := range []string{other, key[:len(key)-1] + "x", key + "x"} {
+			if a := with(wrong); a.Status != http.StatusUnauthorized {
+				t.Errorf("a wrong key: HTTP %d %s", a.Status, a.Body)
+			}
+		}
+		store.update(func() { store.err = errors.New("the disk is full") })
+		time.Sleep(30 * time.Second)
+		if a := with(key); !isIn(a) {
+			t.Errorf("while the store is down for a short time: HTTP %d %s", a.Status, a.Body)
+		}
+		time.Sleep(time.Minute)
+		if a := with(key); a.Status != http.StatusServiceUnavailable || recordOf(t, a).Kind != recourse.KindUnavailable {
+			t.Errorf("while the store is down: HTTP %d %s", a.Status, a.Body)
+		}
+		store.update(func() { store.err, store.key.Revoked = nil, time.Now() })
+		time.Sleep(3 * time.Second)
+		if a := with(key); a.Status != http.StatusUnauthorized || recordOf(t, a).Kind != recourse.KindTokenRevoked {
+			t.Errorf("a key that was revoked: HTTP %d %s", a.Status, a.Body)
+		}
+	})
+}
