@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -87,6 +88,17 @@ func get(t *testing.T, a *admin.Admin, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
+// whenIdle returns the metrics once every call has ended: clients have their answers a moment before.
+func whenIdle(t *testing.T, a *admin.Admin) (status int, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		status, text = get(t, a, "/metrics")
+		if strings.Contains(text, "\nrecourse_requests_in_flight 0\n") || time.Now().After(deadline) {
+			return status, text
+		}
+	}
+}
+
 // What an SDK's client meets is counted: successes, failures, and repetitions.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
@@ -107,7 +119,7 @@ func TestMetrics(t *testing.T) {
 	if err := session.Close(); err != nil {
 		t.Fatal(err)
 	}
-	status, text := get(t, a, "/metrics")
+	status, text := whenIdle(t, a)
 	if status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, text)
 	}
