@@ -18,7 +18,7 @@ type outcome struct {
 	last     attempt       // the last one that was sent
 	tries    []attempt     // all of them, or the first maxTries
 	wait     time.Duration // before the next one
-	queued   time.Duration // for its turn at the server
+	queued   time.Duration // for its turn
 	renewed  bool          // the session was made anew for it
 	reason   string        // why the call was not sent again
 	key      string        // by which the provider of an HTTP API knows its repetitions

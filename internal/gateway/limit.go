@@ -16,8 +16,7 @@ type allowance struct {
 	rates   []*rate
 	inside  []admission // the gates that the call has come through
 
-	queued  time.Duration // the time that it waited for them
-	refused string        // the name of the limit that refused the call
+	refused string // the name of the limit that refused the call
 }
 
 // clear makes a ready for another call: it keeps its memory.
@@ -83,7 +82,7 @@ func (c *call) enterGates(l *limits) *recourse.Error {
 		}
 		key, began := c.limitKey(g.Limit), time.Now()
 		err := c.g.counting.gate.Enter(c.ctx, &g.bound, key)
-		a.queued += time.Since(began)
+		c.out.queued += time.Since(began)
 		if err != nil {
 			a.refused = g.Name
 			return c.crowded(g, err)

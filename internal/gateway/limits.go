@@ -145,7 +145,7 @@ func (c *call) limitKey(l *config.Limit) limit.Key {
 }
 
 // address returns the client's address, as far as it is counted.
-func (c *call) address() netip.Addr { return door.Counted(door.Proxies(nil).Client(c.req.http)) }
+func (c *call) address() netip.Addr { return door.Counted(c.table.proxies.Client(c.req.http)) }
 
 func (c *call) setCaller(key *limit.Key) {
 	if who := &c.who.verified; who.Known() {

@@ -44,6 +44,7 @@ type Outcome struct {
 	Sent     int           // how often the request was sent to the server
 	Attempts []Attempt     // at most 16 of them, in the order of their beginning
 	Queued   time.Duration // in which it waited for its turn
+	Limit    string        // the name of the limit that refused it; "": none did
 	Reason   string        // why the request was not sent again; "": that did not come up
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
@@ -134,7 +135,8 @@ func outcomeOf(c *call) *Outcome {
 		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
 		Method: methodName(c.req.msg.Method), Nature: c.rule.nature, End: string(c.out.end), Record: c.out.record,
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
-		Queued: c.out.queued, Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
+		Queued: c.out.queued, Limit: c.out.allowance.refused,
+		Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
 		Form: c.out.form, Span: Span{c.trace.own, c.trace.parent, c.trace.link, c.trace.state},
 		Name: c.req.msg.Name, meta: c.req.msg.Meta, held: cap(c.req.body), private: c.private(),
 	}

@@ -1,0 +1,84 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Behind a trusted proxy, each client has its own address; what the client itself says of addresses before that counts for nothing.
+func TestLimitBehindAProxy(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	g, _ := newGateway(t, fmt.Sprintf(
+		"trusted_proxies: [127.0.0.0/8]\nservers: {farm: {url: '%s', limits: {minute: {calls: 2/1m, by: [address]}}}}\n", srv.URL()))
+	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	from := func(addresses string) { c.Header = http.Header{"X-Forwarded-For": {addresses}} }
+	from("192.0.2.1")
+	pass(t, c, 2)
+	_ = overLimit(t, c)
+	from("198.51.100.7, 192.0.2.1")
+	_ = overLimit(t, c)
+	from("192.0.2.2")
+	pass(t, c, 2)
+	from("2001:db8::1")
+	pass(t, c, 2)
+	from("2001:db8::2") // of the same network
+	_ = overLimit(t, c)
+}
+
+// Observers are told which limit refused a call.
+func TestOutcomeNamesTheLimit(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		g, _ := newGateway(t, fmt.Sprintf("servers: {farm: {url: '%s', limits: {minute: {calls: 1/1m}}}}\n", srv.URL()))
+		var names []string
+		g.Observe(observed(func(o *gateway.Outcome) { names = append(names, o.Limit) }))
+		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+farm, testkit.Modern)
+		pass(t, c, 1)
+		_ = overLimit(t, c)
+		if fmt.Sprint(names) != "[ minute]" {
+			t.Errorf("the limits are %q", names)
+		}
+		if stats := g.Limits(); stats != (gateway.LimitStats{}) {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+type observed func(o *gateway.Outcome)
+
+func (f observed) Ended(o *gateway.Outcome) { f(o) }
+
+// A verified caller has limits of its own wherever it calls from and whatever else it sends; an organisation shares its own.
+func TestLimitOfVerifiedCallers(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	var keys strings.Builder
+	for _, who := range []string{"ann acme", "bob acme", "cy other"} {
+		name, org, _ := strings.Cut(who, " ")
+		fmt.Fprintf(&keys, "{name: %s, org: %s, hash: %q}, ", name, org, auth.HashOf(name+" key"))
+	}
+	g, _ := newGateway(t, fmt.Sprintf("access: {team: {keys: [%s]}}\nservers: {farm: {url: '%s', access: [team], "+
+		"limits: {own: {calls: 2/1m}, minute: {calls: 3/1m, by: [org]}}}}\n", &keys, srv.URL()))
+	c := testkit.NewClient(t, testkit.Serve(t, g)+farm, testkit.Modern)
+	as := func(name string) { c.Header = http.Header{"Authorization": {"Bearer " + name + " key"}} }
+	as("ann")
+	pass(t, c, 2)
+	if e := overLimit(t, c); e.Quotas[0].Policy != "own" || e.Quotas[0].Partition != "ann" {
+		t.Errorf("%s", jsonOf(t, e))
+	}
+	as("bob")
+	pass(t, c, 1)
+	if e := overLimit(t, c); e.Quotas[0].Policy != "minute" || e.Quotas[0].Partition != "acme" || e.Quotas[1].Remaining != 1 {
+		t.Errorf("%s", jsonOf(t, e))
+	}
+	as("cy")
+	pass(t, c, 2)
+}
