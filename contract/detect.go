@@ -159,7 +159,7 @@ func readForeign(n *node) (*recourse.Error, bool) {
 	return e, message != ""
 }
 
-// sentence returns that of an error object, bounded; "" where it has none.
+// sentence returns the sentence of an error object, bounded; "" if there is none.
 func (f *foreign) sentence() string {
 	for _, member := range []*node{f.message, f.detail, f.failure, f.title} {
 		if member == nil {

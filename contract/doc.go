@@ -12,7 +12,7 @@
 //	                                         ^
 //	          YAML --Set.Load--> Contract ---+
 //
-// [Builtin] returns the built-in contracts, of which [Default] is used if none is named.
+// [Builtin] returns the built-in contracts; [Default] is used if none is named.
 // docs/contracts/README.md describes the language of the files.
 //
 // # Writing

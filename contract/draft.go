@@ -30,7 +30,7 @@ func newDraft() *draft { return &draft{e: new(recourse.Error)} }
 // drafts holds those that nothing was read into: an answer is tried in many forms.
 var drafts = sync.Pool{New: func() any { return newDraft() }}
 
-// drop gives back a draft that nobody keeps a part of.
+// drop gives back a draft that is not in use any more.
 func (d *draft) drop() {
 	d.reset()
 	drafts.Put(d)

@@ -98,7 +98,7 @@ var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtinFamilie
 // Same reports whether both families were loaded from the same text.
 func (f *Family) Same(other *Family) bool { return f.source == other.source }
 
-// IsFamily reports whether a file is that of a family rather than that of a contract.
+// IsFamily reports whether a file describes a family rather than a contract.
 func IsFamily(src []byte) bool {
 	doc, err := strictyaml.Parse("", src)
 	return err == nil && doc.Root().Get("family") != nil

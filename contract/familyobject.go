@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// A pattern is a JSON value with the places of what it tells. Exactly one of its sources
+// A pattern is a JSON value that says which of its parts mean what. Exactly one of its sources
 // is set.
 type pattern struct {
 	constant json.Value
@@ -225,7 +225,7 @@ func (p *pattern) word() string {
 	return best
 }
 
-// size returns how many members and constants p demands: the more, the less it is by chance.
+// size returns how many members and constants p demands: the more, the less likely a match is a coincidence.
 func (p *pattern) size() int {
 	n := 0
 	switch {

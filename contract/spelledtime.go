@@ -9,8 +9,7 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// How points in time are spelled by people and programs. Without a zone they say nothing, since nobody knows where the
-// one who wrote them is.
+// How people and programs spell points in time. A time without a zone is not read: it could be anywhere's.
 var (
 	reDateTime = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)? ?(Z|UTC|GMT|[+-]\d{2}:?\d{2})`)
 	reHTTPDate = regexp.MustCompile(`^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC)`)
@@ -21,7 +20,7 @@ const (
 	// A number of seconds since 1970 is a point in time since 1973, one of milliseconds is before 5138.
 	minEpochSeconds      = 1e8
 	minEpochMilliseconds = 1e11
-	// clockSlack is for how long a time of day counts as just past, and not as that of tomorrow.
+	// clockSlack is how long a time of day counts as just past, rather than as tomorrow's.
 	clockSlack = time.Hour
 )
 

@@ -42,7 +42,7 @@ type entry struct {
 	value *Node
 }
 
-// Kind returns what the value is; that of a nil Node is [KindNull].
+// Kind returns what the value is: [KindNull] for a nil Node.
 func (n *Node) Kind() Kind {
 	if n == nil {
 		return KindNull

@@ -18,7 +18,7 @@ import (
 // struct that a type of its own maps names to. A type with several forms says so by a method Forms() []any: each is a
 // [reflect.Type], or the name of a type of JSON Schema. What a type accepts beyond its form is left to the program.
 //
-// It is of draft 7, which every editor knows. Its address is that of docs/schemas/NAME.json in the repository.
+// It is written in draft 7, which every editor knows. Its $id is the address of docs/schemas/NAME.json in the repository.
 func Schema(t reflect.Type, name, title string, elements map[reflect.Type]reflect.Type) ([]byte, error) {
 	w := schemaWriter{elements: elements, definitions: map[string]*schema{}}
 	root := w.object(t)

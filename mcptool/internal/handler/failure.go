@@ -168,8 +168,8 @@ func (x *exchange) readResult(r *ResultError) failure {
 	return f
 }
 
-// unmarked returns the failure that a result tells of without isError, in the form of one of the families; nil: it
-// tells of none.
+// unmarked returns the failure that a result without isError reports in a weak form of one of the families; nil: it
+// reports none.
 func (x *exchange) unmarked(result any) error {
 	if len(x.rule.families) == 0 || !x.isCall() {
 		return nil

@@ -151,7 +151,7 @@ func (x *exchange) expired() bool {
 	return x.rule.deadline > 0 && time.Since(x.start) >= x.rule.deadline
 }
 
-// late logs that a handler has ended which nobody waited for any longer.
+// late logs that a handler has ended after its call was answered.
 func (x *exchange) late(ctx context.Context, err error) {
 	attrs := append(x.attrs(), slog.Int64("ms", time.Since(x.start).Milliseconds()))
 	if err != nil {
