@@ -1,0 +1,44 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// What the entry adds to the query reaches the provider, and nobody else: not the model, nor the
+// log, whatever the provider repeats of it.
+func TestAPIQuerySecret(t *testing.T) {
+	t.Parallel()
+	const secret = "k3y-of-the-0perator-9f2c"
+	p := startProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, http.StatusBadRequest, `{"message":"bad request: `+r.URL.String()+`"}`)
+	})
+	f := startAPI(t, p, ordersDescription, "query: {api_key: "+secret+"}")
+	c := f.client(t, testkit.Modern)
+	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
+	if got := p.requests(); len(got) != 1 || got[0] != "GET /v1/orders/7?api_key="+secret {
+		t.Errorf("%q", got)
+	}
+	if strings.Contains(string(a.Body), secret) {
+		t.Errorf("the client sees %s", a.Body)
+	}
+	f.await(t, func(lines []logLine) bool { return len(lines) == 1 })
+	if strings.Contains(f.log.String(), secret) {
+		t.Errorf("the log has %s", f.log)
+	}
+}
+
+// A client's own header goes on where the entry says so, and a refusal is the client's to mend.
+func TestAPIForward(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	c := startAPI(t, p, ordersDescription, "forward: [authorization]").client(t, testkit.Modern)
+	c.Header = http.Header{"Authorization": {"Bearer own"}}
+	_, a := callAPI(t, c, "orders_get", `{"id":"7"}`)
+	if e := recordOf(t, a); e.Kind != "unauthenticated" || e.Origin != "provider" || p.sent[0].Header.Get("Authorization") != "Bearer own" {
+		t.Errorf("%s", a.Body)
+	}
+}
