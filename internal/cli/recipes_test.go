@@ -1,0 +1,52 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Each configuration among the recipes has no mistakes.
+func TestRecipes(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recipes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "recourse"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	recipes := regexp.MustCompile("(?s)```yaml\n(# recourse.yaml\n.*?)```").FindAllSubmatch(page, -1)
+	if len(recipes) != 3 {
+		t.Fatalf("there are %d recipes", len(recipes))
+	}
+	certificate := testkit.NewCertificate(t, -time.Hour, 1000*time.Hour)
+	for _, recipe := range recipes {
+		dir := t.TempDir()
+		for name, text := range map[string][]byte{"recourse.yaml": recipe[1], "gateway.pem": certificate.Cert, "gateway.key": certificate.Key} {
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var stdout, stderr bytes.Buffer
+		code := cli.Run(t.Context(), cli.Environment{
+			Args: []string{"serve", "--check", "-c", filepath.Join(dir, "recourse.yaml")}, Stdout: &stdout, Stderr: &stderr,
+			LookupEnv: func(name string) (string, bool) {
+				return strings.Repeat(name, 4), strings.Contains(string(recipe[1]), "${"+name+"}")
+			},
+		})
+		if code != cli.ExitOK || stderr.Len() > 0 {
+			t.Errorf("%d %s %s\n%s", code, &stdout, &stderr, recipe[1])
+		}
+	}
+}
