@@ -33,18 +33,17 @@ func connect(c *call, next next) error {
 	if c.provider() == nil {
 		return next(c)
 	}
-	c.who = c.who.withAccount(c.owner())
+	c.who.withAccount(c.owner())
 	if c.req.asks() {
 		c.lookUp(c.req.http.Context())
 	}
 	return next(c)
 }
 
-// withAccount returns the caller as the server sees it: callers with different accounts have nothing in common there.
-func (who caller) withAccount(owner string) caller {
+// withAccount tells the caller from those with other accounts: at the server they have nothing in common.
+func (who *caller) withAccount(owner string) {
 	with := func(id upstream.Caller) upstream.Caller { return upstream.CallerOf(string(id[:]), "account", owner) }
 	who.id, who.server = with(who.id), with(who.server)
-	return who
 }
 
 // provider returns where the server's callers have accounts; nil: it wants none.
