@@ -276,3 +276,20 @@ func BenchmarkRedis(b *testing.B) {
 		}
 	}
 }
+
+// A call leaves its window late rather than early, also where the clock counts in milliseconds.
+func TestLastMoment(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, start func() *clocked) {
+		t.Helper()
+		c, w := start(), testWindow(1, time.Second)
+		c.pass(900 * time.Microsecond)
+		if !c.take(t, []limit.Charge{{Window: w}}) {
+			t.Fatal("the first call is refused")
+		}
+		c.pass(time.Second - 500*time.Microsecond)
+		if c.take(t, []limit.Charge{{Window: w}}) {
+			t.Error("two calls pass within a second")
+		}
+	})
+}
