@@ -66,6 +66,8 @@ type Server struct {
 	// Local says that the server's only client is the host that started this program, as
 	// it is behind `recourse wrap`: it is told why the server's program does not start.
 	Local bool
+	// AccountHeader is in which the server gets the credential of its connection; "": it has none.
+	AccountHeader string
 
 	URL              string               `yaml:"url" default:"(none)" doc:"The server's MCP endpoint (Streamable HTTP), http or https. A server has this, 'command' or 'openapi'."`
 	OpenAPI          string               `yaml:"openapi" default:"(none)" doc:"OpenAPI description (3.0 or 3.1, JSON or YAML) of an HTTP API that is served as tools: a file, relative to this one, or a URL that is read at the start and on each reload. 'operations' says which of its operations are offered. A server has one of 'url', 'command' and this. See [HTTP APIs](http-apis.md)."`

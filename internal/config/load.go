@@ -75,6 +75,9 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 		return nil, err
 	}
 	for _, s := range c.Servers {
+		if p, ok := c.Provider(s.Connection); ok {
+			s.AccountHeader = p.Header
+		}
 		s.complete()
 	}
 	for _, e := range c.Endpoints {

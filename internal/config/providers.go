@@ -94,8 +94,8 @@ func (v *validator) providers(c *Config, root *strictyaml.Node) {
 		case s.Connection == "":
 		case !known:
 			v.doc.Reportf(at.Pos(), "", "there is no provider of this name")
-		case s.URL == "":
-			v.doc.Reportf(at.Pos(), "", "a program gets no credentials of callers: `connection` needs a `url`")
+		case s.URL == "" && s.OpenAPI == "":
+			v.doc.Reportf(at.Pos(), "", "a program gets no credentials of callers: `connection` needs a `url` or `openapi`")
 		}
 	}
 }

@@ -57,11 +57,16 @@ type stage struct {
 	key      *connection.Provider // whose accounts are connected by a key
 }
 
+// realProvider returns the provider of all stages: to make another would change what the one before goes by.
+var realProvider = sync.OnceValue(func() http.Handler {
+	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback")
+	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
+	return exampleop.SetupServer(providerURL, accounts, slog.New(slog.DiscardHandler), false)
+})
+
 // newStage sets a stage, where the caller called ada has the API key "ada's key".
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback")
-	op := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
 	pages := &connection.Pages{
 		URL: func(*http.Request) string { return gatewayURL }, Log: slog.New(slog.DiscardHandler),
 		Verify: func(_ *http.Request, access, key string) (connection.Person, error) {
@@ -73,7 +78,7 @@ func newStage(t *testing.T) *stage {
 		},
 	}
 	s := &stage{t: t, dir: t.TempDir(), hosts: hosts{
-		"127.0.0.1:1": pages, "127.0.0.1:2": exampleop.SetupServer(providerURL, op, slog.New(slog.DiscardHandler), false),
+		"127.0.0.1:1": pages, "127.0.0.1:2": realProvider(),
 	}}
 	s.provider = &connection.Provider{
 		Name: "deere", Title: "John Deere", Flow: connection.AuthorizationCode, AuthorizeURL: providerURL + "/auth",

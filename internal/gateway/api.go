@@ -23,6 +23,13 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 		return e
 	}
 	c.out.last.status = refusal.Status
+	refused, narrowed := c.refusesAccount(refusal.Status, refusal.Header)
+	if narrowed != nil {
+		return narrowed
+	}
+	if c.out.last.refused = refused; refused {
+		return e.WithEffect(recourse.EffectNone)
+	}
 	if refusal.Status == http.StatusUnauthorized && !c.to.passesCredentials && !c.on.forwards("Authorization") {
 		return c.to.misconfigured(refusal.Status, refusal.Body).WithProvider(c.to.Title)
 	}

@@ -128,15 +128,15 @@ func (c *call) rejected() (again bool, e *recourse.Error) {
 
 // refusesAccount reports whether a server refuses the caller's credential, or what it may do: then the failure says which scopes
 // are missing.
-func (c *call) refusesAccount(resp *http.Response) (refuses bool, narrowed *recourse.Error) {
+func (c *call) refusesAccount(status int, header http.Header) (refuses bool, narrowed *recourse.Error) {
 	if c.account.Header == "" {
 		return false, nil
 	}
-	switch resp.StatusCode {
+	switch status {
 	case http.StatusUnauthorized:
 		return true, nil
 	case http.StatusForbidden:
-		if scopes := missingScopes(resp.Header.Get("WWW-Authenticate")); len(scopes) > 0 {
+		if scopes := missingScopes(header.Get("WWW-Authenticate")); len(scopes) > 0 {
 			return true, c.invite(recourse.MissingScope(c.provider().Title, scopes...).WithOrigin(recourse.OriginProvider), scopes)
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,6 +39,12 @@ type accountFront struct {
 // startWithAccounts starts one before the server; more is of the configuration, entry of the server.
 func startWithAccounts(t *testing.T, srv *testkit.Server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
+	return startBefore(t, "url: '"+srv.URL()+"'", flow, more, entry...)
+}
+
+// startBefore starts one before a server that is reached in another way.
+func startBefore(t *testing.T, server, flow, more string, entry ...string) *accountFront {
+	t.Helper()
 	f := &accountFront{}
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -62,9 +70,9 @@ connection_keys: [%q]
 providers:
   deere: {title: John Deere, flow: %s, authorize_url: 'https://provider.test/authorize', token_url: '%s', client_id: recourse, client_secret: hunter2}
 servers:
-  farm: {url: '%s', connection: deere, %s}
+  farm: {%s, connection: deere, %s}
 %s
-`, sessionKey, flow, tokens.URL, srv.URL(), strings.Join(append(entry, longTimeout), ", "), more))
+`, sessionKey, flow, tokens.URL, server, strings.Join(append(entry, longTimeout), ", "), more))
 	f.log = log
 	f.url = testkit.Serve(t, g)
 	return f
@@ -139,6 +147,39 @@ func TestConnectFromTheLink(t *testing.T) {
 				t.Error("the log shows the key")
 			}
 		})
+	}
+}
+
+// An HTTP API gets the account of the caller as well, and what it refuses is renewed.
+func TestAccountAtAnAPI(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	var mu sync.Mutex
+	fields := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Header.Get("Authorization"))
+		if len(seen) == 1 {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"F-1"}`)
+	}))
+	t.Cleanup(fields.Close)
+	description := filepath.Join(t.TempDir(), "fields.yaml")
+	text := "openapi: 3.1.0\ninfo: {title: Fields, version: '1'}\npaths: {/fields: {get: {operationId: list_fields, responses: {'200': {description: ok}}}}}\n"
+	if err := os.WriteFile(description, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := startBefore(t, "openapi: '"+description+"', base_url: '"+fields.URL+"', operations: [{methods: [GET]}]", "authorization_code", "")
+	f.connect(t)
+	a, err := f.client(t, testkit.Modern).Call(t.Context(), "list_fields", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := textOf(t, a); !strings.Contains(text, "F-1") || len(seen) != 2 || seen[0] != "Bearer old" || seen[1] != "Bearer fresh-1" {
+		t.Errorf("%s, the API has seen %q", text, seen)
 	}
 }
 

@@ -21,7 +21,7 @@ const maxErrorBody = 64 << 10
 
 // refusal deals with an answer whose HTTP status is not 200.
 func (c *call) refusal(resp *http.Response) error {
-	refused, narrowed := c.refusesAccount(resp)
+	refused, narrowed := c.refusesAccount(resp.StatusCode, resp.Header)
 	if narrowed != nil {
 		return settled(narrowed)
 	}

@@ -53,7 +53,7 @@ func (g *Gateway) newConnection(entry *config.Server, userHeader string) (bridge
 	if err != nil {
 		return nil, nil, err
 	}
-	options := bridge.Options{Forward: canonical(entry.Forward)}
+	options := bridge.Options{Forward: credentialHeaders(entry)}
 	if len(entry.Command) > 0 {
 		options.Program, options.Silent = true, entry.Share != config.ShareClient
 	} else if userHeader != "" {
@@ -67,7 +67,7 @@ func (g *Gateway) newDirect(entry *config.Server) (upstream.Connection, error) {
 	case entry.API != nil:
 		return api.New(api.Options{
 			Name: entry.Title, API: entry.API, Headers: entry.Headers, Query: entry.Query,
-			Forward: canonical(entry.Forward), Dial: g.reach.Dial,
+			Forward: credentialHeaders(entry), Dial: g.reach.Dial,
 		})
 	case entry.URL != "":
 		return upstream.NewHTTP(entry.Title, entry.URL, entry.Headers, g.reach.Dial)
@@ -80,6 +80,15 @@ func (g *Gateway) newDirect(entry *config.Server) (upstream.Connection, error) {
 		command.Share = upstream.ShareClient
 	}
 	return upstream.NewStdio(entry.Title, command, g.log.With(slog.String("server", entry.Name)))
+}
+
+// credentialHeaders returns the headers in which what belongs to the caller goes to the server.
+func credentialHeaders(entry *config.Server) []string {
+	names := canonical(entry.Forward)
+	if entry.AccountHeader != "" {
+		names = append(names, entry.AccountHeader)
+	}
+	return names
 }
 
 // environ returns the environment of the entry's program.
