@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/store"
@@ -27,35 +24,9 @@ type connectionsCommand struct {
 	Rekey      connectionsRekeyCommand      `cmd:"" help:"Seal all tokens with the newest of connection_keys."`
 }
 
-// connectionsSource is where the connections are.
-type connectionsSource struct {
-	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"Configuration file (default: recourse.yaml)."`
-}
-
-// open opens the store of the configuration.
-func (s *connectionsSource) open(ctx context.Context, env *Environment) (*store.Store, *config.Config, error) {
-	r := &reading{set: contract.Builtin(), files: fingerprints{}}
-	if err := r.readConfig(s.Config, env); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, noConfig(err)
-	} else if err != nil {
-		return nil, nil, err
-	}
-	if r.config.Store == "" {
-		return nil, nil, &usageError{&hintedError{fmt.Errorf("%s has no store", s.Config), "add `store: sqlite:recourse.db` to the file"}}
-	}
-	opened, err := store.OpenExisting(ctx, r.config.Store)
-	if errors.Is(err, store.ErrNone) {
-		return nil, nil, &hintedError{err, "a gateway makes it when it starts with this `store`"}
-	}
-	if err != nil {
-		return nil, nil, storeError(err)
-	}
-	return opened, r.config, nil
-}
-
 // connectionsLSCommand lists connections.
 type connectionsLSCommand struct {
-	connectionsSource `embed:""`
+	storeSource `embed:""`
 
 	JSON bool `help:"Print a line of JSON for each."`
 }
@@ -71,7 +42,7 @@ Example:
 
 // Run lists them.
 func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error {
-	s, _, err := c.open(ctx, env)
+	s, err := c.open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -141,7 +112,7 @@ func printJSON(env *Environment, c *store.Connection) error {
 
 // aConnection names one.
 type aConnection struct {
-	connectionsSource `embed:""`
+	storeSource `embed:""`
 
 	Provider string `arg:"" placeholder:"PROVIDER" help:"Name of the provider in the configuration."`
 	Owner    string `arg:"" placeholder:"OWNER" help:"Owner, as 'connections ls' shows it."`
@@ -167,7 +138,7 @@ Example:
 
 // Run shows it.
 func (c *connectionsShowCommand) Run(ctx context.Context, env *Environment) error {
-	s, _, err := c.open(ctx, env)
+	s, err := c.open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -198,7 +169,7 @@ Example:
 
 // Run removes it.
 func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment) error {
-	s, _, err := c.open(ctx, env)
+	s, err := c.open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -214,7 +185,7 @@ func (c *connectionsDisconnectCommand) Run(ctx context.Context, env *Environment
 
 // connectionsRekeyCommand seals tokens anew.
 type connectionsRekeyCommand struct {
-	connectionsSource `embed:""`
+	storeSource `embed:""`
 }
 
 // Help shows an example.
@@ -228,16 +199,20 @@ Example:
 
 // Run seals them.
 func (c *connectionsRekeyCommand) Run(ctx context.Context, env *Environment) error {
-	s, cfg, err := c.open(ctx, env)
+	cfg, err := c.read(env)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	if len(cfg.ConnectionKeys) == 0 {
 		return &usageError{&hintedError{
 			fmt.Errorf("%s has no connection_keys", c.Config), "add `connection_keys: [\"${CONNECTION_KEY}\"]`",
 		}}
 	}
+	s, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	rows, by := s.Connections(), seal.New(cfg.ConnectionKeys...)
 	all, err := rows.List(ctx)
 	if err != nil {

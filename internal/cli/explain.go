@@ -20,7 +20,7 @@ import (
 
 // explainCommand reads any answer of any MCP server.
 type explainCommand struct {
-	journalSource `embed:""`
+	storeSource `embed:""`
 
 	File     string   `arg:"" help:"File with the answer, - for standard input, or the id of a request that is in a gateway's journal."`
 	Contract string   `placeholder:"NAME" help:"Also show the failure as this contract writes it: its name or file."`

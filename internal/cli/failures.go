@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/pause"
@@ -22,15 +20,9 @@ import (
 	"github.com/recoursehq/recourse/internal/visible"
 )
 
-// journalSource is where a command finds the journal.
-type journalSource struct {
-	Config string `short:"c" default:"recourse.yaml" placeholder:"FILE" help:"File that names the store (default: recourse.yaml)."`
-	Store  string `placeholder:"ADDRESS" help:"The store itself, instead of a configuration file: sqlite:FILE or postgres://..."`
-}
-
 // failuresCommand lists calls that have failed.
 type failuresCommand struct {
-	journalSource `embed:""`
+	storeSource `embed:""`
 
 	Server string `placeholder:"NAME" help:"Only calls of this server."`
 	Tool   string `placeholder:"NAME" help:"Only calls of this tool."`
@@ -135,43 +127,6 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 		}}
 	}
 	return now.Add(-ago), nil
-}
-
-// open opens the store that the flags name.
-func (c *journalSource) open(ctx context.Context, env *Environment) (*store.Store, error) {
-	address, err := c.address(env)
-	if err != nil {
-		return nil, err
-	}
-	s, err := store.OpenExisting(ctx, address)
-	switch {
-	case errors.Is(err, store.ErrNone):
-		return nil, &hintedError{err, "a gateway makes it when it starts with this `store`"}
-	case err != nil:
-		return nil, storeError(err)
-	default:
-		return s, nil
-	}
-}
-
-// address returns the address of the store.
-func (c *journalSource) address(env *Environment) (string, error) {
-	if c.Store != "" {
-		return c.Store, nil
-	}
-	set := contract.Builtin()
-	r := &reading{set: set, files: fingerprints{}}
-	if err := r.readConfig(c.Config, env); errors.Is(err, fs.ErrNotExist) {
-		return "", &usageError{&hintedError{err, "name the configuration with -c, or the store with --store"}}
-	} else if err != nil {
-		return "", err
-	}
-	if r.config.Store == "" {
-		return "", &usageError{&hintedError{
-			fmt.Errorf("%s has no store, so that there is no journal", c.Config), "add `store: sqlite:recourse.db` to the file",
-		}}
-	}
-	return r.config.Store, nil
 }
 
 const (

@@ -21,7 +21,7 @@ type keyCommand struct {
 
 // keyNewCommand makes a key.
 type keyNewCommand struct {
-	journalSource `embed:""`
+	storeSource `embed:""`
 
 	Name    string   `arg:"" placeholder:"NAME" help:"Name of the caller, for grants, limits and logs."`
 	Org     string   `placeholder:"NAME" help:"The caller's organisation."`
@@ -94,7 +94,7 @@ func entryOf(key *store.Key, expires string) string {
 
 // keyLsCommand lists keys.
 type keyLsCommand struct {
-	journalSource `embed:""`
+	storeSource `embed:""`
 }
 
 // Run lists them.
@@ -132,7 +132,7 @@ func keyState(key *store.Key, now time.Time) string {
 
 // keyRevokeCommand revokes a key.
 type keyRevokeCommand struct {
-	journalSource `embed:""`
+	storeSource `embed:""`
 
 	ID string `arg:"" placeholder:"ID" help:"Id of the key: what stands between rk_ and the next _. key ls lists them."`
 }
