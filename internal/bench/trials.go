@@ -46,31 +46,43 @@ func guardedCalls(ctx context.Context, t *trialRun) (string, error) {
 		return "", err
 	}
 	const within, bound = 10 * time.Second, 50
-	refused := 0
-	end := time.Now().Add(within)
+	const excess = crowdSize - 3*bound // the others are under way, or wait
+	var refused atomic.Int64
+	var reading sync.WaitGroup
+	all.setReadDeadline(time.Now().Add(within))
+	enough := make(chan struct{})
 	for _, c := range all {
 		conn, _ := c.conn.(*client)
-		if err := conn.conn.SetReadDeadline(end); err != nil {
-			return "", err
-		}
-		if refused == crowdSize-3*bound {
-			break // the others wait
-		}
-		if a, err := conn.answer(); err == nil && bytes.Contains(a.body, []byte("no more of them can wait")) {
-			refused++
-			end = time.Now().Add(time.Second)
-		} else {
-			end = time.Now().Add(time.Millisecond) // it is among those that wait
-		}
+		reading.Go(func() {
+			a, err := conn.answer()
+			if err == nil && bytes.Contains(a.body, []byte("no more of them can wait")) && refused.Add(1) == excess {
+				close(enough)
+			}
+		})
 	}
+	select {
+	case <-enough:
+	case <-time.After(within):
+	}
+	all.setReadDeadline(time.Now())
+	reading.Wait()
 	u, err := t.server.usage(askUsage)
 	if err != nil {
 		return "", err
 	}
-	if calls := u.Calls - crowdSize - 1 - 50; calls != bound || refused != crowdSize-3*bound {
-		return "", fmt.Errorf("%d calls reached the server, and %d were refused", calls, refused)
+	if calls := u.Calls - crowdSize - 1 - 50; calls != bound || refused.Load() != excess {
+		return "", fmt.Errorf("%d calls reached the server, and %d were refused", calls, refused.Load())
 	}
-	return t.othersSay(ctx, fmt.Sprintf("%d calls reach the server, %d are refused at once", bound, refused))
+	return t.othersSay(ctx, fmt.Sprintf("%d calls reach the server, %d are refused at once", bound, excess))
+}
+
+// setReadDeadline bounds how long answers are waited for.
+func (all callers) setReadDeadline(end time.Time) {
+	for _, c := range all {
+		if conn, ok := c.conn.(*client); ok {
+			_ = conn.conn.SetReadDeadline(end) // a connection that is closed has none
+		}
+	}
 }
 
 // reached waits until the server has so many calls in all.
