@@ -99,15 +99,22 @@ func whenIdle(t *testing.T, a *admin.Admin) (status int, text string) {
 	}
 }
 
-// What an SDK's client meets is counted: successes, failures, and repetitions.
-func TestMetrics(t *testing.T) {
-	t.Parallel()
-	url, a := gatewayTo(t, farm(t), "")
+// connectTo returns a session of an SDK's client.
+func connectTo(t *testing.T, url string) *mcp.ClientSession {
+	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/farm/mcp", DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return session
+}
+
+// What an SDK's client meets is counted: successes, failures, and repetitions.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	url, a := gatewayTo(t, farm(t), "")
+	session := connectTo(t, url)
 	for _, id := range []string{"F-1", "gone", "flaky"} {
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_field", Arguments: field{id}}); err != nil {
 			t.Fatal(err)
@@ -144,6 +151,24 @@ func TestMetrics(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(text)
+	}
+}
+
+// A call that a limit refuses is counted by the limit's name.
+func TestMetricsOfLimits(t *testing.T) {
+	t.Parallel()
+	url, a := gatewayTo(t, farm(t), "    limits: {minute: {calls: 1/1m}}\n")
+	session := connectTo(t, url)
+	for range 3 {
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_field", Arguments: field{"F-1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := session.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := whenIdle(t, a); !strings.Contains(text, `recourse_limit_refusals_total{policy="minute",server="farm"} 2`) {
+		t.Error(text)
 	}
 }
 

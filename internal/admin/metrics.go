@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway"
 )
 
@@ -79,9 +78,9 @@ func (m *metrics) Ended(o *gateway.Outcome) {
 			mode = "observe"
 		}
 		m.failures.WithLabelValues(o.Server, tool, kind, string(e.Origin), string(e.Effect), mode).Inc()
-		if len(e.Quotas) > 0 && e.Origin == recourse.OriginGateway {
-			m.limited.WithLabelValues(o.Server, m.policies.value(e.Quotas[0].Policy)).Inc()
-		}
+	}
+	if o.Limit != "" {
+		m.limited.WithLabelValues(o.Server, m.policies.value(o.Limit)).Inc()
 	}
 	if o.Method != "" && o.Method != listen { // else it is a stream, or the end of a session
 		m.duration.WithLabelValues(o.Server, o.Method, tool, kind).Observe(o.Took.Seconds())

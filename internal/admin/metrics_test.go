@@ -34,11 +34,13 @@ func everything() *admin.Admin {
 				Bulkheads: []gateway.Bulkhead{{State: bulkhead.State{Max: 8, In: 8, Queued: 2}}, {Tools: "order_*", State: bulkhead.State{Max: 1, Refused: 4}}},
 			}}
 		},
+		Limits:  func() gateway.LimitStats { return gateway.LimitStats{Waiting: 10, RedisFailures: 11} },
 		Spans:   func() admin.Spans { return admin.Spans{Sent: 5, Dropped: 6, Refused: 7} },
 		Journal: func() admin.Journal { return admin.Journal{Written: 8, Lost: 9} },
 	})
 	a.Ended(&gateway.Outcome{
 		Server: "farm", Method: "tools/call", Tool: "get_field", Queued: time.Second, Reason: "gave up after 2 attempts",
+		Limit:  "team",
 		Record: recourse.QuotaExhausted("team").WithOrigin(recourse.OriginGateway),
 		Attempts: []gateway.Attempt{
 			{Failure: recourse.KindTimeout, Reason: "the tool only reads"}, {Failure: recourse.KindTimeout, Reason: "gave up after 2 attempts"},
@@ -120,6 +122,8 @@ func TestFigures(t *testing.T) {
 		`recourse_spans_total{result="dropped"} 6`,
 		`recourse_journal_calls_total{result="lost"} 9`,
 		`recourse_limit_refusals_total{policy="team",server="farm"} 1`,
+		`recourse_limit_waiting 10`,
+		`recourse_limit_redis_failures_total 11`,
 		`recourse_attempts_total{error_type="timeout",reason="the tool only reads",repetition="true",server="farm"} 1`,
 		`recourse_not_repeated_total{kind="timeout",server="farm"} 1`,
 		`recourse_processes{server="farm"} 1`,
@@ -140,9 +144,8 @@ func TestLabelsAreBounded(t *testing.T) {
 	circuits = append(circuits, breaker.State{Tool: "other", Status: breaker.StatusOpen})
 	a := admin.New("v1.2.3", admin.Sources{Protections: func() []gateway.Protection { return []gateway.Protection{{Server: "farm", Circuits: circuits}} }})
 	for i := range 5000 {
-		e := recourse.QuotaExhausted(fmt.Sprint("policy ", i)).WithOrigin(recourse.OriginGateway)
 		a.Ended(&gateway.Outcome{
-			Server: "farm", Method: "tools/call", Tool: fmt.Sprintf("tool_%d", i), Record: e,
+			Server: "farm", Method: "tools/call", Tool: fmt.Sprintf("tool_%d", i), Limit: fmt.Sprint("limit ", i),
 			Attempts: []gateway.Attempt{{Reason: fmt.Sprint("reason ", i)}, {}},
 		})
 	}

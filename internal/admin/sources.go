@@ -11,6 +11,7 @@ import (
 type Sources struct {
 	Gateway     func() gateway.Figures
 	Protections func() []gateway.Protection
+	Limits      func() gateway.LimitStats
 	Spans       func() Spans
 	Journal     func() Journal
 }
@@ -53,6 +54,9 @@ var (
 	queue     = newFigure(gauge, "recourse_queue_length", "Calls that wait for their turn.", "server", "tools")
 	queueFull = newFigure(counter, "recourse_queue_refusals_total", "Calls whose turn did not come.", "server", "tools")
 
+	turn = newFigure(gauge, "recourse_limit_waiting", "Calls that wait for others of the same caller to end.")
+	away = newFigure(counter, "recourse_limit_redis_failures_total", "Calls that Redis did not count.")
+
 	spans = newFigure(counter, "recourse_spans_total", "Spans of traces: sent, dropped for want of room, or refused by the collector.",
 		"result")
 	journal = newFigure(counter, "recourse_journal_calls_total", "Calls that were to be written down: written or lost.", "result")
@@ -60,8 +64,8 @@ var (
 )
 
 var figures = []figure{
-	requests, requestBytes, sessions, budget, processes, starts, deaths, circuit, heldBack, places, taken, queue, queueFull, spans, journal,
-	expires,
+	requests, requestBytes, sessions, budget, processes, starts, deaths, circuit, heldBack, places, taken, queue, queueFull, turn, away,
+	spans, journal, expires,
 }
 
 // sources collects the figures.
@@ -106,6 +110,11 @@ func (s sources) Collect(to chan<- prometheus.Metric) {
 		for _, p := range s.Protections() {
 			s.protection(p, say)
 		}
+	}
+	if s.Limits != nil {
+		now := s.Limits()
+		say(turn, float64(now.Waiting))
+		say(away, float64(now.RedisFailures))
 	}
 	if s.Spans != nil {
 		now := s.Spans()

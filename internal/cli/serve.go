@@ -155,7 +155,7 @@ func warnOfReach(ctx context.Context, addr net.Addr, cfg *config.Config, log *sl
 func tell(
 	ctx context.Context, cfg *config.Config, g *gateway.Gateway, kept *storage, log *slog.Logger,
 ) (stop func(), err error) {
-	parts := admin.Sources{Gateway: g.Figures, Protections: g.Protections}
+	parts := admin.Sources{Gateway: g.Figures, Protections: g.Protections, Limits: g.Limits}
 	stopTraces := serveTraces(cfg, g, log, &parts)
 	kept.count(&parts)
 	stopAdmin, err := serveAdmin(ctx, cfg, g, kept, parts, log)
