@@ -354,17 +354,18 @@ func TestMicro(t *testing.T) {
 	}
 }
 
-// Some of the trials, which are over soon.
+// The trials that count and do not depend on how fast the machine is. The others are for make load, on a quiet machine and without
+// the race detector, which takes memory of its own.
 func TestLimitsOfHarm(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("starts processes, and reads /proc")
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-load", "-run", "queue|outage|breaker"}, &out); err != nil {
+	if err := run(t.Context(), []string{"-load", "-run", "outage|breaker"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"live after", "50 calls reach the server, 850 are refused at once", "a total outage, 1000 calls", "attempts reach the server"} {
+	for _, want := range []string{"live after", "a total outage, 1000 calls", "attempts reach the server"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in the report:\n%s", want, &out)
 		}
