@@ -40,7 +40,7 @@ func (s *Store) Connections() *Connections { return &Connections{s} }
 const connectionColumns = "provider, owner, state, reason, scopes, expires, sealed, key_id, version, lease, " +
 	"lease_ends, made_by, created, updated"
 
-// Get returns a connection; nil: there is none. It is read where it is written, since a replica of the database may be behind.
+// Get returns a connection; nil: there is none.
 func (c *Connections) Get(ctx context.Context, provider, owner string) (*Connection, error) {
 	found, err := readConnection(c.s.reads.QueryRowContext(ctx,
 		"SELECT "+connectionColumns+" FROM connections WHERE provider = $1 AND owner = $2", provider, owner))
@@ -52,23 +52,8 @@ func (c *Connections) Get(ctx context.Context, provider, owner string) (*Connect
 
 // List returns all connections by provider and owner.
 func (c *Connections) List(ctx context.Context) ([]*Connection, error) {
-	rows, err := c.s.reads.QueryContext(ctx, "SELECT "+connectionColumns+" FROM connections ORDER BY provider, owner")
-	if err != nil {
-		return nil, fmt.Errorf("list the connections: %w", err)
-	}
-	defer rows.Close()
-	var all []*Connection
-	for rows.Next() {
-		one, err := readConnection(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list the connections: %w", err)
-	}
-	return all, nil
+	return all(ctx, c.s.reads, "list the connections", readConnection,
+		"SELECT "+connectionColumns+" FROM connections ORDER BY provider, owner")
 }
 
 // Put keeps a connection in the place of whatever was there, as the next version and without a lease.
@@ -142,7 +127,7 @@ func (c *Connections) change(ctx context.Context, statement string, args ...any)
 }
 
 // readConnection reads a row.
-func readConnection(row interface{ Scan(to ...any) error }) (*Connection, error) {
+func readConnection(row scanner) (*Connection, error) {
 	var c Connection
 	var scopes string
 	var expires, leaseEnds, created, updated int64

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -183,29 +184,21 @@ func number(b bool) int64 {
 
 // query reads entries, the latest first, and returns them the other way round.
 func (j *Journal) query(ctx context.Context, statement string, args ...any) ([]*Entry, error) {
-	rows, err := j.s.reads.QueryContext(ctx, statement, args...)
-	if err != nil {
+	entries, err := all(ctx, j.s.reads, "read the journal", readEntry, statement, args...)
+	slices.Reverse(entries)
+	return entries, err
+}
+
+// readEntry reads a row.
+func readEntry(row scanner) (*Entry, error) {
+	var e Entry
+	var began, took int64
+	if err := row.Scan(&e.Seq, &e.RequestID, &began, &took, &e.Server, &e.Tool, &e.Method, &e.Access, &e.Caller, &e.Org,
+		&e.Ending, &e.Kind, &e.Code, &e.Origin, &e.Effect, &e.Attempts, &e.TraceID, &e.Message, &e.Story); err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
-	defer rows.Close()
-	var entries []*Entry
-	for rows.Next() {
-		var e Entry
-		var began, took int64
-		if err := rows.Scan(&e.Seq, &e.RequestID, &began, &took, &e.Server, &e.Tool, &e.Method, &e.Access, &e.Caller, &e.Org,
-			&e.Ending, &e.Kind, &e.Code, &e.Origin, &e.Effect, &e.Attempts, &e.TraceID, &e.Message, &e.Story); err != nil {
-			return nil, fmt.Errorf("read the journal: %w", err)
-		}
-		e.Began, e.Took = instant(began), time.Duration(took)*time.Microsecond
-		entries = append(entries, &e)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the journal: %w", err)
-	}
-	for i, k := 0, len(entries)-1; i < k; i, k = i+1, k-1 {
-		entries[i], entries[k] = entries[k], entries[i]
-	}
-	return entries, nil
+	e.Began, e.Took = instant(began), time.Duration(took)*time.Microsecond
+	return &e, nil
 }
 
 // Size returns about how many bytes all entries take up.

@@ -50,23 +50,7 @@ func (k *Keys) New(ctx context.Context, key *Key) error {
 
 // List returns all keys, the oldest first.
 func (k *Keys) List(ctx context.Context) ([]*Key, error) {
-	rows, err := k.s.reads.QueryContext(ctx, "SELECT "+keyColumns+" FROM api_keys ORDER BY created, id")
-	if err != nil {
-		return nil, fmt.Errorf("list the keys: %w", err)
-	}
-	defer rows.Close()
-	var keys []*Key
-	for rows.Next() {
-		key, err := readKey(rows)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list the keys: %w", err)
-	}
-	return keys, nil
+	return all(ctx, k.s.reads, "list the keys", readKey, "SELECT "+keyColumns+" FROM api_keys ORDER BY created, id")
 }
 
 // Lookup returns the key of that id, whether or not it is still good, or [ErrNoKey].
@@ -111,7 +95,7 @@ func (k *Keys) Used(ctx context.Context, last map[string]time.Time) error {
 }
 
 // readKey reads a row.
-func readKey(row interface{ Scan(to ...any) error }) (*Key, error) {
+func readKey(row scanner) (*Key, error) {
 	var key Key
 	var roles string
 	var created, expires, revoked, used int64

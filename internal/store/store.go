@@ -111,6 +111,32 @@ func (s *Store) Tidy(ctx context.Context) error {
 	return s.tidy(ctx)
 }
 
+// all returns what read makes of each row of a query. what says, in errors, what it is for.
+func all[T any](
+	ctx context.Context, db *sql.DB, what string, read func(row scanner) (*T, error), query string, args ...any,
+) ([]*T, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer rows.Close()
+	var found []*T
+	for rows.Next() {
+		one, err := read(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return found, nil
+}
+
+// A scanner is a row of a query.
+type scanner interface{ Scan(to ...any) error }
+
 // micros returns an instant as it is stored.
 func micros(at time.Time) int64 {
 	if at.IsZero() {
