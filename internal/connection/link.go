@@ -39,21 +39,16 @@ type Ask struct {
 	Scopes   []string // beyond those of the provider
 }
 
-// An Invitation is a link under which somebody connects an account.
-type Invitation struct {
-	ID   string // for elicitations: it tells nothing of the link
-	Path string // below the gateway's own URL
-}
-
 // invited is a link that was made lately.
 type invited struct {
-	invitation Invitation
-	hash       string
-	expires    time.Time
+	path    string
+	hash    string
+	expires time.Time
 }
 
-// Invite returns the link for an ask: a model that calls again and again gets the same one.
-func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
+// Invite returns the path, below the gateway's own URL, under which somebody connects the account. A model that calls again and
+// again gets the same one.
+func (m *Manager) Invite(ctx context.Context, ask Ask) (path string, err error) {
 	by := ask.By.Access + "\x00" + ask.By.Name + "\x00" + ask.Server + "\x00" + strings.Join(ask.Scopes, " ")
 	at := key{ask.Provider.Name, ask.Owner + "\x00" + by}
 	m.mu.Lock()
@@ -61,23 +56,23 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
 	m.mu.Unlock()
 	if ok && time.Until(known.expires) > linkAgain {
 		if l, err := m.store.Link(ctx, known.hash); err == nil && l != nil && l.Used.IsZero() {
-			return known.invitation, nil
+			return known.path, nil
 		}
 	}
 	id := strings.ToLower(rand.Text()) // capitals and digits mixed look like a credential, which is masked
-	fresh := invited{Invitation{ID: hash("elicitation " + id), Path: PathPrefix + id}, hash(id), time.Now().Add(LinkTime)}
-	err := m.store.PutLink(ctx, &store.Link{
+	fresh := invited{PathPrefix + id, hash(id), time.Now().Add(LinkTime)}
+	err = m.store.PutLink(ctx, &store.Link{
 		Hash: fresh.hash, Provider: ask.Provider.Name, Owner: ask.Owner, Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server,
 		Scopes: m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes), Expires: fresh.expires,
 	})
 	if err != nil {
-		return Invitation{}, m.storeFailed(ctx, err)
+		return "", m.storeFailed(ctx, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.invited.Trim(1, nil)
 	m.invited.Put(at, fresh, 0)
-	return fresh.invitation, nil
+	return fresh.path, nil
 }
 
 // hash returns what is stored of a secret.
@@ -99,16 +94,6 @@ func (m *Manager) scopes(ctx context.Context, p *Provider, owner string, more []
 		}
 	}
 	return once
-}
-
-// Connected reports whether an owner has a connection, and of which version.
-func (m *Manager) Connected(ctx context.Context, p *Provider, owner string) (version int64, ok bool) {
-	m.forget(p, owner)
-	k, err := m.current(ctx, p, owner)
-	if err != nil || k.c == nil {
-		return 0, false
-	}
-	return k.c.Version, k.c.State == Connected
 }
 
 // A signIn is what the end of a sign-in at a provider needs. It lies in the store, sealed.

@@ -102,11 +102,11 @@ var (
 // invite returns the URL of a link.
 func (s *stage) invite(p *connection.Provider, by connection.Person) string {
 	s.t.Helper()
-	i, err := s.Invite(s.t.Context(), connection.Ask{Provider: p, Owner: "ada", By: by, Server: "farm"})
+	path, err := s.Invite(s.t.Context(), connection.Ask{Provider: p, Owner: "ada", By: by, Server: "farm"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return gatewayURL + i.Path
+	return gatewayURL + path
 }
 
 // A browser keeps cookies, and follows redirects.

@@ -21,7 +21,6 @@ type Flow string
 // The flows.
 const (
 	AuthorizationCode Flow = "authorization_code" // a person signs in at the provider
-	Device            Flow = "device"             // a person enters a code there
 	ClientCredentials Flow = "client_credentials" // nobody has to do anything
 	APIKey            Flow = "api_key"            // a person enters a key here
 )
@@ -32,7 +31,7 @@ type Provider struct {
 	Title string // what people call it
 	Flow  Flow
 
-	AuthorizeURL, TokenURL, DeviceURL string
+	AuthorizeURL, TokenURL string
 
 	ClientID, ClientSecret string
 	// InBody says that these stand in the body of requests for tokens, and not in their Authorization header.
@@ -48,7 +47,7 @@ type Provider struct {
 func (p *Provider) config(redirect string, scopes []string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: redirect, Scopes: scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL, TokenURL: p.TokenURL, DeviceAuthURL: p.DeviceURL, AuthStyle: p.style()},
+		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL, TokenURL: p.TokenURL, AuthStyle: p.style()},
 	}
 }
 

@@ -99,11 +99,11 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 	case who.Known() && who.Method != auth.MethodLoopback:
 		return e // there is no page yet on which they could say who they are
 	}
-	invitation, err := c.g.reach.Connections.Invite(c.req.http.Context(), ask)
+	path, err := c.g.reach.Connections.Invite(c.req.http.Context(), ask)
 	if err != nil {
 		return recourse.From(err)
 	}
-	link := baseURL(c.req.http, c.table.config.PublicURL) + invitation.Path
+	link := baseURL(c.req.http, c.table.config.PublicURL) + path
 	c.account.link, c.mask = link, nil // it is not masked
 	return e.WithMessage("%s Connect it at %s", e.Message, link).WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
 }

@@ -23,10 +23,6 @@ type Options struct {
 	Query   map[string]string // sent with each request; may be secret
 	Forward []string          // canonical names of headers that go on
 	Dial    upstream.Dial     // nil: the operating system's
-
-	// Authorize returns the headers that authorize a request for its caller, before each attempt.
-	// Its error, a [*recourse.Error], ends the call. Nil: there are none beside Headers and Forward.
-	Authorize func(ctx context.Context, r *upstream.Request) (http.Header, error)
 }
 
 // A Connection is an API as a server. It is safe for concurrent use.

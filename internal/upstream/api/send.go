@@ -39,17 +39,13 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 	if err != nil {
 		return nil, err
 	}
-	header, err := c.header(ctx, r, t, request.Header)
-	if err != nil {
-		return nil, err
-	}
 	u, err := url.Parse(strings.TrimSuffix(c.base.String(), "/") + request.Target)
 	if err != nil {
 		return nil, recourse.New(recourse.KindInvalidValue, "The arguments do not make a valid URL.").
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
 	c.addQuery(u)
-	resp, err := c.follow(ctx, &http.Request{Method: request.Method, URL: u, Header: header}, request.Body)
+	resp, err := c.follow(ctx, &http.Request{Method: request.Method, URL: u, Header: c.header(r, t, request.Header)}, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +54,7 @@ func (c *Connection) call(ctx context.Context, r *upstream.Request, t *openapi.T
 }
 
 // header returns the headers of a request. Those of the entry win.
-func (c *Connection) header(ctx context.Context, r *upstream.Request, t *openapi.Tool, own http.Header) (http.Header, error) {
+func (c *Connection) header(r *upstream.Request, t *openapi.Tool, own http.Header) http.Header {
 	header := own
 	for _, name := range slices.Concat(tracing, c.Forward) {
 		if values := r.Header[name]; len(values) > 0 {
@@ -72,15 +68,7 @@ func (c *Connection) header(ctx context.Context, r *upstream.Request, t *openapi
 	for name, value := range c.Headers {
 		header.Set(name, value)
 	}
-	if c.Authorize == nil {
-		return header, nil
-	}
-	authorization, err := c.Authorize(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(header, authorization)
-	return header, nil
+	return header
 }
 
 // addQuery adds what the entry sets.
