@@ -39,11 +39,12 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 		return e
 	}
 	began := time.Now()
+	c.deadline.suspend() // the wait has a bound of its own
 	err := b.Enter(c.ctx, rule.Wait)
+	c.deadline.alive() // the server has all of its time
 	c.out.queued += time.Since(began)
 	switch {
 	case err == nil:
-		c.deadline.alive() // the server has its time from now on
 		return nil
 	case time.Since(began) < time.Millisecond:
 		return c.unsent(busyWait).

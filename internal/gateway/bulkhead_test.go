@@ -125,18 +125,24 @@ func TestBulkheadWaits(t *testing.T) {
 	})
 }
 
-// The time in the queue is not the server's: it has all of its timeout.
-func TestBulkheadLeavesTheServerItsTime(t *testing.T) {
+// The time in a queue is not the server's: it has all of its timeout, however long the wait was.
+func TestQueueLeavesTheServerItsTime(t *testing.T) {
 	t.Parallel()
-	runVirtual(t, "virtual", func(t *testing.T) {
-		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1}", "timeout: 2500ms")
-		for _, a := range crowd(t, client, 3, testkit.Progress, slowCall) {
-			if !succeeded(a) {
-				t.Errorf("after %s: %s", a.Took, a.Body)
+	for _, entry := range []string{
+		"concurrency: {max: 1}",
+		"tools: {'pro*': {concurrency: {max: 1}}}",
+		"limits: {busy: {at_once: 1, queue: 9, wait: 20s}}",
+	} {
+		runVirtual(t, entry[:6], func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			_, client := protected(t, srv, testkit.Modern, entry, "timeout: 2500ms")
+			for _, a := range crowd(t, client, 4, testkit.Progress, slowCall) {
+				if !succeeded(a) {
+					t.Errorf("after %s: %s", a.Took, a.Body)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // One server that hangs, with as many calls as it may have, leaves the others alone.
@@ -167,7 +173,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
-		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 2, queue: 10, wait: 1m}", "breaker: {min_calls: 2}", "timeout: 5s")
+		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 10, wait: 1m}", "breaker: {min_calls: 1}", "timeout: 5s")
 		srv.Always(testkit.Echo, testkit.Hang())
 		answers := crowd(t, client, 8, testkit.Echo, `{"message":"m"}`)
 		held := 0
@@ -179,7 +185,7 @@ func TestBulkheadAndBreaker(t *testing.T) {
 				t.Errorf("answered after %s", a.Took)
 			}
 		}
-		if held != 6 || srv.Attempts(testkit.Echo) != 2 {
+		if held != 7 || srv.Attempts(testkit.Echo) != 1 {
 			t.Errorf("%d calls were held back, and %d sent", held, srv.Attempts(testkit.Echo))
 		}
 		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)

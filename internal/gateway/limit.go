@@ -81,16 +81,15 @@ func (c *call) enterGates(l *limits) *recourse.Error {
 			continue
 		}
 		key, began := c.limitKey(g.Limit), time.Now()
+		c.deadline.suspend() // the wait has a bound of its own
 		err := c.g.counting.gate.Enter(c.ctx, &g.bound, key)
+		c.deadline.alive() // the server has all of its time
 		c.out.queued += time.Since(began)
 		if err != nil {
 			a.refused = g.Name
 			return c.crowded(g, err)
 		}
 		a.inside = append(a.inside, admission{g, key})
-	}
-	if len(a.inside) > 0 {
-		c.deadline.alive() // the server has its time from now on
 	}
 	return nil
 }
