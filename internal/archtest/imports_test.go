@@ -116,6 +116,10 @@ var layers = []layer{
 		beside:   "one counts, one writes down, one exports traces, one shows real servers, one plays with models of them",
 	},
 	{
+		packages: []string{"internal/explain"},
+		up:       "it tells what is known of a call or an answer, on whatever surface",
+	},
+	{
 		packages: []string{"internal/cli"},
 		up:       "main starts the commands; they are tested without it",
 	},

@@ -13,8 +13,10 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/explain"
+	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -46,9 +48,6 @@ Example:
     recourse explain req-7037070b8af55bc8183aa169`
 }
 
-// maxAnswer bounds the answer that is read.
-const maxAnswer = 4 << 20
-
 // Run explains the answer.
 func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
 	if c.isRequest(env) {
@@ -63,41 +62,64 @@ func (c *explainCommand) Run(ctx context.Context, env *Environment) error {
 	if err != nil {
 		return err
 	}
-	found, err := parseAnswer(text)
-	if err != nil {
-		return &usageError{&hintedError{err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"}}
-	}
 	reader := contract.Reader{Contracts: set.All()}
 	if err := addReads(&reader, c.Reads); err != nil {
 		return err
 	}
-	reading, failed := found.read(&reader)
-	nature := retry.Reads
+	reading, err := explain.Read(text, &reader)
+	if err != nil {
+		return &usageError{&hintedError{err, "paste a JSON-RPC message, a result, an HTTP response or the text of a tool's error"}}
+	}
+	of := explain.Tool{Name: c.Tool, Nature: retry.Reads}
 	if c.Writes {
-		nature = retry.Writes
+		of.Nature = retry.Writes
 	}
 	if c.JSON {
-		return c.printJSON(env.Stdout, set, found.form, reading, nature)
+		return printJSONLine(env.Stdout, reading.Explanation(set, of))
 	}
 	out := env.painter(env.Stdout)
-	linef(out, "input", "%s", found.form)
-	if !failed {
-		linef(out, "read as", "a success: no sign of a failure in it")
+	printLines(out, reading.Lines(set, of))
+	if reading.Failure == nil {
 		return nil
 	}
-	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
-		ask(out, question, reading.Sign)
-		return nil
-	}
-	e := reading.Error()
-	c.describe(out, set, reading, nature)
-	e = e.WithEffect(retry.Effect(e, nature))
-	linef(out, "see", "%s", kinddoc.URL(e.Kind))
 	if len(shown) == 0 {
-		linef(out, "more", "--contract NAME or --all shows how contracts say it")
+		printLines(out, explain.Lines{{Name: "more", Text: "--contract NAME or --all shows how contracts say it"}})
 	}
+	e := reading.Failure.WithEffect(retry.Effect(reading.Failure, of.Nature))
 	for _, as := range shown {
-		printf(env.Stdout, "\nas %s writes it, for a tool that %s:\n\n%s", as.Name, nature, form(as, e, c.Tool))
+		printf(env.Stdout, "\nas %s writes it, for a tool that %s:\n\n%s", as.Name, of.Nature, form(as, e, c.Tool))
+	}
+	return nil
+}
+
+// explainRequest tells what happened to the calls of a request id.
+func (c *explainCommand) explainRequest(ctx context.Context, env *Environment) error {
+	s, err := c.open(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	calls, err := journal.Of(ctx, s.Journal(), c.File)
+	if err != nil {
+		return err
+	}
+	if len(calls) == 0 {
+		return &hintedError{
+			fmt.Errorf("the journal has no request %q, and there is no such file", c.File),
+			"it keeps only a share of the calls that succeed, and writes all of them a moment after they end; see `recourse failures`",
+		}
+	}
+	for i, call := range calls {
+		if c.JSON {
+			if err := printJSONLine(env.Stdout, call); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			printf(env.Stdout, "\n")
+		}
+		printLines(env.painter(env.Stdout), explain.Story(call))
 	}
 	return nil
 }
@@ -144,109 +166,31 @@ func (c *explainCommand) read(env *Environment) ([]byte, error) {
 		defer f.Close()
 		from = f
 	}
-	text, err := io.ReadAll(io.LimitReader(from, maxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(from, explain.MaxAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if len(text) > maxAnswer {
-		return nil, &usageError{fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)}
+	if len(text) > explain.MaxAnswer {
+		return nil, &usageError{fmt.Errorf("the answer is larger than %d MiB", explain.MaxAnswer>>20)}
 	}
 	return text, nil
 }
 
-// describe prints how a failure is read.
-func (c *explainCommand) describe(w painter, set *contract.Set, reading contract.Reading, nature retry.Nature) {
-	e := reading.Error()
-	linef(w, "read as", "%s, by %s", e.Kind, reading.Sign)
-	linef(w, "message", "%s", e.Sentence())
-	linef(w, "class", "%s", e.Kind.Class())
-	linef(w, "origin", "%s", e.Origin)
-	linef(w, "effect", "%s", byNature(func(n retry.Nature) string { return string(retry.Effect(e, n)) }))
-	linef(w, "retry", "%s", byNature(func(n retry.Nature) string { return advice(e.WithEffect(retry.Effect(e, n))) }))
-	if e.RetryAfter > 0 {
-		linef(w, "wait", "at least %s", recourse.FormatWait(e.RetryAfter))
-	}
-	for _, v := range e.Violations {
-		linef(w, "violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))
-	}
-	for _, item := range e.Failed {
-		if item.Error != nil {
-			linef(w, "failed", "%s: %s: %s", item.ID, item.Error.Kind, item.Error.Sentence())
+// printLines prints what is told, with the names dimmed.
+func printLines(w painter, lines explain.Lines) {
+	for _, l := range lines {
+		if l == (explain.Line{}) {
+			w.printf(plain, "\n")
+			continue
 		}
-	}
-	if e.Upstream.Code != "" {
-		linef(w, "its code", "%s", e.Upstream.Code)
-	}
-	for _, hint := range c.hints(set, e, nature) {
-		linef(w, "what to do", "%s", hint)
-	}
-	if e.RequestID != "" {
-		linef(w, "request id", "%s", e.RequestID)
+		w.printf(dim, "%s", l.Label())
+		w.printf(plain, " %s\n", l.Body())
 	}
 }
-
-// hints returns what to do: what the failure itself says, or else the default contract.
-func (c *explainCommand) hints(set *contract.Set, e *recourse.Error, nature retry.Nature) []string {
-	own, ok := set.Get(contract.Default)
-	if !ok || len(e.Hints) > 0 {
-		return e.Hints
-	}
-	return own.Write(e.WithEffect(retry.Effect(e, nature)), &contract.Call{Method: methodCall, Tool: c.Tool}).Record.Hints
-}
-
-// ask prints a question.
-func ask(w painter, question *recourse.NeedsInput, sign string) {
-	linef(w, "read as", "a question, no failure, by %s", sign)
-	linef(w, "question", "%s", question.Message)
-	if question.Reason != "" {
-		linef(w, "reason", "%s", question.Reason)
-	}
-	for _, field := range question.Fields {
-		text := field
-		if suggestions := question.Suggestions[field]; len(suggestions) > 0 {
-			text += ": " + strings.Join(suggestions, ", ")
-		}
-		linef(w, "field", "%s", text)
-	}
-	for _, option := range question.Options {
-		linef(w, "option", "%s: %s", option.Label, option.Value)
-	}
-	linef(w, "what to do", "ask the person or the model, and make the same call with the answer")
-}
-
-// linef prints a name and its value, which may have several lines.
-func linef(w painter, name, format string, args ...any) {
-	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "\n           ")
-	w.printf(dim, "%-10s", name)
-	w.printf(plain, " %s\n", text)
-}
-
-// byNature says something of a tool that reads and of one that writes.
-func byNature(say func(retry.Nature) string) string {
-	reads, writes := say(retry.Reads), say(retry.Writes)
-	if reads == writes {
-		return reads + ", whether the tool reads or writes"
-	}
-	return reads + " if the tool reads, " + writes + " if it writes"
-}
-
-// advice spells what has to come before a repetition.
-func advice(e *recourse.Error) string {
-	before := map[recourse.Retry]string{
-		recourse.RetrySameCall:  "the same call may succeed",
-		recourse.RetryReRead:    "look at the present state first",
-		recourse.RetryAfterFix:  "with other arguments",
-		recourse.RetryAfterAuth: "after somebody has signed in or granted access",
-		recourse.RetryNever:     "do not repeat it",
-	}
-	return fmt.Sprintf("%s (%s)", e.RetryAdvice(), before[e.RetryAdvice()])
-}
-
-const methodCall = "tools/call"
 
 // form prints the wire form that a contract gives to a failed tools/call.
 func form(c *contract.Contract, e *recourse.Error, tool string) string {
-	answer := c.Write(e, &contract.Call{Method: methodCall, Tool: tool, At: contract.AtTool, HTTP: true})
+	answer := c.Write(e, &contract.Call{Method: wire.MethodToolsCall, Tool: tool, At: contract.AtTool, HTTP: true})
 	var body []byte
 	var b strings.Builder
 	switch answer.Surface {

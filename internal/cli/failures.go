@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/pause"
@@ -175,11 +177,9 @@ func (c *failuresCommand) follow(
 func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading bool) error {
 	if c.JSON {
 		for _, call := range calls {
-			raw, err := json.Marshal(call)
-			if err != nil {
-				return fmt.Errorf("print call %s: %w", call.RequestID, err)
+			if err := printJSONLine(env.Stdout, call); err != nil {
+				return err
 			}
-			printf(env.Stdout, "%s\n", visible.EscapeJSON(raw))
 		}
 		return nil
 	}
@@ -190,7 +190,7 @@ func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading
 	for _, call := range calls {
 		cells := []string{
 			call.Began.Add(time.Duration(call.Took)).UTC().Format(time.DateTime), call.RequestID, cmp.Or(call.Server, "-"),
-			cmp.Or(call.Tool, call.Method, "-"), call.Ending, "-", "-", strconv.Itoa(call.Sent), took(call.Took), "",
+			cmp.Or(call.Tool, call.Method, "-"), call.Ending, "-", "-", strconv.Itoa(call.Sent), explain.Took(call.Took), "",
 		}
 		if f := call.Failure; f != nil {
 			cells[4], cells[5], cells[6] = string(f.Kind), string(f.Origin), cmp.Or(string(f.Effect), "-")
@@ -204,14 +204,12 @@ func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading
 	return w.Flush()
 }
 
-// took returns a duration as people read it.
-func took(d journal.Millis) string {
-	switch d := time.Duration(d); {
-	case d < time.Millisecond:
-		return d.Round(time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(100 * time.Microsecond).String()
-	default:
-		return d.Round(10 * time.Millisecond).String()
+// printJSONLine prints what holds the words of servers and clients, as a line of JSON.
+func printJSONLine(w io.Writer, what any) error {
+	raw, err := json.Marshal(what)
+	if err != nil {
+		return fmt.Errorf("print what is known: %w", err)
 	}
+	printf(w, "%s\n", visible.EscapeJSON(raw))
+	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"bufio"
@@ -15,6 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
+
+// MaxAnswer bounds the answers that are read, in bytes.
+const MaxAnswer = 4 << 20
 
 // An answer is what somebody has pasted. One of its parts is set.
 type answer struct {
@@ -42,8 +45,9 @@ var (
 	errNoReply = errors.New("the event stream has no answer: none of its events is a JSON-RPC response")
 )
 
-// parseAnswer finds out what a text is.
-func parseAnswer(text []byte) (*answer, error) {
+// parse finds out what a text is: a JSON-RPC message, a result, an event stream, an HTTP response with its headers, or the bare text of
+// a tool's error.
+func parse(text []byte) (*answer, error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 	switch {
 	case len(text) == 0:
@@ -91,7 +95,7 @@ func parseResponse(text []byte) (*answer, error) {
 	if resp.StatusCode >= http.StatusBadRequest {
 		return &answer{form: "an HTTP response with status " + strings.TrimSpace(resp.Status), response: resp, body: body}, nil
 	}
-	inner, err := parseAnswer(body)
+	inner, err := parse(body)
 	if err != nil {
 		return nil, fmt.Errorf("the body of the HTTP response: %w", err)
 	}
@@ -107,7 +111,7 @@ func http1(line string) string {
 }
 
 func parseEvents(text []byte) (*answer, error) {
-	reader := wire.NewEventReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\n\n")), maxAnswer)
+	reader := wire.NewEventReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\n\n")), MaxAnswer)
 	for {
 		event, err := reader.Next()
 		if err != nil {

@@ -1,0 +1,82 @@
+// Package explain reads any answer of any MCP server, and tells what happened to a call, for people and agents.
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/visible"
+)
+
+// A Line is something that is told, under its name or at its time. The text may have several lines.
+type Line struct{ Name, Text string }
+
+// Lines are what is told. A zero Line is a gap.
+type Lines []Line
+
+// String returns the lines in two columns.
+func (w Lines) String() string {
+	var b strings.Builder
+	for _, l := range w {
+		b.WriteString(l.String())
+	}
+	return b.String()
+}
+
+// String returns the line with a line feed.
+func (l Line) String() string {
+	if l == (Line{}) {
+		return "\n"
+	}
+	return l.Label() + " " + l.Body() + "\n"
+}
+
+const column = 10
+
+// Label returns the first column.
+func (l Line) Label() string { return fmt.Sprintf("%-*s", column, l.Name) }
+
+// Body returns the second column, whose lines stand below each other.
+func (l Line) Body() string {
+	return strings.ReplaceAll(strings.TrimSpace(l.Text), "\n", "\n"+strings.Repeat(" ", column+1))
+}
+
+// A teller collects lines.
+type teller struct{ lines Lines }
+
+func (w *teller) addf(name, format string, args ...any) {
+	w.lines = append(w.lines, Line{name, fmt.Sprintf(format, args...)})
+}
+
+// sayf is addf for the words of servers and clients.
+func (w *teller) sayf(name, format string, args ...any) {
+	w.addf(name, "%s", visible.Escape(fmt.Sprintf(format, args...)))
+}
+
+// eventf adds a line of a timeline; a negative instant is that of the line before.
+func (w *teller) eventf(after journal.Millis, format string, args ...any) {
+	at := ""
+	if after >= 0 {
+		at = "+" + Took(after)
+	}
+	if time.Duration(after) == 0 {
+		at = "+0s"
+	}
+	w.sayf(at, "%s", strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
+}
+
+func (w *teller) gap() { w.lines = append(w.lines, Line{}) }
+
+// Took returns a duration as people read it.
+func Took(d journal.Millis) string {
+	switch d := time.Duration(d); {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	default:
+		return d.Round(10 * time.Millisecond).String()
+	}
+}

@@ -1,0 +1,183 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/wire"
+	"github.com/recoursehq/recourse/retry"
+)
+
+// A Reading is an answer that has been read: a failure, a question or, with neither, a success.
+type Reading struct {
+	Form     string // what the text was taken for
+	By       string // the sign by which it was read; "" for a success
+	Failure  *recourse.Error
+	Question *recourse.NeedsInput
+}
+
+// Read reads what the text of an answer says.
+func Read(text []byte, reader *contract.Reader) (*Reading, error) {
+	a, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reading{Form: a.form}
+	reading, failed := a.read(reader)
+	if !failed {
+		return r, nil
+	}
+	r.By = reading.Sign
+	if question, ok := reading.Failure.(*recourse.NeedsInput); ok {
+		r.Question = question
+	} else {
+		r.Failure = reading.Error()
+	}
+	return r, nil
+}
+
+// A Tool is what is known of the tool that has answered.
+type Tool struct {
+	Name   string
+	Nature retry.Nature
+}
+
+// Lines tells people of the reading.
+func (r *Reading) Lines(set *contract.Set, of Tool) Lines {
+	var w teller
+	w.addf("input", "%s", r.Form)
+	switch {
+	case r.Question != nil:
+		w.question(r.Question, r.By)
+	case r.Failure != nil:
+		w.failure(set, r, of)
+	default:
+		w.addf("read as", "a success: no sign of a failure in it")
+	}
+	return w.lines
+}
+
+// failure tells how a failure is read.
+func (w *teller) failure(set *contract.Set, r *Reading, of Tool) {
+	e := r.Failure
+	w.addf("read as", "%s, by %s", e.Kind, r.By)
+	w.addf("message", "%s", e.Sentence())
+	w.addf("class", "%s", e.Kind.Class())
+	w.addf("origin", "%s", e.Origin)
+	w.addf("effect", "%s", byNature(func(n retry.Nature) string { return string(retry.Effect(e, n)) }))
+	w.addf("retry", "%s", byNature(func(n retry.Nature) string { return advice(e.WithEffect(retry.Effect(e, n))) }))
+	if e.RetryAfter > 0 {
+		w.addf("wait", "at least %s", recourse.FormatWait(e.RetryAfter))
+	}
+	for _, v := range e.Violations {
+		w.addf("violation", "%s: %s", v.Param, strings.TrimSpace(v.Message+" ("+v.Rule+")"))
+	}
+	for _, item := range e.Failed {
+		if item.Error != nil {
+			w.addf("failed", "%s: %s: %s", item.ID, item.Error.Kind, item.Error.Sentence())
+		}
+	}
+	if e.Upstream.Code != "" {
+		w.addf("its code", "%s", e.Upstream.Code)
+	}
+	for _, hint := range hints(set, e, of) {
+		w.addf("what to do", "%s", hint)
+	}
+	if e.RequestID != "" {
+		w.addf("request id", "%s", e.RequestID)
+	}
+	w.addf("see", "%s", kinddoc.URL(e.Kind))
+}
+
+// hints returns what to do: what the failure itself says, or else the default contract.
+func hints(set *contract.Set, e *recourse.Error, of Tool) []string {
+	own, ok := set.Get(contract.Default)
+	if !ok || len(e.Hints) > 0 {
+		return e.Hints
+	}
+	return own.Write(e.WithEffect(retry.Effect(e, of.Nature)), &contract.Call{Method: wire.MethodToolsCall, Tool: of.Name}).Record.Hints
+}
+
+// question tells of a question.
+func (w *teller) question(question *recourse.NeedsInput, sign string) {
+	w.addf("read as", "a question, no failure, by %s", sign)
+	w.addf("question", "%s", question.Message)
+	if question.Reason != "" {
+		w.addf("reason", "%s", question.Reason)
+	}
+	for _, field := range question.Fields {
+		text := field
+		if suggestions := question.Suggestions[field]; len(suggestions) > 0 {
+			text += ": " + strings.Join(suggestions, ", ")
+		}
+		w.addf("field", "%s", text)
+	}
+	for _, option := range question.Options {
+		w.addf("option", "%s: %s", option.Label, option.Value)
+	}
+	w.addf("what to do", "ask the person or the model, and make the same call with the answer")
+}
+
+// byNature says something of a tool that reads and of one that writes.
+func byNature(say func(retry.Nature) string) string {
+	reads, writes := say(retry.Reads), say(retry.Writes)
+	if reads == writes {
+		return reads + ", whether the tool reads or writes"
+	}
+	return reads + " if the tool reads, " + writes + " if it writes"
+}
+
+// advice spells what has to come before a repetition.
+func advice(e *recourse.Error) string {
+	before := map[recourse.Retry]string{
+		recourse.RetrySameCall:  "the same call may succeed",
+		recourse.RetryReRead:    "look at the present state first",
+		recourse.RetryAfterFix:  "with other arguments",
+		recourse.RetryAfterAuth: "after somebody has signed in or granted access",
+		recourse.RetryNever:     "do not repeat it",
+	}
+	return fmt.Sprintf("%s (%s)", e.RetryAdvice(), before[e.RetryAdvice()])
+}
+
+// An Explanation is what a reading says to programs.
+type Explanation struct {
+	Input    string               `json:"input"`
+	By       string               `json:"by,omitempty"` // the sign by which it was read
+	Failure  *Failure             `json:"failure"`
+	Question *recourse.NeedsInput `json:"question,omitempty"`
+}
+
+// A Failure is a failure as programs decide by it.
+type Failure struct {
+	Kind       recourse.Kind        `json:"kind"`
+	Code       string               `json:"code,omitempty"`
+	Message    string               `json:"message"`
+	Origin     recourse.Origin      `json:"origin"`
+	Effect     recourse.Effect      `json:"effect"`
+	Retry      recourse.Retry       `json:"retry"`
+	AfterMs    int64                `json:"afterMs,omitempty"`
+	Hints      []string             `json:"hints,omitempty"`
+	Violations []recourse.Violation `json:"violations,omitempty"`
+	Failed     []recourse.Failed    `json:"failed,omitempty"`
+}
+
+// Explanation returns the reading for programs.
+func (r *Reading) Explanation(set *contract.Set, of Tool) *Explanation {
+	said := &Explanation{Input: r.Form, By: r.By, Question: r.Question}
+	if e := r.Failure; e != nil {
+		hints := hints(set, e, of)
+		e = e.WithEffect(retry.Effect(e, of.Nature))
+		code := e.Code
+		if code == "" {
+			code = e.Upstream.Code
+		}
+		said.Failure = &Failure{
+			Kind: e.Kind, Code: code, Message: e.Sentence(), Origin: e.Origin, Effect: e.Effect, Retry: e.RetryAdvice(),
+			AfterMs: e.RetryAfter.Milliseconds(), Hints: hints, Violations: e.Violations, Failed: e.Failed,
+		}
+	}
+	return said
+}
