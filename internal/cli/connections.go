@@ -91,18 +91,7 @@ func day(at time.Time) string {
 
 // printJSON prints what may be known of a connection.
 func printJSON(env *Environment, c *store.Connection) error {
-	text, err := json.Marshal(struct {
-		Provider string    `json:"provider"`
-		Owner    string    `json:"owner"`
-		State    string    `json:"state"`
-		Reason   string    `json:"reason,omitempty"`
-		Scopes   []string  `json:"scopes,omitempty"`
-		Expires  time.Time `json:"expires,omitzero"`
-		KeyID    string    `json:"keyId,omitempty"`
-		By       string    `json:"by,omitempty"`
-		Created  time.Time `json:"created"`
-		Updated  time.Time `json:"updated"`
-	}{c.Provider, c.Owner, c.State, c.Reason, c.Scopes, c.Expires, c.KeyID, c.By, c.Created, c.Updated})
+	text, err := json.Marshal(connection.AccountOf(c))
 	if err != nil {
 		return fmt.Errorf("print a connection: %w", err)
 	}

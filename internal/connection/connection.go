@@ -25,12 +25,23 @@ const (
 
 // A Store keeps connections and links, as [store.Connections] does. It is safe for concurrent use, by any number of processes.
 type Store interface {
+	Rows
+	Links
+}
+
+// Rows are the connections.
+type Rows interface {
 	Get(ctx context.Context, provider, owner string) (*store.Connection, error)
+	List(ctx context.Context) ([]*store.Connection, error)
 	Put(ctx context.Context, c *store.Connection) error
 	Swap(ctx context.Context, c *store.Connection) error
+	Delete(ctx context.Context, provider, owner string) error
 	Lease(ctx context.Context, c *store.Connection, lease string, ends time.Time) error
 	Release(ctx context.Context, provider, owner, lease string) error
+}
 
+// Links are the links under which people connect accounts.
+type Links interface {
 	PutLink(ctx context.Context, l *store.Link) error
 	Link(ctx context.Context, hash string) (*store.Link, error)
 	BeginLink(ctx context.Context, hash, stateHash, sealed string) error

@@ -147,7 +147,7 @@ func (p *Provider) reconnect(why string) *recourse.Error {
 // Rejected is told that a server has refused a credential. It returns nil if there is another one by now: then the call can be
 // made again.
 func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, version int64) error {
-	m.forget(p, owner)
+	m.forget(p.Name, owner)
 	k, err := m.current(ctx, p, owner)
 	switch {
 	case err != nil:
@@ -188,7 +188,7 @@ func (m *Manager) mayForce(at key) bool {
 
 // Connect stores the token of an account that was connected just now, by a person called by.
 func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t Token) error {
-	defer m.forget(p, owner)
+	defer m.forget(p.Name, owner)
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
 	putToken(c, t, m.sealer)
 	return m.store.Put(ctx, c) //nolint:wrapcheck // it says what it was about
@@ -224,10 +224,10 @@ func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known
 	return k, nil
 }
 
-func (m *Manager) forget(p *Provider, owner string) {
+func (m *Manager) forget(provider, owner string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known.Remove(key{p.Name, owner})
+	m.known.Remove(key{provider, owner})
 }
 
 // storeFailed returns the Error of a store that does not answer.

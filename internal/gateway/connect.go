@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -73,15 +75,15 @@ func (c *call) owner() string {
 	who, p := &c.who.verified, c.provider()
 	switch {
 	case p.Flow == connection.ClientCredentials:
-		return "gateway"
+		return connection.GatewayOwner
 	case p.perOrg && who.Org != "":
-		return "org " + who.Access + " " + who.Org
+		return connection.OrgOwner(who.Access, who.Org)
 	case who.Known():
-		return "caller " + who.Access + " " + who.Name
+		return connection.CallerOwner(connection.Person{Access: who.Access, Name: who.Name})
 	case c.who.user != "":
-		return "user " + c.on.Name + " " + c.who.user
+		return connection.UserOwner(c.on.Name, c.who.user)
 	default:
-		return "anybody"
+		return connection.AnybodyOwner
 	}
 }
 
@@ -192,6 +194,21 @@ func (g *Gateway) newPages(t *table) (http.Handler, error) {
 		pages.Providers[name] = &p.Provider
 	}
 	return pages, nil
+}
+
+// ConnectLink returns the link under which the owner of an account can connect it again, as [connection.Manager.NewLink] makes it.
+// It also returns [store.ErrConflict] if the configuration has no such provider.
+func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (link string, err error) {
+	t := g.table.Load()
+	p := t.providers[providerName]
+	if p == nil {
+		return "", store.ErrConflict
+	}
+	path, err := g.reach.Connections.NewLink(ctx, &p.Provider, owner)
+	if err != nil {
+		return "", err //nolint:wrapcheck // it is told apart by who asks
+	}
+	return strings.TrimSuffix(cmp.Or(t.config.PublicURL, "http://"+t.config.Listen), "/") + path, nil
 }
 
 // baseURL returns the gateway's own URL without a path.

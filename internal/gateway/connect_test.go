@@ -29,6 +29,7 @@ import (
 // An accountFront is a gateway whose server goes by accounts at a provider.
 type accountFront struct {
 	url      string
+	gateway  *gateway.Gateway
 	manager  *connection.Manager
 	provider *connection.Provider
 	refused  atomic.Bool  // the provider refuses to renew
@@ -73,7 +74,7 @@ servers:
   farm: {%s, connection: deere, %s}
 %s
 `, sessionKey, flow, tokens.URL, server, strings.Join(append(entry, longTimeout), ", "), more))
-	f.log = log
+	f.log, f.gateway = log, g
 	f.url = testkit.Serve(t, g)
 	return f
 }

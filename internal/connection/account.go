@@ -1,0 +1,74 @@
+package connection
+
+import (
+	"context"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// An Account is what may be shown of a connection: everything but its token.
+type Account struct {
+	Provider string    `json:"provider"`
+	Owner    string    `json:"owner"`
+	State    string    `json:"state"`
+	Reason   string    `json:"reason,omitempty"`
+	Scopes   []string  `json:"scopes,omitempty"`
+	Expires  time.Time `json:"expires,omitzero"` // of the access token, which is refreshed before; zero: it is not known
+	KeyID    string    `json:"keyId,omitempty"`
+	By       string    `json:"by,omitempty"` // who has connected it
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+}
+
+// AccountOf returns what may be shown of a row.
+func AccountOf(c *store.Connection) Account {
+	return Account{c.Provider, c.Owner, c.State, c.Reason, c.Scopes, c.Expires, c.KeyID, c.By, c.Created, c.Updated}
+}
+
+// List returns all accounts by provider and owner.
+func (m *Manager) List(ctx context.Context) ([]Account, error) {
+	rows, err := m.store.List(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it was about
+	}
+	accounts := make([]Account, len(rows))
+	for i, row := range rows {
+		accounts[i] = AccountOf(row)
+	}
+	return accounts, nil
+}
+
+// Get returns one account, and whether there is one.
+func (m *Manager) Get(ctx context.Context, provider, owner string) (a Account, ok bool, err error) {
+	row, err := m.store.Get(ctx, provider, owner)
+	if err != nil || row == nil {
+		return a, false, err //nolint:wrapcheck // as above
+	}
+	return AccountOf(row), true, nil
+}
+
+// Disconnect forgets an account, or returns [store.ErrConflict] if there is none. What the provider has granted stays granted
+// there.
+func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error {
+	defer m.forget(provider, owner)
+	return m.store.Delete(ctx, provider, owner) //nolint:wrapcheck // as above
+}
+
+// NewLink returns the path, below the gateway's own URL, under which an account that there is can be connected again. It is to be
+// handed to its owner, who has to say on the page who they are; for an account that callers share, that is who has connected it.
+// The error is [store.ErrConflict] if there is no such account, or a [*recourse.Error] if nobody connects it or the store fails.
+func (m *Manager) NewLink(ctx context.Context, p *Provider, owner string) (path string, err error) {
+	if p.Flow == ClientCredentials {
+		return "", recourse.New(recourse.KindInvalidState, "").WithMessage("Nobody has to connect %s: the gateway does it itself.", p.Title)
+	}
+	a, ok, err := m.Get(ctx, p.Name, owner)
+	if err != nil {
+		return "", m.storeFailed(ctx, err)
+	}
+	if !ok {
+		return "", store.ErrConflict
+	}
+	return m.Invite(ctx, Ask{Provider: p, Owner: owner, By: connects(a)})
+}
