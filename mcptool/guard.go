@@ -9,22 +9,12 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
-
-// Authenticator checks the credentials of a client. Its method is called by several
-// goroutines at once.
-type Authenticator interface {
-	// Authenticate returns who the credentials in header are those of: the name that
-	// calls are charged to, and that the server behind is told. All headers that the
-	// contract names are there. An error of class auth says that they are not valid,
-	// one of class permission that their bearer may not come in, any other that they
-	// could not be checked.
-	Authenticate(ctx context.Context, header http.Header) (caller string, err error)
-}
 
 // Users knows for which users a caller may act, where the path names a user. Its method
 // is called by several goroutines at once.
@@ -43,8 +33,10 @@ type guardOption func(g *guard)
 func (o guardOption) guard(g *guard) { o(g) }
 
 // WithAuthenticator requires credentials that a accepts, in the headers that the contract
-// names, else in Authorization. By default everybody is let in.
-func WithAuthenticator(a Authenticator) GuardOption {
+// names, else in Authorization: without them a is not asked. The name of the identity is
+// what calls are charged to and what the server behind is told; a handler behind finds
+// the whole identity with [CallerOf]. By default everybody is let in.
+func WithAuthenticator(a authn.Authenticator) GuardOption {
 	return guardOption(func(g *guard) { g.authenticator = a })
 }
 
@@ -135,7 +127,7 @@ type guard struct {
 	plain         *contract.Contract // the default one
 	log           *slog.Logger
 	now           func() time.Time
-	authenticator Authenticator
+	authenticator authn.Authenticator
 	users         Users
 	limiter       Limiter
 	lockout       *endpoint.Lockout
@@ -156,10 +148,21 @@ type visit struct {
 	start     time.Time
 	requestID string
 	msg       wire.Message // of a POST, once it was read
-	caller    string
+	caller    authn.Identity
 }
 
 type visitKey struct{}
+
+// CallerOf returns who the authenticator of a [Guard] says that a request behind it is
+// from, given the request's context. It reports false where there is no such Guard, or
+// it lets everybody in.
+func CallerOf(ctx context.Context) (who authn.Identity, ok bool) {
+	x, ok := ctx.Value(visitKey{}).(*visit)
+	if !ok || x.g.authenticator == nil {
+		return who, false
+	}
+	return x.caller, true
+}
 
 // ServeHTTP checks the request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -253,17 +256,19 @@ func (x *visit) authenticate() *refusal {
 	if endpoint.Missing(x.r.Header, g.credentials()) != "" {
 		return &refusal{at: contract.AtCredentialsMissing, err: recourse.Unauthenticated()}
 	}
-	caller, err := g.authenticator.Authenticate(x.r.Context(), x.r.Header)
+	who, err := g.authenticator.Authenticate(x.r)
 	switch {
+	case errors.Is(err, recourse.KindMissingScope):
+		return &refusal{at: contract.AtSession, err: err, status: http.StatusForbidden}
 	case errors.Is(err, recourse.ClassAuth):
 		g.lockout.Failed(address, g.now())
 		return &refusal{at: contract.AtCredentialsInvalid, err: err}
 	case err != nil:
 		return &refusal{at: contract.AtSession, err: err}
 	}
-	x.caller = caller
+	x.caller = who
 	if g.callerHeader != "" {
-		x.r.Header.Set(g.callerHeader, caller)
+		x.r.Header.Set(g.callerHeader, who.Name)
 	}
 	return nil
 }
@@ -289,7 +294,7 @@ func (x *visit) enter(user string) *refusal {
 		return &refusal{at: contract.AtUserInvalid, err: recourse.NotFound("user", "")}
 	}
 	if g.users != nil {
-		if err := g.users.Check(x.r.Context(), x.caller, user); err != nil {
+		if err := g.users.Check(x.r.Context(), x.caller.Name, user); err != nil {
 			return &refusal{at: userPlace(err), err: err}
 		}
 	}
@@ -314,7 +319,7 @@ func (x *visit) charge() (Charge, error) {
 	if x.g.limiter == nil || !x.isCall() {
 		return nil, nil //nolint:nilnil // no charge and no refusal
 	}
-	charge, err := x.g.limiter.Take(x.r.Context(), x.caller)
+	charge, err := x.g.limiter.Take(x.r.Context(), x.caller.Name)
 	if e, ok := errors.AsType[*recourse.Error](err); ok && e.Origin == "" {
 		err = e.WithOrigin(recourse.OriginGateway)
 	}

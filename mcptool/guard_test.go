@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/promises"
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -32,17 +33,17 @@ type keys struct {
 	callers map[string]string
 }
 
-func (k keys) Authenticate(_ context.Context, header http.Header) (string, error) {
-	switch key := header.Get(k.header); key {
+func (k keys) Authenticate(r *http.Request) (who authn.Identity, err error) {
+	switch key := r.Header.Get(k.header); key {
 	case "Bearer broken":
-		return "", errors.New("dial tcp 10.0.0.9:443: refused")
+		return who, errors.New("dial tcp 10.0.0.9:443: refused")
 	case "Bearer barred":
-		return "", recourse.PermissionDenied()
+		return who, recourse.PermissionDenied()
 	default:
 		if caller, ok := k.callers[key]; ok {
-			return caller, nil
+			return authn.Identity{Name: caller}, nil
 		}
-		return "", recourse.Unauthenticated()
+		return who, recourse.Unauthenticated()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -55,9 +56,7 @@ func (x *visit) refuse(no *refusal) {
 		answer.Data = endpoint.WithVersions(answer.Data, no.versions, x.r.Header.Get(wire.HeaderVersion))
 	}
 	h := x.w.Header()
-	if answer.Status == http.StatusUnauthorized && x.g.challenge != "" && h.Get("WWW-Authenticate") == "" {
-		h.Set("WWW-Authenticate", x.g.challenge)
-	}
+	x.challenge(answer.Status, e)
 	if status == http.StatusTooManyRequests && e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(e.RetryAfter.Seconds())), 10))
 	}
@@ -72,6 +71,30 @@ func (x *visit) refuse(no *refusal) {
 	}
 	attrs := []slog.Attr{slog.String("request_id", x.requestID), slog.String("at", string(no.at)), slog.Int("status", answer.Status)}
 	handler.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
+}
+
+// challenge tells the client what to bring (RFC 9110, section 11.6.1). A token without a
+// scope that it needs is told of that (RFC 6750, section 3.1).
+func (x *visit) challenge(status int, e *recourse.Error) {
+	h, value := x.w.Header(), x.g.challenge
+	if value == "" || h.Get("WWW-Authenticate") != "" {
+		return
+	}
+	switch {
+	case status == http.StatusUnauthorized:
+	case status == http.StatusForbidden && e.Kind == recourse.KindMissingScope:
+		separator := ", "
+		if !strings.Contains(value, " ") { // it has no parameters
+			separator = " "
+		}
+		value += separator + endpoint.Param("error", "insufficient_scope")
+		if len(e.MissingScopes) > 0 {
+			value += ", " + endpoint.Param("scope", strings.Join(e.MissingScopes, " "))
+		}
+	default:
+		return
+	}
+	h.Set("WWW-Authenticate", value)
 }
 
 // isCall reports whether the request calls a tool.

@@ -36,6 +36,10 @@ var layers = []layer{
 		up:       "the record is the domain: whoever handles a failure gets it without the machinery",
 	},
 	{
+		packages: []string{"authn"},
+		up:       "gateway and author ask it who calls, and whoever answers needs neither",
+	},
+	{
 		packages: []string{"internal/argument", "internal/contractform", "internal/rpccode"},
 		up:       "it holds facts that more than one package goes by",
 		beside:   "one has nothing to say of the other",

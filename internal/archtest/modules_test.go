@@ -41,6 +41,7 @@ type delivery struct {
 var deliveries = []delivery{
 	{path: "."},
 	{path: "retry"},
+	{path: "authn"},
 	{path: "contract", modules: contractModules},
 	{path: "recovery", modules: contractModules},
 	{path: "recovery/otelrecovery", modules: slices.Concat(contractModules, []string{

@@ -10,7 +10,7 @@ import (
 const authorization = "Authorization"
 
 // bearer returns the token of a request (RFC 6750, section 2.1).
-func bearer(header http.Header) (string, *Refusal) {
+func bearer(header http.Header) (string, error) {
 	token, no := single(header, authorization)
 	if no != nil {
 		return "", no
@@ -23,7 +23,7 @@ func bearer(header http.Header) (string, *Refusal) {
 }
 
 // single returns the value of a header with credentials. Two values are refused, since two readers could each take another.
-func single(header http.Header, name string) (string, *Refusal) {
+func single(header http.Header, name string) (string, error) {
 	switch values := header[name]; {
 	case len(values) > 1:
 		return "", invalid(recourse.Unauthenticated().WithMessage("The header %s is there more than once.", name))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -37,7 +38,7 @@ func parseClaims(payload []byte) (*claims, error) {
 }
 
 // check checks the times and the audience of a token whose signature is right.
-func (c *claims) check(rule *TokenRule, now time.Time) *Refusal {
+func (c *claims) check(rule *TokenRule, now time.Time) error {
 	clock := now.UTC().Format(time.RFC3339)
 	if c.Expires == nil {
 		return forged(errors.New("the token never expires: it has no exp"))
@@ -71,17 +72,17 @@ func (c *claims) check(rule *TokenRule, now time.Time) *Refusal {
 }
 
 // identity returns who the token says that the caller is.
-func (c *claims) identity(rule *TokenRule) (Identity, *Refusal) {
+func (c *claims) identity(rule *TokenRule) (authn.Identity, error) {
 	name, _ := c.text(rule.NameClaim)
 	org, ok := c.text(rule.OrgClaim)
 	if !isName(name) || !ok && c.claim(rule.OrgClaim) != nil || org != "" && !isName(org) {
-		return Identity{}, forged(fmt.Errorf("the claims %s and %s name no caller", rule.NameClaim, rule.OrgClaim))
+		return authn.Identity{}, forged(fmt.Errorf("the claims %s and %s name no caller", rule.NameClaim, rule.OrgClaim))
 	}
 	roles, _ := texts(c.claim(rule.RolesClaim))
 	expires, _ := instant(c.Expires)
-	return Identity{
+	return authn.Identity{
 		Access: rule.Access, Method: MethodJWT, Name: name, Org: org, Roles: roles,
-		Scopes: slices.Concat(words(c.Scope), words(c.Scp)), Expires: expires,
+		Scopes: slices.Concat(words(c.Scope), words(c.Scp)), Expires: expires, Headers: []string{authorization},
 	}, nil
 }
 

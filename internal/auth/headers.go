@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 )
 
 // Headers verifies callers by a key in a header of its own and, if ID is not "", by the name of the key in another.
@@ -14,28 +15,28 @@ type Headers struct {
 	ID, Key string // canonical names
 }
 
-var _ Authenticator = (*Headers)(nil)
+var _ authn.Authenticator = (*Headers)(nil)
 
-// Authenticate implements [Authenticator].
-func (h *Headers) Authenticate(r *http.Request) (Verified, *Refusal) {
+// Authenticate implements [authn.Authenticator].
+func (h *Headers) Authenticate(r *http.Request) (authn.Identity, error) {
 	names, id := []string{h.Key}, ""
 	if h.ID != "" {
-		var no *Refusal
+		var no error
 		if id, no = single(r.Header, h.ID); no != nil {
-			return Verified{}, no
+			return authn.Identity{}, no
 		}
 		names = []string{h.ID, h.Key}
 	}
 	text, no := single(r.Header, h.Key)
 	if no != nil {
-		return Verified{}, no
+		return authn.Identity{}, no
 	}
 	key, no := h.find(r.Context(), text)
 	if no != nil {
-		return Verified{}, no
+		return authn.Identity{}, no
 	}
 	if h.ID != "" && subtle.ConstantTimeCompare([]byte(id), []byte(key.Name)) != 1 {
-		return Verified{}, invalid(recourse.Unauthenticated().WithMessage("The credentials in %s and %s are not valid.", h.ID, h.Key))
+		return authn.Identity{}, invalid(recourse.Unauthenticated().WithMessage("The credentials in %s and %s are not valid.", h.ID, h.Key))
 	}
-	return Verified{Identity: h.identity(key, MethodHeaders), Headers: names}, nil
+	return h.identity(key, MethodHeaders, names...), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/recent"
 )
@@ -61,12 +62,12 @@ type JWT struct {
 }
 
 type knownToken struct {
-	Identity
+	authn.Identity
 
 	until time.Time
 }
 
-var _ Authenticator = (*JWT)(nil)
+var _ authn.Authenticator = (*JWT)(nil)
 
 // NewJWT returns an authenticator for tokens that are signed by one of the keys.
 func NewJWT(rule TokenRule, keys *KeySet) *JWT {
@@ -77,38 +78,38 @@ func NewJWT(rule TokenRule, keys *KeySet) *JWT {
 	return j
 }
 
-// Authenticate implements [Authenticator].
-func (j *JWT) Authenticate(r *http.Request) (Verified, *Refusal) {
+// Authenticate implements [authn.Authenticator].
+func (j *JWT) Authenticate(r *http.Request) (authn.Identity, error) {
 	token, no := bearer(r.Header)
 	if no != nil {
-		return Verified{}, no
+		return authn.Identity{}, no
 	}
 	if !isJWT(token) {
-		return Verified{}, unknown(recourse.Unauthenticated().WithMessage("The token is not valid."))
+		return authn.Identity{}, unknown(recourse.Unauthenticated().WithMessage("The token is not valid."))
 	}
 	if len(token) > maxToken {
 		e := recourse.Unauthenticated().WithMessage("The token is larger than the %d bytes that are allowed.", maxToken)
-		return Verified{}, invalid(e)
+		return authn.Identity{}, invalid(e)
 	}
 	hash := sha256.Sum256([]byte(token))
 	who, ok := j.recall(hash)
 	if !ok {
 		if who, no = j.verify(r.Context(), token); no != nil {
-			return Verified{}, no
+			return authn.Identity{}, no
 		}
 		j.remember(hash, who)
 	}
 	if lacks := without(who.Scopes, j.rule.Scopes); len(lacks) > 0 {
-		return Verified{}, NoScope(j.rule.Scopes, lacks)
+		return authn.Identity{}, NoScope(j.rule.Scopes, lacks)
 	}
-	return Verified{Identity: who, Headers: []string{authorization}}, nil
+	return who, nil
 }
 
 // NoScope is the refusal of a caller whose token lacks some of the scopes that it needs.
 func NoScope(needs, lacks []string) *Refusal {
 	e := recourse.New(recourse.KindMissingScope, "").WithMessage("The token lacks the scope %s.", strings.Join(lacks, ", ")).
 		With(func(e *recourse.Error) { e.MissingScopes = lacks })
-	return &Refusal{Error: e, At: contract.AtSession, Scopes: needs}
+	return &Refusal{Record: e, At: contract.AtSession, Scopes: needs}
 }
 
 // without returns the wanted ones that are not there.
@@ -122,21 +123,21 @@ func without(there, wanted []string) []string {
 	return lacks
 }
 
-func (j *JWT) recall(hash [sha256.Size]byte) (Identity, bool) {
+func (j *JWT) recall(hash [sha256.Size]byte) (authn.Identity, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	known, ok := j.known.Get(hash)
 	if !ok {
-		return Identity{}, false
+		return authn.Identity{}, false
 	}
 	if !time.Now().Before(known.until) {
 		j.known.Remove(hash)
-		return Identity{}, false
+		return authn.Identity{}, false
 	}
 	return known.Identity, true
 }
 
-func (j *JWT) remember(hash [sha256.Size]byte, who Identity) {
+func (j *JWT) remember(hash [sha256.Size]byte, who authn.Identity) {
 	until := time.Now().Add(tokenFresh)
 	if ends := who.Expires.Add(j.rule.Leeway); ends.Before(until) {
 		until = ends
@@ -151,18 +152,18 @@ func (j *JWT) remember(hash [sha256.Size]byte, who Identity) {
 }
 
 // verify checks a token: first that it is this issuer's to check, then who has signed it, then what it says.
-func (j *JWT) verify(ctx context.Context, token string) (Identity, *Refusal) {
+func (j *JWT) verify(ctx context.Context, token string) (authn.Identity, error) {
 	signed, err := jose.ParseSignedCompact(token, j.algorithms)
 	if err != nil {
-		return Identity{}, j.unreadable(token, err)
+		return authn.Identity{}, j.unreadable(token, err)
 	}
 	claims, err := parseClaims(signed.UnsafePayloadWithoutVerification())
 	if err != nil {
-		return Identity{}, forged(err)
+		return authn.Identity{}, forged(err)
 	}
 	if claims.Issuer != j.rule.Issuer {
 		e := recourse.Unauthenticated().WithMessage("The token comes from an issuer that is not accepted here.")
-		return Identity{}, unknown(e.CausedBy(fmt.Errorf("the issuer is %.200q, not %q", claims.Issuer, j.rule.Issuer)))
+		return authn.Identity{}, unknown(e.CausedBy(fmt.Errorf("the issuer is %.200q, not %q", claims.Issuer, j.rule.Issuer)))
 	}
 	header := signed.Signatures[0].Protected
 	key, err := j.keys.key(ctx, header.KeyID, header.Algorithm)
@@ -171,21 +172,21 @@ func (j *JWT) verify(ctx context.Context, token string) (Identity, *Refusal) {
 		e := recourse.New(recourse.KindUnavailable,
 			"The gateway cannot check tokens now, since the keys of their issuer cannot be fetched. Try again later.").
 			WithOrigin(recourse.OriginGateway).WithRetryAfter(unavailableWait).CausedBy(err)
-		return Identity{}, &Refusal{Error: e, At: contract.AtSession}
+		return authn.Identity{}, &Refusal{Record: e, At: contract.AtSession}
 	case err != nil:
-		return Identity{}, forged(fmt.Errorf("%w: %.100q for %s", err, header.KeyID, header.Algorithm))
+		return authn.Identity{}, forged(fmt.Errorf("%w: %.100q for %s", err, header.KeyID, header.Algorithm))
 	}
 	if _, err := signed.Verify(key); err != nil {
-		return Identity{}, forged(err)
+		return authn.Identity{}, forged(err)
 	}
 	if no := claims.check(&j.rule, time.Now()); no != nil {
-		return Identity{}, no
+		return authn.Identity{}, no
 	}
 	return claims.identity(&j.rule)
 }
 
 // unreadable is the refusal of a token that is none, or that is signed in a way which is not accepted.
-func (j *JWT) unreadable(token string, err error) *Refusal {
+func (j *JWT) unreadable(token string, err error) error {
 	if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
 		e := recourse.Unauthenticated().WithMessage("The token is signed with an algorithm that is not accepted. Accepted are %s.",
 			strings.Join(j.rule.Algorithms, ", "))
@@ -195,7 +196,7 @@ func (j *JWT) unreadable(token string, err error) *Refusal {
 }
 
 // forged is the refusal of a token of which nothing can be believed.
-func forged(cause error) *Refusal {
+func forged(cause error) error {
 	return invalid(recourse.Unauthenticated().WithMessage("The token is not valid.").CausedBy(cause))
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/recent"
 )
@@ -42,30 +43,32 @@ func NewKeys(access string, fixed []*Key, store KeyStore) *Keys {
 // BearerKeys verifies callers by a key in Authorization: Bearer.
 type BearerKeys struct{ *Keys }
 
-var _ Authenticator = BearerKeys{}
+var _ authn.Authenticator = BearerKeys{}
 
-// Authenticate implements [Authenticator].
-func (b BearerKeys) Authenticate(r *http.Request) (Verified, *Refusal) {
+// Authenticate implements [authn.Authenticator].
+func (b BearerKeys) Authenticate(r *http.Request) (authn.Identity, error) {
 	text, no := bearer(r.Header)
 	if no != nil {
-		return Verified{}, no
+		return authn.Identity{}, no
 	}
 	key, no := b.find(r.Context(), text)
 	if no != nil {
-		return Verified{}, no
+		return authn.Identity{}, no
 	}
-	return Verified{Identity: b.identity(key, MethodKey), Headers: []string{authorization}}, nil
+	return b.identity(key, MethodKey, authorization), nil
 }
 
-func (k *Keys) identity(key *Key, by Method) Identity {
-	return Identity{Access: k.access, Method: by, Name: key.Name, Org: key.Org, Roles: key.Roles, Expires: key.Expires}
+func (k *Keys) identity(key *Key, by string, headers ...string) authn.Identity {
+	return authn.Identity{
+		Access: k.access, Method: by, Name: key.Name, Org: key.Org, Roles: key.Roles, Expires: key.Expires, Headers: headers,
+	}
 }
 
 // errNoKey is the cause of a refusal in the log.
 var errNoKey = errors.New("there is no such API key")
 
 // find returns the key that a caller has sent, if it may be used.
-func (k *Keys) find(ctx context.Context, text string) (*Key, *Refusal) {
+func (k *Keys) find(ctx context.Context, text string) (*Key, error) {
 	hash := HashOf(text)
 	key := k.fixed[hash] // found by a hash: how long it takes tells nothing of the keys
 	if id, ok := KeyID(text); ok && key == nil && k.stored != nil {
@@ -73,7 +76,7 @@ func (k *Keys) find(ctx context.Context, text string) (*Key, *Refusal) {
 		if key, err = k.stored.get(ctx, id); err != nil {
 			e := recourse.New(recourse.KindUnavailable, "The gateway cannot check API keys now. Try again later.").
 				WithOrigin(recourse.OriginGateway).WithRetryAfter(unavailableWait).CausedBy(err)
-			return nil, &Refusal{Error: e, At: contract.AtSession}
+			return nil, &Refusal{Record: e, At: contract.AtSession}
 		}
 	}
 	if key == nil || subtle.ConstantTimeCompare(key.Hash[:], hash[:]) != 1 {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/endpoint"
 )
@@ -15,17 +16,17 @@ type Loopback struct {
 	Proxies endpoint.Proxies
 }
 
-var _ Authenticator = (*Loopback)(nil)
+var _ authn.Authenticator = (*Loopback)(nil)
 
-// Authenticate implements [Authenticator].
-func (l *Loopback) Authenticate(r *http.Request) (Verified, *Refusal) {
+// Authenticate implements [authn.Authenticator].
+func (l *Loopback) Authenticate(r *http.Request) (authn.Identity, error) {
 	local := l.Proxies.Client(r).IsLoopback()
 	if local && len(l.Proxies) == 0 {
 		local = !endpoint.WasForwarded(r.Header)
 	}
 	if !local {
 		e := recourse.PermissionDenied().WithMessage("Only callers on the gateway's own machine are let in here.")
-		return Verified{}, &Refusal{Error: e, At: contract.AtSession, Elsewhere: true}
+		return authn.Identity{}, &Refusal{Record: e, At: contract.AtSession, Elsewhere: true}
 	}
-	return Verified{Identity: Identity{Access: l.Access, Method: MethodLoopback, Name: "loopback"}}, nil
+	return authn.Identity{Access: l.Access, Method: MethodLoopback, Name: "loopback"}, nil
 }

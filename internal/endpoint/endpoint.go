@@ -1,9 +1,9 @@
 // Package endpoint holds what the gateway and an author's guard both do where a request comes
 // in: the user that a path names, and how a request is refused that does not come to a tool.
 //
-// They check different things. The gateway passes credentials and users on to a server that
-// knows them, so that it asks no more than that they are there and can be ones; a guard has
-// an authenticator and users of its own.
+// Both find out who calls by an authn.Authenticator, if they have one. The gateway may also
+// pass credentials and users on to a server that knows them: then it asks no more than that
+// they are there and can be ones.
 package endpoint
 
 import (
@@ -50,4 +50,15 @@ func Base(r *http.Request, public string) string {
 		scheme = "https"
 	}
 	return scheme + "://" + r.Host
+}
+
+// Param writes a parameter of a WWW-Authenticate header (RFC 9110, section 11.2). What a quoted string cannot hold is left out.
+func Param(name, value string) string {
+	value = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || r == '"' || r == '\\' {
+			return -1
+		}
+		return r
+	}, value)
+	return name + `="` + value + `"`
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
@@ -13,7 +14,7 @@ import (
 // An access is who may call an endpoint. It does not change.
 type access struct {
 	said accessSaid
-	who  auth.Authenticator
+	who  authn.Authenticator
 
 	bearer  bool     // Authorization may hold what is asked
 	headers []string // other headers that may
@@ -59,7 +60,7 @@ func (g *Gateway) accessOf(cfg *config.Config, names []string, old *access) (*ac
 }
 
 // add makes the authenticator of an entry.
-func (a *access) add(g *Gateway, name string, entry *config.Access) auth.Authenticator {
+func (a *access) add(g *Gateway, name string, entry *config.Access) authn.Authenticator {
 	if j := entry.JWT; j != nil {
 		a.bearer = true
 		a.issuers = append(a.issuers, j.Issuer)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/auth"
 	door "github.com/recoursehq/recourse/internal/endpoint"
@@ -22,7 +23,7 @@ import (
 type caller struct {
 	user string // that the path names
 	// verified is the caller as access control found it: zero if the endpoint has none.
-	verified auth.Identity
+	verified authn.Identity
 	// id tells callers apart by what goes on to the server: the credentials that they send, and the
 	// user. Callers of whom nothing goes on are one.
 	id upstream.Caller
@@ -39,7 +40,7 @@ type caller struct {
 // on are there, then that the user is, then that it can be one. Whether what goes on is valid is the server's to say; see
 // [call.at].
 func authenticate(c *call, next next) error {
-	var who auth.Verified
+	var who authn.Identity
 	if c.on.access != nil {
 		var err error
 		if who, err = c.verify(); err != nil {
@@ -63,21 +64,22 @@ func authenticate(c *call, next next) error {
 }
 
 // verify finds out who calls by the endpoint's access, or refuses the request.
-func (c *call) verify() (auth.Verified, error) {
+func (c *call) verify() (authn.Identity, error) {
 	r, now := c.req.http, time.Now()
 	address := c.table.proxies.Client(r)
 	if wait := c.table.lockout.Wait(address, now); wait > 0 {
 		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
-		return auth.Verified{}, c.refuseCaller(http.StatusTooManyRequests, &auth.Refusal{
+		return authn.Identity{}, c.refuseCaller(http.StatusTooManyRequests, &auth.Refusal{
 			At: contract.AtSession,
-			Error: recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
+			Record: recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
 				WithMessage("Too many authentications from this address have failed. Try again in %s.", recourse.FormatWait(wait)),
 		})
 	}
-	who, no := c.on.access.who.Authenticate(r)
-	if no == nil {
+	who, err := c.on.access.who.Authenticate(r)
+	if err == nil {
 		return who, nil
 	}
+	no := auth.RefusalOf(err)
 	if no.At == contract.AtCredentialsInvalid && c.table.lockout.Failed(address, now) {
 		c.g.log.LogAttrs(r.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
 			slog.String("address", door.Counted(address).String()), slog.String("request_id", c.req.id))
@@ -86,16 +88,16 @@ func (c *call) verify() (auth.Verified, error) {
 	switch {
 	case status != 0:
 		c.challenge("", no)
-	case no.Kind == recourse.KindMissingScope:
+	case no.Record.Kind == recourse.KindMissingScope:
 		status = http.StatusForbidden
 		c.challenge("insufficient_scope", no)
-	case no.Kind == recourse.KindPermissionDenied:
+	case no.Record.Kind == recourse.KindPermissionDenied:
 		status = http.StatusForbidden
 	default:
 		status = http.StatusServiceUnavailable
-		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(no.RetryAfter.Seconds())))}
+		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(no.Record.RetryAfter.Seconds())))}
 	}
-	return auth.Verified{}, c.refuseCaller(status, no)
+	return authn.Identity{}, c.refuseCaller(status, no)
 }
 
 // refuseCaller returns the failure of a request whose caller is not let in. Its body has not been read: the id of its message
@@ -107,16 +109,16 @@ func (c *call) refuseCaller(status int, no *auth.Refusal) error {
 		n, _ := io.ReadFull(r.Body, text) // what there is, is enough
 		c.req.msg.ID = door.FirstID(text[:n])
 	}
-	return &failure{e: no.Error, refusal: true, at: no.At, status: status, ofCaller: true}
+	return &failure{e: no.Record, refusal: true, at: no.At, status: status, ofCaller: true}
 }
 
 // caller finds out who calls; who is what access control has found out.
-func (c *call) caller(who *auth.Verified) caller {
+func (c *call) caller(who *authn.Identity) caller {
 	var user, sent []string
 	if c.req.user != "" {
 		user = []string{"user", c.req.user}
 	}
-	verified := wordsOf(&who.Identity)
+	verified := wordsOf(who)
 	proved := false // what goes on is what the caller has proved to be
 	for _, name := range c.on.forward {
 		if slices.Contains(who.Headers, name) {
@@ -128,7 +130,7 @@ func (c *call) caller(who *auth.Verified) caller {
 		}
 	}
 	known := slices.Concat(verified, sent, user)
-	found := caller{user: c.req.user, verified: who.Identity, owner: upstream.CallerOf(known...)}
+	found := caller{user: c.req.user, verified: *who, owner: upstream.CallerOf(known...)}
 	if found.id = found.owner; !proved {
 		found.id = upstream.CallerOf(slices.Concat(sent, user)...)
 	}
@@ -148,11 +150,11 @@ func (c *call) caller(who *auth.Verified) caller {
 }
 
 // wordsOf returns what tells a verified caller from others; nil of nobody.
-func wordsOf(who *auth.Identity) []string {
+func wordsOf(who *authn.Identity) []string {
 	if !who.Known() {
 		return nil
 	}
-	return []string{"verified", who.Access, string(who.Method), who.Name, who.Org}
+	return []string{"verified", who.Access, who.Method, who.Name, who.Org}
 }
 
 // isUser reports whether a segment of a path can be the id of a user, and the value

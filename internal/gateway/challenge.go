@@ -24,7 +24,7 @@ func (c *call) challenge(code string, no *auth.Refusal) {
 	a := c.on.access
 	if !a.bearer && len(a.headers) > 0 {
 		names := strings.ToLower(strings.Join(a.headers, " "))
-		c.reply.header().Add("WWW-Authenticate", "ApiKey "+param("headers", names))
+		c.reply.header().Add("WWW-Authenticate", "ApiKey "+door.Param("headers", names))
 		return
 	}
 	var params []string
@@ -32,30 +32,19 @@ func (c *call) challenge(code string, no *auth.Refusal) {
 		code = "invalid_token"
 	}
 	if code != "" {
-		params = append(params, param("error", code), param("error_description", no.Message))
+		params = append(params, door.Param("error", code), door.Param("error_description", no.Record.Message))
 	}
 	scopes := no.Scopes
 	if scopes == nil {
 		scopes = a.scopes
 	}
 	if len(scopes) > 0 {
-		params = append(params, param("scope", strings.Join(scopes, " ")))
+		params = append(params, door.Param("scope", strings.Join(scopes, " ")))
 	}
 	if len(a.issuers) > 0 {
-		params = append(params, param("resource_metadata", c.base()+wellKnown+c.req.http.URL.EscapedPath()))
+		params = append(params, door.Param("resource_metadata", c.base()+wellKnown+c.req.http.URL.EscapedPath()))
 	}
 	c.reply.header().Add("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(params, ", ")))
-}
-
-// param writes a parameter of a challenge. What a quoted string cannot hold is left out.
-func param(name, value string) string {
-	value = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || r == '"' || r == '\\' {
-			return -1
-		}
-		return r
-	}, value)
-	return name + `="` + value + `"`
 }
 
 // base returns the URL under which clients know the gateway.

@@ -232,7 +232,7 @@ func (t *table) verifyKey(r *http.Request, access, key string) (connection.Perso
 		if on.access == nil || !slices.Contains(on.access.said.names, access) {
 			continue
 		}
-		if who, no := on.access.who.Authenticate(asked); no == nil && who.Method == auth.MethodKey && who.Access == access {
+		if who, err := on.access.who.Authenticate(asked); err == nil && who.Method == auth.MethodKey && who.Access == access {
 			return connection.Person{Access: who.Access, Name: who.Name}, nil
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -146,7 +145,9 @@ func (o *outer) traced(relays bool) spanContext {
 
 // at returns the caller as the server of a nested call knows it.
 func (o *outer) at(c *call) caller {
-	who := c.caller(&auth.Verified{Identity: o.who.verified})
+	verified := o.who.verified
+	verified.Headers = nil // so that what goes on to the server tells callers apart there
+	who := c.caller(&verified)
 	if len(c.to.Command) > 0 {
 		words := slices.Clone(o.apart)
 		if c.req.user != "" {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/argument"
-	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/tracecontext"
@@ -25,7 +25,7 @@ type Observer interface {
 // they may be called later, but the outcome holds on to the request's body until then.
 type Outcome struct {
 	ID       string          // of the request, which every log and answer on its way names
-	Caller   auth.Identity   // zero: nobody was verified
+	Caller   authn.Identity  // zero: nobody was verified
 	User     string          // that the path names
 	Peer     string          // the address that the request came from; "": over stdio
 	Server   string          // "": the request was for none

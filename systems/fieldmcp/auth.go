@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/mcptool"
+	"github.com/recoursehq/recourse/authn"
 )
 
 // organisations are those that have an API key.
@@ -37,7 +37,7 @@ type authenticator struct {
 	tokens *tokenVerifier               // nil: there are no tokens
 }
 
-var _ mcptool.Authenticator = (*authenticator)(nil)
+var _ authn.Authenticator = (*authenticator)(nil)
 
 func newAuthenticator(identity *Identity, now func() time.Time) *authenticator {
 	a := &authenticator{keys: map[[sha256.Size]byte]string{}}
@@ -51,19 +51,19 @@ func newAuthenticator(identity *Identity, now func() time.Time) *authenticator {
 }
 
 // Authenticate returns the organisation that the credentials are of.
-func (a *authenticator) Authenticate(ctx context.Context, header http.Header) (string, error) {
-	scheme, credential, _ := strings.Cut(header.Get("Authorization"), " ")
+func (a *authenticator) Authenticate(r *http.Request) (who authn.Identity, err error) {
+	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", recourse.Unauthenticated()
+		return who, recourse.Unauthenticated()
 	}
-	organisation, err := a.organisation(ctx, strings.TrimSpace(credential))
+	organisation, err := a.organisation(r.Context(), strings.TrimSpace(credential))
 	if err != nil {
-		return "", err
+		return who, err
 	}
 	if organisation == suspended {
-		return "", recourse.PermissionDenied()
+		return who, recourse.PermissionDenied()
 	}
-	return organisation, nil
+	return authn.Identity{Name: organisation, Org: organisation}, nil
 }
 
 func (a *authenticator) organisation(ctx context.Context, credential string) (string, error) {

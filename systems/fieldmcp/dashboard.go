@@ -47,7 +47,7 @@ func allScopes() []string { return strings.Fields(scopes) }
 // comes with the request, at any time: POST /dashboard/connect, disconnect, lapse, revoke
 // or narrow, the first and the last with ?scopes=ag1,ag2.
 func (s *System) dashboard(w http.ResponseWriter, r *http.Request) {
-	organisation, err := s.auth.Authenticate(r.Context(), r.Header)
+	who, err := s.auth.Authenticate(r)
 	switch {
 	case errors.Is(err, recourse.ClassPermission):
 		loopback.Refuse(w, http.StatusForbidden, "suspended")
@@ -61,11 +61,11 @@ func (s *System) dashboard(w http.ResponseWriter, r *http.Request) {
 		loopback.Refuse(w, http.StatusBadRequest, fmt.Sprintf("there is no scope %q", wanted[i]))
 		return
 	}
-	if err := s.Change(organisation, r.PathValue("action"), wanted...); err != nil {
+	if err := s.Change(who.Org, r.PathValue("action"), wanted...); err != nil {
 		loopback.Refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	loopback.Answer(w, http.StatusOK, map[string]string{"organisation": organisation, "done": r.PathValue("action")})
+	loopback.Answer(w, http.StatusOK, map[string]string{"organisation": who.Org, "done": r.PathValue("action")})
 }
 
 // Change makes one of the changes above by its name: connect, disconnect, lapse, revoke or

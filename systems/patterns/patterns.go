@@ -34,7 +34,6 @@ package patterns
 
 import (
 	"cmp"
-	"context"
 	"crypto/subtle"
 	"fmt"
 	"log/slog"
@@ -44,6 +43,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
@@ -128,11 +128,11 @@ func (s *System) Entrance() systems.Entrance {
 type bearer string
 
 // Authenticate compares the token of a client with it.
-func (b bearer) Authenticate(_ context.Context, header http.Header) (string, error) {
-	if subtle.ConstantTimeCompare([]byte(header.Get("Authorization")), []byte("Bearer "+string(b))) != 1 {
-		return "", recourse.Unauthenticated()
+func (b bearer) Authenticate(r *http.Request) (who authn.Identity, err error) {
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+string(b))) != 1 {
+		return who, recourse.Unauthenticated()
 	}
-	return "client", nil
+	return authn.Identity{Name: "client"}, nil
 }
 
 // Close ends the backend.

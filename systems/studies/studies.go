@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
@@ -124,14 +125,14 @@ func (s *System) Entrance() systems.Entrance {
 // that its reason reaches who calls.
 type bringsToken struct{}
 
-var _ mcptool.Authenticator = bringsToken{}
+var _ authn.Authenticator = bringsToken{}
 
 // Authenticate returns an error where there is no token.
-func (bringsToken) Authenticate(_ context.Context, header http.Header) (string, error) {
-	if bearer(header) == "" {
-		return "", recourse.Unauthenticated().WithMessage("A token is required: Authorization: Bearer TOKEN.")
+func (bringsToken) Authenticate(r *http.Request) (who authn.Identity, err error) {
+	if bearer(r.Header) == "" {
+		return who, recourse.Unauthenticated().WithMessage("A token is required: Authorization: Bearer TOKEN.")
 	}
-	return "", nil
+	return who, nil
 }
 
 // Close ends the tunnel, if there is one, and the service.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/mcptool"
 )
 
@@ -44,21 +45,26 @@ func DemoClient() *Client { return &Client{DevID: DevID, APIKey: APIKey, User: A
 // developers holds the SHA-256 sums of API keys by dev-id.
 type developers map[string][sha256.Size]byte
 
-var _ mcptool.Authenticator = developers(nil)
+var _ authn.Authenticator = developers(nil)
 
 func knownDevelopers() developers {
 	return developers{DevID: sha256.Sum256([]byte(APIKey))}
 }
 
 // Authenticate returns the developer whose credentials these are.
-func (d developers) Authenticate(_ context.Context, header http.Header) (string, error) {
-	id := header.Get(devIDHeader)
-	want, known := d[id]
-	got := sha256.Sum256([]byte(header.Get(keyHeader)))
-	if subtle.ConstantTimeCompare(got[:], want[:]) == 0 || !known {
-		return "", recourse.Unauthenticated()
+func (d developers) Authenticate(r *http.Request) (authn.Identity, error) {
+	id := r.Header.Get(devIDHeader)
+	if !d.know(id, r.Header.Get(keyHeader)) {
+		return authn.Identity{}, recourse.Unauthenticated()
 	}
-	return id, nil
+	return authn.Identity{Name: id}, nil
+}
+
+// know reports whether a key is that of a developer.
+func (d developers) know(id, key string) bool {
+	want, known := d[id]
+	got := sha256.Sum256([]byte(key))
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && known
 }
 
 // account is what the directory knows of a user.

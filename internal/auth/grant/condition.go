@@ -12,7 +12,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
-	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -179,7 +179,7 @@ func numbers(v any) any {
 }
 
 // holds reports whether the condition is met. One that cannot be evaluated is not.
-func (c *Condition) holds(who *auth.Identity, use *Use, args *arguments) (bool, error) {
+func (c *Condition) holds(who *authn.Identity, use *Use, args *arguments) (bool, error) {
 	env := environment{
 		Caller: caller{Name: who.Name, Org: who.Org, Roles: who.Roles, Scopes: who.Scopes}, Tool: use.Tool, ReadOnly: use.ReadOnly,
 	}

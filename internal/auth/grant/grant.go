@@ -4,7 +4,7 @@ package grant
 import (
 	"slices"
 
-	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/glob"
 	"github.com/recoursehq/recourse/internal/json"
 )
@@ -43,7 +43,7 @@ type Use struct {
 }
 
 // Decide decides whether a caller may do that.
-func (all Grants) Decide(who *auth.Identity, use *Use) (d Decision) {
+func (all Grants) Decide(who *authn.Identity, use *Use) (d Decision) {
 	var args *arguments
 	for i := range all {
 		g := &all[i]
@@ -74,7 +74,7 @@ func (all Grants) Decide(who *auth.Identity, use *Use) (d Decision) {
 }
 
 // isFor reports whether the grant is for a caller, given the scopes.
-func (g *Grant) isFor(who *auth.Identity) bool {
+func (g *Grant) isFor(who *authn.Identity) bool {
 	return (g.Callers == nil || slices.Contains(g.Callers, who.Name)) &&
 		(g.Orgs == nil || who.Org != "" && slices.Contains(g.Orgs, who.Org)) &&
 		(g.Roles == nil || slices.ContainsFunc(g.Roles, func(role string) bool { return slices.Contains(who.Roles, role) }))
