@@ -134,21 +134,8 @@ func (c *call) granted(text []byte) []byte {
 		}
 	}
 	kept = append(kept, ']')
-	message := json.MembersOf(text)
-	for i := range message {
-		if message[i].Name != "result" {
-			continue
-		}
-		result := json.MembersOf(message[i].Value)
-		for j := range result {
-			switch result[j].Name {
-			case "tools":
-				result[j].Value = kept
-			case "cacheScope":
-				result[j].Value = json.Value(`"private"`)
-			}
-		}
-		message[i].Value = result.AppendTo(nil)
-	}
-	return message.AppendTo(nil)
+	return json.Change(text, "result", func(result json.Value) json.Value {
+		result = json.Change(result, "tools", func(json.Value) json.Value { return kept })
+		return json.Change(result, "cacheScope", func(json.Value) json.Value { return json.Value(`"private"`) })
+	})
 }

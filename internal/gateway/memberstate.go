@@ -16,50 +16,40 @@ import (
 // round-trip requests). At an endpoint with several servers the state is bound to the server, the tool and the caller
 // that it was given to: one that comes to another server would say there what nobody has said.
 
-var requestState = []byte("requestState")
+const requestState = "requestState"
 
 // bindState binds the state in a question of the server's.
 func (c *call) bindState(text []byte) []byte {
 	if c.member == nil || string(c.in.signs.ResultType) != "input_required" {
 		return text
 	}
-	result := c.in.signs.Result
-	members := json.MembersOf(result.Of(text))
-	for i := range members {
-		if members[i].Name == string(requestState) {
-			state := members[i].Value
-			members[i].Value = json.AppendQuote(nil, c.sealer().Seal(c.sumOf(state), c.statePurpose())+"."+string(state))
-		}
-	}
-	return wire.Splice(nil, text, wire.Edit{At: result, With: members.AppendTo(nil)})
+	at := c.in.signs.Result
+	bound := json.Change(at.Of(text), requestState, func(state json.Value) json.Value {
+		return json.AppendQuote(nil, c.sealer().Seal(sumOf(state), c.statePurpose())+"."+string(state))
+	})
+	return wire.Splice(nil, text, wire.Edit{At: at, With: bound})
 }
 
 // ownState puts the server's own state into a request that brings one back.
 func (c *call) ownState() *recourse.Error {
-	if c.member == nil || !bytes.Contains(c.req.body, requestState) {
+	if c.member == nil {
 		return nil
 	}
-	params := json.MembersOf(c.req.msg.Params)
-	changed := false
-	for i := range params {
-		if params[i].Name != string(requestState) {
-			continue
-		}
-		var text string
-		_ = json.Unmarshal(params[i].Value, &text) // else it is none of ours
-		sealed, state, ok := strings.Cut(text, ".")
-		sum, err := c.sealer().Open(sealed, c.statePurpose())
-		if !ok || err != nil || !bytes.Equal(sum, c.sumOf(json.Value(state))) {
-			return recourse.New(recourse.KindInvalidValue, "").
-				WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.Title).
-				WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-		}
-		params[i].Value, changed = json.Value(state), true
-	}
-	if !changed {
+	given := json.Lookup(c.req.msg.Params, "/"+requestState)
+	if given == nil {
 		return nil
 	}
-	c.req.body = wire.Splice(nil, c.req.body, wire.Edit{At: c.req.msg.ParamsAt, With: params.AppendTo(nil)})
+	var text string
+	_ = json.Unmarshal(given, &text) // else it is none of ours
+	sealed, state, ok := strings.Cut(text, ".")
+	sum, err := c.sealer().Open(sealed, c.statePurpose())
+	if !ok || err != nil || !bytes.Equal(sum, sumOf(json.Value(state))) {
+		return recourse.New(recourse.KindInvalidValue, "").
+			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.Title).
+			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	}
+	params := json.Change(c.req.msg.Params, requestState, func(json.Value) json.Value { return json.Value(state) })
+	c.req.body = wire.Splice(nil, c.req.body, wire.Edit{At: c.req.msg.ParamsAt, With: params})
 	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
 		return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
 	}
@@ -84,7 +74,7 @@ func (c *call) sealer() *seal.Sealer {
 	return c.g.states
 }
 
-func (*call) sumOf(state json.Value) []byte {
+func sumOf(state json.Value) []byte {
 	sum := sha256.Sum256(state)
 	return sum[:]
 }

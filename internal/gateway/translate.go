@@ -189,22 +189,18 @@ func (c *call) passRefusal(f *failure) {
 // none, and a member of it where that is an object.
 func withRecord(raw json.Value, record *recourse.Error) json.Value {
 	form, err := record.MarshalJSON()
-	if err != nil {
-		return raw
-	}
 	data := json.Lookup(raw, "/data")
-	if data == nil || data.Kind() == 'n' {
+	switch {
+	case err != nil:
+		return raw
+	case data == nil || data.Kind() == 'n':
 		return withData(raw, form)
-	}
-	var members map[string]json.Value
-	if json.UnmarshalLenient(data, &members) != nil {
+	case data.Kind() != '{':
 		return raw
 	}
-	members[recourse.MetaKey] = form
-	if data, err = json.Marshal(members); err != nil {
-		return raw
-	}
-	return withData(raw, data)
+	members := json.MembersOf(json.Without(data, recourse.MetaKey))
+	members.Add(recourse.MetaKey, form)
+	return withData(raw, members.AppendTo(nil))
 }
 
 // protocolStatus returns the HTTP status that the era wants for a kind; 0 where it

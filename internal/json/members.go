@@ -1,6 +1,9 @@
 package json
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Member is a member of an object.
 type Member struct {
@@ -73,18 +76,20 @@ func (l *Members) AppendTo(dst []byte) []byte {
 // Add appends a member with that value.
 func (l *Members) Add(name string, value Value) { *l = append(*l, Member{name, value}) }
 
-// Without returns an object without a member. Anything else is returned as it is.
+// Change returns an object with a member as by returns it; nil: without it. What has no such member is returned as it is.
+func Change(object Value, name string, by func(Value) Value) Value {
+	members := MembersOf(object)
+	i := slices.IndexFunc(members, func(m Member) bool { return m.Name == name })
+	if i < 0 {
+		return object
+	}
+	members[i].Value = by(members[i].Value)
+	return members.AppendTo(nil)
+}
+
+// Without returns an object without a member.
 func Without(object Value, name string) Value {
-	var members map[string]Value
-	if UnmarshalLenient(object, &members) != nil || members[name] == nil {
-		return object
-	}
-	delete(members, name)
-	rest, err := Marshal(members)
-	if err != nil {
-		return object
-	}
-	return rest
+	return Change(object, name, func(Value) Value { return nil })
 }
 
 // Text appends a member that is a text, unless it is empty.

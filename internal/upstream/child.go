@@ -112,21 +112,20 @@ type child struct {
 	timer *time.Timer // ends it when it is idle
 }
 
-// Why a child is ended.
-var (
-	errStalled      = errors.New("stopped reading its input")
-	errSilent       = errors.New("stopped answering")
-	errInputClosed  = errors.New("closed its input")
-	errOutputClosed = errors.New("closed its output")
-	errMute         = errors.New("did not answer initialize in time")
-	errStopped      = errors.New("was stopped")
+// An endError says why a child is over, in words that clients may read.
+type endError string
+
+// Error implements error.
+func (e endError) Error() string { return string(e) }
+
+const (
+	errStalled      = endError("stopped reading its input")
+	errSilent       = endError("stopped answering")
+	errInputClosed  = endError("closed its input")
+	errOutputClosed = endError("closed its output")
+	errMute         = endError("did not answer initialize in time")
+	errStopped      = endError("was stopped")
 )
-
-// exitError says that a process has ended by itself.
-type exitError struct{ state string }
-
-// Error returns how, in the words of package os.
-func (e *exitError) Error() string { return "ended (" + e.state + ")" }
 
 // newChild returns a child that is not started yet.
 func newChild(name string, log *slog.Logger) *child {
@@ -145,40 +144,22 @@ func (c *child) start(command *Command) error {
 	if err != nil {
 		return err
 	}
+	var theirs [3]*os.File
+	var errs [3]error
+	theirs[0], c.stdin, errs[0] = os.Pipe()
+	c.stdout, theirs[1], errs[1] = os.Pipe()
+	c.stderr, theirs[2], errs[2] = os.Pipe()
+	defer closeFiles(theirs[:]...)
 	c.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{command.Path}, command.Args...),
 		Env: append([]string{}, command.Env...), // nil would be all of this process's own
-		Dir: command.Dir,
+		Dir: command.Dir, Stdin: theirs[0], Stdout: theirs[1], Stderr: theirs[2],
 	}
-	theirs := make([]*os.File, 0, 3)
-	defer func() {
-		for _, file := range theirs {
-			_ = file.Close()
-		}
-	}()
-	for _, pipe := range []struct {
-		ours   **os.File
-		theirs func(*os.File)
-		input  bool
-	}{
-		{ours: &c.stdin, theirs: func(f *os.File) { c.cmd.Stdin = f }, input: true},
-		{ours: &c.stdout, theirs: func(f *os.File) { c.cmd.Stdout = f }},
-		{ours: &c.stderr, theirs: func(f *os.File) { c.cmd.Stderr = f }},
-	} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			c.closePipes()
-			return err
-		}
-		if pipe.input {
-			r, w = w, r
-		}
-		*pipe.ours = r
-		pipe.theirs(w)
-		theirs = append(theirs, w)
+	if err = errors.Join(errs[:]...); err == nil {
+		err = c.group.Start(c.cmd)
 	}
-	if err := c.group.Start(c.cmd); err != nil {
-		c.closePipes()
+	if err != nil {
+		closeFiles(c.stdin, c.stdout, c.stderr)
 		return err
 	}
 	c.started, c.used = time.Now(), time.Now()
@@ -203,11 +184,9 @@ func (c *child) start(command *Command) error {
 	return nil
 }
 
-func (c *child) closePipes() {
-	for _, file := range []*os.File{c.stdin, c.stdout, c.stderr} {
-		if file != nil {
-			_ = file.Close()
-		}
+func closeFiles(files ...*os.File) {
+	for _, file := range files {
+		_ = file.Close() // one may be nil
 	}
 }
 
@@ -250,7 +229,7 @@ func (c *child) watch() error {
 		return why
 	}
 	within(c.mute, c.patience.Last) // its last words may say why
-	return &exitError{c.state}
+	return endError("ended (" + c.state + ")")
 }
 
 // fail ends all calls. Those that the child has not read are given to the next child.
@@ -279,13 +258,8 @@ func (c *child) fail(why error) {
 
 // reason says what became of a process in words that clients may read.
 func reason(why error) string {
-	if exit, ok := errors.AsType[*exitError](why); ok {
-		return exit.Error()
-	}
-	for _, known := range []error{errStalled, errSilent, errInputClosed, errOutputClosed, errMute, errStopped} {
-		if errors.Is(why, known) {
-			return known.Error()
-		}
+	if end, ok := errors.AsType[endError](why); ok {
+		return end.Error()
 	}
 	return "was ended"
 }

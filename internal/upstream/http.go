@@ -31,9 +31,25 @@ const (
 	dialTimeout     = 5 * time.Second
 	idleConnections = 512
 	idleTimeout     = 60 * time.Second
-	writeBuffer     = 16 << 10 // most messages fit in it
 	maxHeader       = 64 << 10 // of an answer
 )
+
+// NewTransport returns how servers are reached over HTTP. A nil dial is the operating system's.
+func NewTransport(dial Dial) *http.Transport {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dial,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           idleConnections,
+		MaxIdleConnsPerHost:    idleConnections,
+		IdleConnTimeout:        idleTimeout,
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
 
 // A Dial opens a connection as [net.Dialer.DialContext] does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -49,21 +65,9 @@ func NewHTTP(name, endpoint string, headers map[string]string, dial Dial) (*HTTP
 	for key, value := range headers {
 		h.header.Set(key, value)
 	}
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	}
-	h.transport = &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dial,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           idleConnections,
-		MaxIdleConnsPerHost:    idleConnections,
-		IdleConnTimeout:        idleTimeout,
-		TLSHandshakeTimeout:    dialTimeout,
-		MaxResponseHeaderBytes: maxHeader,
-		WriteBufferSize:        writeBuffer,
-		DisableCompression:     true, // answers are looked into, and passed on as they are
-	}
+	h.transport = NewTransport(dial)
+	h.transport.WriteBufferSize = 16 << 10 // most messages fit in it
+	h.transport.DisableCompression = true  // answers are looked into, and passed on as they are
 	h.client = http1.NewTransport(h.transport)
 	return h, nil
 }

@@ -107,5 +107,5 @@ func (r *initResult) withVersion(version string) json.Value {
 	if version == r.version {
 		return r.result
 	}
-	return change(r.result, "protocolVersion", func(json.Value) json.Value { return json.AppendQuote(nil, version) })
+	return json.Change(r.result, "protocolVersion", func(json.Value) json.Value { return json.AppendQuote(nil, version) })
 }

@@ -31,6 +31,9 @@ func isInterest(method string) bool {
 
 // changeInterest answers resources/subscribe and resources/unsubscribe.
 func (s *Stdio) changeInterest(ctx context.Context, m *wire.Message, x *session) (*http.Response, error) {
+	if x == nil {
+		return noSession(), nil
+	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()

@@ -1,31 +1,27 @@
 package upstream
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 )
 
 const (
-	lineBuffer = 64 << 10  // with which a lineReader begins
-	keptBuffer = 256 << 10 // the most that it keeps while there is nothing to read
+	lineBuffer = 64 << 10  // what is read at a time
+	keptBuffer = 256 << 10 // the most that is kept while there is nothing to read
 )
 
 // A lineReader splits a stream into lines. A line up to the window comes as a whole, a longer
 // one in pieces as they arrive; the first fills the window.
 type lineReader struct {
-	src    io.Reader
-	err    error // of src
+	src    *bufio.Reader
 	window int
-
-	buf   []byte
-	start int  // buf[start:end] was read and not returned
-	end   int  //
-	seen  int  // bytes of it without a line feed
-	long  bool // the last piece was not the end of its line
+	begun  []byte // the beginning of a line that has not come as a whole
+	long   bool   // the last piece was not the end of its line
 }
 
 func newLineReader(src io.Reader, window int) *lineReader {
-	return &lineReader{src: src, window: window, buf: make([]byte, min(lineBuffer, window))}
+	return &lineReader{src: bufio.NewReaderSize(src, min(lineBuffer, window)), window: window}
 }
 
 // next returns the next line without its line feed, or the next piece of one; last says
@@ -33,67 +29,45 @@ func newLineReader(src io.Reader, window int) *lineReader {
 // cannot break a server-sent event. The piece is valid until the next call. The error is that
 // of the stream, once everything before it has been returned.
 func (l *lineReader) next() (piece []byte, last bool, err error) {
+	if l.begun = l.begun[:0]; cap(l.begun) > keptBuffer && !l.long {
+		l.begun = nil
+	}
 	for {
-		unseen := l.buf[l.start+l.seen : l.end]
-		if i := bytes.IndexByte(unseen, '\n'); i >= 0 {
-			piece = l.take(l.seen + i)
-			l.start++
+		if _, err := l.src.Peek(1); err != nil {
+			if len(l.begun) == 0 && !l.long {
+				return nil, false, err
+			}
 			l.long = false
-			return piece, true, nil
+			return l.with(nil), true, nil
 		}
-		l.seen += len(unseen)
-		switch {
-		case l.seen > 0 && (l.long || l.seen >= l.window):
+		text, _ := l.src.Peek(min(l.src.Buffered(), l.window-len(l.begun))) // never fails: it is there
+		end := bytes.IndexByte(text, '\n')
+		if end >= 0 {
+			_, _ = l.src.Discard(end + 1) // as above
+			l.long = false
+			return l.with(text[:end]), true, nil
+		}
+		_, _ = l.src.Discard(len(text)) // as above
+		if l.long || len(l.begun)+len(text) >= l.window {
 			l.long = true
-			return l.take(l.seen), false, nil
-		case l.err != nil && (l.seen > 0 || l.long):
-			l.long = false
-			return l.take(l.seen), true, nil
-		case l.err != nil:
-			return nil, false, l.err
+			return l.with(text), false, nil
 		}
-		l.fill()
+		l.begun = append(l.begun, text...)
 	}
 }
 
-// take returns the next n bytes.
-func (l *lineReader) take(n int) []byte {
-	piece := l.buf[l.start : l.start+n : l.start+n]
-	l.start, l.seen = l.start+n, 0
-	for rest := piece; ; {
+// with returns what has begun, with text behind it and spaces for carriage returns.
+func (l *lineReader) with(text []byte) []byte {
+	if len(l.begun) > 0 {
+		l.begun = append(l.begun, text...)
+		text = l.begun
+	}
+	for rest := text; ; {
 		i := bytes.IndexByte(rest, '\r')
 		if i < 0 {
-			return piece
+			return text
 		}
 		rest[i] = ' '
 		rest = rest[i+1:]
 	}
-}
-
-// fill reads once, into a buffer that grows up to the window.
-func (l *lineReader) fill() {
-	if l.start == l.end {
-		l.start, l.end = 0, 0
-		if len(l.buf) > keptBuffer && !l.long {
-			l.buf = make([]byte, lineBuffer)
-		}
-	}
-	if l.end == len(l.buf) {
-		to := l.buf
-		if l.start == 0 {
-			to = make([]byte, min(2*len(l.buf), l.window))
-		}
-		l.end = copy(to, l.buf[l.start:l.end])
-		l.buf, l.start = to, 0
-	}
-	const patience = 100 // reads in a row that return nothing
-	for range patience {
-		n, err := l.src.Read(l.buf[l.end:])
-		l.end += n
-		l.err = err
-		if n > 0 || err != nil {
-			return
-		}
-	}
-	l.err = io.ErrNoProgress
 }

@@ -68,19 +68,14 @@ func (s *Stdio) clientKey(of Caller) string {
 // postModern takes a message for a server of the modern era. The error is errOtherEra when the
 // server turns out to be of the other.
 func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string, to recipient) (*http.Response, error) {
-	isRequest := m.Kind == wire.Request
 	switch {
-	case isRequest && m.Method == wire.MethodInitialize && m.ProtocolVersion == "":
+	case m.Kind != wire.Request || m.ProtocolVersion != "":
+	case m.Method == wire.MethodInitialize:
 		return refuseInitialize(m), nil
-	case isRequest && m.ProtocolVersion == "" && session != "": // it is one that another child has opened
+	case session != "": // it is one that another child has opened
 		return wire.RespondRefusal(http.StatusNotFound, lostSession), nil
-	case isRequest && s.isShared(to.key):
-		return s.requestShared(ctx, m, to)
-	case isRequest:
-		return s.request(ctx, m, to)
-	default:
-		return s.deliver(ctx, m, to)
 	}
+	return s.pass(ctx, m, to)
 }
 
 // refuseInitialize returns the answer of a server of the modern era to initialize (MCP

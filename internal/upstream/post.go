@@ -33,17 +33,29 @@ func (s *Stdio) post(ctx context.Context, r *Request, m *wire.Message) (*http.Re
 		return refuseDiscover(m), nil // there is no child in no session that could say that it is of the legacy era
 	case refusal != nil:
 		return refusal, nil
-	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method) && x == nil:
-		return noSession(), nil
 	case m.Kind == wire.Request && s.command.Share == ShareAll && isInterest(m.Method):
 		return s.changeInterest(ctx, m, x)
-	case m.Kind == wire.Request && s.command.Share == ShareAll:
-		return s.requestShared(ctx, m, to)
-	case m.Kind == wire.Request:
-		return s.request(ctx, m, to)
 	default:
+		return s.pass(ctx, m, to)
+	}
+}
+
+// pass takes a message that goes to a child as it is.
+func (s *Stdio) pass(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
+	if m.Kind != wire.Request {
 		return s.deliver(ctx, m, to)
 	}
+	if !s.isShared(to.key) {
+		return s.request(ctx, m, to)
+	}
+	if resp := refuseShared(m); resp != nil {
+		return resp, nil
+	}
+	plain, err := withoutTask(m)
+	if err != nil {
+		return wire.RespondMalformed(m.ID, err), nil
+	}
+	return s.request(ctx, plain, to)
 }
 
 // A recipient is the child that a message is for: that of a session, of a client in the modern
@@ -95,18 +107,6 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 			return nil, Unsent(ctx, s.name)
 		}
 	}
-}
-
-// requestShared is request for a child that several clients share.
-func (s *Stdio) requestShared(ctx context.Context, m *wire.Message, to recipient) (*http.Response, error) {
-	if resp := refuseShared(m); resp != nil {
-		return resp, nil
-	}
-	plain, err := withoutTask(m)
-	if err != nil {
-		return wire.RespondMalformed(m.ID, err), nil
-	}
-	return s.request(ctx, plain, to)
 }
 
 // request sends a request and returns the beginning of its answer.

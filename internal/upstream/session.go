@@ -127,14 +127,8 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 		if why != nil {
 			return nil, s.dead(why, wait)
 		}
-		if !s.mayStart(ctx) {
-			return nil, Unsent(ctx, s.name)
-		}
-		if err := s.makeRoom(ctx); err != nil {
-			return nil, err
-		}
 		x := &session{s: s, id: rand.Text()}
-		c, err := s.spawn(x)
+		c, err := s.spawn(ctx, x)
 		if err != nil {
 			return nil, err
 		}

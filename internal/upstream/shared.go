@@ -82,15 +82,15 @@ func refuseShared(m *wire.Message) *http.Response {
 
 // withoutTask returns a request without what could make it a task.
 func withoutTask(m *wire.Message) (*wire.Message, error) {
-	params := m.Params
+	params := json.Value(m.Params)
 	if json.Lookup(params, "/task") != nil {
-		params = change(params, "task", nil)
+		params = json.Without(params, "task")
 	}
 	if bytes.Contains(m.ClientCapabilities, []byte(extensionOfTasks)) {
-		params = change(params, "_meta", func(meta json.Value) json.Value {
-			return change(meta, wire.MetaClientCapabilities, func(capabilities json.Value) json.Value {
-				return change(capabilities, "extensions", func(extensions json.Value) json.Value {
-					return change(extensions, extensionOfTasks, nil)
+		params = json.Change(params, "_meta", func(meta json.Value) json.Value {
+			return json.Change(meta, wire.MetaClientCapabilities, func(capabilities json.Value) json.Value {
+				return json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
+					return json.Without(extensions, extensionOfTasks)
 				})
 			})
 		})
@@ -102,29 +102,11 @@ func withoutTask(m *wire.Message) (*wire.Message, error) {
 	return plain, wire.Parse(wire.Splice(nil, m.Raw, wire.Edit{At: m.ParamsAt, With: params}), plain)
 }
 
-// change returns an object with a member changed, or removed where by is nil.
-func change(object json.Value, name string, by func(json.Value) json.Value) json.Value {
-	var members map[string]json.Value
-	if json.UnmarshalLenient(object, &members) != nil || members[name] == nil {
-		return object
-	}
-	if by == nil {
-		delete(members, name)
-	} else {
-		members[name] = by(members[name])
-	}
-	changed, err := json.Marshal(members)
-	if err != nil {
-		return object
-	}
-	return changed
-}
-
 // forAll returns the answer to initialize without what clients that share a child are not
 // offered.
 func (r *initResult) forAll() *initResult {
-	result := change(r.result, "capabilities", func(capabilities json.Value) json.Value {
-		return change(change(capabilities, "tasks", nil), "logging", nil)
+	result := json.Change(r.result, "capabilities", func(capabilities json.Value) json.Value {
+		return json.Without(json.Without(capabilities, "tasks"), "logging")
 	})
 	return &initResult{result: result, version: r.version}
 }

@@ -137,7 +137,7 @@ func TestNoTasksOnASharedChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := textIn(t, content(t, resp)), `{"_meta":{"a":1},"arguments":{"task":1},"name":"params"}`; got != want {
+	if got, want := textIn(t, content(t, resp)), `{"name":"params","arguments":{"task":1},"_meta":{"a":1}}`; got != want {
 		t.Errorf("the child was asked %s, want %s", got, want)
 	}
 	y, _ := serve(t, own("everything")).open(wire.Version20251125)

@@ -281,15 +281,11 @@ func (s *Stdio) try(key string, a *attempt) {
 		defer s.mu.Unlock()
 		delete(s.attempts, key)
 	}()
-	if !s.mayStart(s.life) {
-		return
-	}
-	if a.err = s.makeRoom(s.life); a.err != nil {
-		return
-	}
-	c, err := s.spawn(s)
+	c, err := s.spawn(s.life, s)
 	if err != nil {
-		a.err = err
+		if s.life.Err() == nil { // else the server is closed, which says more
+			a.err = err
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(s.life, s.patience.Start, errMute)
@@ -332,16 +328,17 @@ func (s *Stdio) offer(c *child, key string) bool {
 	return true
 }
 
-// mayStart waits until a child may be started, and reports false when ctx ends meanwhile.
-func (s *Stdio) mayStart(ctx context.Context) bool {
+// spawn starts a child whose messages home hears, once it may be started and there is room for it.
+func (s *Stdio) spawn(ctx context.Context, home listener) (*child, error) {
 	s.mu.Lock()
 	wait := s.starts.wait(time.Now())
 	s.mu.Unlock()
-	return wait == 0 || pause.For(ctx, wait)
-}
-
-// spawn starts a child whose messages home hears.
-func (s *Stdio) spawn(home listener) (*child, error) {
+	if wait > 0 && !pause.For(ctx, wait) {
+		return nil, Unsent(ctx, s.name)
+	}
+	if err := s.makeRoom(ctx); err != nil {
+		return nil, err
+	}
 	c := newChild(s.name, s.log)
 	c.spools = &s.spools
 	c.mask, c.patience, c.home, c.onEnd = s.mask, s.patience, home, s.childEnded

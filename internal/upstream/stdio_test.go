@@ -206,8 +206,8 @@ func TestSessionsOfASharedChild(t *testing.T) {
 	t.Parallel()
 	s := serve(t, command())
 	x, hello := s.open(wire.Version20250618)
-	want := `{"jsonrpc":"2.0","id":"open","result":{"capabilities":{"tools":{"listChanged":true}},"instructions":"{}",` +
-		`"protocolVersion":"2025-06-18","serverInfo":{"name":"testkit","version":"1.0.0"}}}`
+	want := `{"jsonrpc":"2.0","id":"open","result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},` +
+		`"serverInfo":{"name":"testkit","version":"1.0.0"},"instructions":"{}"}}`
 	if diff := cmp.Diff(want, hello); diff != "" {
 		t.Errorf("initialize (-want +got):\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"slices"
@@ -20,18 +21,15 @@ const (
 // A tail keeps the last lines of what it is given.
 type tail struct {
 	mu    sync.Mutex
-	lines [tailLines][]byte
-	next  int
-	count int
+	lines [][]byte
 }
 
 func (t *tail) add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	slot := &t.lines[t.next]
-	*slot = append((*slot)[:0], line[:min(len(line), lineRead)]...)
-	t.next = (t.next + 1) % tailLines
-	t.count = min(t.count+1, tailLines)
+	if t.lines = append(t.lines, bytes.Clone(line)); len(t.lines) > tailLines {
+		t.lines = slices.Delete(t.lines, 0, 1)
+	}
 }
 
 // cause returns why, with the lines, masked.
@@ -39,10 +37,10 @@ func (t *tail) cause(why error, mask *redact.Masker) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text, said := why.Error(), ""
-	if t.count > 0 {
-		lines := make([]string, t.count)
-		for i := range lines {
-			lines[i] = printable(t.lines[(t.next-t.count+i+tailLines)%tailLines], mask)
+	if len(t.lines) > 0 {
+		lines := make([]string, len(t.lines))
+		for i, line := range t.lines {
+			lines[i] = printable(line, mask)
 		}
 		said = mask.String(strings.Join(lines, "\n"))
 		text += "; its last lines on stderr: " + said

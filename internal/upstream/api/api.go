@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -38,13 +37,8 @@ type Connection struct {
 
 var _ upstream.Connection = (*Connection)(nil)
 
-const (
-	dialTimeout     = 5 * time.Second
-	idleConnections = 512
-	idleTimeout     = 60 * time.Second
-	maxHeader       = 64 << 10 // of an answer
-	maxPage         = 1 << 20  // bytes of a page of tools/list, about
-)
+// maxPage is how long a page of tools/list is at most, about, in bytes.
+const maxPage = 1 << 20
 
 // New returns the server that an API is.
 func New(o Options) (*Connection, error) {
@@ -52,18 +46,12 @@ func New(o Options) (*Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("base URL of %s: %w", o.Name, err)
 	}
-	c := &Connection{Options: o, base: base, tools: make(map[string]*openapi.Tool, len(o.API.Tools))}
+	c := &Connection{
+		Options: o, base: base, tools: make(map[string]*openapi.Tool, len(o.API.Tools)),
+		pages: pages(o.API.Tools), hello: hello(o.API), transport: upstream.NewTransport(o.Dial),
+	}
 	for _, t := range o.API.Tools {
 		c.tools[t.Name] = t
-	}
-	c.pages, c.hello = pages(o.API.Tools), hello(o.API)
-	if o.Dial == nil {
-		o.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	}
-	c.transport = &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: o.Dial, ForceAttemptHTTP2: true,
-		MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTimeout,
-		TLSHandshakeTimeout: dialTimeout, MaxResponseHeaderBytes: maxHeader,
 	}
 	return c, nil
 }
