@@ -21,6 +21,7 @@ type Admin struct {
 
 	registry  *prometheus.Registry
 	readiness readiness
+	console   http.Handler // nil: there is none
 }
 
 // New returns the listener for a gateway of that version, whose parts are asked for their figures.
@@ -45,6 +46,9 @@ func (a *Admin) Watch(name string, check func(ctx context.Context) error) {
 	a.readiness.parts = append(a.readiness.parts, part{name, check})
 }
 
+// Show has the listener also serve the console, at all other paths. It is called before [Admin.Handler].
+func (a *Admin) Show(console http.Handler) { a.console = console }
+
 // Handler returns what answers an operator's tools.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -53,6 +57,9 @@ func (a *Admin) Handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{
 		Registry: a.registry, MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError,
 	}))
+	if a.console != nil {
+		mux.Handle("/", a.console)
+	}
 	return mux
 }
 

@@ -124,6 +124,10 @@ var layers = []layer{
 		up:       "it tells what is known of a call or an answer, on whatever surface",
 	},
 	{
+		packages: []string{"internal/console"},
+		up:       "pages are no part of what they show",
+	},
+	{
 		packages: []string{"internal/cli"},
 		up:       "main starts the commands; they are tested without it",
 	},
@@ -246,6 +250,11 @@ var reservations = []reserved{
 		importers:  []string{"internal/trace"},
 		tests:      true,
 		why:        "only the exporter speaks OTLP: a trace is three strings to everybody else",
+	},
+	{
+		dependency: "github.com/a-h/templ",
+		importers:  []string{"internal/console"},
+		why:        "only pages are written in it",
 	},
 	{
 		dependency: module + "/internal/testkit",

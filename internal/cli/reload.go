@@ -239,7 +239,10 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
-	c.AdminRemote = w.running.AdminRemote
+	if c.Console != w.running.Console {
+		keys = append(keys, "console")
+	}
+	c.AdminRemote, c.Console = w.running.AdminRemote, w.running.Console
 	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
 	return keys
 }

@@ -182,11 +182,16 @@ func serveAdmin(
 	if kept.store != nil {
 		a.Watch("store", kept.store.Ping)
 	}
+	what := "serving health and metrics"
+	if cfg.Console {
+		a.Show(newConsole(kept, log))
+		what = "serving health, metrics and the console"
+	}
 	context.AfterFunc(ctx, a.Drain)
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too
 	var serving sync.WaitGroup
 	serving.Go(func() { a.Serve(life, ln, log) })
-	log.LogAttrs(ctx, slog.LevelInfo, "serving health and metrics", slog.String("address", "http://"+ln.Addr().String()))
+	log.LogAttrs(ctx, slog.LevelInfo, what, slog.String("address", "http://"+ln.Addr().String()))
 	return func() { end(); serving.Wait() }, nil
 }
 

@@ -9,6 +9,7 @@ import (
 // admin checks the address of the listener for operations, which asks nobody who they are.
 func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	node := root.Get("admin")
+	v.console(c, root)
 	switch {
 	case node == nil:
 		if remote := root.Get("admin_remote"); remote != nil {
@@ -20,6 +21,18 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	case !c.AdminRemote && !isLoopback(c.Admin):
 		v.doc.Reportf(node.Pos(), "use 127.0.0.1, or add `admin_remote: true` if the network is private",
 			"other machines could reach `admin`, which has no access control")
+	}
+}
+
+// console checks who could reach the pages.
+func (v *validator) console(c *Config, root *strictyaml.Node) {
+	switch {
+	case !c.Console:
+	case root.Get("admin") == nil:
+		v.doc.Reportf(root.Key("console"), "add `admin: 127.0.0.1:9464`, or remove this", "`console` says nothing without `admin`")
+	case isListenAddress(c.Admin) && !isLoopback(c.Admin):
+		v.doc.Reportf(root.Key("console"), "use 127.0.0.1 for `admin`",
+			"other machines could reach the console, which asks nobody who they are")
 	}
 }
 

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// pageTime bounds how long a page may take: the store serves calls, too.
+const pageTime = 5 * time.Second
+
+// A view is what a page shows within the frame.
+type view struct {
+	title  string
+	status int // 0: 200
+	search string
+	body   templ.Component
+}
+
+// A frame is what all pages share.
+type frame struct {
+	*view
+
+	entries []entry
+}
+
+// An entry is one of the navigation.
+type entry struct {
+	name, path string
+	here       bool
+}
+
+// A problem is an error that says on its page what to do.
+type problem struct {
+	status     int
+	what, hint string
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.what }
+
+func (*Console) missing(*http.Request) (*view, error) {
+	return nil, &problem{http.StatusNotFound, "There is no such page.", "The pages are at the top."}
+}
+
+// page serves a page in its frame.
+func (c *Console) page(at route) http.HandlerFunc {
+	_, path, _ := strings.Cut(at.pattern, " ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
+		defer cancel()
+		r = r.WithContext(ctx)
+		v, err := at.serve(c, r)
+		if err != nil {
+			v = c.trouble(r, err)
+		}
+		f := frame{view: v}
+		for _, other := range routes() {
+			if other.name != "" {
+				_, to, _ := strings.Cut(other.pattern, " ")
+				f.entries = append(f.entries, entry{other.name, to, to == path})
+			}
+		}
+		var page bytes.Buffer
+		if err := layout(&f).Render(ctx, &page); err != nil {
+			c.log.LogAttrs(ctx, slog.LevelError, "a page of the console cannot be shown", slog.String("cause", err.Error()))
+			http.Error(w, "This page cannot be shown: the gateway's log says why.", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if v.status != 0 {
+			w.WriteHeader(v.status)
+		}
+		_, _ = w.Write(page.Bytes()) // a browser that has gone needs no page
+	}
+}
+
+// trouble returns the page about an error.
+func (c *Console) trouble(r *http.Request, err error) *view {
+	p, told := errors.AsType[*problem](err)
+	switch {
+	case told:
+	case errors.Is(err, context.DeadlineExceeded), r.Context().Err() != nil:
+		p = &problem{http.StatusGatewayTimeout, "The store did not answer in time.", "Try again, or choose a shorter time."}
+	case errors.Is(err, store.ErrNone):
+		p = &problem{http.StatusNotFound, "There is no such call.", ""}
+	default:
+		c.log.LogAttrs(r.Context(), slog.LevelWarn, "the console cannot read the store", slog.String("cause", redact.Log(err.Error())))
+		p = &problem{
+			http.StatusServiceUnavailable, "The store cannot be read.",
+			"Calls go on. /readyz names what does not work, and the gateway's log says why.",
+		}
+	}
+	return &view{title: p.what, status: p.status, body: problemPage(p)}
+}

@@ -1,0 +1,36 @@
+// What pages do beyond links and forms. They work without it.
+"use strict";
+
+// Buttons copy the text of the element that they name.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  const from = document.getElementById(button.dataset.copy);
+  const text = from.value ?? from.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // there is no clipboard on plain http, except on this machine
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  const said = button.textContent;
+  button.textContent = "Copied";
+  button.disabled = true;
+  setTimeout(() => { button.textContent = said; button.disabled = false; button.focus(); }, 1500);
+});
+
+// Enter searches; a new line in the box takes the shift key.
+document.addEventListener("keydown", (event) => {
+  if (event.target.id === "search" && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  }
+  if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.target.closest("input, textarea, select")) {
+    event.preventDefault();
+    document.getElementById("search")?.focus();
+  }
+});
