@@ -11,7 +11,7 @@ into=.tools/node
 name_tests() {
 	find . -name '*_test.go' ! -path './.tools/*' -exec awk '
 		/^func / { name = $2; sub(/\(.*/, "", name) }
-		/testkit\.(Node|NodeClient|Everything|NewNPMServer|NewConformance)\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
+		/testkit\.(Node|NodeClient|Everything|NewNPMServer|NewConformance)\(|\.Inaccessible\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
 	' {} + | sort >&2
 }
 

@@ -1,22 +1,27 @@
 #!/bin/sh
-# Sees to it that redis-server and PostgreSQL are there, which some tests start for themselves. With CI=true it installs Debian's
+# Sees to it that redis-server, PostgreSQL and Chromium are there, which some tests start for themselves. With CI=true it installs Debian's
 # packages where it may, and fails where it may not; otherwise it names the tests that are left out.
 set -eu
 cd "$(dirname "$0")/.."
 
 missing() {
 	command -v redis-server >/dev/null || echo redis-server
+	command -v chromium >/dev/null || echo chromium
 	for initdb in /usr/lib/postgresql/*/bin/initdb "$(command -v initdb || :)"; do
 		[ ! -x "$initdb" ] || return 0
 	done
 	echo postgresql
 }
 
-# name_tests prints the functions that ask the testkit for a service.
+# name_tests prints the functions that ask for one of the packages.
 name_tests() {
-	find . -name '*_test.go' ! -path './.tools/*' -exec awk '
+	asks=$(echo "$packages" | sed '
+		s/^redis-server$/testkit\\.(New)?Redis\\(/
+		s/^postgresql$/testkit\\.(New)?Postgres\\(/
+		s/^chromium$/browser\\.Open\\(/' | paste -s -d '|')
+	find . -name '*_test.go' ! -path './.tools/*' -exec awk -v asks="$asks" '
 		/^func / { name = $2; sub(/\(.*/, "", name) }
-		/testkit\.(New)?(Redis|Postgres)\(/ && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
+		$0 ~ asks && !seen[FILENAME, name]++ { print "  " FILENAME ": " name }
 	' {} + | sort >&2
 }
 

@@ -267,6 +267,17 @@ var reservations = []reserved{
 		why:   "what provokes faults is no part of a library",
 	},
 	{
+		dependency: "github.com/chromedp",
+		importers:  []string{"internal/testkit/browser"},
+		why:        "one place says how a browser is started, and what counts as a fault of a page",
+	},
+	{
+		dependency: module + "/internal/testkit/browser",
+		importers:  []string{"internal/testkit/browser"},
+		tests:      true,
+		why:        "it is for tests, and the program does not come with a client of browsers",
+	},
+	{
 		dependency: module + "/internal/promises",
 		importers:  []string{"internal/promises"},
 		tests:      true,

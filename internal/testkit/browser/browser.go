@@ -1,0 +1,199 @@
+// Package browser looks at pages in a real Chromium, as a person does.
+package browser
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/remote"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// patience is how long a page may take to become what a test waits for.
+const patience = 15 * time.Second
+
+// A Tab is a page with cookies of its own. The test that opened it fails when it ends if a script of the page has thrown, or its
+// Content-Security-Policy has refused something.
+type Tab struct {
+	tb  testing.TB
+	ctx context.Context
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// Open opens a tab in the browser that all tests of the process share. Where there is no Chromium, it skips the test; with CI=true
+// that is a failure instead.
+func Open(tb testing.TB) *Tab {
+	tb.Helper()
+	life, end := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
+	tb.Cleanup(end)
+	allocator, leave := remote.NewAllocator(life, testkit.Chromium(tb), remote.NoModifyURL)
+	tb.Cleanup(leave)
+	t := &Tab{tb: tb}
+	ctx, closeTab := chromedp.NewContext(allocator, chromedp.WithNewBrowserContext(), chromedp.WithListener(t.hear))
+	t.ctx = ctx
+	tb.Cleanup(func() {
+		closeTab()
+		for _, fault := range t.Faults() {
+			tb.Errorf("the page: %s", fault)
+		}
+	})
+	if err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, log.Enable, cdp.Empty{})
+		return err //nolint:wrapcheck // it is wrapped below
+	})); err != nil {
+		tb.Fatalf("browser: open a tab: %v", err)
+	}
+	return t
+}
+
+// hear collects what goes wrong in the page.
+func (t *Tab) hear(event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = exception(e.ExceptionDetails)
+	case *log.EventEntryAdded:
+		if e.Entry.Source == log.EntrySourceSecurity || e.Entry.Source == log.EntrySourceJavascript {
+			fault = e.Entry.Text
+		}
+	}
+	if fault == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults = append(t.faults, fault)
+}
+
+// exception returns what a script has thrown.
+func exception(of *runtime.ExceptionDetails) string {
+	if of.Exception != nil && of.Exception.Description != "" {
+		return of.Text + " " + of.Exception.Description
+	}
+	return of.Text
+}
+
+// Faults returns what has gone wrong in the page since it was asked last.
+func (t *Tab) Faults() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	faults := t.faults
+	t.faults = nil
+	return faults
+}
+
+func (t *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	t.tb.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.tb.Fatalf("browser: %s: %v", what, err)
+	}
+}
+
+// Go opens a page and waits until it has loaded.
+func (t *Tab) Go(url string) {
+	t.tb.Helper()
+	t.do("open "+url, chromedp.Navigate(url))
+}
+
+// Click clicks the first element of a CSS selector as soon as it is visible.
+func (t *Tab) Click(selector string) {
+	t.tb.Helper()
+	t.do("click "+selector, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// Type types into the first element of a CSS selector.
+func (t *Tab) Type(selector, text string) {
+	t.tb.Helper()
+	t.do("type into "+selector, chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Press presses keys, such as those of package kb, in whatever has the focus.
+func (t *Tab) Press(keys string) {
+	t.tb.Helper()
+	t.do("press keys", chromedp.KeyEvent(keys))
+}
+
+// Await waits until an expression of JavaScript is true.
+func (t *Tab) Await(expression string) {
+	t.tb.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
+		t.tb.Fatalf("browser: await %s: %v\nthe page: %.2000s", expression, err, Value[string](t, "document.body?.innerText ?? ''"))
+	}
+}
+
+// Value returns the value of an expression of JavaScript, which may be a promise.
+func Value[T any](t *Tab, expression string) T {
+	t.tb.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.tb.Fatalf("browser: %.200s: %v", expression, err)
+	}
+	return value
+}
+
+// Size makes the window so many pixels wide and high.
+func (t *Tab) Size(width, height int64) {
+	t.tb.Helper()
+	t.do("change the size", chromedp.EmulateViewport(width, height))
+}
+
+// Dark has the page shown as to somebody who prefers dark colours, or light ones. Nothing moves.
+func (t *Tab) Dark(dark bool) {
+	t.tb.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	t.do("change the colours", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+		return err //nolint:wrapcheck // do says what was done
+	}))
+}
+
+// Screenshot returns the window as a PNG.
+func (t *Tab) Screenshot() []byte {
+	t.tb.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.tb.Fatalf("browser: take a screenshot: %v", err)
+	}
+	return png
+}
+
+// Inaccessible returns what axe finds serious or critical in the page: the rule, and the elements that break it.
+func (t *Tab) Inaccessible() []string {
+	t.tb.Helper()
+	script, err := os.ReadFile(filepath.Join(testkit.Node(t.tb), "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.tb.Fatalf("browser: read axe: %v", err)
+	}
+	t.do("load axe", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Evaluate[chromedp.Void](string(script)+";undefined")(ctx, target)
+		return err //nolint:wrapcheck // do says what was done
+	}))
+	return Value[[]string](t, `axe.run(document).then(found => found.violations
+		.filter(v => v.impact === "serious" || v.impact === "critical")
+		.map(v => v.id + ": " + v.help + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.any.map(c => c.message).join("; ")).join(" | ")))`)
+}
