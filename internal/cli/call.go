@@ -45,8 +45,8 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 	if err != nil {
 		return &usageError{err}
 	}
-	reader := contract.Reader{Contracts: contract.Builtin().All()}
-	if err := addReads(&reader, c.Reads); err != nil {
+	reader := liveReader()
+	if err := addReads(reader, c.Reads); err != nil {
 		return err
 	}
 	if c.Timeout <= 0 {
@@ -56,7 +56,7 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 	defer cancel()
 	session, err := c.connect(ctx, env, command)
 	if err != nil {
-		return failedCall(&reader, err)
+		return failedCall(reader, err)
 	}
 	defer session.Close()
 	params := &mcp.CallToolParams{Name: c.Tool, Arguments: arguments}
@@ -67,7 +67,7 @@ func (c *callCommand) Run(ctx context.Context, env *Environment, command serverC
 		result, err = session.CallTool(ctx, params)
 	}
 	if err != nil {
-		return c.failed(env, &reader, err)
+		return c.failed(env, reader, err)
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {

@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -49,11 +51,11 @@ const maxDraft = 160 << 10
 func (c *importOpenAPI) Run(ctx context.Context, env *Environment) error {
 	text, source, err := c.read(ctx)
 	if err != nil {
-		return &usageError{&hintedError{fmt.Errorf("read the description: %w", err), "give a file or an http or https URL"}}
+		return unread(err, source)
 	}
 	survey, err := openapi.Look(text, source)
 	if err != nil {
-		return &usageError{err}
+		return &usageError{&hintedError{err, "give a document with OpenAPI 3.0 or 3.1, in YAML or JSON"}}
 	}
 	if c.Name == "" {
 		c.Name = nameFor(survey.Title)
@@ -97,6 +99,31 @@ func (c *importOpenAPI) read(ctx context.Context) (text []byte, source *url.URL,
 	}
 	text, err = openapi.Fetch(ctx, c.Source)
 	return text, source, err
+}
+
+// unread returns the failure of a description that could not be read, from source or, if that is nil, from a file.
+func unread(err error, source *url.URL) error {
+	status, answered := errors.AsType[openapi.StatusError](err)
+	e := recourse.From(err)
+	if source != nil && errors.Is(err, io.EOF) {
+		e = recourse.Unreachable("")
+	}
+	switch {
+	case answered:
+		e = recourse.FromStatus("The server", int(status))
+		switch e.Kind.Class() {
+		case recourse.ClassAuth, recourse.ClassPermission:
+			e = e.WithHint("download the description, and give the file instead")
+		case recourse.ClassResource:
+			e = e.WithHint("check the URL")
+		default:
+		}
+	case source == nil, e.Kind == recourse.KindInternal:
+		return &usageError{&hintedError{fmt.Errorf("read the description: %w", err), "give a file or an http or https URL"}}
+	case e.Kind == recourse.KindUnreachable:
+		e = unreachable(e, source.Host)
+	}
+	return &callError{e}
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)

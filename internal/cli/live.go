@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/visible"
 )
@@ -23,6 +23,12 @@ import (
 type liveServer struct {
 	Server string   `placeholder:"URL" help:"Endpoint of an MCP server over HTTP. For a stdio server, give its command after -- instead."`
 	Header []string `placeholder:"HEADER" sep:"none" help:"Header for that server, as 'Name: value'."`
+}
+
+// liveReader returns what reads the failures of a server that the user has named. What is shown of them is the server's
+// voice alone; a gateway has marked in its own what comes from elsewhere.
+func liveReader() *contract.Reader {
+	return &contract.Reader{Contracts: contract.Builtin().All(), Trusted: true}
 }
 
 // connect opens a session with the server.
@@ -52,10 +58,7 @@ func (l *liveServer) connect(ctx context.Context, env *Environment, command serv
 		Endpoint: l.Server, HTTPClient: &http.Client{Transport: way}, MaxRetries: -1, DisableStandaloneSSE: true,
 	}, nil)
 	if err != nil {
-		if refused := way.refused(); refused != nil && recourse.From(err).Kind == recourse.KindInternal {
-			err = refused
-		}
-		return nil, fmt.Errorf("connect to the server: %w", err)
+		return nil, way.openFailure(err)
 	}
 	return &liveSession{session, io.NopCloser(nil)}, nil
 }

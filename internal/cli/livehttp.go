@@ -2,13 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
 )
 
 // liveTransport adds headers to requests, and reads failures of which the SDK's client
@@ -28,6 +29,20 @@ func (t *liveTransport) refused() *recourse.Error {
 	return t.last
 }
 
+// openFailure returns the failure of a session that was not opened. The SDK keeps some of its causes as words alone.
+func (t *liveTransport) openFailure(err error) error {
+	if recourse.From(err).Kind != recourse.KindInternal {
+		return err
+	}
+	if refused := t.refused(); refused != nil {
+		return refused
+	}
+	if text := err.Error(); strings.Contains(text, "failed to decode") || strings.Contains(text, "unsupported content type") {
+		return recourse.BadResponse("The server").CausedBy(err).WithHint(checkPath)
+	}
+	return fmt.Errorf("connect to the server: %w", err)
+}
+
 // maxRefusal bounds how much of an answer that is a failure is read.
 const maxRefusal = 64 << 10
 
@@ -37,23 +52,18 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	maps.Copy(r.Header, t.headers)
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		e := recourse.From(err)
-		if e.Kind == recourse.KindInternal || e.Kind == recourse.KindUnreachable { // whatever it was, no answer came
-			e = recourse.Unreachable("The server").CausedBy(err).WithHint("check that a server runs at " + t.host)
-		}
-		return nil, e
+		return nil, t.unanswered(err)
 	}
 	if resp.StatusCode < http.StatusBadRequest {
 		return resp, nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
-	reader := contract.Reader{Contracts: contract.Builtin().All()}
-	e := reader.HTTP(resp.StatusCode, resp.Header, body).Error()
+	e := liveReader().HTTP(resp.StatusCode, resp.Header, body).Error()
 	if e == nil {
 		e = recourse.FromStatus("the server", resp.StatusCode)
 	}
 	if e.Kind.Class() == recourse.ClassResource || resp.StatusCode == http.StatusMethodNotAllowed {
-		e = e.WithHint("check the path of the URL: the endpoint of an MCP server often ends in /mcp")
+		e = e.WithHint(checkPath)
 	}
 	if resp.StatusCode == http.StatusUnauthorized && t.headers.Get("Authorization") == "" {
 		e = e.WithHint("give credentials with --header 'Authorization: Bearer TOKEN', or in the form that the server expects")
@@ -67,6 +77,31 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Unlock()
 	resp.Body = readAgain{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 	return resp, nil
+}
+
+// checkPath is what to do about an address where something else than an MCP server answers.
+const checkPath = "check the path of the URL: the endpoint of an MCP server often ends in /mcp"
+
+// unanswered returns the failure of a request to which no answer came.
+func (t *liveTransport) unanswered(err error) *recourse.Error {
+	e := recourse.From(err)
+	if e.Kind != recourse.KindInternal && e.Kind != recourse.KindUnreachable {
+		return e
+	}
+	e = unreachable(e, t.host)
+	if e.Effect != recourse.EffectNone {
+		e = e.WithHint("check the log of the server: a call may have been carried out")
+	}
+	return e
+}
+
+// unreachable says of a failure of the connection to host whether it was ever made.
+func unreachable(e *recourse.Error, host string) *recourse.Error {
+	said := recourse.Unreachable("The server").WithEffect(e.Effect).CausedBy(e)
+	if e.Effect == recourse.EffectNone {
+		return said.WithHint("check that a server runs at " + host)
+	}
+	return said.WithMessage("The server closed the connection without answering.")
 }
 
 // readAgain is a body of which the beginning has been read, and is read once more.

@@ -1,19 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/visible"
 )
 
 // toolsTimeout bounds how long a server may take to say what tools it has.
@@ -32,17 +27,17 @@ func (l *liveServer) tools(ctx context.Context, env *Environment, command server
 func (l *liveServer) list(ctx context.Context, env *Environment, command serverCommand) ([]*mcp.Tool, mcp.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
+	reader := liveReader()
 	session, err := l.connect(ctx, env, command)
-	if e, ok := errors.AsType[*recourse.Error](err); ok {
-		return nil, nil, &hintedError{
-			fmt.Errorf("connect to the server: %s", visible.Escape(e.Sentence())), cmp.Or(strings.Join(e.Hints, " "), e.Kind.Sentence()),
-		}
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, failedCall(reader, err)
 	}
 	defer session.Close()
-	return listTools(ctx, session.ClientSession)
+	listed, about, err := listTools(ctx, session.ClientSession)
+	if err != nil {
+		return nil, nil, failedCall(reader, err)
+	}
+	return listed, about, nil
 }
 
 // listTools returns all pages of a server's list, and what it says of the last one.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
@@ -46,11 +47,17 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 
 // storeError says what to do about a store that cannot be opened.
 func storeError(err error) error {
-	hint := "check `store` in the file, and that this program may read and write there"
-	if errors.Is(err, store.ErrNewer) {
-		hint = "use that version or a later one, or name another `store`"
+	switch {
+	case errors.Is(err, store.ErrAddress): // of --store: the configuration's has been checked
+		return &usageError{&hintedError{err, "write --store sqlite:FILE or --store postgres://USER@HOST/DATABASE"}}
+	case errors.Is(err, store.ErrUnreachable):
+		return &callError{recourse.Unreachable("The database").WithMessage("%s", err).
+			WithHint("check the address of the store, and that the database runs there").CausedBy(err)}
+	case errors.Is(err, store.ErrNewer):
+		return &hintedError{err, "use that version or a later one, or name another `store`"}
+	default:
+		return &hintedError{err, "check `store` in the file, and that this program may read and write there"}
 	}
-	return &hintedError{err, hint}
 }
 
 // observe has the journal told of all calls.

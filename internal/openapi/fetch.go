@@ -22,6 +22,11 @@ func IsURL(source string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
+// A StatusError is the HTTP status of an answer that is no description.
+type StatusError int
+
+func (e StatusError) Error() string { return fmt.Sprintf("the answer has status %d", int(e)) }
+
 // Fetch returns the description at a URL. It takes at most 15 s and [MaxSize] bytes, and follows
 // redirects on the same host only.
 func Fetch(ctx context.Context, source string) ([]byte, error) {
@@ -50,7 +55,7 @@ func Fetch(ctx context.Context, source string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer has status %d", resp.StatusCode)
+		return nil, StatusError(resp.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
 	if len(text) > MaxSize {

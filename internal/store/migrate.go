@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"os"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -34,7 +37,7 @@ func usable(have int64) error {
 // version returns the version of the schema; 0: there is none yet.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	if err := s.writes.PingContext(ctx); err != nil {
-		return 0, fmt.Errorf("reach the database: %w", err)
+		return 0, pingError(err)
 	}
 	var version int64
 	err := s.writes.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+schemaTable).Scan(&version)
@@ -43,6 +46,30 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 	}
 	return version, err
 }
+
+// pingError returns the cause of a failure to connect, of which the driver tells once for each address that it has tried.
+func pingError(err error) error {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return &causedError{ErrUnreachable, dns.Err}
+	}
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		cause := failed.Err
+		if call, ok := errors.AsType[*os.SyscallError](cause); ok {
+			cause = call.Err
+		}
+		return &causedError{ErrUnreachable, cause.Error()}
+	}
+	return fmt.Errorf("reach the database: %w", err)
+}
+
+// A causedError is one of the errors of this package, told by its cause.
+type causedError struct {
+	is    error
+	cause string
+}
+
+func (e *causedError) Error() string { return e.cause }
+func (e *causedError) Unwrap() error { return e.is }
 
 // empty returns why not even an empty database can be read.
 func (s *Store) empty(ctx context.Context) error {

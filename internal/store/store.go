@@ -33,7 +33,10 @@ var (
 	// ErrNewer says that a later version of the program has written the store.
 	ErrNewer = errors.New("the store was written by a later version of this program")
 
-	errAddress = errors.New("the address of a store has to begin with `sqlite:` or `postgres:`")
+	// ErrAddress says that an address is not that of a store.
+	ErrAddress = errors.New("the address of a store has to begin with `sqlite:` or `postgres:`")
+	// ErrUnreachable says that no connection to the database could be made.
+	ErrUnreachable = errors.New("the database cannot be reached")
 )
 
 // startTimeout bounds how long opening may take, which includes waiting for another process that brings the schema up to date.
@@ -81,7 +84,7 @@ func connect(address string, create bool) (*Store, error) {
 	case strings.HasPrefix(address, schemePostgres), strings.HasPrefix(address, schemePostgresql):
 		return openPostgres(address)
 	default:
-		return nil, errAddress
+		return nil, ErrAddress
 	}
 }
 
