@@ -18,8 +18,8 @@ func (l accessLog) ended(c *call) {
 		}
 	}
 	attrs = append(attrs, slog.String("request_id", c.req.id))
-	if !c.trace.own.IsZero() {
-		attrs = append(attrs, slog.String("trace_id", c.trace.own.Trace.String()))
+	if !c.trace.Own.IsZero() {
+		attrs = append(attrs, slog.String("trace_id", c.trace.Own.Trace.String()))
 	}
 	if c.req.http.RemoteAddr != "" {
 		attrs = append(attrs, slog.String("peer", c.req.http.RemoteAddr))

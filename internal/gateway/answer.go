@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
@@ -349,10 +348,6 @@ func (c *call) passed(text []byte) []byte {
 	return c.question(text)
 }
 
-// drainTimeout is how long a server may take to end its stream after its answer, so that the
-// connection can be kept.
-const drainTimeout = time.Second
-
 // closeAnswer ends what is left of the server's answer when the client has its own: the end
 // of a stream, or a second answer, which is dropped.
 func (c *call) closeAnswer() {
@@ -360,19 +355,8 @@ func (c *call) closeAnswer() {
 		c.in.release()
 		c.in.release = nil
 	}
-	resp := c.in.rest
-	if resp == nil {
-		return
-	}
-	c.in.rest = nil
-	defer resp.Body.Close()
-	timer := time.AfterFunc(drainTimeout, func() { _ = resp.Body.Close() }) // nothing of it is wanted
-	defer timer.Stop()
-	for more := 0; more < int(c.table.config.DecideWithin); {
-		part, err := c.in.messages.Next()
-		if err != nil {
-			return
-		}
-		more += len(part.Raw)
+	if c.in.rest != nil {
+		c.in.messages.Drain(c.in.rest)
+		c.in.rest = nil
 	}
 }

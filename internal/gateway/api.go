@@ -22,7 +22,7 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 	if !ok {
 		return e
 	}
-	c.out.last.status = refusal.Status
+	c.out.last.Status = refusal.Status
 	refused, narrowed := c.refusesAccount(refusal.Status, refusal.Header)
 	if narrowed != nil {
 		return narrowed

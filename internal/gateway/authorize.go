@@ -10,7 +10,6 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/auth/grant"
 	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
@@ -86,31 +85,25 @@ func union(a, b []string) []string {
 	return all
 }
 
-// unlisted returns why a tool that the server does not list cannot be called. e is what is said where there are no grants: it
-// may name a tool that the caller does not see.
-func (c *call) unlisted(e *recourse.Error) *recourse.Error {
-	if c.on.grants == nil {
-		return e
-	}
+// unlisted returns why a tool that the server does not list cannot be called. It names no tool that the caller does not see.
+func (c *call) unlisted() *recourse.Error {
 	name, list := c.req.msg.Name, &c.rule.list.List
-	if !c.mayCall(name, false) {
+	if c.on.grants != nil && !c.mayCall(name, false) {
 		return c.forbidden("call " + name)
 	}
-	if c.member != nil {
-		name, _ = c.member.names.Offered(name)
-		list = new(toolcall.List) // of which clients know other names
+	var names []string
+	for _, local := range list.Names {
+		if other, ok := c.offeredName(local); ok && c.sees(list.Tools[local]) {
+			names = append(names, other)
+		}
 	}
-	e = recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	names := slices.DeleteFunc(slices.Clone(list.Names), func(name string) bool { return !c.sees(list.Tools[name]) })
-	if other, ok := nearest.Of(name, names); ok {
-		e = e.WithMessage("%s Did you mean %s?", e.Message, other)
-	}
-	return e
+	name, _ = c.offeredName(name)
+	return toolcall.Unknown(name, names)
 }
 
 // sees reports whether the caller may call a tool that the server lists.
 func (c *call) sees(t *toolcall.Tool) bool {
-	return c.mayCall(t.Name, c.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
+	return c.on.grants == nil || c.mayCall(t.Name, c.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
 }
 
 // filters reports whether the answer is a list of which the caller may not see all.

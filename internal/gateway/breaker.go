@@ -95,7 +95,7 @@ func (c *call) toldOf(err error) (told breaker.Outcome, stated time.Duration) {
 	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // a stage returns it as it is
 		e, broke = f.e, true
 	}
-	switch c.out.last.status {
+	switch c.out.last.Status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		if broke {
 			stated = e.RetryAfter

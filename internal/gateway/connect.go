@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -105,7 +104,7 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 	if err != nil {
 		return recourse.From(err)
 	}
-	link := baseURL(c.req.http, c.table.config.PublicURL) + path
+	link := c.base() + path
 	c.account.link, c.mask = link, nil // it is not masked
 	return e.WithMessage("%s Connect it at %s", e.Message, link).WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
 }
@@ -187,7 +186,7 @@ func (g *Gateway) newPages(t *table) (http.Handler, error) {
 	}
 	pages := &connection.Pages{
 		Manager: g.reach.Connections, Providers: map[string]*connection.Provider{}, Log: g.log,
-		URL:    func(r *http.Request) string { return baseURL(r, t.config.PublicURL) },
+		URL:    func(r *http.Request) string { return door.Base(r, t.config.PublicURL) },
 		Verify: t.verifyKey,
 	}
 	for name, p := range t.providers {
@@ -209,13 +208,6 @@ func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (
 		return "", err //nolint:wrapcheck // it is told apart by who asks
 	}
 	return strings.TrimSuffix(cmp.Or(t.config.PublicURL, "http://"+t.config.Listen), "/") + path, nil
-}
-
-// baseURL returns the gateway's own URL without a path.
-func baseURL(r *http.Request, public string) string {
-	root := r.Clone(r.Context())
-	root.URL = &url.URL{}
-	return strings.TrimSuffix(door.URL(root, public), "/")
 }
 
 var errNotTheKey = errors.New("the endpoint knows no such key")

@@ -25,17 +25,12 @@ type ServerFigures struct {
 // Figures returns the figures of the gateway, and of its servers in the order of the file.
 func (g *Gateway) Figures() Figures {
 	t := g.table.Load()
-	named := t.byName()
 	f := Figures{Requests: g.inFlight.requests.Load(), RequestBytes: g.inFlight.bytes.Load()}
 	if t.config.TLS != nil {
 		f.Expires, _ = t.config.TLS.Expires()
 	}
 	for _, entry := range t.config.Servers {
-		on := named[entry.Name]
-		if on == nil {
-			continue
-		}
-		b := on.target.backend
+		b := t.named[entry.Name].target.backend
 		s := ServerFigures{Server: entry.Name, Sessions: b.sessions.len(), Budget: b.budget.Left()}
 		if program, ok := b.direct.(*upstream.Stdio); ok {
 			processes := program.Processes()

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/tracecontext"
 )
 
 // An outcome is how a call goes, and how it has ended. Every call has one.
@@ -16,7 +15,7 @@ type outcome struct {
 	attempts int           // that the server may have acted on
 	sent     int           // attempts of any sort
 	last     attempt       // the last one that was sent
-	tries    []attempt     // all of them, or the first maxTries
+	tries    []Attempt     // all of them, or the first maxTries
 	wait     time.Duration // before the next one
 	queued   time.Duration // for its turn
 	renewed  bool          // the session was made anew for it
@@ -43,22 +42,16 @@ const (
 // maxTries bounds the attempts that an outcome tells: a stream that is held open makes more.
 const maxTries = 16
 
-// An attempt is one request to the server.
+// An attempt is one request to the server, with what only the stages have to know of it.
 type attempt struct {
-	wait  time.Duration // that was decided on before it
-	began time.Time
-	took  time.Duration // until the server's answer began, or the attempt failed
+	Attempt
 
-	span       tracecontext.SpanID // that the server was told; zero: none
-	session    string              // that it named at the server
-	generation int                 // which one of the client's session that was
+	session    string // that it named at the server
+	generation int    // which one of the client's session that was
 
-	status   int    // of the server's answer; 0: there was none
-	answered bool   // the server has begun to answer in full
-	lost     bool   // the server does not know the session
-	refused  bool   // the server refuses the caller's account
-	failure  string // the kind of the failure that it ended in
-	reason   string // why the call was sent again after it, or not
+	answered bool // the server has begun to answer in full
+	lost     bool // the server does not know the session
+	refused  bool // the server refuses the caller's account
 }
 
 // told is what there is to tell of one failure.
@@ -114,18 +107,18 @@ func finish(c *call, next next) error {
 func (o *outcome) attempt() {
 	o.attempts++
 	o.sent++
-	o.last = attempt{wait: o.wait, began: time.Now()}
+	o.last = attempt{Attempt: Attempt{Wait: o.wait, Began: time.Now()}}
 	o.wait = 0
 }
 
 // ended ends the last attempt.
 func (o *outcome) ended(e *recourse.Error) {
-	o.last.took = time.Since(o.last.began)
+	o.last.Took = time.Since(o.last.Began)
 	if e != nil {
-		o.last.failure = string(e.Kind)
+		o.last.Failure = e.Kind
 	}
 	if len(o.tries) < maxTries {
-		o.tries = append(o.tries, o.last)
+		o.tries = append(o.tries, o.last.Attempt)
 	}
 }
 
@@ -133,7 +126,7 @@ func (o *outcome) ended(e *recourse.Error) {
 func (o *outcome) decided(reason string, wait time.Duration) {
 	o.wait = wait
 	if o.sent > 0 && o.sent == len(o.tries) {
-		o.tries[o.sent-1].reason = reason
+		o.tries[o.sent-1].Reason = reason
 	}
 }
 

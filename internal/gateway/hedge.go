@@ -55,7 +55,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 		<-done
 		return one.resp, one.err
 	}
-	one.tried.reason = "its answer had not begun, and the tool only reads"
+	one.tried.Reason = "its answer had not begun, and the tool only reads"
 	c.out.attempt()
 	c.out.last.session, c.out.last.generation = one.tried.session, one.tried.generation
 	id := wire.ID(fmt.Sprintf("%q", c.req.id+"-hedge"))
@@ -190,17 +190,17 @@ func (r *runner) drop() {
 }
 
 // ended returns what there is to tell of an attempt that does not count, because it was outrun or has failed.
-func (r *runner) ended(outrun bool) attempt {
-	tried := r.tried
-	tried.took = time.Since(tried.began)
+func (r *runner) ended(outrun bool) Attempt {
+	tried := r.tried.Attempt
+	tried.Took = time.Since(tried.Began)
 	switch {
 	case outrun:
-		tried.failure = string(recourse.KindCancelled)
+		tried.Failure = recourse.KindCancelled
 	case r.err != nil:
-		tried.failure = string(recourse.From(r.err).Kind)
+		tried.Failure = recourse.From(r.err).Kind
 	default:
-		tried.status = r.resp.StatusCode
-		tried.failure = string(recourse.FromStatus("", tried.status).Kind)
+		tried.Status = r.resp.StatusCode
+		tried.Failure = recourse.FromStatus("", tried.Status).Kind
 	}
 	return tried
 }

@@ -141,8 +141,8 @@ func (l logger) line(c *call, t *told) {
 		attrs = append(attrs, slog.String("wait", recourse.FormatWait(e.RetryAfter)))
 	}
 	attrs = append(attrs, slog.Int64("ms", time.Since(c.out.began).Milliseconds()))
-	if !c.trace.own.IsZero() {
-		attrs = append(attrs, slog.String("trace_id", c.trace.own.Trace.String()))
+	if !c.trace.Own.IsZero() {
+		attrs = append(attrs, slog.String("trace_id", c.trace.Own.Trace.String()))
 	}
 	if t.reason != "" {
 		attrs = append(attrs, slog.String("not_repeated", t.reason))

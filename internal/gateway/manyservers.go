@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -195,8 +193,7 @@ func (relaying) answer(c *call, resp *http.Response) error {
 	if c.outer == nil || !c.outer.relayed.Load() || !c.req.asks() {
 		return enforcing{}.answer(c, resp)
 	}
-	streams := wire.IsEvents(resp)
-	if c.begin(resp); streams {
+	if c.begin(resp); wire.IsEvents(resp) {
 		c.reply.events = true
 		c.reply.flush()
 	}
@@ -204,32 +201,9 @@ func (relaying) answer(c *call, resp *http.Response) error {
 	if n := resp.ContentLength; n > 0 && n < int64(size) {
 		size = int(n) + 1 // one more, to see the end
 	}
-	c.relay(resp.Body, make([]byte, size), streams)
+	c.reply.pour(resp.Body, size, c.deadline.alive)
 	return nil
 }
 
 // relayed is how much of an answer is relayed at a time, in bytes.
 const relayed = 16 << 10
-
-// relay passes on a body as it comes, and breaks the answer off where the body does.
-func (c *call) relay(body io.Reader, buffer []byte, streams bool) {
-	for {
-		n, err := body.Read(buffer)
-		if n > 0 {
-			c.deadline.alive()
-			if c.reply.put(buffer[:n]) != nil {
-				return // the client has gone
-			}
-			if streams {
-				c.reply.flush()
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case err != nil:
-			c.reply.abort()
-			return
-		}
-	}
-}

@@ -1,10 +1,6 @@
 package gateway
 
-import (
-	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/nearest"
-)
+import "github.com/recoursehq/recourse/contract"
 
 // relayed reports whether a server's own call has ended this one, and has been told of.
 func (c *call) relayed() bool { return c.outer != nil && c.outer.relayed.Load() && c.out.record == nil }
@@ -34,21 +30,10 @@ func (c *call) offered(call *contract.Call) {
 	}
 }
 
-// unknownTool returns the failure of a call of a tool that the server does not have, in the words of the client.
-func (c *call) unknownTool(e *recourse.Error) *recourse.Error {
+// offeredName returns the name under which the client knows a tool of the server's, and whether it is offered at all.
+func (c *call) offeredName(tool string) (name string, ok bool) {
 	if c.member == nil {
-		return e
+		return tool, true
 	}
-	name, _ := c.member.names.Offered(c.req.msg.Name)
-	unknown := recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	var offered []string
-	for _, local := range c.rule.list.Names {
-		if other, ok := c.member.names.Offered(local); ok {
-			offered = append(offered, other)
-		}
-	}
-	if other, ok := nearest.Of(name, offered); ok {
-		unknown = unknown.WithMessage("%s Did you mean %s?", unknown.Sentence(), other)
-	}
-	return unknown
+	return c.member.names.Offered(tool)
 }

@@ -137,10 +137,10 @@ func (c *call) enterMember() bool {
 // not told of otherwise.
 func (o *outer) traced(relays bool) spanContext {
 	t := o.trace
-	if t.own.IsZero() || relays && o.spanned.CompareAndSwap(false, true) {
+	if t.Own.IsZero() || relays && o.spanned.CompareAndSwap(false, true) {
 		return t
 	}
-	return spanContext{own: t.own.Child(), parent: t.own, state: t.state, baggage: t.baggage}
+	return spanContext{Span: Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
 }
 
 // at returns the caller as the server of a nested call knows it.

@@ -69,7 +69,7 @@ func (c *call) watchRefusal(resp *http.Response) error {
 // passWith passes on an answer of whose body the beginning has been read.
 func (c *call) passWith(resp *http.Response, body []byte) {
 	c.begin(resp)
-	c.reply.pour(io.MultiReader(bytes.NewReader(body), resp.Body))
+	c.reply.pour(io.MultiReader(bytes.NewReader(body), resp.Body), copied, func() {})
 }
 
 // watchAnswer passes on an answer with status 200.

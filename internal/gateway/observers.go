@@ -60,11 +60,11 @@ type Outcome struct {
 type Attempt struct {
 	Wait    time.Duration // that was decided on before it
 	Began   time.Time
-	Took    time.Duration // until the answer began, or the attempt failed
-	Status  int           // of the server's answer; 0: there was none
-	Failure recourse.Kind // that it ended in; "": none
-	Reason  string        // why the request was sent again after it, or why it was not; "": that did not come up
-	Span    tracecontext.SpanID
+	Took    time.Duration       // until the answer began, or the attempt failed
+	Status  int                 // of the server's answer; 0: there was none
+	Failure recourse.Kind       // that it ended in; "": none
+	Reason  string              // why the request was sent again after it, or why it was not; "": that did not come up
+	Span    tracecontext.SpanID // that the server was told; zero: none
 }
 
 // A Span is where a request stands in a distributed trace.
@@ -136,8 +136,8 @@ func outcomeOf(c *call) *Outcome {
 		Method: methodName(c.req.msg.Method), Nature: c.rule.nature, End: string(c.out.end), Record: c.out.record,
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
 		Queued: c.out.queued, Limit: c.out.allowance.refused,
-		Sent: c.out.sent, Attempts: make([]Attempt, len(c.out.tries)), Reason: c.out.reason,
-		Form: c.out.form, Span: Span{c.trace.own, c.trace.parent, c.trace.link, c.trace.state},
+		Sent: c.out.sent, Attempts: slices.Clone(c.out.tries), Reason: c.out.reason,
+		Form: c.out.form, Span: c.trace.Span,
 		Name: c.req.msg.Name, meta: c.req.msg.Meta, held: cap(c.req.body), private: c.private(),
 	}
 	if c.on != nil {
@@ -155,12 +155,6 @@ func outcomeOf(c *call) *Outcome {
 			o.cause = last.cause
 		} else {
 			o.cause = last.before
-		}
-	}
-	for i, try := range c.out.tries {
-		o.Attempts[i] = Attempt{
-			Wait: try.wait, Began: try.began, Took: try.took, Status: try.status, Failure: recourse.Kind(try.failure), Reason: try.reason,
-			Span: try.span,
 		}
 	}
 	slices.SortStableFunc(o.Attempts, func(a, b Attempt) int { return a.Began.Compare(b.Began) }) // two may run at once

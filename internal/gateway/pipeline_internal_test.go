@@ -42,8 +42,8 @@ func (w *watcher) ended(c *call) {
 		s.Kind, s.Effect = c.out.record.Kind, c.out.record.Effect
 	}
 	for _, try := range c.out.tries {
-		s.Attempts = append(s.Attempts, try.status)
-		if try.began.Before(c.out.began) || try.took <= 0 || c.out.took < try.took {
+		s.Attempts = append(s.Attempts, try.Status)
+		if try.Began.Before(c.out.began) || try.Took <= 0 || c.out.took < try.Took {
 			s.Attempts = append(s.Attempts, -1)
 		}
 	}

@@ -85,14 +85,9 @@ type Bulkhead struct {
 // Protections returns what holds calls back from each server that has a breaker or bounds, in the order of the file.
 func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
-	named := t.byName()
 	var all []Protection
 	for _, entry := range t.config.Servers {
-		on := named[entry.Name]
-		if on == nil {
-			continue
-		}
-		to, p := on.target, Protection{Server: entry.Name}
+		to, p := t.named[entry.Name].target, Protection{Server: entry.Name}
 		if to.breaker != nil {
 			p.Circuits = to.breaker.States(now)
 		}

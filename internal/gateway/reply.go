@@ -82,20 +82,33 @@ func (r *reply) put(p []byte) error {
 // flush sends what has been put at once.
 func (r *reply) flush() { _ = http.NewResponseController(r.w).Flush() } // not every writer has to
 
-// pour sends all that a server has to say, and breaks the answer off where the server does.
-func (r *reply) pour(from io.Reader) {
-	buffer := make([]byte, 4<<10)
+// pour sends all that a server has to say, in pieces of up to size bytes, and breaks the answer off where the server does.
+// each is called for each piece.
+func (r *reply) pour(from io.Reader, size int, each func()) {
+	buffer := make([]byte, size)
 	for {
 		n, err := from.Read(buffer)
+		if n > 0 {
+			each()
+			if r.put(buffer[:n]) != nil {
+				return // the client has gone
+			}
+			if r.events {
+				r.flush()
+			}
+		}
 		switch {
-		case n > 0 && r.put(buffer[:n]) != nil, errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
-			r.broken = true
+			r.abort()
 			return
 		}
 	}
 }
+
+// copied is how much of an answer is passed on at a time, in bytes.
+const copied = 4 << 10
 
 // abort breaks the answer off, so that the client sees that it is not whole. What has come
 // is passed on.

@@ -66,7 +66,7 @@ func repeat(c *call, next next) error {
 			return settled(e)
 		}
 		// A session that has died with its program may be made anew once more.
-		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.status != 0)
+		renewed = renewed && (c.rule.nature == retry.Writes || c.out.last.Status != 0)
 	}
 }
 
@@ -97,7 +97,7 @@ func (c *call) final(e *recourse.Error) string {
 // or the HTTP status itself says that it is a matter of time. That a server says so in
 // words is enough where nothing is written, or where the server is trusted.
 func (c *call) mayRepeat() bool {
-	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.status == 0 || c.out.last.status == http.StatusTooManyRequests
+	return c.rule.nature != retry.Writes || c.to.Trusted || c.out.last.Status == 0 || c.out.last.Status == http.StatusTooManyRequests
 }
 
 // regain makes the session anew that the server has lost. Its 404 is its word that
@@ -111,7 +111,7 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 		return lost
 	}
 	if err := c.session.renew(c.ctx, c, c.out.last.generation); err != nil {
-		c.out.last.status = 0 // of the call there is no answer
+		c.out.last.Status = 0 // of the call there is no answer
 		return recourse.From(err).WithEffect(recourse.EffectNone)
 	}
 	return nil
@@ -137,7 +137,7 @@ func (c *call) deliver(next next) error {
 		}
 		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
 		if !again {
-			if ends && err == nil && c.out.last.status < http.StatusMultipleChoices {
+			if ends && err == nil && c.out.last.Status < http.StatusMultipleChoices {
 				c.on.sessions.remove(c.session)
 			}
 			return err

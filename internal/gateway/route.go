@@ -44,7 +44,7 @@ func route(c *call, next next) error {
 	e := c.rule.listed.Find(name, c.relist)
 	c.rule.nature = c.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
 	if e != nil && c.mayRefuse() {
-		if err := c.reply.manner.object(c, c.unlisted(c.unknownTool(e))); err != nil {
+		if err := c.reply.manner.object(c, c.unlisted()); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func send(c *call, _ next) error {
 		c.out.ended(e)
 		return e
 	}
-	c.out.last.answered, c.out.last.status = resp.StatusCode == http.StatusOK, resp.StatusCode
+	c.out.last.answered, c.out.last.Status = resp.StatusCode == http.StatusOK, resp.StatusCode
 	err = c.reply.manner.answer(c, resp)
 	if c.in.rest == nil {
 		_ = resp.Body.Close() // what it has said is known

@@ -32,7 +32,7 @@ func (c *call) head(resp *http.Response) {
 // passOn sends an answer to the client as it is.
 func (c *call) passOn(resp *http.Response) {
 	c.begin(resp)
-	c.reply.pour(resp.Body)
+	c.reply.pour(resp.Body, copied, func() {})
 }
 
 // forward sends a part of a stream on at once.

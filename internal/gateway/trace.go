@@ -7,13 +7,11 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A spanContext is where a request stands in a distributed trace.
+// A spanContext is where a request stands in a distributed trace, with what goes on to the server.
 type spanContext struct {
-	own    tracecontext.Context // the span of the request; zero: it is not traced
-	parent tracecontext.Context // the client's; zero: the trace begins here
-	link   tracecontext.Context // the one that the headers name, where _meta names another
+	Span
 
-	state, baggage string // that go on with it
+	baggage string
 }
 
 // trace continues the client's trace, or begins one, where the configuration asks for traces. What _meta says is closer
@@ -34,20 +32,20 @@ func trace(c *call, next next) error {
 		Parent: header(wire.HeaderTraceParent), State: header(wire.HeaderTraceState), Baggage: header(wire.HeaderBaggage),
 	}
 	of, ok := tracecontext.Parse(sent.Parent)
-	t.parent, t.state, t.baggage = of, sent.State, sent.Baggage
+	t.Parent, t.State, t.baggage = of, sent.State, sent.Baggage
 	if inner, okInner := tracecontext.Parse(meta.Parent); okInner {
 		if ok && inner != of {
-			t.link = of
+			t.Link = of
 		}
-		t.parent, t.state, ok = inner, meta.State, true
+		t.Parent, t.State, ok = inner, meta.State, true
 	}
 	if meta.Baggage != "" {
 		t.baggage = meta.Baggage
 	}
 	if ok {
-		t.own = t.parent.Child()
+		t.Own = t.Parent.Child()
 	} else {
-		t.own, t.state = tracecontext.New(c.table.config.Tracing.Sample), "" // the state belongs to the parent
+		t.Own, t.State = tracecontext.New(c.table.config.Tracing.Sample), "" // the state belongs to the parent
 	}
 	return next(c)
 }
@@ -57,14 +55,14 @@ func trace(c *call, next next) error {
 func (c *call) continueTrace(header http.Header) *wire.Message {
 	t := &c.trace
 	_, observes := c.on.manner.(observing)
-	if t.own.IsZero() || observes || !t.own.Sampled && !t.parent.IsZero() {
+	if t.Own.IsZero() || observes || !t.Own.Sampled && !t.Parent.IsZero() {
 		return &c.req.msg
 	}
-	span := t.own.Child()
-	c.out.last.span = span.Span
-	said := wire.Trace{Parent: span.String(), State: t.state, Baggage: t.baggage}
+	span := t.Own.Child()
+	c.out.last.Span = span.Span
+	said := wire.Trace{Parent: span.String(), State: t.State, Baggage: t.baggage}
 	setTrace(header, said)
-	if !t.own.Sampled {
+	if !t.Own.Sampled {
 		return &c.req.msg
 	}
 	m := wire.BorrowMessage()

@@ -19,10 +19,10 @@ func (l *List) Add(t *Tool) {
 	l.Tools[t.Name] = t
 }
 
-// unknown returns the failure of a call of a tool that is not in the list.
-func (l *List) unknown(name string) *recourse.Error {
+// Unknown returns the failure of a call of a tool that is not among those with these names.
+func Unknown(name string, names []string) *recourse.Error {
 	e := recourse.UnknownTool(name).WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
-	if other, ok := nearest.Of(name, l.Names); ok {
+	if other, ok := nearest.Of(name, names); ok {
 		e = e.WithMessage("%s Did you mean %s?", e.Message, other)
 	}
 	return e
@@ -54,7 +54,7 @@ func (l *Listed) Find(name string, anew func() *List) *recourse.Error {
 	if l.Tool != nil {
 		return nil
 	}
-	return l.List.unknown(name)
+	return Unknown(name, l.List.Names)
 }
 
 // Check returns what refuse finds wrong with a call of the tool, by what is listed of it now.
@@ -71,7 +71,7 @@ func (l *Listed) Check(refuse func(t *Tool) *recourse.Error, anew func() *List) 
 		return e
 	}
 	if *l = newer.In(name); l.Tool == nil {
-		return l.List.unknown(name)
+		return Unknown(name, l.List.Names)
 	}
 	return refuse(l.Tool)
 }

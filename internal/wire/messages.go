@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // A Part is a message of a server, or a piece of one that is larger than the window of
@@ -111,6 +112,21 @@ func (r *MessageReader) Rest(part *Part, limit int) ([]byte, error) {
 		}
 	}
 	return text, nil
+}
+
+// Drain reads what a server still says in resp, up to the window and for a second, and closes it, so that its connection can be
+// kept.
+func (r *MessageReader) Drain(resp *http.Response) {
+	defer resp.Body.Close()
+	timer := time.AfterFunc(time.Second, func() { _ = resp.Body.Close() }) // nothing of it is wanted
+	defer timer.Stop()
+	for more := 0; more < r.window; {
+		part, err := r.Next()
+		if err != nil {
+			return
+		}
+		more += len(part.Raw)
+	}
 }
 
 // ErrTooLong says that a message is longer than its reader takes.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bridge/peer"
@@ -16,13 +15,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-const (
-	// window is how much of an answer is held to tell whether it is a question.
-	window = peer.MaxRefusal
-	// drainTime is how long a server may take to end its stream after its answer: then the
-	// connection can be kept.
-	drainTime = time.Second
-)
+// window is how much of an answer is held to tell whether it is a question.
+const window = peer.MaxRefusal
 
 // run makes the call, and again whenever the server wants answers first.
 func (c *call) run() {
@@ -127,7 +121,8 @@ func (c *call) relay(resp *http.Response) (*inputRequired, error) {
 		case isAnswer && !whole:
 			return nil, nil //nolint:nilnil // no question, and no error
 		case isAnswer && part.Signs.ID.Equal(c.id):
-			c.drain(resp)
+			c.close(nil) // the client has it in full
+			c.messages.Drain(resp)
 			return nil, nil //nolint:nilnil // no question, and no error
 		}
 	}
@@ -211,20 +206,6 @@ func (c *call) write(p []byte) {
 	}
 	if _, err := c.answer.Write(p); err != nil && c.asker.Err() == nil {
 		c.end(context.Canceled)
-	}
-}
-
-// drain reads what the server sends after its answer, which the client has in full.
-func (c *call) drain(resp *http.Response) {
-	c.close(nil)
-	timer := time.AfterFunc(drainTime, func() { _ = resp.Body.Close() }) // nothing of it is wanted
-	defer timer.Stop()
-	for more := 0; more < window; {
-		part, err := c.messages.Next()
-		if err != nil {
-			return
-		}
-		more += len(part.Raw)
 	}
 }
 
