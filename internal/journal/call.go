@@ -162,6 +162,23 @@ func Of(ctx context.Context, rows *store.Journal, requestID string) ([]*Call, er
 	return read(rows.Of(ctx, requestID))
 }
 
+// A Page is the latest failures that a filter chooses, the latest first, with the counts of all failures within its time.
+type Page struct {
+	Calls  []*Call
+	More   bool // there are older ones
+	Counts []store.Count
+}
+
+// Failures returns a page of failures.
+func Failures(ctx context.Context, rows *store.Journal, f *store.Filter) (*Page, error) {
+	page, err := rows.Page(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := read(page.Entries, nil)
+	return &Page{calls, page.More, page.Counts}, err
+}
+
 // read returns the calls of rows.
 func read(entries []*store.Entry, err error) ([]*Call, error) {
 	if err != nil {

@@ -39,8 +39,9 @@ type Entry struct {
 type Filter struct {
 	Server, Tool, Kind, Origin string
 	Caller                     string    // or the organisation
-	Since                      time.Time // when they ended
-	After                      int64     // a Seq
+	Text                       string    // a part of the message
+	Since, Until               time.Time // when they ended: not before the one, and before the other
+	After, Before              int64     // each a Seq
 	Failures                   bool      // failures only
 	Limit                      int       // the latest of them; 0: 1,000
 }
@@ -159,27 +160,14 @@ func insertion(rows, columns int) string {
 
 // Find returns the latest entries that a filter chooses, the oldest of them first.
 func (j *Journal) Find(ctx context.Context, f *Filter) ([]*Entry, error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 1000
-	}
-	return j.query(ctx, "SELECT "+entryColumns+` FROM journal WHERE seq > $1
-		AND ($2 = '' OR server = $2) AND ($3 = '' OR tool = $3) AND ($4 = '' OR kind = $4) AND ($5 = '' OR origin = $5)
-		AND ($6 = '' OR caller = $6 OR org = $6) AND ($7 = 0 OR kind <> '')
-		ORDER BY seq DESC LIMIT $8`,
-		max(f.After, seqAt(f.Since)), f.Server, f.Tool, f.Kind, f.Origin, f.Caller, number(f.Failures), int64(limit))
+	var c conditions
+	query := "SELECT " + entryColumns + " FROM journal WHERE " + every(c.chosen(f)) + " ORDER BY seq DESC LIMIT " + c.value(f.limit())
+	return j.query(ctx, query, c.values...)
 }
 
 // Of returns the entries of a request, the oldest first. There may be several: clients may choose the id.
 func (j *Journal) Of(ctx context.Context, requestID string) ([]*Entry, error) {
 	return j.query(ctx, "SELECT "+entryColumns+" FROM journal WHERE request_id = $1 ORDER BY seq DESC LIMIT 100", requestID)
-}
-
-func number(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // query reads entries, the latest first, and returns them the other way round.

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Page is the latest failures that a filter chooses, with the counts of all failures within its time.
+type Page struct {
+	Entries []*Entry // the latest first; only Seq, RequestID and Story are set
+	More    bool     // there are older ones
+	Counts  []Count
+}
+
+// A Count is how many failures have the same marks.
+type Count struct {
+	Server, Tool, Kind, Origin, Caller, Org string
+
+	Failures int64
+}
+
+// Chosen reports whether a filter chooses the failures, its time and text aside.
+func (c *Count) Chosen(f *Filter) bool {
+	is := func(want, have string) bool { return want == "" || want == have }
+	return is(f.Server, c.Server) && is(f.Tool, c.Tool) && is(f.Kind, c.Kind) && is(f.Origin, c.Origin) &&
+		(is(f.Caller, c.Caller) || is(f.Caller, c.Org))
+}
+
+// Page returns a page of failures. One statement reads the list and the counts, so that they agree while others write.
+func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
+	failures := *f
+	failures.Failures = true
+	var c conditions
+	const (
+		marks   = "server, tool, kind, origin, caller, org"
+		columns = "failures, seq, " + marks + ", request_id, story"
+	)
+	// +seq keeps the databases from the index by seq: the one by marks holds all that is counted, in the order of its groups.
+	counts := "SELECT COUNT(*) AS failures, CAST(0 AS BIGINT) AS seq, " + marks + ", '' AS request_id, '' AS story FROM journal WHERE " +
+		every(c.within("+seq", &failures)) + " GROUP BY " + marks
+	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE " +
+		every(c.chosen(&failures)) + " ORDER BY seq DESC LIMIT " + c.value(failures.limit()+1)
+	query := "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
+	rows, err := j.s.reads.QueryContext(ctx, query, c.values...)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	defer rows.Close()
+	page := new(Page)
+	for rows.Next() {
+		var e Entry
+		var n Count
+		if err := rows.Scan(
+			&n.Failures, &e.Seq, &n.Server, &n.Tool, &n.Kind, &n.Origin, &n.Caller, &n.Org, &e.RequestID, &e.Story,
+		); err != nil {
+			return nil, fmt.Errorf("read the journal: %w", err)
+		}
+		if n.Failures > 0 {
+			page.Counts = append(page.Counts, n)
+		} else {
+			page.Entries = append(page.Entries, &e)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	slices.SortFunc(page.Entries, func(a, b *Entry) int { return cmp.Compare(b.Seq, a.Seq) })
+	if most := int(failures.limit()); len(page.Entries) > most {
+		page.Entries, page.More = page.Entries[:most], true
+	}
+	return page, nil
+}
+
+// Last returns the Seq of the latest entry; 0: there is none.
+func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
+	if err := j.s.reads.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM journal").Scan(&seq); err != nil {
+		return 0, fmt.Errorf("read the journal: %w", err)
+	}
+	return seq, nil
+}
+
+func (f *Filter) limit() int64 {
+	if f.Limit <= 0 {
+		return 1000
+	}
+	return int64(f.Limit)
+}
+
+// conditions are what a statement asks for, and the values of its parameters.
+type conditions struct{ values []any }
+
+// value adds a parameter, and returns its name.
+func (c *conditions) value(v any) string {
+	c.values = append(c.values, v)
+	return "$" + strconv.Itoa(len(c.values))
+}
+
+// within returns the conditions that entries are of a filter's time, text and outcome. seq is how they spell the column.
+func (c *conditions) within(seq string, f *Filter) []string {
+	within := []string{seq + " >= " + c.value(seqAt(f.Since))}
+	if !f.Until.IsZero() {
+		within = append(within, seq+" < "+c.value(seqAt(f.Until)))
+	}
+	if f.Failures {
+		within = append(within, "kind <> ''")
+	}
+	if f.Text != "" {
+		like := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(text(f.Text, maxText))
+		within = append(within, "LOWER(message) LIKE LOWER("+c.value("%"+like+"%")+`) ESCAPE '\'`)
+	}
+	return within
+}
+
+// chosen returns the conditions that a filter chooses entries.
+func (c *conditions) chosen(f *Filter) []string {
+	chosen := c.within("seq", f)
+	if f.After != 0 {
+		chosen = append(chosen, "seq > "+c.value(f.After))
+	}
+	if f.Before != 0 {
+		chosen = append(chosen, "seq < "+c.value(f.Before))
+	}
+	for _, is := range [...]struct{ column, value string }{
+		{"server", f.Server}, {"tool", f.Tool}, {"kind", f.Kind}, {"origin", f.Origin},
+	} {
+		if is.value != "" {
+			chosen = append(chosen, is.column+" = "+c.value(text(is.value, maxName)))
+		}
+	}
+	if f.Caller != "" {
+		caller := c.value(text(f.Caller, maxName))
+		chosen = append(chosen, "(caller = "+caller+" OR org = "+caller+")")
+	}
+	return chosen
+}
+
+func every(conditions []string) string { return strings.Join(conditions, " AND ") }
