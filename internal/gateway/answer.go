@@ -68,6 +68,9 @@ func (enforcing) answer(c *call, resp *http.Response) error {
 	a := &answer{call: c, resp: resp, stream: wire.IsEvents(resp)}
 	if a.stream && c.req.msg.Method == wire.MethodListen { // a stream without an end of its own
 		c.passStream(resp)
+		if no := c.lapsed(); no != nil {
+			return c.refuseLapsed(no)
+		}
 		return nil
 	}
 	c.open(resp)

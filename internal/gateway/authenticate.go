@@ -59,7 +59,9 @@ func authenticate(c *call, next next) error {
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
 			WithMessage("The %s in the path cannot be one.", c.on.userParam))
 	}
-	c.who = c.caller(&who)
+	if c.who = c.caller(&who); who.Known() {
+		c.recheck.start(c)
+	}
 	return next(c)
 }
 
@@ -84,6 +86,12 @@ func (c *call) verify() (authn.Identity, error) {
 		c.g.log.LogAttrs(r.Context(), slog.LevelWarn, "an address is refused: too many authentications have failed",
 			slog.String("address", door.Counted(address).String()), slog.String("request_id", c.req.id))
 	}
+	return authn.Identity{}, c.refuseAccess(no)
+}
+
+// refuseAccess returns the failure of a request whose credentials do not let it in, with the challenge that tells the client what
+// to bring.
+func (c *call) refuseAccess(no *auth.Refusal) *failure {
 	status := door.Status(no.At)
 	switch {
 	case status != 0:
@@ -97,12 +105,12 @@ func (c *call) verify() (authn.Identity, error) {
 		status = http.StatusServiceUnavailable
 		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(no.Record.RetryAfter.Seconds())))}
 	}
-	return authn.Identity{}, c.refuseCaller(status, no)
+	return c.refuseCaller(status, no)
 }
 
 // refuseCaller returns the failure of a request whose caller is not let in. Its body has not been read: the id of its message
 // is, where it stands at the beginning, since some clients give up their session over a 4xx without one.
-func (c *call) refuseCaller(status int, no *auth.Refusal) error {
+func (c *call) refuseCaller(status int, no *auth.Refusal) *failure {
 	if r := c.req.http; r.Method == http.MethodPost && r.ContentLength != 0 && r.Header.Get("Expect") == "" && c.req.body == nil {
 		c.hurry(time.Now().Add(firstTimeout))
 		text := make([]byte, firstPart)

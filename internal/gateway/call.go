@@ -36,6 +36,7 @@ type call struct {
 	ctx      context.Context //nolint:containedctx // of the work for the client: route
 	cancel   context.CancelCauseFunc
 	deadline *deadline
+	recheck  *recheck // of a caller who was verified
 
 	in     inbound // what the server sends: send
 	outer  *outer  // at an endpoint with several servers, the request that nested calls are made for
@@ -120,7 +121,7 @@ const maxKept = 512 << 10
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request) *call {
 	c, ok := g.calls.Get().(*call)
 	if !ok {
-		c = &call{deadline: new(deadline)}
+		c = &call{deadline: new(deadline), recheck: new(recheck)}
 	}
 	c.g, c.table = g, g.table.Load()
 	c.req.http, c.req.id = r, wire.RequestID(r.Header.Get(wire.HeaderRequestID))
@@ -136,6 +137,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request) *call {
 func (c *call) within(quiet, most time.Duration) {
 	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
 	c.deadline.start(quiet, most, c.cancel, c.to.timedOut)
+	c.recheck.ends(c.cancel)
 }
 
 // release ends the call, and keeps its memory.
@@ -144,6 +146,7 @@ func (c *call) release() {
 		c.session.questions.drop(c.deadline)
 	}
 	c.deadline.stop()
+	c.recheck.stop()
 	if c.cancel != nil {
 		c.cancel(context.Canceled)
 	}
@@ -162,10 +165,10 @@ func (c *call) forget() {
 	clear(c.out.tries)
 	c.out.allowance.clear()
 	*c = call{
-		deadline: c.deadline,
-		req:      request{msg: c.req.msg},
-		out:      outcome{tries: c.out.tries[:0], allowance: c.out.allowance},
-		in:       inbound{messages: c.in.messages, scan: c.in.scan},
+		deadline: c.deadline, recheck: c.recheck,
+		req: request{msg: c.req.msg},
+		out: outcome{tries: c.out.tries[:0], allowance: c.out.allowance},
+		in:  inbound{messages: c.in.messages, scan: c.in.scan},
 	}
 	c.req.msg.Reset()
 	c.in.scan.Reset()

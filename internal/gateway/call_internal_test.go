@@ -20,7 +20,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh.deadline = used.deadline // a timer, which is stopped when a call ends
+	fresh.deadline, fresh.recheck = used.deadline, used.recheck // timers, which are stopped when a call ends
 	used.forget()
 	fresh.forget()
 	for _, left := range testkit.Unlike(&used, &fresh) {

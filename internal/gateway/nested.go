@@ -95,7 +95,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h *ho
 	g := m.on.target.g
 	c, ok := g.calls.Get().(*call)
 	if !ok {
-		c = &call{deadline: new(deadline)}
+		c = &call{deadline: new(deadline), recheck: new(recheck)}
 	}
 	c.g, c.table, c.member = g, g.table.Load(), m
 	c.out.began = time.Now()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -43,26 +44,34 @@ func (s *keyStore) update(change func()) {
 	change()
 }
 
+// storedDoor starts a gateway with a store of one key.
+func storedDoor(tb testing.TB, entry ...string) (d *door, store *keyStore, key string) {
+	tb.Helper()
+	key, id := auth.NewKey()
+	store = &keyStore{key: auth.Key{ID: id, Name: "ci", Hash: auth.HashOf(key)}}
+	srv := testkit.NewServer(tb, testkit.InMemory())
+	set := contract.Builtin()
+	entry = append(entry, "url: '"+srv.URL()+"'", "access: [team]")
+	cfg, err := config.Parse("recourse.yaml", []byte("store: 'sqlite:keys.db'\naccess: {team: {stored_keys: true}}\n"+
+		"servers: {farm: {"+strings.Join(entry, ", ")+"}}\n"+
+		"endpoints: {all: {access: [team], servers: [{name: farm}]}}\n"), config.Options{KnownContracts: set.Names()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	log := &logBuffer{}
+	g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Keys: store}, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(g.Close)
+	return &door{&front{log: log, url: open(tb, g, true) + "/farm/mcp"}, srv}, store, key
+}
+
 // A stored key is looked up once in a while, its revocation is seen within seconds, and a store that is down is nobody's fault.
 func TestStoredKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		key, id := auth.NewKey()
-		store := &keyStore{key: auth.Key{ID: id, Name: "ci", Hash: auth.HashOf(key)}}
-		srv := testkit.NewServer(t, testkit.InMemory())
-		set := contract.Builtin()
-		cfg, err := config.Parse("recourse.yaml", []byte("store: 'sqlite:keys.db'\naccess: {team: {stored_keys: true}}\n"+
-			"servers: {farm: {url: '"+srv.URL()+"', access: [team]}}\n"), config.Options{KnownContracts: set.Names()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		log := &logBuffer{}
-		g, err := gateway.NewReaching(gateway.Reach{Dial: testkit.Dial, Keys: store}, cfg, set, slog.New(slog.NewJSONHandler(log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(g.Close)
-		d := &door{&front{log: log, url: open(t, g, true) + "/farm/mcp"}, srv}
+		d, store, key := storedDoor(t)
 		with := func(text string) *testkit.Answer {
 			return echoed(t, d.as(t, testkit.Modern, "Authorization", "Bearer "+text))
 		}

@@ -75,6 +75,10 @@ func translate(c *call, next next) error {
 	if !ok {
 		f = &failure{e: recourse.From(err)}
 	}
+	lapsed := c.lapsed()
+	if lapsed != nil && !f.off {
+		f = c.refuseLapsed(lapsed)
+	}
 	switch {
 	case f.off:
 		c.record(f.e.WithEffect(c.effect(f.e)), "answer broken off")
@@ -85,7 +89,7 @@ func translate(c *call, next next) error {
 		c.passRefusal(f)
 	case f.text != nil:
 		c.passRPCError(f)
-	case c.req.http.Context().Err() != nil: // nobody is there to be told
+	case lapsed == nil && c.req.http.Context().Err() != nil: // nobody is there to be told
 		c.record(recourse.Cancelled().WithOrigin(recourse.OriginCaller).WithEffect(c.effect(f.e)).CausedBy(f.e), "the client has gone")
 	default:
 		c.writeFailure(f)
