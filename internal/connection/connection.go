@@ -19,7 +19,7 @@ const (
 // The reasons why a connection has to be made again.
 const (
 	Revoked = "revoked" // the provider refuses the refresh token
-	Expired = "expired" // and there is no refresh token
+	Expired = "expired" // and there is no refresh token, or it has expired as well
 	Lost    = "lost"    // a process ended between redeeming and storing
 )
 

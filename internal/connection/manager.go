@@ -189,6 +189,11 @@ func (m *Manager) mayForce(at key) bool {
 // Connect stores the token of an account that was connected just now, by a person called by.
 func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t Token) error {
 	defer m.forget(p.Name, owner)
+	if p.Flow != ClientCredentials { // what was refused is not what there is now
+		m.mu.Lock()
+		m.forced.Remove(key{p.Name, owner})
+		m.mu.Unlock()
+	}
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
 	putToken(c, t, m.sealer)
 	return m.store.Put(ctx, c) //nolint:wrapcheck // it says what it was about

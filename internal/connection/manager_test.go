@@ -331,6 +331,7 @@ func TestRefusals(t *testing.T) {
 		state      string
 	}{
 		{"revoked", `{"error":"invalid_grant"}`, 400, recourse.KindTokenRevoked, connection.ReconnectNeeded},
+		{"lapsed", `{"error":"invalid_token"}`, 401, recourse.KindTokenExpired, connection.ReconnectNeeded},
 		{"in trouble", `<html>oops`, 503, recourse.KindUnavailable, connection.Connected},
 		{"says so", `{"error":"temporarily_unavailable"}`, 400, recourse.KindClientError, connection.Connected},
 		{"too many", ``, 429, recourse.KindRateLimited, connection.Connected},
@@ -417,6 +418,13 @@ func TestRejected(t *testing.T) {
 		wantKind(t, m.Rejected(t.Context(), deere, "ada", c.Version), recourse.KindTokenRevoked)
 		if i.asked() != 1 {
 			t.Errorf("%d refreshes", i.asked())
+		}
+		connect(t, m, i, "ada") // a new account is given the chance as well
+		if c, err = m.Credential(t.Context(), deere, "ada"); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil || i.asked() != 2 {
+			t.Errorf("%d refreshes, %v", i.asked(), err)
 		}
 	})
 }

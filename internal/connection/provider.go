@@ -104,7 +104,8 @@ type verdict int
 
 const (
 	passing verdict = iota // it may succeed later: the provider cannot be reached, or is in trouble
-	refused                // the grant counts no more
+	refused                // the grant counts no more: it was revoked
+	lapsed                 // or it has expired, which providers say in words of their own
 	faulty                 // the configuration is wrong: who we are, or what we ask for
 )
 
@@ -114,8 +115,10 @@ func judge(err error) verdict {
 	switch {
 	case !ok:
 		return passing
-	case answer.ErrorCode == "invalid_grant", answer.ErrorCode == "expired_token":
+	case answer.ErrorCode == "invalid_grant":
 		return refused
+	case answer.ErrorCode == "invalid_token", answer.ErrorCode == "expired_token":
+		return lapsed
 	case answer.Response.StatusCode >= http.StatusInternalServerError, answer.Response.StatusCode == http.StatusTooManyRequests,
 		answer.ErrorCode == "temporarily_unavailable", answer.ErrorCode == "server_error", answer.ErrorCode == "slow_down":
 		return passing

@@ -146,17 +146,22 @@ func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, l
 	redeeming, cancel := context.WithTimeout(m.withClient(ctx), redeemTimeout)
 	defer cancel()
 	fresh, err := p.redeem(redeeming, old)
+	verdict := judge(err)
 	switch {
 	case err == nil:
 		return m.keep(ctx, c, old, fresh)
-	case judge(err) == refused:
+	case verdict == refused, verdict == lapsed:
 		now, readErr := m.store.Get(ctx, c.Provider, c.Owner)
 		if readErr == nil && (now == nil || now.Version != c.Version || now.Lease != lease) {
 			return nil // somebody has connected it again meanwhile
 		}
 		m.log.LogAttrs(ctx, slog.LevelWarn, "a provider refuses to renew a connection: it has to be made again",
 			slog.String("provider", p.Name), slog.String("owner", c.Owner))
-		return m.reconnect(ctx, c, Revoked)
+		why := Revoked
+		if verdict == lapsed {
+			why = Expired
+		}
+		return m.reconnect(ctx, c, why)
 	default:
 		m.release(ctx, c, lease)
 		return p.failure(err)

@@ -135,7 +135,7 @@ func (a *answer) takeWhole(event *wire.Event) (done bool, err error) {
 		a.in.rest = a.resp
 	}
 	if f := a.judge(event.Data); f != nil {
-		return true, f
+		return true, a.aboutAccount(f)
 	}
 	text := a.passed(event.Data)
 	if !a.stream {

@@ -112,8 +112,9 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 // rejected deals with a server's refusal of the credential. It reports true if there is another one now, with which the call can
 // be made again: a refusal is the server's word that it did nothing.
 func (c *call) rejected() (again bool, e *recourse.Error) {
+	title := c.provider().Title
 	if c.account.renewed {
-		return false, c.invite(recourse.TokenRevoked(c.provider().Title), nil)
+		return false, c.invite(recourse.TokenRevoked(title), nil)
 	}
 	c.account.renewed = true
 	err := c.g.reach.Connections.Rejected(c.ctx, &c.provider().Provider, c.owner(), c.account.Version)
@@ -121,10 +122,28 @@ func (c *call) rejected() (again bool, e *recourse.Error) {
 		c.lookUp(c.ctx)
 		err = c.account.missing
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, c.invite(err, nil)
+	case c.reply.started, c.out.last.answered && !c.mayRepeat():
+		return false, recourse.Unavailable(title).WithMessage("The access to %s had expired. It is renewed now.", title)
 	}
 	return true, nil
+}
+
+// aboutAccount deals with a tool's failure that may be about the caller's account: its server gives the credential on to the
+// provider, and says in the result what the provider thinks of it. One that names another provider is about something else.
+func (c *call) aboutAccount(f *failure) error {
+	p, e := c.provider(), f.e
+	if c.account.Header == "" || !c.req.isCall() || e.Kind.Class() != recourse.ClassAuth ||
+		e.Provider != "" && !strings.EqualFold(e.Provider, p.Title) && !strings.EqualFold(e.Provider, p.Name) {
+		return f
+	}
+	if e.Kind == recourse.KindMissingScope {
+		return settled(c.invite(e, e.MissingScopes).WithEffect(c.effect(e)))
+	}
+	c.out.last.refused = true
+	return e
 }
 
 // refusesAccount reports whether a server refuses the caller's credential, or what it may do: then the failure says which scopes

@@ -30,10 +30,10 @@ func repeat(c *call, next next) error {
 			c.out.reason = reasonHeldBack
 			return settled(before.WithRetryAfter(max(before.RetryAfter, e.RetryAfter)))
 		}
-		if c.out.last.refused && !c.reply.started {
+		if c.out.last.refused {
 			again, refusal := c.rejected()
 			if !again {
-				return settled(refusal)
+				return settled(refusal.WithEffect(c.effect(e)))
 			}
 			c.out.attempts-- // the server has done nothing with it
 			c.out.decided("the server refused the account's credential, and there is a new one", 0)

@@ -1,6 +1,7 @@
 package fieldmcp
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"net/http"
@@ -21,6 +22,7 @@ const (
 // An account is what a farmer has at the provider and has granted to the system.
 type account struct {
 	refreshToken string // the last one: those before it are used up
+	spent        map[string]bool
 	issued       time.Time
 	scopes       []string
 	revoked      bool // the farmer has taken the access back
@@ -31,22 +33,25 @@ var errNotConnected = errors.New("the organisation has not connected an account"
 
 // connect grants an organisation's account, with these scopes, and returns the refresh
 // token.
-func (p *provider) connect(organisation string, scopes []string) string {
+func (p *Provider) connect(organisation string, scopes []string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := &account{scopes: slices.Clone(scopes)}
+	a := &account{scopes: slices.Clone(scopes), spent: map[string]bool{}}
 	p.accounts[organisation] = a
 	return p.renew(a)
 }
 
 // renew gives an account another refresh token.
-func (p *provider) renew(a *account) string {
-	a.refreshToken, a.issued = "rt-"+rand.Text(), p.now()
+func (p *Provider) renew(a *account) string {
+	if a.refreshToken != "" {
+		a.spent[a.refreshToken] = true
+	}
+	a.refreshToken, a.issued = "rt-"+rand.Text(), p.o.Now()
 	return a.refreshToken
 }
 
 // change changes an organisation's account; its access tokens end with that.
-func (p *provider) change(organisation string, how func(a *account)) error {
+func (p *Provider) change(organisation string, how func(a *account)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.accounts[organisation]
@@ -54,12 +59,27 @@ func (p *provider) change(organisation string, how func(a *account)) error {
 		return errNotConnected
 	}
 	how(a)
+	p.endTokens(a)
+	return nil
+}
+
+// Lapse lets the access run out that an organisation has granted, as if it had not been used for 90 days.
+func (p *Provider) Lapse(organisation string) error {
+	return p.change(organisation, func(a *account) { a.issued = p.o.Now().Add(-refreshLife) })
+}
+
+// Revoke takes back the access that an organisation has granted.
+func (p *Provider) Revoke(organisation string) error {
+	return p.change(organisation, func(a *account) { a.revoked = true })
+}
+
+// endTokens ends the access tokens of an account.
+func (p *Provider) endTokens(a *account) {
 	for token, g := range p.tokens {
 		if g.account == a {
 			delete(p.tokens, token)
 		}
 	}
-	return nil
 }
 
 // A grant is what an access token is good for.
@@ -69,53 +89,81 @@ type grant struct {
 	expires time.Time
 }
 
-// token grants an access token for a refresh token (RFC 6749, section 6), which is used
-// up by that. The scopes are those that are asked for, of those that the farmer has
-// granted.
-func (p *provider) token(w http.ResponseWriter, r *http.Request) {
-	refresh, asked := r.PostFormValue("refresh_token"), r.PostFormValue("scope")
+// token grants an access token for a refresh token (RFC 6749, section 6), or for the code that a person has brought back (section
+// 4.1.3).
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var a *account
-	for _, other := range p.accounts {
-		if other.refreshToken == refresh {
-			a = other
+	if r.PostFormValue("grant_type") == "authorization_code" {
+		if a = p.exchange(r); a == nil {
+			loopback.Refuse(w, http.StatusBadRequest, "invalid_grant")
+			return
+		}
+	} else {
+		a = p.accountOf(r.PostFormValue("refresh_token"))
+		switch {
+		case a == nil || a.revoked:
+			loopback.Refuse(w, http.StatusBadRequest, "invalid_grant")
+			return
+		case p.o.Now().Sub(a.issued) >= refreshLife:
+			loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
+			return
 		}
 	}
-	switch {
-	case a == nil || a.revoked:
-		loopback.Refuse(w, http.StatusBadRequest, "invalid_grant")
-		return
-	case p.now().Sub(a.issued) >= refreshLife:
-		loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
-		return
+	scopes := a.scopes
+	if asked := r.PostFormValue("scope"); asked != "" {
+		scopes = slices.DeleteFunc(strings.Fields(asked), func(scope string) bool { return !slices.Contains(a.scopes, scope) })
 	}
-	scopes := slices.DeleteFunc(strings.Fields(asked), func(scope string) bool { return !slices.Contains(a.scopes, scope) })
 	for token, g := range p.tokens {
-		if !p.now().Before(g.expires) {
+		if !p.o.Now().Before(g.expires) {
 			delete(p.tokens, token)
 		}
 	}
 	token := "at-" + rand.Text()
-	p.tokens[token] = grant{account: a, scopes: scopes, expires: p.now().Add(tokenLife)}
+	p.tokens[token] = grant{account: a, scopes: slices.Clone(scopes), expires: p.o.Now().Add(tokenLife)}
 	loopback.Answer(w, http.StatusOK, map[string]any{
 		"access_token": token, "refresh_token": p.renew(a), "token_type": "Bearer", "expires_in": int(tokenLife / time.Second),
 		"scope": strings.Join(scopes, " "),
 	})
 }
 
+// accountOf returns the account that a refresh token is of. One that was used before has been stolen, by whoever comes first or
+// second: the access is revoked (RFC 9700, section 4.14.2).
+func (p *Provider) accountOf(refresh string) *account {
+	for _, a := range p.accounts {
+		if a.refreshToken == refresh {
+			return a
+		}
+		if a.spent[refresh] {
+			a.revoked = true
+			p.endTokens(a)
+		}
+	}
+	return nil
+}
+
+// grantOf returns what an access token is good for.
+func (p *Provider) grantOf(ctx context.Context, token string) (scopes []string, active bool) {
+	if p.o.Introspect != nil {
+		return p.o.Introspect(ctx, token)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g, ok := p.tokens[token]
+	return g.scopes, ok && p.o.Now().Before(g.expires)
+}
+
 // admits reports whether the request has an access token for a scope; where it has
 // not, it is answered (RFC 6750, section 3).
-func (p *provider) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
-	p.mu.Lock()
-	g, ok := p.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-	p.mu.Unlock()
+func (p *Provider) admits(w http.ResponseWriter, r *http.Request, scope string) bool {
+	scopes, active := p.grantOf(r.Context(), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	switch {
-	case !ok || !p.now().Before(g.expires):
+	case !active:
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		loopback.Refuse(w, http.StatusUnauthorized, "invalid_token")
 		return false
-	case !slices.Contains(g.scopes, scope):
+	case !slices.Contains(scopes, scope):
 		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
 		loopback.Refuse(w, http.StatusForbidden, "insufficient_scope")
 		return false

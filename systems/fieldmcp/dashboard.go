@@ -26,15 +26,11 @@ func (s *System) Disconnect(organisation string) { s.deere.disconnect(organisati
 
 // Lapse lets the access run out that an organisation has granted: what happens when it
 // was not used for 90 days.
-func (s *System) Lapse(organisation string) error {
-	return s.provider.change(organisation, func(a *account) { a.issued = s.provider.now().Add(-refreshLife) })
-}
+func (s *System) Lapse(organisation string) error { return s.provider.Lapse(organisation) }
 
 // Revoke takes back the access that an organisation has granted: what its farmer does in
 // the account at the provider.
-func (s *System) Revoke(organisation string) error {
-	return s.provider.change(organisation, func(a *account) { a.revoked = true })
-}
+func (s *System) Revoke(organisation string) error { return s.provider.Revoke(organisation) }
 
 // Narrow leaves an organisation's access these scopes only.
 func (s *System) Narrow(organisation string, scopes ...string) error {

@@ -28,6 +28,7 @@ const refreshBefore = 5 * time.Minute
 // deere asks the provider on behalf of organisations. Its errors are records.
 type deere struct {
 	base    string
+	brought bool // callers are known by access tokens that they bring
 	http    *http.Client
 	timeout time.Duration
 	now     func() time.Time
@@ -53,7 +54,7 @@ var patient = retry.Policy{Attempts: 3, Start: 200 * time.Millisecond, Factor: 2
 
 func newDeere(base string, o Options) *deere {
 	d := &deere{
-		base: base, timeout: o.Timeout, patience: o.Patience, now: o.Now, sleep: o.sleep,
+		base: base, brought: o.Provider != "", timeout: o.Timeout, patience: o.Patience, now: o.Now, sleep: o.sleep,
 		http:        &http.Client{Transport: mcptool.Transport(&http.Transport{}, providerName, mcptool.WithMediaType("application/json"))},
 		connections: map[string]*connection{},
 	}
@@ -73,23 +74,41 @@ func (d *deere) disconnect(organisation string) {
 	delete(d.connections, organisation)
 }
 
-func (d *deere) connection(organisation string) (*connection, bool) {
+// A tokenSource returns an access token that is not the refused one.
+type tokenSource func(ctx context.Context, refused string) (string, error)
+
+// source returns where a caller's tokens come from; nil: the caller has no account.
+func (d *deere) source(caller string) tokenSource {
+	if d.brought {
+		if caller == "" {
+			return nil
+		}
+		return func(_ context.Context, refused string) (string, error) {
+			if refused != "" { // the gateway has another one, or will say who has to act
+				return "", recourse.TokenExpired(providerName)
+			}
+			return caller, nil
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c, ok := d.connections[organisation]
-	return c, ok
+	c, ok := d.connections[caller]
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, refused string) (string, error) { return d.token(ctx, c, refused) }
 }
 
-// get reads a resource of the provider into out, on behalf of an organisation. What
+// get reads a resource of the provider into out, on behalf of a caller. What
 // does not exist is said to be the thing of that type and id; "" leaves that to the
 // provider's answer.
-func (d *deere) get(ctx context.Context, organisation, path, resourceType, id string, out any) error {
-	c, ok := d.connection(organisation)
-	if !ok {
+func (d *deere) get(ctx context.Context, caller, path, resourceType, id string, out any) error {
+	tokens := d.source(caller)
+	if tokens == nil {
 		return recourse.NotConnected(providerName)
 	}
 	for attempt, waited := 1, time.Duration(0); ; attempt++ {
-		err := d.try(ctx, c, path, out)
+		err := d.try(ctx, tokens, path, out)
 		if err == nil {
 			return nil
 		}
@@ -109,10 +128,10 @@ func (d *deere) get(ctx context.Context, organisation, path, resourceType, id st
 
 // try asks once. A token that is refused is refreshed and tried again: the farmer may
 // have changed something in the provider's own account.
-func (d *deere) try(ctx context.Context, c *connection, path string, out any) error {
+func (d *deere) try(ctx context.Context, tokens tokenSource, path string, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	token, err := d.token(ctx, c, "")
+	token, err := tokens(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -120,7 +139,7 @@ func (d *deere) try(ctx context.Context, c *connection, path string, out any) er
 	if !errors.Is(err, recourse.ClassAuth) || errors.Is(err, recourse.KindMissingScope) {
 		return err
 	}
-	if token, err = d.token(ctx, c, token); err != nil {
+	if token, err = tokens(ctx, token); err != nil {
 		return err
 	}
 	return d.read(ctx, token, path, out)

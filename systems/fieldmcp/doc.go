@@ -26,6 +26,9 @@
 // or by POST /dashboard/ connect, disconnect, lapse, revoke or narrow?scopes=ag1 with the
 // organisation's key. One that is not used for 90 days lapses by itself.
 //
+// Behind a gateway that keeps the accounts (Options.Provider) there are no organisations: each request brings an access token, and
+// the provider, which may be a [Provider], decides what it is good for.
+//
 // No key, or another, is HTTP 401; after 25 failures of an address within 900 s, 429.
 //
 // By identifier:

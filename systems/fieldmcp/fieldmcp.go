@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +23,10 @@ import (
 type Options struct {
 	// Identity says whose tokens are accepted beside API keys; nil means nobody's.
 	Identity *Identity
+	// Provider is the URL of a provider elsewhere, for a system behind a gateway that keeps the accounts there: each request
+	// brings the access token of its caller's account in Authorization. Then there are no API keys, quotas or dashboard, which are
+	// the gateway's; "" means that the system has a provider of its own.
+	Provider string
 	// Organisation is who calls on stdio, where there are no credentials, and whose key
 	// is that of Entrance; "" means willow.
 	Organisation string
@@ -58,8 +63,8 @@ func Quotas(minute, month int64) []mcptool.Policy {
 type System struct {
 	server   *mcp.Server
 	handler  http.Handler
-	provider *provider
-	backend  *loopback.Server
+	provider *Provider        // nil: it is elsewhere
+	backend  *loopback.Server // which serves it
 	deere    *deere
 	auth     *authenticator
 	self     string // who calls on stdio
@@ -89,10 +94,14 @@ func New(o Options) (*System, error) {
 	if o.Quotas == nil {
 		o.Quotas = Quotas(0, 0)
 	}
-	c := contract.Builtin().MustGet("fieldmcp")
 	s := &System{self: o.Organisation, auth: newAuthenticator(o.Identity, o.Now)}
+	if o.Provider != "" {
+		s.deere = newDeere(o.Provider, o)
+		s.serveConnected(o)
+		return s, nil
+	}
 	var err error
-	if s.provider, err = newProvider(o.Now); err != nil {
+	if s.provider, err = NewProvider(ProviderOptions{Now: o.Now}); err != nil {
 		return nil, fmt.Errorf("fieldmcp: %w", err)
 	}
 	if s.backend, err = loopback.Serve(s.provider); err != nil {
@@ -102,8 +111,12 @@ func New(o Options) (*System, error) {
 	if err := s.connectAll(); err != nil {
 		return nil, errors.Join(fmt.Errorf("fieldmcp: %w", err), s.Close())
 	}
-	s.server = mcp.NewServer(&mcp.Implementation{Name: "fieldmcp", Title: "FieldMCP", Version: "1.0.0"}, nil)
-	s.addTools()
+	s.serve(o)
+	return s, nil
+}
+
+// serve makes the server for clients who say who they are.
+func (s *System) serve(o Options) {
 	// The guard charges the organisation; without one, on stdio, Use does.
 	shared := []mcptool.CommonOption{
 		mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now), mcptool.WithLimiter(mcptool.NewWindows(o.Now, o.Quotas...)),
@@ -116,12 +129,26 @@ func New(o Options) (*System, error) {
 	for _, option := range shared {
 		guarding, using = append(guarding, option), append(using, option)
 	}
-	mcptool.Use(s.server, c, using...)
+	c := s.newServer(using...)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /dashboard/{action}", s.dashboard)
 	mux.Handle("/", mcptool.Guard(systems.MCPHandler(s.server), c, guarding...))
 	s.handler = mux
-	return s, nil
+}
+
+// serveConnected makes the server for a gateway that knows the clients, and keeps their accounts.
+func (s *System) serveConnected(o Options) {
+	s.newServer(mcptool.WithDeadline(deadline), mcptool.WithLogger(o.Logger), mcptool.WithClock(o.Now))
+	s.handler = systems.MCPHandler(s.server)
+}
+
+// newServer makes the MCP server, and returns its contract.
+func (s *System) newServer(using ...mcptool.Option) *contract.Contract {
+	c := contract.Builtin().MustGet("fieldmcp")
+	s.server = mcp.NewServer(&mcp.Implementation{Name: "fieldmcp", Title: "FieldMCP", Version: "1.0.0"}, nil)
+	s.addTools()
+	mcptool.Use(s.server, c, using...)
+	return c
 }
 
 // connectAll makes the connections that the organisations begin with; new has none.
@@ -150,8 +177,12 @@ func (s *System) MCPServer() *mcp.Server { return s.server }
 // Handler serves Streamable HTTP, to clients of both eras.
 func (s *System) Handler() http.Handler { return s.handler }
 
-// Entrance returns what a client of Handler has to bring: an API key.
+// Entrance returns what a client of Handler has to bring: an API key. Behind a gateway that keeps the accounts it is nothing that
+// a client has.
 func (s *System) Entrance() systems.Entrance {
+	if s.provider == nil {
+		return systems.Entrance{Path: "/mcp"}
+	}
 	return systems.Entrance{Path: "/mcp", Header: http.Header{"Authorization": {"Bearer " + APIKey(s.self)}}}
 }
 
@@ -159,15 +190,23 @@ func (s *System) Entrance() systems.Entrance {
 func (s *System) Close() error {
 	s.deere.http.CloseIdleConnections()
 	s.auth.close()
+	if s.backend == nil {
+		return nil
+	}
 	return s.backend.Close()
 }
 
-// caller returns the organisation that a call is of.
+// caller returns the organisation that a call is of; for a gateway that keeps the accounts, the access token of its account.
 func (s *System) caller(req *mcp.CallToolRequest) string {
-	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
+	extra := req.GetExtra()
+	switch {
+	case extra == nil || extra.Header == nil:
+		return s.self
+	case s.provider == nil:
+		return strings.TrimPrefix(extra.Header.Get("Authorization"), "Bearer ")
+	default:
 		return extra.Header.Get(headerOrganisation)
 	}
-	return s.self
 }
 
 // Scenes returns calls to try.

@@ -1,6 +1,7 @@
 package fieldmcp
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -71,9 +72,12 @@ type operation struct {
 	Tonnes  float64 `json:"tonnes,omitempty"` // of a harvest
 }
 
-// provider is John Deere: an OAuth token endpoint (RFC 6749, section 6) and an API.
-type provider struct {
-	now func() time.Time
+// A Provider is a stand-in for John Deere: an API with an OAuth authorization server (RFC 6749). A System has one of its own
+// unless a gateway in front of it keeps the accounts, see Options.Provider.
+//
+// With a Client, a person grants access at /oauth/authorize, and takes it back on the page at /.
+type Provider struct {
+	o   ProviderOptions
 	mux http.ServeMux
 
 	data struct {
@@ -87,17 +91,38 @@ type provider struct {
 
 	mu       sync.Mutex
 	accounts map[string]*account // by organisation
+	codes    map[string]code     // that are not exchanged yet
 	tokens   map[string]grant
 	asked    map[string]int // requests by path
 }
 
-func newProvider(now func() time.Time) (*provider, error) {
-	p := &provider{now: now, accounts: map[string]*account{}, tokens: map[string]grant{}, asked: map[string]int{}}
+// ProviderOptions change a Provider. The zero value is a good one.
+type ProviderOptions struct {
+	// Now is asked for the time of day; nil means time.Now.
+	Now func() time.Time
+	// Client may ask people for access; nil: nobody may.
+	Client *Client
+	// Introspect says what the access tokens of another authorization server are good for; nil: the provider issues its own.
+	Introspect func(ctx context.Context, token string) (scopes []string, active bool)
+}
+
+// NewProvider returns a provider on which nobody has granted access yet.
+func NewProvider(o ProviderOptions) (*Provider, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	p := &Provider{o: o, accounts: map[string]*account{}, codes: map[string]code{}, tokens: map[string]grant{}, asked: map[string]int{}}
 	if err := json.Unmarshal(farms, &p.data); err != nil {
 		return nil, fmt.Errorf("farms.json: %w", err)
 	}
 	d := &p.data
 	p.mux.HandleFunc("POST /oauth/token", p.token)
+	if o.Client != nil {
+		p.mux.HandleFunc("GET /{$}", p.showAccount)
+		p.mux.HandleFunc("POST /{$}", p.changeAccount)
+		p.mux.HandleFunc("GET /oauth/authorize", p.askConsent)
+		p.mux.HandleFunc("POST /oauth/authorize", p.takeConsent)
+	}
 	p.mux.HandleFunc("GET /organizations", list(p, "ag1", &d.Organizations, func(*http.Request, organization) bool { return true }))
 	p.mux.HandleFunc("GET /organizations/{id}", one(p, "ag1", &d.Organizations, func(o organization) string { return o.ID }))
 	p.mux.HandleFunc("GET /organizations/{id}/fields", p.known(list(p, "ag1", &d.Fields, func(r *http.Request, f field) bool {
@@ -120,7 +145,7 @@ func newProvider(now func() time.Time) (*provider, error) {
 }
 
 // ServeHTTP fails as the path asks for, and else serves the API.
-func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := r.URL.Path + " " + r.URL.RawQuery
 	count := p.count(r.URL.Path)
 	switch fault := loopback.Fault(target); fault {
@@ -156,7 +181,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const maxPaths = 10_000
 
 // count counts the requests for a path.
-func (p *provider) count(path string) int {
+func (p *Provider) count(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.asked) >= maxPaths {
@@ -167,7 +192,7 @@ func (p *provider) count(path string) int {
 }
 
 // known answers for an organization that does not exist.
-func (p *provider) known(next http.HandlerFunc) http.HandlerFunc {
+func (p *Provider) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !slices.ContainsFunc(p.data.Organizations, func(o organization) bool { return o.ID == r.PathValue("id") }) {
 			loopback.Refuse(w, http.StatusNotFound, "not_found")
@@ -178,7 +203,7 @@ func (p *provider) known(next http.HandlerFunc) http.HandlerFunc {
 }
 
 // one returns a handler that answers the item of the id in the path.
-func one[T any](p *provider, scope string, items *[]T, id func(T) string) http.HandlerFunc {
+func one[T any](p *Provider, scope string, items *[]T, id func(T) string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.admits(w, r, scope) {
 			return
@@ -197,7 +222,7 @@ func one[T any](p *provider, scope string, items *[]T, id func(T) string) http.H
 }
 
 // list returns a handler that answers the items that pass.
-func list[T any](p *provider, scope string, items *[]T, passes func(*http.Request, T) bool) http.HandlerFunc {
+func list[T any](p *Provider, scope string, items *[]T, passes func(*http.Request, T) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !p.admits(w, r, scope) {
 			return

@@ -1,0 +1,116 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// Servers say in a tool's result that the provider refuses the account: the credential is renewed, and what may be repeated is
+// made again with the new one. If the provider refuses that, the failure has the link under which the account is connected.
+func TestToolRefusesTheAccount(t *testing.T) {
+	t.Parallel()
+	expired := fieldError("TOKEN_EXPIRED", `,"provider":"John Deere"`)
+	tests := []struct {
+		name    string
+		faults  []testkit.Fault
+		refused bool // the provider does not renew the token
+		tool    string
+		entry   string
+		want    string   // code; "": the call succeeds
+		seen    []string // credentials that the server gets
+	}{
+		{"renewed", []testkit.Fault{expired}, false, testkit.Echo, readOnlyEcho, "", []string{"old", "fresh-1"}},
+		{"refused", []testkit.Fault{expired}, true, testkit.Echo, readOnlyEcho, "TOKEN_REVOKED", []string{"old"}},
+		{"refused again", []testkit.Fault{expired, expired}, false, testkit.Echo, readOnlyEcho, "TOKEN_REVOKED", []string{"old", "fresh-1"}},
+		{"a write is not repeated", []testkit.Fault{expired}, false, testkit.OrderCreate, writes, "PROVIDER_UNAVAILABLE", []string{"old"}},
+		{"a trusted server's is", []testkit.Fault{expired}, false, testkit.OrderCreate, writes + ", trusted: true", "", []string{"old", "fresh-1"}},
+		{
+			"a scope is missing",
+			[]testkit.Fault{fieldError("MISSING_SCOPE", `,"missingScopes":["ag2"]`)},
+			false, testkit.Echo, readOnlyEcho,
+			"MISSING_SCOPE",
+			[]string{"old"},
+		},
+		{
+			"another provider",
+			[]testkit.Fault{fieldError("TOKEN_EXPIRED", `,"provider":"Leaf"`)},
+			false, testkit.Echo, readOnlyEcho,
+			"TOKEN_EXPIRED",
+			[]string{"old"},
+		},
+	}
+	for _, tt := range tests {
+		for _, era := range eras {
+			t.Run(tt.name+", "+era.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.WithEra(era))
+				f := startWithAccounts(t, srv, "authorization_code", "", "contract: fieldmcp", tt.entry)
+				f.connect(t)
+				f.refused.Store(tt.refused)
+				srv.Next(tt.tool, tt.faults...)
+				arguments := map[string]string{testkit.Echo: `{"message":"m"}`, testkit.OrderCreate: `{"reference":"A-17","amount":1}`}[tt.tool]
+				client := f.client(t, era)
+				a, err := client.Call(t.Context(), tt.tool, arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen := []string{}
+				for _, call := range srv.Calls(tt.tool) {
+					seen = append(seen, strings.TrimPrefix(call.Header.Get("Authorization"), "Bearer "))
+				}
+				if !slices.Equal(seen, tt.seen) {
+					t.Errorf("the server gets %q, want %q", seen, tt.seen)
+				}
+				if tt.want == "" {
+					if !succeeded(a) {
+						t.Errorf("%s", a.Body)
+					}
+					return
+				}
+				text, record := textOf(t, a), recordOf(t, a)
+				if record.Code != tt.want || record.Effect != effects[tt.entry] {
+					t.Errorf("%s, effect %s: %s", record.Code, record.Effect, text)
+				}
+				linked := tt.want == "TOKEN_REVOKED" || tt.want == "MISSING_SCOPE"
+				if strings.Contains(text, "/connect/") != linked {
+					t.Errorf("with a link: %t: %s", !linked, text)
+				}
+				if tt.want == "MISSING_SCOPE" {
+					wantPage(t, record, "ag2")
+				}
+			})
+		}
+	}
+}
+
+const (
+	readOnlyEcho = "tools: {echo: {read_only: true}}"
+	writes       = "tools: {order_create: {read_only: false}}"
+)
+
+// effects are those of failures: what the tool did before its provider refused the account, a server's word does not tell.
+var effects = map[string]recourse.Effect{readOnlyEcho: recourse.EffectNone, writes: recourse.EffectUnknown}
+
+// wantPage checks that the page behind a failure's link shows a text.
+func wantPage(t *testing.T, e *recourse.Error, text string) {
+	t.Helper()
+	var link string
+	if err := json.Unmarshal(e.Details["connectUrl"], &link); err != nil {
+		t.Fatalf("%v: %+v", err, e)
+	}
+	resp, err := http.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if shown, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(shown), text) {
+		t.Errorf("no %q on %s", text, shown)
+	}
+}
