@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -124,6 +125,7 @@ func (p *Provider) takeConsent(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		p.mu.Lock()
+		maps.DeleteFunc(p.codes, func(_ string, c code) bool { return !p.o.Now().Before(c.ends) })
 		p.codes[text] = granted
 		p.mu.Unlock()
 		back.Set("code", text)
