@@ -19,7 +19,9 @@ var update = flag.Bool("update", false, "generate the code of templates anew") /
 
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-
+	if os.Getenv("RECOURSE_GOLDEN") == "off" { // make mutants: what make golden rewrites proves nothing
+		return
+	}
 	names, err := filepath.Glob("../*.templ")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("there are no templates: %v", err)
