@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/cli"
 )
 
@@ -30,6 +31,10 @@ func faultyServer(t *testing.T) string {
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+idIn(body)+`,"error":{"code":-32601,"message":"Method not found"}}`)
 		case strings.HasPrefix(r.URL.Path, "/list") && !bytes.Contains(body, []byte(`"tools/`)):
 			w.WriteHeader(http.StatusAccepted)
+		case r.URL.Path == "/list/quotes":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+idIn(body)+`,"result":{"isError":true,"content":[],"_meta":{"`+recourse.MetaKey+
+				`":{"v":1,"kind":"not_found","message":"No.","origin":"server","hints":["The server says: Ask.","Look for it."]}}}}`)
 		case status == http.StatusOK:
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"error":"x"}`)
@@ -87,6 +92,15 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A gateway marks the advice that it quotes. Its own is not made the server's.
+func TestCallQuotesNobody(t *testing.T) {
+	t.Parallel()
+	got := callTool(t, faultyServer(t)+"/list/quotes", nil, "get_field")
+	if got.code != cli.ExitNotFound || got.stderr != "recourse: error: No\nhint: The server says: Ask\nhint: Look for it\n" {
+		t.Errorf("%+v", got)
 	}
 }
 
