@@ -158,7 +158,7 @@ func TestLeft(t *testing.T) {
 		"d: its command is left alone: it is an alias, or has an anchor or a tag",
 		"e: its command is left alone: it is written over several lines",
 		"f: `args` must be a list of texts",
-		`g: the server "g" has neither ` + "`command` nor `url`",
+		"g: has neither `command` nor `url`",
 	}
 	if diff := cmp.Diff(want, why); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)

@@ -62,12 +62,18 @@ func (p Place) Files(name string) []string {
 	return paths
 }
 
-// Found returns those of [Place.Files] that are there.
+// Found returns those of [Place.Files] that are there, each once: a project may be the home folder.
 func (p Place) Found(name string) []string {
-	return slices.DeleteFunc(p.Files(name), func(path string) bool {
+	var paths []string
+	var files []os.FileInfo
+	for _, path := range p.Files(name) {
 		info, err := os.Stat(path)
-		return err != nil || !info.Mode().IsRegular()
-	})
+		isSame := func(other os.FileInfo) bool { return os.SameFile(info, other) }
+		if err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(files, isSame) {
+			paths, files = append(paths, path), append(files, info)
+		}
+	}
+	return paths
 }
 
 // root returns the folder that stands for the first word of a path; "" where it is not known.

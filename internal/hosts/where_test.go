@@ -57,6 +57,24 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A project in the home folder has the same file as its user.
+func TestFoundOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ".cursor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, ".cursor", "mcp.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := func(name string) (string, bool) { return dir, name == "HOME" }
+	got := hosts.Place{GOOS: "linux", Lookup: home, Folder: dir + "/.cursor/.."}.Found("cursor")
+	if diff := cmp.Diff([]string{path}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The file that a host reads an environment from is read, too; what the entry itself says
 // goes before it.
 func TestEnvFile(t *testing.T) {

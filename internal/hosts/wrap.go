@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -72,7 +73,7 @@ func (f *File) Left() []Left {
 func (*File) left(s *Server) (why string) {
 	switch {
 	case len(s.mistakes) > 0:
-		return s.mistakes[0].Message
+		return strings.TrimPrefix(s.mistakes[0].Message, fmt.Sprintf("the server %q ", s.Name)) // which the line names already
 	case s.Internal:
 		return "it is part of the host, or of an extension"
 	case s.Command == "":

@@ -16,3 +16,12 @@ func TestArgumentsInADifference(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A credential that is masked is no head of a column.
+func TestBelowAnEnvironment(t *testing.T) {
+	t.Parallel()
+	const text = "       \"env\": { \"PERPLEXITY_API_KEY\": \"%s\" },\n     },\n-    \"time\": {\"command\": \"mcp-time\"},\n"
+	if got, want := redact.Log(strings.Replace(text, "%s", "pplx-1", 1)), strings.Replace(text, "%s", "[credential]", 1); got != want {
+		t.Errorf("got %s", got)
+	}
+}

@@ -94,7 +94,7 @@ func heads(cells []string, head bool) []bool {
 			cell = strings.TrimPrefix(cell, " ")
 		}
 		name := strings.Trim(cell, " \t*`\"'")
-		if len(name) > 40 || strings.ContainsAny(name, "=:.!?") || strings.Count(name, " ") > 1 {
+		if len(name) > 40 || strings.ContainsAny(name, "=:.!?{}[]") || strings.Count(name, " ") > 1 {
 			return nil
 		}
 		columns[i] = secret.Name(name)
