@@ -133,3 +133,21 @@ func TestFamiliesAreRanked(t *testing.T) {
 		}
 	}
 }
+
+// Many systems write the same phrases: only a code or an object of a system's own tells who was asked.
+func TestPhrasesNameNobody(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Error: 429 Too Many Requests - rate limit exceeded, retry after 30 seconds":                 "",
+		"The service is currently unavailable":                                                       "",
+		"Invalid access token":                                                                       "",
+		"An error occurred (ThrottlingException) when calling the PutItem operation: Rate exceeded":  "AWS",
+		`{"error":{"code":429,"message":"Slow down","status":"RESOURCE_EXHAUSTED"}}`:                 "", // Azure says 429, too
+		`{"error":{"code":403,"message":"Slow down","errors":[{"reason":"userRateLimitExceeded"}]}}`: "Google",
+	} {
+		reading, _ := (&contract.Reader{}).Result(textResult(t, text, true))
+		if e := reading.Error(); e.Provider != want {
+			t.Errorf("%q is said to be of %q, not %q, by %s", text, e.Provider, want, reading.Sign)
+		}
+	}
+}

@@ -325,7 +325,7 @@ func (s *search) result() *finding {
 	family := best.form.family
 	switch e.Kind.Class() {
 	case recourse.ClassUpstream, recourse.ClassAuth, recourse.ClassPermission, recourse.ClassAllowance:
-		prefer(&e.Provider, family.file.Provider)
+		prefer(&e.Provider, s.provider())
 	case recourse.ClassInput:
 		e.Origin, e.Effect = recourse.OriginCaller, recourse.EffectNone
 	default:
@@ -339,6 +339,20 @@ func (s *search) result() *finding {
 		e.RetryAfter = 0 // to wait changes nothing
 	}
 	return best
+}
+
+// provider returns the provider whose code or object was found. A phrase may be anybody's, and so may what two use.
+func (s *search) provider() (name string) {
+	for _, f := range s.findings {
+		switch claimed := f.form.family.file.Provider; {
+		case f.rank < rankObject || claimed == "" || claimed == name:
+		case name != "":
+			return ""
+		default:
+			name = claimed
+		}
+	}
+	return name
 }
 
 // add adds what another finding says beside it.

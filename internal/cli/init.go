@@ -79,7 +79,9 @@ func (c *initCommand) Run(env *Environment, command serverCommand) error {
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // a token may be added
 	if errors.Is(err, fs.ErrNotExist) {
-		return &usageError{fmt.Errorf("the folder %s does not exist", filepath.Dir(path))}
+		return &usageError{&hintedError{
+			fmt.Errorf("the folder %s does not exist", filepath.Dir(path)), "create it, or choose another file with -o",
+		}}
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
@@ -114,9 +116,14 @@ func (c *initCommand) ask(env *Environment) (command serverCommand, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(where, "://") {
+	switch {
+	case strings.Contains(where, "://"):
 		c.URL = where
-	} else {
+	case strings.ContainsAny(where, "\"'"):
+		return nil, &usageError{&hintedError{
+			errors.New("a command with quotes is not understood here"), "give it after --, as in: recourse init -- COMMAND",
+		}}
+	default:
 		command = strings.Fields(where)
 	}
 	if c.Name == "" {

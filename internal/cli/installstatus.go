@@ -75,7 +75,7 @@ func tryServers(ctx context.Context, env *Environment, path string, file *hosts.
 		c := plain
 		if err != nil {
 			bad++
-			c, answer = red, "does not start: "+err.Error()
+			c, answer = red, "does not start: "+strings.ReplaceAll(err.Error(), "\n", "\n      ")
 		}
 		out.printf(plain, "  %s\t%s\t", name, wrapped)
 		out.printf(c, "%s\n", answer)

@@ -11,7 +11,7 @@ type FamilyFile struct {
 	Form     int              `yaml:"form,required" doc:"The version of this form: 1."`
 	Family   string           `yaml:"family,required" doc:"The name by which 'reads' chooses the family: lower-case letters, digits, - and _."`
 	Title    string           `yaml:"title,required" doc:"A name for people."`
-	Provider string           `yaml:"provider" doc:"What the failures say was asked, such as 'GitHub'."`
+	Provider string           `yaml:"provider" doc:"What the failures say was asked, such as 'GitHub', if a code or an object tells whose they are."`
 	Doc      string           `yaml:"doc" doc:"What a reader has to know, in Markdown."`
 	Last     bool             `yaml:"last" doc:"Its texts are plain English rather than one system's words: they count only where nobody else says what happened."`
 	Sources  []string         `yaml:"sources,required" doc:"Where the facts are from: pages and source files that everybody can read."`
