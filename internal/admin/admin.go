@@ -22,6 +22,7 @@ type Admin struct {
 	registry  *prometheus.Registry
 	readiness readiness
 	console   http.Handler // nil: there is none
+	agents    http.Handler // of agents' tools; nil: there are none
 }
 
 // New returns the listener for a gateway of that version, whose parts are asked for their figures.
@@ -49,6 +50,12 @@ func (a *Admin) Watch(name string, check func(ctx context.Context) error) {
 // Show has the listener also serve the console, at all other paths. It is called before [Admin.Handler].
 func (a *Admin) Show(console http.Handler) { a.console = console }
 
+// Offer has the listener also serve tools to agents, at toolsPath. It is called before [Admin.Handler].
+func (a *Admin) Offer(tools http.Handler) { a.agents = tools }
+
+// toolsPath is where agents find their tools.
+const toolsPath = "/mcp"
+
 // Handler returns what answers an operator's tools.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -57,6 +64,9 @@ func (a *Admin) Handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{
 		Registry: a.registry, MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError,
 	}))
+	if a.agents != nil {
+		mux.Handle(toolsPath, a.agents)
+	}
 	if a.console != nil {
 		mux.Handle("/", a.console)
 	}

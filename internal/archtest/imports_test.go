@@ -124,8 +124,9 @@ var layers = []layer{
 		up:       "it tells what is known of a call or an answer, on whatever surface",
 	},
 	{
-		packages: []string{"internal/console"},
-		up:       "pages are no part of what they show",
+		packages: []string{"internal/console", "internal/journaltools"},
+		up:       "pages and tools are no part of what they show",
+		beside:   "one shows it to people, the other to agents",
 	},
 	{
 		packages: []string{"internal/cli"},
@@ -235,7 +236,7 @@ var reservations = []reserved{
 	},
 	{
 		dependency: "github.com/modelcontextprotocol/go-sdk",
-		importers:  []string{"mcptool", "systems", "internal/demo", "internal/cli", "internal/testkit"},
+		importers:  []string{"mcptool", "systems", "internal/demo", "internal/cli", "internal/journaltools", "internal/testkit"},
 		tests:      true,
 		why:        "it decodes every message, and its allocations would be paid for each call",
 	},

@@ -114,21 +114,13 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	ago, err := time.ParseDuration(text)
-	if days, isDays := strings.CutSuffix(text, "d"); isDays {
-		var n uint64
-		n, err = strconv.ParseUint(days, 10, 16)
-		ago = time.Duration(n) * 24 * time.Hour
-	}
-	if err != nil || ago <= 0 {
+	at, ok := journal.When(text, now)
+	if !ok {
 		return time.Time{}, &usageError{&hintedError{
 			fmt.Errorf("--since: %q is no time", text), "write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z",
 		}}
 	}
-	return now.Add(-ago), nil
+	return at, nil
 }
 
 const (

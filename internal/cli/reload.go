@@ -242,7 +242,10 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Console != w.running.Console {
 		keys = append(keys, "console")
 	}
-	c.AdminRemote, c.Console = w.running.AdminRemote, w.running.Console
+	if c.JournalTools != w.running.JournalTools {
+		keys = append(keys, "journal_tools")
+	}
+	c.AdminRemote, c.Console, c.JournalTools = w.running.AdminRemote, w.running.Console, w.running.JournalTools
 	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
 	return keys
 }

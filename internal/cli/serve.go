@@ -20,6 +20,7 @@ import (
 	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/journaltools"
 )
 
 // serveCommand runs the gateway.
@@ -186,6 +187,9 @@ func serveAdmin(
 	if cfg.Console {
 		a.Show(newConsole(kept, log))
 		what = "serving health, metrics and the console"
+	}
+	if cfg.JournalTools {
+		a.Offer(journaltools.New(journaltools.Options{Journal: kept.store.Journal(), Contracts: g.Contracts}, moduleVersion(), log))
 	}
 	context.AfterFunc(ctx, a.Drain)
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too

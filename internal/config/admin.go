@@ -9,7 +9,12 @@ import (
 // admin checks the address of the listener for operations, which asks nobody who they are.
 func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	node := root.Get("admin")
-	v.console(c, root)
+	v.shown(c.Console, c, root, "console", "the console, which asks")
+	v.shown(c.JournalTools, c, root, "journal_tools", "the journal's tools, which ask")
+	if c.JournalTools && root.Get("store") == nil {
+		v.doc.Reportf(root.Key("journal_tools"), "add `store: sqlite:recourse.db`, or remove this",
+			"`journal_tools` says nothing without `store`")
+	}
 	switch {
 	case node == nil:
 		if remote := root.Get("admin_remote"); remote != nil {
@@ -24,15 +29,14 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	}
 }
 
-// console checks who could reach the pages.
-func (v *validator) console(c *Config, root *strictyaml.Node) {
+// shown checks who could reach what the listener shows beside figures, if key asks for it.
+func (v *validator) shown(asked bool, c *Config, root *strictyaml.Node, key, what string) {
 	switch {
-	case !c.Console:
+	case !asked:
 	case root.Get("admin") == nil:
-		v.doc.Reportf(root.Key("console"), "add `admin: 127.0.0.1:9464`, or remove this", "`console` says nothing without `admin`")
+		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` says nothing without `admin`", key)
 	case isListenAddress(c.Admin) && !isLoopback(c.Admin):
-		v.doc.Reportf(root.Key("console"), "use 127.0.0.1 for `admin`",
-			"other machines could reach the console, which asks nobody who they are")
+		v.doc.Reportf(root.Key(key), "use 127.0.0.1 for `admin`", "other machines could reach %s nobody who they are", what)
 	}
 }
 

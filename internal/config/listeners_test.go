@@ -60,6 +60,10 @@ func TestAdmin(t *testing.T) {
 		"admin: 127.0.0.1:9464\nconsole: true":                   "",
 		"console: true":                                          "2:1: `console` says nothing without `admin`",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\nconsole: true": "4:1: other machines could reach the console",
+		"admin: 127.0.0.1:9464\nstore: sqlite:a.db\njournal_tools: true":                   "",
+		"store: sqlite:a.db\njournal_tools: true":                                          "3:1: `journal_tools` says nothing without `admin`",
+		"admin: 127.0.0.1:9464\njournal_tools: true":                                       "3:1: `journal_tools` says nothing without `store`",
+		"admin: 0.0.0.0:9464\nadmin_remote: true\nstore: sqlite:a.db\njournal_tools: true": "5:1: other machines could reach the journal's tools",
 	} {
 		t.Run(admin, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -40,3 +41,6 @@ func (g *Gateway) Figures() Figures {
 	}
 	return f
 }
+
+// Contracts returns those of the configuration, to which nothing is added.
+func (g *Gateway) Contracts() *contract.Set { return g.table.Load().contracts }

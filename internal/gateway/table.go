@@ -21,6 +21,7 @@ import (
 // A table is a configuration, ready to be looked up in. It does not change.
 type table struct {
 	config    *config.Config
+	contracts *contract.Set
 	serve     next                 // the chain of stages
 	nested    next                 // that of a call which another endpoint has let in
 	counter   limit.Counter        // of calls, for limits
@@ -47,7 +48,7 @@ type userPath struct {
 // taken over from it. After an error, backends that were made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
 	t := &table{
-		config: cfg, serve: chain(stages), nested: chain(nested), named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
+		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested), named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
 		hosts: map[string]bool{}, origins: map[string]bool{},
 	}
 	t.proxies, t.lockout = cfg.Proxies(), lockoutOf(cfg.LockoutRule(), old)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -76,12 +77,12 @@ func (j *Journal) Next() int64 {
 	}
 }
 
-// seqAt returns the least Seq of an instant.
+// seqAt returns the least Seq of an instant. Instants beyond what a Seq can say are those at its ends.
 func seqAt(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
 	}
-	return at.UnixMicro() << seqBits
+	return min(max(at.UnixMicro(), 0), math.MaxInt64>>seqBits) << seqBits
 }
 
 // entryColumns are the columns of an [Entry] in the order of its fields.

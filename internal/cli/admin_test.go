@@ -1,0 +1,77 @@
+package cli_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// served runs a gateway with a configuration in a folder of its own until the test ends, and returns the URL of its admin listener.
+func served(t *testing.T, configuration string) (adminURL string, log *output) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "recourse.yaml")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log = new(output)
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		code := cli.Run(ctx, cli.Environment{Args: []string{"serve", "-c", file}, Stdout: log, Stderr: log, LookupEnv: os.LookupEnv})
+		if code != 0 {
+			t.Errorf("serve ends with %d:\n%s", code, log)
+		}
+	})
+	t.Cleanup(func() { end(); running.Wait() })
+	adminURL, _ = log.await(t, 0, `"address":"`)
+	adminURL, _, _ = strings.Cut(adminURL, `"`)
+	log.await(t, 0, `"msg":"serving","`)
+	return adminURL, log
+}
+
+// Metrics, the console and the journal's tools share the listener.
+func TestServeToPeopleAndAgents(t *testing.T) {
+	t.Parallel()
+	url, log := served(t, "store: sqlite:recourse.db\nconsole: true\njournal_tools: true\nservers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
+	farm, _ := log.await(t, 0, `"url":"`)
+	farm, _, _ = strings.Cut(farm, `"`)
+	a, err := testkit.NewClient(t, farm, testkit.Modern).Call(t.Context(), "no_such_tool", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := a.Header.Get("X-Request-Id")
+	agent := testkit.NewClient(t, url+"/mcp", testkit.Modern)
+	for told := false; !told; { // it is written a moment later
+		a, err := agent.Call(t.Context(), "recourse_explain", `{"request_id":"`+id+`"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := a.ToolResult()
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = strings.Contains(r.Text(), "no_such_tool")
+		if !told && !strings.Contains(r.Text(), "not_found") {
+			t.Fatal(r.Text())
+		}
+	}
+	for path, says := range map[string]string{"/metrics": "recourse_", "/": "<html", "/healthz": "ok"} {
+		resp, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || !strings.Contains(string(body), says) {
+			t.Errorf("%s: %v, %.200s", path, err, body)
+		}
+	}
+}
