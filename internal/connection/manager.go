@@ -50,6 +50,7 @@ type Manager struct {
 
 	mu      sync.Mutex
 	closed  bool
+	changed chan struct{} // closed when a person has connected an account
 	flights map[key]*flight
 	known   *recent.Map[key, known]
 	rests   *recent.Map[key, rest]
@@ -76,7 +77,7 @@ type rest struct {
 // NewManager returns a manager of the connections in a store. Its client sends the requests for tokens.
 func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
 	return &Manager{
-		store: rows, sealer: sealer, client: client, log: log, flights: map[key]*flight{},
+		store: rows, sealer: sealer, client: client, log: log, changed: make(chan struct{}), flights: map[key]*flight{},
 		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
 		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),
@@ -196,7 +197,9 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	}
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
 	putToken(c, t, m.sealer)
-	return m.store.Put(ctx, c) //nolint:wrapcheck // it says what it was about
+	err := m.store.Put(ctx, c)
+	m.tell()
+	return err //nolint:wrapcheck // it says what it was about
 }
 
 // current returns the row of an owner, which may be a few seconds old.

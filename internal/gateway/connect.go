@@ -24,8 +24,12 @@ type credential struct {
 
 	// missing says why there is none; nil: there is one, or the server wants none.
 	missing error
-	link    string // under which it is connected
-	renewed bool   // once, because the server refused the one before
+	renewed bool // once, because the server refused the one before
+
+	link   string // under which it is connected; "": the failure is none that this mends
+	why    string // in a sentence without the link
+	scopes []string
+	answer linkAnswer
 }
 
 // connect looks up the caller's account at the provider that the server goes by. A call of a tool fails without one, when its
@@ -35,6 +39,9 @@ func connect(c *call, next next) error {
 		return next(c)
 	}
 	c.who.withAccount(c.owner())
+	if err := c.takeLinkAnswer(); err != nil {
+		return settled(err)
+	}
 	if c.req.asks() {
 		c.lookUp(c.req.http.Context())
 	}
@@ -63,7 +70,13 @@ func (c *call) lookUp(ctx context.Context) {
 
 // connected ends a call whose caller has no account at the server's provider.
 func connected(c *call, next next) error {
-	if c.account.missing != nil && c.req.isCall() {
+	if !c.req.isCall() {
+		return next(c)
+	}
+	if c.account.answer.accepted {
+		c.awaitAccount()
+	}
+	if c.account.missing != nil {
 		return settled(c.invite(c.account.missing, nil))
 	}
 	return next(c)
@@ -105,7 +118,8 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 		return recourse.From(err)
 	}
 	link := c.base() + path
-	c.account.link, c.mask = link, nil // it is not masked
+	c.account.link, c.account.why, c.account.scopes = link, e.Message, scopes
+	c.mask = nil // the link is not masked
 	return e.WithMessage("%s Connect it at %s", e.Message, link).WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
 }
 

@@ -64,6 +64,9 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	t.Cleanup(func() { _ = s.Close() })
 	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
+	if !strings.Contains(strings.Join(entry, ""), "timeout:") {
+		entry = append(entry, longTimeout)
+	}
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := newReaching(t, gateway.Reach{Connections: f.manager}, fmt.Sprintf(`
 store: sqlite:the-test-has-its-own.db
@@ -73,7 +76,7 @@ providers:
 servers:
   farm: {%s, connection: deere, %s}
 %s
-`, sessionKey, flow, tokens.URL, server, strings.Join(append(entry, longTimeout), ", "), more))
+`, sessionKey, flow, tokens.URL, server, strings.Join(entry, ", "), more))
 	f.log, f.gateway = log, g
 	f.url = testkit.Serve(t, g)
 	return f

@@ -18,9 +18,11 @@
 //	receive                is it a well-formed message                      -> req
 //	trace                  which distributed trace it is a part of          -> trace
 //	inSession              the session of a legacy client                   -> session
+//	connect                the caller's account at the server's provider    -> account
 //	route                  which tool, how long, what it does to the world  -> rule
 //	authorize              may the caller do that
 //	validate               do the arguments fit the tool's inputSchema
+//	connected              is there such an account
 //	throttle               is it within the limits
 //	                       (once has its place here)
 //	repeat                 sends it again where that is safe                -> out

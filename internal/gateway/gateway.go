@@ -49,7 +49,8 @@ type Gateway struct {
 	http    front.HTTP
 	issuers *auth.Issuers // of callers' tokens
 
-	large chan struct{} // holds a token for each failure over the decision window
+	large   chan struct{} // holds a token for each failure over the decision window
+	notices chan struct{} // and one for each account that is waited for on behalf of a client
 
 	mu       sync.Mutex
 	closed   bool
@@ -87,7 +88,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	reach.Pause, reach.Redis = cmp.Or(reach.Pause, defaultPause), cmp.Or(reach.Redis, defaultRedis)
 	g := &Gateway{
 		log: log, reach: reach,
-		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures),
+		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures), notices: make(chan struct{}, maxNotices),
 		observers: []observer{logger{log}, accessLog{log}}, states: seal.New(),
 	}
 	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}

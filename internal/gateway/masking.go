@@ -109,7 +109,7 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 // well ask about addresses and paths. Any other answer stays as it is.
 func (c *call) question(text []byte) []byte {
 	signs := c.in.signs
-	asks := string(signs.ResultType) == "input_required" || bytes.Contains(text, []byte(`needsInput:v1`)) ||
+	asks := string(signs.ResultType) == inputRequired || bytes.Contains(text, []byte(`needsInput:v1`)) ||
 		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
 	if !asks {
 		return text

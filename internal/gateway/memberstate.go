@@ -20,7 +20,7 @@ const requestState = "requestState"
 
 // bindState binds the state in a question of the server's.
 func (c *call) bindState(text []byte) []byte {
-	if c.member == nil || string(c.in.signs.ResultType) != "input_required" {
+	if c.member == nil || string(c.in.signs.ResultType) != inputRequired {
 		return text
 	}
 	at := c.in.signs.Result

@@ -75,6 +75,7 @@ type session struct {
 	header http.Header // with which it was sent
 
 	questions questions // that the server waits for the client to answer
+	listeners listeners // its open streams
 
 	mu         sync.Mutex
 	upstream   string // the server's id of the session

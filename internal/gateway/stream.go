@@ -104,16 +104,22 @@ func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 	c.leave()
 	c.startEvents(resp)
 	c.reply.flush()
+	listener := c.listen()
+	defer listener.close()
 	for c.open(resp); ; {
 		part, err := c.in.next()
 		if err != nil {
 			return
 		}
+		listener.begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
 			c.to.tools.changed(c.listKey())
 		}
 		if raw := spoken(part); raw != nil {
 			c.forward(resp, raw)
+		}
+		if part.Complete {
+			listener.end()
 		}
 		if c.ctx.Err() != nil {
 			return

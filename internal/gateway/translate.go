@@ -100,6 +100,10 @@ func translate(c *call, next next) error {
 // writeFailure ends a call in the form of the contract.
 func (c *call) writeFailure(f *failure) {
 	e := c.settle(f.e)
+	if c.account.link != "" && !c.account.answer.declined && c.showsLinks() {
+		c.showLink(e)
+		return
+	}
 	status := 0
 	if f.original == nil { // no status of the protocol's is about what a result says
 		status = c.protocolStatus(e.Kind)

@@ -42,6 +42,8 @@ type TSConnect struct {
 	Negotiate bool
 	// Versions are the protocol versions that TSv2 offers in the legacy era; the default is the SDK's.
 	Versions []string
+	// Capabilities are what the client says it can, as JSON; the default is elicitation and sampling.
+	Capabilities string
 	// Headers are sent with every request.
 	Headers map[string]string
 	// Timeout of the handshake; the default is the SDK's 60 s.
@@ -88,6 +90,7 @@ func (c *TSClient) Connect(ctx context.Context, opts TSConnect) (json.RawMessage
 	return c.do(ctx, "connect", opts.Timeout, map[string]any{
 		"url": opts.URL, "start": opts.Command, "env": opts.Environ,
 		"era": era, "versions": opts.Versions, "headers": opts.Headers,
+		"capabilities": optional(opts.Capabilities),
 	})
 }
 

@@ -56,6 +56,7 @@ const (
 	MethodResourcesChanged = "notifications/resources/list_changed"
 	MethodAcknowledged     = "notifications/subscriptions/acknowledged"
 	MethodElicit           = "elicitation/create"
+	MethodElicitComplete   = "notifications/elicitation/complete"
 	MethodSample           = "sampling/createMessage"
 	MethodRoots            = "roots/list"
 	MethodUpdated          = "notifications/resources/updated"

@@ -44,7 +44,17 @@ func (q inputRequest) event(id wire.ID) []byte {
 	if q.Params.Kind() == '{' {
 		params = q.Params
 	}
+	if q.asksForURL() && json.Lookup(params, "/elicitationId") == nil { // which only the legacy era has, and wants
+		members := json.MembersOf(params)
+		members.Add("elicitationId", json.Value(id))
+		params = members.AppendTo(nil)
+	}
 	return wire.AppendMessage(nil, wire.AppendRequest(nil, id, q.Method, params))
+}
+
+// asksForURL reports whether the client is to show its person a link.
+func (q inputRequest) asksForURL() bool {
+	return q.Method == wire.MethodElicit && string(json.Lookup(q.Params, "/mode")) == `"url"`
 }
 
 // A reply is what the client has answered to a question.
@@ -158,7 +168,7 @@ func (c *call) mayAsk(q inputRequest) error {
 	switch q.Method {
 	case wire.MethodElicit:
 		needs, ok = "elicitation", can.Elicitation.Kind() == '{'
-		if ok && string(json.Lookup(q.Params, "/mode")) == `"url"` {
+		if ok && q.asksForURL() {
 			needs, ok = "elicitation.url", json.Lookup(can.Elicitation, "/url") != nil
 		}
 	case wire.MethodSample:

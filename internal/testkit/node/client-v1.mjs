@@ -5,16 +5,18 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { CreateMessageRequestSchema, ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { elicit, run, sample } from './driver.mjs';
 
-await run(async ({ url, start, env, era, headers, timeout }, hooks) => {
+await run(async ({ url, start, env, era, headers, timeout, capabilities }, hooks) => {
   if (era !== 'legacy') {
     throw new Error('this SDK knows the legacy era only');
   }
   const client = new Client(
     { name: 'testkit-v1', version: '1.0.0' },
-    { capabilities: { elicitation: {}, sampling: {} } },
+    { capabilities: capabilities ?? { elicitation: {}, sampling: {} } },
   );
   client.setRequestHandler(ElicitRequestSchema, elicit);
-  client.setRequestHandler(CreateMessageRequestSchema, sample);
+  if (!capabilities) {
+    client.setRequestHandler(CreateMessageRequestSchema, sample);
+  }
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
   const transport = start

@@ -9,17 +9,19 @@ const modes = { legacy: 'legacy', modern: { pin: newest }, auto: 'auto' };
 // anything is a schema that takes every result, for methods that the SDK does not know.
 const anything = { '~standard': { version: 1, vendor: 'testkit', validate: (value) => ({ value }) } };
 
-await run(async ({ url, start, env, era, versions, headers, timeout }, hooks) => {
+await run(async ({ url, start, env, era, versions, headers, timeout, capabilities }, hooks) => {
   const client = new Client(
     { name: 'testkit-v2', version: '1.0.0' },
     {
-      capabilities: { elicitation: {}, sampling: {} },
+      capabilities: capabilities ?? { elicitation: {}, sampling: {} },
       versionNegotiation: { mode: modes[era] },
       ...(versions ? { supportedProtocolVersions: versions } : {}),
     },
   );
   client.setRequestHandler('elicitation/create', elicit);
-  client.setRequestHandler('sampling/createMessage', sample);
+  if (!capabilities) {
+    client.setRequestHandler('sampling/createMessage', sample);
+  }
   client.fallbackNotificationHandler = async (message) => hooks.notification(message);
   client.onerror = hooks.error;
   const transport = start

@@ -1,0 +1,43 @@
+package connection
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// awaitPoll is how often an account is looked at that somebody waits for: another process may connect it.
+const awaitPoll = 2 * time.Second
+
+// Await waits until a person has connected an account: as a later version than after, and with those scopes. The error is ctx's.
+func (m *Manager) Await(ctx context.Context, p *Provider, owner string, after int64, scopes []string) error {
+	for {
+		m.mu.Lock()
+		changed := m.changed
+		m.mu.Unlock()
+		c, err := m.store.Get(ctx, p.Name, owner)
+		lacks := func(scope string) bool { return !slices.Contains(c.Scopes, scope) }
+		if err == nil && c != nil && c.State == Connected && c.Version > after && !slices.ContainsFunc(scopes, lacks) {
+			m.forget(p.Name, owner)
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(awaitPoll):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tell tells who waits for accounts that one has changed.
+func (m *Manager) tell() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// LinkID returns what names a link, by its path, and does not open it.
+func LinkID(path string) string { return hash(strings.TrimPrefix(path, PathPrefix))[:32] }

@@ -1,0 +1,96 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// The clients of both TypeScript SDKs are asked to show the link, too.
+func TestTypeScriptShowsTheLink(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		sdk testkit.TSSDK
+		era testkit.Era
+	}{{testkit.TSv1, testkit.Legacy}, {testkit.TSv2, testkit.Legacy}, {testkit.TSv2, testkit.Modern}} {
+		t.Run(fmt.Sprint(test.sdk, " ", test.era), func(t *testing.T) {
+			t.Parallel()
+			client := testkit.NodeClient(t, test.sdk)
+			srv := testkit.NewServer(t)
+			f := startWithAccounts(t, srv, "api_key", "")
+			if _, err := client.Connect(t.Context(), testkit.TSConnect{URL: f.url + "/farm/mcp", Era: test.era, Capabilities: showsLinks}); err != nil {
+				t.Fatal(err)
+			}
+			a, err := f.client(t, testkit.Modern).Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			link := f.linkIn(t, textOf(t, a)) // which is that of the other client, who is nobody, too
+			if test.era == testkit.Modern {
+				go func() {
+					for !strings.Contains(f.log.String(), "asked to show its person the link") {
+						time.Sleep(10 * time.Millisecond)
+					}
+					enterKey(t, link)
+				}()
+			}
+			result, err := client.CallTool(t.Context(), testkit.Echo, `{"message":"m"}`, 0)
+			if test.era == testkit.Legacy {
+				thrown, ok := errors.AsType[*testkit.TSError](err)
+				if !ok || thrown.Code != "-32042" {
+					t.Fatalf("%s, %v", result, err)
+				}
+				var data shownLinks
+				if err := json.Unmarshal(thrown.Data, &data); err != nil || len(data.Elicitations) != 1 || data.Elicitations[0].URL != link {
+					t.Fatalf("%s, %v", thrown.Data, err)
+				}
+				enterKey(t, link)
+				isNotice := func(text json.RawMessage) bool {
+					return strings.Contains(string(text), data.Elicitations[0].ElicitationID)
+				}
+				for !slices.ContainsFunc(client.Notifications(), isNotice) {
+					if _, err := client.ListTools(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				result, err = client.CallTool(t.Context(), testkit.Echo, `{"message":"m"}`, 0)
+			}
+			if err != nil || !strings.Contains(string(result), `"m"`) {
+				t.Errorf("%s, %v", result, err)
+			}
+		})
+	}
+}
+
+// A host on stdio is asked, too: in the legacy era it is told on the same stream when the account is connected.
+func TestHostShowsTheLink(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := startWithAccounts(t, srv, "api_key", "")
+	h := startHost(t, f.gateway)
+	h.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + showsLinks + `,"clientInfo":{"name":"host","version":"1"}}}`)
+	h.next()
+	h.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	call := `"method":"tools/call","params":{"name":"echo","arguments":{"message":"m"}}}`
+	h.send(`{"jsonrpc":"2.0","id":2,` + call)
+	m := h.next()
+	var data shownLinks
+	if m.Error == nil || m.Error.Code != -32042 || json.Unmarshal(m.Error.Data, &data) != nil || len(data.Elicitations) != 1 {
+		t.Fatalf("%+v", m)
+	}
+	_, path, _ := strings.Cut(data.Elicitations[0].URL, "/connect/")
+	enterKey(t, f.url+"/connect/"+path) // nothing of a host says where the gateway listens
+	if m = h.next(); m.Method != "notifications/elicitation/complete" || !strings.Contains(string(m.Params), data.Elicitations[0].ElicitationID) {
+		t.Fatalf("%+v", m)
+	}
+	h.send(`{"jsonrpc":"2.0","id":3,` + call)
+	if m = h.next(); m.outcome() != "3 m" {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,344 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+const showsLinks = `{"elicitation":{"url":{}}}`
+
+// linkClient returns a client that can show its person a link.
+func (f *accountFront) linkClient(t *testing.T, era testkit.Era) *testkit.Client {
+	t.Helper()
+	client := testkit.NewClient(t, f.url+"/farm/mcp", era)
+	client.Capabilities = showsLinks
+	if era == testkit.Legacy {
+		if _, err := client.Initialize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return client
+}
+
+// enterKey connects the account under a link.
+func enterKey(t *testing.T, link string) {
+	t.Helper()
+	resp, err := http.PostForm(link, url.Values{"api_key": {"deere-key-1"}})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the page answers HTTP %d", resp.StatusCode)
+	}
+}
+
+// A shownLink is what a client is asked to show.
+type shownLink struct {
+	Mode          string `json:"mode"`
+	ElicitationID string `json:"elicitationId"`
+	URL           string `json:"url"`
+	Message       string `json:"message"`
+}
+
+// shownLinks are what stands beside -32042.
+type shownLinks struct {
+	Elicitations []shownLink     `json:"elicitations"`
+	Record       *recourse.Error `json:"io.github.recoursehq/error"`
+}
+
+// A linkRequest is a question of the modern era.
+type linkRequest struct {
+	Params shownLink `json:"params"`
+}
+
+// shownIn returns what an answer asks the client to show.
+func (f *accountFront) shownIn(t *testing.T, a *testkit.Answer) shownLink {
+	t.Helper()
+	var answer struct {
+		Error struct {
+			Code    int        `json:"code"`
+			Message string     `json:"message"`
+			Data    shownLinks `json:"data"`
+		} `json:"error"`
+		Result struct {
+			ResultType string                     `json:"resultType"`
+			Requests   map[string]linkRequest     `json:"inputRequests"`
+			Meta       map[string]*recourse.Error `json:"_meta"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(a.Body, &answer); err != nil {
+		t.Fatalf("HTTP %d %s: %v", a.Status, a.Body, err)
+	}
+	shown := answer.Result.Requests["io.github.recoursehq/connect"].Params
+	record := answer.Result.Meta[recourse.MetaKey]
+	if data := answer.Error.Data; len(data.Elicitations) == 1 {
+		shown, record = data.Elicitations[0], data.Record
+		if answer.Error.Code != -32042 || shown.ElicitationID == "" || strings.Contains(shown.URL, shown.ElicitationID) || !strings.Contains(answer.Error.Message, shown.URL) {
+			t.Errorf("%s", a.Body)
+		}
+	} else if answer.Result.ResultType != "input_required" || shown.ElicitationID != "" {
+		t.Errorf("%s", a.Body)
+	}
+	if shown.Mode != "url" || !strings.HasPrefix(shown.URL, f.url+"/connect/") || record == nil || record.Effect != recourse.EffectNone || strings.Contains(shown.Message, "http") {
+		t.Fatalf("HTTP %d %s", a.Status, a.Body)
+	}
+	return shown
+}
+
+// A client that can show links is asked to. In the legacy era it is told on its stream when the account is connected; in the
+// modern era the call that it makes again waits for that.
+func TestClientShowsTheLink(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		for _, server := range eras {
+			t.Run(era.String()+" to "+server.String(), func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t, testkit.WithEra(server))
+				f := startWithAccounts(t, srv, "api_key", "")
+				client := f.linkClient(t, era)
+				a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				shown := f.shownIn(t, a)
+				if shown.Message != "No John Deere account is connected." {
+					t.Errorf("the client shows %q", shown.Message)
+				}
+				if era == testkit.Legacy {
+					f.connectsWithNotice(t, client, shown)
+				} else {
+					f.connectsWhileWaiting(t, client, shown)
+				}
+				if calls := srv.Calls(testkit.Echo); len(calls) != 1 || calls[0].Header.Get("Authorization") != "Bearer deere-key-1" {
+					t.Errorf("the server has seen %+v", calls)
+				}
+				if log := f.log.String(); strings.Contains(log, shown.URL) || !strings.Contains(log, "not_connected") {
+					t.Errorf("the log: %s", log)
+				}
+			})
+		}
+	}
+}
+
+func (f *accountFront) connectsWithNotice(t *testing.T, client *testkit.Client, shown shownLink) {
+	t.Helper()
+	stream, err := client.Listen(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	again, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other := f.shownIn(t, again); other != shown {
+		t.Errorf("again it is another link: %+v", other)
+	}
+	enterKey(t, shown.URL)
+	want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`, shown.ElicitationID)
+	event, err := stream.Next()
+	if err != nil || event.Data != want {
+		t.Fatalf("the stream says %s, %v", event.Data, err)
+	}
+	wantEcho(t, client)
+}
+
+func (f *accountFront) connectsWhileWaiting(t *testing.T, client *testkit.Client, shown shownLink) {
+	t.Helper()
+	decline, err := client.Request(t.Context(), "tools/call", answerOf("decline", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := textOf(t, decline); !strings.HasPrefix(text, "[not_connected] ") || !strings.Contains(text, shown.URL) {
+		t.Errorf("a person who declines: %s", text)
+	}
+	type end struct {
+		a   *testkit.Answer
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		a, err := client.Request(t.Context(), "tools/call", answerOf("accept", "io.github.recoursehq/connect 0"))
+		ended <- end{a, err}
+	}()
+	select {
+	case e := <-ended:
+		t.Fatalf("the call does not wait: %+v", e)
+	case <-time.After(50 * time.Millisecond): // it may wait
+	}
+	enterKey(t, shown.URL)
+	if e := <-ended; e.err != nil || !strings.Contains(string(e.a.Body), `"m"`) {
+		t.Errorf("%+v", e)
+	}
+}
+
+// answerOf returns the params of the call that is made again.
+func answerOf(action, state string) string {
+	params := `{"name":"` + testkit.Echo + `","arguments":{"message":"m"},"inputResponses":{"io.github.recoursehq/connect":{"action":"` + action + `"}}`
+	if state != "" {
+		params += `,"requestState":"` + state + `"`
+	}
+	return params + "}"
+}
+
+// A person who does not hurry is shown the same link again. What is wrong with the client's answer does no harm.
+func TestLinkIsShownAgain(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
+	f := startWithAccounts(t, srv, "api_key", "", "timeout: 100ms", "max_timeout: 200ms")
+	client := f.linkClient(t, testkit.Modern)
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := f.shownIn(t, a)
+	for _, state := range []string{
+		"", "io.github.recoursehq/connect", "io.github.recoursehq/connect 0", "io.github.recoursehq/connect 9223372036854775808",
+		"io.github.recoursehq/connect -1 " + strings.Repeat("scope ", 1000), "of another server",
+	} {
+		a, err := client.Request(t.Context(), "tools/call", answerOf("accept", state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := f.shownIn(t, a); again.URL != shown.URL {
+			t.Errorf("with the state %.50q another link is shown", state)
+		}
+	}
+	if srv.Attempts(testkit.Echo) != 0 {
+		t.Error("the server was called without an account")
+	}
+}
+
+// A link for more scopes is shown as well, and the call waits for an account that has them.
+func TestLinkForMoreScopes(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
+	f := startWithAccounts(t, srv, "authorization_code", "")
+	f.connect(t)
+	client := f.linkClient(t, testkit.Modern)
+	srv.Next(testkit.Echo, testkit.InsufficientScope())
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.shownIn(t, a)
+	var answer struct {
+		Result struct {
+			State string                     `json:"requestState"`
+			Meta  map[string]*recourse.Error `json:"_meta"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(a.Body, &answer); err != nil {
+		t.Fatal(err)
+	}
+	scopes := answer.Result.Meta[recourse.MetaKey].MissingScopes
+	if len(scopes) == 0 || !strings.HasSuffix(answer.Result.State, strings.Join(scopes, " ")) {
+		t.Fatalf("%s", a.Body)
+	}
+	go func() {
+		token := connection.Token{Access: "wider", Refresh: "r", Expires: time.Now().Add(time.Hour), Scopes: scopes}
+		if err := f.manager.Connect(t.Context(), f.provider, "anybody", "test", token); err != nil {
+			t.Error(err)
+		}
+	}()
+	a, err = client.Request(t.Context(), "tools/call", answerOf("accept", answer.Result.State))
+	if err != nil || !strings.Contains(string(a.Body), `"m"`) {
+		t.Fatalf("%s, %v", a.Body, err)
+	}
+	if calls := srv.Calls(testkit.Echo); calls[len(calls)-1].Header.Get("Authorization") != "Bearer wider" {
+		t.Errorf("the server has seen %+v", calls)
+	}
+}
+
+// The Go SDK's client, in both eras, at a server's own endpoint and at one with several.
+func TestGoSDKShowsTheLink(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		for _, path := range []string{"/farm/mcp", "/all"} {
+			t.Run(era.String()+" "+path, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				f := startWithAccounts(t, srv, "api_key", "endpoints: {all: {path: /all, servers: [farm]}}")
+				complete := make(chan string, 1)
+				client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+					Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
+					ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						go enterKey(t, r.Params.URL)
+						return &mcp.ElicitResult{Action: "accept"}, nil
+					},
+					ElicitationCompleteHandler: func(_ context.Context, r *mcp.ElicitationCompleteNotificationRequest) {
+						complete <- r.Params.ElicitationID
+					},
+				})
+				opts := &mcp.ClientSessionOptions{ProtocolVersion: era.Version()}
+				session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: f.url + path}, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer session.Close()
+				call := &mcp.CallToolParams{Name: testkit.Echo, Arguments: map[string]any{"message": "m"}}
+				result, err := session.CallTool(t.Context(), call)
+				if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == mcp.CodeURLElicitationRequired {
+					var data struct {
+						Elicitations []*mcp.ElicitParams `json:"elicitations"`
+					}
+					if err := json.Unmarshal(refused.Data, &data); err != nil || len(data.Elicitations) != 1 {
+						t.Fatalf("%s, %v", refused.Data, err)
+					}
+					enterKey(t, data.Elicitations[0].URL)
+					if id := <-complete; id != data.Elicitations[0].ElicitationID {
+						t.Errorf("%s is complete", id)
+					}
+					result, err = session.CallTool(t.Context(), call)
+				} else if era == testkit.Legacy && path == "/farm/mcp" {
+					t.Errorf("the first call: %v", err)
+				}
+				if err != nil || result.IsError {
+					t.Fatalf("%+v, %v", result, err)
+				}
+			})
+		}
+	}
+}
+
+// What the client answers about the link is not the server's business; what it answers to the server's own question is.
+func TestLinkAnswerStays(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t, testkit.WithEra(testkit.Modern))
+	f := startWithAccounts(t, srv, "authorization_code", "")
+	f.connect(t)
+	client := f.linkClient(t, testkit.Modern)
+	for answers, want := range map[string]string{
+		`{"io.github.recoursehq/connect":{"action":"accept"}}`:                           `"name":"echo","arguments":{"message":"m"}}}`,
+		`{"io.github.recoursehq/connect":{"action":"accept"},"own":{"action":"accept"}}`: `"inputResponses":{"own":{"action":"accept"}},"requestState":"own"`,
+	} {
+		state := "io.github.recoursehq/connect 0"
+		if strings.Contains(answers, "own") {
+			state = "own"
+		}
+		params := `{"name":"echo","arguments":{"message":"m"},"inputResponses":` + answers + `,"requestState":"` + state + `"}`
+		if _, err := client.Request(t.Context(), "tools/call", params); err != nil {
+			t.Fatal(err)
+		}
+		calls := srv.Calls(testkit.Echo)
+		if got := string(calls[len(calls)-1].Body); !strings.Contains(got, want) || strings.Contains(got, "hq/connect") {
+			t.Errorf("the server gets %s", got)
+		}
+	}
+}
