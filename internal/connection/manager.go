@@ -168,8 +168,11 @@ func (m *Manager) Rejected(ctx context.Context, p *Provider, owner string, versi
 	if k, err = m.current(ctx, p, owner); err != nil {
 		return err
 	}
-	if k.c == nil || k.c.State != Connected {
-		return p.reconnect(Revoked)
+	switch {
+	case k.c == nil:
+		return recourse.NotConnected(p.Title)
+	case k.c.State != Connected:
+		return p.reconnect(k.c.Reason)
 	}
 	return nil
 }

@@ -393,42 +393,6 @@ func TestTroubleBeforeExpiry(t *testing.T) {
 	})
 }
 
-// A token that a server refuses is refreshed once; one that is new is not.
-func TestRejected(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		i := newIssuer(time.Hour)
-		m := manager(t, open(t, t.TempDir()), i)
-		connect(t, m, i, "ada")
-		time.Sleep(10 * time.Minute)
-		c, err := m.Credential(t.Context(), deere, "ada")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil { // another caller with the old one
-			t.Fatal(err)
-		}
-		c, err = m.Credential(t.Context(), deere, "ada")
-		if err != nil || c.Value != "Bearer access-ada-2" {
-			t.Fatalf("%+v, %v", c, err)
-		}
-		wantKind(t, m.Rejected(t.Context(), deere, "ada", c.Version), recourse.KindTokenRevoked)
-		if i.asked() != 1 {
-			t.Errorf("%d refreshes", i.asked())
-		}
-		connect(t, m, i, "ada") // a new account is given the chance as well
-		if c, err = m.Credential(t.Context(), deere, "ada"); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Rejected(t.Context(), deere, "ada", c.Version); err != nil || i.asked() != 2 {
-			t.Errorf("%d refreshes, %v", i.asked(), err)
-		}
-	})
-}
-
 // Of a key that is missing, and of rows that were changed, there is a clear error.
 func TestSealed(t *testing.T) {
 	t.Parallel()
