@@ -58,7 +58,7 @@ var references = []reference{
 		},
 	},
 	{
-		"fieldmcp", "a gateway in front of a provider of data on fields",
+		farmers, "a gateway in front of a provider of data on fields",
 		[]setting{
 			within,
 			{"as", "ORGANISATION", "who calls: lapsed, revoked, narrow, new and suspended cannot do what willow can"},
@@ -229,12 +229,19 @@ func (s *Show) system(ctx context.Context, r reference, most int) (err error) {
 		scenes = scenes[:min(most, len(scenes))]
 	}
 	printf(s.Out, "%s: %s, at %s. What a client sees:\n", r.name, r.about, base+system.Entrance().Path)
-	if err := perform(ctx, s.Out, base, system.Entrance(), scenes); err != nil || s.Once {
+	if err := perform(ctx, s.Out, base, system.Entrance(), scenes); err != nil {
 		return err
 	}
-	connect(s.Out, r.name, base, system.Entrance())
-	s.Level.Set(slog.LevelInfo)
-	<-ctx.Done()
+	if !s.Once {
+		connect(s.Out, r.name, base, system.Entrance())
+		s.Level.Set(slog.LevelInfo)
+	}
+	if r.name == farmers && most == 0 && len(s.With) == 0 {
+		return s.farmer(ctx)
+	}
+	if !s.Once {
+		<-ctx.Done()
+	}
 	return nil
 }
 

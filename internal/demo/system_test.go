@@ -18,7 +18,11 @@ func TestSystem(t *testing.T) {
 	t.Parallel()
 	shown := map[string][]string{
 		"commerce": {`"success":true`, "Invalid params:", `"originalError":"ORDER_NOT_FOUND"`, "effect_unknown", `"id":"SO-1004"`},
-		"fieldmcp": {`"error":false`, "FIELD_NOT_FOUND", "PARTIAL_SUCCESS", "INSUFFICIENT_DATA", `"retryAfter":12`},
+		"fieldmcp": {
+			`"error":false`, "FIELD_NOT_FOUND", "PARTIAL_SUCCESS", "INSUFFICIENT_DATA", `"retryAfter":12`,
+			"PROVIDER_NOT_CONNECTED", "/connect/", "MISSING_SCOPE", "/connect/", `["ag2"]`, `"error":false`, "TOKEN_REVOKED", "/connect/",
+			`"error":false`, "TOKEN_EXPIRED", "/connect/", `"error":false`,
+		},
 		"patterns": {"memento", "needsInput:v1", "singleton", `"statusCode": 429`, "Network error: ", "CLIENT_ERROR"},
 		"studies":  {"next_action", "[validation_error]", "[network_error]", "study_get(", "[empty_audience]", "[insufficient_credits]"},
 		"terra":    {"HTTP 401", "HTTP 502", "(an empty body)", "fields or select are required", "invalid user id"},
@@ -58,14 +62,15 @@ func TestSystemKeepsServing(t *testing.T) {
 		ended <- err
 		_ = in.CloseWithError(io.EOF)
 	}()
-	lines := bufio.NewScanner(out)
+	lines, way := bufio.NewScanner(out), false
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), `--header "Authorization: Bearer field_live_`) {
+		way = way || strings.Contains(lines.Text(), `--header "Authorization: Bearer field_live_`)
+		if strings.HasPrefix(lines.Text(), "    Open http://127.0.0.1:") { // what is left is for the farmer to do
 			cancel()
 		}
 	}
-	if err := <-ended; err != nil || ctx.Err() == nil {
-		t.Errorf("%v, and the way to connect was shown: %t", err, ctx.Err() != nil)
+	if err := <-ended; err != nil || ctx.Err() == nil || !way {
+		t.Errorf("%v, and the way to connect was shown: %t, %t", err, way, ctx.Err() != nil)
 	}
 	cancel()
 }
