@@ -47,8 +47,17 @@ type Stdio struct {
 func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h := &host{Stdio: s, out: newLineWriter(out), life: life, calls: map[*hostCall]struct{}{}, unhear: func() {}}
-	err := h.read(in)
+	h := &host{
+		Stdio: s, lines: wire.NewLineReader(in, s.Limit), out: newLineWriter(out), over: make(chan error, 1),
+		life: life, calls: map[*hostCall]struct{}{}, unhear: func() {},
+	}
+	go h.read()
+	var err error
+	select {
+	case err = <-h.over:
+	case <-h.out.broken:
+	case <-ctx.Done():
+	}
 	grace := stdioGrace
 	if ctx.Err() != nil || h.out.failed() != nil {
 		grace = 0
@@ -67,11 +76,13 @@ func (s Stdio) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 type host struct {
 	Stdio
 
-	out  *lineWriter
-	room spool.Room
+	lines *wire.LineReader
+	out   *lineWriter
+	over  chan error // gets the end of the lines; nil: there are no more
+	room  spool.Room
 
 	life context.Context //nolint:containedctx // the life of the calls and the stream
-	work sync.WaitGroup  // calls and the stream
+	work sync.WaitGroup  // what is under way, and the stream; begun by enter
 
 	opening sync.Mutex // held while a session is opened
 
@@ -80,6 +91,7 @@ type host struct {
 	session string
 	version string // of the protocol, as negotiated; empty: none that HTTP knows
 	ready   bool   // it has said notifications/initialized
+	ended   bool   // nothing more begins
 	unhear  context.CancelFunc
 	calls   map[*hostCall]struct{}
 }
@@ -92,49 +104,44 @@ type hostCall struct {
 	cancelled atomic.Bool // the host has no use for an answer
 }
 
-// read takes the host's lines until there are no more.
-func (h *host) read(in io.Reader) error {
-	ctx := h.life
-	lines := make(chan wire.Line)
-	var ended error
-	go func() {
-		defer close(lines)
-		reader := wire.NewLineReader(in, h.Limit)
-		for {
-			l, err := reader.Next()
-			if err != nil && !errors.Is(err, io.EOF) {
-				ended = err
+// read takes the host's lines until there are no more. Whoever has read a request goes on with it, while another goroutine reads
+// the next line: to wake one for the request would take longer than all else here.
+func (h *host) read() {
+	for isRequest := false; !isRequest; {
+		l, err := h.lines.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
 			}
-			if err != nil {
-				return
-			}
-			select {
-			case lines <- l:
-			case <-ctx.Done():
-				return
-			}
+			h.over <- err
+			return
 		}
-	}()
-	for {
-		select {
-		case l, more := <-lines:
-			if !more {
-				return ended
-			}
-			h.take(l)
-		case <-h.out.broken:
-			return nil
-		case <-ctx.Done():
-			return nil
+		if !h.enter() {
+			return
 		}
+		isRequest = h.take(l)
+		h.work.Done()
 	}
+}
+
+// enter begins work that end waits for. It reports false when the host is served no longer.
+func (h *host) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		h.work.Add(1)
+	}
+	return !h.ended
 }
 
 // end lets calls under way end for a time, breaks off what is left, and ends the
 // session. What does not even end then, since the host takes nothing any more, is
 // left behind.
 func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
-	h.hush()
+	h.mu.Lock()
+	h.ended = true
+	h.unhear()
+	h.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		h.work.Wait()
@@ -161,9 +168,9 @@ func (h *host) end(cancel context.CancelFunc, grace time.Duration) {
 	}
 }
 
-// take deals with one line. Requests run side by side; messages whose order matters
-// are dealt with before the next line is taken.
-func (h *host) take(l wire.Line) {
+// take deals with one line. Requests run side by side: of these it has somebody else read on, and reports true. Messages
+// whose order matters are dealt with before the next line is taken.
+func (h *host) take(l wire.Line) (isRequest bool) {
 	var m wire.Message
 	err := wire.Parse(l.Text, &m)
 	switch {
@@ -174,7 +181,7 @@ func (h *host) take(l wire.Line) {
 	case m.Kind == wire.Request && m.Method == wire.MethodInitialize:
 		h.initialize(l, &m)
 	case m.Kind == wire.Request:
-		h.call(l, &m)
+		return h.call(l, &m)
 	case m.Method == wire.MethodCancelled:
 		h.cancel(l, &m)
 	default:
@@ -183,6 +190,7 @@ func (h *host) take(l wire.Line) {
 			h.begin()
 		}
 	}
+	return false
 }
 
 // initialize opens a session. Everything that follows waits for it.
@@ -248,12 +256,14 @@ func (h *host) reopen(header http.Header) bool {
 	return true
 }
 
-// call starts a request.
-func (h *host) call(l wire.Line, m *wire.Message) {
-	c := &hostCall{id: m.ID, era: wire.Legacy}
+// call carries out a request, while another goroutine reads on. It reports false when there are too many already.
+func (h *host) call(l wire.Line, m *wire.Message) bool {
+	ctx, cancel := context.WithCancel(h.life)
+	c := &hostCall{id: m.ID, era: wire.Legacy, cancel: cancel}
 	if m.ProtocolVersion != "" {
 		c.era = wire.Modern
 	}
+	defer h.done(c)
 	h.mu.Lock()
 	full := len(h.calls) >= maxStdioCalls
 	if !full {
@@ -263,25 +273,22 @@ func (h *host) call(l wire.Line, m *wire.Message) {
 	if full {
 		e := recourse.New(recourse.KindUnavailable, "").WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 		h.out.failure(m.ID, e.WithMessage("%d calls are under way already. Wait for one of them to end, then call again.", maxStdioCalls))
-		return
+		return false
 	}
-	var ctx context.Context
-	ctx, c.cancel = context.WithCancel(h.life)
 	header := h.header(m)
-	h.work.Go(func() {
-		defer h.done(c)
-		a := h.newAnswer(c.id)
+	go h.read()
+	a := h.newAnswer(c.id)
+	a.quiet = &c.cancelled
+	h.send(ctx, a, http.MethodPost, &l, header)
+	if a.status == http.StatusNotFound && header.Get(wire.HeaderSession) != "" && !a.answered && h.reopen(header) {
+		header = h.header(nil)
+		a = h.newAnswer(c.id)
 		a.quiet = &c.cancelled
 		h.send(ctx, a, http.MethodPost, &l, header)
-		if a.status == http.StatusNotFound && header.Get(wire.HeaderSession) != "" && !a.answered && h.reopen(header) {
-			header = h.header(nil)
-			a = h.newAnswer(c.id)
-			a.quiet = &c.cancelled
-			h.send(ctx, a, http.MethodPost, &l, header)
-		}
-		h.resume(ctx, a, header)
-		a.settle(ctx)
-	})
+	}
+	h.resume(ctx, a, header)
+	a.settle(ctx)
+	return true
 }
 
 // done takes a call off the list.
@@ -375,9 +382,12 @@ func (h *host) begin() {
 	header["Accept"] = []string{wire.TypeEventStream}
 	ctx, cancel := context.WithCancel(h.life)
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.unhear()
-	h.ready, h.unhear = true, cancel
-	h.mu.Unlock()
+	if h.ready, h.unhear = true, cancel; h.ended {
+		cancel()
+		return
+	}
 	h.work.Go(func() { h.hear(ctx, header) })
 }
 
