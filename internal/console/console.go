@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -11,32 +12,56 @@ import (
 // Sources are the parts of the program that the console shows. What is nil is not there.
 type Sources struct {
 	Journal *store.Journal
+	// Endpoint returns the URL at which clients reach a server; "": there is none.
+	Endpoint func(server string) string
 }
 
 // Console is the pages. It is safe for concurrent use.
 type Console struct {
 	Sources
 
-	log *slog.Logger
-	now func() time.Time
+	log     *slog.Logger
+	now     func() time.Time
+	readers chan struct{} // holds a token for each list that is read
+	streams chan struct{} // and for each page that is told of new failures
 }
+
+// maxReaders bounds how many lists are read at a time: calls need the store, too.
+const maxReaders = 2
 
 // New returns the console of a gateway.
 func New(from Sources, log *slog.Logger) *Console {
-	return &Console{Sources: from, log: log, now: time.Now}
+	return &Console{
+		Sources: from, log: log, now: time.Now, readers: make(chan struct{}, maxReaders), streams: make(chan struct{}, maxStreams),
+	}
 }
+
+// reading waits for its turn to read the store, which lasts until done is called.
+func (c *Console) reading(ctx context.Context) (done func(), err error) {
+	select {
+	case c.readers <- struct{}{}:
+		return func() { <-c.readers }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// admits reports whether a request is from somebody who may see pages.
+func (*Console) admits(*http.Request) bool { return true }
 
 // A route is a page.
 type route struct {
 	pattern string // of [http.ServeMux]
 	name    string // in the navigation; "": it is not there
+	under   string // the path of the page in the navigation that it belongs to
 	serve   func(c *Console, r *http.Request) (*view, error)
 }
 
 // routes are the pages, in the order of the navigation.
 func routes() []route {
 	return []route{
-		{"GET /failures", "Failures", (*Console).failures},
+		{pattern: "GET " + failuresPath, name: "Failures", serve: (*Console).failures},
+		{pattern: "GET /calls/{id}", under: failuresPath, serve: (*Console).call},
 	}
 }
 
@@ -45,6 +70,7 @@ func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", http.RedirectHandler("/failures", http.StatusSeeOther))
 	mux.HandleFunc("GET "+staticPrefix+"{name}", serveStatic)
+	mux.HandleFunc("GET "+failuresPath+"/live", c.live)
 	for _, at := range routes() {
 		mux.HandleFunc(at.pattern, c.page(at))
 	}

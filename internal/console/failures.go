@@ -1,17 +1,34 @@
 package console
 
 import (
+	"cmp"
+	"context"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/journal"
-	"github.com/recoursehq/recourse/internal/store"
 )
+
+const failuresPath = "/failures"
 
 // A failureList is the page about calls that have failed.
 type failureList struct {
-	now   time.Time
-	calls []*journal.Call // the latest first
+	*query
+
+	now    time.Time
+	calls  []*journal.Call // the latest first
+	more   bool
+	total  int64
+	facets []facet
+	kept   bool  // there are failures, whether or not they are chosen
+	seen   int64 // the Seq of the latest failure that the reader has seen; 0: all are new to them, and none is marked
+	news   int   // how many have come since
 }
 
 // failures lists calls that have failed.
@@ -19,9 +36,124 @@ func (c *Console) failures(r *http.Request) (*view, error) {
 	if c.Journal == nil {
 		return &view{title: "Failures", body: noJournal()}, nil
 	}
-	calls, err := journal.Find(r.Context(), c.Journal, &store.Filter{Failures: true, Limit: 50})
+	q, err := readQuery(r, c.now())
 	if err != nil {
 		return nil, err
 	}
-	return &view{title: "Failures", body: failures(&failureList{now: c.now(), calls: calls})}, nil
+	list, err := c.list(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &view{title: "Failures", body: failuresPage(list), search: q.Text}, nil
+}
+
+// list reads what a query chooses.
+func (c *Console) list(ctx context.Context, q *query) (*failureList, error) {
+	done, err := c.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	page, err := journal.Failures(ctx, c.Journal, &q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	l := &failureList{query: q, now: c.now(), calls: page.Calls, more: page.More, kept: len(page.Counts) > 0}
+	l.facets, l.total = q.facets(page.Counts)
+	return l, nil
+}
+
+// latest returns the Seq of the latest failure on the page.
+func (l *failureList) latest() int64 {
+	if len(l.calls) == 0 {
+		return 0
+	}
+	return l.calls[0].Seq
+}
+
+// older returns the URL of the next page.
+func (l *failureList) older() templ.SafeURL {
+	return l.at(failuresPath, paramBefore, strconv.FormatInt(l.calls[len(l.calls)-1].Seq, 10))
+}
+
+// follows reports whether the page is one that new failures appear on.
+func (l *failureList) follows() bool { return l.Before == 0 && l.until == "" }
+
+// liveURL returns where the page is told of new failures.
+func (l *failureList) liveURL() string {
+	return string(l.at(failuresPath+"/live", "seen", strconv.FormatInt(max(l.latest(), 1), 10)))
+}
+
+// A period is a time that a list can be limited to.
+type period struct{ since, name, text string }
+
+var periods = []period{
+	{"15m", "15 min", "in the last 15 minutes"},
+	{"1h", "1 h", "in the last hour"},
+	{"24h", "24 h", "in the last 24 hours"},
+	{"7d", "7 d", "in the last 7 days"},
+	{"", "All", "in the journal"},
+}
+
+// when says which time the list is about.
+func (l *failureList) when() string {
+	for _, p := range periods {
+		if p.since == l.since && l.until == "" {
+			return p.text
+		}
+	}
+	var said []string
+	if !l.Since.IsZero() {
+		said = append(said, "since "+l.Since.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	if !l.Until.IsZero() {
+		said = append(said, "until "+l.Until.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	return strings.Join(said, " ")
+}
+
+// formTime returns an instant as a browser's form takes it.
+func formTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04")
+}
+
+// callURL returns the page about a call.
+func callURL(id string) templ.SafeURL { return templ.SafeURL("/calls/" + url.PathEscape(id)) }
+
+// ended returns when a call ended.
+func ended(c *journal.Call) time.Time { return c.Began.Add(time.Duration(c.Took)) }
+
+// subject says what was called.
+func subject(c *journal.Call) string { return cmp.Or(c.Tool, c.Name, c.Method, "a request") }
+
+// counted returns a number of things in words.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(n) + " " + many
+}
+
+// grouped returns a number with its thousands apart.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// tone is how grave a failure is, for its colour.
+func tone(e *recourse.Error) string {
+	switch {
+	case e.Effect == recourse.EffectUnknown:
+		return "grave"
+	case e.Kind.Class() == recourse.ClassInput, e.Kind.Class() == recourse.ClassResource, e.Origin == recourse.OriginCaller:
+		return "mild"
+	default:
+		return "bad"
+	}
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/store"
 )
 
+// htmxConfig keeps htmx from what the policy forbids, and from closing what a reader has opened.
+const htmxConfig = `{"includeIndicatorCSS": false, "history": false, "extensions": "sse", "morphIgnore": ["data-htmx-powered", "open"]}`
+
 // pageTime bounds how long a page may take: the store serves calls, too.
 const pageTime = 5 * time.Second
 
@@ -58,8 +61,7 @@ func (c *Console) page(at route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTime)
 		defer cancel()
-		r = r.WithContext(ctx)
-		v, err := at.serve(c, r)
+		v, err := at.serve(c, r.WithContext(ctx))
 		if err != nil {
 			v = c.trouble(r, err)
 		}
@@ -67,12 +69,12 @@ func (c *Console) page(at route) http.HandlerFunc {
 		for _, other := range routes() {
 			if other.name != "" {
 				_, to, _ := strings.Cut(other.pattern, " ")
-				f.entries = append(f.entries, entry{other.name, to, to == path})
+				f.entries = append(f.entries, entry{other.name, to, to == path || to == at.under})
 			}
 		}
 		var page bytes.Buffer
-		if err := layout(&f).Render(ctx, &page); err != nil {
-			c.log.LogAttrs(ctx, slog.LevelError, "a page of the console cannot be shown", slog.String("cause", err.Error()))
+		if err := layout(&f).Render(r.Context(), &page); err != nil {
+			c.log.LogAttrs(r.Context(), slog.LevelError, "a page of the console cannot be shown", slog.String("cause", err.Error()))
 			http.Error(w, "This page cannot be shown: the gateway's log says why.", http.StatusInternalServerError)
 			return
 		}
@@ -89,7 +91,7 @@ func (c *Console) trouble(r *http.Request, err error) *view {
 	p, told := errors.AsType[*problem](err)
 	switch {
 	case told:
-	case errors.Is(err, context.DeadlineExceeded), r.Context().Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded):
 		p = &problem{http.StatusGatewayTimeout, "The store did not answer in time.", "Try again, or choose a shorter time."}
 	case errors.Is(err, store.ErrNone):
 		p = &problem{http.StatusNotFound, "There is no such call.", ""}

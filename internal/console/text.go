@@ -22,6 +22,14 @@ func shown(text string) string {
 // absolute returns an instant as people read it.
 func absolute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05.000 UTC") }
 
+// clock returns the time of an instant, with its day if that is not the last one.
+func clock(at, now time.Time) string {
+	if now.Sub(at) > 24*time.Hour {
+		return at.UTC().Format("Jan 2 15:04")
+	}
+	return at.UTC().Format("15:04:05")
+}
+
 // ago returns how long ago an instant was.
 func ago(at, now time.Time) string {
 	switch d := now.Sub(at); {

@@ -136,8 +136,8 @@ func keptRecord(o *gateway.Outcome, arguments config.Arguments) *recourse.Error 
 	})
 }
 
-// entry returns the row of a call.
-func (c *Call) entry(seq int64) *store.Entry {
+// Entry returns the row of a call.
+func (c *Call) Entry(seq int64) *store.Entry {
 	story, err := json.Marshal(c)
 	if err != nil { // of a record with a member that has no JSON form
 		story = []byte("{}")

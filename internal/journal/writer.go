@@ -82,7 +82,7 @@ func (w *writer) flush() {
 		arguments := w.settings.Load().Arguments
 		entries := make([]*store.Entry, len(calls))
 		for i, e := range calls {
-			entries[i] = callOf(e.outcome, arguments).entry(e.seq)
+			entries[i] = callOf(e.outcome, arguments).Entry(e.seq)
 			calls[i].outcome = nil // with its request
 		}
 		if len(entries) > 0 {

@@ -44,6 +44,7 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		every(c.within("+seq", &failures)) + " GROUP BY " + marks
 	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE " +
 		every(c.chosen(&failures)) + " ORDER BY seq DESC LIMIT " + c.value(failures.limit()+1)
+	//nolint:gosec // it is put together from constants, and from conditions that name parameters
 	query := "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
 	rows, err := j.s.reads.QueryContext(ctx, query, c.values...)
 	if err != nil {

@@ -34,3 +34,14 @@ document.addEventListener("keydown", (event) => {
     document.getElementById("search")?.focus();
   }
 });
+
+// The badge says whether the page is told of what is new.
+const live = (text) => (event) => {
+  const badge = event.target.closest?.("#live");
+  if (!badge) return;
+  badge.querySelector("span").textContent = text;
+  badge.classList.toggle("on", text === "Live");
+};
+document.addEventListener("htmx:sse:after:connection", live("Live"));
+document.addEventListener("htmx:sse:error", live("Connecting"));
+document.addEventListener("htmx:response:error", live("Not live"));

@@ -1,0 +1,61 @@
+package console_test
+
+import (
+	"html"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/console"
+)
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+
+	s := openStore(t)
+	write(t, s, failed("req-1", timeout()))
+	url := serve(t, console.Sources{
+		Journal: s.Journal(), Endpoint: func(server string) string { return "https://gateway.example.com/" + server + "/mcp" },
+	})
+	resp, page := get(t, url+"/calls/req-1")
+	page = html.UnescapeString(page)
+	for _, want := range []string{
+		"Attempt 1", "unreachable, no answer", "repeated, because the tool only reads", "Wait", "Attempt 2",
+		"unavailable, HTTP 503 Service Unavailable", "not repeated: gave up after 2 attempts",
+		`order_get(reference="A-17"), and look at status`, "HTTP 200 with 853 bytes",
+		"dial tcp 127.0.0.1:9101: connect: connection refused",
+		`$ recourse explain req-1`, "+1ms       sent to farm",
+		"curl 'https://gateway.example.com/farm/mcp'", `"arguments":{"field_id":"F-1"}`, `Bearer $RECOURSE_KEY`,
+		`href="/failures?caller=ada"`, `<rect class="bar" x="30.00%" width="50.00%"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if resp.StatusCode != http.StatusOK || t.Failed() {
+		t.Logf("HTTP %d\n%s", resp.StatusCode, page)
+	}
+}
+
+func TestNoSuchCall(t *testing.T) {
+	t.Parallel()
+
+	url, _ := withJournal(t)
+	resp, page := get(t, url+"/calls/req-9")
+	if resp.StatusCode != http.StatusNotFound || !strings.Contains(page, "no request req-9") {
+		t.Errorf("HTTP %d\n%s", resp.StatusCode, page)
+	}
+}
+
+// Clients may choose ids, so that calls share one.
+func TestCallsOfOneID(t *testing.T) {
+	t.Parallel()
+
+	one, other := failed("again", timeout()), failed("again", timeout())
+	other.Tool = "put_field"
+	url, _ := withJournal(t, one, other)
+	_, page := get(t, url+"/calls/again")
+	if !strings.Contains(page, "2 calls had this request id") || !strings.Contains(page, "put_field") || strings.Count(page, "<article") != 2 {
+		t.Errorf("the page:\n%s", page)
+	}
+}
