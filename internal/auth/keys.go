@@ -19,6 +19,8 @@ import (
 type KeyStore interface {
 	// Key returns the key with that id, or nil if there is none.
 	Key(ctx context.Context, id string) (*Key, error)
+	// Note notes that a key has let somebody in. It does not wait.
+	Note(id string)
 }
 
 // Keys are the API keys of an access entry: those of the configuration, and those of a store.
@@ -88,6 +90,9 @@ func (k *Keys) find(ctx context.Context, text string) (*Key, error) {
 	case !key.Expires.IsZero() && !now.Before(key.Expires):
 		return nil, invalid(recourse.New(recourse.KindTokenExpired, "").
 			WithMessage("The API key expired at %s.", key.Expires.UTC().Format(time.RFC3339)))
+	}
+	if key.ID != "" {
+		k.stored.store.Note(key.ID)
 	}
 	return key, nil
 }

@@ -109,10 +109,14 @@ func (c *keyLsCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-	printf(w, "ID\tNAME\tORG\tROLES\tCREATED\tSTATE\n")
+	printf(w, "ID\tNAME\tORG\tROLES\tCREATED\tLAST USED\tSTATE\n")
 	for _, key := range keys {
-		printf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
-			key.Created.UTC().Format(time.DateOnly), keyState(key, time.Now()))
+		used := "never"
+		if !key.LastUsed.IsZero() {
+			used = key.LastUsed.UTC().Format("2006-01-02 15:04")
+		}
+		printf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key.ID, key.Name, key.Org, strings.Join(key.Roles, ","),
+			key.Created.UTC().Format(time.DateOnly), used, keyState(key, time.Now()))
 	}
 	return w.Flush()
 }
@@ -151,19 +155,15 @@ func (c *keyRevokeCommand) Run(ctx context.Context, env *Environment) error {
 	return err
 }
 
-// storeKeys are the keys of a store, for those who check them.
-type storeKeys struct{ keys *store.Keys }
+// storedKeys are the keys of a store, for those who check them.
+type storedKeys struct {
+	*store.Uses
 
-// storedKeys returns the keys of a store; nil: there is none.
-func storedKeys(s *store.Store) auth.KeyStore {
-	if s == nil {
-		return nil
-	}
-	return storeKeys{s.Keys()}
+	keys *store.Keys
 }
 
 // Key implements [auth.KeyStore].
-func (s storeKeys) Key(ctx context.Context, id string) (*auth.Key, error) {
+func (s storedKeys) Key(ctx context.Context, id string) (*auth.Key, error) {
 	key, err := s.keys.Lookup(ctx, id)
 	if errors.Is(err, store.ErrNoKey) {
 		return nil, nil //nolint:nilnil // that there is none is an answer

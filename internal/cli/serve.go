@@ -99,7 +99,7 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 		return err
 	}
 	defer kept.close(ctx, log)
-	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: storedKeys(kept.store)}, cfg, r.set, log)
+	g, err := gateway.NewReaching(gateway.Reach{Connections: kept.connections, Keys: kept.keys()}, cfg, r.set, log)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/admin"
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway"
@@ -24,6 +25,7 @@ type storage struct {
 	store       *store.Store
 	journal     *journal.Journal
 	connections *connection.Manager // nil without keys, too
+	uses        *store.Uses         // of API keys
 }
 
 // openStorage opens the store that the configuration names. It is closed after the gateway.
@@ -38,6 +40,7 @@ func openStorage(ctx context.Context, cfg *config.Config, log *slog.Logger) (*st
 	}
 	s.store = opened
 	s.journal = journal.New(opened.Journal(), cfg.Journal, log) //nolint:contextcheck // what waits at the end of ctx is still written
+	s.uses = opened.Keys().Uses(log)                            //nolint:contextcheck // so is the use of keys
 	if len(cfg.ConnectionKeys) > 0 {
 		s.connections = connection.NewManager(opened.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), log)
 	}
@@ -58,6 +61,14 @@ func storeError(err error) error {
 	default:
 		return &hintedError{err, "check `store` in the file, and that this program may read and write there"}
 	}
+}
+
+// keys returns the API keys in the store; nil: there is none.
+func (s *storage) keys() auth.KeyStore {
+	if s.store == nil {
+		return nil
+	}
+	return storedKeys{s.uses, s.store.Keys()}
 }
 
 // observe has the journal told of all calls.
@@ -94,6 +105,7 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 	if s.connections != nil {
 		s.connections.Close()
 	}
+	s.uses.Close(ctx)
 	s.journal.Close(ctx)
 	if err := s.store.Close(); err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "the store was not closed in good order", slog.String("cause", err.Error()))

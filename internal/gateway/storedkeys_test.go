@@ -25,7 +25,10 @@ type keyStore struct {
 	key     auth.Key
 	err     error
 	lookups int
+	noted   []string
 }
+
+func (s *keyStore) Note(id string) { s.update(func() { s.noted = append(s.noted, id) }) }
 
 func (s *keyStore) Key(_ context.Context, id string) (*auth.Key, error) {
 	s.mu.Lock()
@@ -80,6 +83,9 @@ func TestStoredKeys(t *testing.T) {
 				t.Fatalf("HTTP %d %s", a.Status, a.Body)
 			}
 		}
+		if len(store.noted) != 20 || store.noted[0] != store.key.ID {
+			t.Errorf("20 calls have used the keys %s", store.noted)
+		}
 		if store.lookups != 1 {
 			t.Errorf("20 calls looked the key up %d times", store.lookups)
 		}
@@ -88,6 +94,9 @@ func TestStoredKeys(t *testing.T) {
 			if a := with(wrong); a.Status != http.StatusUnauthorized {
 				t.Errorf("a wrong key: HTTP %d %s", a.Status, a.Body)
 			}
+		}
+		if len(store.noted) != 20 {
+			t.Errorf("a wrong key has used the keys %s", store.noted[20:])
 		}
 		store.update(func() { store.err = errors.New("the disk is full") })
 		time.Sleep(30 * time.Second)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -83,8 +85,8 @@ func (k *Keys) Used(ctx context.Context, last map[string]time.Time) error {
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
 	const use = "UPDATE api_keys SET last_used = $2 WHERE id = $1 AND last_used < $2"
-	for id, at := range last {
-		if _, err := tx.ExecContext(ctx, use, id, micros(at)); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(last)) { // in one order, or two processes wait for each other
+		if _, err := tx.ExecContext(ctx, use, id, micros(last[id])); err != nil {
 			return fmt.Errorf("note the use of keys: %w", err)
 		}
 	}
