@@ -147,8 +147,7 @@ func (j *JWT) remember(hash [sha256.Size]byte, who authn.Identity) {
 	if _, twice := j.known.Peek(hash); twice {
 		return
 	}
-	j.known.Trim(1, nil)
-	j.known.Put(hash, knownToken{who, until}, 0)
+	j.known.Keep(hash, knownToken{who, until}, 0)
 }
 
 // verify checks a token: first that it is this issuer's to check, then who has signed it, then what it says.

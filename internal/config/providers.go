@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse/internal/seal"
@@ -90,13 +91,28 @@ func (v *validator) providers(c *Config, root *strictyaml.Node) {
 	servers := root.Get("servers")
 	for _, s := range c.Servers {
 		at := servers.Get(s.Name).Get("connection")
-		switch _, known := c.Provider(s.Connection); {
+		switch p, known := c.Provider(s.Connection); {
 		case s.Connection == "":
 		case !known:
 			v.doc.Reportf(at.Pos(), "", "there is no provider of this name")
 		case s.URL == "" && s.OpenAPI == "":
 			v.doc.Reportf(at.Pos(), "", "a program gets no credentials of callers: `connection` needs a `url` or `openapi`")
+		default:
+			v.oneCredential(s, servers.Get(s.Name), p.Header)
 		}
+	}
+}
+
+// oneCredential checks that a server gets the header of its connection from nowhere else.
+func (v *validator) oneCredential(s *Server, node *strictyaml.Node, header string) {
+	const what, mend = "the accounts of callers go in this header", "remove it here, or remove `connection`"
+	for name := range node.Get("headers").All() {
+		if http.CanonicalHeaderKey(name) == header {
+			v.doc.Reportf(node.Get("headers").Key(name), mend, what)
+		}
+	}
+	if i := slices.IndexFunc(s.Forward, func(name string) bool { return http.CanonicalHeaderKey(name) == header }); i >= 0 {
+		v.doc.Reportf(node.Get("forward").Item(i).Pos(), mend, what)
 	}
 }
 

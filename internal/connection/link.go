@@ -70,8 +70,7 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (path string, err error) 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.invited.Trim(1, nil)
-	m.invited.Put(at, fresh, 0)
+	m.invited.Keep(at, fresh, 0)
 	return fresh.path, nil
 }
 

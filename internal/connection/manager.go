@@ -185,8 +185,7 @@ func (m *Manager) mayForce(at key) bool {
 	if last, ok := m.forced.Peek(at); ok && time.Since(last) < forceApart {
 		return false
 	}
-	m.forced.Trim(1, nil)
-	m.forced.Put(at, time.Now(), 0)
+	m.forced.Keep(at, time.Now(), 0)
 	return true
 }
 
@@ -230,8 +229,7 @@ func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known.Trim(1, nil)
-	m.known.Put(at, k, 0)
+	m.known.Keep(at, k, 0)
 	return k, nil
 }
 

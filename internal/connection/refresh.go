@@ -96,8 +96,7 @@ func (m *Manager) note(at key, err error) {
 	}
 	r, _ := m.rests.Peek(at)
 	wait := min(time.Second<<min(r.failures, 10), maxRest)
-	m.rests.Trim(1, nil)
-	m.rests.Put(at, rest{ends: time.Now().Add(max(wait, e.RetryAfter)), failures: r.failures + 1, err: e}, 0)
+	m.rests.Keep(at, rest{ends: time.Now().Add(max(wait, e.RetryAfter)), failures: r.failures + 1, err: e}, 0)
 }
 
 // refresh refreshes the token of that version, or finds that somebody else has.

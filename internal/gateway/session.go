@@ -110,8 +110,7 @@ func (t *sessions) add(c *call, serverID string) *session {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.byID.Trim(1, nil)
-	t.byID.Put(s.id, s, kept)
+	t.byID.Keep(s.id, s, kept)
 	return s
 }
 
@@ -170,8 +169,7 @@ func (t *sessions) remove(s *session) {
 	defer t.mu.Unlock()
 	t.byID.Remove(s.id)
 	if strings.HasPrefix(s.id, ticketMark) {
-		t.ended.Trim(1, nil)
-		t.ended.Put(sha256.Sum256([]byte(s.id)), struct{}{}, 0)
+		t.ended.Keep(sha256.Sum256([]byte(s.id)), struct{}{}, 0)
 	}
 }
 

@@ -125,7 +125,6 @@ func (m *Memory) table(w *Window) *table {
 
 func (m *Memory) enter(c *Charge) *series {
 	t, s := m.table(c.Window), new(series)
-	t.Trim(1, nil)
-	t.Put(c.Key.clone(), s, seriesBytes)
+	t.Keep(c.Key.clone(), s, seriesBytes)
 	return s
 }

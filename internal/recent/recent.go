@@ -65,6 +65,13 @@ func (m *Map[K, V]) Put(key K, v V, size int) {
 	m.taken += size
 }
 
+// Keep puts a value in the place of whatever is there under the key, and takes out what has to go for it.
+func (m *Map[K, V]) Keep(key K, v V, size int) {
+	m.Remove(key)
+	m.Trim(1, nil)
+	m.Put(key, v, size)
+}
+
 // Grow notes that the value for the key takes so many bytes more.
 func (m *Map[K, V]) Grow(key K, bytes int) {
 	if at := m.byKey[key]; at != nil {

@@ -27,3 +27,18 @@ func TestBoundedInBytes(t *testing.T) {
 		t.Errorf("%d bytes are left, of %d", r.taken, r.Len())
 	}
 }
+
+// A value takes the place of the one before it, and of the one used longest ago.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+
+	r := New[string, int](Bounds{Most: 2})
+	for i, key := range []string{"a", "b", "b", "c"} {
+		r.Keep(key, i, 10)
+	}
+	b, _ := r.Peek("b")
+	c, _ := r.Peek("c")
+	if r.Len() != 2 || len(r.All()) != 2 || r.Bytes() != 20 || b != 2 || c != 3 {
+		t.Errorf("there are %d values, %v, of %d bytes", r.Len(), r.All(), r.Bytes())
+	}
+}
