@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -18,6 +21,10 @@ type Figures struct {
 // ServerFigures are those of one server.
 type ServerFigures struct {
 	Server    string
+	Title     string
+	Contract  string              // in which failures reach the client
+	Target    string              // what is behind it, without secrets
+	Limits    []*config.Limit     // of its callers
 	Sessions  int                 // of clients of the legacy era
 	Budget    float64             // repetitions that may be made at once
 	Processes *upstream.Processes // of its program; nil: it has none
@@ -32,7 +39,10 @@ func (g *Gateway) Figures() Figures {
 	}
 	for _, entry := range t.config.Servers {
 		b := t.named[entry.Name].target.backend
-		s := ServerFigures{Server: entry.Name, Sessions: b.sessions.len(), Budget: b.budget.Left()}
+		s := ServerFigures{
+			Server: entry.Name, Title: entry.Title, Contract: entry.Contract, Target: whereabouts(entry), Limits: entry.Limits,
+			Sessions: b.sessions.len(), Budget: b.budget.Left(),
+		}
 		if program, ok := b.direct.(*upstream.Stdio); ok {
 			processes := program.Processes()
 			s.Processes = &processes
@@ -40,6 +50,21 @@ func (g *Gateway) Figures() Figures {
 		f.Servers = append(f.Servers, s)
 	}
 	return f
+}
+
+// whereabouts says what is behind a server: an address without what may be secret of it, or a program without its arguments.
+func whereabouts(entry *config.Server) string {
+	if entry.API != nil {
+		return entry.Describe()
+	}
+	if len(entry.Command) > 0 {
+		return filepath.Base(entry.Command[0])
+	}
+	at, err := url.Parse(entry.URL)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path}).String()
 }
 
 // Contracts returns those of the configuration, to which nothing is added.
