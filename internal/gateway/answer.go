@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func (in *inbound) rescan(text []byte) error {
 	in.scan.Reset()
 	_, err := in.scan.Write(text)
 	in.signs = in.scan.Signs()
-	return err
+	return cmp.Or(err, in.scan.Close())
 }
 
 // An answer is the server's on its way to the client: a JSON text or an event stream.

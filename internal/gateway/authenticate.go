@@ -3,10 +3,8 @@ package gateway
 import (
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +68,7 @@ func (c *call) verify() (authn.Identity, error) {
 	r, now := c.req.http, time.Now()
 	address := c.table.proxies.Client(r)
 	if wait := c.table.lockout.Wait(address, now); wait > 0 {
-		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+		c.reply.header()["Retry-After"] = []string{seconds(wait)}
 		return authn.Identity{}, c.refuseCaller(http.StatusTooManyRequests, &auth.Refusal{
 			At: contract.AtSession,
 			Record: recourse.RateLimited(wait).WithOrigin(recourse.OriginGateway).
@@ -103,7 +101,7 @@ func (c *call) refuseAccess(no *auth.Refusal) *failure {
 		status = http.StatusForbidden
 	default:
 		status = http.StatusServiceUnavailable
-		c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(no.Record.RetryAfter.Seconds())))}
+		c.reply.header()["Retry-After"] = []string{seconds(no.Record.RetryAfter)}
 	}
 	return c.refuseCaller(status, no)
 }

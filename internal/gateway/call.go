@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -118,17 +117,15 @@ type calls struct{ sync.Pool }
 // maxKept bounds the memory that an idle call keeps.
 const maxKept = 512 << 10
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request) *call {
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, stdio bool) *call {
 	c, ok := g.calls.Get().(*call)
 	if !ok {
 		c = &call{deadline: new(deadline), recheck: new(recheck)}
 	}
 	c.g, c.table = g, g.table.Load()
-	c.req.http, c.req.id = r, wire.RequestID(r.Header.Get(wire.HeaderRequestID))
-	c.req.stdio = front.IsStdio(w)
+	c.req.http, c.req.id, c.req.stdio = r, id, stdio
 	c.reply.w, c.reply.manner = w, enforcing{}
 	c.out.began = time.Now()
-	w.Header()[wire.HeaderRequestID] = []string{c.req.id}
 	return c
 }
 
@@ -183,13 +180,22 @@ func (c *call) enter() bool {
 		if !ok {
 			return false
 		}
-		if on.target.hold() {
-			c.on, c.to, c.req.user, c.held = on, on.target, user, true
-			c.reply.manner = on.manner
+		if c.hold(on) {
+			c.req.user = user
 			return true
 		}
 		c.table = c.g.table.Load() // the target was closed after its table had been replaced
 	}
+}
+
+// hold makes the call one at that endpoint, whose target it holds. It reports false when that is closed already.
+func (c *call) hold(on *endpoint) bool {
+	if !on.target.hold() {
+		return false
+	}
+	c.on, c.to, c.held = on, on.target, true
+	c.reply.manner = on.manner
+	return true
 }
 
 // leave ends the hold of the target, once: with the call, or when it becomes a stream

@@ -46,17 +46,10 @@ func sameReaders(a, b *contract.Reader) bool {
 // newEndpoint returns the endpoint of an entry; old is the one of that name before, or nil,
 // and is returned itself where nothing has changed.
 func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *contract.Set, old *endpoint) (*endpoint, error) {
-	on := &endpoint{Server: entry, manner: enforcing{}, forward: canonical(entry.Forward)}
-	var ok bool
-	if on.contract, ok = set.Get(entry.Contract); !ok {
-		return nil, fmt.Errorf("server %s: there is no contract %s", entry.Name, entry.Contract)
-	}
-	to, err := newTarget(g, on, set)
+	on := &endpoint{Server: entry, manner: enforcing{}}
+	to, err := on.begin(g, cfg, set, old)
 	if err != nil {
-		return nil, err
-	}
-	if err := on.admit(g, cfg, old); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	if old != nil && on.access == old.access && old.Same(entry) && sameReaders(old.target.reader(), to.reader()) {
 		return old, nil
@@ -79,32 +72,37 @@ func newEndpoint(g *Gateway, cfg *config.Config, entry *config.Server, set *cont
 		return on, nil
 	}
 	on.ask()
-	path, _ := door.NewUserPath(entry.Path)
-	on.userParam = path.Param
 	return on, nil
 }
 
-// admit finds out who may call the endpoint, and what; old is the one of that name before, or nil.
-func (on *endpoint) admit(g *Gateway, cfg *config.Config, old *endpoint) error {
+// begin finds out what any endpoint has to know: its contract, who may call it, and what. It returns the target, which is not
+// connected yet.
+func (on *endpoint) begin(g *Gateway, cfg *config.Config, set *contract.Set, old *endpoint) (*target, error) {
+	on.forward = canonical(on.Forward)
+	var ok bool
+	if on.contract, ok = set.Get(on.Contract); !ok {
+		return nil, fmt.Errorf("there is no contract %s", on.Contract)
+	}
 	var before *access
 	if old != nil {
 		before = old.access
 	}
 	var err error
 	if on.access, err = g.accessOf(cfg, on.Access, before); err != nil {
-		return fmt.Errorf("server %s: %w", on.Name, err)
+		return nil, err
 	}
 	if on.grants, err = config.Grants(on.Grants); err != nil {
-		return fmt.Errorf("server %s: %w", on.Name, err)
+		return nil, err
 	}
 	on.scopes = scopesOf(on.access, on.Grants)
-	return nil
+	return newTarget(g, on, set)
 }
 
-// ask sets the headers with credentials that have to be in a request. If access asks for credentials of its own, those that
-// the contract asks for have to be there only if they go on.
+// ask finds out what has to be in a request: a user in its path, and headers with credentials. If access asks for credentials
+// of its own, those that the contract asks for have to be there only if they go on.
 func (on *endpoint) ask() {
-	on.asked = on.contract.Session.Credentials
+	path, _ := door.NewUserPath(on.Path)
+	on.userParam, on.asked = path.Param, on.contract.Session.Credentials
 	if on.access != nil {
 		on.asked = slices.DeleteFunc(slices.Clone(on.asked), func(name string) bool { return !on.forwards(http.CanonicalHeaderKey(name)) })
 	}

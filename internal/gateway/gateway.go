@@ -23,6 +23,7 @@ import (
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // Gateway serves the MCP servers of a configuration. It is an http.Handler and
@@ -172,7 +173,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	g.inFlight.requests.Add(1)
 	defer g.inFlight.requests.Add(-1)
-	c := g.newCall(w, r)
+	id := wire.RequestID(r.Header.Get(wire.HeaderRequestID))
+	w.Header()[wire.HeaderRequestID] = []string{id}
+	c := g.newCall(w, r, id, front.IsStdio(w))
 	defer c.release()
 	_ = c.table.serve(c) // the client has been told
 	if c.reply.broken {

@@ -99,7 +99,12 @@ func (c *call) level(e *recourse.Error) slog.Level {
 }
 
 // named returns a name that a client has given as it may stand in the log.
-func named(name string) string { return redact.New(redact.Secrets).String(cut(name, maxName)) }
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return redact.New(redact.Secrets).String(cut(name, maxName))
+}
 
 // A logger is the observer that writes a line for each failure.
 type logger struct{ log *slog.Logger }
@@ -116,48 +121,52 @@ func (l logger) line(c *call, t *told) {
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 20)
-	attrs = append(attrs, slog.String("request_id", c.req.id))
-	if c.req.http.RemoteAddr != "" { // a host on stdio has none
-		attrs = append(attrs, slog.String("peer", c.req.http.RemoteAddr))
-	}
-	if c.on != nil {
-		attrs = append(attrs, slog.String("server", c.on.Name))
-	} else {
-		attrs = append(attrs, slog.String("path", named(c.req.http.URL.Path)))
-	}
+	var endpoint, wait string
 	if of := outerOf(ctx); of != nil && c.member != nil {
-		attrs = append(attrs, slog.String("endpoint", of.name))
+		endpoint = of.name
 	}
-	if c.req.isCall() {
-		attrs = append(attrs, slog.String("tool", named(c.req.msg.Name)))
-	} else if c.req.msg.Method != "" {
-		attrs = append(attrs, slog.String("method", named(c.req.msg.Method)))
-	}
-	attrs = append(attrs,
-		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
-		slog.String("effect", string(e.Effect)), slog.Int("attempts", t.attempts))
 	if e.RetryAfter > 0 {
-		attrs = append(attrs, slog.String("wait", recourse.FormatWait(e.RetryAfter)))
+		wait = recourse.FormatWait(e.RetryAfter)
 	}
-	attrs = append(attrs, slog.Int64("ms", time.Since(c.out.began).Milliseconds()))
-	if !c.trace.Own.IsZero() {
-		attrs = append(attrs, slog.String("trace_id", c.trace.Own.Trace.String()))
+	what := logText("method", named(c.req.msg.Method))
+	if c.req.isCall() {
+		what = slog.String("tool", named(c.req.msg.Name))
 	}
-	if t.reason != "" {
-		attrs = append(attrs, slog.String("not_repeated", t.reason))
+	l.log.LogAttrs(ctx, level, t.message,
+		slog.String("request_id", c.req.id), logText("peer", c.req.http.RemoteAddr), c.logPlace(), logText("endpoint", endpoint), what,
+		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
+		slog.String("effect", string(e.Effect)), slog.Int("attempts", t.attempts), logText("wait", wait),
+		slog.Int64("ms", time.Since(c.out.began).Milliseconds()), c.logTrace(),
+		logText("not_repeated", t.reason), logText("note", t.note), slog.String("see", kinddoc.URL(e.Kind)),
+		c.logPrivate("cause", t.cause), c.logPrivate("before", t.before), c.logPrivate("after", t.after))
+}
+
+// logText returns an attribute, or the empty one, which handlers leave out, without a value.
+func logText(key, value string) slog.Attr {
+	if value == "" {
+		return slog.Attr{}
 	}
-	if t.note != "" {
-		attrs = append(attrs, slog.String("note", t.note))
+	return slog.String(key, value)
+}
+
+// logPlace says where the request came to.
+func (c *call) logPlace() slog.Attr {
+	if c.on != nil {
+		return slog.String("server", c.on.Name)
 	}
-	attrs = append(attrs, slog.String("see", kinddoc.URL(e.Kind)))
-	for _, part := range []struct {
-		name string
-		err  error
-	}{{"cause", t.cause}, {"before", t.before}, {"after", t.after}} {
-		if part.err != nil {
-			attrs = append(attrs, slog.Any(part.name, c.private().logged(part.err)))
-		}
+	return slog.String("path", named(c.req.http.URL.Path))
+}
+
+func (c *call) logTrace() slog.Attr {
+	if c.trace.Own.IsZero() {
+		return slog.Attr{}
 	}
-	l.log.LogAttrs(ctx, level, t.message, attrs...)
+	return slog.String("trace_id", c.trace.Own.Trace.String())
+}
+
+func (c *call) logPrivate(key string, err error) slog.Attr {
+	if err == nil {
+		return slog.Attr{}
+	}
+	return slog.Any(key, c.private().logged(err))
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
-	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -41,29 +39,17 @@ func newManyEndpoint(
 	g *Gateway, cfg *config.Config, e *config.Endpoint, named map[string]*endpoint, set *contract.Set, old *endpoint,
 ) (*endpoint, error) {
 	entry := e.Entry()
-	on := &endpoint{
-		Server: entry, manner: relaying{}, forward: canonical(entry.Forward), redact: redact.Off,
-		secrets: func() []string { return nil },
-	}
-	var ok bool
-	if on.contract, ok = set.Get(entry.Contract); !ok {
-		return nil, fmt.Errorf("endpoint %s: there is no contract %s", entry.Name, entry.Contract)
-	}
-	if err := on.admit(g, cfg, old); err != nil {
-		return nil, err
+	on := &endpoint{Server: entry, manner: relaying{}, redact: redact.Off, secrets: func() []string { return nil }}
+	to, err := on.begin(g, cfg, set, old)
+	if err != nil {
+		return nil, fmt.Errorf("endpoint %s: %w", entry.Name, err)
 	}
 	on.many = newManyServers(g, e, named, old)
 	if old != nil && on.access == old.access && old.many != nil && old.Same(entry) && old.contract.Same(on.contract) &&
 		old.many.options.Deadline == on.many.options.Deadline && slices.Equal(old.many.options.Servers, on.many.options.Servers) {
 		return old, nil
 	}
-	to, err := newTarget(g, on, set)
-	if err != nil {
-		return nil, err
-	}
 	on.ask()
-	path, _ := door.NewUserPath(entry.Path)
-	on.userParam = path.Param
 	if old != nil && old.many != nil {
 		to.backend, to.up = old.target.backend, old.target.bridged
 	} else {
@@ -80,13 +66,8 @@ func (to *target) connectMany(g *Gateway, e *config.Endpoint, on *endpoint) {
 		file = ""
 	}
 	conn := many.New(file, on.many.options, func(text string) { g.log.Warn(text, slog.String("server", e.Name)) })
-	to.backend = &backend{
-		g: g, bridged: bridge.New(conn, bridge.Options{Forward: on.forward}), direct: conn, many: conn,
-		sessions: newSessions(), place: &place{}, tools: newToolLists(g.log),
-	}
-	to.streams, to.endStreams = context.WithCancel(g.streams)
-	to.holds.Store(1)
-	to.up = to.bridged
+	to.backend = newBackend(g, bridge.New(conn, bridge.Options{Forward: on.forward}), conn)
+	to.many, to.up = conn, to.bridged
 }
 
 // newManyServers returns the servers of an endpoint. One that is as it was before in old is the same.

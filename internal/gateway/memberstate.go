@@ -60,7 +60,7 @@ func (c *call) ownState() *recourse.Error {
 // its model, so that it is a JSON-RPC error whatever the contract says.
 func (c *call) refuseState(e *recourse.Error) error {
 	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeInvalidParams, e.Sentence(), nil)
-	if c.in.rescan(text) != nil || c.in.scan.Close() != nil {
+	if c.in.rescan(text) != nil {
 		return settled(e)
 	}
 	return c.rpcFailure(http.StatusOK, text, e)

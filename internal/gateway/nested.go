@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
@@ -92,21 +91,13 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 
 // call returns the call of a request that another endpoint has let in.
 func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h *hop) (*call, error) {
-	g := m.on.target.g
-	c, ok := g.calls.Get().(*call)
-	if !ok {
-		c = &call{deadline: new(deadline), recheck: new(recheck)}
-	}
-	c.g, c.table, c.member = g, g.table.Load(), m
-	c.out.began = time.Now()
-	c.reply.w, c.reply.manner = h, enforcing{}
-	c.req.http = of.request.WithContext(ctx)
-	c.req.http.Header = r.Header
-	c.req.id, c.req.stdio, c.req.era, c.req.user, c.req.body = of.id, of.stdio, wire.Modern, of.who.user, r.Body
+	request := of.request.WithContext(ctx)
+	request.Header = r.Header
+	c := m.on.target.g.newCall(h, request, of.id, of.stdio)
+	c.member, c.req.era, c.req.user, c.req.body = m, wire.Modern, of.who.user, r.Body
 	if !c.enterMember() {
 		c.release()
-		return nil, recourse.Unavailable(m.on.Title).WithMessage("%s is not served any more.", m.on.Title).
-			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+		return nil, m.on.target.unserved()
 	}
 	c.who, c.trace = of.at(c), of.traced(m.relays)
 	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
@@ -120,9 +111,7 @@ func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h *ho
 func (c *call) enterMember() bool {
 	on := c.member.on
 	for {
-		if on.target.hold() {
-			c.on, c.to, c.held = on, on.target, true
-			c.reply.manner = on.manner
+		if c.hold(on) {
 			return true
 		}
 		now := c.g.table.Load().byName()[on.Name]

@@ -63,27 +63,26 @@ func (c *call) readBody() error {
 			n, _ := io.ReadFull(c.req.http.Body, c.req.body) // what there is, is enough
 			c.req.body = c.req.body[:n]
 		}
-		c.req.msg.ID = c.firstID()
 		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
 	err := c.readAll(limit)
 	switch {
-	case errors.Is(err, errBusy):
-		c.req.msg.ID = c.firstID()
-		return c.unread(c.busy())
-	case errors.Is(err, errOverLimit):
-		c.req.msg.ID = c.firstID()
-		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
-	case err != nil:
-		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err))
-	default:
+	case err == nil:
 		c.hurry(time.Time{})
 		return nil
+	case errors.Is(err, errBusy):
+		return c.unread(c.busy())
+	case errors.Is(err, errOverLimit):
+		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
+	default:
+		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err))
 	}
 }
 
-// unread refuses a request whose body is not read to its end.
+// unread refuses a request whose body is not read to its end. Its id is told where it stands at the beginning: the Go SDK ends
+// its session over a 4xx without one.
 func (c *call) unread(status int, e *recourse.Error) error {
+	c.req.msg.ID = door.FirstID(c.req.body[:min(len(c.req.body), firstPart)])
 	c.reply.header().Set("Connection", "close")
 	return refuse(status, e)
 }
@@ -101,10 +100,6 @@ const (
 	firstPart    = 1 << 10
 	firstTimeout = 100 * time.Millisecond
 )
-
-// firstID returns the id of a request that was read only in part, where it stands
-// there; the Go SDK ends its session over a 4xx without one.
-func (c *call) firstID() wire.ID { return door.FirstID(c.req.body[:min(len(c.req.body), firstPart)]) }
 
 var errOverLimit = errors.New("more than the limit")
 

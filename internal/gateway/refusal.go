@@ -98,10 +98,7 @@ func (c *call) refusedFor(e *recourse.Error, body []byte) *recourse.Error {
 
 // isRefusal reports whether body is a JSON-RPC error that answers the request.
 func (c *call) isRefusal(body []byte) bool {
-	if len(c.req.msg.ID) == 0 {
-		return false
-	}
-	if c.in.rescan(body) != nil || c.in.scan.Close() != nil {
+	if len(c.req.msg.ID) == 0 || c.in.rescan(body) != nil {
 		return false
 	}
 	signs := c.in.signs

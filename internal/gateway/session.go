@@ -208,8 +208,7 @@ func (s *session) renew(ctx context.Context, c *call, generation int) error {
 		up := c.to
 		if !up.hold() {
 			s.mu.Unlock()
-			return recourse.Unavailable(up.Title).WithMessage("%s is not served any more.", up.Title).
-				WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+			return up.unserved()
 		}
 		done := make(chan struct{})
 		s.renewing = done

@@ -48,7 +48,8 @@ type userPath struct {
 // taken over from it. After an error, backends that were made for the table are closed again.
 func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*table, error) {
 	t := &table{
-		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested), named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
+		config: cfg, contracts: set, serve: chain(stages), nested: chain(nested),
+		named: map[string]*endpoint{}, endpoints: map[string]*endpoint{},
 		hosts: map[string]bool{}, origins: map[string]bool{},
 	}
 	t.proxies, t.lockout = cfg.Proxies(), lockoutOf(cfg.LockoutRule(), old)

@@ -113,7 +113,7 @@ func newTarget(g *Gateway, on *endpoint, set *contract.Set) (*target, error) {
 		}
 		var ok bool
 		if to.weak, ok = set.Get(name); !ok {
-			return nil, fmt.Errorf("server %s: there is no contract or family %s", to.Name, name)
+			return nil, fmt.Errorf("there is no contract or family %s", name)
 		}
 	}
 	to.reader = sync.OnceValue(func() *contract.Reader { return to.newReader(on.contract, set) })
@@ -147,6 +147,12 @@ func (to *target) badResponse(cause error) *recourse.Error {
 	return recourse.BadResponse(to.Title).WithOrigin(recourse.OriginServer).CausedBy(cause)
 }
 
+// unserved is the failure of what comes when the server was taken out of the configuration.
+func (to *target) unserved() *recourse.Error {
+	return recourse.Unavailable(to.Title).WithMessage("%s is not served any more.", to.Title).
+		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
+}
+
 // A backend is what the gateway holds of a server beside its entry. It outlives a
 // change of the entry that says nothing of how the server is reached.
 type backend struct {
@@ -167,6 +173,14 @@ type backend struct {
 	holds atomic.Int64 // of calls under way and of the table; none left: it is closed
 }
 
+// newBackend returns a backend that its table holds.
+func newBackend(g *Gateway, bridged, direct upstream.Connection) *backend {
+	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), place: &place{}, tools: newToolLists(g.log)}
+	b.streams, b.endStreams = context.WithCancel(g.streams)
+	b.holds.Store(1)
+	return b
+}
+
 // A place is where sessions are known: another server, or the same in another process,
 // is another place.
 type place struct{ _ byte } // not empty: each has an address of its own
@@ -184,15 +198,13 @@ func (to *target) connect(g *Gateway, on, old *endpoint) error {
 	if err != nil {
 		return err
 	}
-	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), place: &place{}, tools: newToolLists(g.log)}
+	b := newBackend(g, bridged, direct)
 	if old != nil && slices.Equal(to.Forward, old.Forward) {
 		b.sessions = old.sessions // they are opened again, at another place
 		if to.URL != "" && to.URL == old.URL {
 			b.place = old.target.place // the server still knows them
 		}
 	}
-	b.streams, b.endStreams = context.WithCancel(g.streams)
-	b.holds.Store(1)
 	to.backend, to.up = b, bridged
 	to.guard = newGuard(to.Server, nil, nil)
 	return nil
