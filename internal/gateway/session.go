@@ -104,7 +104,7 @@ func newSessions() *sessions {
 func (t *sessions) add(c *call, serverID string) *session {
 	s := &session{id: cmp.Or(c.ticket(serverID), rand.Text()), of: c.who.owner, upstream: serverID, place: c.to.place}
 	header, kept := c.keptHeader(), len(s.id)+len(serverID)
-	if size := len(c.req.body) + sizeOf(header); size <= maxOpening {
+	if size := len(c.req.body) + wire.HeaderSize(header); size <= maxOpening {
 		s.open, s.openID, s.header = bytes.Clone(c.req.body), c.req.msg.ID.Clone(), header.Clone()
 		kept += size
 	}
@@ -131,17 +131,6 @@ func (c *call) keptHeader() http.Header {
 var ofOneRequest = []string{
 	wire.HeaderTraceParent, wire.HeaderTraceState, wire.HeaderBaggage, wire.HeaderRequestID,
 	wire.HeaderLastEventID, wire.HeaderMethod, wire.HeaderName,
-}
-
-// sizeOf returns about how many bytes a header takes.
-func sizeOf(header http.Header) (size int) {
-	for name, values := range header {
-		size += len(name)
-		for _, value := range values {
-			size += len(value)
-		}
-	}
-	return size
 }
 
 // find returns the session of that id, or nil. A session belongs to the credentials

@@ -133,6 +133,6 @@ func (t *sessions) adopt(s *session) *session {
 	if _, ended := t.ended.Peek(sha256.Sum256([]byte(s.id))); ended {
 		return nil
 	}
-	t.byID.Keep(s.id, s, len(s.id)+len(s.upstream)+len(s.open)+sizeOf(s.header))
+	t.byID.Keep(s.id, s, len(s.id)+len(s.upstream)+len(s.open)+wire.HeaderSize(s.header))
 	return s
 }

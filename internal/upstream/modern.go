@@ -73,7 +73,7 @@ func (s *Stdio) postModern(ctx context.Context, m *wire.Message, session string,
 	case m.Method == wire.MethodInitialize:
 		return refuseInitialize(m), nil
 	case session != "": // it is one that another child has opened
-		return wire.RespondRefusal(http.StatusNotFound, lostSession), nil
+		return wire.RespondLost(), nil
 	}
 	return s.pass(ctx, m, to)
 }

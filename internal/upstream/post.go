@@ -99,7 +99,7 @@ func (s *Stdio) hand(ctx context.Context, to recipient, use func(c *child) (*htt
 		case !errors.Is(err, errUnsent):
 			return resp, err
 		case to.own() != nil:
-			return wire.RespondRefusal(http.StatusNotFound, lostSession), nil
+			return wire.RespondLost(), nil
 		}
 		select {
 		case <-c.ended:

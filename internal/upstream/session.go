@@ -45,8 +45,6 @@ func (s *Stdio) remove(x *session) {
 	s.dropInterests(x)
 }
 
-const lostSession = "session not found"
-
 // noSession is the answer to a message that belongs to a session and names none.
 func noSession() *http.Response {
 	return wire.Respond(http.StatusBadRequest,
@@ -66,7 +64,7 @@ func (s *Stdio) find(id string) (*session, *http.Response) {
 	defer s.mu.Unlock()
 	x, ok := s.sessions.Get(id)
 	if !ok {
-		return nil, wire.RespondRefusal(http.StatusNotFound, lostSession)
+		return nil, wire.RespondLost()
 	}
 	return x, nil
 }

@@ -15,10 +15,7 @@ import (
 // nobody, but for the news that a list has changed. Tasks and logs name no client, and are not
 // offered.
 
-const (
-	methodsOfTasks   = "tasks/"                        // MCP 2025-11-25, basic/utilities/tasks
-	extensionOfTasks = "io.modelcontextprotocol/tasks" // of the modern era
-)
+const methodsOfTasks = "tasks/" // MCP 2025-11-25, basic/utilities/tasks
 
 // isShared reports whether several clients have the child of that key.
 func (s *Stdio) isShared(key string) bool {
@@ -86,11 +83,11 @@ func withoutTask(m *wire.Message) (*wire.Message, error) {
 	if json.Lookup(params, "/task") != nil {
 		params = json.Without(params, "task")
 	}
-	if bytes.Contains(m.ClientCapabilities, []byte(extensionOfTasks)) {
+	if bytes.Contains(m.ClientCapabilities, []byte(wire.ExtensionTasks)) {
 		params = json.Change(params, "_meta", func(meta json.Value) json.Value {
 			return json.Change(meta, wire.MetaClientCapabilities, func(capabilities json.Value) json.Value {
 				return json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
-					return json.Without(extensions, extensionOfTasks)
+					return json.Without(extensions, wire.ExtensionTasks)
 				})
 			})
 		})

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 )
@@ -10,6 +11,16 @@ const (
 	TypeJSON        = "application/json"
 	TypeEventStream = "text/event-stream"
 )
+
+// HeaderSize returns about how many bytes a header takes.
+func HeaderSize(header http.Header) (size int) {
+	for name, values := range header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	return size
+}
 
 // acceptsAll is how SDKs write that they take every answer of the transport.
 const acceptsAll = TypeJSON + ", " + TypeEventStream

@@ -102,6 +102,9 @@ const (
 	MetaRecord             = "io.github.recoursehq/error"
 )
 
+// ExtensionTasks is the capability of the modern era under which tasks are an extension.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
 // maxName is the longest spelling, quotes included, of a name that child knows:
 // all of its characters written as \u escapes.
 const maxName = 6*len(MetaClientCapabilities) + 2

@@ -69,6 +69,10 @@ func RespondRefusal(status int, why string, allowed ...string) *http.Response {
 	return resp
 }
 
+// RespondLost returns the answer to a message of a session that is not known (MCP 2025-11-25, basic/transports, "Session
+// Management").
+func RespondLost() *http.Response { return RespondRefusal(http.StatusNotFound, "session not found") }
+
 func respond(status int) *http.Response {
 	return &http.Response{
 		Status: strconv.Itoa(status) + " " + http.StatusText(status), StatusCode: status,

@@ -21,20 +21,15 @@ var asks = map[string]json.Pointer{
 	wire.MethodRoots:  "/roots",
 }
 
-// A refusal is what a server is told of a question that is not asked.
-type refusal struct {
-	code    int
-	message string
-}
-
+// What a server is told of a question that is not asked.
 var (
-	notAsked         = refusal{wire.CodeMethodNotFound, "the client cannot be asked this, or not during this request"}
-	notAlone         = refusal{wire.CodeInternalError, "it cannot be told which of the requests under way this is about"}
-	tooManyQuestions = refusal{wire.CodeInternalError, "too many questions wait for an answer"}
+	errNotAsked      = &wire.Error{Code: wire.CodeMethodNotFound, Message: "the client cannot be asked this, or not during this request"}
+	errNotAlone      = &wire.Error{Code: wire.CodeInternalError, Message: "it cannot be told which of the requests under way this is about"}
+	errManyQuestions = &wire.Error{Code: wire.CodeInternalError, Message: "too many questions wait for an answer"}
 )
 
-func (s *session) refuse(at *opened, id wire.ID, why refusal) {
-	s.reply(at, wire.AppendError(nil, id, why.code, why.message, nil))
+func (s *session) refuse(at *opened, id wire.ID, why *wire.Error) {
+	s.reply(at, wire.AppendError(nil, id, why.Code, why.Message, nil))
 }
 
 // asked deals with a request of the server's about the call c; nil: nobody can tell about which.
@@ -46,11 +41,11 @@ func (s *session) asked(at *opened, c *call, text []byte, signs *wire.Signs) *qu
 	case method == wire.MethodPing:
 		s.reply(at, wire.AppendResult(nil, signs.ID, []byte("{}")))
 	case !known || json.Lookup(s.declared, capability) == nil:
-		s.refuse(at, signs.ID, notAsked)
+		s.refuse(at, signs.ID, errNotAsked)
 	case c == nil:
-		s.refuse(at, signs.ID, notAlone)
+		s.refuse(at, signs.ID, errNotAlone)
 	case !wire.Named(c.method): // its result has no room for questions
-		s.refuse(at, signs.ID, notAsked)
+		s.refuse(at, signs.ID, errNotAsked)
 	default:
 		q := &question{id: signs.ID.Clone(), method: method, params: bytes.Clone(json.Lookup(text, "/params"))}
 		if q.params == nil {

@@ -110,7 +110,7 @@ func (srv *Server) add(key sessionKey, declared json.Value, asks bool, header ht
 	for _, old := range srv.sessions.Trim(1, (*session).busy) {
 		srv.p.Background(old.end)
 	}
-	srv.sessions.Put(key, s, sizeOf(s.header))
+	srv.sessions.Put(key, s, wire.HeaderSize(s.header))
 	if srv.sweeping == nil && !srv.closed {
 		srv.sweeping = time.AfterFunc(sessionIdle, srv.sweep)
 	}
@@ -221,16 +221,6 @@ func (s *session) open(ctx context.Context, op *opening) {
 		s.srv.mu.Unlock()
 	}
 	close(op.done)
-}
-
-// sizeOf returns about how many bytes a header takes.
-func sizeOf(header http.Header) (size int) {
-	for name, values := range header {
-		for _, value := range values {
-			size += len(name) + len(value)
-		}
-	}
-	return size
 }
 
 func (s *session) initialize(ctx context.Context) (*opened, error) {

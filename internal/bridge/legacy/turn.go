@@ -144,7 +144,7 @@ func (t *turn) ask(q *question) []byte {
 	state, ok := t.c.s.srv.keepCall(t.c, q)
 	switch {
 	case !ok:
-		t.c.s.refuse(t.c.at, q.id, tooManyQuestions)
+		t.c.s.refuse(t.c.at, q.id, errManyQuestions)
 		return nil
 	case !t.stop(): // the client has gone, and the call with it
 		t.c.s.srv.takeCall(t.c.hold)

@@ -232,7 +232,7 @@ func (c *call) refusal(resp *http.Response) error {
 		case c.s == nil:
 			return peer.ErrOtherEra
 		default:
-			c.begun <- beginning{resp: lost()}
+			c.begun <- beginning{resp: wire.RespondLost()}
 			return nil
 		}
 	}

@@ -71,7 +71,7 @@ func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*
 	c.ctx, c.end = context.WithCancelCause(upstream.Lasting(srv.p.Life, ctx))
 	if !srv.enter(c) {
 		c.end(context.Canceled)
-		return lost(), nil
+		return wire.RespondLost(), nil
 	}
 	stop := context.AfterFunc(ctx, c.leave)
 	go func() {

@@ -45,7 +45,7 @@ func (t *stream) close() {
 type listening struct {
 	id      wire.ID
 	resp    *http.Response
-	reader  *wire.EventReader
+	reader  *wire.MessageReader
 	end     context.CancelFunc
 	honours json.Value // the part of the filter that the server has agreed to
 }
@@ -88,7 +88,7 @@ func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) 
 	}
 	if !s.put(t) {
 		end()
-		return lost(), nil
+		return wire.RespondLost(), nil
 	}
 	context.AfterFunc(life, func() { s.leave(t) })
 	srv.hear(t, t.current)
@@ -172,30 +172,21 @@ func (srv *Server) agreed(ctx context.Context, l *listening) (refusal *http.Resp
 	case !wire.IsEvents(l.resp):
 		return silent(), nil
 	}
-	l.reader = wire.NewEventReader(l.resp.Body, peer.MaxRefusal)
+	l.reader = wire.NewMessageReader(l.resp, peer.MaxRefusal)
 	for {
-		event, err := l.reader.Next()
+		part, err := l.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, wire.ErrUnfinishedEvent):
 			return nil, srv.p.BadResponse(errNoAgreement)
 		case err != nil:
 			return nil, srv.p.Broken(ctx, err)
-		case !event.Complete:
-			return nil, srv.p.BadResponse(errNoAgreement)
-		case len(event.Data) == 0:
-			continue
+		case part.Other:
+		case !part.Complete || part.Err != nil || string(part.Signs.Method) != wire.MethodAcknowledged:
+			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, part.Data))
+		default:
+			l.honours = json.Lookup(part.Data, "/params/notifications").Clone()
+			return nil, nil //nolint:nilnil // it has agreed
 		}
-		var message struct {
-			Method string `json:"method"`
-			Params struct {
-				Notifications json.Value `json:"notifications"`
-			} `json:"params"`
-		}
-		if json.UnmarshalLenient(event.Data, &message) != nil || message.Method != wire.MethodAcknowledged {
-			return nil, srv.p.BadResponse(fmt.Errorf("%w, but: %.200q", errNoAgreement, event.Data))
-		}
-		l.honours = message.Params.Notifications
-		return nil, nil //nolint:nilnil // it has agreed
 	}
 }
 
@@ -218,14 +209,14 @@ func (srv *Server) hear(t *stream, l *listening) {
 func (t *stream) hear(l *listening) {
 	defer l.close()
 	for {
-		event, err := l.reader.Next()
+		part, err := l.reader.Next()
 		if err != nil || t.ctx.Err() != nil {
 			break
 		}
-		if !event.Complete || !event.First { // no announcement is that long
+		if part.Other || !part.First || !part.Complete || part.Kind != wire.Notification { // no announcement is that long
 			continue
 		}
-		if text := announced(event.Data); text != nil && !t.box.Put(text) {
+		if text := announced(part.Data); text != nil && !t.box.Put(text) {
 			break // the client does not keep up, or has gone
 		}
 	}
@@ -236,30 +227,27 @@ func (t *stream) hear(l *listening) {
 	}
 }
 
-// announced returns a notification as one of the legacy era; nil: it is none.
+// announced returns a notification as one of the legacy era; nil: that has no such.
 func announced(text []byte) []byte {
 	var message struct {
-		Method string                `json:"method"`
-		ID     json.Value            `json:"id"`
-		Params map[string]json.Value `json:"params"`
+		Method string     `json:"method"`
+		Params json.Value `json:"params"`
 	}
-	if json.UnmarshalLenient(text, &message) != nil || message.ID != nil || !strings.HasPrefix(message.Method, "notifications/") ||
+	if json.UnmarshalLenient(text, &message) != nil || !strings.HasPrefix(message.Method, "notifications/") ||
 		strings.HasPrefix(message.Method, "notifications/subscriptions/") {
 		return nil
 	}
-	var meta map[string]json.Value
-	if json.UnmarshalLenient(message.Params["_meta"], &meta) == nil {
-		delete(meta, wire.MetaSubscription)
-		message.Params["_meta"] = append(json.AppendMembers([]byte{'{'}, meta), '}')
+	params := json.MembersOf(json.Change(message.Params, "_meta", func(meta json.Value) json.Value {
+		meta = json.Without(meta, wire.MetaSubscription)
+		if len(json.MembersOf(meta)) == 0 {
+			return nil
+		}
+		return meta
+	}))
+	if len(params) == 0 {
+		return wire.AppendRequest(nil, nil, message.Method, nil)
 	}
-	if len(meta) == 0 {
-		delete(message.Params, "_meta")
-	}
-	var params []byte
-	if len(message.Params) > 0 {
-		params = append(json.AppendMembers([]byte{'{'}, message.Params), '}')
-	}
-	return wire.AppendRequest(nil, nil, message.Method, params)
+	return wire.AppendRequest(nil, nil, message.Method, params.AppendTo(nil))
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe. A client that listens misses

@@ -55,18 +55,10 @@ func again(request []byte, id wire.ID, answers map[string]json.Value, state json
 	if err := wire.Parse(request, m); err != nil {
 		return nil, err
 	}
-	var params map[string]json.Value
-	if err := json.Unmarshal(m.Params, &params); err != nil {
-		return nil, err
-	}
-	delete(params, "inputResponses")
-	delete(params, "requestState")
+	params := json.MembersOf(json.Without(json.Without(m.Params, "inputResponses"), "requestState"))
 	if answers != nil {
-		params["inputResponses"] = append(json.AppendMembers([]byte{'{'}, answers), '}')
+		params.Add("inputResponses", append(json.AppendMembers([]byte{'{'}, answers), '}'))
 	}
-	if state != nil {
-		params["requestState"] = state
-	}
-	text := append(json.AppendMembers([]byte{'{'}, params), '}')
-	return wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}, wire.Edit{At: m.ParamsAt, With: text}), nil
+	params.Add("requestState", state)
+	return wire.Splice(nil, m.Raw, wire.Edit{At: m.IDAt, With: id}, wire.Edit{At: m.ParamsAt, With: params.AppendTo(nil)}), nil
 }

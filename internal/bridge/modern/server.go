@@ -54,13 +54,13 @@ func (srv *Server) Do(ctx context.Context, r *upstream.Request) (*http.Response,
 	case m != nil && m.Kind == wire.Request && m.Method == wire.MethodInitialize:
 		return srv.open(ctx, r)
 	case m != nil && id != "" && s == nil:
-		return lost(), nil
+		return wire.RespondLost(), nil
 	case m != nil:
 		return srv.post(ctx, s, r)
 	case id == "":
 		return wire.RespondRefusal(http.StatusBadRequest, "the header Mcp-Session-Id is missing"), nil
 	case s == nil:
-		return lost(), nil
+		return wire.RespondLost(), nil
 	case r.Method == http.MethodGet:
 		return srv.listen(ctx, s, r)
 	default:
@@ -221,10 +221,6 @@ func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 	}
 	return false
 }
-
-// lost answers a message of an unknown session (MCP 2025-11-25, basic/transports, "Session
-// Management").
-func lost() *http.Response { return wire.RespondRefusal(http.StatusNotFound, "session not found") }
 
 // clip returns as much of a client's word as is repeated to it.
 func clip(s string) string {

@@ -196,10 +196,8 @@ func (s *session) greet(discovered json.Value, version, name string) (json.Value
 		return nil, err
 	}
 	delete(from.Capabilities, "tasks")
-	var extensions map[string]json.Value
-	if json.UnmarshalLenient(from.Capabilities["extensions"], &extensions) == nil && extensions["io.modelcontextprotocol/tasks"] != nil {
-		delete(extensions, "io.modelcontextprotocol/tasks")
-		from.Capabilities["extensions"], _ = json.Marshal(extensions) // it has just been read
+	if extensions := from.Capabilities["extensions"]; extensions != nil {
+		from.Capabilities["extensions"] = json.Without(extensions, wire.ExtensionTasks)
 	}
 	s.offered = offeredBy(from.Capabilities)
 	info := from.Meta[wire.MetaServerInfo]

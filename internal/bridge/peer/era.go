@@ -42,16 +42,13 @@ func (e *Eras) Set(era wire.Era, v Verdict) {
 	}
 }
 
-// Only notes that the server speaks one era and not the other; 0: nothing is known.
+// Only notes that the server speaks one era and not the other.
 func (e *Eras) Only(era wire.Era) {
-	switch era {
-	case wire.Legacy:
-		e.v.Store(uint32(Yes)<<shift(wire.Legacy) | uint32(No)<<shift(wire.Modern))
-	case wire.Modern:
-		e.v.Store(uint32(No)<<shift(wire.Legacy) | uint32(Yes)<<shift(wire.Modern))
-	default:
-		e.v.Store(0)
+	other := wire.Legacy
+	if era == wire.Legacy {
+		other = wire.Modern
 	}
+	e.v.Store(uint32(Yes)<<shift(era) | uint32(No)<<shift(other))
 }
 
 // Forget forgets everything, as after a restart of the server.
