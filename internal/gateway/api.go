@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
@@ -42,7 +43,7 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 	if read == nil { // a question, which nobody can answer here
 		return e
 	}
-	return read.WithOrigin(recourse.OriginProvider).WithProvider(c.to.Title).With(func(r *recourse.Error) {
+	return withViolations(read).WithOrigin(recourse.OriginProvider).WithProvider(c.to.Title).With(func(r *recourse.Error) {
 		r.Upstream.Status = refusal.Status
 		if r.Upstream.RequestID == "" {
 			r.Upstream.RequestID = e.Upstream.RequestID
@@ -51,6 +52,30 @@ func (c *call) provided(e *recourse.Error) *recourse.Error {
 			r.Effect = recourse.EffectNone
 		}
 	}).CausedBy(refusal)
+}
+
+const (
+	maxTold     = 5   // violations that stand in a sentence
+	maxToldText = 300 // bytes of each
+)
+
+// withViolations adds to the sentence what the provider has against which argument, unless it says so itself: a model acts on the
+// text alone.
+func withViolations(e *recourse.Error) *recourse.Error {
+	said := strings.TrimSuffix(e.Message, ".") + ". "
+	if strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[{") { // the whole body, since it has no sentence
+		said = ""
+	}
+	var told []string
+	for _, v := range e.Violations[:min(len(e.Violations), maxTold)] {
+		if v.Message != "" && !strings.Contains(said, v.Message) {
+			told = append(told, strings.TrimPrefix(v.Param+": "+cut(v.Message, maxToldText), ": "))
+		}
+	}
+	if told == nil {
+		return e
+	}
+	return e.WithMessage("%s%s", said, strings.Join(told, "; "))
 }
 
 // refuses reports whether a status may say that nothing was done: what a 5xx says in its body does

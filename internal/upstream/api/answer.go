@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +47,8 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	switch {
+	case isCoding(err):
+		return nil, c.badResponse(resp, errors.New("it is not compressed as it says"))
 	case err != nil:
 		return nil, upstream.Broken(ctx, c.Name(), err)
 	case len(body) > MaxAnswer:
@@ -53,7 +57,12 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 		return result(c.empty(t, resp), nil, c.more(t, resp.Header, nil)), nil
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media == "" && looksLikeHTML(body) {
+		media = "text/html"
+	}
 	switch {
+	case isText(media) && !utf8.Valid(body), isJSON(media) && !utf8.Valid(body):
+		return nil, c.badResponse(resp, errors.New("it is not in UTF-8"))
 	case isJSON(media), media == "" && looksLikeJSON(body):
 		whole, err := compact(body)
 		if err != nil {
@@ -64,7 +73,7 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 			object = nil
 		}
 		return result(string(whole), object, c.more(t, resp.Header, whole)), nil
-	case isText(media) && utf8.Valid(body):
+	case isText(media):
 		return result(string(body), nil, c.more(t, resp.Header, nil)), nil
 	default:
 		if media == "" {
@@ -128,6 +137,18 @@ func isJSON(media string) bool {
 func looksLikeJSON(body []byte) bool {
 	body = bytes.TrimSpace(body)
 	return body[0] == '{' || body[0] == '['
+}
+
+// looksLikeHTML reports whether an answer of no type is a page for people.
+func looksLikeHTML(body []byte) bool {
+	begin := bytes.ToLower(bytes.TrimSpace(body[:min(len(body), 512)]))
+	return bytes.HasPrefix(begin, []byte("<!doctype html")) || bytes.HasPrefix(begin, []byte("<html"))
+}
+
+// isCoding reports whether an error says that a body is not compressed as its header says.
+func isCoding(err error) bool {
+	_, isCorrupt := errors.AsType[flate.CorruptInputError](err)
+	return isCorrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum)
 }
 
 // isText reports whether a model can read a media type. A page for people is no answer of an API.
