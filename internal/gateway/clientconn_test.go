@@ -1,13 +1,14 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
@@ -24,36 +25,31 @@ type served struct {
 
 func serve(tb testing.TB, g *gateway.Gateway, grace time.Duration) *served {
 	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := testkit.ListenInMemory()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(tb.Context())
 	s := &served{addr: ln.Addr().String(), stop: cancel, end: make(chan error, 1)}
-	go func() { s.end <- g.Serve(ctx, ln, grace) }()
+	var serving sync.WaitGroup
+	serving.Go(func() { s.end <- g.Serve(ctx, ln, grace) })
+	tb.Cleanup(serving.Wait)
 	tb.Cleanup(cancel)
 	return s
 }
 
-// dial connects with a small buffer, so that what is not read does not vanish in it.
-func (s *served) dial(tb testing.TB, request string) *net.TCPConn {
+// dial connects, and sends a request.
+func (s *served) dial(tb testing.TB, request string) net.Conn {
 	tb.Helper()
-	conn, err := net.Dial("tcp", s.addr)
+	conn, err := testkit.Dial(tb.Context(), "tcp", s.addr)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = conn.Close() })
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		tb.Fatalf("%T", conn)
-	}
-	if err := tcp.SetReadBuffer(128 << 10); err != nil {
+	if _, err := io.WriteString(conn, request); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := io.WriteString(tcp, request); err != nil {
-		tb.Fatal(err)
-	}
-	return tcp
+	return conn
 }
 
 // raw returns a request of a session as it is sent.
@@ -64,18 +60,12 @@ func raw(session, method, body string) string {
 }
 
 // unread are the ways in which a client can be sent more than it takes.
-func unread() map[string]struct {
-	fault testkit.Fault
-	sends int // requests on one connection
-} {
-	return map[string]struct {
-		fault testkit.Fault
-		sends int
-	}{
-		"answers that flow":           {testkit.Large(testkit.JSON, 8<<20, testkit.Whole), 1},
-		"an event that flows":         {testkit.Large(testkit.SSE, 8<<20, testkit.Whole), 1},
-		"answers in one piece":        {testkit.Large(testkit.JSON, 200<<10, testkit.Whole), 12},
-		"refusals, one after another": {testkit.Fault{}, 5_000},
+func unread() map[string]testkit.Fault {
+	return map[string]testkit.Fault{
+		"answers that flow":           testkit.Large(testkit.JSON, 8<<20, testkit.Whole),
+		"an event that flows":         testkit.Large(testkit.SSE, 8<<20, testkit.Whole),
+		"answers in one piece":        testkit.Large(testkit.JSON, 200<<10, testkit.Whole),
+		"refusals, one after another": {},
 	}
 }
 
@@ -87,19 +77,16 @@ func TestClientsThatNeverRead(t *testing.T) {
 
 func clientsThatNeverRead(t *testing.T, reads config.Front) {
 	t.Helper()
-	for name, test := range unread() {
-		if reads == config.FrontStandard && test.sends > 1000 {
-			continue // it takes all there is of the machine: once is enough
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			srv := testkit.NewServer(t)
+	const patience = 300 * time.Millisecond
+	for name, fault := range unread() {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
 			g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-			gateway.SetPatience(g, 300*time.Millisecond, time.Minute)
+			gateway.SetPatience(g, patience, time.Minute)
 			s := serve(t, g, 10*time.Second)
 			session := "none"
-			if test.fault.Name != "" {
-				srv.Always("x/large", test.fault)
+			if fault.Name != "" {
+				srv.Always("x/large", fault)
 				c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
 				session = c.Session
 				defer c.Close()
@@ -107,16 +94,13 @@ func clientsThatNeverRead(t *testing.T, reads config.Front) {
 			request := raw(session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`)
 			for i := range 3 {
 				conn := s.dial(t, request)
-				_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Second)) // the gateway stops reading, too
-				more := bytes.Repeat([]byte(request), test.sends-1)
 				began := time.Now()
-				_, _ = conn.Write(more) // an error is told below, too
-				for range time.Tick(20 * time.Millisecond) {
-					if _, err := io.WriteString(conn, request); err != nil { // reset
-						break
-					}
+				_ = conn.SetWriteDeadline(began.Add(10 * time.Second))
+				var err error
+				for err == nil { // the gateway stops reading, too, and then hangs up
+					_, err = io.WriteString(conn, request)
 				}
-				if took := time.Since(began); took > 5*time.Second {
+				if took := time.Since(began); took > 2*patience {
 					t.Errorf("%d: hung up on after %s", i, took)
 				}
 			}
@@ -132,22 +116,24 @@ func TestDrainWithClientsThatNeverRead(t *testing.T) {
 
 func drainWithClientsThatNeverRead(t *testing.T, reads config.Front) {
 	t.Helper()
-	srv := testkit.NewServer(t)
-	srv.Always("x/large", testkit.Large(testkit.JSON, 8<<20, testkit.Whole))
-	g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
-	gateway.SetPatience(g, time.Minute, 100*time.Millisecond)
-	s := serve(t, g, 10*time.Second)
-	c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
-	for range 20 {
-		s.dial(t, raw(c.Session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`))
-	}
-	if err := srv.Await(t.Context(), func() bool { return srv.Messages("x/large") == 20 }); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	s.stop()
-	began := time.Now()
-	if err := <-s.end; err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("after %s: %v", time.Since(began), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		srv.Always("x/large", testkit.Large(testkit.JSON, 8<<20, testkit.Whole))
+		g, _ := newGateway(t, "front: "+string(reads)+"\nservers: {farm: {url: '"+srv.URL()+"'}}\n")
+		gateway.SetPatience(g, time.Minute, 100*time.Millisecond)
+		s := serve(t, g, 10*time.Second)
+		c := (&front{url: "http://" + s.addr + "/farm/mcp"}).client(t, testkit.Legacy)
+		for range 20 {
+			s.dial(t, raw(c.Session, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"x/large"}`))
+		}
+		if err := srv.Await(t.Context(), func() bool { return srv.Messages("x/large") == 20 }); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		s.stop()
+		began := time.Now()
+		if err := <-s.end; err != nil || time.Since(began) > 5*time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
 }
