@@ -17,48 +17,33 @@ const (
 )
 
 // A tableSet is a contract as tables.
-type tableSet struct{ kinds, codes, contract json.Value }
+type tableSet struct{ codes, contract json.Value }
 
 // tablesFor returns the tables: for clients without what only a writer needs.
 func (c module) tablesFor(audience Audience) tableSet {
-	contract := c.contractTable()
+	members := c.contractTable()
+	contract := members.AppendTo(nil)
 	if audience != ForClients {
-		return tableSet{kinds: kindsTable(), codes: c.codesTable(), contract: contract.AppendTo(nil)}
+		return tableSet{c.codesTable(), contract}
 	}
-	return tableSet{
-		kinds: membersOf(kindsTable(), func(facts json.Value) json.Value { return without(facts, "rpc", "sentence") }),
-		codes: listOf(elementsOf(c.codesTable()), func(entry json.Value) json.Value {
-			m := json.MembersOf(without(entry, "hint", "waitMs"))
-			for i := range m {
-				if m[i].Name == "for" {
-					m[i].Value = clientSelectors(m[i].Value)
-				}
+	codes := listOf(elementsOf(c.codesTable()), func(entry json.Value) json.Value {
+		m := json.MembersOf(without(entry, "hint", "waitMs"))
+		for i := range m {
+			if m[i].Name == "for" {
+				m[i].Value = clientSelectors(m[i].Value)
 			}
-			return m.AppendTo(nil)
-		}),
-		contract: clientContract(contract),
-	}
-}
-
-// clientContract returns the table of the whole without what only a writer needs.
-func clientContract(table json.Members) json.Value {
-	table = json.MembersOf(without(table.AppendTo(nil), "unknownTool", "literals", "showsValues", "question", "hints"))
-	layout := func(of json.Value) json.Value {
-		return without(of, "indent", "structured", "result", "isError", "mimeTypes")
-	}
-	for i := range table {
-		switch m := &table[i]; m.Name {
-		case "layout":
-			m.Value = layout(m.Value)
-		case "returns":
-			m.Value = listOf(elementsOf(m.Value), func(one json.Value) json.Value {
-				var returned json.Members
-				returned.Add("layout", layout(json.Lookup(one, "/layout")))
-				return returned.AppendTo(nil)
+		}
+		return m.AppendTo(nil)
+	})
+	whole := json.MembersOf(without(contract, "unknownTool", "literals", "showsValues", "hints"))
+	for i := range whole {
+		if whole[i].Name == "layouts" {
+			whole[i].Value = listOf(elementsOf(whole[i].Value), func(layout json.Value) json.Value {
+				return without(layout, "tools", "indent", "structured", "result", "isError", "mimeTypes")
 			})
 		}
 	}
-	return table.AppendTo(nil)
+	return tableSet{codes, whole.AppendTo(nil)}
 }
 
 // clientSelectors returns the selectors that can hold for a client, which sees failures of tools, and of no tool in particular.
@@ -75,14 +60,5 @@ func clientSelectors(selectors json.Value) json.Value {
 // without returns an object without some of its members.
 func without(object json.Value, names ...string) json.Value {
 	m := slices.DeleteFunc(json.MembersOf(object), func(m json.Member) bool { return slices.Contains(names, m.Name) })
-	return m.AppendTo(nil)
-}
-
-// membersOf returns an object of what one makes of each member of another.
-func membersOf(object json.Value, one func(json.Value) json.Value) json.Value {
-	m := json.MembersOf(object)
-	for i := range m {
-		m[i].Value = one(m[i].Value)
-	}
 	return m.AppendTo(nil)
 }

@@ -3,6 +3,7 @@ package contractgen
 import (
 	"embed"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/recoursehq/recourse"
@@ -11,13 +12,24 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// pythonFiles are the part that is the same in every module.
-//
 //go:embed python/*.py
 var pythonFiles embed.FS
 
-// pythonOrder is the order in which they stand in a module.
-var pythonOrder = []string{"record", "read", "decide", "recover"}
+var pythonCore = core{
+	files: pythonFiles, dir: "python", ext: ".py", comment: "#", gap: 2,
+	declares:  regexp.MustCompile(`^(?:(?:async )?def |class )(\w+)|^(\w+)(?:: [^=]+)? \|?= |^import (\w+)|^from \S+ import (.+)`),
+	leads:     regexp.MustCompile(`^[#@]`),
+	ignores:   regexp.MustCompile(`(?m)#.*$|"""(?s:.*?)"""`),
+	titles:    regexp.MustCompile(`(?m)^# ---- .*\n\n?`),
+	documents: regexp.MustCompile(`(?m)^ +"""(?s:.*?)"""\n\n?|^# .*\n`),
+	exports: func(line string) bool {
+		return !strings.HasPrefix(line, "_") && !strings.Contains(line, " _") && !strings.Contains(line, "import ") ||
+			strings.HasPrefix(line, "from __future__")
+	},
+}
+
+// pythonOrder is the order in which the files stand in a module.
+var pythonOrder = []string{"record", "read", "decide", "server", "recover"}
 
 // Python returns a module of Python 3.11 for clients: it reads the failures of the contract, and does about them what package
 // recovery does. It needs the standard library alone.
@@ -28,49 +40,44 @@ func Python(of *contract.Contract) []byte {
 	if c.Title != "" {
 		title = " (" + docstring(c.Title) + ")"
 	}
-	fmt.Fprintf(&b, pythonHead, c.Name, title)
+	b.WriteString(pythonImports)
 	table := func(doc, declaration string, value json.Value) {
 		fmt.Fprintf(&b, "\n# %s\n%s = %s\n", doc, declaration, pythonSpelling.value(value, 0))
 	}
 	fmt.Fprintf(&b, "META_KEY = %q  # the member of a result's _meta in which the record travels\n", recourse.MetaKey)
 	fmt.Fprintf(&b, "MAX_WAIT_MS = %d  # the longest wait that is believed\n", recourse.MaxWait.Milliseconds())
 	tables := c.tablesFor(ForClients)
-	table("The kinds of failures: what happened, whatever the contract.", "KINDS: dict[str, Any]", tables.kinds)
+	table("The kinds of failures: what happened, whatever the contract, and the class of each.", "KINDS: dict[str, str]", kindsTable())
+	table("What usually has to come before a call is made again: for classes, and for kinds that differ.",
+		"ADVICE: dict[str, str]", adviceTable())
 	table("The codes, in the order in which they are looked at: the first that selects a failure is taken.",
 		"CODES: list[dict[str, Any]]", tables.codes)
 	table("The rest of the contract.", "CONTRACT: dict[str, Any]", tables.contract)
-	table("The kinds that HTTP statuses stand for; others stand for client_error and server_error.",
-		"STATUS_KINDS: dict[str, str]", statusKindsTable())
-	table("The kinds that codes of JSON-RPC errors stand for.", "RPC_KINDS: dict[str, str]", rpcKindsTable())
-	for _, name := range pythonOrder {
-		text, err := pythonFiles.ReadFile("python/" + name + ".py")
-		if err != nil {
-			panic("contract: " + err.Error()) //nolint:forbidigo // the files are part of the program
-		}
-		b.WriteString("\n\n")
-		b.Write(text)
-	}
-	return []byte(b.String())
+	table("The kinds that HTTP statuses and codes of JSON-RPC errors stand for. Other statuses: client_error and server_error.",
+		"WIRE_KINDS: dict[str, str]", wireKindsTable())
+	b.WriteString("\n" + pythonCore.text(pythonOrder, sectionsOf(ForClients, tables)))
+	return []byte(fmt.Sprintf(pythonHead, c.Name, title) + pythonCore.used(b.String()))
 }
 
-const pythonHead = `"""The contract %[1]s%[2]s of the failures of an MCP server, for clients. Python 3.11, the standard library alone.
+const pythonHead = `"""The contract %[1]s%[2]s of the failures of an MCP server, for clients: Python 3.11.
 
-    result = await recover(session, "the_tool", {"id": 12})   # calls a tool, and does what the contract says when the call fails
+    result = await recover(session, "the_tool", {"id": 12})   # does what the contract says when a call fails
     parse_result(result)   # a Failure, a Question, or None for a success
     parse_error(error), parse_http(status, headers, body)
     decide(failure, "reads", 1, 60_000)   # whether to make a call again, after which wait, and why
 
-session is a ClientSession of the official SDK, a Client of FastMCP, or anything with an async call_tool(name, arguments).
+session is a ClientSession of the official SDK, a Client of FastMCP, or anything with async call_tool(name, arguments).
 
-What it leaves out: it writes no failures. Texts in which SDKs tell of arguments and tools, and error objects of other
-makers, are read as plain sentences. recover() has one circuit for a server, none for each tool, and nobody tries early;
-it sees of an HTTP answer what the SDK's exception holds. Which calls hints name (Advised in Go) is for the caller to read.
+What it leaves out: what the contract says nothing of, and writing failures. Texts in which SDKs tell of arguments and
+tools, and error objects of other makers, are read as plain sentences. Of an HTTP answer it sees what the exception of
+the SDK holds.
 """
 # Code generated by "recourse contract gen %[1]s --lang python". DO NOT EDIT.
-from __future__ import annotations
+`
+
+const pythonImports = `from __future__ import annotations
 
 import asyncio
-import copy
 import inspect
 import json
 import math
@@ -78,7 +85,8 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
+from datetime import timezone
 from functools import lru_cache
 from random import random as _random
 from typing import Any

@@ -8,10 +8,7 @@ import (
 )
 
 // spellingWidth is how long a line of a table may be.
-const spellingWidth = 110
-
-// spellingShort is how long an item may be that shares its line with others.
-const spellingShort = 60
+const spellingWidth = 119
 
 // A spelling is how a language writes JSON.
 type spelling struct {
@@ -30,7 +27,12 @@ var typescriptSpelling = spelling{
 
 // value writes JSON with each value on one line where it fits there.
 func (s spelling) value(raw json.Value, depth int) string {
-	if line := s.line(raw); len(line)+len(s.indent)*depth <= spellingWidth && depth > 0 {
+	return s.valueOf("", raw, depth)
+}
+
+// valueOf writes JSON behind the name of a member.
+func (s spelling) valueOf(name string, raw json.Value, depth int) string {
+	if line := name + s.line(raw); len(line)+len(s.indent)*depth <= spellingWidth && depth > 0 {
 		return line
 	}
 	var items []string
@@ -39,20 +41,20 @@ func (s spelling) value(raw json.Value, depth int) string {
 	case '{':
 		opening, closing = "{", "}"
 		for _, m := range json.MembersOf(raw) {
-			items = append(items, s.name(m.Name)+": "+s.value(m.Value, depth+1))
+			items = append(items, s.valueOf(s.name(m.Name)+": ", m.Value, depth+1))
 		}
 	case '[':
 		for _, item := range elementsOf(raw) {
 			items = append(items, s.value(item, depth+1))
 		}
 	default:
-		return s.word(raw)
+		return name + s.word(raw)
 	}
 	if len(items) == 0 {
-		return opening + closing
+		return name + opening + closing
 	}
 	indent := strings.Repeat(s.indent, depth)
-	return opening + "\n" + s.fill(items, indent+s.indent) + indent + closing
+	return name + opening + "\n" + s.fill(items, indent+s.indent) + indent + closing
 }
 
 // fill writes items on lines of their own, but for short ones, which share lines.
@@ -66,7 +68,7 @@ func (s spelling) fill(items []string, indent string) string {
 		line = ""
 	}
 	for _, item := range items {
-		long := len(item) > spellingShort || strings.Contains(item, "\n")
+		long := strings.Contains(item, "\n")
 		if long || len(indent)+len(line)+len(", ,")+len(item) > spellingWidth {
 			end()
 		}

@@ -15,13 +15,37 @@ import (
 
 // The contract as tables in JSON, which every language spells its own way. Their types stand in typescript/types.ts.
 
-// kindsTable returns what is known of the kinds.
+// kindsTable returns the class of each kind.
 func kindsTable() json.Value {
 	var kinds json.Members
 	for _, kind := range recourse.Kinds() {
+		kinds.Text(string(kind), string(kind.Class()))
+	}
+	return kinds.AppendTo(nil)
+}
+
+// adviceTable returns the usual advice for each class, and for the kinds that have another one.
+func adviceTable() json.Value {
+	var classes, kinds json.Members
+	usual := map[recourse.Class]recourse.Retry{}
+	for _, kind := range recourse.Kinds() {
+		switch advice, known := usual[kind.Class()]; {
+		case !known:
+			usual[kind.Class()] = kind.Retry()
+			classes.Text(string(kind.Class()), string(kind.Retry()))
+		case advice != kind.Retry():
+			kinds.Text(string(kind), string(kind.Retry()))
+		}
+	}
+	all := slices.Concat(classes, kinds)
+	return all.AppendTo(nil)
+}
+
+// kindTextsTable returns what is written of each kind: the code of a JSON-RPC error, and a sentence.
+func kindTextsTable() json.Value {
+	var kinds json.Members
+	for _, kind := range recourse.Kinds() {
 		var facts json.Members
-		facts.Text("class", string(kind.Class()))
-		facts.Text("retry", string(kind.Retry()))
 		facts.Number("rpc", rpccode.Of(kind))
 		facts.Text("sentence", kind.Sentence())
 		kinds.Object(string(kind), facts)
@@ -29,25 +53,19 @@ func kindsTable() json.Value {
 	return kinds.AppendTo(nil)
 }
 
-// statusKindsTable returns the kinds of the HTTP statuses that stand for one of their own.
-func statusKindsTable() json.Value {
-	var statuses json.Members
+// wireKindsTable returns the kinds of the HTTP statuses that stand for one of their own, and of the codes of JSON-RPC errors.
+func wireKindsTable() json.Value {
+	var kinds json.Members
 	for status := 400; status < 600; status++ {
 		general := recourse.FromStatus("", status-status%100+99).Kind
 		if kind := recourse.FromStatus("", status).Kind; kind != general {
-			statuses.Text(strconv.Itoa(status), string(kind))
+			kinds.Text(strconv.Itoa(status), string(kind))
 		}
 	}
-	return statuses.AppendTo(nil)
-}
-
-// rpcKindsTable returns the kinds of the codes of JSON-RPC errors.
-func rpcKindsTable() json.Value {
-	var rpc json.Members
 	for _, code := range slices.Sorted(maps.Keys(rpccode.Kinds)) {
-		rpc.Text(strconv.Itoa(code), string(rpccode.Kinds[code]))
+		kinds.Text(strconv.Itoa(code), string(rpccode.Kinds[code]))
 	}
-	return rpc.AppendTo(nil)
+	return kinds.AppendTo(nil)
 }
 
 // codesTable returns the entries.
@@ -55,6 +73,9 @@ func (c module) codesTable() json.Value {
 	return listOf(c.form.Codes, func(en *contractform.Code) json.Value {
 		var m json.Members
 		m.Text("code", locatedTemplate(en.Code))
+		if en.Open {
+			m.Flag("open", true)
+		}
 		m.Text("name", en.Name)
 		m.Text("kind", string(en.Kind))
 		m.Text("group", en.Group)
@@ -93,17 +114,15 @@ func (c module) contractTable() json.Members {
 	m.Text("literals", cmp.Or(c.form.Literals, "json"))
 	m.Flag("showsValues", c.form.ShowsValues)
 	m.Text("default", c.form.Fallback.Code)
-	m.Add("layout", layoutTable(&c.form.Layout))
-	m.Add("returns", listOf(c.form.ToolResults, func(r contractform.ToolResult) json.Value {
-		var one json.Members
-		one.Texts("tools", r.Tools)
-		one.Add("layout", layoutTable(&r.Layout))
-		return one.AppendTo(nil)
-	}))
+	layouts := []json.Value{layoutTable(nil, &c.form.Layout)}
+	for _, r := range c.form.ToolResults {
+		layouts = append(layouts, layoutTable(r.Tools, &r.Layout))
+	}
+	m.Add("layouts", listOf(layouts, func(layout json.Value) json.Value { return layout }))
 	if c.form.Question != nil {
 		m.Add("question", shapeTable(c.form.Question))
 	}
-	m.Add("reads", listOf(c.form.Reads, func(r contractform.Read) json.Value {
+	m.Some("forms", listOf(c.form.Reads, func(r contractform.Read) json.Value {
 		var one json.Members
 		if r.Text != "" {
 			one.Text("text", locatedTemplate(r.Text))
@@ -114,7 +133,7 @@ func (c module) contractTable() json.Members {
 		one.Some("set", constantsTable(r.Set))
 		return one.AppendTo(nil)
 	}))
-	m.Add("ranges", listOf(c.form.Ranges, func(r contractform.Range) json.Value {
+	m.Some("ranges", listOf(c.form.Ranges, func(r contractform.Range) json.Value {
 		var one json.Members
 		one.Number("from", r.From)
 		one.Number("to", r.To)
@@ -129,7 +148,7 @@ func (c module) contractTable() json.Members {
 	for _, tool := range slices.Sorted(maps.Keys(c.form.Verify)) {
 		verify.Object(tool, verifyTable(c.form.Verify[tool]))
 	}
-	m.Object("verify", verify)
+	m.Some("verify", verify.AppendTo(nil))
 	m.Add("hints", listOf(c.form.Hints, hintTable))
 	c.recoveryTables(&m)
 	return m
@@ -156,9 +175,13 @@ func (c module) recoveryTables(m *json.Members) {
 	for _, tool := range slices.Sorted(maps.Keys(c.form.Batch)) {
 		batch.Text(tool, c.form.Batch[tool])
 	}
-	m.Object("batch", batch)
-	m.Add("readOnly", json.Value(strconv.AppendBool(nil, c.form.ReadOnly)))
-	m.Add("readers", json.Texts(c.form.Readers))
+	m.Some("batch", batch.AppendTo(nil))
+	readers := c.form.Readers
+	if c.form.ReadOnly {
+		readers = []string{"*"} // all that the table of verify calls does not have
+	}
+	m.Texts("readers", readers)
+	m.Texts("advised", c.AdvisedTools())
 }
 
 func landedTable(l *contractform.Landed) json.Members {
@@ -265,8 +288,9 @@ func verifyTable(v contractform.Verify) json.Members {
 	return m
 }
 
-func layoutTable(l *contractform.Layout) json.Value {
+func layoutTable(tools []string, l *contractform.Layout) json.Value {
 	var m json.Members
+	m.Texts("tools", tools)
 	if l.Shape != nil {
 		m.Add("shape", shapeTable(l.Shape))
 	}

@@ -10,27 +10,24 @@ class Decision:
     reason: str = ""
 
 
-_LONGEST_MS = 9_223_372_036_854  # that a record can state
-# What is found before anything is done.
-_BEFORE = ("protocol", "input", "auth", "permission", "resource", "state", "allowance")
-
-
 def _effect(e, nature):
     """Returns whether a failed call changed anything. What only reads has no effect, whatever anybody says."""
     if nature == "reads" or _text(e.get("effect")):
         return "none" if nature == "reads" else e["effect"]
-    kind = _kind(e)
-    is_before = KINDS[kind]["class"] in _BEFORE or kind == "not_implemented"
-    return "applied" if kind == "partial" else "none" if is_before else "unknown"
+    before = ("protocol", "input", "auth", "permission", "resource", "state", "allowance")
+    is_before = _class(e) in before or _kind(e) == "not_implemented"
+    return "applied" if _kind(e) == "partial" else "none" if is_before else "unknown"
 
 
 def _may_succeed(stated):
     """Says whether the contract calls a failure retryable, were the effect known."""
     e = {**stated, "effect": "none"}
     entry, code = _choose(e)
+#{{if has "code.otherwise"}}
     if "otherwise" in entry:
         entry = _BY_CODE[entry["otherwise"]]
         code = entry["code"]
+#{{end}}
     return _is_retryable(e, entry, code)
 
 
@@ -40,14 +37,14 @@ def _settle(stated, nature):
     if e["effect"] == "unknown" and not stated.get("effect") and stated.get("retry") == "same_call":
         e["effect"] = "none"  # as the server says
     if not stated.get("retry"):
-        advice = KINDS[_kind(e)]["retry"]
+        advice = _usual_advice(e)
         e["retry"] = "same_call" if _may_succeed(stated) else "never" if advice == "same_call" else advice
     return e
 
 
 def _backoff(e, attempt, random):
     """Returns the wait before a call is made again that has failed attempt times: what was stated is a minimum."""
-    rule, stated = CONTRACT["retry"], min(max(_number(e.get("afterMs")), 0), _LONGEST_MS)
+    rule, stated = CONTRACT["retry"], min(max(_number(e.get("afterMs")), 0), 9_223_372_036_854)  # as a record can state
     start = stated or max(rule["startMs"], 1000 if _kind(e) == "rate_limited" else 0)
     jitter = rule["jitterMs"] * random if attempt >= rule["jitterFrom"] else 0
     return max(stated, min(start * rule["factor"] ** (attempt - 1) + jitter, MAX_WAIT_MS))
@@ -61,8 +58,11 @@ def _wait_text(ms):
     for unit, most, per, large, small in units:
         n = -(-ms // unit)  # rounded up: a wait is a minimum
         if n < most:
-            break
-    return f"{n // per} {large}" + (f" {n % per} {small}" if n % per else "")
+            return f"{n // per} {large}" + (f" {n % per} {small}" if n % per else "")
+
+
+_REASONS = {"writes": "the call did not take effect", "idempotent": "the tool is idempotent",
+            "reads": "the tool only reads"}
 
 
 def _judge(e, nature, attempt, left_ms, random):
@@ -70,17 +70,15 @@ def _judge(e, nature, attempt, left_ms, random):
     if e["retry"] != "same_call" and not (is_unsafe and e["effect"] == "unknown"):
         return Decision(False, reason=f"{_kind(e)}: the same call would fail again")
     if is_unsafe:
-        verify = e.get("verify")
-        return Decision(False, verify=verify, reason="the call may have taken effect: a repetition might do it twice")
+        reason = "the call may have taken effect: a repetition might do it twice"
+        return Decision(False, verify=e.get("verify"), reason=reason)
     if attempt > CONTRACT["retry"]["retries"]:
         return Decision(False, reason=f"gave up after {attempt} attempts")
-    wait = _backoff(e, attempt, random)
+    wait = int(_backoff(e, attempt, random))
     if wait >= left_ms:
-        texts = _wait_text(int(wait)), _wait_text(max(int(left_ms), 0))
-        return Decision(False, reason="the wait of {} is longer than the {} that are left".format(*texts))
-    reasons = {"writes": "the call did not take effect", "idempotent": "the tool is idempotent",
-               "reads": "the tool only reads"}
-    return Decision(True, int(wait), reason=reasons[nature])
+        left = _wait_text(max(int(left_ms), 0))
+        return Decision(False, reason=f"the wait of {_wait_text(wait)} is longer than the {left} that are left")
+    return Decision(True, wait, reason=_REASONS[nature])
 
 
 def decide(failure: Failure | dict[str, Any], nature: str, attempt: int, left_ms: float,

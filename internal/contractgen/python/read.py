@@ -1,71 +1,99 @@
 # ---- Reading.
 
 _MAX_ITEMS = 1000  # how much of a list is read
-_LAYOUTS = [CONTRACT["layout"], *(r["layout"] for r in CONTRACT["returns"])]
 # What runtimes put before the text of a failure.
 _WRAPPERS = re.compile(r"MCP error -?[0-9]{1,9}: |Error (?:executing|calling) tool '?[^':\s]+'?: |\*\*Error:\*\* ")
 
 
-def _is_constant(source): return isinstance(source, dict) and "is" in source
+def _fits(shape, raw):
+    """Says whether a value may have been written in a shape: its constants and a code stand there."""
+    def stands(source, v):
+#{{if has "is"}}
+        if _is_constant(source):
+            return v is not None and _same(v, source["is"])
+#{{end}}
+        return not _is_code(source) or _converted(source, v) is not None
+    return isinstance(raw, dict) and any(map(_is_code, shape.values())) and all(
+        stands(source, raw.get(name)) for name, source in shape.items())
 
 
-def _fits(shape, raw, is_whole=False):
-    """Says whether a value may have been written in a shape: its constants and a code stand there; or all members."""
+#{{if has "contract.forms"}}
+def _fits_whole(shape, raw):
+    """Says whether a value has all members of a shape, and each is of the type that is written."""
     def stands(source, v):
         if _is_constant(source):
             return _same(v, source["is"])
-        if not is_whole:
-            return source not in ("code", "code:number") or _converted(source, v) is not None
         wanted = list if "each" in source else dict if "shape" in source else object if ":" in source else str
         return isinstance(v, wanted if isinstance(source, dict) or wanted is str else object)
-    has_code = is_whole or "code" in shape.values() or "code:number" in shape.values()
-    return isinstance(raw, dict) and has_code and all(
-        raw.get(name) is not None and stands(source, raw[name]) for name, source in shape.items()
-        if name != "..." and (is_whole or _is_constant(source) or source in ("code", "code:number")))
+    return isinstance(raw, dict) and all(
+        raw.get(name) is not None and stands(source, raw[name]) for name, source in shape.items() if name != "...")
 
 
+#{{end}}
 def _read(source, raw, e, base):
     """Stores in base, a part of e, what a source has written. Says whether it can have written this."""
     if isinstance(source, str):
         _set(base, source, raw)
+#{{if has "is"}}
     elif "is" in source:
         return _same(raw, source["is"])
+#{{end}}
+    elif "shape" in source:
+        return _read_shape(source["shape"], raw, e, base)
+#{{if has "own"}}
+    elif "own" in source:
+        return any(_read_own(layout, raw, e) for layout in CONTRACT["layouts"])
+#{{end}}
+#{{if has "text"}}
     elif "text" in source:
         found = _match(source["text"], raw) if isinstance(raw, str) else None
         _store(base, found)
         return found is not None
-    elif "own" in source:
-        return any(_read_own(layout, raw, e) for layout in _LAYOUTS)
+#{{end}}
+#{{if has "list"}}
+    elif "list" in source:
+        return isinstance(raw, list) and all([_read(one, item, e, base) for one, item in zip(source["list"], raw)])
+#{{end}}
+#{{if has "oneOf"}}
     elif "oneOf" in source:
         _read_choice(source["oneOf"], raw, e, base)
+#{{end}}
+#{{if has "each"}}
     elif "each" in source:
         items = base[source["each"]] = _list(base.get(source["each"]))
         items += [{} for _ in _list(raw)[len(items):_MAX_ITEMS]]
         for item, into in zip(_list(raw), items):
             _read_shape(source["item"], item, e, into)
-    elif "list" in source:
-        return isinstance(raw, list) and all([_read(one, item, e, base) for one, item in zip(source["list"], raw)])
-    else:
-        return _read_shape(source["shape"], raw, e, base)
+#{{end}}
     return True
 
 
 def _read_shape(shape, raw, e, base):
     if not isinstance(raw, dict):
         return False
-    is_fit, rest = True, shape.get("...")
+    is_fit = True
+#{{if has "oneOf"}}
     # Which of several sources has written a member, the others tell: they are read first.
     for name, source in sorted(shape.items(), key=lambda m: isinstance(m[1], dict) and "oneOf" in m[1]):
+#{{else}}
+    for name, source in shape.items():
+#{{end}}
         v = raw.get(name)
-        if name == "..." or v is None:
+#{{if has "is"}}
+        if v is None or name == "...":
             is_fit = is_fit and not _is_constant(source)
         elif not _read(source, v, e, base):
+#{{else}}
+        if v is not None and name != "..." and not _read(source, v, e, base):
+#{{end}}
             is_fit = False
+#{{if has "..."}}
             if isinstance(source, dict) and "..." in source.get("shape", {}):
                 base.setdefault(source["shape"]["..."], {})[name] = v  # of another type than is written
-    for name in raw if rest else ():
+    for name in raw if "..." in shape else ():
         if name not in shape:
-            base.setdefault(rest, {})[name] = raw[name]
+            base.setdefault(shape["..."], {})[name] = raw[name]
+#{{end}}
     return is_fit
 
 
@@ -87,29 +115,38 @@ def _read_choice(choices, raw, e, base):
 
 def _read_own(layout, raw, e):
     """Reads an object of the contract."""
+#{{if has "contract.record"}}
     if "shape" not in layout:
         record = _read_record(raw)
         e |= record or {}
         return record is not None and record.get("contract") == CONTRACT["name"]
-    if not _fits(layout["shape"], raw):
-        return False
-    _read_shape(layout["shape"], raw, e, e)
-    if "silence" in CONTRACT:
+#{{end}}
+    is_own = _fits(layout["shape"], raw)
+    if is_own:
+        _read_shape(layout["shape"], raw, e, e)
+#{{if has "contract.silence"}}
         e.setdefault("retryable", CONTRACT["silence"])
-    return True
+#{{end}}
+    return is_own
 
 
 def _own_object(layout, raw, is_sure):
     """Returns the record of an object of the contract; None where it is none."""
     e = {}
-    is_own = _read_own(layout, raw, e)
-    is_marked = any(map(_is_constant, layout.get("shape", {}).values()))
-    return e if is_own and (is_sure or is_marked or e.get("code") in _BY_CODE) else None
+#{{if has "is"}}
+    is_sure = is_sure or any(map(_is_constant, layout.get("shape", {}).values()))
+#{{end}}
+    return e if _read_own(layout, raw, e) and (is_sure or e.get("code") in _BY_CODE) else None
 
 
+#{{if has "layouts.line" "layouts.human"}}
 def _own_text(layout, text, is_sure):
     """Returns the record of a text of the contract: of either block; None where it is none."""
+#{{if has "layouts.line"}}
     e = _own_line(layout, text, is_sure) if "line" in layout else _own_object(layout, _parsed(text), is_sure)
+#{{else}}
+    e = _own_object(layout, _parsed(text), is_sure)
+#{{end}}
     found = _match(layout["human"], text) if e is None and "human" in layout else None
     if found is not None:
         e = {}
@@ -118,29 +155,35 @@ def _own_text(layout, text, is_sure):
     return e
 
 
+#{{end}}
+#{{if has "layouts.line"}}
 def _own_line(layout, text, is_sure):
     """Reads a line, the hints behind it, and an envelope."""
-    envelope, hints, e, enveloped, cut = layout.get("envelope"), layout.get("hints", {}), {}, None, -1
+    envelope, hints, e, enveloped = layout.get("envelope"), layout.get("hints", {}), {}, None
     at = text.rfind(envelope["mark"]) if envelope else -1
     if at >= 0 and _read_shape(envelope["shape"], _parsed(text[at + len(envelope["mark"]):]), e, e):
         text, enveloped = text[:at], e.get("code")
     if hints:  # on lines of their own they are told from the sentence, which goes on with two spaces
         is_line = hints["before"] == "\n"
         mark = re.search("\n(?!  )" if is_line else re.escape(hints["before"]), text)
-        cut = mark.start() if mark else -1
         given = text[mark.end():].split(hints["between"]) if mark else []
-        text = text[:cut] if mark else text
+        text = text[:mark.start()] if mark else text
         text = text.replace("\n  ", "\n") if is_line else text
         if mark and "hints" not in e:
             e["hints"] = [hint for hint in given[:_MAX_ITEMS] if hint.strip()]
     found = _match(layout["line"], text)
     _store(e, found)
-    if found is None or not any(path in ("code", "code:number") for path, _ in found):
+    if found is None or not any(_is_code(path) for path, _ in found):
         return e if found is not None and _identify(e, text, is_sure) else None
     word = _text(e.get("code"))
-    return e if word in _BY_CODE or (_OPEN and _is_code_word(word) and (is_sure or enveloped == word)) else None
+#{{if has "code.open"}}
+    if _OPEN and _is_code_word(word) and (is_sure or enveloped == word):
+        return e
+#{{end}}
+    return e if word in _BY_CODE else None
 
 
+#{{end}}
 def _identify(e, text, is_sure):
     """Finds the code whose own sentence stands in a text, the longest first. Says whether there is one."""
     longest = 0
@@ -156,29 +199,40 @@ def _identify(e, text, is_sure):
     return longest > 0
 
 
-def _cut(text): return text[:8192] + " …" if len(text) > 8192 else text
-
-
 def _read_forms(text, objects, is_sure):
-    """Reads an answer in the contract's own forms, and in others that it knows."""
-    has_object = "shape" in CONTRACT["layout"] or CONTRACT["returns"]
+    """Reads an answer in the contract's own forms, and in others that it knows; None where it is in none of them."""
+#{{if has "layouts.line" "layouts.human" "contract.forms"}}
     for raw in objects:
-        forms = (form for form in CONTRACT["reads"] if "shape" in form)
-        if form := next((form for form in forms if _fits(form["shape"], raw, True)), None):
+#{{if has "contract.forms"}}
+        forms = (form for form in CONTRACT["forms"] if "shape" in form and _fits_whole(form["shape"], raw))
+        if form := next(forms, None):
             e = _with_constants({}, form)
             _read_shape(form["shape"], raw, e, e)
-            return Failure(_completed(e, kind=e.get("kind")))  # it says one because its code leaves it open
-        for layout in _LAYOUTS if has_object else ():
-            if (e := _own_object(layout, raw, is_sure)) is not None:
-                return Failure(_completed(e))
-    for layout in _LAYOUTS if text else ():
+            return _completed(e, kind=e.get("kind"))  # it says one because its code leaves it open
+#{{end}}
+        for layout in CONTRACT["layouts"]:
+            if "shape" in layout and (e := _own_object(layout, raw, is_sure)) is not None:
+                return _completed(e)
+    for layout in CONTRACT["layouts"] if text else ():
+#{{if has "layouts.line" "layouts.human"}}
         if (e := _own_text(layout, text, is_sure)) is not None:
-            return Failure(_completed(e))
-    for form in CONTRACT["reads"] if text and is_sure else ():
+#{{else}}
+        if (e := _own_object(layout, _parsed(text), is_sure)) is not None:
+#{{end}}
+            return _completed(e)
+#{{if has "contract.forms"}}
+    for form in CONTRACT["forms"] if text and is_sure else ():
         if "text" in form and (found := _match(form["text"], text)) is not None:
             e = _with_constants({"message": _cut(text)}, form)
             _store(e, found)
-            return Failure(_completed(e))
+            return _completed(e)
+#{{end}}
+#{{else}}
+    for raw in (*objects, _parsed(text)):
+        for layout in CONTRACT["layouts"]:
+            if (e := _own_object(layout, raw, is_sure)) is not None:
+                return _completed(e)
+#{{end}}
     return None
 
 
@@ -190,27 +244,44 @@ def _with_constants(e, form):
 
 def _kind_of_status(status):
     general = "unknown" if not 400 <= status <= 599 else "client_error" if status < 500 else "server_error"
-    return STATUS_KINDS.get(str(status), general)
+    return WIRE_KINDS.get(str(status), general)
 
 
+#{{if has "contract.ranges"}}
 def _range_of(code):
     n = int(code) if re.fullmatch(r"[+-]?[0-9]+", code) else None
     return next((r for r in CONTRACT["ranges"] if n is not None and r["from"] <= n <= r["to"]), None)
 
 
+#{{end}}
 def _completed(e, entry=None, kind=None, is_item=False):
     """Gives a record that was read in the contract's form what its code stands for; entry, kind: in place of that."""
     code, status, said = _text(e.get("code")), _number(_get(e, "upstream.status")), e.get("kind")
     if not is_item and e.get("contract") == CONTRACT["name"]:
         return e
-    own, ranged = _BY_CODE.get(code) or (_OPEN if code else None), _range_of(code)
+#{{if has "code.open"}}
+    own = _BY_CODE.get(code) or (_OPEN if code else None)
+#{{else}}
+    own = _BY_CODE.get(code)
+#{{end}}
+#{{if has "contract.ranges"}}
+    ranged = _range_of(code)
+#{{end}}
     retryable = e.pop("retryable", None)
     if said not in KINDS:
+#{{if has "contract.ranges"}}
         said, e["kind"] = None, ranged["kind"] if ranged else _kind_of_status(status)
+#{{else}}
+        said, e["kind"] = None, _kind_of_status(status)
+#{{end}}
     if code:
         e["contract"] = CONTRACT["name"]
-        if not own and not ranged and not _get(e, "upstream.code"):
-            e["upstream"] = {**_fields(e.get("upstream")), "code": code}  # the other side's own word
+#{{if has "contract.ranges"}}
+        if not own and not ranged:
+#{{else}}
+        if not own:
+#{{end}}
+            e["upstream"] = {"code": code, **_fields(e.get("upstream"))}  # the other side's own word
     for one in filter(None, (own, entry)):
         _apply(e, one)
     if entry:
@@ -225,34 +296,46 @@ def _completed(e, entry=None, kind=None, is_item=False):
             e["kind"] = other
             break
     _say_retryable(e, retryable)
+#{{if has "path resource.type"}}
     type, id = _text(_get(e, "resource.type")), _text(_get(e, "resource.id"))
     if not e.get("message") and e["kind"] == "not_found" and type and id:
         e["message"] = f"There is no {type} {_json(id)}."  # what is not there is all that is told
+#{{end}}
+#{{if has "path failed"}}
     for item in _list(e.get("failed")):
         item["error"] = _completed(_fields(item.get("error")), is_item=True)
+#{{end}}
     return e if is_item else {"origin": "server", **e}
 
 
 def _apply(e, entry):
     """Adds what an entry says: its kind, its constants, and what its message holds."""
     e["kind"] = entry["kind"]
+#{{if has "code.open"}}
     if entry is _OPEN:
         _store(e, _match(entry["code"], _text(e.get("code"))))
     else:
         e["code"] = entry["code"]
-    said = _text(_with_constants(e, entry).get("message"))
+#{{else}}
+    e["code"] = entry["code"]
+#{{end}}
+    for path, value in entry.get("set", {}).items():
+        _set(e, path, value)
+#{{if has "code.message"}}
+    said = _text(e.get("message"))
     for template in entry.get("message", ()):
         if (found := _match(template, said)) is not None:
             _store(e, found)
             e["message"] = e["message"] if _is_framed(template) else said
             return
+#{{end}}
 
 
 def _say_retryable(e, retryable):
     """States what the wire's boolean says. That there is no way says less than a kind that names one."""
     if retryable:
         e["retry"] = "same_call"
-    elif retryable is not None and KINDS[_kind(e)]["retry"] == "same_call":
+    elif retryable is not None and _usual_advice(e) == "same_call":
         e["retry"] = "never"
     return e
 
@@ -270,22 +353,27 @@ def parse_result(result: Any) -> Failure | Question | None:
     marks = [o.get("kind") for o in objects]
     if "needsInput:v1" in marks:
         return _read_question(objects[marks.index("needsInput:v1")])
-    whole = text = texts[0] if texts else ""
-    if not is_sure and "toolError:v1" not in marks:
-        read = _read_forms(text, objects, False)
-        return Failure(record) if read and record is not None else read
-    for raw in objects:
-        if (record := _read_record(raw)) is not None:
-            return Failure(record)
+    text = texts[0] if texts else ""
+    if is_sure or "toolError:v1" in marks:
+        return Failure(_read_failed(text, objects))
+    read = _read_forms(text, objects, False)
+    return None if read is None else Failure(read if record is None else record)
+
+
+def _read_failed(text, objects):
+    """Reads an answer that is a failure by a sure sign."""
+    plain = {"kind": "unknown", "message": _cut(text), "retry": "re_read", "origin": "server"}
+    records = (record for record in map(_read_record, objects) if record is not None)
+    if record := next(records, None):
+        return record
     for _ in range(5):
         wrapper = _WRAPPERS.match(text)
-        if read := _read_forms(text, objects, True):
-            return read
-        if not wrapper:
-            break
+        e = _read_forms(text, objects, True)
+        if e is not None or not wrapper:
+            return plain if e is None else e
         text = text[wrapper.end():]
         objects = [_parsed(text)]
-    return Failure({"kind": "unknown", "message": _cut(whole), "retry": "re_read", "origin": "server"})
+    return plain
 
 
 def _read_question(o):
@@ -300,9 +388,6 @@ def _read_question(o):
     return Question(q)
 
 
-def _plain_text(v): return v if isinstance(v, str) else _json(v)
-
-
 def parse_error(error: Any) -> Failure:
     """Reads the member "error" of a JSON-RPC answer."""
     raw = _fields(error)
@@ -311,6 +396,7 @@ def parse_error(error: Any) -> Failure:
         return Failure(record)
     code, message = _plain_text(raw.get("code", "")), _plain_text(raw.get("message", ""))
     message = message.removeprefix(f"MCP error {code}: ")
+#{{if has "code.rpc"}}
     for entry in CODES:
         rpc, e = entry.get("rpc", {"code": None}), dict[str, Any]()
         form = rpc.get("data", {"list": []})
@@ -322,12 +408,18 @@ def parse_error(error: Any) -> Failure:
             e["code"] = entry["code"]
             _store(e, found)
             return Failure(_completed(e, inner if inner is not entry else None))  # the object inside says more
+#{{end}}
+#{{if has "contract.ranges"}}
     is_own = "rpc" not in _BY_CODE[code] if code in _BY_CODE else _range_of(code) is not None
-    if failure := _read_forms(message, [data, {**raw, "message": message}] if is_own else [data], True):
-        return failure
-    kind = RPC_KINDS.get(code, "unknown")
+#{{else}}
+    is_own = "rpc" not in _BY_CODE.get(code, {"rpc": {}})
+#{{end}}
+    e = _read_forms(message, [data, {**raw, "message": message}] if is_own else [data], True)
+    if e is not None:
+        return Failure(e)
+    kind = WIRE_KINDS.get(code, "unknown") if code.startswith("-") else "unknown"
     e = {"kind": kind, "message": _cut(message), "upstream": {"code": code} if code else {}, "origin": "server"}
-    if KINDS[kind]["class"] in ("protocol", "input"):
+    if KINDS[kind] in ("protocol", "input"):
         e["effect"] = "none"  # the server says that it did not carry it out
     return Failure(e if data is None else {**e, "details": {"data": data}})
 
@@ -336,12 +428,13 @@ def parse_http(status: int, headers: Mapping[str, str], body: str) -> Failure | 
     """Reads a whole HTTP answer: None where its status is none of a failure. headers maps names to values."""
     if status < 400:
         return None
-    headers, o = {name.lower(): value for name, value in headers.items()}, _parsed(body)
+    headers = {name.lower(): value for name, value in headers.items()}
+#{{if has "code.http"}}
     for entry in CODES:
         http, e = entry.get("http"), dict[str, Any]()
         if not http or http["status"] != status or ("body" in http) != bool(body):
             continue
-        if "body" in http and not _read(http["body"], o, e, e):
+        if "body" in http and not _read(http["body"], _parsed(body), e, e):
             continue
         for name, template in http.get("headers", {}).items():
             _store(e, _match(template, headers.get(name.lower(), "").strip()))
@@ -353,11 +446,12 @@ def parse_http(status: int, headers: Mapping[str, str], body: str) -> Failure | 
                 e["quotas"] = used + [q for q in quotas if q.get("remaining")]
             upstream = {**_fields(e.get("upstream")), "status": status}
             return Failure(_completed({**e, "code": entry["code"], "upstream": upstream}))
-    o = _fields(o)
+#{{end}}
+    o = _fields(_parsed(body))
     said = next(filter(None, (_text(o.get(name)) for name in ("message", "detail", "error", "title"))), "")
-    is_rpc = "jsonrpc" in o and isinstance(o.get("error"), dict)
     e = {"kind": _kind_of_status(status), "origin": "server", "message": said}
-    e = parse_error(o["error"]).stated if is_rpc else e
+    if "jsonrpc" in o and isinstance(o.get("error"), dict):
+        e = parse_error(o["error"]).stated
     wait = _converted("afterMs:seconds", _parsed(headers.get("retry-after", ""))) or 0
     upstream = {**_fields(e.get("upstream")), "status": status}
     return Failure({**e, "upstream": upstream, "afterMs": max(_number(e.get("afterMs")), wait)})

@@ -1,12 +1,11 @@
-# ---- What is read.
-
 class Failure(Exception):
-    """A failure. record is its JSON form, version 1: kind, code, message, retry, afterMs, effect, and so on."""
+    """A failure. record is its JSON form, version 1: kind, code, message, retry, afterMs, effect, and so on. result: of
+    a call that has failed in part, the items that have succeeded."""
 
     def __init__(self, stated: dict[str, Any], result: dict[str, Any] | None = None) -> None:
         self.stated = stated  # as it was read: without the advice that record derives from its kind
         self.record: dict[str, Any] = _encode(stated)
-        self.result = result  # of a call that has failed in part: the items that have succeeded
+        self.result = result
         self.kind: str = self.record["kind"]
         super().__init__(self.record.get("message") or self.kind.replace("_", " "))
 
@@ -50,6 +49,15 @@ def _is_empty(v): return v is None or v is False or v in ("", [], {}) or (_is_nu
 def _json(v, sort=False): return json.dumps(v, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
 def _same(a, b): return _json(a, True) == _json(b, True)
 def _kind(e): return e["kind"] if _text(e.get("kind")) in KINDS else "unknown"
+def _class(e): return KINDS[_kind(e)]
+def _usual_advice(e): return ADVICE.get(_kind(e), ADVICE[_class(e)])
+def _is_sentence(path): return path in ("message", "message:given")
+def _is_code(source): return source in ("code", "code:number")
+def _is_constant(source): return isinstance(source, dict) and "is" in source
+def _is_code_word(word): return re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", word) is not None
+def _selects(selector, e): return all(_holds(condition, values, e) for condition, values in (selector or {}).items())
+def _cut(text): return text[:8192] + " …" if len(text) > 8192 else text
+def _plain_text(v): return v if isinstance(v, str) else _json(v)
 
 
 def _parsed(text):
@@ -70,19 +78,19 @@ def _is_like(example, value):
 
 
 def _advice(e):
-    advice = _text(e.get("retry")) or KINDS[_kind(e)]["retry"]
+    advice = _text(e.get("retry")) or _usual_advice(e)
     return "re_read" if advice == "same_call" and e.get("effect") in ("unknown", "applied") else advice
 
 
 def _encode(e):
     """Returns a record in its JSON form."""
-    to = {"v": 1, "kind": _kind(e), "retry": _advice(e)}
-    to = {name: v for name, v in {**e, **to}.items() if v is not None and not (name in _LIKE and _is_empty(v))}
+    to = {**e, "v": 1, "kind": _kind(e), "retry": _advice(e)}
+    to = {name: v for name, v in to.items() if v is not None and not (name in _LIKE and _is_empty(v))}
     for name in _NEEDED.keys() & to.keys():
         needed, value = _NEEDED[name], to[name]
         to[name] = [{**needed, **item} for item in value] if isinstance(value, list) else {**needed, **value}
-    if "failed" in to:
-        to["failed"] = [{**item, "error": _encode(_fields(item.get("error")))} for item in to["failed"]]
+    for item in to.get("failed", ()):
+        item["error"] = _encode(_fields(item.get("error")))
     return to
 
 
@@ -100,12 +108,6 @@ def _read_record(raw):
     return e
 
 
-# ---- Paths into it. After a colon stands what is on the wire, where that is no text: afterMs:seconds.
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LAST_INSTANT = 253_402_300_799_999  # the end of the year 9999, in milliseconds
-
-
 def _instant(text):
     """Returns an instant of RFC 3339; None where the text is none."""
     try:
@@ -113,6 +115,8 @@ def _instant(text):
     except (ValueError, TypeError):
         return None
 
+
+# ---- Paths into it. After a colon stands what is on the wire, where that is no text: afterMs:seconds.
 
 def _converted(path, raw):
     """Returns a value of the wire as the record has it; None where it is empty, or of another type."""
@@ -124,21 +128,34 @@ def _converted(path, raw):
                 return raw if raw or name == "message" else None
             is_id = _is_number(raw) and name != "message"  # an identifier that is written as a number
             return _json(raw if whole is None else whole) if is_id else None
+#{{if has ":any"}}
         case "any":
             return raw
+#{{end}}
+#{{if has ":flag"}}
         case "flag":
             return raw if isinstance(raw, bool) else None
+#{{end}}
+#{{if has ":number"}}
         case "number":
             return None if whole is None else str(whole)
+#{{end}}
+#{{if has ":count" ":whole"}}
         case "count" | "whole":
             return whole if whole or type == "count" else None
+#{{end}}
         case "ms" | "seconds":
             return math.floor(min(max(_number(raw) * (1 if type == "ms" else 1000), 0), MAX_WAIT_MS) + 0.5) or None
-        case "instant" if whole is not None and 0 <= whole <= _LAST_INSTANT:
-            text = (_EPOCH + timedelta(milliseconds=whole)).isoformat(timespec="milliseconds")
-            return text.removesuffix("+00:00").rstrip("0").rstrip(".") + "Z"
+#{{if has ":instant"}}
+        case "instant" if whole is not None and 0 <= whole <= 253_402_300_799_999:  # the end of the year 9999
+            text = datetime.fromtimestamp(whole // 1000, timezone.utc).replace(microsecond=whole % 1000 * 1000)
+            text = text.isoformat(timespec="milliseconds").removesuffix("+00:00")
+            return text.rstrip("0").rstrip(".") + "Z"
+#{{end}}
+#{{if has ":texts" ":objects" ":object"}}
         case "texts" | "objects" | "object":
             return raw if raw and _is_like({"texts": [""], "objects": [{}], "object": {}}[type], raw) else None
+#{{end}}
     return raw if type == "given" and isinstance(raw, str) else None
 
 
@@ -196,7 +213,6 @@ def _literal(template):
     return None if any(path for path, _ in _parts(template)) else "".join(text for _, text in _parts(template))
 
 
-def _is_sentence(path): return path in ("message", "message:given")
 def _is_framed(template): return any(_is_sentence(path) for path, _ in _parts(template))
 
 
@@ -205,10 +221,8 @@ def _match(template, text):
     parts, found = _parts(template), []
     for i, (path, other) in enumerate(parts):
         end = len(text)
-        if path is None and not text.startswith(other):
-            return None
         if path is None:
-            end = len(other)
+            end = len(other) if text.startswith(other) else -1
         elif i + 1 < len(parts):
             after, literal = parts[i + 1]
             is_last = i + 2 == len(parts) or _is_sentence(path)
@@ -231,14 +245,16 @@ def _store(e, found):
 
 # ---- Choosing the code of a record.
 
+#{{if has "code.reads"}}
 _BY_CODE = {word: entry for entry in reversed(CODES) for word in reversed(entry.get("reads", ()))}
 _BY_CODE |= {entry["code"]: entry for entry in CODES}
-_OPEN = next((entry for entry in CODES if _literal(entry["code"]) is None), None)  # of words that are not listed
+#{{else}}
+_BY_CODE = {entry["code"]: entry for entry in CODES}
+#{{end}}
+#{{if has "code.open"}}
+_OPEN = next((entry for entry in CODES if "open" in entry), None)  # of words that are not listed
+#{{end}}
 _PLACES = {"resource": "resource.type", "upstream_code": "upstream.code", "rule": "violations.0.rule"}
-
-
-def _selects(selector, e):
-    return all(_holds(condition, values, e) for condition, values in (selector or {}).items())
 
 
 def _holds(condition, values, e):
@@ -246,15 +262,23 @@ def _holds(condition, values, e):
         case "kind":
             return _kind(e) in values
         case "class":
-            return KINDS[_kind(e)]["class"] in values
+            return _class(e) in values
+#{{if has "for.status"}}
         case "status":
             return _is_status(values, _number(_get(e, "upstream.status")))
+#{{end}}
+#{{if has "for.params"}}
         case "params":
             return {_text(_fields(v).get("param")) for v in _list(e.get("violations"))} == set(values)
+#{{end}}
+#{{if has "for.has"}}
         case "has":
             return all(_get(e, path) is not None for path in values)
+#{{end}}
+#{{if has "for.retry"}}
         case "retry":
             return _advice(e) in values
+#{{end}}
     return _text(_get(e, _PLACES.get(condition, condition))) in values
 
 
@@ -265,14 +289,21 @@ def _is_status(values, status):
 
 def _choose(e):
     """Returns the entry of a record, and the code that the record has there."""
-    code, default = _text(e.get("code")), CONTRACT["default"]
+    code, default = _text(e.get("code")), _BY_CODE[CONTRACT["default"]]
+#{{if has "code.open"}}
     if e.get("contract") == CONTRACT["name"] and code:
-        return _BY_CODE.get(code) or _OPEN or _BY_CODE[default], code
+        return _BY_CODE.get(code) or _OPEN or default, code
     for entry in CODES:
         word = entry["code"] if entry is not _OPEN else _filled(entry["code"], e)
         if word and any(_selects(selector, e) for selector in entry["for"]):
             return _BY_CODE.get(word, entry), word  # another's word may be one of the contract's own
-    return _BY_CODE[default], default
+    return default, default["code"]
+#{{else}}
+    if e.get("contract") == CONTRACT["name"] and code:
+        return _BY_CODE.get(code, default), code
+    entry = next((entry for entry in CODES if any(_selects(selector, e) for selector in entry["for"])), default)
+    return entry, entry["code"]
+#{{end}}
 
 
 def _filled(template, e):
@@ -281,18 +312,21 @@ def _filled(template, e):
     return "".join(texts) if all(texts) and _is_code_word("".join(texts)) else ""
 
 
-def _is_code_word(word): return re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", word) is not None
-
-
 def _is_retryable(e, entry, code):
     """Says whether the same call may succeed. A code that is never retryable stays so, and of one that is not listed
     the failure decides. That a call may have taken effect is not overruled, nor is advice other than the kind's."""
     rule, same, is_unknown = entry["retryable"], _advice(e) == "same_call", e.get("effect") == "unknown"
+#{{if has "retryable.stated"}}
     if rule == "stated":
         return e.get("retry") == "same_call" and (same or is_unknown)
-    if rule == "error" or (entry is not _OPEN and code != entry["code"]):
+#{{end}}
+    if rule == "error" or (code != entry["code"] and "open" not in entry):
         return same
-    if rule is False or is_unknown or same != (KINDS[_kind(e)]["retry"] == "same_call"):
+    if rule is False or is_unknown or same != (_usual_advice(e) == "same_call"):
         return same and rule is not False
+#{{if has "retryable.status"}}
     status = _number(_get(e, "upstream.status"))
     return rule if rule is True else _is_status(rule, status) if status else same
+#{{else}}
+    return True
+#{{end}}

@@ -11,6 +11,7 @@ class Step:
     reason: str = ""
 
 
+#{{if has "contract.verify" "contract.record" ":call"}}
 @dataclass
 class Verification:
     """What there is to judge whether a write took effect. result: of the verify call; None: there is no such thing."""
@@ -21,74 +22,20 @@ class Verification:
     result: dict[str, Any] | None
 
 
-class Server:
-    """What all callers of one server share: a budget of repetitions, a pace after rate limits, a circuit that opens
-    when the server cannot be reached, and the mistakes that it has refused."""
-
-    def __init__(self):
-        self._mistakes, self._spent, self._resumes, self._next = {}, 0.0, 0.0, 0.0
-        self._failures, self._opens, self._until, self._is_trying = 0, 0, 0.0, False
-
-    def mistake(self, call):
-        """Returns the failure of a call that was a mistake in the last ten minutes."""
-        failure, at = self._mistakes.get(call, (None, 0))
-        return failure if _now() - at < 600_000 else None
-
-    def remember(self, call, failure):
-        """Notes a call that is a mistake: to make it again would end in the same way."""
-        if len(self._mistakes) >= 1000:
-            self._mistakes.clear()
-        self._mistakes[call] = failure, _now()
-
-    def forget(self):
-        """Forgets the mistakes: something was written, and what was wrong may be right now."""
-        self._mistakes.clear()
-
-    def take(self):
-        """Says whether a repetition is within the budget, and takes it. Each call earns a fifth of one."""
-        is_within = self._spent + 1 <= 10
-        self._spent += is_within
-        return is_within
-
-    def turn(self, least_ms):
-        """Returns how long a caller waits for its turn: after a rate limit one comes after the other."""
-        now = _now()
-        if now >= self._resumes:
-            return least_ms
-        at = self._next
-        self._next = at + min(100, (self._resumes - now) / 10)
-        return max(at - now, least_ms)
-
-    def admit(self, is_first):
-        """Returns how long a caller waits until it asks again. 0: its call begins, and learn is told how it ends."""
-        wait = self._until - _now()
-        if self._failures >= 5 and (wait > 0 or self._is_trying):
-            return max(wait, 100)
-        self._is_trying = self._failures >= 5
-        self._spent = max(self._spent - 0.2 * is_first, -90)
-        return 0
-
-    def learn(self, is_reached, limit_ms):
-        """Takes in how a call has ended: whether it reached the server (None: unknown), and how long all shall wait."""
-        self._is_trying = False
-        if is_reached is not None:
-            self._failures, self._opens = (0, 0) if is_reached else (self._failures + 1, self._opens)
-        if is_reached is False and self._failures >= 5:
-            self._until = _now() + min(1000 * 2 ** min(self._opens, 8), 30_000)
-            self._opens += 1
-        resumes = _now() + min(limit_ms, MAX_WAIT_MS)
-        if limit_ms > 0 and resumes > self._resumes:
-            self._resumes = self._next = resumes
-
-
+#{{end}}
 @dataclass
 class Options:
     """How recover() works.
 
     server: what the callers of one server share. trusted: the server is believed that a call took no effect.
     natures: what tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: of tools/list.
-    connect(failure) has an account connected; answer(question) returns arguments; landed(verification) returns True,
-    False, or None for an open question; succeeded(items) is given what a batch has done. They may be coroutines.
+    connect(failure) has an account connected; answer(question) returns arguments; they may be coroutines, as all hooks.
+#{{if has "contract.verify" "contract.record" ":call"}}
+    landed(verification) returns True, False, or None for an open question.
+#{{end}}
+#{{if has "contract.batch"}}
+    succeeded(items) is given what a batch has done.
+#{{end}}
     observe(step) is told of each step, and report is a list that the steps are added to. sleep(seconds) waits.
     attempt_timeout_ms: left out, an attempt may take as long as the call; a quarter of that less, at most 15 s, if
     something could be done then."""
@@ -100,8 +47,12 @@ class Options:
     tools: list[Any] | None = None
     connect: Callable[[Failure], Any] | None = None
     answer: Callable[[Question], Any] | None = None
+#{{if has "contract.verify" "contract.record" ":call"}}
     landed: Callable[[Verification], Any] | None = None
+#{{end}}
+#{{if has "contract.batch"}}
     succeeded: Callable[[list[dict[str, Any]]], Any] | None = None
+#{{end}}
     observe: Callable[[Step], None] | None = None
     report: list[Step] | None = None
     random: Callable[[], float] = _random
@@ -126,13 +77,16 @@ class _Exchange:
         self.server, self.ends = options.server or Server(), _now() + options.timeout_ms
         self.attempt, self.answers, self.is_connected, self.is_sent, self.cause = 0, 0, False, True, None
         self.tools = None if options.tools is None else {t.get("name"): t for t in map(_plain, options.tools)}
-        argument = CONTRACT["layout"].get("format", {}).get("argument")
+#{{if has "layouts.format"}}
+        argument = CONTRACT["layouts"][0].get("format", {}).get("argument")
         schema = _fields(_fields((self.tools or {}).get(tool)).get("inputSchema"))
         if argument in _fields(schema.get("properties")):
             arguments.setdefault(argument, "json")
+#{{end}}
 
     async def run(self):
-        if mistake := self.server.mistake(self.fingerprint()):
+        mistake, until = self.server.mistakes.get(self.fingerprint(), (None, 0))
+        if mistake and _now() < until:
             self.note("decide", failure=mistake, reason="the same call was a mistake before: it is not sent")
             raise Failure(mistake.stated)
         before = None
@@ -147,38 +101,35 @@ class _Exchange:
             if not self.is_sent:
                 raise before or failed
             e = _settle(failed.stated, self.nature(self.tool))
-            if KINDS[_kind(e)]["class"] == "input" and _kind(e) != "unknown_tool" and not self.is_refused:
-                self.server.remember(self.fingerprint(), Failure(e))
+            if _class(e) == "input" and _kind(e) != "unknown_tool" and not self.is_refused:
+                mistakes = self.server.mistakes if len(self.server.mistakes) < 1000 else {}
+                self.server.mistakes = {**mistakes, self.fingerprint(): (Failure(e), _now() + 600_000)}
+#{{if has "contract.batch"}}
             if _kind(e) == "partial":
                 return await self.repeat_items(result, e)
+#{{end}}
             if await self.connect(e):
                 continue
+#{{if has "contract.verify" "contract.record" ":call"}}
             e, has_landed, found = await self.verify(e)
             if has_landed:
                 return found if found is not None else {"content": []}
+#{{end}}
             if not await self.again(self.judge(e, self.tool, self.attempt), e):
                 raise Failure(e) from self.cause
             before = Failure(e)
 
-    def fingerprint(self):
-        """Tells the call from others."""
-        return json.dumps([self.tool, self.arguments], sort_keys=True, default=str)
-
+    def fingerprint(self): return json.dumps([self.tool, self.arguments], sort_keys=True, default=str)
     def left(self): return self.ends - _now()
-
-    def attempt_ms(self, tool):
-        """Returns how long one attempt may take: where something could be done after it, it leaves time for that."""
-        left, is_last = self.left(), self.nature(tool) == "writes" and self.tool not in CONTRACT["verify"]
-        if self.options.attempt_timeout_ms is not None:
-            return min(left, self.options.attempt_timeout_ms)
-        return left if is_last else left - min(left / 4, 15_000)
+    def judge(self, e, tool, n): return _judge(e, self.nature(tool), n, self.left(), self.options.random())
 
     def nature(self, tool):
-        reads = tool not in CONTRACT["verify"] and (CONTRACT["readOnly"] or tool in CONTRACT["readers"])
+#{{if has "contract.readers"}}
+        reads = {"*", tool} & set(CONTRACT["readers"]) and tool not in CONTRACT.get("verify", ())
         return self.options.natures.get(tool, "reads" if reads else "writes")
-
-    def judge(self, e, tool, attempt):
-        return _judge(e, self.nature(tool), attempt, self.left(), self.options.random())
+#{{else}}
+        return self.options.natures.get(tool, "writes")
+#{{end}}
 
     def note(self, action, tool=None, **more):
         step = Step(action, tool or self.tool, self.attempt, **more)
@@ -199,37 +150,55 @@ class _Exchange:
 
     async def call(self, action, tool, arguments):
         """Makes one call: of the tool, or of another for it. Returns the result, and a failure or question in it."""
-        self.is_sent, wait = True, self.server.turn(0)
-        while wait := wait or self.server.admit(action == "call" and self.attempt == 0):
+        last = self.ends - min(self.left() / 4, 15_000)
+        self.is_sent, wait = True, self.server.turn(_now(), 0)
+        while wait := wait or self.server.admit(_now(), last, tool):
             self.is_sent = wait < self.left() and await self.wait(wait, "the server is not called for a while")
             if not self.is_sent:
-                e = {"kind": "unavailable", "afterMs": int(wait), "effect": "none", "retry": "same_call"}
+                e = {"kind": "unavailable", "afterMs": math.ceil(wait), "effect": "none", "retry": "same_call"}
                 return None, Failure(e)
             wait = 0
+        if action == "call" and self.attempt == 0:
+            self.server.take(-0.2)
         self.attempt += action == "call"
-        result, failed = await self.send(tool, arguments)
-        if isinstance(failed, Failure) and not self.options.trusted:
-            failed = Failure(self.believed(failed.stated, tool))
-        self.note(action, tool, failure=failed if isinstance(failed, Failure) else None)
+        result, failed, is_lost = await self.send(tool, arguments)
+        e = failed.stated if isinstance(failed, Failure) else None
+        if e and not self.options.trusted:
+            e = self.believed(e, tool)
+            failed = Failure(e)
+        is_limit, least = e is not None and _kind(e) == "rate_limited", _number((e or {}).get("afterMs"))
+        self.server.learn(_now(), tool, self.ending(e, is_lost), least, is_limit)
+        self.note(action, tool, failure=failed if e else None)
         return result, failed
 
+    def ending(self, e, is_lost):
+        if e is None:
+            return "answered"
+        if _kind(e) == "cancelled" or (_kind(e) == "timeout" and self.left() <= 0):
+            return "untold"
+        if is_lost:
+            return "unreached"
+        return "down" if _class(e) == "upstream" and _may_succeed(e) else "answered"
+
     async def send(self, tool, arguments):
-        self.cause, self.is_refused, limit, is_reached, failed = None, False, self.attempt_ms(tool), None, None
+        """Makes one attempt: its result, a failure or question, and whether it did not reach the server. Where
+        something could be done after it, it leaves time for that."""
+        self.cause, self.is_refused = None, False
+        is_last = self.nature(tool) == "writes" and self.tool not in CONTRACT.get("verify", ())
+        limit = self.options.attempt_timeout_ms or self.left() - (0 if is_last else min(self.left() / 4, 15_000))
         try:
-            async with asyncio.timeout(max(limit, 0) / 1000) as timer:
+            async with asyncio.timeout(max(min(limit, self.left()), 0) / 1000) as timer:
                 result = await self.session.call_tool(tool, dict(arguments))
-            failed, is_reached = parse_result(_plain(result)), True
-            return result, failed
+            return result, parse_result(_plain(result)), False
         except Exception as error:
             self.cause = error
-            failed, is_reached, self.is_refused = _raised(error)
             if timer.expired():
-                failed = Failure({"kind": "timeout", "origin": "caller"})
-                is_reached = False if self.left() > 0 else None
-            return None, failed
-        finally:
-            is_limit = isinstance(failed, Failure) and failed.kind == "rate_limited"
-            self.server.learn(is_reached, _number(failed.stated.get("afterMs")) if is_limit else 0)
+                return None, Failure({"kind": "timeout", "origin": "caller"}), True
+            failed, is_lost, self.is_refused = _raised(error)
+            return None, failed, is_lost
+        except asyncio.CancelledError:
+            self.server.learn(_now(), tool, "untold")
+            raise
 
     def believed(self, stated, tool):
         """Takes from a failure what a server that is not trusted says of the effect."""
@@ -241,7 +210,7 @@ class _Exchange:
         wait = 0
         if d.repeat and not self.server.take():
             d = Decision(False, reason="the budget of repetitions is spent")
-        if d.repeat and (wait := self.server.turn(d.wait_ms)) >= self.left():
+        if d.repeat and (wait := self.server.turn(_now(), d.wait_ms)) >= self.left():
             d = Decision(False, reason="the turn after the limit comes too late")
         self.note("decide", failure=Failure(e), reason=what + d.reason if d.repeat else d.reason)
         return d.repeat and await self.wait(wait, d.reason)
@@ -259,7 +228,7 @@ class _Exchange:
         return True, value
 
     async def connect(self, e):
-        is_auth = KINDS[_kind(e)]["class"] == "auth" and e["effect"] == "none"
+        is_auth = _class(e) == "auth" and e["effect"] == "none"
         if not is_auth or not self.options.connect or self.is_connected:
             return False
         self.is_connected = True
@@ -273,10 +242,15 @@ class _Exchange:
         self.arguments = {**self.arguments, **_fields(given)}
         return is_done
 
+#{{if has "contract.verify" "contract.record" ":call"}}
     async def verify(self, e):
         """Settles what became of a write of which it is not known: the failure as it is to be judged, whether the write
         has landed, and the result that says so."""
+#{{if has "contract.verify"}}
         own = _verify_call(self.tool, self.arguments)
+#{{else}}
+        own = {}
+#{{end}}
         call = next((v for v in (_fields(e.get("verify")), own) if v and self.may_ask(v.get("tool"))), None)
         if e["effect"] != "unknown" or call is None:
             return e, None, None
@@ -287,12 +261,15 @@ class _Exchange:
         if not is_known:
             return e, None, None
         plain = None if result is None else _plain(result)
-        data, rule, has_landed = _data(plain), CONTRACT["verify"].get(self.tool, {"args": ()}), None
+        has_landed = None
+#{{if has "landed"}}
+        data, rule = _data(plain), CONTRACT["verify"].get(self.tool, {"args": ()})
         # Without an argument that the verify call takes from this one, it asks about something else.
         is_asked = _same([call["tool"], call.get("args", {})], [own.get("tool"), own.get("args")]) \
             and all(a["name"] in own["args"] for a in rule["args"])
         if is_asked and "landed" in rule and (plain is None or data is not _NOTHING):
             has_landed = _has_landed(rule["landed"], self.arguments, data)
+#{{end}}
         if has_landed is None and self.options.landed:
             given = Verification(self.tool, self.arguments, Failure(e), call, plain)
             _, has_landed = await self.hook("decide", self.options.landed, given)
@@ -300,7 +277,7 @@ class _Exchange:
         reason = reasons.get(has_landed, "it stays open whether the write has landed")
         self.note("decide", failure=Failure(e), reason=reason)
         if has_landed:
-            self.server.forget()
+            self.server.mistakes = {}
         return {**e, "effect": "none", "retry": "same_call"} if has_landed is False else e, has_landed, result
 
     def may_ask(self, tool):
@@ -321,6 +298,8 @@ class _Exchange:
             if not d.repeat or not self.server.take() or not await self.wait(d.wait_ms, d.reason):
                 return False, None
 
+#{{end}}
+#{{if has "contract.batch"}}
     async def repeat_items(self, result, e):
         """Makes a call that has failed in part again, with the items alone that failed and may succeed."""
         argument, nature = CONTRACT["batch"].get(self.tool), self.nature(self.tool)
@@ -371,12 +350,14 @@ class _Exchange:
         if items and self.options.succeeded:
             await self.hook("call", self.options.succeeded, items)
 
+#{{end}}
     async def follow(self, result):
         """Waits for the work that a call has begun, where its answer names the call that asks how it gets on."""
         if self.nature(self.tool) != "reads":
-            self.server.forget()
-        rule = CONTRACT.get("poll")
-        if not rule or rule["wait"] in self.arguments:
+            self.server.mistakes = {}  # what was wrong may be right now
+#{{if has "contract.poll"}}
+        rule = CONTRACT["poll"]
+        if rule["wait"] in self.arguments:
             return result
         call = _parse_call(_text(_fields(_data(_plain(result))).get(rule["next"])))
         pause = 1000
@@ -393,6 +374,7 @@ class _Exchange:
                 raise Failure({**failed.stated, "effect": "applied"}) from self.cause
             else:
                 pause = max(pause, _number(failed.stated.get("afterMs")))
+#{{end}}
         return result
 
 
@@ -409,19 +391,19 @@ def _plain(v):
 
 
 def _raised(error):
-    """Reads what an SDK has raised. Says whether the server was reached, and refused the call by an HTTP status. Of
+    """Reads what an SDK has raised. Says whether the server was not reached, and if an HTTP status refused the call. Of
     what it does not know it may have sent the call, or not."""
     said, response = getattr(error, "error", None), getattr(error, "response", None)
     if hasattr(said, "code") and said.code != 408:  # McpError of the official SDK; 408 is its own time-out
         data = {"data": said.data} if getattr(said, "data", None) is not None else {}
-        return parse_error({"code": said.code, "message": said.message, **data}), True, False
+        return parse_error({"code": said.code, "message": said.message, **data}), False, False
     if type(error).__name__ == "ToolError":  # of FastMCP
-        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), True, False
+        return parse_result({"isError": True, "content": [{"type": "text", "text": str(error)}]}), False, False
     status = getattr(response, "status_code", None)
     if isinstance(status, int) and status >= 400:  # of httpx
-        return parse_http(status, response.headers, getattr(response, "text", "")), status not in (502, 503, 504), True
+        return parse_http(status, response.headers, getattr(response, "text", "")), status in (502, 503, 504), True
     is_late = isinstance(error, TimeoutError) or hasattr(said, "code")
-    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), False, False
+    return Failure({"kind": "timeout" if is_late else "unreachable", "message": str(error)}), True, False
 
 
 def _verify_call(tool, arguments):
@@ -528,3 +510,20 @@ def _parse_call(text):
             return None
         arguments[head[1]], rest = value, rest[end:]
     return whole and (whole[1], arguments)
+
+
+#{{if has "contract.advised"}}
+def advised(failure: Failure) -> list[tuple[str, dict[str, Any], str]]:
+    """Returns the calls that the hints of a failure name, of tools that the contract knows: the tool, the arguments
+    that the hint gives, and the hint."""
+    advice = []
+    for hint in failure.record.get("hints", ()):
+        names = "|".join(map(re.escape, sorted(CONTRACT["advised"], key=len, reverse=True)))
+        if found := re.search(rf"(?<![A-Za-z0-9_-])(?:{names})(?![A-Za-z0-9_-])", hint):
+            rest = hint[found.end():]
+            call = _parse_call(found[0] + rest[:rest.find(")") + 1]) if rest.startswith("(") else None
+            given = re.match(r" with \w+='[^']*'(,? and \w+='[^']*')*", rest, re.A)
+            pairs = re.findall(r"(\w+)='([^']*)'", given[0], re.A) if given else ()
+            advice.append((found[0], call[1] if call else dict(pairs), hint))
+    return advice
+#{{end}}

@@ -7,21 +7,30 @@ function dataOf(result: unknown): Value {
   return isObject(data) ? data : parsed(textOr(child(child(r["content"], "0"), "text")));
 }
 
-/** Says whether a write has landed, by the data of the verify call; undefined where that is open. */
-function hasLanded(rule: Landed, args: Arguments, data: Value): boolean | undefined {
-  if (data === undefined) return rule.exists === undefined ? undefined : !rule.exists;
-  const { found, reached } = find(data, rule.path);
-  if (rule.exists !== undefined) return reached ? found.length > 0 === rule.exists : undefined;
-  const want = rule.pointer === undefined ? (rule.is as Value) : find(copyOf(args), rule.pointer).found[0];
-  if (want === undefined || !reached || (!rule.contains && found.length === 0)) return undefined;
-  return found.some((value) => same(value, want) || (rule.contains === true && holdsValue(value, want)));
+/** Says by the answer of the verify call whether a write has landed, if the contract does; undefined: it stays open. */
+function landedBy(tool: string, args: Arguments, call: Fields, result: unknown): boolean | undefined {
+  const { args: taken, landed } = fieldsOr(own(contract.verify, tool));
+  const mine = verifyCall(tool, args);
+  const data = dataOf(result);
+  // Without an argument that the verify call takes from this one, it asks about something else.
+  const asks = listOr(taken).every((a) => own(mine?.["args"], textOr(own(a, "name"))) !== undefined);
+  const isMine = isSame([call["tool"], call["args"]], [mine?.["tool"], mine?.["args"]]);
+  if (!isObject(landed) || !asks || !isMine) return undefined;
+  const { path, exists, pointer, contains, is } = landed;
+  if (data === undefined) return result || exists === undefined ? undefined : !exists;
+  const { found, reached } = find(data, textOr(path));
+  if (exists !== undefined) return reached ? found.length > 0 === exists : undefined;
+  const want = isText(pointer) ? find(copyOf(args), pointer).found[0] : is;
+  if (want === undefined || !reached || (!contains && found.length === 0)) return undefined;
+  return found.some((value) => isSame(value, want) || (contains === true && holdsValue(value, want)));
 }
 
 /** Says whether a text holds another, a list an item, or an object the members of another. */
 function holdsValue(value: Value, want: Value): boolean {
   if (isText(value)) return isText(want) && value.includes(want);
-  if (Array.isArray(value)) return value.some((item) => same(item, want) || (isObject(item) && holdsValue(item, want)));
-  return isObject(value) && isObject(want) && Object.entries(want).every(([name, v]) => same(own(value, name), v));
+  const holds = (item: Value): boolean => isSame(item, want) || (isObject(item) && holdsValue(item, want));
+  if (Array.isArray(value)) return value.some(holds);
+  return isObject(value) && isObject(want) && Object.entries(want).every(([name, v]) => isSame(own(value, name), v));
 }
 
 /** Returns the id of an item: itself, or its member "id". */
@@ -58,3 +67,24 @@ function parseCall(text: string): { readonly tool: string; readonly args: Fields
   }
   return tool === undefined ? undefined : { tool, args };
 }
+
+//{{if has "contract.advised"}}
+/** A call that a hint names, with the arguments that the hint gives: the caller knows the others. */
+export type Advice = { readonly tool: string; readonly args: Arguments; readonly hint: string };
+
+/** Returns the calls that the hints of a failure name, of tools that the contract knows. */
+export function advised(failure: Failure): readonly Advice[] {
+  return (failure.hints ?? []).flatMap((hint) => {
+    const found = contract.advised.flatMap((tool) => {
+      const at = hint.search(new RegExp(`(?<![A-Za-z0-9_-])${tool.replace(/\W/g, "\\$&")}(?![A-Za-z0-9_-])`));
+      return at < 0 ? [] : [{ tool, at }];
+    });
+    const { tool, at } = found.sort((a, b) => a.at - b.at)[0] ?? { tool: "", at: 0 };
+    const rest = hint.slice(at + tool.length);
+    const [given = ""] = /^ with \w+='[^']*'(,? and \w+='[^']*')*/.exec(rest) ?? [];
+    const called = rest.startsWith("(") ? parseCall(tool + rest.slice(0, rest.indexOf(")") + 1))?.args : undefined;
+    const args = called ?? Object.fromEntries([...given.matchAll(/(\w+)='([^']*)'/g)].map(([, name, v]) => [name, v]));
+    return tool === "" ? [] : [{ tool, args, hint }];
+  });
+}
+//{{end}}

@@ -7,24 +7,27 @@ const secretName = new RegExp(
 );
 
 /** Returns the value at a JSON Pointer into arguments, to be shown: no secret, and at most 128 bytes long. */
-function argument(args: unknown, pointer: string): Value {
+function shownArgument(args: unknown, pointer: string): Value {
   const value = find(copyOf(args), pointer).found[0];
   const long = encodeURI(JSON.stringify(value ?? 0)).replace(/%../g, "x").length > 128;
   return long || secretName.test(pointer.slice(pointer.lastIndexOf("/"))) ? undefined : value;
 }
 
+//{{if has "contract.verify"}}
 /** Returns the contract's call that settles whether a tool's call took effect, filled in. */
 function verifyCall(tool: string, args: unknown): Fields | undefined {
-  const rule = Object.hasOwn(contract.verify, tool) ? contract.verify[tool] : undefined;
-  if (!rule) return undefined;
+  const rule = own(contract.verify, tool);
+  if (!isObject(rule)) return undefined;
   const given: Fields = {};
-  for (const { name, pointer, is, list } of rule.args) {
-    const value = pointer === undefined ? (is as Value) : argument(args, pointer);
-    if (value !== undefined) put(given, name, list ? [value] : value);
+  for (const { name, pointer, is, list } of objectsAt(rule, "args")) {
+    const value = isText(pointer) ? shownArgument(args, pointer) : is;
+    if (value !== undefined) put(given, textOr(name), list ? [value] : value);
   }
-  return { tool: rule.call, ...(!isEmpty(given) && { args: given }), ...(rule.lookAt && { lookAt: rule.lookAt }) };
+  const { call, lookAt } = rule;
+  return { tool: call, ...(!isEmpty(given) && { args: given }), ...(lookAt && { lookAt }) };
 }
 
+//{{end}}
 /** Returns what a JSON Pointer leads to, other than null, "*" being each item; reached: all but its end is there. */
 function find(value: Value, pointer: string): { readonly found: Value[]; readonly reached: boolean } {
   const [, raw, rest = ""] = /^\/([^/]*)(.*)$/s.exec(pointer) ?? [];

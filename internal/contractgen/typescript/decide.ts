@@ -3,60 +3,51 @@
 /** What a tool does to the world. Idempotent: it writes, and twice has the effect of once. */
 export type Nature = "writes" | "idempotent" | "reads";
 
-/** What is done about a failure. */
-export interface Decision {
-  readonly repeat: boolean;
-  /** How long to wait before the call is made again. */
-  readonly waitMs: number;
-  /** The call that settles first whether the failed one took effect. */
-  readonly verify?: Verify;
-  /** Why, for the log. */
-  readonly reason: string;
-}
-
-/** The longest time that a record can state. */
-const longestMs = 9_223_372_036_854;
-/** Classes of what is found before anything is done. */
-const before = /^(protocol|input|auth|permission|resource|state|allowance)$/;
+/** What is done about a failure. verify: the call that settles first whether the failed one took effect. */
+export type Decision = Readonly<{ repeat: boolean; waitMs: number; verify?: Verify; reason: string }>;
 
 /** Returns whether a failed call changed anything. What only reads has no effect, whatever anybody says. */
 function effectOf(e: Fields, nature: Nature): string {
   if (nature === "reads" || textOr(e["effect"])) return nature === "reads" ? "none" : textOr(e["effect"]);
-  const kind = kindOf(e);
-  if (kind === "partial") return "applied";
-  return before.test(kinds[kind].class) || kind === "not_implemented" ? "none" : "unknown";
+  if (kindOf(e) === "partial") return "applied";
+  const isBefore = /^(protocol|input|auth|permission|resource|state|allowance)$/.test(classOf(e));
+  return isBefore || kindOf(e) === "not_implemented" ? "none" : "unknown";
 }
 
 /** Says whether the contract calls a failure retryable, were the effect known. */
 function maySucceed(from: Fields): boolean {
   const e = { ...from, effect: "none" };
-  const { entry, code } = choose(subjectOf(e));
+//{{if has "code.otherwise"}}
+  const [entry, code] = choose(subjectOf(e));
   const other = byCode.get(entry.otherwise ?? "");
   return isRetryable(e, other ?? entry, other?.code ?? code);
+//{{else}}
+  return isRetryable(e, ...choose(subjectOf(e)));
+//{{end}}
 }
 
 /** Completes a failure by what the contract says of it: its effect, and its advice where it states none. */
 function settle(from: Fields, nature: Nature): Fields {
-  const e: Fields = { ...from, effect: effectOf(from, nature) };
   const saysSafe = !from["effect"] && from["retry"] === "same_call";
-  if (e["effect"] === "unknown" && saysSafe) e["effect"] = "none";
-  if (textOr(from["retry"])) return e;
-  const advice = kinds[kindOf(e)].retry;
-  e["retry"] = maySucceed(from) ? "same_call" : advice === "same_call" ? "never" : advice;
-  return e;
+  const effect = effectOf(from, nature);
+  const usual = usualAdvice(from) === "same_call" ? "never" : usualAdvice(from);
+  const retry = textOr(from["retry"]) || (maySucceed(from) ? "same_call" : usual);
+  return { ...from, effect: effect === "unknown" && saysSafe ? "none" : effect, retry };
 }
 
 /** Returns the wait before a call is made again that has failed attempt times: what was stated is a minimum. */
 function backoff(e: Fields, attempt: number, random: number): number {
   const { startMs, factor, jitterMs, jitterFrom } = contract.retry;
-  const said = Math.min(Math.max(numberOr(e["afterMs"]), 0), longestMs);
+  const said = Math.min(Math.max(numberOr(e["afterMs"]), 0), 9_223_372_036_854); // the longest that a record can state
   const start = said || Math.max(startMs, kindOf(e) === "rate_limited" ? 1000 : 0);
   const jitter = attempt >= jitterFrom ? jitterMs * random : 0;
   return Math.max(said, Math.min(start * factor ** (attempt - 1) + jitter, maxWaitMs));
 }
 
-const asVerify = (call: Fields): Verify => call as unknown as Verify;
 const refuse = (reason: string): Decision => ({ repeat: false, waitMs: 0, reason });
+const reasons: { readonly [nature in Nature]: string } = {
+  writes: "the call did not take effect", idempotent: "the tool is idempotent", reads: "the tool only reads",
+};
 
 function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, random: number): Decision {
   const unsafe = nature === "writes" && e["effect"] !== "none";
@@ -64,21 +55,16 @@ function judge(e: Fields, nature: Nature, attempt: number, leftMs: number, rando
   if (e["retry"] !== "same_call" && !open) return refuse(`${kindOf(e)}: the same call would fail again`);
   if (unsafe) {
     const reason = "the call may have taken effect: a repetition might do it twice";
-    return { repeat: false, waitMs: 0, ...(isObject(e["verify"]) && { verify: asVerify(e["verify"]) }), reason };
+    return { repeat: false, waitMs: 0, ...(isObject(e["verify"]) && { verify: e["verify"] as Verify }), reason };
   }
   if (attempt > contract.retry.retries) return refuse(`gave up after ${attempt} attempts`);
   const wait = Math.floor(backoff(e, attempt, random));
   const left = waitText(Math.max(leftMs, 0));
   if (wait >= leftMs) return refuse(`the wait of ${waitText(wait)} is longer than the ${left} that are left`);
-  const reasons: Record<Nature, string> = {
-    writes: "the call did not take effect", idempotent: "the tool is idempotent", reads: "the tool only reads",
-  };
   return { repeat: true, waitMs: wait, reason: reasons[nature] };
 }
 
 /** Decides whether to make a call again that failed in its attempt-th attempt (from 1). random is in [0, 1). */
-export function decide(
-  failure: Failure, nature: Nature, attempt: number, leftMs: number, random = Math.random(),
-): Decision {
-  return judge(settle(statedBy(failure), nature), nature, attempt, leftMs, random);
+export function decide(f: Failure, nature: Nature, attempt: number, leftMs: number, random = Math.random()): Decision {
+  return judge(settle(statedBy(f), nature), nature, attempt, leftMs, random);
 }

@@ -41,32 +41,6 @@ export type Answer =
 export type Headers = { readonly [name: string]: string };
 export type RPCError = { readonly code: number; readonly message: string; readonly data?: unknown };
 
-// What the contract says to those who write.
-type Hint = { for?: Selector; text: string; tools?: readonly string[] };
-export interface CodeEntry {
-  /** The least wait where none is stated. */
-  readonly waitMs?: number;
-  readonly hint?: readonly Hint[];
-}
-interface Layout {
-  indent?: number;
-  structured?: boolean;
-  /** The member of the result that has the object. */
-  result?: string;
-  isError?: boolean;
-  mimeTypes?: boolean;
-}
-interface Contract {
-  /** Where an unknown tool is reported. */
-  unknownTool: string;
-  /** How values are spelled in calls: as in JSON, or as in Python. */
-  literals: string;
-  /** There is a place for what was given as an argument. */
-  showsValues: boolean;
-  question?: Shape;
-  hints: readonly Hint[];
-}
-
 /** A record in the words of the contract. */
 interface Bound extends Subject {
   readonly entry: CodeEntry | undefined;
@@ -83,16 +57,16 @@ function boundTo(e: Fields, call: Call, entry?: CodeEntry, bare = false): Bound 
     if (at < 0) return get(base, path);
     const inner = get(base, path.slice(0, at + "error".length));
     if (!isObject(inner)) return undefined;
-    return compute(boundTo(inner, call, choose(boundTo(inner, call)).entry), path.slice(at + "error.".length));
+    return compute(boundTo(inner, call, choose(boundTo(inner, call))[0]), path.slice(at + "error.".length));
   };
   const s: Bound = { e, call, entry, from, get: (path) => from(e, path), tool: call.tool, at: call.at };
   return s;
 }
 
-const sentenceOf = (e: Fields): string => textOr(e["message"]) || kinds[kindOf(e)].sentence;
+const sentenceOf = (e: Fields): string => textOr(e["message"]) || kindTexts[kindOf(e)].sentence;
 const hasTool = (call: Call, tool: string): boolean => call.tools?.includes(tool) ?? true;
 const isUnlisted = ({ e, entry }: Bound): boolean =>
-  !!entry && entry !== open && !!e["code"] && e["code"] !== entry.code;
+  !!entry && !entry.open && !!e["code"] && e["code"] !== entry.code;
 const some = <T extends Value>(value: T): T | undefined => (isEmpty(value) ? undefined : value);
 
 /** Returns what a path leads to, also where that is made of other members. */
@@ -104,7 +78,7 @@ function compute(s: Bound, path: string, bare = false): Value {
       return bare ? sentenceOf(e) : messageOf(s);
     case "message:given": {
       const given = textOr(e["message"]);
-      const fixed = given === kinds.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given);
+      const fixed = given === kindTexts.unknown.sentence || entry?.message?.some((t) => literalOf(t) === given);
       return fixed ? undefined : given || undefined;
     }
     case "code:name":
@@ -125,7 +99,7 @@ function compute(s: Bound, path: string, bare = false): Value {
       return entry?.http && statusText(entry.http.status).toLowerCase();
   }
   if (place === "call" && type.startsWith("arguments.")) {
-    const value = argument(call.arguments, "/" + type.slice("arguments.".length));
+    const value = shownArgument(call.arguments, "/" + type.slice("arguments.".length));
     return value === undefined ? undefined : literal(value);
   }
   if (place === "call") return some(type === "tool" ? call.tool : call.url);
@@ -142,17 +116,31 @@ function compute(s: Bound, path: string, bare = false): Value {
 const nowMs = (call: Call): number => (call.now ?? new Date()).getTime();
 const statusText = (status: number): string => statusTexts[status] ?? "";
 
+//{{if has "contract.ranges"}}
 /** Returns the name of the range of a code that is not listed. */
 function rangeNameOf({ e, entry }: Bound): string | undefined {
   const code = textOr(e["code"]);
   const n = /^[+-]?\d+$/.test(code) && code !== entry?.code ? Number(code) : NaN;
   return contract.ranges.find((r) => r.from <= n && n <= r.to)?.name;
 }
+//{{else}}
+/** Returns the name of the range of a code that is not listed: this contract has none. */
+const rangeNameOf = (_: Bound): string | undefined => undefined;
+//{{end}}
+
+/** Returns the JSON form of a record, its members in their order. */
+function encoded(e: Fields): Fields {
+  const to = encode(e);
+  const names = [...Object.keys(like), ...Object.keys(to).sort().filter((name) => !Object.hasOwn(like, name))];
+  for (const item of objectsAt(to, "failed")) item["error"] = encoded(fieldsOr(item["error"]));
+  if (to["details"]) to["details"] = ordered("", to["details"]);
+  return Object.fromEntries(names.filter((name) => to[name] !== undefined).map((name) => [name, to[name]]));
+}
 
 /** Returns the sentence in the form that the code gives it. */
 function messageOf(s: Bound): string {
   const { e, entry, call } = s;
-  if (!entry || isUnlisted(s) || (entry === fallback && kinds[kindOf(e)].class === "protocol")) return sentenceOf(e);
+  if (!entry || isUnlisted(s) || (entry === fallback && classOf(e) === "protocol")) return sentenceOf(e);
   const bare = boundTo(e, call, entry, true);
   return entry.message?.map((t) => render(t, bare.get)).find((text) => text !== undefined) ?? sentenceOf(e);
 }
@@ -178,7 +166,7 @@ function hintsOf(s: Bound, fresh: boolean): string[] {
   const warning = old ? undefined : pick(contract.hints, s);
   const hints = [warning, ...given];
   // A word of the other side's own comes with its own advice.
-  const leaves = s.entry === open && given.length > 0 && s.e["origin"] === "provider";
+  const leaves = s.entry?.open && given.length > 0 && s.e["origin"] === "provider";
   const advises = !old && warning === undefined && ((fresh && !leaves) || given.length === 0);
   if (advises) hints.push(pick(s.entry?.hint ?? [], s));
   return [...new Set(hints.filter((hint) => hint !== undefined && hint !== ""))] as string[];
@@ -195,21 +183,23 @@ function bind(from: Fields, call: Call): Bound {
   e["kind"] = kindOf(e);
   const chosen = choose(boundTo(e, call));
   const fresh = e["contract"] !== contract.name;
-  if (fresh || !e["code"]) Object.assign(e, { contract: contract.name, code: chosen.code });
+  if (fresh || !e["code"]) Object.assign(e, { contract: contract.name, code: chosen[1] });
   // Another entry stands in because of where the answer is to be written.
-  const { code, otherwise = "" } = chosen.entry;
+  const { code, otherwise = "" } = chosen[0];
   const other = call.http ? codes.find((one) => one.otherwise === code) : byCode.get(otherwise);
   if (other) e["code"] = other.code;
-  const entry = other ?? chosen.entry;
+  const entry = other ?? chosen[0];
   e["message"] = sentenceOf(e);
   for (const v of objectsAt(e, "violations")) if (!contract.showsValues) delete v["got"];
   const reset = Date.parse(textOr(child(child(e["quotas"], "0"), "resetAt")));
-  const limited = kinds[kindOf(e)].class === "allowance" && !Number.isNaN(reset);
+  const limited = classOf(e) === "allowance" && !Number.isNaN(reset);
   e["afterMs"] ||= limited ? Math.min(Math.max(reset - nowMs(call), 0), maxWaitMs) : (entry.waitMs ?? 0);
   const s = boundTo(e, call, entry);
   const silent = entry.retryable === "stated" || entry.retryable === false;
-  if (!e["retry"] && silent && !isUnlisted(s) && kinds[kindOf(e)].retry === "same_call") e["retry"] = "never";
+  if (!e["retry"] && silent && !isUnlisted(s) && usualAdvice(e) === "same_call") e["retry"] = "never";
+//{{if has "contract.verify"}}
   if (!isObject(e["verify"]) && e["effect"] === "unknown") e["verify"] = verifyCall(call.tool ?? "", call.arguments);
+//{{end}}
   const within: Call = { ...(call.tools && { tools: call.tools }), ...(call.now && { now: call.now }) };
   for (const item of objectsAt(e, "failed")) item["error"] = bind(fieldsOr(item["error"]), within).e;
   if (!entry.message?.some(frames)) e["message"] = messageOf(s); // a code with a sentence of its own is known by it
@@ -218,36 +208,37 @@ function bind(from: Fields, call: Call): Bound {
 }
 
 const layoutOf = ({ tool = "" }: Call): Layout =>
-  contract.returns.find((r) => r.tools?.includes(tool))?.layout ?? contract.layout;
+  contract.layouts.find((layout) => layout.tools?.includes(tool)) ?? contract.layouts[0];
 
 /** Writes what comes from a source; undefined where it comes out empty. */
-function write1(source: Source, s: Bound, base: Value): Value {
+function write1(source: Value, s: Bound, base: Value): Value {
   if (isText(source)) return s.from(base, source);
-  if ("is" in source) return source.is as Value;
-  if ("own" in source) return objectOf(inResult(s));
-  if ("text" in source) return render(source.text, s.get);
-  if ("shape" in source) return writeShape(source.shape, s, base);
-  if ("list" in source) return source.list.map((one) => write1(one, s, base)).filter((value) => value !== undefined);
-  if ("each" in source) {
-    const items = s.from(base, source.each);
-    return Array.isArray(items) ? items.map((item) => writeShape(source.item, s, item) ?? {}) : undefined;
+  const { is, own: isOwn, text, shape, list, each, item, oneOf } = fieldsOr(source);
+  if (is !== undefined) return is;
+  if (isOwn) return objectOf(inResult(s));
+  if (isText(text)) return render(text, s.get);
+  if (isObject(shape)) return writeShape(shape, s, base);
+  if (Array.isArray(list)) return list.map((one) => write1(one, s, base)).filter((value) => value !== undefined);
+  if (isText(each)) {
+    const items = s.from(base, each);
+    return Array.isArray(items) ? items.map((one) => writeShape(fieldsOr(item), s, one) ?? {}) : undefined;
   }
-  for (const choice of source.oneOf) {
-    const value = choice.path === undefined ? (choice.is as Value) : s.from(base, choice.path);
-    if (value !== undefined && selects(choice.for, s)) return value;
+  for (const choice of listOr(oneOf).map(fieldsOr)) {
+    const value = isText(choice["path"]) ? s.from(base, choice["path"]) : choice["is"];
+    if (value !== undefined && selects(choice["for"] as Selector | undefined, s)) return value;
   }
   return undefined;
 }
 
 /** Writes an object; undefined when nothing is in it. */
-function writeShape(shape: Shape, s: Bound, base: Value): Fields | undefined {
+function writeShape(shape: Fields, s: Bound, base: Value): Fields | undefined {
   const object: Fields = {};
   for (const [name, source] of Object.entries(shape)) {
     const value = name === "..." ? undefined : write1(source, s, base);
     if (value !== undefined) put(object, name, value);
   }
   const rest = isText(shape["..."]) ? s.from(base, shape["..."]) : undefined;
-  for (const [name, value] of Object.entries(sorted(fieldsOr(rest)))) {
+  for (const [name, value] of Object.entries(fieldsOr(ordered("", rest)))) {
     if (!Object.hasOwn(shape, name)) put(object, name, value);
   }
   return some(object);
@@ -255,7 +246,7 @@ function writeShape(shape: Shape, s: Bound, base: Value): Fields | undefined {
 
 /** Returns the record with the code that it has in a tool result, where its own stands for another answer. */
 function inResult(s: Bound): Bound {
-  const fits = (entry: CodeEntry): boolean => entry !== open && !entry.otherwise && !entry.rpc;
+  const fits = (entry: CodeEntry): boolean => !entry.open && !entry.otherwise && !entry.rpc;
   if (s.entry && fits(s.entry)) return s;
   const entry = codes.find((c) => fits(c) && c.for.some((selector) => selects(selector, s))) ?? fallback;
   const inner = boundTo({ ...s.e, contract: contract.name, code: entry.code }, s.call, entry);
@@ -266,7 +257,7 @@ function inResult(s: Bound): Bound {
 /** Returns the contract's object: its shape, or the record itself. */
 function objectOf(s: Bound): Fields {
   const { shape } = layoutOf(s.call);
-  return shape ? (writeShape(shape, s, s.e) ?? {}) : encode(s.e);
+  return shape ? (writeShape(shape, s, s.e) ?? {}) : encoded(s.e);
 }
 
 /** What Unicode calls white space. */
@@ -326,11 +317,11 @@ function resultOf(s: Bound): ToolResult {
   const form = layout.line === undefined ? JSON.stringify(objectOf(s), null, layout.indent) : writeLine(layout, s);
   const type = layout.line === undefined ? "application/json" : "text/markdown";
   const result: Result = { content: contentOf(layout, call, human, form, type) };
-  if (layout.structured && (!call.outputSchema || layout !== contract.layout)) result.structuredContent = objectOf(s);
+  if (layout.structured && (!call.outputSchema || layout.tools)) result.structuredContent = objectOf(s);
   if (layout.result) result[layout.result] = objectOf(s);
   if (layout.isError) result.isError = true;
   if (call.resultType) result["resultType"] = "complete";
-  result["_meta"] = { [metaKey]: encode(s.e) };
+  result["_meta"] = { [metaKey]: encoded(s.e) };
   return result;
 }
 
@@ -363,18 +354,18 @@ export function write(failure: Failure, call: Call = {}): Answer {
     const data = rpc.data === undefined ? undefined : (write1(rpc.data, s, s.e) ?? {});
     return { surface: "error", status, error: { code: rpc.code, message, ...(data !== undefined && { data }) } };
   }
-  const asResult = kind === "unknown_tool" ? contract.unknownTool === "result" : kinds[kind].class !== "protocol";
+  const asResult = kind === "unknown_tool" ? contract.unknownTool === "result" : kinds[kind] !== "protocol";
   const ofTool = (call.method ?? "tools/call") === "tools/call" && !call.status;
   if (ofTool && asResult) return { surface: "result", result: resultOf(s) };
-  const data = call.status ? { ...encode(s.e), ...problemOf(s, call.status) } : encode(s.e);
-  return { surface: "error", status, error: { code: kinds[kind].rpc, message: messageOf(s), data } };
+  const data = call.status ? { ...encoded(s.e), ...problemOf(s, call.status) } : encoded(s.e);
+  return { surface: "error", status, error: { code: kindTexts[kind].rpc, message: messageOf(s), data } };
 }
 
 /** Writes a question to the caller; a contract without a form for questions writes that a parameter is missing. */
 export function ask(question: Question, call: Call = {}): Answer {
   if (!contract.question) return write(asFailure(question), call);
   const object = writeShape(contract.question, boundTo({}, call), copyOf(question)) ?? {};
-  const layout = contract.layout;
+  const [layout] = contract.layouts;
   const form = layout.line === undefined ? JSON.stringify(object, null, layout.indent) : undefined;
   const human = layout.human === undefined && form !== undefined ? undefined : questionText(question);
   const result: Result = { content: contentOf(layout, call, human, form, "application/json") };
@@ -409,7 +400,7 @@ function questionText(q: Question): string {
 
 /** A failure in the words of the contract, for each code: failures.CODE("What happened.", { requestId: "req-1" }). */
 export const failures = Object.fromEntries(
-  codes.filter((entry) => entry !== open).map((entry) => [
+  codes.filter((entry) => !entry.open).map((entry) => [
     entry.code,
     (message?: string, more?: Partial<Failure>): Failure => {
       const e: Fields = { kind: entry.kind, code: entry.code, contract: contract.name };

@@ -130,6 +130,20 @@ if (contractName === "recourse") {
   compare("circuit", "ended when a call may try", ["a result", 6], [await ended(5000), sent]);
   compare("circuit", "ended when it is closed", ["a result", 7], [await ended(100), sent]);
 }
+// Circuits open, wait and close at the same moments, and hints name the same calls.
+const linesOf = (name) => readFileSync(new URL(name, pathToFileURL(recoveriesPath)), "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
+for (const { name, steps } of recoveriesPath ? linesOf("circuits.jsonl") : []) {
+  const server = new contract.Server();
+  for (const [i, { at, tool, last, ends, afterMs, waitMs }] of steps.entries()) {
+    const begins = () => Math.floor(server.admit(1e9 + at, last ? 1e9 + last : 0, tool));
+    if (ends) server.learn(1e9 + at, tool, ends, afterMs);
+    else compare(`circuit: ${name}`, `wait in step ${i}`, waitMs, begins());
+  }
+}
+for (const { contract: name, hint, tool, args } of recoveriesPath ? linesOf("advice.jsonl") : []) {
+  if (name !== contractName) continue;
+  compare(hint, "advised", tool ? [{ tool, args, hint }] : [], contract.advised({ kind: "unknown", hints: [hint] }));
+}
 // An observer that throws is no fault of the call's, and neither is a call that HTTP refused a mistake of its arguments.
 {
   const observe = () => {

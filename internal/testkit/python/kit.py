@@ -7,6 +7,7 @@ Prints each case that differs, with what is wanted and what came, then how many 
 import asyncio
 import importlib.util
 import json
+import os
 import re
 import sys
 
@@ -134,6 +135,26 @@ for line in recoveries:
         compare(line["name"], "recovered", spelled(line["want"]), repr(error))
 compare("deadline", "ended", "timeout", asyncio.run(ended(20)))
 
+
+def lines_of(name):
+    with open(os.path.join(os.path.dirname(more[1]), name), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+# Circuits open, wait and close at the same moments, and hints name the same calls.
+for line in lines_of("circuits.jsonl") if more else ():
+    server = contract.Server()
+    for i, step in enumerate(line["steps"]):
+        at, last = 1e9 + step["at"], 1e9 + step["last"] if "last" in step else 0
+        if "ends" in step:
+            server.learn(at, step["tool"], step["ends"], step.get("afterMs", 0))
+        else:
+            wait = int(server.admit(at, last, step["tool"]))
+            compare("circuit: " + line["name"], f"wait in step {i}", step["waitMs"], wait)
+for line in lines_of("advice.jsonl") if more else ():
+    if line["contract"] == contract.CONTRACT["name"]:
+        got = contract.advised(contract.Failure({"kind": "unknown", "hints": [line["hint"]]}))
+        compare(line["hint"], "advised", [(line["tool"], line["args"], line["hint"])] if line["tool"] else [], got)
 
 
 class Scripted:

@@ -1,0 +1,82 @@
+// ---- What callers share. Times are in milliseconds.
+
+/** Holds calls back from what has failed five times in a row: for a while, and then one call at a time may try. */
+class Circuit {
+  failures = 0;
+  opens = 0;
+  until = 0; // when a call may try; 0: all may
+  trying = 0; // when the call began that tries; 0: none does
+  next = 0; // when the next one that waits asks again
+  failed = 0;
+
+  /** Returns how long a call waits until it asks again. One that can wait no longer than until last may try early. */
+  wait(now: number, last: number): number {
+    const early = last > 0 && last - this.failed >= 1000;
+    if (this.until === 0) return 0;
+    if (this.trying > 0 && now < this.trying + 30_000) return Math.min(Math.max(now - this.trying, 100), 1000);
+    if (now >= this.until || (early && now >= last)) return 0;
+    const turn = early ? Math.min(this.next, last) : this.next;
+    this.next += 100;
+    return turn - now;
+  }
+
+  fail(now: number, leastMs: number): void {
+    if (++this.failures < 5) return;
+    this.failed = now;
+    this.until = now + Math.max(Math.min(1000 * 2 ** this.opens++, 30_000), Math.min(leastMs, maxWaitMs));
+    this.next = this.until;
+  }
+}
+
+/** What an attempt tells: it was answered, the way to the server is broken, what is behind the tool is; or nothing. */
+export type Ending = "answered" | "unreached" | "down" | "untold";
+
+/** What all callers of one server share: a budget of repetitions, a pace after rate limits, circuits for the way to the
+ * server and for each tool, and the mistakes that it has refused. */
+export class Server {
+  readonly mistakes = new Map<string, { readonly failure: Failure; readonly until: number }>();
+  readonly #tools = new Map<string, Circuit>();
+  #way = new Circuit();
+  #spent = 0;
+  #resumes = 0;
+  #next = 0;
+
+  /** Takes a repetition, if that is within the budget. Each call of a caller gives a fifth of one: take(-0.2). */
+  take(repetitions = 1): boolean {
+    if (this.#spent + repetitions > 10) return false;
+    this.#spent = Math.max(this.#spent + repetitions, -90);
+    return true;
+  }
+
+  /** Returns how long a caller waits for its turn: after a rate limit one comes after the other. */
+  turn(now: number, leastMs: number): number {
+    if (now >= this.#resumes) return leastMs;
+    const at = this.#next;
+    this.#next += Math.min(100, (this.#resumes - now) / 10);
+    return Math.max(at - now, leastMs);
+  }
+
+  /** Returns how long a call waits until it asks again, at most until last. 0: it begins, and learn is told its end. */
+  admit(now: number, last: number, tool: string): number {
+    const circuits = [this.#way, this.#tools.get(tool) ?? new Circuit()];
+    const wait = circuits.reduce((least, circuit) => least || circuit.wait(now, last), 0);
+    for (const circuit of circuits) if (wait === 0 && circuit.until > 0) circuit.trying = now;
+    return wait;
+  }
+
+  /** Takes in how an attempt has ended, how long the server is to be left alone, and whether by all callers. */
+  learn(now: number, tool: string, ending: Ending, leastMs = 0, isLimit = false): void {
+    const behind = this.#tools.get(tool) ?? new Circuit();
+    for (const circuit of [this.#way, behind]) circuit.trying = 0;
+    if (ending === "answered" || ending === "down") this.#way = new Circuit();
+    if (ending === "answered") this.#tools.delete(tool);
+    if (ending === "unreached") this.#way.fail(now, leastMs);
+    if (ending === "down") {
+      behind.fail(now, leastMs);
+      if (this.#tools.size >= 1000) this.#tools.clear();
+      this.#tools.set(tool, behind);
+    }
+    const resumes = now + Math.min(leastMs, maxWaitMs);
+    if (isLimit && resumes > this.#resumes) [this.#resumes, this.#next] = [resumes, resumes];
+  }
+}
