@@ -21,7 +21,8 @@ func (j *Journal) History(ctx context.Context, f *Filter, length time.Duration) 
 	var c conditions
 	width := length.Microseconds() << seqBits
 	stretch := "seq / " + c.value(width)
-	statement := "SELECT " + stretch + " AS stretch, kind, COUNT(*) FROM journal WHERE " + every(c.chosen(&failures)) + " GROUP BY stretch, kind"
+	statement := "SELECT " + stretch + " AS stretch, kind, COUNT(*) FROM journal WHERE " +
+		every(c.chosen(&failures)) + " GROUP BY stretch, kind"
 	return all(ctx, j.s.reads, "read the journal", func(row scanner) (*Bar, error) {
 		var b Bar
 		var n int64
