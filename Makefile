@@ -112,6 +112,10 @@ bench: ## Measure the gateway against its budgets, BENCHTIME (400ms) at a time
 picture: ## Draw docs/demo.svg, the picture in the README, from what the demo shows
 	go test ./internal/demo -run '^TestPictureIsFresh$$' -update
 
+.PHONY: screenshots
+screenshots: ## Take the pictures in docs/console anew, in a real Chromium
+	go test ./internal/console -run '^TestScreenshots$$' -screenshots
+
 .PHONY: simulate
 simulate: ## Play agents against a failing server, and write docs/simulation.md
 	go run ./cmd/recourse simulate --write docs

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/explain"
 	"github.com/recoursehq/recourse/internal/journal"
-	"github.com/recoursehq/recourse/internal/json"
-	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
 )
 
@@ -190,28 +186,8 @@ func printLines(w painter, lines explain.Lines) {
 
 // form prints the wire form that a contract gives to a failed tools/call.
 func form(c *contract.Contract, e *recourse.Error, tool string) string {
-	answer := c.Write(e, &contract.Call{Method: wire.MethodToolsCall, Tool: tool, At: contract.AtTool, HTTP: true})
-	var body []byte
 	var b strings.Builder
-	switch answer.Surface {
-	case contract.SurfaceResult:
-		body = json.Without(json.Value(answer.Result), "_meta")
-		fmt.Fprintln(&b, "    tool result, with the record in _meta")
-	case contract.SurfaceRPC:
-		fmt.Fprintln(&b, "    JSON-RPC error")
-		body = fmt.Appendf(nil, `{"code":%d,"message":%s,"data":%s}`, answer.Code, json.AppendQuote(nil, answer.Message), answer.Data)
-	case contract.SurfaceHTTP:
-		fmt.Fprintf(&b, "    HTTP %d\n", answer.Status)
-		for _, name := range slices.Sorted(maps.Keys(answer.Header)) {
-			fmt.Fprintf(&b, "    %s: %s\n", name, strings.Join(answer.Header[name], ", "))
-		}
-		body = answer.Body
-	}
-	pretty, err := json.AppendIndent(nil, body, "  ")
-	if err != nil {
-		pretty = body
-	}
-	for line := range strings.Lines(string(pretty) + "\n") {
+	for line := range strings.Lines(explain.Form(c, e, tool)) {
 		b.WriteString("    " + line)
 	}
 	return b.String()

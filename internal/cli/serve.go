@@ -185,7 +185,7 @@ func serveAdmin(
 	}
 	what := "serving health and metrics"
 	if cfg.Console {
-		a.Show(newConsole(kept, log))
+		a.Show(newConsole(g, kept, log))
 		what = "serving health, metrics and the console"
 	}
 	if cfg.JournalTools {

@@ -14,6 +14,10 @@ type Sources struct {
 	Journal *store.Journal
 	// Endpoint returns the URL at which clients reach a server; "": there is none.
 	Endpoint func(server string) string
+	// Gateway is what is shown, and Tally an observer of it.
+	Gateway  Gateway
+	Tally    *Tally
+	Accounts Accounts
 }
 
 // Console is the pages. It is safe for concurrent use.
@@ -62,6 +66,15 @@ func routes() []route {
 	return []route{
 		{pattern: "GET " + failuresPath, name: "Failures", serve: (*Console).failures},
 		{pattern: "GET /calls/{id}", under: failuresPath, serve: (*Console).call},
+		{pattern: "GET " + serversPath, name: "Servers", serve: (*Console).serverList},
+		{pattern: "GET " + serversPath + "/{name}", under: serversPath, serve: (*Console).server},
+		{pattern: "GET " + contractsPath, name: "Contracts", serve: (*Console).contractList},
+		{pattern: "GET " + contractsPath + "/{name}", under: contractsPath, serve: (*Console).contract},
+		{pattern: "GET " + contractsPath + "/{name}/codes/{code}", under: contractsPath, serve: (*Console).code},
+		{pattern: "GET " + connectionsPath, name: "Connections", serve: (*Console).connections},
+		{pattern: "GET " + disconnectPath, under: connectionsPath, serve: (*Console).disconnecting},
+		{pattern: "POST " + disconnectPath, under: connectionsPath, serve: (*Console).disconnect},
+		{pattern: "POST " + linkPath, under: connectionsPath, serve: (*Console).link},
 	}
 }
 

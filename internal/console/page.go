@@ -26,6 +26,7 @@ type view struct {
 	title  string
 	status int // 0: 200
 	search string
+	to     string // "": the page is shown; else where the browser goes instead
 	body   templ.Component
 }
 
@@ -64,6 +65,10 @@ func (c *Console) page(at route) http.HandlerFunc {
 		v, err := at.serve(c, r.WithContext(ctx))
 		if err != nil {
 			v = c.trouble(r, err)
+		}
+		if v.to != "" {
+			http.Redirect(w, r, v.to, http.StatusSeeOther)
+			return
 		}
 		f := frame{view: v}
 		for _, other := range routes() {

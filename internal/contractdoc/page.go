@@ -373,7 +373,7 @@ func (p *page) http() {
 		p.linef("%s", en.When)
 		call := p.exampleCall()
 		call.HTTP = true
-		a := p.c.Write(p.exampleOf(en), call)
+		a := p.c.Write(Example(p.c, en), call)
 		p.fence("http", httpText(en.HTTP, a))
 		if en.Otherwise != "" {
 			p.linef("Where no HTTP answer can be given, over stdio, the failure is a tool result with the code %s.", code(en.Otherwise))
@@ -381,10 +381,10 @@ func (p *page) http() {
 	}
 }
 
-// exampleOf returns a record for which en is chosen and that says no more than it has to.
-func (p *page) exampleOf(en *contractform.Code) *recourse.Error {
+// Example returns a record for which en is chosen and that says no more than it has to.
+func Example(c *contract.Contract, en *contractform.Code) *recourse.Error {
 	all := contractform.Everything(en.Kind)
-	e := recourse.New(en.Kind, "").WithCode(p.c.Name, en.Code)
+	e := recourse.New(en.Kind, "").WithCode(c.Name, en.Code)
 	switch en.Kind.Class() {
 	case recourse.ClassInput:
 		e.Violations = all.Violations[:1]
@@ -448,7 +448,7 @@ func (p *page) rpc() {
 		}
 		p.linef("### JSON-RPC error %d", en.RPC.Code)
 		p.linef("%s", en.When)
-		a := p.c.Write(p.exampleOf(en), p.exampleCall())
+		a := p.c.Write(Example(p.c, en), p.exampleCall())
 		var e json.Members
 		e.Add("code", json.Value(strconv.Itoa(a.Code)))
 		e.Text("message", a.Message)

@@ -174,7 +174,7 @@ func (p *page) toolResults() {
 		p.linef("Such a tool returns what went wrong as its own result:")
 		call := p.exampleCall()
 		call.Tool = r.Tools[0]
-		a := p.c.Write(p.exampleOf(p.form.Fallback), call)
+		a := p.c.Write(Example(p.c, p.form.Fallback), call)
 		var result struct {
 			Content []struct {
 				Text string `json:"text"`

@@ -60,7 +60,7 @@ func translatedCodes(c, target *contract.Contract) []TranslatedCode {
 	pages := page{described: describe(c)}
 	var list []TranslatedCode
 	for _, en := range pages.form.Codes {
-		example := pages.exampleOf(en)
+		example := Example(c, en)
 		if written := c.Write(example, call).Record; written.Code != en.Code {
 			continue // another's word, or one of HTTP alone
 		}

@@ -3,6 +3,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"sync"
@@ -127,13 +128,21 @@ func (t *Tab) Press(keys string) {
 	t.do("press keys", chromedp.KeyEvent(keys))
 }
 
-// Await waits until an expression of JavaScript is true.
+// Await waits until an expression of JavaScript is true, on this page or on the one that it leads to.
 func (t *Tab) Await(expression string) {
 	t.tb.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
-		t.tb.Fatalf("browser: await %s: %v\nthe page: %.2000s", expression, err, Value[string](t, "document.body?.innerText ?? ''"))
+	for {
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		if is {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond): // an error may come of a page that is going
+		case <-ctx.Done():
+			t.tb.Fatalf("browser: await %s: %v\nthe page: %.2000s", expression, err, Value[string](t, "document.body?.innerText ?? ''"))
+		}
 	}
 }
 
@@ -182,18 +191,23 @@ func (t *Tab) Screenshot() []byte {
 	return png
 }
 
-// Inaccessible returns what axe finds serious or critical in the page: the rule, and the elements that break it.
-func (t *Tab) Inaccessible() []string {
+// Inaccessible returns what axe finds serious or critical in the page: the rule, and the elements that break it. It checks
+// these rules only, or all.
+func (t *Tab) Inaccessible(rules ...string) []string {
 	t.tb.Helper()
 	script, err := os.ReadFile(filepath.Join(testkit.Node(t.tb), "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.tb.Fatalf("browser: read axe: %v", err)
 	}
-	t.do("load axe", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Evaluate[chromedp.Void](string(script)+";undefined")(ctx, target)
-		return err //nolint:wrapcheck // do says what was done
-	}))
-	return Value[[]string](t, `axe.run(document).then(found => found.violations
+	options := map[string]any{"resultTypes": []string{"violations"}}
+	if len(rules) > 0 {
+		options["runOnly"] = rules
+	}
+	chosen, err := json.Marshal(options)
+	if err != nil {
+		t.tb.Fatalf("browser: %v", err)
+	}
+	return Value[[]string](t, string(script)+`;axe.run(document, `+string(chosen)+`).then(found => found.violations
 		.filter(v => v.impact === "serious" || v.impact === "critical")
 		.map(v => v.id + ": " + v.help + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.any.map(c => c.message).join("; ")).join(" | ")))`)
 }

@@ -1,0 +1,161 @@
+package console_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit/browser"
+)
+
+// visited are all pages, by example.
+func (w *world) visited() []string {
+	return []string{
+		"/failures?since=1h", "/failures?since=2h&server=shop", "/failures?server=none", "/calls/" + w.last, "/calls/none", "/servers", "/servers/farm",
+		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/terra/codes/AUTH_EXPIRED", "/contracts/none", "/connections",
+		"/connections/disconnect?provider=deere&owner=bob",
+	}
+}
+
+// A checker of accessibility finds nothing serious on any page, in light and in dark. Only the colours differ.
+func TestAccessible(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tab := browser.Open(t)
+	tab.Size(1200, 800)
+	for _, path := range w.visited() {
+		tab.Go(w.url + path)
+		tab.Dark(false)
+		for _, found := range tab.Inaccessible() {
+			t.Errorf("%s: %s", path, found)
+		}
+		tab.Dark(true)
+		for _, found := range tab.Inaccessible("color-contrast", "link-in-text-block") {
+			t.Errorf("%s, dark: %s", path, found)
+		}
+	}
+}
+
+// On a phone no page is wider than its screen, whatever it shows.
+func TestPhones(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := failed("req-long", timeout().WithMessage("%s", strings.Repeat("W", 5000)))
+	long.Tool, long.Caller = strings.Repeat("tool", 100), strings.Repeat("x", 128)
+	write(t, w.store, long)
+	tab := browser.Open(t)
+	tab.Size(360, 740)
+	for _, path := range append(w.visited(), "/calls/req-long") {
+		tab.Go(w.url + path)
+		if wide := browser.Value[int](tab, `document.documentElement.scrollWidth`); wide > 360 {
+			t.Errorf("%s is %d pixels wide: %s", path, wide, browser.Value[string](tab, `[...document.querySelectorAll("main *, header *")]
+				.filter(e => e.getBoundingClientRect().right > 361 && !e.closest("pre, svg")).map(e => e.tagName + "." + e.className).slice(0, 5).join(" ")`))
+		}
+	}
+}
+
+// Whatever can be used is reached with the tab key, and is seen to have the focus.
+func TestKeyboard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tab := browser.Open(t)
+	tab.Size(1200, 800)
+	for _, path := range []string{"/failures?kind=unreachable&limit=5", "/calls/" + w.last, "/servers", "/servers/farm", "/connections"} {
+		tab.Go(w.url + path)
+		all := browser.Value[int](tab, `[...document.querySelectorAll("a[href], button, summary, input:not([type=hidden]), textarea, [tabindex='0']")]
+			.filter(e => e.checkVisibility({visibilityProperty: true})).length`)
+		reached := 0
+		for ; reached < 400; reached++ {
+			tab.Press("\t")
+			// The skip link is hidden until it has the focus, and a row shows that of its link.
+			switch on := browser.Value[string](tab, focus); on {
+			case "seen":
+				continue
+			case "":
+			default:
+				t.Errorf("%s: nobody sees that this has the focus: %s", path, on)
+				continue
+			}
+			break
+		}
+		if reached < all {
+			t.Errorf("%s: the tab key reaches %d of %d elements", path, reached, all)
+		}
+	}
+}
+
+// focus is "seen" where an element has the focus and shows that, "" where none of the page has it.
+const focus = `(() => {
+	const e = document.activeElement;
+	if (!e || e === document.body) return "";
+	const box = e.getBoundingClientRect();
+	const outlined = at => at && getComputedStyle(at).outlineStyle !== "none" && parseFloat(getComputedStyle(at).outlineWidth) > 0;
+	return box.width > 0 && (outlined(e) || outlined(e.closest("tr"))) ? "seen" : e.outerHTML.slice(0, 120);
+})()`
+
+// A page that is open shows a call that fails, without a reload.
+func TestLiveRow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tab := browser.Open(t)
+	tab.Go(w.url + "/failures")
+	tab.Await(`document.querySelector(".live.on") !== null`)
+	call := failed("req-new", recourse.Timeout("Shop", 0).WithOrigin(recourse.OriginServer))
+	call.Began = call.Began.Add(2 * 60 * 1e9)
+	write(t, w.store, call)
+	tab.Await(`document.querySelector('tbody tr a[href="/calls/req-new"]') !== null`)
+}
+
+// Texts of servers and clients do nothing in a browser, and nothing is refused by the policy, since nothing is tried.
+func TestHostileTextsInABrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var ids []string
+	for i, text := range hostile {
+		call := hostileCall(fmt.Sprintf("req-hostile-%d", i), strings.ReplaceAll(text, "alert(1)", "window.canary=1"))
+		ids = append(ids, call.RequestID)
+		write(t, w.store, call)
+	}
+	tab := browser.Open(t)
+	paths := []string{"/failures", "/servers/farm", "/failures?server=%3Cscript%3Ewindow.canary=1%3C/script%3E&q=%22%3E%3Cimg%20src=x%20onerror=window.canary=1%3E"}
+	for _, id := range ids {
+		paths = append(paths, "/calls/"+id)
+	}
+	for _, path := range paths {
+		tab.Go(w.url + path)
+		if browser.Value[bool](tab, `"canary" in window || document.querySelector("main img, main script, main iframe") !== null`) {
+			t.Errorf("%s: a text has become a part of the page", path)
+		}
+	}
+}
+
+// An account is forgotten by two clicks, and not by a page of another site.
+func TestDisconnectInABrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tab := browser.Open(t)
+	other := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(rw, `<form method="post" action="`+w.url+`/connections/disconnect"><input name="provider" value="deere">
+			<input name="owner" value="bob"><button>Win a prize</button></form>`)
+	}))
+	t.Cleanup(other.Close)
+	tab.Go(strings.Replace(other.URL, "127.0.0.1", "localhost", 1))
+	tab.Click("button")
+	tab.Await(`document.body.innerText.includes("another site")`)
+	if _, ok, err := w.accounts.Get(t.Context(), "deere", "bob"); !ok || err != nil {
+		t.Fatalf("another site has disconnected it (%v)", err)
+	}
+
+	tab.Go(w.url + "/connections")
+	tab.Click(`a[href*="owner=bob"]`)
+	tab.Await(`document.querySelector("h1").innerText === "Disconnect bob from deere?"`)
+	tab.Click("button.first")
+	tab.Await(`location.pathname === "/connections" && !document.querySelector("main").innerText.includes("bob")`)
+	tab.Click(`form[action="/connections/link"] button`)
+	tab.Await(`document.querySelector("#link").innerText.startsWith("https://tools.example.com/connect/")`)
+}

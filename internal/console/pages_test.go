@@ -1,0 +1,173 @@
+package console_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/console"
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// post sends a form as a page of the console does.
+func post(t *testing.T, at string, form url.Values) (resp *http.Response, body string) {
+	t.Helper()
+	resp, err := http.PostForm(at, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(raw)
+}
+
+// Servers are shown with their state, and without what is secret about them.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, list := get(t, w.url+"/servers")
+	for _, want := range []string{"Farm", "http://127.0.0.1:9101/mcp", "answers", "does not answer: timeout", "not called yet", "1,500", "notesd"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("%q is not in the list", want)
+		}
+	}
+	_, farm := get(t, w.url+"/servers/farm")
+	for _, want := range []string{
+		"100 calls in 1m by caller", "4 calls at once by caller, of import_*", "closed, 0 of 0 calls failed", "0 of 20", "Retry budget", "/contracts/fieldmcp",
+	} {
+		if !strings.Contains(farm, want) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
+	if strings.Contains(list+farm, "s3cr3t") {
+		t.Error("a secret is shown")
+	}
+	if resp, _ := get(t, w.url+"/servers/barn"); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("an unknown server: HTTP %d", resp.StatusCode)
+	}
+}
+
+var chartLabel = regexp.MustCompile(`aria-label="([0-9,]+) failures since`)
+
+// What the chart and the lists beside it count is what the list of failures has.
+func TestServerCountsWhatIsListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	page, err := w.store.Journal().Page(t.Context(), &store.Filter{Server: "farm", Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for i := range page.Counts {
+		if page.Counts[i].Server == "farm" {
+			want += int(page.Counts[i].Failures)
+		}
+	}
+	_, body := get(t, w.url+"/servers/farm?since=7d")
+	label := chartLabel.FindStringSubmatch(body)
+	if len(label) == 0 || number(t, label[1]) != want {
+		t.Errorf("the chart counts %v, want %d", label, want)
+	}
+	for _, heading := range []string{"Tools that fail", "Callers whose calls fail"} {
+		_, rest, _ := strings.Cut(body, heading)
+		rest, _, _ = strings.Cut(rest, "</ol>")
+		sum := 0
+		for _, n := range regexp.MustCompile(`class="number">([0-9,]+)<`).FindAllStringSubmatch(rest, -1) {
+			sum += number(t, n[1])
+		}
+		if sum != want {
+			t.Errorf("%s: %d, want %d", heading, sum, want)
+		}
+	}
+}
+
+// Without a journal the page shows what the process has counted, and how to keep more.
+func TestServersWithoutJournal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tally := console.NewTally()
+	tally.Ended(&gateway.Outcome{Server: "farm", Method: "tools/call", Began: time.Now(), Record: recourse.Timeout("x", 0)})
+	from := w.sources
+	from.Journal, from.Tally = nil, tally
+	at := serve(t, from)
+	_, body := get(t, at+"/servers/farm")
+	if !strings.Contains(body, `aria-label="1 failure since `) || !strings.Contains(body, "store: sqlite:recourse.db") {
+		t.Errorf("it does not count, or not say how to keep failures:\n%s", body)
+	}
+	if _, body := get(t, at+"/contracts"); !strings.Contains(body, "store: sqlite:recourse.db") {
+		t.Error("contracts do not say how to count codes")
+	}
+}
+
+// Each code has a page, which shows what the others say in its place.
+func TestContracts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, list := get(t, w.url+"/contracts")
+	_, one := get(t, w.url+"/contracts/fieldmcp")
+	if !strings.Contains(list, "FieldMCP") || !strings.Contains(one, "A required parameter was not provided.") || !strings.Contains(one, "\n## ") {
+		t.Error("the contract is not described")
+	}
+	codes := regexp.MustCompile(`href="(/contracts/[a-z]+/codes/[^"]+)"`)
+	for _, name := range []string{"recourse", "fieldmcp", "commerce", "studies", "patterns", "terra"} {
+		_, body := get(t, w.url+"/contracts/"+name)
+		found := codes.FindAllStringSubmatch(body, -1)
+		if len(found) < 5 {
+			t.Errorf("%s has %d codes", name, len(found))
+		}
+		for i, code := range found {
+			if i%5 != 0 { // the pages are alike
+				continue
+			}
+			resp, page := get(t, w.url+code[1])
+			if resp.StatusCode != http.StatusOK || strings.Count(page, `aria-label="As `) != 6 {
+				t.Errorf("%s: HTTP %d, %d forms", code[1], resp.StatusCode, strings.Count(page, `aria-label="As `))
+			}
+		}
+	}
+	for _, path := range []string{"/contracts/none", "/contracts/fieldmcp/codes/NONE"} {
+		if resp, _ := get(t, w.url+path); resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: HTTP %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// An account is connected again by a link, and forgotten once somebody has confirmed it. No token is shown.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, list := get(t, w.url+"/connections")
+	if !strings.Contains(list, "the provider has revoked it") || !strings.Contains(list, "connected by carol") || strings.Contains(list, "s3cr3t") {
+		t.Errorf("the list is\n%s", list)
+	}
+	bob := url.Values{"provider": {"deere"}, "owner": {"bob"}}
+	if _, page := post(t, w.url+"/connections/link", bob); !strings.Contains(page, "https://tools.example.com/connect/") {
+		t.Errorf("there is no link:\n%s", page)
+	}
+	if _, page := get(t, w.url+"/connections/disconnect?"+bob.Encode()); !strings.Contains(page, "Disconnect bob from deere?") {
+		t.Errorf("nobody is asked:\n%s", page)
+	}
+	if _, ok, err := w.accounts.Get(t.Context(), "deere", "bob"); !ok || err != nil {
+		t.Fatalf("it is forgotten before somebody has confirmed that (%v)", err)
+	}
+	if resp, page := post(t, w.url+"/connections/disconnect", bob); resp.Request.URL.Path != "/connections" || strings.Contains(page, "bob") {
+		t.Errorf("it is not forgotten: %s\n%s", resp.Request.URL, page)
+	}
+	for _, path := range []string{"/connections/disconnect", "/connections/link"} {
+		if resp, _ := post(t, w.url+path, bob); resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s of what is gone: HTTP %d", path, resp.StatusCode)
+		}
+	}
+	if _, page := get(t, serve(t, console.Sources{})+"/connections"); !strings.Contains(page, "providers:") {
+		t.Error("without providers, the page does not say how to have them")
+	}
+}

@@ -1,0 +1,49 @@
+package console_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit/browser"
+)
+
+var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/console anew") //nolint:gochecknoglobals // a test flag
+
+// pages are those of the screenshots, by the name of their picture.
+var pages = map[string]string{
+	"failures": "/failures?since=24h", "servers": "/servers", "server": "/servers/farm",
+	"contracts": "/contracts", "contract": "/contracts/fieldmcp", "code": "/contracts/fieldmcp/codes/PROVIDER_UNAVAILABLE",
+	"connections": "/connections",
+}
+
+// TestScreenshots takes them with -screenshots, as `make screenshots` does.
+func TestScreenshots(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "docs", "console")
+	if !*screenshots {
+		t.Skip("they are taken with -screenshots")
+	}
+	w := newWorld(t)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range pages {
+		for _, dark := range []bool{false, true} {
+			tab := browser.Open(t)
+			tab.Size(1200, 760)
+			tab.Dark(dark)
+			tab.Go(w.url + path)
+			file := name
+			if dark {
+				file += "-dark"
+			}
+			height := browser.Value[float64](tab, `document.querySelector("main").lastElementChild.getBoundingClientRect().bottom + 28`)
+			tab.Size(1200, int64(min(height, 760)))
+			if err := os.WriteFile(filepath.Join(dir, file+".png"), tab.Screenshot(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
