@@ -47,10 +47,15 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error 
 		return err
 	}
 	defer s.Close()
-	all, err := s.Connections().List(ctx)
+	rows, err := s.Connections().List(ctx)
 	if err != nil {
 		return err
 	}
+	pending, err := s.Connections().Devices(ctx)
+	if err != nil {
+		return err
+	}
+	all := connection.AccountsOf(rows, pending)
 	if c.JSON {
 		for _, one := range all {
 			if err := printJSON(env, one); err != nil {
@@ -75,7 +80,7 @@ func (c *connectionsLSCommand) Run(ctx context.Context, env *Environment) error 
 // cell returns a text of the store without what would move the cursor; "-" for an empty one.
 func cell(text string) string { return cmp.Or(visible.Escape(text), "-") }
 
-func stateOf(c *store.Connection) string {
+func stateOf(c connection.Account) string {
 	if c.Reason == "" {
 		return c.State
 	}
@@ -90,8 +95,8 @@ func day(at time.Time) string {
 }
 
 // printJSON prints what may be known of a connection.
-func printJSON(env *Environment, c *store.Connection) error {
-	text, err := json.Marshal(connection.AccountOf(c))
+func printJSON(env *Environment, c connection.Account) error {
+	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("print a connection: %w", err)
 	}
@@ -139,7 +144,7 @@ func (c *connectionsShowCommand) Run(ctx context.Context, env *Environment) erro
 	if one == nil {
 		return c.none()
 	}
-	return printJSON(env, one)
+	return printJSON(env, connection.AccountOf(one))
 }
 
 // connectionsDisconnectCommand removes one.

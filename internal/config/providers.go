@@ -12,8 +12,9 @@ import (
 // Provider is where accounts are connected.
 type Provider struct {
 	Title        string            `yaml:"title" default:"(its name)" doc:"What people call the provider, such as 'John Deere'."`
-	Flow         Flow              `yaml:"flow" default:"authorization_code" doc:"How an account is connected: 'authorization_code' has a person sign in at the provider (with PKCE), 'api_key' has them enter a key, and 'client_credentials' needs nobody."`
+	Flow         Flow              `yaml:"flow" default:"authorization_code" doc:"How an account is connected: 'authorization_code' has a person sign in at the provider (with PKCE), 'device_code' has them enter a code there on any device, 'api_key' has them enter a key here, and 'client_credentials' needs nobody."`
 	AuthorizeURL string            `yaml:"authorize_url" default:"(none)" doc:"The provider's authorization endpoint. Its redirect URI is '/connect/callback' below 'public_url'."`
+	DeviceURL    string            `yaml:"device_url" default:"(none)" doc:"The provider's device authorization endpoint, for the flow 'device_code'."`
 	TokenURL     string            `yaml:"token_url" default:"(none)" doc:"The provider's token endpoint."`
 	ClientID     string            `yaml:"client_id" default:"(none)" doc:"What the provider calls this gateway."`
 	ClientSecret string            `yaml:"client_secret,secret" default:"(none)" doc:"The secret of that client. Without one it is a public client."`
@@ -31,6 +32,7 @@ type Flow string
 // The flows.
 const (
 	FlowAuthorizationCode Flow = "authorization_code"
+	FlowDeviceCode        Flow = "device_code"
 	FlowAPIKey            Flow = "api_key"
 	FlowClientCredentials Flow = "client_credentials"
 )
@@ -118,22 +120,22 @@ func (v *validator) oneCredential(s *Server, node *strictyaml.Node, header strin
 
 // provider checks one provider.
 func (v *validator) provider(p *Provider, node *strictyaml.Node, at strictyaml.Pos) {
-	needs := map[string]string{}
-	switch p.Flow {
-	case FlowAuthorizationCode:
-		needs = map[string]string{"authorize_url": p.AuthorizeURL, "token_url": p.TokenURL, "client_id": p.ClientID}
-	case FlowClientCredentials:
-		needs = map[string]string{"token_url": p.TokenURL, "client_id": p.ClientID, "client_secret": p.ClientSecret}
-	case FlowAPIKey:
-	}
-	for _, key := range []string{"authorize_url", "token_url", "client_id", "client_secret"} {
-		if value, needed := needs[key]; needed && value == "" {
-			v.doc.Reportf(at, "", "the flow `%s` needs `%s`", p.Flow, key)
-		}
-	}
-	for key, value := range map[string]string{"authorize_url": p.AuthorizeURL, "token_url": p.TokenURL} {
-		if value != "" {
-			v.url(node.Get(key), key, value)
+	for _, member := range []struct {
+		key, value string
+		isURL      bool
+		neededBy   []Flow
+	}{
+		{"authorize_url", p.AuthorizeURL, true, []Flow{FlowAuthorizationCode}},
+		{"device_url", p.DeviceURL, true, []Flow{FlowDeviceCode}},
+		{"token_url", p.TokenURL, true, []Flow{FlowAuthorizationCode, FlowDeviceCode, FlowClientCredentials}},
+		{"client_id", p.ClientID, false, []Flow{FlowAuthorizationCode, FlowDeviceCode, FlowClientCredentials}},
+		{"client_secret", p.ClientSecret, false, []Flow{FlowClientCredentials}},
+	} {
+		switch {
+		case member.value == "" && slices.Contains(member.neededBy, p.Flow):
+			v.doc.Reportf(at, "", "the flow `%s` needs `%s`", p.Flow, member.key)
+		case member.value != "" && member.isURL:
+			v.url(node.Get(member.key), member.key, member.value)
 		}
 	}
 	if header := node.Get("header"); header != nil {

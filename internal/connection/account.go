@@ -1,7 +1,10 @@
 package connection
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -15,11 +18,11 @@ type Account struct {
 	State    string    `json:"state"`
 	Reason   string    `json:"reason,omitempty"`
 	Scopes   []string  `json:"scopes,omitempty"`
-	Expires  time.Time `json:"expires,omitzero"` // of the access token, which is refreshed before; zero: it is not known
+	Expires  time.Time `json:"expires,omitzero"` // of the access token, which is refreshed before, or of the code; zero: it is not known
 	KeyID    string    `json:"keyId,omitempty"`
 	By       string    `json:"by,omitempty"` // who has connected it
-	Created  time.Time `json:"created"`
-	Updated  time.Time `json:"updated"`
+	Created  time.Time `json:"created,omitzero"`
+	Updated  time.Time `json:"updated,omitzero"`
 }
 
 // AccountOf returns what may be shown of a row.
@@ -33,11 +36,26 @@ func (m *Manager) List(ctx context.Context) ([]Account, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it was about
 	}
-	accounts := make([]Account, len(rows))
-	for i, row := range rows {
-		accounts[i] = AccountOf(row)
+	pending, err := m.store.Devices(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as above
 	}
-	return accounts, nil
+	return AccountsOf(rows, pending), nil
+}
+
+// AccountsOf returns what may be shown of rows and of codes that people have yet to enter.
+func AccountsOf(rows []*store.Connection, pending []*store.Link) []Account {
+	accounts := make([]Account, 0, len(rows)+len(pending))
+	for _, row := range rows {
+		accounts = append(accounts, AccountOf(row))
+	}
+	for _, l := range pending {
+		accounts = append(accounts, Account{Provider: l.Provider, Owner: l.Owner, State: Pending, Scopes: l.Scopes, Expires: l.Expires})
+	}
+	slices.SortStableFunc(accounts, func(a, b Account) int {
+		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Owner, b.Owner))
+	})
+	return accounts
 }
 
 // Get returns one account, and whether there is one.
@@ -60,8 +78,13 @@ func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error 
 // handed to its owner, who has to say on the page who they are; for an account that callers share, that is who has connected it.
 // The error is [store.ErrConflict] if there is no such account, or a [*recourse.Error] if nobody connects it or the store fails.
 func (m *Manager) NewLink(ctx context.Context, p *Provider, owner string) (path string, err error) {
-	if p.Flow == ClientCredentials {
+	switch p.Flow {
+	case ClientCredentials:
 		return "", recourse.New(recourse.KindInvalidState, "").WithMessage("Nobody has to connect %s: the gateway does it itself.", p.Title)
+	case DeviceCode:
+		return "", recourse.New(recourse.KindInvalidState, "").
+			WithMessage("%s is connected by a code. The owner's agent gets it with its next call.", p.Title)
+	case AuthorizationCode, APIKey:
 	}
 	a, ok, err := m.Get(ctx, p.Name, owner)
 	if err != nil {
@@ -70,5 +93,6 @@ func (m *Manager) NewLink(ctx context.Context, p *Provider, owner string) (path 
 	if !ok {
 		return "", store.ErrConflict
 	}
-	return m.Invite(ctx, Ask{Provider: p, Owner: owner, By: connects(a)})
+	invitation, err := m.Invite(ctx, Ask{Provider: p, Owner: owner, By: connects(a)})
+	return invitation.Path, err
 }

@@ -3,7 +3,6 @@ package connection
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -38,6 +37,3 @@ func (m *Manager) tell() {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
-
-// LinkID returns what names a link, by its path, and does not open it.
-func LinkID(path string) string { return hash(strings.TrimPrefix(path, PathPrefix))[:32] }

@@ -14,6 +14,8 @@ import (
 const (
 	Connected       = "connected"
 	ReconnectNeeded = "reconnect_needed"
+	// Pending is that of an account whose person has a code to enter, beside that of the connection.
+	Pending = "pending"
 )
 
 // The reasons why a connection has to be made again.
@@ -46,6 +48,7 @@ type Links interface {
 	Link(ctx context.Context, hash string) (*store.Link, error)
 	BeginLink(ctx context.Context, hash, stateHash, sealed string) error
 	EndLink(ctx context.Context, stateHash string) (*store.Link, error)
+	Devices(ctx context.Context) ([]*store.Link, error)
 }
 
 var _ Store = (*store.Connections)(nil)

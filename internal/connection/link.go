@@ -46,9 +46,21 @@ type invited struct {
 	expires time.Time
 }
 
-// Invite returns the path, below the gateway's own URL, under which somebody connects the account. A model that calls again and
-// again gets the same one.
-func (m *Manager) Invite(ctx context.Context, ask Ask) (path string, err error) {
+// An Invitation is what somebody needs to connect an account: a page of the gateway's, or a code for one of the provider's.
+type Invitation struct {
+	ID   string // names it, and opens nothing
+	Path string // of the gateway's page, below its own URL; "": it is the provider's
+
+	URL    string // of the provider's page
+	Direct string // the same, if possible with the code
+	Code   string // to be entered there
+}
+
+// Invite returns how somebody connects the account. A model that calls again and again gets the same.
+func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
+	if ask.Provider.Flow == DeviceCode {
+		return m.inviteDevice(ctx, ask)
+	}
 	by := ask.By.Access + "\x00" + ask.By.Name + "\x00" + ask.Server + "\x00" + strings.Join(ask.Scopes, " ")
 	at := key{ask.Provider.Name, ask.Owner + "\x00" + by}
 	m.mu.Lock()
@@ -56,23 +68,26 @@ func (m *Manager) Invite(ctx context.Context, ask Ask) (path string, err error) 
 	m.mu.Unlock()
 	if ok && time.Until(known.expires) > linkAgain {
 		if l, err := m.store.Link(ctx, known.hash); err == nil && l != nil && l.Used.IsZero() {
-			return known.path, nil
+			return Invitation{ID: idOf(known.hash), Path: known.path}, nil
 		}
 	}
 	id := strings.ToLower(rand.Text()) // capitals and digits mixed look like a credential, which is masked
 	fresh := invited{PathPrefix + id, hash(id), time.Now().Add(LinkTime)}
-	err = m.store.PutLink(ctx, &store.Link{
+	err := m.store.PutLink(ctx, &store.Link{
 		Hash: fresh.hash, Provider: ask.Provider.Name, Owner: ask.Owner, Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server,
 		Scopes: m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes), Expires: fresh.expires,
 	})
 	if err != nil {
-		return "", m.storeFailed(ctx, err)
+		return Invitation{}, m.storeFailed(ctx, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.invited.Keep(at, fresh, 0)
-	return fresh.path, nil
+	return Invitation{ID: idOf(fresh.hash), Path: fresh.path}, nil
 }
+
+// idOf returns what names a link, by what is stored of it.
+func idOf(hash string) string { return hash[:32] }
 
 // hash returns what is stored of a secret.
 func hash(text string) string {

@@ -46,11 +46,14 @@ type Manager struct {
 	client *http.Client
 	log    *slog.Logger
 
-	work sync.WaitGroup // refreshes, which are no part of a call
+	work sync.WaitGroup  // refreshes, which are no part of a call
+	life context.Context //nolint:containedctx // of what need not come to its end
+	stop context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
-	changed chan struct{} // closed when a person has connected an account
+	polling map[string]bool // hashes of links about whose codes the provider is asked
+	changed chan struct{}   // closed when a person has connected an account
 	flights map[key]*flight
 	known   *recent.Map[key, known]
 	rests   *recent.Map[key, rest]
@@ -76,12 +79,15 @@ type rest struct {
 
 // NewManager returns a manager of the connections in a store. Its client sends the requests for tokens.
 func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.Logger) *Manager {
-	return &Manager{
+	m := &Manager{
 		store: rows, sealer: sealer, client: client, log: log, changed: make(chan struct{}), flights: map[key]*flight{},
 		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
 		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),
+		polling: map[string]bool{},
 	}
+	m.life, m.stop = context.WithCancel(context.Background())
+	return m
 }
 
 // Close waits for the refreshes under way, which bound their time themselves: to break one off would lose the token.
@@ -89,6 +95,7 @@ func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
+	m.stop()
 	m.work.Wait()
 }
 

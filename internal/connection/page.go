@@ -209,6 +209,8 @@ func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
 	p.show(w, &view{Step: "done", Title: provider.Title})
 }
 
+const notConnected = "an account was not connected"
+
 // problem is the page about something that went wrong.
 func problem(status int, what, hint string) *view {
 	return &view{Step: "problem", Status: status, Problem: what, Hint: hint}
@@ -311,7 +313,7 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 	if provider != nil {
 		attrs = append(attrs, slog.String("provider", provider.Name))
 	}
-	p.Log.LogAttrs(r.Context(), slog.LevelWarn, "an account was not connected", attrs...)
+	p.Log.LogAttrs(r.Context(), slog.LevelWarn, notConnected, attrs...)
 	return v
 }
 

@@ -102,11 +102,11 @@ var (
 // invite returns the URL of a link.
 func (s *stage) invite(p *connection.Provider, by connection.Person) string {
 	s.t.Helper()
-	path, err := s.Invite(s.t.Context(), connection.Ask{Provider: p, Owner: "ada", By: by, Server: "farm"})
+	how, err := s.Invite(s.t.Context(), connection.Ask{Provider: p, Owner: "ada", By: by, Server: "farm"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return gatewayURL + path
+	return gatewayURL + how.Path
 }
 
 // A browser keeps cookies, and follows redirects.

@@ -23,6 +23,7 @@ const (
 	AuthorizationCode Flow = "authorization_code" // a person signs in at the provider
 	ClientCredentials Flow = "client_credentials" // nobody has to do anything
 	APIKey            Flow = "api_key"            // a person enters a key here
+	DeviceCode        Flow = "device_code"        // a person enters a code at the provider
 )
 
 // A Provider is what accounts are connected to. It does not change.
@@ -31,7 +32,7 @@ type Provider struct {
 	Title string // what people call it
 	Flow  Flow
 
-	AuthorizeURL, TokenURL string
+	AuthorizeURL, DeviceURL, TokenURL string
 
 	ClientID, ClientSecret string
 	// InBody says that these stand in the body of requests for tokens, and not in their Authorization header.

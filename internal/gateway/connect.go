@@ -26,10 +26,13 @@ type credential struct {
 	missing error
 	renewed bool // once, because the server refused the one before
 
-	link   string // under which it is connected; "": the failure is none that this mends
-	why    string // in a sentence without the link
-	scopes []string
-	answer linkAnswer
+	// How it is connected, for failures that this mends:
+	invitation connection.Invitation
+	link       string // which opens the page; "": for no other
+	why        string // in a sentence without the link
+	scopes     []string
+
+	answer linkAnswer // of the client
 }
 
 // connect looks up the caller's account at the provider that the server goes by. A call of a tool fails without one, when its
@@ -113,14 +116,21 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 	case who.Known() && who.Method != auth.MethodLoopback:
 		return e // there is no page yet on which they could say who they are
 	}
-	path, err := c.g.reach.Connections.Invite(c.req.http.Context(), ask)
+	how, err := c.g.reach.Connections.Invite(c.req.http.Context(), ask)
 	if err != nil {
 		return recourse.From(err)
 	}
-	link := c.base() + path
-	c.account.link, c.account.why, c.account.scopes = link, e.Message, scopes
-	c.mask = nil // the link is not masked
-	return e.WithMessage("%s Connect it at %s", e.Message, link).WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
+	why, link := e.Message, how.Direct
+	if how.Code == "" {
+		link = c.base() + how.Path
+		e = e.WithMessage("%s Connect it at %s", why, link)
+	} else {
+		e = e.WithMessage("%s Connect it at %s with the code %s", why, how.URL, how.Code).WithDetail("connectCode", how.Code)
+		why += " Enter the code " + how.Code + " on the page."
+	}
+	c.account.invitation, c.account.link, c.account.why, c.account.scopes = how, link, why, scopes
+	c.mask = nil // what the person needs is not masked
+	return e.WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
 }
 
 // rejected deals with a server's refusal of the credential. It reports true if there is another one now, with which the call can
@@ -199,7 +209,7 @@ func newProviders(cfg *config.Config) map[string]*provider {
 		from := entry.Value
 		providers[entry.Key] = &provider{perOrg: from.Per == config.PerOrganisation, Provider: connection.Provider{
 			Name: entry.Key, Title: from.Title, Flow: connection.Flow(from.Flow),
-			AuthorizeURL: from.AuthorizeURL, TokenURL: from.TokenURL,
+			AuthorizeURL: from.AuthorizeURL, DeviceURL: from.DeviceURL, TokenURL: from.TokenURL,
 			ClientID: from.ClientID, ClientSecret: from.ClientSecret, InBody: from.ClientAuth == config.ClientAuthBody,
 			Scopes: from.Scopes, Params: from.Params, Header: from.Header, Prefix: *from.Prefix,
 		}}

@@ -47,8 +47,12 @@ func startWithAccounts(t *testing.T, srv *testkit.Server, flow, more string, ent
 func startBefore(t *testing.T, server, flow, more string, entry ...string) *accountFront {
 	t.Helper()
 	f := &accountFront{}
-	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/device" {
+			_, _ = io.WriteString(w, `{"device_code":"device-secret","user_code":"WDJB-MJHT-Q7Z9","verification_uri":"https://provider.test/activate","expires_in":600,"interval":1}`)
+			return
+		}
 		if f.refused.Load() {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
@@ -70,12 +74,12 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
 	g, log := newReaching(t, gateway.Reach{Connections: f.manager}, fmt.Sprintf(`
 store: sqlite:the-test-has-its-own.db
-connection_keys: [%q]
+connection_keys: [%[1]q]
 providers:
-  deere: {title: John Deere, flow: %s, authorize_url: 'https://provider.test/authorize', token_url: '%s', client_id: recourse, client_secret: hunter2}
+  deere: {title: John Deere, flow: %[2]s, authorize_url: 'https://provider.test/authorize', device_url: '%[3]s/device', token_url: '%[3]s', client_id: recourse, client_secret: hunter2}
 servers:
-  farm: {%s, connection: deere, %s}
-%s
+  farm: {%[4]s, connection: deere, %[5]s}
+%[6]s
 `, sessionKey, flow, tokens.URL, server, strings.Join(entry, ", "), more))
 	f.log, f.gateway = log, g
 	f.url = testkit.Serve(t, g)

@@ -64,7 +64,7 @@ func (c *call) showLink(e *recourse.Error) {
 	question.Text("url", a.link)
 	question.Text("message", a.why)
 	if c.req.era != wire.Modern {
-		id := connection.LinkID(a.link[strings.LastIndex(a.link, connection.PathPrefix):])
+		id := a.invitation.ID
 		question.Text("elicitationId", id)
 		data.Add("elicitations", append(question.AppendTo([]byte{'['}), ']'))
 		data.Add(recourse.MetaKey, form)

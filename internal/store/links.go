@@ -62,15 +62,26 @@ func (c *Connections) EndLink(ctx context.Context, stateHash string) (*Link, err
 		"WHERE state_hash = $1 AND state_hash <> '' AND used = 0 AND expires > $2 RETURNING "+linkColumns, stateHash, now))
 }
 
+// Devices returns the links that are codes which people have yet to enter, those that are good for longest first.
+func (c *Connections) Devices(ctx context.Context) ([]*Link, error) {
+	return all(ctx, c.s.reads, "list the codes", scanLink, "SELECT "+linkColumns+" FROM connection_links "+
+		"WHERE state_hash LIKE 'device %' AND used = 0 AND expires > $1 ORDER BY expires DESC", micros(time.Now()))
+}
+
 // readLink reads a row; nil: there is none.
-func readLink(row *sql.Row) (*Link, error) {
+func readLink(row scanner) (*Link, error) {
+	l, err := scanLink(row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	return l, err
+}
+
+func scanLink(row scanner) (*Link, error) {
 	var l Link
 	var scopes string
 	var expires, used int64
 	err := row.Scan(&l.Hash, &l.Provider, &l.Owner, &l.Access, &l.Name, &l.Server, &scopes, &expires, &used, &l.StateHash, &l.Sealed)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read a link: %w", err)
 	}

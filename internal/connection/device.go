@@ -1,0 +1,203 @@
+package connection
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// With the device flow (RFC 8628) a person enters a code at the provider, on any device, and the gateway asks the provider until
+// they have. A link in the store, without a page of its own, keeps the code: any process shows the same one. Who asks is whichever
+// process was called last for the account; if several do, the provider gives the token to one of them.
+
+const (
+	// deviceMark begins the state of such a link.
+	deviceMark = "device "
+	// deviceAgain is how long a code must be good for to be shown again.
+	deviceAgain = time.Minute
+	// maxDeviceTime bounds how long a code is asked about, whatever the provider says.
+	maxDeviceTime = 30 * time.Minute
+	// maxInterval bounds the time between two requests, which doubles while the provider is in trouble.
+	maxInterval = 60
+	maxDevice   = 64 << 10 // bytes of an answer
+)
+
+// A device is a device authorisation under way. It lies in the store, sealed.
+type device struct {
+	Code     string `json:"code"` // by which the gateway asks
+	User     string `json:"user"` // what the person enters
+	URL      string `json:"url"`  // where
+	Complete string `json:"complete,omitempty"`
+	Interval int64  `json:"interval"`
+	By       Person `json:"by"`
+}
+
+// invitation returns what the person is told.
+func (d *device) invitation(hash string) Invitation {
+	return Invitation{ID: idOf(hash), URL: d.URL, Direct: cmp.Or(d.Complete, d.URL), Code: d.User}
+}
+
+// authorizeDevice asks the provider for a code.
+func (p *Provider) authorizeDevice(ctx context.Context, client *http.Client, scopes []string) (*oauth2.DeviceAuthResponse, error) {
+	form := url.Values{"client_id": {p.ClientID}}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	if p.style() == oauth2.AuthStyleInParams && p.ClientSecret != "" {
+		form.Set("client_secret", p.ClientSecret)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.DeviceURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	if p.style() == oauth2.AuthStyleInHeader {
+		r.SetBasicAuth(url.QueryEscape(p.ClientID), url.QueryEscape(p.ClientSecret))
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDevice))
+	if err != nil {
+		return nil, err
+	}
+	var refusal struct {
+		Error string `json:"error"`
+	}
+	answer := new(oauth2.DeviceAuthResponse)
+	if resp.StatusCode != http.StatusOK {
+		_ = json.Unmarshal(text, &refusal) // else the status is all that is known
+		return nil, &oauth2.RetrieveError{Response: resp, ErrorCode: refusal.Error}
+	}
+	if json.Unmarshal(text, answer) != nil || !usable(answer) {
+		return nil, recourse.BadResponse(p.Title)
+	}
+	return answer, nil
+}
+
+// usable reports whether a person can be told what the provider says.
+func usable(d *oauth2.DeviceAuthResponse) bool {
+	const most = 2048
+	odd := func(c rune) bool { return c <= ' ' || c > '~' }
+	isURL := func(text string) bool {
+		u, err := url.Parse(text)
+		return err == nil && len(text) <= most && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil &&
+			!strings.ContainsFunc(text, odd)
+	}
+	return d.DeviceCode != "" && d.UserCode != "" && len(d.UserCode) <= 64 && !strings.ContainsFunc(d.UserCode, odd) &&
+		isURL(d.VerificationURI) && (d.VerificationURIComplete == "" || isURL(d.VerificationURIComplete))
+}
+
+// inviteDevice returns the code that the account is connected with: the one that is being asked about, or a new one.
+func (m *Manager) inviteDevice(ctx context.Context, ask Ask) (Invitation, error) {
+	scopes := m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes)
+	pending, err := m.store.Devices(ctx)
+	if err != nil {
+		return Invitation{}, m.storeFailed(ctx, err)
+	}
+	for _, l := range pending {
+		lacks := func(scope string) bool { return !slices.Contains(l.Scopes, scope) }
+		if l.Provider != ask.Provider.Name || l.Owner != ask.Owner || time.Until(l.Expires) < deviceAgain ||
+			slices.ContainsFunc(scopes, lacks) {
+			continue
+		}
+		if d, ok := m.deviceOf(l); ok {
+			m.poll(ask.Provider, l, d) //nolint:contextcheck // it goes on without the call
+			return d.invitation(l.Hash), nil
+		}
+	}
+	asking, cancel := context.WithTimeout(ctx, redeemTimeout)
+	defer cancel()
+	answer, err := ask.Provider.authorizeDevice(asking, cmp.Or(m.client, http.DefaultClient), scopes)
+	if err != nil {
+		return Invitation{}, ask.Provider.failure(err)
+	}
+	expires := time.Now().Add(maxDeviceTime)
+	if !answer.Expiry.IsZero() && answer.Expiry.Before(expires) {
+		expires = answer.Expiry
+	}
+	d := &device{
+		answer.DeviceCode, answer.UserCode, answer.VerificationURI, answer.VerificationURIComplete, max(answer.Interval, 0), ask.By,
+	}
+	l := &store.Link{
+		Hash: hash(rand.Text()), Provider: ask.Provider.Name, Owner: ask.Owner,
+		Access: ask.By.Access, Name: ask.By.Name, Server: ask.Server, Scopes: scopes, Expires: expires,
+	}
+	text, _ := json.Marshal(d) //nolint:errchkjson // texts always have a JSON form
+	if err = m.store.PutLink(ctx, l); err == nil {
+		l.StateHash, l.Sealed = deviceMark+l.Hash, m.sealer.Seal(text, []byte(deviceMark+l.Hash))
+		err = m.store.BeginLink(ctx, l.Hash, l.StateHash, l.Sealed)
+	}
+	if err != nil {
+		return Invitation{}, m.storeFailed(ctx, err)
+	}
+	m.poll(ask.Provider, l, d) //nolint:contextcheck // it goes on without the call
+	return d.invitation(l.Hash), nil
+}
+
+func (m *Manager) deviceOf(l *store.Link) (*device, bool) {
+	d := new(device)
+	text, err := m.sealer.Open(l.Sealed, []byte(deviceMark+l.Hash))
+	return d, err == nil && json.Unmarshal(text, d) == nil
+}
+
+// poll asks the provider until the person has entered the code, once in this process for each code.
+func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || m.polling[l.Hash] {
+		return
+	}
+	m.polling[l.Hash] = true
+	m.work.Go(func() {
+		defer func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.polling, l.Hash)
+		}()
+		ctx, cancel := context.WithDeadline(m.withClient(m.life), l.Expires)
+		defer cancel()
+		issued, err := m.awaitDevice(ctx, p, l, d)
+		if ctx.Err() != nil {
+			return // the code has expired, or another process goes on with it
+		}
+		if err = safe(err); err == nil { // it is issued once: whoever has it keeps it
+			err = m.Connect(ctx, p, l.Owner, d.By.Name, newToken(issued, l.Scopes))
+		}
+		if _, endErr := m.store.EndLink(ctx, l.StateHash); err == nil { // the code counts no more, whatever has come of it
+			err = endErr
+		}
+		if err != nil {
+			m.log.LogAttrs(ctx, slog.LevelWarn, notConnected, slog.String("provider", p.Name), slog.String("cause", err.Error()))
+		}
+	})
+}
+
+// awaitDevice returns the token. It outlasts trouble at the provider, which it asks less and less often.
+func (m *Manager) awaitDevice(ctx context.Context, p *Provider, l *store.Link, d *device) (*oauth2.Token, error) {
+	config := p.config("", nil)
+	asked := &oauth2.DeviceAuthResponse{DeviceCode: d.Code, Expiry: l.Expires, Interval: d.Interval}
+	for {
+		issued, err := config.DeviceAccessToken(ctx, asked)
+		if err == nil || ctx.Err() != nil || judge(err) != passing {
+			return issued, err
+		}
+		asked.Interval = min(max(asked.Interval, 5)*2, maxInterval)
+	}
+}

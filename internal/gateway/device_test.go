@@ -1,0 +1,50 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A code is shown with the provider's page: in the text, and to clients that can show it to their person. The gateway finds out
+// that it was entered.
+func TestConnectByCode(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := startWithAccounts(t, srv, "device_code", "")
+			a, err := f.client(t, era).Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const says = "[not_connected] No John Deere account is connected. Connect it at https://provider.test/activate with the code WDJB-MJHT-Q7Z9"
+			if text := textOf(t, a); !strings.HasPrefix(text, says) {
+				t.Errorf("%s", text)
+			}
+			if record := recordOf(t, a); string(record.Details["connectCode"]) != `"WDJB-MJHT-Q7Z9"` {
+				t.Errorf("%+v", record)
+			}
+			client := f.linkClient(t, era)
+			if a, err = client.Call(t.Context(), testkit.Echo, `{"message":"m"}`); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{
+				`"message":"No John Deere account is connected. Enter the code WDJB-MJHT-Q7Z9 on the page."`, `"url":"https://provider.test/activate"`,
+			} {
+				if !strings.Contains(string(a.Body), want) {
+					t.Errorf("%s", a.Body)
+				}
+			}
+			if err := f.manager.Await(t.Context(), f.provider, "anybody", 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			wantEcho(t, client)
+			if log := f.log.String(); strings.Contains(log, "device-secret") || strings.Contains(log, "fresh-1") {
+				t.Errorf("the log shows a secret: %s", log)
+			}
+		})
+	}
+}
