@@ -30,7 +30,11 @@ type Endpoint struct {
 	Lists    string        `yaml:"lists" default:"(a file in the user's cache folder)" doc:"File in which the last lists of the servers are kept across restarts, relative to this file. Lists that depend on who calls are never written. 'none' keeps nothing."`
 
 	Access []string `yaml:"access" default:"(everybody is let in)" doc:"Who may call, as in a server's entry. An endpoint that offers a server with 'access' needs its own, which then counts instead."`
-	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry: by the names that clients see, and with 'read_only' false for all calls. The servers' own grants count as well, by their own names."`
+	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry: by the names that clients see, and with what the servers' entries say of tools. The servers' own grants count as well, by their own names."`
+
+	Limits       Limits       `yaml:"limits" default:"(none)" doc:"How often the endpoint's tools may be called, as in a server's entry: by the names that clients see. With 'by: [server]', all calls at the endpoint are counted together. The servers' own limits count as well."`
+	LimitHeaders bool         `yaml:"limit_headers" default:"false" doc:"Whether successful answers say what remains of the endpoint's limits, as in a server's entry."`
+	Concurrency  *Concurrency `yaml:"concurrency" default:"(no limit)" doc:"Bounds how many calls at the endpoint are under way at once, as in a server's entry. The servers' own bounds count as well."`
 
 	entry *Server
 }
@@ -147,7 +151,7 @@ func (e *Endpoint) complete(servers Servers) {
 	yes := true
 	e.entry = &Server{
 		Name: e.Name, Title: e.Title, Path: e.Path, Contract: e.Contract, Mode: ModeEnforce, Share: ShareAll,
-		Access: e.Access, Grants: e.Grants,
+		Access: e.Access, Grants: e.Grants, Limits: e.Limits, LimitHeaders: e.LimitHeaders, Concurrency: e.Concurrency,
 		Redact: RedactOff, Trusted: true, TrustAnnotations: &yes, // each server's own entry has said what counts
 	}
 	for i := range e.Servers {
@@ -199,6 +203,10 @@ func (v *validator) endpoints(c *Config, paths map[string]string) {
 			v.doc.Reportf(lists.Pos(), "write the name of a file, or `none`", "`lists` is empty")
 		}
 		v.admission(c, e.Access, e.Grants, ModeEnforce, node)
+		v.limits(e.Limits, node.Get("limits"))
+		if e.Concurrency != nil {
+			v.concurrency(e.Concurrency, node.Get("concurrency"))
+		}
 		v.members(c, e, node, used)
 	}
 	for _, s := range c.Servers {

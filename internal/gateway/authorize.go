@@ -57,7 +57,11 @@ func (c *call) use() (use grant.Use, needed bool) {
 	case wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodSetLevel, wire.MethodListen:
 		return use, false
 	case wire.MethodToolsCall:
-		return grant.Use{Tool: c.req.msg.Name, ReadOnly: c.rule.nature == retry.Reads, Arguments: c.req.msg.Arguments}, true
+		readOnly := c.rule.nature == retry.Reads
+		if c.on.many != nil && c.on.grants.Conditional() {
+			readOnly = c.memberReads(c.req.msg.Name)
+		}
+		return grant.Use{Tool: c.req.msg.Name, ReadOnly: readOnly, Arguments: c.req.msg.Arguments}, true
 	case "prompts/list", wire.MethodPromptsGet:
 		return grant.Use{Prompts: true}, true
 	case "completion/complete":
@@ -103,7 +107,13 @@ func (c *call) unlisted() *recourse.Error {
 
 // sees reports whether the caller may call a tool that the server lists.
 func (c *call) sees(t *toolcall.Tool) bool {
-	return c.on.grants == nil || c.mayCall(t.Name, c.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
+	if c.on.grants == nil {
+		return true
+	}
+	if c.on.many != nil {
+		return c.mayCall(t.Name, c.memberReads(t.Name))
+	}
+	return c.mayCall(t.Name, c.on.natureOf(t.Name, c.to.Tool(t.Name), t) == retry.Reads)
 }
 
 // filters reports whether the answer is a list of which the caller may not see all.

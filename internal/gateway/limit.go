@@ -16,7 +16,9 @@ type allowance struct {
 	rates   []*rate
 	inside  []admission // the gates that the call has come through
 
-	refused string // the name of the limit that refused the call
+	at      time.Time // when they were charged
+	given   bool      // they have been given back
+	refused string    // the name of the limit that refused the call
 }
 
 // clear makes a ready for another call: it keeps its memory.
@@ -59,12 +61,13 @@ func throttle(c *call, next next) error {
 	if len(c.out.allowance.charges) == 0 {
 		return next(c)
 	}
+	c.out.allowance.at = now
 	if l.headers {
 		c.tellRemaining(now)
 	}
 	err := next(c)
 	if c.isFree(err) {
-		c.giveBack(l, now)
+		c.giveBack()
 	}
 	return err
 }
@@ -191,14 +194,18 @@ func (c *call) isFree(err error) bool {
 	return c.out.sent == 0 || class == recourse.ClassInput || class == recourse.ClassProtocol
 }
 
-// giveBack takes the call out of all windows.
-func (c *call) giveBack(l *limits, now time.Time) {
+// giveBack takes the call out of all windows, once.
+func (c *call) giveBack() {
 	a := &c.out.allowance
+	if a.given || len(a.charges) == 0 {
+		return
+	}
+	a.given = true
 	c.table.counter.Give(c.ctx, a.charges)
-	if l.headers && !c.reply.started {
+	if c.on.limits.headers && !c.reply.started {
 		for i := range a.charges {
 			a.charges[i].Remaining++
 		}
-		c.tellRemaining(now)
+		c.tellRemaining(a.at)
 	}
 }

@@ -55,7 +55,12 @@ func newManyEndpoint(
 	} else {
 		to.connectMany(g, e, on)
 	}
-	on.target, on.sessions = to, to.sessions
+	var before *guard
+	if old != nil && old.many != nil {
+		before = &old.target.guard
+	}
+	to.guard = newGuard(entry, entry, before)
+	on.target, on.sessions, on.limits = to, to.sessions, newLimits(entry)
 	return on, nil
 }
 
@@ -173,6 +178,9 @@ func (relaying) final(*call) string { return "the server's own stages repeat wha
 func (relaying) answer(c *call, resp *http.Response) error {
 	if c.outer == nil || !c.outer.relayed.Load() || !c.req.asks() {
 		return enforcing{}.answer(c, resp)
+	}
+	if c.outer.free.Load() {
+		c.giveBack()
 	}
 	if c.begin(resp); wire.IsEvents(resp) {
 		c.reply.events = true

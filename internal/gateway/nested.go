@@ -26,6 +26,7 @@ type outer struct {
 	apart   []string // what tells the client from others at a program that it does not share
 
 	relayed atomic.Bool // a server answers it
+	free    atomic.Bool // its answer is one that limits do not charge
 	spanned atomic.Bool // a nested call is told of as its span
 }
 

@@ -86,8 +86,15 @@ type Bulkhead struct {
 func (g *Gateway) Protections() []Protection {
 	t, now := g.table.Load(), time.Now()
 	var all []Protection
+	names := make([]string, 0, len(t.named))
 	for _, entry := range t.config.Servers {
-		to, p := t.named[entry.Name].target, Protection{Server: entry.Name}
+		names = append(names, entry.Name)
+	}
+	for _, entry := range t.config.Endpoints {
+		names = append(names, entry.Name)
+	}
+	for _, name := range names {
+		to, p := t.named[name].target, Protection{Server: name}
 		if to.breaker != nil {
 			p.Circuits = to.breaker.States(now)
 		}

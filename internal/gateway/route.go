@@ -27,7 +27,7 @@ func route(c *call, next next) error {
 	name := c.req.msg.Name
 	if c.req.isCall() {
 		c.rule.Tool = c.to.Tool(name)
-		c.rule.nature = c.natureOf(name, c.rule.Tool, nil)
+		c.rule.nature = c.on.natureOf(name, c.rule.Tool, nil)
 	}
 	c.within(c.rule.Timeout, c.to.MaxTimeout)
 	if e := c.moveSession(); e != nil {
@@ -42,7 +42,7 @@ func route(c *call, next next) error {
 	}
 	c.rule.listed = c.rule.list.In(name)
 	e := c.rule.listed.Find(name, c.relist)
-	c.rule.nature = c.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
+	c.rule.nature = c.on.natureOf(name, c.rule.Tool, c.rule.listed.Tool)
 	if e != nil && c.mayRefuse() {
 		if err := c.reply.manner.object(c, c.unlisted()); err != nil {
 			return err
@@ -79,9 +79,9 @@ func natureOfMethod(method string) retry.Nature {
 
 // natureOf returns what a tool does to the world; entry is what the configuration says of it,
 // and listed what the server does, or nil.
-func (c *call) natureOf(name string, entry config.Tool, listed *toolcall.Tool) retry.Nature {
-	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: c.reads(name)}
-	if *c.to.TrustAnnotations {
+func (on *endpoint) natureOf(name string, entry config.Tool, listed *toolcall.Tool) retry.Nature {
+	said := toolcall.Said{ReadOnly: entry.ReadOnly, Idempotent: entry.Idempotent, Verified: entry.Verify != nil, Reads: on.reads(name)}
+	if *on.TrustAnnotations {
 		said.Annotated = listed
 	}
 	return said.Nature()
@@ -90,6 +90,7 @@ func (c *call) natureOf(name string, entry config.Tool, listed *toolcall.Tool) r
 // reads reports whether a tool only reads by the contract that clients see. The contract in
 // `reads` tells how failures are written, on a server that may have other tools: that a tool
 // reads is not believed of it, but that one writes is.
-func (c *call) reads(tool string) bool {
-	return c.on.contract.Reads(tool) && (c.to.weak == nil || !c.to.weak.Writes(tool))
+func (on *endpoint) reads(tool string) bool {
+	weak := on.target.weak
+	return on.contract.Reads(tool) && (weak == nil || !weak.Writes(tool))
 }

@@ -14,7 +14,9 @@ func (c *call) failed() *toolcall.Call {
 		Listed: c.rule.listed, ID: c.req.id, Method: c.req.msg.Method, Name: c.req.msg.Name, Arguments: c.req.msg.Arguments,
 		Contract: c.on.contract, Kept: c.to.weak, Masker: c.masker, Nature: c.rule.nature, Ran: c.out.attempts > 0,
 		Relays: true, Trusted: c.to.Trusted,
-		Reads: func(name string, t *toolcall.Tool) bool { return c.natureOf(name, c.to.Tool(name), t) == retry.Reads },
+		Reads: func(name string, t *toolcall.Tool) bool {
+			return c.on.natureOf(name, c.to.Tool(name), t) == retry.Reads
+		},
 	}
 	if v := c.rule.Verify; v != nil {
 		call.Verify = &toolcall.Verify{Tool: v.Call, Args: v.Args, With: v.With, LookAt: v.Look}

@@ -115,3 +115,50 @@ func change(t *testing.T, name string, key reflect.Value) {
 		key.SetString(other[name])
 	}
 }
+
+// Every key of an endpoint with several servers counts after a reload, too, and the last lists outlast it.
+func TestEveryKeyOfAnEndpointCounts(t *testing.T) {
+	t.Parallel()
+	set := contract.Builtin()
+	parse := func(more string) *config.Config {
+		cfg, err := config.Parse("recourse.yaml", []byte("servers: {farm: {url: 'http://127.0.0.1:1/mcp'}, shop: {url: 'http://127.0.0.1:2/mcp'}}\n"+
+			"endpoints: {all: {"+more+"}}\n"), config.Options{KnownContracts: set.Names()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	const servers = "servers: [farm], "
+	g, err := New(parse(servers), set, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	before := g.table.Load()
+	keys := map[string]string{
+		"Path": "path: /other", "Title": "title: Other", "Contract": "contract: fieldmcp", "Servers": "servers: [shop]",
+		"Deadline": "deadline: 1s", "Access": "access: [loopback]", "Grants": "access: [loopback], grants: [{tools: ['*']}]",
+		"Limits": "limits: {minute: {calls: 1/1m}}", "LimitHeaders": "limit_headers: true", "Concurrency": "concurrency: {max: 1}",
+	}
+	for field := range reflect.TypeFor[config.Endpoint]().Fields() {
+		if !field.IsExported() || field.Name == "Name" || field.Name == "Lists" { // the file is opened at the start
+			continue
+		}
+		more := servers + keys[field.Name]
+		if field.Name == "Servers" {
+			more = keys[field.Name]
+		}
+		after, err := g.newTable(parse(more), set, before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, on := before.named["all"], after.named["all"]
+		if on == old || on.target.backend != old.target.backend {
+			t.Errorf("%s: the endpoint is kept as it was, or has lost its lists", field.Name)
+		}
+		g.abandon(after)
+	}
+	if after, err := g.newTable(parse(servers), set, before); err != nil || after.named["all"] != before.named["all"] {
+		t.Errorf("nothing has changed, %v", err)
+	}
+}

@@ -75,6 +75,9 @@ func translate(c *call, next next) error {
 	if !ok {
 		f = &failure{e: recourse.From(err)}
 	}
+	if c.member != nil && c.member.relays && c.isFree(f) {
+		outerOf(c.req.http.Context()).free.Store(true)
+	}
 	lapsed := c.lapsed()
 	if lapsed != nil && !f.off {
 		f = c.refuseLapsed(lapsed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -255,6 +256,23 @@ func (c *Conn) hello(ctx context.Context, r *upstream.Request, s *Server) (*list
 // last returns the last list of a server for the sender of a request; nil: there has been none.
 func (c *Conn) last(r *upstream.Request, s *Server, k *kind) *list {
 	return c.kept.slot(key{s.Name, s.Place, k.method, s.Of(r)}).last()
+}
+
+// Listed returns what a server's last list says of a tool that it calls local; nil: nothing. A server that has not listed its
+// tools yet is asked. It reports false where it does not answer.
+func (c *Conn) Listed(ctx context.Context, r *upstream.Request, s *Server, local string) (tool json.Value, ok bool) {
+	l := c.last(r, s, tools)
+	if l == nil {
+		c.askAll(ctx, r, []*Server{s}, tools)
+		l = c.last(r, s, tools)
+	}
+	if l == nil {
+		return nil, false
+	}
+	if l.has(local) {
+		tool = l.Items[slices.IndexFunc(l.Items, func(it item) bool { return it.Name == local })].Raw
+	}
+	return tool, true
 }
 
 // failing notes the body of an answer.

@@ -25,6 +25,11 @@ type Grant struct {
 // Grants are those of an endpoint. What none of them lets a caller do is refused.
 type Grants []Grant
 
+// Conditional reports whether some of them hold under a condition only.
+func (all Grants) Conditional() bool {
+	return slices.ContainsFunc(all, func(g Grant) bool { return g.When != nil })
+}
+
 // A Decision is whether a caller may do something.
 type Decision struct {
 	Allowed bool

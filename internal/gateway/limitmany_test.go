@@ -1,0 +1,119 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// An endpoint with several servers has limits of its own, by the names that clients see, beside those of its servers. What the
+// caller got wrong, or a server's own limit refused, is not charged there either.
+func TestLimitsOfManyServers(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed+", limit_headers: true, limits: {all: {calls: 5/1h, by: [server]}, shop: {calls: 2/1m, tools: ['shop_*']}}",
+			"limits: {own: {calls: 3/1m, by: [server], tools: [echo]}}")
+		c := f.client(t, era)
+		remaining := func(a *testkit.Answer, want string) {
+			t.Helper()
+			if got := a.Header.Get("X-Ratelimit-Remaining"); got != want {
+				t.Errorf("what remains is %q, not %q: %s", got, want, a.Body)
+			}
+		}
+		remaining(call(t, c, testkit.Echo, hi), "4")
+		for range 10 {
+			a := call(t, c, testkit.Echo, `{"message":7}`)
+			if recordOf(t, a).Kind != recourse.KindInvalidType {
+				t.Fatalf("%s", a.Body)
+			}
+			remaining(a, "4")
+		}
+		remaining(call(t, c, testkit.Echo, hi), "3")
+		remaining(call(t, c, testkit.Echo, hi), "2")
+		for range 10 {
+			a := call(t, c, testkit.Echo, hi)
+			if e := recordOf(t, a); e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "own" {
+				t.Fatalf("%s", a.Body)
+			}
+		}
+		remaining(call(t, c, "shop_echo", hi), "1")
+		remaining(call(t, c, testkit.GetField, `{"field_id":"F-1"}`), "0")
+		before := f.farm.Attempts(testkit.GetField)
+		a := call(t, c, testkit.GetField, `{"field_id":"F-1"}`)
+		e := recordOf(t, a)
+		if e.Kind != recourse.KindRateLimited || e.Quotas[0].Policy != "all" || e.Effect != recourse.EffectNone || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s", a.Body)
+		}
+		if got := f.farm.Attempts(testkit.GetField); got != before {
+			t.Error("the server has seen a call that was refused")
+		}
+	})
+}
+
+// It has a bound of calls under way of its own, too, whichever server they are for.
+func TestConcurrencyOfManyServers(t *testing.T) {
+	t.Parallel()
+	inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+		f := startMany(t, bothPrefixed+", concurrency: {max: 1, queue: 0}", "")
+		c := f.client(t, era)
+		f.farm.Next(testkit.Echo, testkit.Hang())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = c.Call(ctx, testkit.Echo, hi) // it is broken off
+		}()
+		synctest.Wait()
+		a := call(t, c, "shop_echo", hi)
+		if e := recordOf(t, a); e.Kind != recourse.KindUnavailable || e.Effect != recourse.EffectNone || e.RetryAfter == 0 {
+			t.Errorf("%s", a.Body)
+		}
+		if p := f.g.Protections(); len(p) != 1 || p[0].Server != "all" || p[0].Bulkheads[0].In != 1 {
+			t.Errorf("%+v", p)
+		}
+		cancel()
+		<-done
+		time.Sleep(time.Second)
+		if a := call(t, c, "shop_echo", hi); !succeeded(a) {
+			t.Errorf("afterwards: %s", a.Body)
+		}
+	})
+}
+
+// A condition on what only reads goes by what the servers' entries and lists say of a tool.
+func TestReadOnlyOfManyServers(t *testing.T) {
+	t.Parallel()
+	for _, servers := range []string{"tools: {'get_*': {read_only: true}, order_get: {read_only: true}}", "trust_annotations: true"} {
+		inEachEra(t, func(t *testing.T, era testkit.Era) { //nolint:thelper // it is the test
+			farm, shop := testkit.NewServer(t, testkit.InMemory()), testkit.NewServer(t, testkit.InMemory())
+			shop.SetTools(testkit.Tool{Name: "sell"})
+			g, log := newGateway(t, members()+"\nservers:\n  farm: {url: '"+farm.URL()+"', path: none, "+servers+"}\n"+
+				"  shop: {url: '"+shop.URL()+"', path: none, tools: {sell: {read_only: true}}}\n"+
+				"endpoints: {all: {servers: [farm, {name: shop, deny: ['get_*', 'order_*', echo, ask, progress]}], lists: none, access: [team], grants: [{tools: ['*'], when: read_only}]}}\n")
+			d := &door{&front{log: log, url: open(t, g, true) + "/all/mcp"}, farm}
+			c := d.member(t, era, "reader")
+			for tool, allowed := range map[string]bool{testkit.GetField: true, testkit.OrderGet: true, testkit.OrderCreate: false, "sell": true} {
+				for range 2 { // before and after lists are known
+					a := call(t, c, tool, `{"field_id":"F-1","reference":"A","amount":1}`)
+					if denied := strings.Contains(string(a.Body), `"kind":"permission_denied"`); denied == allowed {
+						t.Errorf("%s: %s", tool, a.Body)
+					}
+				}
+			}
+			a, err := c.ListTools(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range toolNames(t, a) {
+				if name == testkit.OrderCreate {
+					t.Errorf("%s is listed", name)
+				}
+			}
+		})
+	}
+}
