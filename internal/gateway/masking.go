@@ -280,18 +280,10 @@ func isRecord(object json.Value) bool {
 
 // withData returns a JSON-RPC error with other data; nil: with none.
 func withData(raw, data json.Value) json.Value {
-	var members struct {
-		Code    json.Value `json:"code"`
-		Message json.Value `json:"message"`
-		Data    json.Value `json:"data,omitzero"`
+	e := json.Members{
+		{Name: "code", Value: json.Lookup(raw, "/code")},
+		{Name: "message", Value: json.Lookup(raw, "/message")},
+		{Name: "data", Value: data},
 	}
-	if json.UnmarshalLenient(raw, &members) != nil {
-		return raw
-	}
-	members.Data = data
-	changed, err := json.Marshal(members)
-	if err != nil {
-		return raw
-	}
-	return changed
+	return e.AppendTo(nil)
 }

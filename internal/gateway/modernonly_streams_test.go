@@ -294,8 +294,9 @@ func TestCapabilitiesOfNewServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"protocolVersion":"2025-11-25","capabilities":{"extensions":{"x.example/y":{}},"logging":{},"prompts":{},` +
-		`"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"serverInfo":{"name":"The farm","version":"unknown"}}`
+	want := `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},` +
+		`"resources":{"subscribe":true,"listChanged":true},"prompts":{},"logging":{},"extensions":{"x.example/y":{}}},` +
+		`"serverInfo":{"name":"The farm","version":"unknown"}}`
 	if diff := cmp.Diff(want, string(a.Message.Result)); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -195,36 +196,33 @@ func (g *Gateway) adopt(t *table) (used map[*backend]bool) {
 }
 
 func (g *Gateway) logReload(before, after map[string]*endpoint, cfg *config.Config) {
-	var order, added, changed, kept, removed []string
+	var names []string
 	for _, entry := range cfg.Servers {
-		order = append(order, entry.Name)
+		names = append(names, entry.Name)
 	}
 	for _, entry := range cfg.Endpoints {
-		order = append(order, entry.Name)
+		names = append(names, entry.Name)
 	}
-	for _, name := range order {
-		switch s := before[name]; s {
+	became := map[string][]string{}
+	for _, name := range names {
+		what := "changed"
+		switch before[name] {
 		case nil:
-			added = append(added, name)
+			what = "added"
 		case after[name]:
-			kept = append(kept, name)
-		default:
-			changed = append(changed, name)
+			what = "kept"
 		}
+		became[what] = append(became[what], name)
 	}
-	for name := range before {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if after[name] == nil {
-			removed = append(removed, name)
+			became["removed"] = append(became["removed"], name)
 		}
 	}
-	slices.Sort(removed)
 	var attrs []slog.Attr
-	for _, part := range []struct {
-		what  string
-		names []string
-	}{{"added", added}, {"removed", removed}, {"changed", changed}, {"kept", kept}} {
-		if len(part.names) > 0 {
-			attrs = append(attrs, slog.Any(part.what, part.names))
+	for _, what := range []string{"added", "removed", "changed", "kept"} {
+		if became[what] != nil {
+			attrs = append(attrs, slog.Any(what, became[what]))
 		}
 	}
 	g.log.LogAttrs(context.Background(), slog.LevelInfo, "reloaded", attrs...)

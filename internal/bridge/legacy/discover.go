@@ -3,8 +3,8 @@ package legacy
 import (
 	"context"
 	"net/http"
+	"slices"
 
-	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -18,43 +18,25 @@ func (srv *Server) discover(ctx context.Context, r *upstream.Request) (*http.Res
 	if err != nil {
 		return refusedOpening(err)
 	}
-	result, err := discovered(at.hello)
-	if err != nil {
-		return nil, recourse.BadResponse(srv.p.Name()).WithOrigin(recourse.OriginServer).WithEffect(recourse.EffectNone).CausedBy(err)
-	}
-	return wire.RespondResult(r.Message.ID, result), nil
+	return wire.RespondResult(r.Message.ID, discovered(at.hello)), nil
 }
 
 // discovered returns the result of server/discover (MCP 2026-07-28, "Discovery") for
 // that of initialize. Tasks are not offered: they are an extension in the modern era.
-func discovered(hello json.Value) (json.Value, error) {
-	var from struct {
-		Capabilities map[string]json.Value `json:"capabilities"`
-		ServerInfo   json.Value            `json:"serverInfo"`
-		Instructions json.Value            `json:"instructions"`
+func discovered(hello json.Value) json.Value {
+	var l json.Members
+	l.Text("resultType", "complete")
+	l.Texts("supportedVersions", wire.Versions())
+	l.Object("capabilities", slices.DeleteFunc(json.MembersOf(json.Lookup(hello, "/capabilities")), func(m json.Member) bool {
+		return m.Name == "tasks" || m.Value.Kind() != '{'
+	}))
+	if instructions := json.Lookup(hello, "/instructions"); instructions.Kind() == '"' {
+		l.Add("instructions", instructions)
 	}
-	if err := json.UnmarshalLenient(hello, &from); err != nil {
-		return nil, err
+	l.Number("ttlMs", 0)
+	l.Text("cacheScope", "private")
+	if info := json.Lookup(hello, "/serverInfo"); info.Kind() == '{' {
+		l.Object("_meta", json.Members{{Name: wire.MetaServerInfo, Value: info}})
 	}
-	to := struct {
-		ResultType   string                `json:"resultType"`
-		Versions     []string              `json:"supportedVersions"`
-		Capabilities map[string]json.Value `json:"capabilities"`
-		Instructions json.Value            `json:"instructions,omitzero"`
-		TTL          int                   `json:"ttlMs"`
-		CacheScope   string                `json:"cacheScope"`
-		Meta         map[string]json.Value `json:"_meta,omitempty"`
-	}{ResultType: "complete", Versions: wire.Versions(), Capabilities: map[string]json.Value{}, CacheScope: "private"}
-	for name, value := range from.Capabilities {
-		if name != "tasks" && value.Kind() == '{' {
-			to.Capabilities[name] = value
-		}
-	}
-	if from.Instructions.Kind() == '"' {
-		to.Instructions = from.Instructions
-	}
-	if from.ServerInfo.Kind() == '{' {
-		to.Meta = map[string]json.Value{wire.MetaServerInfo: from.ServerInfo}
-	}
-	return json.Marshal(to)
+	return l.AppendTo(nil)
 }

@@ -3,6 +3,7 @@ package modern
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -95,7 +96,7 @@ func (srv *Server) request(ctx context.Context, s *session, r *upstream.Request)
 		return srv.subscribe(ctx, s, r)
 	case !crosses(m.Method):
 		return wire.RespondError(m.ID, wire.CodeMethodNotFound,
-			srv.p.Name()+" speaks MCP "+wire.Version20260728+", where "+clip(m.Method)+" has no counterpart."), nil
+			fmt.Sprintf("%s speaks MCP %s, where %.64s has no counterpart.", srv.p.Name(), wire.Version20260728, m.Method)), nil
 	case len(m.Params) > 0 && m.Params[0] != '{':
 		return wire.RespondError(m.ID, wire.CodeInvalidParams, "The params of an MCP request must be an object."), nil
 	case wire.Named(m.Method) && m.Name == "":
@@ -220,12 +221,6 @@ func (srv *Server) Alone(ctx context.Context, r *upstream.Request, resp *http.Re
 		}
 	}
 	return false
-}
-
-// clip returns as much of a client's word as is repeated to it.
-func clip(s string) string {
-	const most = 64
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
 // sessionPrefix tells the sessions of a bridge from those of servers.

@@ -135,10 +135,7 @@ func (srv *Server) open(ctx context.Context, r *upstream.Request) (*http.Respons
 	case !wire.SpeaksModern(answer.Result):
 		return nil, peer.ErrOtherEra
 	}
-	result, err := s.greet(answer.Result, version, srv.p.Name())
-	if err != nil {
-		return nil, srv.p.BadResponse(err)
-	}
+	result := s.greet(answer.Result, version, srv.p.Name())
 	srv.add(s)
 	resp := wire.RespondResult(m.ID, result)
 	resp.Header[wire.HeaderSession] = []string{s.id}
@@ -185,46 +182,35 @@ func introduction(info, capabilities []byte) []byte {
 var stranger = introduction(nil, []byte("{}"))
 
 // greet returns the result of initialize for that of server/discover.
-func (s *session) greet(discovered json.Value, version, name string) (json.Value, error) {
-	var from struct {
-		Capabilities map[string]json.Value `json:"capabilities"`
-		Instructions json.Value            `json:"instructions"`
-		ServerInfo   json.Value            `json:"serverInfo"`
-		Meta         map[string]json.Value `json:"_meta"`
-	}
-	if err := json.UnmarshalLenient(discovered, &from); err != nil {
-		return nil, err
-	}
-	delete(from.Capabilities, "tasks")
-	if extensions := from.Capabilities["extensions"]; extensions != nil {
-		from.Capabilities["extensions"] = json.Without(extensions, wire.ExtensionTasks)
-	}
-	s.offered = offeredBy(from.Capabilities)
-	info := from.Meta[wire.MetaServerInfo]
+func (s *session) greet(discovered json.Value, version, name string) json.Value {
+	capabilities := json.Without(json.Lookup(discovered, "/capabilities"), "tasks")
+	capabilities = json.Change(capabilities, "extensions", func(extensions json.Value) json.Value {
+		return json.Without(extensions, wire.ExtensionTasks)
+	})
+	s.offered = offeredBy(capabilities)
+	info := json.Lookup(discovered, json.Pointer("/_meta").AppendToken(wire.MetaServerInfo))
 	if info.Kind() != '{' {
-		info = from.ServerInfo
+		info = json.Lookup(discovered, "/serverInfo")
 	}
 	if info.Kind() != '{' {
 		info = append(json.AppendQuote([]byte(`{"name":`), name), `,"version":"unknown"}`...)
 	}
-	to := struct {
-		Version      string                `json:"protocolVersion"`
-		Capabilities map[string]json.Value `json:"capabilities"`
-		ServerInfo   json.Value            `json:"serverInfo"`
-		Instructions json.Value            `json:"instructions,omitzero"`
-	}{Version: version, Capabilities: from.Capabilities, ServerInfo: info}
-	if from.Instructions.Kind() == '"' {
-		to.Instructions = from.Instructions
+	var l json.Members
+	l.Text("protocolVersion", version)
+	l.Object("capabilities", json.MembersOf(capabilities))
+	l.Add("serverInfo", info)
+	if instructions := json.Lookup(discovered, "/instructions"); instructions.Kind() == '"' {
+		l.Add("instructions", instructions)
 	}
-	return json.Marshal(to)
+	return l.AppendTo(nil)
 }
 
 // offeredBy reads what a server offers. A capability that cannot be read has no options.
-func offeredBy(capabilities map[string]json.Value) (o offered) {
-	_ = json.UnmarshalLenient(capabilities["tools"], &o.Tools)
-	_ = json.UnmarshalLenient(capabilities["prompts"], &o.Prompts)
-	_ = json.UnmarshalLenient(capabilities["resources"], &o.Resources)
-	o.Logging = capabilities["logging"] != nil
+func offeredBy(capabilities json.Value) (o offered) {
+	_ = json.UnmarshalLenient(json.Lookup(capabilities, "/tools"), &o.Tools)
+	_ = json.UnmarshalLenient(json.Lookup(capabilities, "/prompts"), &o.Prompts)
+	_ = json.UnmarshalLenient(json.Lookup(capabilities, "/resources"), &o.Resources)
+	o.Logging = json.Lookup(capabilities, "/logging") != nil
 	return o
 }
 
