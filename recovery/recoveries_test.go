@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -154,6 +155,12 @@ func recoveries() []kitRecovery {
 	question := data(`{"kind":"needsInput:v1","type":"elicitation","message":"Which?","needsInput":{"fields":["id"]}}`)
 	answered := line("answer", "patterns", "get-pattern", `{"x":1}`, map[string][]any{"get-pattern": {question, good}})
 	answered.Answer = json.RawMessage(`{"id":"a"}`)
+	text := func(text string) json.RawMessage {
+		return json.RawMessage(`{"content":[{"type":"text","text":` + strconv.Quote(text) + `}],"isError":true}`)
+	}
+	lost := text(`[network_error] The backend could not be reached. Suggestions: The write may have landed. ` +
+		`Before calling again run study_get(study_id="s-1", lean=True) and check reports`)
+	losing := text(`[network_error] The backend could not be reached. Suggestions: Before calling again run study_update(study_id="s-1")`)
 	next := data(`{"next_action":"study_get(study_id=\"s-1\", lean=True)"}`)
 	return []kitRecovery{
 		line("wait", "fieldmcp", "deere_get_fields", `{"id":"1"}`, map[string][]any{"deere_get_fields": {down.WithEffect(recourse.EffectNone), good}}),
@@ -176,6 +183,8 @@ func recoveries() []kitRecovery {
 		line("nothing to ask for", "commerce", "create-sales-order", `{"order":{}}`, map[string][]any{"create-sales-order": {late}, "get-orders": {data(`{"items":[{"id":"SO-1"}]}`)}}),
 		line("nothing to look at", "commerce", "create-sales-order", order, map[string][]any{"create-sales-order": {late}, "get-orders": {data(`{"orders":[]}`)}}),
 		line("no rule", "commerce", "fulfill-order", `{"orderId":"SO-1"}`, map[string][]any{"fulfill-order": {late}, "get-fulfillments": {data(`{"items":[]}`)}}),
+		line("the message names the call", "studies", "report_create", `{"study_id":"s-1"}`, map[string][]any{"report_create": {lost}, "study_get": {good}}),
+		line("the message names a write", "studies", "report_create", `{"study_id":"s-1"}`, map[string][]any{"report_create": {losing}, "study_update": {good}}),
 		line("gone is landed", "studies", "study_delete", `{"study_id":"s-1"}`, map[string][]any{"study_delete": {late}, "study_get": {recourse.NotFound("study", "s-1")}}),
 		line("polled", "studies", "run_dispatch", `{"study_id":"s-1"}`, map[string][]any{
 			"run_dispatch": {next}, "study_get": {data(`{"runtime_status":"queued"}`), recourse.Timeout("", 0), data(`{"runtime_status":"completed"}`)},

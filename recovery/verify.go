@@ -53,11 +53,17 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 	return e, result
 }
 
-// verifyCall returns the call that settles what became of this one: the failure's own, else the contract's. It has to
-// be of a tool that only reads.
+// verifyCall returns the call that settles what became of this one: the failure's own, else the contract's, else one that a
+// hint names with its arguments. It has to be of a tool that only reads.
 func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
-	own := x.contract.VerifyFor(x.contractCall())
-	for _, v := range []*recourse.Verify{e.Verify, own} {
+	calls := []*recourse.Verify{e.Verify, x.contract.VerifyFor(x.contractCall())}
+	for _, a := range Advised(x.contract, e) {
+		named := &recourse.Verify{Tool: a.Tool}
+		if err := json.Unmarshal(a.Arguments, &named.Args); err == nil && len(named.Args) > 0 {
+			calls = append(calls, named)
+		}
+	}
+	for _, v := range calls {
 		if v != nil && x.mayAsk(v.Tool) {
 			return v
 		}

@@ -11,7 +11,7 @@ class Step:
     reason: str = ""
 
 
-#{{if has "contract.verify" "contract.record" ":call"}}
+#{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
 @dataclass
 class Verification:
     """What there is to judge whether a write took effect. result: of the verify call; None: there is no such thing."""
@@ -30,7 +30,7 @@ class Options:
     server: what the callers of one server share. trusted: the server is believed that a call took no effect.
     natures: what tools do ("writes", "idempotent", "reads") where the contract does not say it. tools: of tools/list.
     connect(failure) has an account connected; answer(question) returns arguments; they may be coroutines, as all hooks.
-#{{if has "contract.verify" "contract.record" ":call"}}
+#{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
     landed(verification) returns True, False, or None for an open question.
 #{{end}}
 #{{if has "contract.batch"}}
@@ -47,7 +47,7 @@ class Options:
     tools: list[Any] | None = None
     connect: Callable[[Failure], Any] | None = None
     answer: Callable[[Question], Any] | None = None
-#{{if has "contract.verify" "contract.record" ":call"}}
+#{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
     landed: Callable[[Verification], Any] | None = None
 #{{end}}
 #{{if has "contract.batch"}}
@@ -110,7 +110,7 @@ class _Exchange:
 #{{end}}
             if await self.connect(e):
                 continue
-#{{if has "contract.verify" "contract.record" ":call"}}
+#{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
             e, has_landed, found = await self.verify(e)
             if has_landed:
                 return found if found is not None else {"content": []}
@@ -242,7 +242,7 @@ class _Exchange:
         self.arguments = {**self.arguments, **_fields(given)}
         return is_done
 
-#{{if has "contract.verify" "contract.record" ":call"}}
+#{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
     async def verify(self, e):
         """Settles what became of a write of which it is not known: the failure as it is to be judged, whether the write
         has landed, and the result that says so."""
@@ -251,7 +251,12 @@ class _Exchange:
 #{{else}}
         own = {}
 #{{end}}
-        call = next((v for v in (_fields(e.get("verify")), own) if v and self.may_ask(v.get("tool"))), None)
+#{{if has "contract.advised"}}
+        named = [{"tool": tool, "args": args} for tool, args, _ in advised(Failure(e)) if args]
+#{{else}}
+        named = []
+#{{end}}
+        call = next((v for v in (_fields(e.get("verify")), own, *named) if v and self.may_ask(v.get("tool"))), None)
         if e["effect"] != "unknown" or call is None:
             return e, None, None
         wait = int(_backoff(e, 1, self.options.random()))  # what is on its way may arrive yet

@@ -24,7 +24,7 @@ export interface Step {
   readonly reason?: string;
 }
 
-//{{if has "contract.verify" "contract.record" ":call"}}
+//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
 /** What there is to judge if a write took effect. result: of the verify call; undefined: there is no such thing. */
 export interface Verification {
   readonly tool: string;
@@ -40,7 +40,7 @@ export interface Verification {
  * If trusted is false, it is not believed that a call took no effect. natures says what tools do if the contract does
  * not, tools is what tools/list has. connect has an account connected, and answer returns arguments: the call is
  * made again with them. observe is told of each step, which is added to report.
-//{{if has "contract.verify" "contract.record" ":call"}}
+//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
  * landed judges whether a write has landed if the contract does not; undefined: it stays open.
 //{{end}}
 //{{if has "contract.batch"}}
@@ -57,7 +57,7 @@ export interface RecoverOptions {
   readonly tools?: readonly { readonly name: string; readonly inputSchema?: unknown }[];
   readonly connect?: (failure: Failure) => unknown;
   readonly answer?: (question: Question) => Arguments | Promise<Arguments>;
-//{{if has "contract.verify" "contract.record" ":call"}}
+//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
   readonly landed?: (v: Verification) => boolean | undefined | Promise<boolean | undefined>;
 //{{end}}
 //{{if has "contract.batch"}}
@@ -161,7 +161,7 @@ export async function recover<R = ToolResult>(caller: Caller, call: Called, opti
       x.connected = true;
       if (await hook(x, "connect", () => connect(failure))) continue;
     }
-//{{if has "contract.verify" "contract.record" ":call"}}
+//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
     const settled = await verify(x, before);
     if (settled.landed) return (settled.result ?? { content: [] }) as R;
     before = settled.e;
@@ -321,15 +321,19 @@ async function hook(x: Exchange, action: Step["action"], run: () => unknown): Pr
   }
 }
 
-//{{if has "contract.verify" "contract.record" ":call"}}
+//{{if has "contract.verify" "contract.record" "contract.advised" ":call"}}
 /** Settles what became of a write of which it is not known: whether it has landed, or the failure to judge. */
 async function verify(x: Exchange, e: Fields): Promise<{ e: Fields; landed?: boolean | undefined; result?: unknown }> {
 //{{if has "contract.verify"}}
   const calls = [e["verify"], verifyCall(x.tool, x.args)];
-  const call = calls.filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
 //{{else}}
-  const call = [e["verify"]].filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
+  const calls = [e["verify"]];
 //{{end}}
+//{{if has "contract.advised"}}
+  const named = advised(failureOf(e)).map(({ tool, args }) => ({ tool, args: copyOf(args) }));
+  calls.push(...named.filter(({ args }) => !isEmpty(args)));
+//{{end}}
+  const call = calls.filter(isObject).find((v) => mayAsk(x, textOr(v["tool"])));
   if (e["effect"] !== "unknown" || !call) return { e };
   const waitMs = Math.floor(backoff(e, 1, random(x))); // what is on its way may arrive yet
   if (waitMs >= left(x) || !(await wait(x, waitMs, "the write may be on its way"))) return { e };
