@@ -40,21 +40,37 @@ type Pages struct {
 	Providers map[string]*Provider
 	// URL returns the gateway's own URL, as people reach it.
 	URL func(r *http.Request) string
-	// Verify finds out whose API key was entered, by an entry of access control.
-	Verify func(r *http.Request, access, key string) (Person, error)
+	// Asks returns what the callers of an entry of access control enter to say who they are.
+	Asks func(access string) Asked
+	// Verify finds out whose key was entered, by an entry of access control. id is empty if none is asked for.
+	Verify func(r *http.Request, access, id, key string) (Person, error)
 	Log    *slog.Logger
 }
 
 //go:embed page.html
 var files embed.FS
 
-var pages = template.Must(template.ParseFS(files, "page.html"))
+// style is the style sheet, which has all colours.
+//
+//go:embed page.css
+var style string
+
+var pages = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // it is ours
+}).ParseFS(files, "page.html"))
+
+// Asked is what a person enters to say who they are, as the labels of the fields.
+type Asked struct {
+	ID  string // "": there is none
+	Key string
+}
 
 // A view is what a page shows.
 type view struct {
 	Step     string // enter, confirm, key, done, problem
 	Title    string // of the provider
 	Name     string // of the person
+	Asks     Asked
 	Scopes   []string
 	Problem  string
 	Hint     string
@@ -94,10 +110,15 @@ func (p *Pages) open(w http.ResponseWriter, r *http.Request) {
 	case why != nil:
 		p.show(w, why)
 	case !known:
-		p.show(w, &view{Step: "enter", Title: provider.Title})
+		p.show(w, p.askWho(provider, l))
 	default:
 		p.show(w, confirm(provider, l, by))
 	}
+}
+
+// askWho is the page on which a person says who they are.
+func (p *Pages) askWho(provider *Provider, l *store.Link) *view {
+	return &view{Step: "enter", Title: provider.Title, Asks: p.Asks(l.Access)}
 }
 
 // confirm is the page on which a person agrees.
@@ -131,7 +152,7 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 	case why != nil:
 		p.show(w, why)
 	case !known:
-		p.show(w, &view{Step: "enter", Title: provider.Title})
+		p.show(w, p.askWho(provider, l))
 	case provider.Flow == APIKey:
 		p.keep(w, r, l, provider, by)
 	default:
@@ -141,12 +162,12 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 
 // enter finds out who has entered a credential.
 func (p *Pages) enter(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider) {
-	who, err := p.Verify(r, l.Access, strings.TrimSpace(r.PostForm.Get("key")))
+	who, err := p.Verify(r, l.Access, strings.TrimSpace(r.PostForm.Get("id")), strings.TrimSpace(r.PostForm.Get("key")))
 	if err != nil || !same(who, l) {
-		p.show(w, &view{
-			Step: "enter", Title: provider.Title, Status: http.StatusForbidden,
-			Problem: "This is not the key of the caller that the link was made for.", Hint: "Enter the API key that your agent uses.",
-		})
+		v := p.askWho(provider, l)
+		v.Status, v.Problem = http.StatusForbidden, "This is not the key of the caller that the link was made for."
+		v.Hint = "Enter what your agent uses."
+		p.show(w, v)
 		return
 	}
 	p.setPerson(w, r, who)
@@ -319,9 +340,7 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 
 // styleHash is the style sheet's, which is the only one that the policy allows.
 var styleHash = func() string {
-	var sheet bytes.Buffer
-	template.Must(pages, pages.ExecuteTemplate(&sheet, "style", nil))
-	sum := sha256.Sum256(sheet.Bytes())
+	sum := sha256.Sum256([]byte(style))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }()
 

@@ -1,6 +1,8 @@
 package connection_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"io"
 	"log/slog"
@@ -69,7 +71,8 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	pages := &connection.Pages{
 		URL: func(*http.Request) string { return gatewayURL }, Log: slog.New(slog.DiscardHandler),
-		Verify: func(_ *http.Request, access, key string) (connection.Person, error) {
+		Asks: func(string) connection.Asked { return connection.Asked{Key: "API key of your agent"} },
+		Verify: func(_ *http.Request, access, _, key string) (connection.Person, error) {
 			name, ok := strings.CutSuffix(key, "'s key")
 			if !ok || access != "team" {
 				return connection.Person{}, errors.New("no such key")
@@ -322,7 +325,17 @@ func TestPagesAreGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_ = resp.Body.Close()
+	_, style, _ := strings.Cut(string(text), "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(resp.Header.Get("Content-Security-Policy"), want) {
+		t.Errorf("a browser does not apply the style: %s", style)
+	}
 	policy := resp.Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") ||
 		resp.Header.Get("Referrer-Policy") != "no-referrer" || resp.Header.Get("Cache-Control") != "no-store" {

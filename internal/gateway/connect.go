@@ -110,11 +110,11 @@ func (c *call) invite(err error, scopes []string) *recourse.Error {
 		return e
 	}
 	ask := connection.Ask{Provider: p, Owner: c.owner(), Server: c.on.Name, Scopes: scopes}
-	switch who := &c.who.verified; {
-	case who.Known() && who.Method == auth.MethodKey:
+	if who := &c.who.verified; who.Known() && who.Method != auth.MethodLoopback {
+		if who.Method == auth.MethodJWT && p.Flow != connection.DeviceCode {
+			return e // there is no page on which they could say who they are
+		}
 		ask.By = connection.Person{Access: who.Access, Name: who.Name}
-	case who.Known() && who.Method != auth.MethodLoopback:
-		return e // there is no page yet on which they could say who they are
 	}
 	how, err := c.g.reach.Connections.Invite(c.req.http.Context(), ask)
 	if err != nil {
@@ -230,6 +230,7 @@ func (g *Gateway) newPages(t *table) (http.Handler, error) {
 	pages := &connection.Pages{
 		Manager: g.reach.Connections, Providers: map[string]*connection.Provider{}, Log: g.log,
 		URL:    func(r *http.Request) string { return door.Base(r, t.config.PublicURL) },
+		Asks:   t.asksFor,
 		Verify: t.verifyKey,
 	}
 	for name, p := range t.providers {
@@ -255,19 +256,34 @@ func (g *Gateway) ConnectLink(ctx context.Context, providerName, owner string) (
 
 var errNotTheKey = errors.New("the endpoint knows no such key")
 
-// verifyKey finds out whose API key was entered on a page. Guessing is bounded as at the endpoint itself.
-func (t *table) verifyKey(r *http.Request, access, key string) (connection.Person, error) {
+// asksFor returns what the callers of an entry of access control enter on a page.
+func (t *table) asksFor(access string) connection.Asked {
+	if entry, ok := t.config.Access.Get(access); ok && entry.Headers != nil {
+		return connection.Asked{ID: entry.Headers.ID, Key: entry.Headers.Key}
+	}
+	return connection.Asked{Key: "API key of your agent"}
+}
+
+// verifyKey finds out whose key was entered on a page, with its id or without. Guessing is bounded as at the endpoint itself.
+func (t *table) verifyKey(r *http.Request, access, id, key string) (connection.Person, error) {
 	address := t.proxies.Client(r)
 	if t.lockout.Wait(address, time.Now()) > 0 {
 		return connection.Person{}, errNotTheKey
 	}
 	asked := r.Clone(r.Context())
-	asked.Header = http.Header{"Authorization": {"Bearer " + key}}
+	if entry, ok := t.config.Access.Get(access); ok && entry.Headers != nil {
+		asked.Header = http.Header{entry.Headers.Key: {key}}
+		if entry.Headers.ID != "" {
+			asked.Header[entry.Headers.ID] = []string{id}
+		}
+	} else {
+		asked.Header = http.Header{"Authorization": {"Bearer " + key}}
+	}
 	for _, on := range t.endpoints {
 		if on.access == nil || !slices.Contains(on.access.said.names, access) {
 			continue
 		}
-		if who, err := on.access.who.Authenticate(asked); err == nil && who.Method == auth.MethodKey && who.Access == access {
+		if who, err := on.access.who.Authenticate(asked); err == nil && who.Access == access && who.Method != auth.MethodLoopback {
 			return connection.Person{Access: who.Access, Name: who.Name}, nil
 		}
 	}

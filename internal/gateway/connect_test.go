@@ -72,7 +72,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 		entry = append(entry, longTimeout)
 	}
 	f.provider = &connection.Provider{Name: "deere", Title: "John Deere", TokenURL: tokens.URL, ClientID: "recourse", ClientSecret: "hunter2"}
-	g, log := newReaching(t, gateway.Reach{Connections: f.manager}, fmt.Sprintf(`
+	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Connections: f.manager}, fmt.Sprintf(`
 store: sqlite:the-test-has-its-own.db
 connection_keys: [%[1]q]
 providers:

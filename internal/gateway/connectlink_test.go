@@ -2,9 +2,14 @@ package gateway_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -24,5 +29,50 @@ func TestConnectLink(t *testing.T) {
 	link, err := g.ConnectLink(t.Context(), "deere", connection.AnybodyOwner)
 	if err != nil || !strings.HasPrefix(link, "https://tools.example.com/connect/") {
 		t.Errorf("%s, %v", link, err)
+	}
+}
+
+// A caller with a pair of headers enters the pair; neither half does, nor another caller's.
+func TestConnectWithHeaderPair(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewServer(t)
+	f := startWithAccounts(t, srv, "api_key", "access: {shop: {headers: {id: X-Client-Id, key: X-Client-Secret}, keys: [{name: ada, hash: '"+
+		auth.HashOf("key of ada").String()+"'}, {name: eve, hash: '"+auth.HashOf("key of eve").String()+"'}]}}", "access: [shop]")
+	client := testkit.NewClient(t, f.url+"/farm/mcp", testkit.Modern)
+	client.Header = http.Header{"X-Client-Id": {"ada"}, "X-Client-Secret": {"key of ada"}}
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := f.linkIn(t, textOf(t, a))
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	for _, step := range []struct {
+		fields url.Values
+		want   string
+	}{
+		{url.Values{"step": {"enter"}, "key": {"key of ada"}}, "not the key of the caller"},
+		{url.Values{"step": {"enter"}, "id": {"eve"}, "key": {"key of ada"}}, "not the key of the caller"},
+		{url.Values{"step": {"enter"}, "id": {"eve"}, "key": {"key of eve"}}, "not the key of the caller"},
+		{url.Values{"api_key": {"account-of-eve"}}, `<label for="id">X-Client-Id</label>`},
+		{url.Values{"step": {"enter"}, "id": {"ada"}, "key": {"key of ada"}}, "API key of John Deere"},
+		{url.Values{"api_key": {"account-of-ada"}}, "John Deere is connected"},
+	} {
+		resp, err := browser.PostForm(link, step.fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || !strings.Contains(string(text), step.want) || strings.Contains(string(text), "key of ada") {
+			t.Errorf("%v: %s, %v", step.fields, text, err)
+		}
+	}
+	wantEcho(t, client)
+	if got := srv.Calls(testkit.Echo)[0].Header.Get("Authorization"); got != "Bearer account-of-ada" {
+		t.Errorf("the server gets %q", got)
 	}
 }

@@ -1,11 +1,33 @@
 package gateway_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/testkit"
 )
+
+// Callers with tokens of an issuer, who have no page to say who they are, get a code all the same.
+func TestCodeForTokens(t *testing.T) {
+	t.Parallel()
+	issuer := testkit.NewIssuer(t)
+	for flow, want := range map[string]string{"device_code": "with the code WDJB-MJHT-Q7Z9", "authorization_code": "No John Deere account is connected."} {
+		t.Run(flow, func(t *testing.T) {
+			t.Parallel()
+			f := startWithAccounts(t, testkit.NewServer(t), flow, "access: {people: {jwt: {issuer: '"+issuer.URL+"', audience: [farm]}}}", "access: [people]")
+			client := testkit.NewClient(t, f.url+"/farm/mcp", testkit.Modern)
+			client.Header = http.Header{"Authorization": {"Bearer " + issuer.Token(t, nil)}}
+			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := textOf(t, a); !strings.Contains(text, want) || strings.Contains(text, "/connect/") {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}
 
 // A code is shown with the provider's page: in the text, and to clients that can show it to their person. The gateway finds out
 // that it was entered.
