@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -109,11 +108,8 @@ func (c *call) refuseAccess(no *auth.Refusal) *failure {
 // refuseCaller returns the failure of a request whose caller is not let in. Its body has not been read: the id of its message
 // is, where it stands at the beginning, since some clients give up their session over a 4xx without one.
 func (c *call) refuseCaller(status int, no *auth.Refusal) *failure {
-	if r := c.req.http; r.Method == http.MethodPost && r.ContentLength != 0 && r.Header.Get("Expect") == "" && c.req.body == nil {
-		c.hurry(time.Now().Add(firstTimeout))
-		text := make([]byte, firstPart)
-		n, _ := io.ReadFull(r.Body, text) // what there is, is enough
-		c.req.msg.ID = door.FirstID(text[:n])
+	if c.req.http.Method == http.MethodPost && c.req.body == nil {
+		c.req.msg.ID = door.FirstID(c.readFirst())
 	}
 	return &failure{e: no.Record, refusal: true, at: no.At, status: status, ofCaller: true}
 }

@@ -29,7 +29,6 @@ type runner struct {
 	good bool // an answer has begun
 }
 
-// errOutrun ends an attempt because the other one was answered first.
 var errOutrun = errors.New("the other attempt was answered first")
 
 // hedges reports whether the call is one that may be sent twice.

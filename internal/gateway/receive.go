@@ -57,12 +57,7 @@ func (c *call) readBody() error {
 		c.reply.header().Set("Connection", "close")
 	}
 	if c.req.http.ContentLength > limit {
-		if c.req.http.Header.Get("Expect") == "" { // else the body has not been sent yet
-			c.hurry(time.Now().Add(firstTimeout))
-			c.req.body = make([]byte, firstPart)
-			n, _ := io.ReadFull(c.req.http.Body, c.req.body) // what there is, is enough
-			c.req.body = c.req.body[:n]
-		}
+		c.req.body = c.readFirst()
 		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	}
 	err := c.readAll(limit)
@@ -100,6 +95,17 @@ const (
 	firstPart    = 1 << 10
 	firstTimeout = 100 * time.Millisecond
 )
+
+// readFirst reads the beginning of a body of which no more is wanted.
+func (c *call) readFirst() []byte {
+	if c.req.http.ContentLength == 0 || c.req.http.Header.Get("Expect") != "" { // the body has not been sent yet
+		return nil
+	}
+	c.hurry(time.Now().Add(firstTimeout))
+	text := make([]byte, firstPart)
+	n, _ := io.ReadFull(c.req.http.Body, text) // what there is, is enough
+	return text[:n]
+}
 
 var errOverLimit = errors.New("more than the limit")
 
@@ -164,7 +170,6 @@ func (t *table) maxInFlight() int64 {
 	return max(int64(t.config.MaxInFlight), 2*int64(t.config.MaxRequest)) // else the largest would never have room
 }
 
-// errBusy says that the requests under way hold too much.
 var errBusy = errors.New("the requests under way hold all the memory that they may")
 
 // busy returns the refusal of a request for which there is no room.

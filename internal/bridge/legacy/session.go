@@ -4,8 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,28 +150,24 @@ func (srv *Server) sweep() {
 // something because of them. A program does not say which request a question is about, so that
 // it is told of none where callers may be anybody.
 func (srv *Server) declare(of upstream.Caller, capabilities json.Value) (declared json.Value, asks bool) {
-	var from, to map[string]json.Value
-	if srv.p.Silent || srv.p.Program && of.IsAnonymous() || json.Unmarshal(capabilities, &from) != nil {
+	if srv.p.Silent || srv.p.Program && of.IsAnonymous() {
 		return json.Value("{}"), false
 	}
-	to = map[string]json.Value{}
-	for name, members := range askable {
-		if from[name].Kind() != '{' {
+	var to json.Members
+	for _, name := range slices.Sorted(maps.Keys(askable)) {
+		from := json.Lookup(capabilities, "/"+json.Pointer(name))
+		if from.Kind() != '{' {
 			continue
 		}
-		declared := []string{}
-		for _, member := range members {
-			if json.Lookup(from[name], "/"+json.Pointer(member)).Kind() == '{' {
-				declared = append(declared, `"`+member+`":{}`)
+		var members json.Members
+		for _, member := range askable[name] {
+			if json.Lookup(from, "/"+json.Pointer(member)).Kind() == '{' {
+				members.Add(member, json.Value("{}"))
 			}
 		}
-		to[name] = json.Value("{" + strings.Join(declared, ",") + "}")
+		to.Object(name, members)
 	}
-	declared, err := json.Marshal(to)
-	if err != nil {
-		return json.Value("{}"), false
-	}
-	return declared, len(to) > 0
+	return to.AppendTo(nil), len(to) > 0
 }
 
 // askable are the capabilities that let a server ask something, with the members that both eras

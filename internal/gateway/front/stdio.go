@@ -89,10 +89,10 @@ type host struct {
 	mu      sync.Mutex
 	open    wire.Line // its initialize request
 	session string
-	version string // of the protocol, as negotiated; empty: none that HTTP knows
-	ready   bool   // it has said notifications/initialized
-	ended   bool   // nothing more begins
-	unhear  context.CancelFunc
+	version string             // of the protocol, as negotiated; empty: none that HTTP knows
+	ready   bool               // it has said notifications/initialized
+	ended   bool               // nothing more begins
+	unhear  context.CancelFunc // ends the stream
 	calls   map[*hostCall]struct{}
 }
 
@@ -197,8 +197,8 @@ func (h *host) take(l wire.Line) (isRequest bool) {
 func (h *host) initialize(l wire.Line, m *wire.Message) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
-	h.hush()
 	h.mu.Lock()
+	h.unhear()
 	h.open, h.session, h.version, h.ready = l, "", "", false // the host begins anew
 	h.mu.Unlock()
 	a := h.newAnswer(m.ID)
@@ -389,13 +389,6 @@ func (h *host) begin() {
 		return
 	}
 	h.work.Go(func() { h.hear(ctx, header) })
-}
-
-// hush ends that stream.
-func (h *host) hush() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.unhear()
 }
 
 // hear passes on what the server says of its own accord, until the session ends or
