@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ type Admin struct {
 	readiness readiness
 	console   http.Handler // nil: there is none
 	agents    http.Handler // of agents' tools; nil: there are none
+	profiles  bool
 }
 
 // New returns the listener for a gateway of that version, whose parts are asked for their figures.
@@ -40,7 +42,8 @@ func (a *Admin) Drain() {
 	a.readiness.draining = true
 }
 
-// Watch has /readyz say when a part does not work, without which the gateway serves all the same. check honours its context.
+// Watch has /readyz say when a part does not work. The gateway serves all the same, unless the error is [ErrNotReady]. check honours
+// its context.
 func (a *Admin) Watch(name string, check func(ctx context.Context) error) {
 	a.readiness.mu.Lock()
 	defer a.readiness.mu.Unlock()
@@ -53,6 +56,9 @@ func (a *Admin) Show(console http.Handler) { a.console = console }
 // Offer has the listener also serve tools to agents, at toolsPath. It is called before [Admin.Handler].
 func (a *Admin) Offer(tools http.Handler) { a.agents = tools }
 
+// Profile has the listener also serve Go's profiles, at /debug/pprof/. It is called before [Admin.Handler].
+func (a *Admin) Profile() { a.profiles = true }
+
 // toolsPath is where agents find their tools.
 const toolsPath = "/mcp"
 
@@ -64,6 +70,13 @@ func (a *Admin) Handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{
 		Registry: a.registry, MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError,
 	}))
+	if a.profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", http.NotFound) // it may hold secrets
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	if a.agents != nil {
 		mux.Handle(toolsPath, a.agents)
 	}
@@ -91,7 +104,7 @@ func (a *Admin) Serve(ctx context.Context, ln net.Listener, log *slog.Logger) {
 		handler = ownNames(handler)
 	}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // a scrape may be broken off

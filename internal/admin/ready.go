@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -25,15 +26,19 @@ type part struct {
 	check func(ctx context.Context) error
 }
 
-// readiness says whether the gateway takes requests, and what does not work. A gateway that has lost a part is ready all the same: it
-// serves what it can, and an orchestrator that took all replicas out for the sake of their common store would leave nobody to serve
-// at all.
+// ErrNotReady says that requests are refused for want of a part.
+var ErrNotReady = errors.New("requests are refused meanwhile")
+
+// readiness says whether the gateway takes requests, and what does not work. A gateway that has lost a part is ready all the same,
+// unless the error is [ErrNotReady]: it serves what it can, and an orchestrator that took all replicas out for the sake of their common
+// store would leave nobody to serve at all.
 type readiness struct {
 	mu       sync.Mutex
 	draining bool
 	parts    []part
 	checked  time.Time
 	troubles []trouble
+	refuses  bool // for want of one of the parts
 }
 
 // A trouble is a part that does not work.
@@ -56,13 +61,18 @@ func (r *readiness) state(ctx context.Context) state {
 		return state{Reason: "draining"}
 	}
 	if now := time.Now(); now.Sub(r.checked) > checkAge {
-		r.troubles, r.checked = r.ask(context.WithoutCancel(ctx)), now // whoever asks next gets this answer, too
+		r.ask(context.WithoutCancel(ctx)) // whoever asks next gets this answer, too
+		r.checked = now
 	}
-	return state{Ready: true, Troubles: r.troubles}
+	s := state{Ready: !r.refuses, Troubles: r.troubles}
+	if r.refuses {
+		s.Reason = "a part that the configuration does not do without is missing"
+	}
+	return s
 }
 
 // ask asks all parts at once.
-func (r *readiness) ask(ctx context.Context) []trouble {
+func (r *readiness) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	found := make([]error, len(r.parts))
@@ -71,13 +81,13 @@ func (r *readiness) ask(ctx context.Context) []trouble {
 		asking.Go(func() { found[i] = p.check(ctx) })
 	}
 	asking.Wait()
-	var troubles []trouble
+	r.troubles, r.refuses = nil, false
 	for i, err := range found {
 		if err != nil {
-			troubles = append(troubles, trouble{r.parts[i].name, redact.New(redact.Secrets).String(err.Error())})
+			r.troubles = append(r.troubles, trouble{r.parts[i].name, redact.New(redact.Secrets).String(err.Error())})
+			r.refuses = r.refuses || errors.Is(err, ErrNotReady)
 		}
 	}
-	return troubles
 }
 
 // serve answers in JSON whoever asks for that, and in text otherwise.
@@ -100,10 +110,10 @@ func (r *readiness) serve(w http.ResponseWriter, req *http.Request) {
 }
 
 func (s state) text() string {
-	if !s.Ready {
-		return s.Reason
-	}
 	lines := []string{"ready"}
+	if !s.Ready {
+		lines[0] = s.Reason
+	}
 	for _, t := range s.Troubles {
 		lines = append(lines, t.Part+": "+t.Cause)
 	}

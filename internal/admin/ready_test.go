@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,6 +50,44 @@ func TestReadinessTellsOfTroubles(t *testing.T) {
 			t.Errorf("%d %s", status, text)
 		}
 	})
+}
+
+// A part without which requests are refused takes the gateway out, until it works again.
+func TestReadinessNeedsWhatRequestsNeed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := admin.New("v1.2.3", admin.Sources{})
+		var down error
+		a.Watch("redis", func(context.Context) error { return down })
+		for range 2 {
+			down = nil
+			if status, text := get(t, a, "/readyz"); status != http.StatusOK || text != "ready\n" {
+				t.Errorf("%d %s", status, text)
+			}
+			time.Sleep(2 * time.Second)
+			down = fmt.Errorf("%w: refused", admin.ErrNotReady)
+			status, text := get(t, a, "/readyz")
+			if status != http.StatusServiceUnavailable || !strings.Contains(text, "\nredis: requests are refused meanwhile: refused\n") {
+				t.Errorf("%d %s", status, text)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+// Profiles are served only if that is asked for, and never the command line.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	a := admin.New("v1.2.3", admin.Sources{})
+	if status, _ := get(t, a, "/debug/pprof/heap"); status != http.StatusNotFound {
+		t.Errorf("nobody has asked for them: %d", status)
+	}
+	a.Profile()
+	for path, want := range map[string]int{"heap": http.StatusOK, "goroutine?debug=1": http.StatusOK, "": http.StatusOK, "cmdline": http.StatusNotFound} {
+		if status, _ := get(t, a, "/debug/pprof/"+path); status != want {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
 }
 
 // A program that asks for JSON gets it.

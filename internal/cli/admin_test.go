@@ -75,3 +75,26 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 		}
 	}
 }
+
+// A Redis that is down is told of. The gateway is out of service only if it refuses calls meanwhile.
+func TestReadyWithoutRedis(t *testing.T) {
+	t.Parallel()
+	for closed, want := range map[string]int{"open": http.StatusOK, "closed": http.StatusServiceUnavailable} {
+		t.Run(closed, func(t *testing.T) {
+			t.Parallel()
+			url, _ := served(t, "profiles: true\nredis: redis://127.0.0.1:1\non_redis_failure: "+closed+
+				"\nservers: {farm: {url: 'http://127.0.0.1:1/mcp', limits: {minute: {calls: 9/1m}}}}\n")
+			for path, want := range map[string]int{"/readyz": want, "/healthz": http.StatusOK, "/debug/pprof/heap": http.StatusOK} {
+				resp, err := http.Get(url + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if err != nil || resp.StatusCode != want || path == "/readyz" && !strings.Contains(string(body), "redis: ") {
+					t.Errorf("%s: %v, HTTP %d %.300s", path, err, resp.StatusCode, body)
+				}
+			}
+		})
+	}
+}

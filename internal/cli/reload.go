@@ -245,7 +245,11 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.JournalTools != w.running.JournalTools {
 		keys = append(keys, "journal_tools")
 	}
+	if c.Profiles != w.running.Profiles {
+		keys = append(keys, "profiles")
+	}
 	c.AdminRemote, c.Console, c.JournalTools = w.running.AdminRemote, w.running.Console, w.running.JournalTools
+	c.Profiles = w.running.Profiles
 	c.Listen, c.Admin, c.Front, c.Log = w.running.Listen, w.running.Admin, w.running.Front, w.running.Log
 	return keys
 }

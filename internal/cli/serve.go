@@ -21,6 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/journaltools"
+	"github.com/recoursehq/recourse/internal/limit"
 )
 
 // serveCommand runs the gateway.
@@ -182,6 +183,16 @@ func serveAdmin(
 	g.Observe(a)
 	if kept.store != nil {
 		a.Watch("store", kept.store.Ping)
+	}
+	a.Watch("redis", func(ctx context.Context) error {
+		err := g.PingRedis(ctx)
+		if errors.Is(err, limit.ErrUncounted) {
+			return fmt.Errorf("%w: %w", admin.ErrNotReady, err)
+		}
+		return err
+	})
+	if cfg.Profiles {
+		a.Profile()
 	}
 	what := "serving health and metrics"
 	if cfg.Console {

@@ -11,6 +11,7 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	node := root.Get("admin")
 	v.shown(c.Console, c, root, "console", "the console, which asks")
 	v.shown(c.JournalTools, c, root, "journal_tools", "the journal's tools, which ask")
+	v.shown(c.Profiles, c, root, "profiles", "the profiles, which ask")
 	if c.JournalTools && root.Get("store") == nil {
 		v.doc.Reportf(root.Key("journal_tools"), "add `store: sqlite:recourse.db`, or remove this",
 			"`journal_tools` says nothing without `store`")

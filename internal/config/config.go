@@ -21,6 +21,7 @@ type Config struct {
 	AdminRemote  bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach. For a private network, such as that of a container."`
 	Console      bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): pages about calls that failed. Changes need a restart."`
 	JournalTools bool     `yaml:"journal_tools" default:"false" doc:"Whether 'admin' also serves the [journal](journal.md) to agents, at '/mcp': tools that list the calls that failed and tell what happened. Changes need a restart."`
+	Profiles     bool     `yaml:"profiles" default:"false" doc:"Whether 'admin' also serves profiles of the process to Go's tools, at '/debug/pprof/'. Changes need a restart."`
 	TLS          *TLS     `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`
 	Tracing      *Tracing `yaml:"tracing" default:"(none)" doc:"Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP. Turning it on or off needs a restart."`
 	PublicURL    string   `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -118,6 +119,15 @@ func (g *Gateway) Limits() LimitStats {
 		stats.RedisFailures = shared.Failures()
 	}
 	return stats
+}
+
+// PingRedis returns why limits cannot be counted in Redis, if they are to be; it is [limit.ErrUncounted] if calls that have limits are
+// refused meanwhile.
+func (g *Gateway) PingRedis(ctx context.Context) error {
+	if shared, ok := g.table.Load().counter.(*limit.Shared); ok {
+		return shared.Ping(ctx)
+	}
+	return nil
 }
 
 // limitKey returns whose calls a limit counts together with this one.

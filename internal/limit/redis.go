@@ -64,6 +64,14 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 	return &Redis{redis.NewClient(o), patience}, nil
 }
 
+// Ping returns why Redis cannot be asked.
+func (r *Redis) Ping(ctx context.Context) error {
+	if err := r.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ask Redis: %w", err)
+	}
+	return nil
+}
+
 // Close ends the connections.
 func (r *Redis) Close() error { return r.client.Close() } //nolint:wrapcheck // it is only logged
 

@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,15 @@ func (s *Shared) RestsFor() time.Duration { return restsFor }
 
 // Failures returns how many times Redis has failed.
 func (s *Shared) Failures() int64 { return s.failures.Load() }
+
+// Ping returns why Redis cannot be asked. The error is [ErrUncounted], too, if calls are refused meanwhile.
+func (s *Shared) Ping(ctx context.Context) error {
+	err := s.redis.Ping(ctx)
+	if err != nil && s.memory == nil {
+		return fmt.Errorf("%w: %w", ErrUncounted, err)
+	}
+	return err
+}
 
 // Take implements [Counter].
 func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (bool, error) {
