@@ -115,9 +115,9 @@ var layers = []layer{
 		up:       "a reference system shows what an author writes, and an author does not have our commands",
 	},
 	{
-		packages: []string{"internal/admin", "internal/demo", "internal/journal", "internal/simulate", "internal/trace"},
+		packages: []string{"internal/admin", "internal/journal", "internal/simulate", "internal/trace"},
 		up:       "what is shown does not depend on how it is asked for",
-		beside:   "one counts, one writes down, one exports traces, one shows real servers, one plays with models of them",
+		beside:   "one counts, one writes down, one exports traces, one plays with models of servers",
 	},
 	{
 		packages: []string{"internal/explain"},
@@ -127,6 +127,10 @@ var layers = []layer{
 		packages: []string{"internal/console", "internal/journaltools"},
 		up:       "pages and tools are no part of what they show",
 		beside:   "one shows it to people, the other to agents",
+	},
+	{
+		packages: []string{"internal/demo"},
+		up:       "what is shown does not depend on how it is asked for",
 	},
 	{
 		packages: []string{"internal/cli"},

@@ -27,8 +27,9 @@ const all = "all"
 // Help shows an example.
 func (*demoCommand) Help() string {
 	return `Without a name: starts a real MCP server that fails in many ways, the gateway in front of it, and a real client ` +
-		`that makes each call to both; prints what an agent sees, and keeps serving. With the name of a reference system: ` +
-		`starts it, a server that follows the contract of that name, and shows how it fails. fieldmcp then lets you connect a farmer's ` +
+		`that makes each call to both; prints what an agent sees, shows the failures in the console, and keeps serving. With the ` +
+		`name of a reference system: starts it, a server that follows the contract of that name, and shows how it fails. fieldmcp ` +
+		`then lets you connect a farmer's ` +
 		`account in a browser, take the access back, and see what an agent is told. api is an HTTP API with an OpenAPI ` +
 		`description, to be served as tools.
 

@@ -57,8 +57,9 @@ const patience = 5 * time.Second
 
 // Addresses of what keeps serving: the usual one, and any that is free.
 const (
-	defaultListen = "127.0.0.1:8787"
-	freeListen    = "127.0.0.1:0"
+	defaultListen  = "127.0.0.1:8787"
+	defaultConsole = "127.0.0.1:9464"
+	freeListen     = "127.0.0.1:0"
 )
 
 // A Show is how something is shown.
@@ -127,6 +128,13 @@ func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
 		return err
 	}
 	defer g.Close()
+	var beside parts
+	defer beside.close()
+	if !s.Once {
+		if err := s.openConsole(ctx, &beside, g); err != nil {
+			return err
+		}
+	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
@@ -140,6 +148,19 @@ func (s *Show) gateway(ctx context.Context, ln net.Listener) error {
 	instructions(s.Out, ln.Addr().String())
 	s.Level.Set(slog.LevelInfo)
 	return <-served
+}
+
+// openConsole serves the console and says where.
+func (s *Show) openConsole(ctx context.Context, beside *parts, g *gateway.Gateway) error {
+	rows, err := beside.store(ctx)
+	if err != nil {
+		return err
+	}
+	url, err := beside.console(ctx, defaultConsole, g, rows, nil, s.Log)
+	if err == nil {
+		printf(s.Out, "Open the console to see each call that fails: %s\n\n", url)
+	}
+	return err
 }
 
 func serveFarm(ctx context.Context, f *farm) (url string, stop func(), err error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -79,19 +80,51 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// Whoever watches is told of the reference systems, and how to use what keeps serving.
+// Whoever watches is told of the reference systems, and how to use what keeps serving. The console shows what has failed.
 func TestGatewayKeepsServing(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
-	out := &stopper{after: "Ctrl-C ends it.", stop: stop}
+	defer stop()
+	out := &stopper{after: "Ctrl-C ends it."}
+	failures := ""
+	out.stop = func() {
+		if failures == "" {
+			failures = consolePage(t, out.String())
+		}
+		stop()
+	}
 	s := show(out)
 	s.Once = false
 	if err := s.Gateway(ctx); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(failures, "missing_param") || !strings.Contains(failures, "rate_limited") {
+		t.Errorf("the console shows %s", failures)
 	}
 	for _, name := range demo.Systems() {
 		if !strings.Contains(out.String(), "\n    recourse demo "+name+" ") {
 			t.Errorf("%s is not named", name)
 		}
 	}
+}
+
+// consolePage returns the console's page of failures. Its address is in the first line that is shown.
+func consolePage(t *testing.T, shown string) string {
+	t.Helper()
+	first, _, _ := strings.Cut(shown, "\n")
+	_, url, _ := strings.Cut(first, "each call that fails: ")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/failures", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		t.Fatalf("%q: %v", first, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -12,9 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +21,6 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway"
 	"github.com/recoursehq/recourse/internal/seal"
-	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/fieldmcp"
 )
@@ -42,14 +38,16 @@ const callEvery = 2 * time.Second
 
 // A ranch is John Deere's stand-in, a server that asks it, a gateway that keeps the farmer's account there, and an agent.
 type ranch struct {
-	deereURL string
-	key      string // the agent's API key
-	call     systems.Scene
-	gateway  string // its URL
-	at       systems.Entrance
-	client   *http.Client
-	link     string // in the last failure
-	ends     []func()
+	parts
+
+	deereURL   string
+	key        string // the agent's API key
+	call       systems.Scene
+	gateway    string // its URL
+	at         systems.Entrance
+	consoleURL string
+	client     *http.Client
+	link       string // in the last failure
 }
 
 // farmer shows an agent's call while a person connects an account, takes the access back, and connects it again. With Once the
@@ -71,8 +69,9 @@ func (s *Show) farmer(ctx context.Context) error {
 
     open the link below, enter the agent's API key, which is   %s
     take the access back, or let it lapse, at                  %s
+    see the calls and the account in the console at            %s
 
-`, r.call.Tool, callEvery, r.key, r.deereURL)
+`, r.call.Tool, callEvery, r.key, r.deereURL, r.consoleURL)
 	last := told{code: "nothing yet"}
 	for {
 		now, err := r.ask(ctx)
@@ -131,13 +130,13 @@ func startRanch(ctx context.Context) (*ranch, error) {
 		key: "agent-" + strings.ToLower(rand.Text()[:10]), client: &http.Client{Transport: &http.Transport{}},
 		call: systems.Scene{Tool: "deere_get_operation", Arguments: `{"operationId":"OP-1"}`},
 	}
-	r.ends = append(r.ends, r.client.CloseIdleConnections)
+	r.later(r.client.CloseIdleConnections)
 	r.at = systems.Entrance{Path: "/farm/mcp", Header: http.Header{"Authorization": {"Bearer " + r.key}}}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", freeListen)
 	if err != nil {
 		return r, err
 	}
-	r.ends = append(r.ends, func() { _ = ln.Close() }) // the gateway has done so, where it came to that
+	r.later(func() { _ = ln.Close() }) // the gateway has done so, where it came to that
 	r.gateway = "http://" + ln.Addr().String()
 	secret := rand.Text()
 	deere, err := fieldmcp.NewProvider(fieldmcp.ProviderOptions{Client: &fieldmcp.Client{
@@ -146,7 +145,7 @@ func startRanch(ctx context.Context) (*ranch, error) {
 	if err != nil {
 		return r, err
 	}
-	if r.deereURL, err = r.serve(ctx, deere); err != nil {
+	if r.deereURL, err = r.serve(ctx, freeListen, deere); err != nil {
 		return r, err
 	}
 	quietly := slog.New(slog.DiscardHandler) // the agent's calls are shown
@@ -155,8 +154,8 @@ func startRanch(ctx context.Context) (*ranch, error) {
 	if err != nil {
 		return r, err
 	}
-	r.ends = append(r.ends, func() { _ = farm.Close() }) // there is nothing of its own to lose
-	farmURL, err := r.serve(ctx, farm.Handler())
+	r.later(func() { _ = farm.Close() }) // there is nothing of its own to lose
+	farmURL, err := r.serve(ctx, freeListen, farm.Handler())
 	if err != nil {
 		return r, err
 	}
@@ -167,14 +166,8 @@ func startRanch(ctx context.Context) (*ranch, error) {
 	return r, err
 }
 
-// serveGateway serves the gateway.
+// serveGateway serves the gateway, and its console.
 func (r *ranch) serveGateway(ctx context.Context, ln net.Listener, log *slog.Logger, with map[string]string) error {
-	dir, err := os.MkdirTemp("", "recourse-demo-")
-	if err != nil {
-		return err
-	}
-	r.ends = append(r.ends, func() { _ = os.RemoveAll(dir) })
-	with["STORE"] = filepath.Join(dir, "recourse.db")
 	set := contract.Builtin()
 	cfg, err := config.Parse("farmer.yaml", farmerConfiguration, config.Options{
 		KnownContracts: set.Names(), LookupEnv: func(name string) (string, bool) { value, ok := with[name]; return value, ok },
@@ -182,15 +175,17 @@ func (r *ranch) serveGateway(ctx context.Context, ln net.Listener, log *slog.Log
 	if err != nil {
 		return fmt.Errorf("the demo's configuration: %w", err)
 	}
-	rows, err := store.Open(ctx, cfg.Store)
+	rows, err := r.store(ctx)
 	if err != nil {
 		return err
 	}
-	r.ends = append(r.ends, func() { _ = rows.Close() })
 	accounts := connection.NewManager(rows.Connections(), seal.New(cfg.ConnectionKeys[0]), connection.NewClient(), log)
-	r.ends = append(r.ends, accounts.Close)
+	r.later(accounts.Close)
 	g, err := gateway.NewReaching(gateway.Reach{Connections: accounts}, cfg, set, log)
 	if err != nil {
+		return err
+	}
+	if r.consoleURL, err = r.console(ctx, freeListen, g, rows, accounts, log); err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
@@ -199,32 +194,9 @@ func (r *ranch) serveGateway(ctx context.Context, ln net.Listener, log *slog.Log
 		defer close(ended)
 		_ = g.Serve(serving, ln, time.Second) // it ends by stop
 	}()
-	r.ends = append(r.ends, g.Close, func() { stop(); <-ended })
+	r.later(g.Close)
+	r.later(func() { stop(); <-ended })
 	return nil
-}
-
-// serve serves a handler on a free port, and returns its URL.
-func (r *ranch) serve(ctx context.Context, handler http.Handler) (string, error) {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", freeListen)
-	if err != nil {
-		return "", err
-	}
-	const headerTimeout = 5 * time.Second
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = srv.Serve(ln) // it ends by Close
-	}()
-	r.ends = append(r.ends, func() { _ = srv.Close(); <-ended })
-	return "http://" + ln.Addr().String(), nil
-}
-
-// close ends all of it, what was started last first.
-func (r *ranch) close() {
-	for _, end := range slices.Backward(r.ends) {
-		end()
-	}
 }
 
 // script plays the farmer, in a browser without a window.
