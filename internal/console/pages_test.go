@@ -149,6 +149,9 @@ func TestConnections(t *testing.T) {
 	if !strings.Contains(list, "the provider has revoked it") || !strings.Contains(list, "connected by carol") || strings.Contains(list, "s3cr3t") {
 		t.Errorf("the list is\n%s", list)
 	}
+	if strings.Index(list, ">bob<") > strings.Index(list, ">ada<") {
+		t.Error("those that are to be connected again do not come first")
+	}
 	bob := url.Values{"provider": {"deere"}, "owner": {"bob"}}
 	if _, page := post(t, w.url+"/connections/link", bob); !strings.Contains(page, "https://tools.example.com/connect/") {
 		t.Errorf("there is no link:\n%s", page)
@@ -169,5 +172,63 @@ func TestConnections(t *testing.T) {
 	}
 	if _, page := get(t, serve(t, console.Sources{})+"/connections"); !strings.Contains(page, "providers:") {
 		t.Error("without providers, the page does not say how to have them")
+	}
+}
+
+// A server that answers with a failure answers. How long calls took is told to within an eighth.
+func TestTally(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tally := console.NewTally()
+	for i := range 1000 {
+		tally.Ended(&gateway.Outcome{
+			Server: "farm", Method: "tools/call", Sent: 1, Began: time.Now(), Took: time.Duration(i+1) * 900 * time.Microsecond,
+			Record: recourse.Unavailable("farm"), Attempts: []gateway.Attempt{{Failure: recourse.KindUnavailable, Status: http.StatusServiceUnavailable}},
+		})
+	}
+	tally.Ended(&gateway.Outcome{Server: "farm", Began: time.Now(), Took: time.Hour}) // a stream
+	from := w.sources
+	from.Tally = tally
+	_, page := get(t, serve(t, from)+"/servers/farm")
+	if !strings.Contains(page, "state-answers") || strings.Contains(page, "state-silent") {
+		t.Error("a server that answers 503 does not answer")
+	}
+	for name, want := range map[string]float64{"p50": 450, "p99": 891} {
+		told := regexp.MustCompile(name + `</dt><dd>(\d+) ms`).FindStringSubmatch(page)
+		if len(told) == 0 || number(t, told[1]) < int(want*7/8) || number(t, told[1]) > int(want*9/8) {
+			t.Errorf("%s is %q, want about %g", name, told, want)
+		}
+	}
+}
+
+// A code is counted where a server of the contract has told it.
+func TestCodesAreCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	listed, err := w.store.Journal().Find(t.Context(), &store.Filter{Failures: true, Limit: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]int{}
+	sums := map[string]int{}
+	for _, e := range listed {
+		counted[e.Server+" "+e.Code]++
+		sums[e.Server]++
+	}
+	contractOf := map[string]string{"farm": "fieldmcp", "shop": "commerce", "notes": "recourse"}
+	seen := regexp.MustCompile(`Seen</dt><dd>([0-9,]+)<`)
+	for server, want := range sums {
+		_, page := get(t, w.url+"/contracts/"+contractOf[server])
+		if told := seen.FindStringSubmatch(page); len(told) == 0 || number(t, told[1]) != want {
+			t.Errorf("failures of %s are said to have been seen %q, want %d", server, told, want)
+		}
+	}
+	for key, want := range counted {
+		server, code, _ := strings.Cut(key, " ")
+		_, page := get(t, w.url+"/contracts/"+contractOf[server]+"/codes/"+url.PathEscape(code))
+		told := seen.FindStringSubmatch(page)
+		if len(told) == 0 || number(t, told[1]) != want {
+			t.Errorf("%s of %s is said to have been seen %q, want %d", code, server, told, want)
+		}
 	}
 }
