@@ -2,6 +2,7 @@ package contractgen
 
 import (
 	"embed"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,17 +46,8 @@ type core struct {
 func (l *core) text(names []string, data sections) string {
 	var b strings.Builder
 	for _, name := range names {
-		source, err := l.files.ReadFile(l.dir + "/" + name + l.ext)
-		if err == nil {
-			var parsed *template.Template
-			parsed, err = template.New(name).Delims(l.comment+"{{", "}}\n").
-				Funcs(template.FuncMap{"has": data.has, "writes": data.writes}).Parse(string(source))
-			if err == nil {
-				b.WriteByte('\n')
-				err = parsed.Execute(&b, nil)
-			}
-		}
-		if err != nil {
+		b.WriteString(strings.Repeat("\n", l.gap))
+		if err := l.write(&b, name, data); err != nil {
 			panic("contract: " + err.Error()) //nolint:forbidigo // the files are part of the program
 		}
 	}
@@ -67,6 +59,20 @@ func (l *core) text(names []string, data sections) string {
 		text.WriteString(d.blank + l.titles.ReplaceAllString(d.text, ""))
 	}
 	return text.String()
+}
+
+// write writes a file with what holds for the tables.
+func (l *core) write(w io.Writer, name string, data sections) error {
+	source, err := l.files.ReadFile(l.dir + "/" + name + l.ext)
+	if err != nil {
+		return err
+	}
+	parsed, err := template.New(name).Delims(l.comment+"{{", "}}\n").
+		Funcs(template.FuncMap{"has": data.has, "writes": data.writes}).Parse(string(source))
+	if err != nil {
+		return err
+	}
+	return parsed.Execute(w, nil)
 }
 
 // A sections says which optional lines a module has.

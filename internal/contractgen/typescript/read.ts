@@ -105,17 +105,15 @@ function readShape(shape: Fields, raw: Value, e: Fields, base: Fields): boolean 
     const value = own(raw, name);
 //{{if has "is"}}
     if (value === undefined || value === null) fit &&= !isConstant(source);
-//{{else}}
-    if (value === undefined || value === null) continue;
-//{{end}}
-//{{if has "..."}}
     else if (name !== "..." && !read(source, value, e, base)) {
-      fit = false;
-      keep(base, own(own(source, "shape"), "..."), name, value); // of another type
-    }
 //{{else}}
-    else fit = read(source, value, e, base) && fit;
+    if (value !== undefined && value !== null && name !== "..." && !read(source, value, e, base)) {
 //{{end}}
+      fit = false;
+//{{if has "..."}}
+      keep(base, own(own(source, "shape"), "..."), name, value); // of another type
+//{{end}}
+    }
   }
 //{{if has "..."}}
   for (const [name, value] of Object.entries(raw)) {
