@@ -30,6 +30,7 @@ import (
 type accountFront struct {
 	url      string
 	gateway  *gateway.Gateway
+	store    *store.Store
 	manager  *connection.Manager
 	provider *connection.Provider
 	refused  atomic.Bool  // the provider refuses to renew
@@ -66,6 +67,7 @@ func startBefore(t *testing.T, server, flow, more string, entry ...string) *acco
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	f.store = s
 	f.manager = connection.NewManager(s.Connections(), seal.New(sessionKey), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.manager.Close)
 	if !strings.Contains(strings.Join(entry, ""), "timeout:") {

@@ -22,10 +22,10 @@ import (
 // secrets among it.
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
-		s := c.on
+		s, toPerson := c.on, c.account.link+" "+c.account.invitation.URL+" "+c.account.invitation.Code
 		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.url(),
-			c.account.link, c.account.invitation.URL, c.account.invitation.Code).
-			Hiding(c.secrets()).With(s.contract.Mask...).ForAnswer()
+			toPerson).
+			Sparing(toPerson).Hiding(c.secrets()).With(s.contract.Mask...).ForAnswer()
 	}
 	return c.mask
 }

@@ -73,6 +73,8 @@ type Masker struct {
 	personal  bool // data of people is masked, too
 	addresses bool // no address stays, whoever wrote it
 	spoken    bool // it is a message of the protocol
+
+	spared string // what a person has to be told: no address or number in it is masked
 }
 
 // New returns a Masker. In mode [All], addresses and paths that occur in keep stay: pass
@@ -188,6 +190,21 @@ func plainly(find func(string) []span) func(*Masker, string, *budget) []span {
 	return func(_ *Masker, s string, _ *budget) []span { return find(s) }
 }
 
+// foreign has only those parts found that do not occur in what is spared.
+func foreign(find func(string) []span) func(*Masker, string, *budget) []span {
+	return func(m *Masker, s string, _ *budget) []span {
+		return slices.DeleteFunc(find(s), func(p span) bool { return strings.Contains(m.spared, s[p.start:p.end]) })
+	}
+}
+
+// Sparing returns a Masker that leaves the addresses and numbers in a text alone, whatever classes it masks: what is in it was
+// made for a person to read.
+func (m *Masker) Sparing(text string) *Masker {
+	spares := *m
+	spares.spared = text
+	return &spares
+}
+
 func inAll(m *Masker) bool { return m.mode == All }
 
 // finders are in such an order that what is larger goes before its parts.
@@ -199,9 +216,9 @@ var finders = []finder{
 	{mark: markCredential, find: plainly(named)},
 	{mark: markCredential, find: plainly(marked)},
 	{mark: markCredential, find: plainly(commanded)},
-	{mark: markPersonal, find: plainly(people), on: func(m *Masker) bool { return m.personal }},
+	{mark: markPersonal, find: foreign(people), on: func(m *Masker) bool { return m.personal }},
 	{mark: markCredential, find: plainly(tokens)},
-	{mark: markAddress, find: plainly(addresses), on: func(m *Masker) bool { return m.addresses }},
+	{mark: markAddress, find: foreign(addresses), on: func(m *Masker) bool { return m.addresses }},
 	{mark: markAddress, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, addresses(s), b) }, on: inAll},
 	{mark: markPath, find: func(m *Masker, s string, b *budget) []span { return m.unknown(s, paths(s), b) }, on: inAll},
 }

@@ -1,0 +1,102 @@
+package gateway_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// What is wrong with an account is said in every contract, in both eras: with the scopes that are missing, with the link under
+// which a person mends it, and without a token.
+func TestAccountFailuresInEveryContract(t *testing.T) {
+	t.Parallel()
+	const access, refresh = "canary-access-token-1", "canary-refresh-token-1"
+	lapsed := connection.Token{Access: access, Expires: time.Now().Add(-time.Minute)}
+	good := connection.Token{Access: access, Refresh: refresh, Expires: time.Now().Add(time.Hour)}
+	for _, failure := range []struct {
+		kind  recourse.Kind
+		token *connection.Token
+		fault *testkit.Fault
+	}{
+		{kind: recourse.KindNotConnected},
+		{kind: recourse.KindTokenExpired, token: &lapsed},
+		{kind: recourse.KindTokenRevoked, token: &good, fault: new(testkit.Unauthorized())},
+		{kind: recourse.KindMissingScope, token: &good, fault: new(testkit.InsufficientScope())},
+	} {
+		for _, name := range contract.Builtin().Names() {
+			t.Run(string(failure.kind)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				srv := testkit.NewServer(t)
+				f := startWithAccounts(t, srv, "authorization_code", "", "contract: "+name)
+				f.refused.Store(true)
+				if failure.token != nil {
+					if err := f.manager.Connect(t.Context(), f.provider, "anybody", "test", *failure.token); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, era := range eras {
+					client := testkit.NewClient(t, f.url+"/farm/mcp", era)
+					client.Header = http.Header{"Dev-Id": {"d"}, "X-Api-Key": {"k"}} // which terra asks for
+					if era == testkit.Legacy {
+						if _, err := client.Initialize(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if failure.fault != nil && (era == testkit.Legacy || failure.kind == recourse.KindMissingScope) {
+						srv.Next(testkit.Echo, *failure.fault)
+					}
+					a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+					if err != nil {
+						t.Fatal(err)
+					}
+					record := recordOf(t, a)
+					if record.Kind != failure.kind || record.Effect != recourse.EffectNone || record.Retry != recourse.RetryAfterAuth {
+						t.Errorf("%s: %+v", era, record)
+					}
+					if failure.kind == recourse.KindMissingScope && (len(record.MissingScopes) == 0 || slices.Contains(record.MissingScopes, "")) {
+						t.Errorf("%s: the scopes are %q", era, record.MissingScopes)
+					}
+					f.linkIn(t, strings.ReplaceAll(string(a.Body), `\n`, " "))
+					if said := string(a.Body) + f.log.String(); strings.Contains(said, "canary") || strings.Contains(said, "hunter2") {
+						t.Errorf("%s: a secret shows: %s", era, said)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A store that is away is said as such, and the calls go on when it is back.
+func TestAccountsWithoutTheStore(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(era.String(), func(t *testing.T) {
+			t.Parallel()
+			srv := testkit.NewServer(t)
+			f := startWithAccounts(t, srv, "authorization_code", "")
+			client := f.client(t, era)
+			if err := f.store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := recordOf(t, a)
+			if record.Kind != recourse.KindUnavailable || record.Origin != recourse.OriginGateway || record.Effect != recourse.EffectNone ||
+				strings.Contains(string(a.Body), "sql") || srv.Attempts(testkit.Echo) != 0 {
+				t.Errorf("%s %+v", a.Body, record)
+			}
+			if log := f.log.String(); !strings.Contains(log, "closed") {
+				t.Errorf("the log does not say why: %s", log)
+			}
+		})
+	}
+}
