@@ -4,8 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +43,7 @@ func served(t *testing.T, configuration string) (adminURL string, log *output) {
 // Metrics, the console and the journal's tools share the listener.
 func TestServeToPeopleAndAgents(t *testing.T) {
 	t.Parallel()
-	url, log := served(t, "store: sqlite:recourse.db\nconsole: true\njournal_tools: true\nservers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
+	address, log := served(t, "store: sqlite:recourse.db\nconsole: true\njournal_tools: true\nservers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
 	farm, _ := log.await(t, 0, `"url":"`)
 	farm, _, _ = strings.Cut(farm, `"`)
 	a, err := testkit.NewClient(t, farm, testkit.Modern).Call(t.Context(), "no_such_tool", `{}`)
@@ -48,7 +51,7 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := a.Header.Get("X-Request-Id")
-	agent := testkit.NewClient(t, url+"/mcp", testkit.Modern)
+	agent := testkit.NewClient(t, address+"/mcp", testkit.Modern)
 	for told := false; !told; { // it is written a moment later
 		a, err := agent.Call(t.Context(), "recourse_explain", `{"request_id":"`+id+`"}`)
 		if err != nil {
@@ -64,7 +67,7 @@ func TestServeToPeopleAndAgents(t *testing.T) {
 		}
 	}
 	for path, says := range map[string]string{"/metrics": "recourse_", "/": "<html", "/healthz": "ok"} {
-		resp, err := http.Get(url + path)
+		resp, err := http.Get(address + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,5 +99,47 @@ func TestReadyWithoutRedis(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The console's operators are those whose API keys have the role.
+func TestServeToOperators(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	address, _ := served(t, "store: sqlite:"+filepath.Join(dir, "recourse.db")+"\nconsole: true\nconsole_access: people\naccess: {people: {stored_keys: true}}\n"+
+		"servers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
+	newKey := func(args ...string) string {
+		var out output
+		environment := cli.Environment{
+			Args:   append([]string{"key", "new", "--store", "sqlite:" + filepath.Join(dir, "recourse.db")}, args...),
+			Stdout: &out, Stderr: &out, LookupEnv: os.LookupEnv,
+		}
+		if code := cli.Run(t.Context(), environment); code != 0 {
+			t.Fatalf("key new ends with %d:\n%s", code, &out)
+		}
+		return out.String()
+	}
+	key := regexp.MustCompile(`rk_\w+`)
+	for name, test := range map[string]struct {
+		key  string
+		path string // where it leads
+	}{
+		"an operator":  {key.FindString(newKey("ada", "--role", "operator")), "/failures"},
+		"another role": {key.FindString(newKey("agent", "--role", "farmer")), "/login"},
+		"no such key":  {"rk_wx73rg2y263g_k2esgjtp4pmtgudoksrjkgsl63lfo3g6etoom7iyu26x3dbieyvq", "/login"},
+		"nothing":      {"", "/login"},
+	} {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&http.Client{Jar: jar}).PostForm(address+"/login", url.Values{"key": {test.key}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.Request.URL.Path != test.path {
+			t.Errorf("%s leads to %s, HTTP %d", name, resp.Request.URL, resp.StatusCode)
+		}
 	}
 }

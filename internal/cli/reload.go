@@ -239,9 +239,10 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
-	if c.Console != w.running.Console {
+	if c.Console != w.running.Console || c.ConsoleAccess != w.running.ConsoleAccess || c.ConsoleRole != w.running.ConsoleRole {
 		keys = append(keys, "console")
 	}
+	c.ConsoleAccess, c.ConsoleRole = w.running.ConsoleAccess, w.running.ConsoleRole
 	if c.JournalTools != w.running.JournalTools {
 		keys = append(keys, "journal_tools")
 	}

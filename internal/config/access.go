@@ -106,6 +106,17 @@ func parseTime(text string) (at time.Time, ok bool) {
 	return time.Time{}, text == ""
 }
 
+// Fixed returns the API keys that stand in the entry.
+func (a *Access) Fixed() []*auth.Key {
+	var fixed []*auth.Key
+	for i := range a.Keys {
+		key := &a.Keys[i]
+		hash, _ := auth.ParseHash(key.Hash) // the validator has read it
+		fixed = append(fixed, &auth.Key{Name: key.Name, Org: key.Org, Roles: key.Roles, Hash: hash, Expires: key.ExpiresAt()})
+	}
+	return fixed
+}
+
 // Proxies returns the networks of the proxies that are believed about the client's address.
 func (c *Config) Proxies() []netip.Prefix {
 	var networks []netip.Prefix

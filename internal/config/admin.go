@@ -9,9 +9,9 @@ import (
 // admin checks the address of the listener for operations, which asks nobody who they are.
 func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	node := root.Get("admin")
-	v.shown(c.Console, c, root, "console", "the console, which asks")
-	v.shown(c.JournalTools, c, root, "journal_tools", "the journal's tools, which ask")
-	v.shown(c.Profiles, c, root, "profiles", "the profiles, which ask")
+	v.console(c, root)
+	v.shown(c.JournalTools, false, c, root, "journal_tools", "the journal's tools, which ask")
+	v.shown(c.Profiles, false, c, root, "profiles", "the profiles, which ask")
 	if c.JournalTools && root.Get("store") == nil {
 		v.doc.Reportf(root.Key("journal_tools"), "add `store: sqlite:recourse.db`, or remove this",
 			"`journal_tools` says nothing without `store`")
@@ -30,13 +30,13 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	}
 }
 
-// shown checks who could reach what the listener shows beside figures, if key asks for it.
-func (v *validator) shown(asked bool, c *Config, root *strictyaml.Node, key, what string) {
+// shown checks who could reach what the listener shows beside figures, if key asks for it. guarded says that it asks who somebody is.
+func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node, key, what string) {
 	switch {
 	case !asked:
 	case root.Get("admin") == nil:
 		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` says nothing without `admin`", key)
-	case isListenAddress(c.Admin) && !isLoopback(c.Admin):
+	case !guarded && isListenAddress(c.Admin) && !isLoopback(c.Admin):
 		v.doc.Reportf(root.Key(key), "use 127.0.0.1 for `admin`", "other machines could reach %s nobody who they are", what)
 	}
 }

@@ -16,17 +16,19 @@ import (
 // Config is the gateway's configuration. It is not changed after loading and then safe
 // for concurrent use.
 type Config struct {
-	Listen       string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
-	Admin        string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control. Changes need a restart."`
-	AdminRemote  bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach. For a private network, such as that of a container."`
-	Console      bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): pages about calls that failed. Changes need a restart."`
-	JournalTools bool     `yaml:"journal_tools" default:"false" doc:"Whether 'admin' also serves the [journal](journal.md) to agents, at '/mcp': tools that list the calls that failed and tell what happened. Changes need a restart."`
-	Profiles     bool     `yaml:"profiles" default:"false" doc:"Whether 'admin' also serves profiles of the process to Go's tools, at '/debug/pprof/'. Changes need a restart."`
-	TLS          *TLS     `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`
-	Tracing      *Tracing `yaml:"tracing" default:"(none)" doc:"Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP. Turning it on or off needs a restart."`
-	PublicURL    string   `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`
-	Origins      []string `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused. Requests without one, from clients that are not browsers, are not affected."`
-	Hosts        []string `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, that the gateway answers to, in addition to the address it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`
+	Listen        string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
+	Admin         string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control. Changes need a restart."`
+	AdminRemote   bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach. For a private network, such as that of a container."`
+	Console       bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): pages about calls that failed. Changes need a restart."`
+	ConsoleAccess string   `yaml:"console_access" default:"(none)" doc:"Entry of 'access' whose API keys let operators sign in to the console. Without it nobody is asked who they are, which only an 'admin' on loopback may do. Changes need a restart."`
+	ConsoleRole   string   `yaml:"console_role" default:"operator" doc:"Role that an API key must have to open the console. Changes need a restart."`
+	JournalTools  bool     `yaml:"journal_tools" default:"false" doc:"Whether 'admin' also serves the [journal](journal.md) to agents, at '/mcp': tools that list the calls that failed and tell what happened. Changes need a restart."`
+	Profiles      bool     `yaml:"profiles" default:"false" doc:"Whether 'admin' also serves profiles of the process to Go's tools, at '/debug/pprof/'. Changes need a restart."`
+	TLS           *TLS     `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`
+	Tracing       *Tracing `yaml:"tracing" default:"(none)" doc:"Where to send traces: a span for each request and each attempt, by OpenTelemetry's conventions for MCP. Turning it on or off needs a restart."`
+	PublicURL     string   `yaml:"public_url" default:"(none)" doc:"URL at which clients reach the gateway, if there is a proxy in front of it. Its host is accepted as a request's 'Host'."`
+	Origins       []string `yaml:"origins" default:"(none)" doc:"Web origins whose pages may call the gateway, such as 'https://app.example.com'. A request with any other 'Origin' is refused. Requests without one, from clients that are not browsers, are not affected."`
+	Hosts         []string `yaml:"hosts" default:"(none)" doc:"Host names, with or without a port, that the gateway answers to, in addition to the address it listens on, the loopback names and the host of 'public_url'. A request for any other 'Host' is refused, which stops DNS rebinding."`
 
 	MaxRequest   strictyaml.Size `yaml:"max_request" default:"4MiB" doc:"Largest request body. A larger one is refused without being read in full."`
 	MaxResult    strictyaml.Size `yaml:"max_result" default:"0" doc:"Largest answer from a server. A larger one becomes an error. '0' means no limit: answers are streamed, so their size costs no memory."`

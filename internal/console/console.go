@@ -28,6 +28,7 @@ type Console struct {
 	now     func() time.Time
 	readers chan struct{} // holds a token for each list that is read
 	streams chan struct{} // and for each page that is told of new failures
+	login   *login        // nil: nobody is asked to sign in
 }
 
 // maxReaders bounds how many lists are read at a time: calls need the store, too.
@@ -49,9 +50,6 @@ func (c *Console) reading(ctx context.Context) (done func(), err error) {
 		return nil, ctx.Err()
 	}
 }
-
-// admits reports whether a request is from somebody who may see pages.
-func (*Console) admits(*http.Request) bool { return true }
 
 // A route is a page.
 type route struct {
@@ -75,6 +73,8 @@ func routes() []route {
 		{pattern: "GET " + disconnectPath, under: connectionsPath, serve: (*Console).disconnecting},
 		{pattern: "POST " + disconnectPath, under: connectionsPath, serve: (*Console).disconnect},
 		{pattern: "POST " + linkPath, under: connectionsPath, serve: (*Console).link},
+		{pattern: "GET " + searchPath, serve: (*Console).search},
+		{pattern: "POST " + searchPath, serve: (*Console).search},
 	}
 }
 
@@ -84,9 +84,12 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /{$}", http.RedirectHandler("/failures", http.StatusSeeOther))
 	mux.HandleFunc("GET "+staticPrefix+"{name}", serveStatic)
 	mux.HandleFunc("GET "+failuresPath+"/live", c.live)
+	mux.HandleFunc("GET "+loginPath, c.page(route{serve: (*Console).loginForm}))
+	mux.HandleFunc("POST "+loginPath, c.signIn)
+	mux.HandleFunc("POST "+logoutPath, c.signOut)
 	for _, at := range routes() {
 		mux.HandleFunc(at.pattern, c.page(at))
 	}
 	mux.HandleFunc("/", c.page(route{serve: (*Console).missing}))
-	return guard(mux)
+	return guard(c.admit(mux))
 }

@@ -26,12 +26,17 @@ func get(t *testing.T, url string) (resp *http.Response, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return resp, readAll(t, resp)
+}
+
+func readAll(t *testing.T, resp *http.Response) string {
+	t.Helper()
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(raw)
+	return string(raw)
 }
 
 // Every answer has the policy by which a browser runs no script and takes no style but the console's own, and no page has one of its own.

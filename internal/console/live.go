@@ -76,10 +76,7 @@ func (s *stream) run(r *http.Request) {
 	}
 	s.last, s.read = s.seen, time.Now()
 	for pause.For(ctx, max(lookEvery, s.wait)) {
-		if !s.c.admits(r) {
-			return
-		}
-		if s.look(ctx, r) != nil {
+		if _, err := s.c.operator(r); err != nil || s.look(ctx, r) != nil {
 			return
 		}
 	}

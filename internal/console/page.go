@@ -24,17 +24,21 @@ const pageTime = 5 * time.Second
 // A view is what a page shows within the frame.
 type view struct {
 	title  string
-	status int // 0: 200
-	search string
+	status int    // 0: 200
+	search string // what the box has in it
 	to     string // "": the page is shown; else where the browser goes instead
+	bare   bool   // without the navigation
 	body   templ.Component
+
+	path, under string // of the route
 }
 
 // A frame is what all pages share.
 type frame struct {
 	*view
 
-	entries []entry
+	entries  []entry
+	operator string // "": nobody is asked to sign in
 }
 
 // An entry is one of the navigation.
@@ -66,29 +70,42 @@ func (c *Console) page(at route) http.HandlerFunc {
 		if err != nil {
 			v = c.trouble(r, err)
 		}
-		if v.to != "" {
-			http.Redirect(w, r, v.to, http.StatusSeeOther)
-			return
-		}
-		f := frame{view: v}
-		for _, other := range routes() {
-			if other.name != "" {
-				_, to, _ := strings.Cut(other.pattern, " ")
-				f.entries = append(f.entries, entry{other.name, to, to == path || to == at.under})
-			}
-		}
-		var page bytes.Buffer
-		if err := layout(&f).Render(r.Context(), &page); err != nil {
-			c.log.LogAttrs(r.Context(), slog.LevelError, "a page of the console cannot be shown", slog.String("cause", err.Error()))
-			http.Error(w, "This page cannot be shown: the gateway's log says why.", http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		if v.status != 0 {
-			w.WriteHeader(v.status)
-		}
-		_, _ = w.Write(page.Bytes()) // a browser that has gone needs no page
+		v.path, v.under = path, at.under
+		c.show(w, r, v)
 	}
+}
+
+// bare shows an error to somebody who was not let in.
+func (c *Console) bare(w http.ResponseWriter, r *http.Request, err error) {
+	v := c.trouble(r, err)
+	v.bare = true
+	c.show(w, r, v)
+}
+
+// show answers with a page in its frame.
+func (c *Console) show(w http.ResponseWriter, r *http.Request, v *view) {
+	if v.to != "" {
+		http.Redirect(w, r, v.to, http.StatusSeeOther) //nolint:gosec // a path of ours
+		return
+	}
+	f := frame{view: v, operator: operatorOf(r)}
+	for _, other := range routes() {
+		if other.name != "" && !v.bare {
+			_, to, _ := strings.Cut(other.pattern, " ")
+			f.entries = append(f.entries, entry{other.name, to, to == v.path || to == v.under})
+		}
+	}
+	var page bytes.Buffer
+	if err := layout(&f).Render(r.Context(), &page); err != nil {
+		c.log.LogAttrs(r.Context(), slog.LevelError, "a page of the console cannot be shown", slog.String("cause", err.Error()))
+		http.Error(w, "This page cannot be shown: the gateway's log says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.status != 0 {
+		w.WriteHeader(v.status)
+	}
+	_, _ = w.Write(page.Bytes()) // a browser that has gone needs no page
 }
 
 // trouble returns the page about an error.

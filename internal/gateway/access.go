@@ -76,17 +76,11 @@ func (a *access) add(g *Gateway, name string, entry *config.Access) authn.Authen
 		}
 		return auth.NewJWT(rule, set)
 	}
-	var fixed []*auth.Key
-	for i := range entry.Keys {
-		key := &entry.Keys[i]
-		hash, _ := auth.ParseHash(key.Hash) // the configuration has been checked
-		fixed = append(fixed, &auth.Key{Name: key.Name, Org: key.Org, Roles: key.Roles, Hash: hash, Expires: key.ExpiresAt()})
-	}
 	var store auth.KeyStore
 	if entry.StoredKeys {
 		store = g.reach.Keys
 	}
-	keys := auth.NewKeys(name, fixed, store)
+	keys := auth.NewKeys(name, entry.Fixed(), store)
 	if h := entry.Headers; h != nil {
 		if a.headers = append(a.headers, h.Key); h.ID != "" {
 			a.headers = append(a.headers, h.ID)

@@ -67,5 +67,8 @@ func whereabouts(entry *config.Server) string {
 	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path}).String()
 }
 
+// Config returns the configuration by which the gateway serves now. Nobody changes it.
+func (g *Gateway) Config() *config.Config { return g.table.Load().config }
+
 // Contracts returns those of the configuration, to which nothing is added.
 func (g *Gateway) Contracts() *contract.Set { return g.table.Load().contracts }

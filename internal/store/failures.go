@@ -39,11 +39,22 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		marks   = "server, tool, kind, origin, caller, org"
 		columns = "failures, seq, " + marks + ", request_id, story"
 	)
-	// +seq keeps the databases from the index by seq: the one by marks holds all that is counted, in the order of its groups.
+	// +seq keeps the databases from the index by seq: the one by marks holds all that is counted, in the order of its groups. A text is
+	// looked for in the rows themselves, which lie in the order of time.
+	bySeq, byMarks := "seq", "+seq"
+	if failures.Text != "" {
+		byMarks = bySeq
+	}
 	counts := "SELECT COUNT(*) AS failures, CAST(0 AS BIGINT) AS seq, " + marks + ", '' AS request_id, '' AS story FROM journal WHERE " +
-		every(c.within("+seq", &failures)) + " GROUP BY " + marks
-	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE " +
-		every(c.chosen(&failures)) + " ORDER BY seq DESC LIMIT " + c.value(failures.limit()+1)
+		every(c.within(byMarks, &failures)) + " GROUP BY " + marks
+	// What few failures have is found in that index, too, and what many have, or all, by going back in time.
+	seq := bySeq
+	if failures.narrow() {
+		seq = byMarks
+	}
+	latest := "SELECT seq FROM journal WHERE " + every(c.chosen(seq, &failures)) + " ORDER BY " + seq + " DESC LIMIT " +
+		c.value(failures.limit()+1)
+	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE seq IN (" + latest + ")"
 	//nolint:gosec // it is put together from constants, and from conditions that name parameters
 	query := "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
 	rows, err := j.s.reads.QueryContext(ctx, query, c.values...)
@@ -84,6 +95,11 @@ func (j *Journal) Last(ctx context.Context) (seq int64, err error) {
 	return seq, nil
 }
 
+// narrow reports whether a filter chooses by marks.
+func (f *Filter) narrow() bool {
+	return f.Server != "" || f.Tool != "" || f.Kind != "" || f.Origin != "" || f.Caller != ""
+}
+
 func (f *Filter) limit() int64 {
 	if f.Limit <= 0 {
 		return 1000
@@ -117,13 +133,13 @@ func (c *conditions) within(seq string, f *Filter) []string {
 }
 
 // chosen returns the conditions that a filter chooses entries.
-func (c *conditions) chosen(f *Filter) []string {
-	chosen := c.within("seq", f)
+func (c *conditions) chosen(seq string, f *Filter) []string {
+	chosen := c.within(seq, f)
 	if f.After != 0 {
-		chosen = append(chosen, "seq > "+c.value(f.After))
+		chosen = append(chosen, seq+" > "+c.value(f.After))
 	}
 	if f.Before != 0 {
-		chosen = append(chosen, "seq < "+c.value(f.Before))
+		chosen = append(chosen, seq+" < "+c.value(f.Before))
 	}
 	for _, is := range [...]struct{ column, value string }{
 		{"server", f.Server}, {"tool", f.Tool}, {"kind", f.Kind}, {"origin", f.Origin},

@@ -21,8 +21,8 @@ func (j *Journal) History(ctx context.Context, f *Filter, length time.Duration) 
 	var c conditions
 	width := length.Microseconds() << seqBits
 	stretch := "seq / " + c.value(width)
-	statement := "SELECT " + stretch + " AS stretch, kind, COUNT(*) FROM journal WHERE " +
-		every(c.chosen(&failures)) + " GROUP BY stretch, kind"
+	chosen := every(c.chosen("seq", &failures))
+	statement := "SELECT " + stretch + " AS stretch, kind, COUNT(*) FROM journal WHERE " + chosen + " GROUP BY stretch, kind"
 	return all(ctx, j.s.reads, "read the journal", func(row scanner) (*Bar, error) {
 		var b Bar
 		var n int64
@@ -45,7 +45,7 @@ func (j *Journal) Codes(ctx context.Context, f *Filter) ([]*CodeCount, error) {
 	failures := *f
 	failures.Failures = true
 	var c conditions
-	statement := "SELECT server, code, COUNT(*) FROM journal WHERE " + every(c.chosen(&failures)) + " GROUP BY server, code"
+	statement := "SELECT server, code, COUNT(*) FROM journal WHERE " + every(c.chosen("seq", &failures)) + " GROUP BY server, code"
 	return all(ctx, j.s.reads, "read the journal", func(row scanner) (*CodeCount, error) {
 		var n CodeCount
 		if err := row.Scan(&n.Server, &n.Code, &n.Failures); err != nil {

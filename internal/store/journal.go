@@ -162,7 +162,8 @@ func insertion(rows, columns int) string {
 // Find returns the latest entries that a filter chooses, the oldest of them first.
 func (j *Journal) Find(ctx context.Context, f *Filter) ([]*Entry, error) {
 	var c conditions
-	query := "SELECT " + entryColumns + " FROM journal WHERE " + every(c.chosen(f)) + " ORDER BY seq DESC LIMIT " + c.value(f.limit())
+	chosen := every(c.chosen("seq", f))
+	query := "SELECT " + entryColumns + " FROM journal WHERE " + chosen + " ORDER BY seq DESC LIMIT " + c.value(f.limit())
 	return j.query(ctx, query, c.values...)
 }
 

@@ -1,0 +1,258 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/endpoint"
+)
+
+const (
+	loginPath  = "/login"
+	logoutPath = "/logout"
+
+	cookieName = "recourse_console"
+	// sessionTime is how long an operator stays signed in, and maxSessions how many sessions there may be: a new one takes the
+	// place of the oldest.
+	sessionTime = 12 * time.Hour
+	maxSessions = 1000
+	// An address is refused for a while after so many keys that were not an operator's.
+	maxGuesses = 25
+	guessTime  = 15 * time.Minute
+)
+
+// Verify returns the name of the operator whose API key it is, or [ErrNotOperator]. Any other error means that this cannot be found
+// out now. It is asked with every request, so that a key that was revoked opens nothing any more.
+type Verify func(ctx context.Context, key string) (operator string, err error)
+
+var (
+	// ErrNotOperator says that an API key is not an operator's.
+	ErrNotOperator = errors.New("not the key of an operator")
+
+	errSignedOut = errors.New("nobody has signed in")
+	errProxied   = &problem{
+		http.StatusForbidden, "This console asks nobody who they are, and there is a proxy in front of it.",
+		"Add `console_access` to the gateway's configuration, or open the console on its own machine.",
+	}
+)
+
+// RequireLogin has operators sign in. It is called before [Console.Handler].
+func (c *Console) RequireLogin(verify Verify) {
+	c.login = &login{verify: verify, sessions: map[sessionID]*session{}, lockout: endpoint.NewLockout(maxGuesses, guessTime)}
+}
+
+// A login knows who has signed in.
+type login struct {
+	verify  Verify
+	lockout *endpoint.Lockout // of addresses
+
+	mu       sync.Mutex
+	sessions map[sessionID]*session
+}
+
+// A sessionID is the hash of what a cookie says.
+type sessionID [sha256.Size]byte
+
+// A session is an operator's. The key is held in memory alone, to be verified again.
+type session struct {
+	key  string
+	ends time.Time
+}
+
+// begin returns the cookie's text of a new session.
+func (l *login) begin(key string, now time.Time) string {
+	text := rand.Text()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.sessions) >= maxSessions {
+		var oldest sessionID
+		for id, s := range l.sessions {
+			if first := l.sessions[oldest]; first == nil || s.ends.Before(first.ends) {
+				oldest = id
+			}
+		}
+		delete(l.sessions, oldest)
+	}
+	l.sessions[sha256.Sum256([]byte(text))] = &session{key, now.Add(sessionTime)}
+	return text
+}
+
+// end ends the session of a cookie.
+func (l *login) end(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sessions, sha256.Sum256([]byte(text)))
+}
+
+// of returns the operator whose cookie it is.
+func (l *login) of(ctx context.Context, text string, now time.Time) (string, error) {
+	l.mu.Lock()
+	s := l.sessions[sha256.Sum256([]byte(text))]
+	l.mu.Unlock()
+	if s == nil || !now.Before(s.ends) {
+		l.end(text)
+		return "", errSignedOut
+	}
+	operator, err := l.verify(ctx, s.key)
+	if errors.Is(err, ErrNotOperator) {
+		l.end(text)
+		return "", errSignedOut
+	}
+	return operator, err
+}
+
+// operator returns who a request is from; "": nobody is asked. The error is [errSignedOut] if somebody has to sign in.
+func (c *Console) operator(r *http.Request) (string, error) {
+	if c.login == nil {
+		if r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+			return "", errProxied
+		}
+		return "", nil
+	}
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return "", errSignedOut
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), pageTime)
+	defer cancel()
+	return c.login.of(ctx, cookie.Value, c.now())
+}
+
+type operatorKey struct{}
+
+// operatorOf returns who has been let in.
+func operatorOf(r *http.Request) string {
+	name, _ := r.Context().Value(operatorKey{}).(string)
+	return name
+}
+
+// admit lets operators in, and others to the page on which they sign in.
+func (c *Console) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, err := c.operator(r)
+		path := r.URL.Path
+		switch {
+		case err == nil:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, name)))
+		case path == loginPath && c.login != nil, strings.HasPrefix(path, staticPrefix):
+			next.ServeHTTP(w, r)
+		case !errors.Is(err, errSignedOut):
+			c.bare(w, r, err)
+		case r.Method == http.MethodGet && r.Header.Get("Accept") != "text/event-stream":
+			http.Redirect(w, r, loginPath+"?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+		default:
+			http.Error(w, "Sign in first.", http.StatusUnauthorized)
+		}
+	})
+}
+
+// A loginPage is the page on which operators sign in.
+type loginPage struct {
+	to      string // where they go then
+	problem string
+	plain   bool // what they enter can be read on its way
+}
+
+func (c *Console) loginForm(r *http.Request) (*view, error) {
+	if c.login == nil || operatorOf(r) != "" {
+		return &view{to: "/"}, nil
+	}
+	return c.loginView(r, r.URL.Query().Get("to"), ""), nil
+}
+
+func (*Console) loginView(r *http.Request, to, problem string) *view {
+	page := &loginPage{to: ownPath(to), problem: problem, plain: !isSecure(r) && !isLocal(r.Host)}
+	v := &view{title: "Sign in", bare: true, body: loginForm(page)}
+	if problem != "" {
+		v.status = http.StatusForbidden
+	}
+	return v
+}
+
+// signIn begins a session for the key that was entered.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	if c.login == nil {
+		http.NotFound(w, r)
+		return
+	}
+	key, to := strings.TrimSpace(r.PostFormValue("key")), r.PostFormValue("to")
+	address := addressOf(r)
+	if wait := c.login.lockout.Wait(address, c.now()); wait > 0 {
+		c.show(w, r, c.loginView(r, to, "Too many keys were wrong. Try again in "+wait.Round(time.Minute).String()+"."))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), pageTime)
+	defer cancel()
+	name, err := c.login.verify(ctx, key)
+	switch {
+	case errors.Is(err, ErrNotOperator):
+		c.login.lockout.Failed(address, c.now())
+		c.log.LogAttrs(ctx, slog.LevelWarn, "somebody could not sign in to the console", slog.String("client", address.String()))
+		c.show(w, r, c.loginView(r, to, "This is not the key of an operator."))
+		return
+	case err != nil:
+		c.log.LogAttrs(ctx, slog.LevelWarn, "the console cannot check keys", slog.String("cause", err.Error()))
+		c.show(w, r, c.loginView(r, to, "Keys cannot be checked now. Try again in a moment."))
+		return
+	}
+	c.log.LogAttrs(ctx, slog.LevelInfo, "somebody has signed in to the console",
+		slog.String("operator", name), slog.String("client", address.String()))
+	setCookie(w, r, c.login.begin(key, c.now()), sessionTime)
+	http.Redirect(w, r, ownPath(to), http.StatusSeeOther) //nolint:gosec // a path of ours
+}
+
+// signOut ends a session.
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(cookieName); err == nil && c.login != nil {
+		c.login.end(cookie.Value)
+	}
+	setCookie(w, r, "", -time.Second)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+func setCookie(w http.ResponseWriter, r *http.Request, text string, age time.Duration) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the connection: this machine's own browser uses plain http
+		Name: cookieName, Value: text, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: isSecure(r),
+		SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// isSecure reports whether the browser's connection is encrypted. Who says so wrongly only keeps their own cookie from plain http.
+func isSecure(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+}
+
+// isLocal reports whether a host is this machine to the browser, so that nobody else is on the way.
+func isLocal(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// addressOf returns where a request comes from.
+func addressOf(r *http.Request) netip.Addr {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // net/http has made it
+	return from.Addr()
+}
+
+// ownPath returns where on these pages a text leads.
+func ownPath(text string) string {
+	to, err := url.Parse(text)
+	if err != nil || to.IsAbs() || to.Host != "" || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") ||
+		strings.ContainsAny(text, "\\\r\n\t") || strings.HasPrefix(text, loginPath) {
+		return "/"
+	}
+	return text
+}

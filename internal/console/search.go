@@ -1,0 +1,180 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/explain"
+	"github.com/recoursehq/recourse/internal/journal"
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+const searchPath = "/search"
+
+// maxAnswer bounds an answer that is read.
+const maxAnswer = 4 << 20
+
+var (
+	// reID matches whatever may be the id of a request, and reOwnID those that a gateway gives, within a text.
+	reID    = regexp.MustCompile(`^[\w.:-]{1,128}$`)
+	reOwnID = regexp.MustCompile(`\breq-[0-9a-f]{24}\b`)
+)
+
+// A finding is what has become of a text that somebody has pasted.
+type finding struct {
+	text    string
+	reading *explain.Reading
+	lines   explain.Lines
+	problem string        // why it cannot be read as an answer
+	call    string        // the id of a request that is in the journal; "": none is
+	unknown string        // one that is not
+	same    templ.SafeURL // the failures that have the same message
+	count   int64         // how many those are
+}
+
+// search looks for the call that a text is about, and reads it as an answer.
+func (c *Console) search(r *http.Request) (*view, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, &problem{http.StatusRequestEntityTooLarge, "This is too long to be read.", "Paste at most 4 MiB."}
+	}
+	text := strings.TrimSpace(r.Form.Get("q"))
+	switch {
+	case text == "":
+		return &view{title: "Search", body: searchHelp()}, nil
+	case len(text) > maxAnswer:
+		return nil, &problem{http.StatusRequestEntityTooLarge, "This is too long to be read.", "Paste at most 4 MiB."}
+	}
+	f := &finding{text: text}
+	if to, err := c.identify(r.Context(), f); err != nil || to != "" {
+		return &view{to: string(to)}, err
+	}
+	return &view{title: "Search", search: clipped(text), body: searchPage(f)}, nil
+}
+
+// clipped is what the box shows of a text again.
+func clipped(text string) string {
+	const most = 1 << 10
+	if len(text) > most {
+		return ""
+	}
+	return text
+}
+
+// identify fills in what is found. A text that is nothing but an id or a message leads to a page of its own.
+func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, err error) {
+	if reID.MatchString(f.text) {
+		if known, err := c.knows(ctx, f.text); known || err != nil {
+			return callURL(f.text), err
+		}
+	}
+	f.reading, err = explain.Read([]byte(f.text), &contract.Reader{Contracts: c.readable().All()})
+	if err != nil {
+		f.problem = err.Error()
+	} else {
+		f.lines = f.reading.Lines(c.readable(), explain.Tool{})
+	}
+	for _, id := range f.ids() {
+		known, err := c.knows(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if known {
+			f.call, f.unknown = id, ""
+			break
+		}
+		f.unknown = id
+	}
+	for _, message := range f.messages() {
+		n, err := c.sameMessage(ctx, message)
+		if err != nil {
+			return "", err
+		}
+		if n == 0 {
+			continue
+		}
+		f.same, f.count = templ.SafeURL(failuresPath+"?"+url.Values{paramText: {message}}.Encode()), n
+		if message == f.text && f.call == "" {
+			return f.same, nil
+		}
+		break
+	}
+	return "", nil
+}
+
+// ids returns the ids of requests that a text names.
+func (f *finding) ids() []string {
+	var ids []string
+	if f.reading != nil && f.reading.Failure != nil && reID.MatchString(f.reading.Failure.RequestID) {
+		ids = append(ids, f.reading.Failure.RequestID)
+	}
+	const most = 5
+	return append(ids, reOwnID.FindAllString(f.text, most)...)
+}
+
+// messages returns what may be a failure's message: the text itself, or what is read in it.
+func (f *finding) messages() []string {
+	const most = 512
+	var messages []string
+	if len(f.text) <= most && !strings.ContainsAny(f.text, "{}") {
+		messages = append(messages, f.text)
+	}
+	if f.reading != nil && f.reading.Failure != nil {
+		said := f.reading.Failure.Sentence()
+		first, _, several := strings.Cut(said, ". ") // what follows may be the contract's advice
+		messages = append(messages, said)
+		if several {
+			messages = append(messages, first+".")
+		}
+	}
+	const least = 4 // less stands in many
+	return slices.DeleteFunc(slices.Compact(messages), func(m string) bool { return len(m) < least || len(m) > most })
+}
+
+// knows reports whether the journal has a request.
+func (c *Console) knows(ctx context.Context, id string) (bool, error) {
+	if c.Journal == nil {
+		return false, nil
+	}
+	done, err := c.reading(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	entries, err := c.Journal.Of(ctx, id)
+	return len(entries) > 0, err
+}
+
+// sameMessage returns how many failures have a message.
+func (c *Console) sameMessage(ctx context.Context, message string) (n int64, err error) {
+	if c.Journal == nil {
+		return 0, nil
+	}
+	done, err := c.reading(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	page, err := journal.Failures(ctx, c.Journal, &store.Filter{Text: message, Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	for i := range page.Counts {
+		n += page.Counts[i].Failures
+	}
+	return n, nil
+}
+
+// readable returns the contracts that answers are read by.
+func (c *Console) readable() *contract.Set {
+	if c.Gateway != nil {
+		return c.Gateway.Contracts()
+	}
+	return contract.Builtin()
+}
