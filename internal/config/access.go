@@ -339,3 +339,20 @@ func Grants(entries []Grant) (grant.Grants, error) {
 	}
 	return all, failed
 }
+
+// knowsOrgs reports whether callers who are let in may have an organisation.
+func (a *Access) knowsOrgs() bool {
+	return a.StoredKeys || a.JWT != nil && a.JWT.Org != "" || slices.ContainsFunc(a.Keys, func(k AccessKey) bool { return k.Org != "" })
+}
+
+// letsIn returns the names of the access entries by which callers of a server are let in: its own, and those of the endpoints that
+// offer it.
+func (c *Config) letsIn(s *Server) []string {
+	names := slices.Clone(s.Access)
+	for _, e := range c.Endpoints {
+		if slices.ContainsFunc(e.Servers, func(m Member) bool { return m.Name == s.Name }) {
+			names = append(names, e.Access...)
+		}
+	}
+	return names
+}

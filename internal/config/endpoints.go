@@ -204,6 +204,7 @@ func (v *validator) endpoints(c *Config, paths map[string]string) {
 		}
 		v.admission(c, e.Access, e.Grants, ModeEnforce, node)
 		v.limits(e.Limits, node.Get("limits"))
+		v.organisations(c, e.Limits, e.Access, node.Get("limits"))
 		if e.Concurrency != nil {
 			v.concurrency(e.Concurrency, node.Get("concurrency"))
 		}

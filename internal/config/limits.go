@@ -225,6 +225,20 @@ func (v *validator) limitKeys(limit *Limit, keys *strictyaml.Node) {
 	}
 }
 
+// organisations reports limits by organisation where no caller has one. access are the names of the entries that let callers in.
+func (v *validator) organisations(c *Config, limits Limits, access []string, node *strictyaml.Node) {
+	if slices.ContainsFunc(access, func(name string) bool { a, ok := c.Access.Get(name); return ok && a.knowsOrgs() }) {
+		return
+	}
+	for _, limit := range limits {
+		if i := slices.Index(limit.By, LimitByOrg); i >= 0 && node.Get(limit.Name).Get("by") != nil {
+			v.doc.Reportf(node.Get(limit.Name).Get("by").Item(i).Pos(),
+				"name an entry of `access` whose keys have an `org`, or whose tokens do; or count by `caller`",
+				"no caller has an organisation here")
+		}
+	}
+}
+
 // contradiction reports a limit that can never be reached, because another one allows less in at least the same time.
 func (v *validator) contradiction(a, b *Limit, keys *strictyaml.Node) {
 	at := keys.Get("calls").Pos()

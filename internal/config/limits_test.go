@@ -15,9 +15,11 @@ func TestLimits(t *testing.T) {
 	const src = `
 redis: redis://:s3cret@127.0.0.1:6379/2
 on_redis_failure: closed
+access: {staff: {jwt: {issuer: "https://id.example.com", audience: [farm]}}}
 servers:
   farm:
     url: http://127.0.0.1:1/mcp
+    access: [staff]
     limit_headers: true
     limits:
       minute: {calls: 100/1m}
@@ -101,7 +103,11 @@ func TestLimitMistakes(t *testing.T) {
 		"all and one":           {"{a: {calls: 1/1m, by: [server, caller]}}", []string{"`server` counts the calls of everybody together"}},
 		"a name":                {"{A b: {calls: 1/1m}}", []string{"this is not a valid name for a limit"}},
 		"a tool":                {"{a: {calls: 1/1m, tools: ['x y']}}", []string{"this is neither the name of a tool nor a pattern"}},
-		"a misspelt key":        {"{a: {cals: 1/1m}}", []string{"unknown key `cals`", "did you mean `calls`?"}},
+		"an org that nobody has": {
+			"{month: {calls: 50/30d, by: [tool, org]}}",
+			[]string{"recourse.yaml:1:92: no caller has an organisation here", "name an entry of `access` whose keys have an `org`"},
+		},
+		"a misspelt key": {"{a: {cals: 1/1m}}", []string{"unknown key `cals`", "did you mean `calls`?"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

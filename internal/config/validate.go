@@ -144,6 +144,7 @@ func (v *validator) server(c *Config, s *Server, node *strictyaml.Node, at stric
 		v.api(s, node)
 	}
 	v.limits(s.Limits, node.Get("limits"))
+	v.organisations(c, s.Limits, c.letsIn(s), node.Get("limits"))
 	tools := node.Get("tools")
 	for _, rule := range s.Tools {
 		v.tool(s, rule, tools.Get(rule.Key))

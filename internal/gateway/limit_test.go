@@ -370,7 +370,6 @@ func TestLimitKeys(t *testing.T) {
 		"tool":            {"{calls: 2/1m, by: [tool]}", true, false},
 		"caller and tool": {"{calls: 2/1m, by: [caller, tool]}", false, false},
 		"one tool":        {"{calls: 2/1m, by: [server], tools: [ech*]}", true, false},
-		"nobody's org":    {"{calls: 2/1m, by: [org]}", false, true},
 	}
 	for name, test := range tests {
 		runVirtual(t, name, func(t *testing.T) {

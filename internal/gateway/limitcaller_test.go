@@ -61,7 +61,7 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 	t.Parallel()
 	srv := testkit.NewServer(t)
 	var keys strings.Builder
-	for _, who := range []string{"ann acme", "bob acme", "cy other"} {
+	for _, who := range []string{"ann acme", "bob acme", "cy other", "dee ''", "eve ''"} {
 		name, org, _ := strings.Cut(who, " ")
 		fmt.Fprintf(&keys, "{name: %s, org: %s, hash: %q}, ", name, org, auth.HashOf(name+" key"))
 	}
@@ -81,4 +81,8 @@ func TestLimitOfVerifiedCallers(t *testing.T) {
 	}
 	as("cy")
 	pass(t, c, 2)
+	for _, alone := range []string{"dee", "eve"} { // who have no organisation, share none
+		as(alone)
+		pass(t, c, 2)
+	}
 }
