@@ -11,25 +11,26 @@ import (
 
 var screenshots = flag.Bool("screenshots", false, "take the screenshots in docs/console anew") //nolint:gochecknoglobals // a test flag
 
-// pages are those of the screenshots, by the name of their picture.
-var pages = map[string]string{
-	"failures": "/failures?since=24h", "servers": "/servers", "server": "/servers/farm",
-	"contracts": "/contracts", "contract": "/contracts/fieldmcp", "code": "/contracts/fieldmcp/codes/PROVIDER_UNAVAILABLE",
-	"connections": "/connections",
+// pictures are the pages of the screenshots, by the name of their file.
+func (w *world) pictures() map[string]string {
+	return map[string]string{
+		"failures": "/failures?since=24h", "call": "/calls/" + w.last, "server": "/servers/farm",
+		"code": "/contracts/fieldmcp/codes/RATE_LIMIT_ORG", "connections": "/connections",
+	}
 }
 
 // TestScreenshots takes them with -screenshots, as `make screenshots` does.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "docs", "console")
 	if !*screenshots {
 		t.Skip("they are taken with -screenshots")
 	}
+	dir := filepath.Join("..", "..", "docs", "console")
 	w := newWorld(t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, path := range pages {
+	for name, path := range w.pictures() {
 		for _, dark := range []bool{false, true} {
 			tab := browser.Open(t)
 			tab.Size(1200, 760)

@@ -121,6 +121,9 @@ func (w *world) fail(t *testing.T, set *contract.Set) {
 	for hour := range 24 {
 		for _, f := range faults {
 			for n := random.IntN(f.often + 1); n > 0; n-- {
+				if f.e.Effect == "" {
+					f.e = f.e.WithEffect(recourse.EffectNone)
+				}
 				c := failed(fmt.Sprintf("req-%024x", random.Uint64()), set.MustGet(f.contract).Write(f.e, &contract.Call{Method: "tools/call", Tool: f.tool}).Record)
 				c.Server, c.Tool, c.Contract = f.server, f.tool, f.contract
 				c.Caller, c.Org = []string{"ada", "bob", "carol", ""}[random.IntN(4)], []string{"acme", "acme", ""}[random.IntN(3)]
