@@ -85,10 +85,10 @@ func TestReadyWithoutRedis(t *testing.T) {
 	for closed, want := range map[string]int{"open": http.StatusOK, "closed": http.StatusServiceUnavailable} {
 		t.Run(closed, func(t *testing.T) {
 			t.Parallel()
-			url, _ := served(t, "profiles: true\nredis: redis://127.0.0.1:1\non_redis_failure: "+closed+
+			address, _ := served(t, "profiles: true\nredis: redis://127.0.0.1:1\non_redis_failure: "+closed+
 				"\nservers: {farm: {url: 'http://127.0.0.1:1/mcp', limits: {minute: {calls: 9/1m}}}}\n")
 			for path, want := range map[string]int{"/readyz": want, "/healthz": http.StatusOK, "/debug/pprof/heap": http.StatusOK} {
-				resp, err := http.Get(url + path)
+				resp, err := http.Get(address + path)
 				if err != nil {
 					t.Fatal(err)
 				}
