@@ -21,7 +21,10 @@ import (
 func served(t *testing.T, configuration string) (adminURL string, log *output) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "recourse.yaml")
-	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"+configuration), 0o600); err != nil {
+	if !strings.Contains(configuration, "admin: ") {
+		configuration = "admin: 127.0.0.1:0\n" + configuration
+	}
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:0\n"+configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log = new(output)
@@ -36,6 +39,7 @@ func served(t *testing.T, configuration string) (adminURL string, log *output) {
 	t.Cleanup(func() { end(); running.Wait() })
 	adminURL, _ = log.await(t, 0, `"address":"`)
 	adminURL, _, _ = strings.Cut(adminURL, `"`)
+	adminURL = strings.Replace(adminURL, "[::]", "127.0.0.1", 1)
 	log.await(t, 0, `"msg":"serving","`)
 	return adminURL, log
 }
@@ -102,11 +106,12 @@ func TestReadyWithoutRedis(t *testing.T) {
 	}
 }
 
-// The console's operators are those whose API keys have the role.
+// Where other machines can reach them, the console and the journal's tools are for those whose API keys have the role.
 func TestServeToOperators(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	address, _ := served(t, "store: sqlite:"+filepath.Join(dir, "recourse.db")+"\nconsole: true\nconsole_access: people\naccess: {people: {stored_keys: true}}\n"+
+	address, _ := served(t, "admin: 0.0.0.0:0\nadmin_remote: true\nstore: sqlite:"+filepath.Join(dir, "recourse.db")+
+		"\nconsole: true\njournal_tools: true\nconsole_access: people\naccess: {people: {stored_keys: true}}\n"+
 		"servers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
 	newKey := func(args ...string) string {
 		var out output
@@ -123,11 +128,12 @@ func TestServeToOperators(t *testing.T) {
 	for name, test := range map[string]struct {
 		key  string
 		path string // where it leads
+		tool int    // the status of a call of a tool
 	}{
-		"an operator":  {key.FindString(newKey("ada", "--role", "operator")), "/failures"},
-		"another role": {key.FindString(newKey("agent", "--role", "farmer")), "/login"},
-		"no such key":  {"rk_wx73rg2y263g_k2esgjtp4pmtgudoksrjkgsl63lfo3g6etoom7iyu26x3dbieyvq", "/login"},
-		"nothing":      {"", "/login"},
+		"an operator":  {key.FindString(newKey("ada", "--role", "operator")), "/failures", http.StatusOK},
+		"another role": {key.FindString(newKey("agent", "--role", "farmer")), "/login", http.StatusForbidden},
+		"no such key":  {"rk_wx73rg2y263g_k2esgjtp4pmtgudoksrjkgsl63lfo3g6etoom7iyu26x3dbieyvq", "/login", http.StatusUnauthorized},
+		"nothing":      {"", "/login", http.StatusUnauthorized},
 	} {
 		jar, err := cookiejar.New(nil)
 		if err != nil {
@@ -140,6 +146,15 @@ func TestServeToOperators(t *testing.T) {
 		_ = resp.Body.Close()
 		if resp.Request.URL.Path != test.path {
 			t.Errorf("%s leads to %s, HTTP %d", name, resp.Request.URL, resp.StatusCode)
+		}
+		agent := testkit.NewClient(t, address+"/mcp", testkit.Modern)
+		if test.key != "" {
+			agent.Header = http.Header{"Authorization": {"Bearer " + test.key}}
+		}
+		a, err := agent.Call(t.Context(), "recourse_failures", `{}`)
+		if err != nil || a.Status != test.tool || (a.Header.Get("WWW-Authenticate") != "") != (test.tool == http.StatusUnauthorized) ||
+			(test.tool == http.StatusOK) != strings.Contains(string(a.Body), "structuredContent") {
+			t.Errorf("%s: a tool answers %v, HTTP %d %v\n%s", name, err, a.Status, a.Header, a.Body)
 		}
 	}
 }

@@ -2,21 +2,24 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/journaltools"
 )
 
 // newConsole returns the pages about a gateway, whose calls they count from now on.
-func newConsole(g *gateway.Gateway, kept *storage, log *slog.Logger) http.Handler {
+func newConsole(g *gateway.Gateway, kept *storage, asked *operators, log *slog.Logger) http.Handler {
 	from := console.Sources{
 		Gateway: g, Tally: console.NewTally(), Endpoint: func(server string) string { return endpointURL(g.Config(), server) },
 	}
@@ -28,10 +31,19 @@ func newConsole(g *gateway.Gateway, kept *storage, log *slog.Logger) http.Handle
 		from.Accounts = kept.connections
 	}
 	c := console.New(from, log)
-	if g.Config().ConsoleAccess != "" {
-		c.RequireLogin((&operators{gateway: g, stored: kept.keys()}).verify)
+	if asked != nil {
+		c.RequireLogin(asked.verify)
 	}
 	return c.Handler()
+}
+
+// newJournalTools returns the journal's tools for agents.
+func newJournalTools(g *gateway.Gateway, kept *storage, asked *operators, log *slog.Logger) http.Handler {
+	of := journaltools.Options{Journal: kept.store.Journal(), Contracts: g.Contracts}
+	if asked != nil {
+		of.Operators = asked
+	}
+	return journaltools.New(of, moduleVersion(), log)
 }
 
 // endpointURL returns where clients reach a server; "": they do not.
@@ -48,7 +60,7 @@ func endpointURL(cfg *config.Config, server string) string {
 	return ""
 }
 
-// operators know whose API keys open the console, by the configuration that the gateway goes by.
+// operators know whose API keys open the console and the journal's tools, by the configuration that the gateway goes by.
 type operators struct {
 	gateway *gateway.Gateway
 	stored  auth.KeyStore
@@ -58,19 +70,33 @@ type operators struct {
 	keys auth.BearerKeys
 }
 
+// newOperators returns those of a gateway; nil: nobody is asked who they are.
+func newOperators(g *gateway.Gateway, kept *storage) *operators {
+	if g.Config().ConsoleAccess == "" {
+		return nil
+	}
+	return &operators{gateway: g, stored: kept.keys()}
+}
+
+// Authenticate implements [authn.Authenticator].
+func (o *operators) Authenticate(r *http.Request) (authn.Identity, error) {
+	cfg := o.gateway.Config()
+	who, err := o.keysOf(cfg).Authenticate(r)
+	if err == nil && !slices.Contains(who.Roles, cfg.ConsoleRole) {
+		return authn.Identity{}, recourse.New(recourse.KindPermissionDenied, "This API key is not an operator's.").
+			WithOrigin(recourse.OriginCaller).WithHint("Use a key with the role " + cfg.ConsoleRole + ".")
+	}
+	return who, err
+}
+
 // verify is a [console.Verify].
 func (o *operators) verify(ctx context.Context, key string) (string, error) {
-	cfg := o.gateway.Config()
 	r := (&http.Request{Header: http.Header{"Authorization": {"Bearer " + key}}}).WithContext(ctx)
-	who, err := o.keysOf(cfg).Authenticate(r)
-	switch {
-	case err == nil && slices.Contains(who.Roles, cfg.ConsoleRole):
-		return who.Name, nil
-	case err == nil, auth.RefusalOf(err).At != contract.AtSession:
+	who, err := o.Authenticate(r)
+	if errors.Is(err, recourse.ClassAuth) || errors.Is(err, recourse.ClassPermission) {
 		return "", console.ErrNotOperator
-	default:
-		return "", err
 	}
+	return who.Name, err
 }
 
 // keysOf returns the keys of the entry that the console goes by. An entry that is not there any more has none.

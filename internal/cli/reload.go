@@ -239,8 +239,11 @@ func (w *watcher) fixed(c *config.Config) (keys []string) {
 	if c.Log != w.running.Log {
 		keys = append(keys, "log")
 	}
-	if c.Console != w.running.Console || c.ConsoleAccess != w.running.ConsoleAccess || c.ConsoleRole != w.running.ConsoleRole {
+	if c.Console != w.running.Console {
 		keys = append(keys, "console")
+	}
+	if c.ConsoleAccess != w.running.ConsoleAccess || c.ConsoleRole != w.running.ConsoleRole {
+		keys = append(keys, "console_access")
 	}
 	c.ConsoleAccess, c.ConsoleRole = w.running.ConsoleAccess, w.running.ConsoleRole
 	if c.JournalTools != w.running.JournalTools {

@@ -20,7 +20,6 @@ import (
 	"github.com/recoursehq/recourse/internal/admin"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
-	"github.com/recoursehq/recourse/internal/journaltools"
 	"github.com/recoursehq/recourse/internal/limit"
 )
 
@@ -59,11 +58,11 @@ func limitMemory(env *Environment, cfg *config.Config) {
 	if _, chosen := env.LookupEnv("GOMEMLIMIT"); chosen {
 		return
 	}
-	limit := int64(math.MaxInt64)
+	most := int64(math.MaxInt64)
 	if cfg.MemoryLimit > 0 {
-		limit = int64(cfg.MemoryLimit)
+		most = int64(cfg.MemoryLimit)
 	}
-	debug.SetMemoryLimit(limit)
+	debug.SetMemoryLimit(most)
 }
 
 // Run serves until ctx ends.
@@ -195,12 +194,13 @@ func serveAdmin(
 		a.Profile()
 	}
 	what := "serving health and metrics"
+	asked := newOperators(g, kept)
 	if cfg.Console {
-		a.Show(newConsole(g, kept, log))
+		a.Show(newConsole(g, kept, asked, log))
 		what = "serving health, metrics and the console"
 	}
 	if cfg.JournalTools {
-		a.Offer(journaltools.New(journaltools.Options{Journal: kept.store.Journal(), Contracts: g.Contracts}, moduleVersion(), log))
+		a.Offer(newJournalTools(g, kept, asked, log))
 	}
 	context.AfterFunc(ctx, a.Drain)
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain, too

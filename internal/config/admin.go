@@ -10,8 +10,8 @@ import (
 func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	node := root.Get("admin")
 	v.console(c, root)
-	v.shown(c.JournalTools, false, c, root, "journal_tools", "the journal's tools, which ask")
-	v.shown(c.Profiles, false, c, root, "profiles", "the profiles, which ask")
+	v.shown(c.JournalTools, root.Get("console_access") != nil, c, root, "journal_tools", "the journal's tools, which ask", localOrGuarded)
+	v.shown(c.Profiles, false, c, root, "profiles", "the profiles, which ask", "use 127.0.0.1 for `admin`")
 	if c.JournalTools && root.Get("store") == nil {
 		v.doc.Reportf(root.Key("journal_tools"), "add `store: sqlite:recourse.db`, or remove this",
 			"`journal_tools` says nothing without `store`")
@@ -30,14 +30,18 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	}
 }
 
-// shown checks who could reach what the listener shows beside figures, if key asks for it. guarded says that it asks who somebody is.
-func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node, key, what string) {
+// localOrGuarded is what to do about what asks for API keys only if it is told to.
+const localOrGuarded = "use 127.0.0.1 for `admin`, or name whose keys are asked for with `console_access`"
+
+// shown checks who could reach what the listener shows beside figures, if key asks for it. guarded says that it asks who somebody is;
+// mend is what to do if it does not.
+func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node, key, what, mend string) {
 	switch {
 	case !asked:
 	case root.Get("admin") == nil:
 		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` says nothing without `admin`", key)
 	case !guarded && isListenAddress(c.Admin) && !isLoopback(c.Admin):
-		v.doc.Reportf(root.Key(key), "use 127.0.0.1 for `admin`", "other machines could reach %s nobody who they are", what)
+		v.doc.Reportf(root.Key(key), mend, "other machines could reach %s nobody who they are", what)
 	}
 }
 

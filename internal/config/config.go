@@ -19,9 +19,9 @@ type Config struct {
 	Listen        string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
 	Admin         string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control. Changes need a restart."`
 	AdminRemote   bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach. For a private network, such as that of a container."`
-	Console       bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): pages about calls that failed. Changes need a restart."`
-	ConsoleAccess string   `yaml:"console_access" default:"(none)" doc:"Entry of 'access' whose API keys let operators sign in to the console. Without it nobody is asked who they are, which only an 'admin' on loopback may do. Changes need a restart."`
-	ConsoleRole   string   `yaml:"console_role" default:"operator" doc:"Role that an API key must have to open the console. Changes need a restart."`
+	Console       bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): calls that failed and what became of each, servers, contracts and accounts. Changes need a restart."`
+	ConsoleAccess string   `yaml:"console_access" default:"(none)" doc:"Entry of 'access' whose API keys let operators sign in to the console, and their agents use 'journal_tools'. Without it nobody is asked who they are, which only an 'admin' on loopback may do. Changes need a restart."`
+	ConsoleRole   string   `yaml:"console_role" default:"operator" doc:"Role that an API key must have to open the console or to use 'journal_tools'. Changes need a restart."`
 	JournalTools  bool     `yaml:"journal_tools" default:"false" doc:"Whether 'admin' also serves the [journal](journal.md) to agents, at '/mcp': tools that list the calls that failed and tell what happened. Changes need a restart."`
 	Profiles      bool     `yaml:"profiles" default:"false" doc:"Whether 'admin' also serves profiles of the process to Go's tools, at '/debug/pprof/'. Changes need a restart."`
 	TLS           *TLS     `yaml:"tls" default:"(none)" doc:"Certificate with which the gateway answers over https, in TLS 1.2 or later, with HTTP/2. Without it, it answers over plain http. Turning it on or off needs a restart."`

@@ -2,13 +2,14 @@ package config
 
 import "github.com/recoursehq/recourse/internal/strictyaml"
 
-// console checks who could reach the pages, and who may sign in.
+// console checks who could reach the pages, and whose keys open them and the journal's tools.
 func (v *validator) console(c *Config, root *strictyaml.Node) {
 	access, role := root.Get("console_access"), root.Get("console_role")
-	v.shown(c.Console, access != nil, c, root, "console", "the console, which asks")
+	v.shown(c.Console, access != nil, c, root, "console", "the console, which asks", localOrGuarded)
 	switch {
-	case access != nil && !c.Console:
-		v.doc.Reportf(root.Key("console_access"), "add `console: true`, or remove this", "`console_access` says nothing without `console`")
+	case access != nil && !c.Console && !c.JournalTools:
+		v.doc.Reportf(root.Key("console_access"), "add `console: true`, or remove this",
+			"`console_access` says nothing without `console` or `journal_tools`")
 	case access != nil:
 		v.consoleAccess(c, access)
 	}
@@ -29,6 +30,6 @@ func (v *validator) consoleAccess(c *Config, node *strictyaml.Node) {
 		v.doc.Reportf(node.Pos(), "add it there", "`console_access` names no entry of the top level's `access`")
 	case entry.JWT != nil:
 		v.doc.Reportf(node.Pos(), "name an entry with `keys` or `stored_keys: true`",
-			"operators sign in to the console with API keys, not with tokens")
+			"operators sign in with API keys, not with tokens")
 	}
 }
