@@ -16,7 +16,7 @@ import (
 func (w *world) visited() []string {
 	return []string{
 		"/failures?since=1h", "/failures?since=2h&server=shop", "/failures?server=none", "/calls/" + w.last, "/calls/none", "/servers", "/servers/farm",
-		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/terra/codes/AUTH_EXPIRED", "/contracts/none", "/connections",
+		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG", "/contracts/none", "/connections",
 		"/connections/disconnect?provider=deere&owner=bob",
 	}
 }

@@ -45,6 +45,11 @@ func (c *Console) connections(r *http.Request) (*view, error) {
 	if c.Accounts == nil {
 		return &view{title: "Connections", body: noProviders()}, nil
 	}
+	done, err := c.reading(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	all, err := c.Accounts.List(r.Context())
 	if err != nil {
 		return nil, err
@@ -64,7 +69,13 @@ func (c *Console) account(r *http.Request) (connection.Account, error) {
 	if c.Accounts == nil {
 		return connection.Account{}, errNoAccount
 	}
-	a, ok, err := c.Accounts.Get(r.Context(), r.FormValue(paramProvider), r.FormValue(paramOwner))
+	provider, owner := r.FormValue(paramProvider), r.FormValue(paramOwner) // the body is read before it is this request's turn
+	done, err := c.reading(r.Context())
+	if err != nil {
+		return connection.Account{}, err
+	}
+	defer done()
+	a, ok, err := c.Accounts.Get(r.Context(), provider, owner)
 	if err == nil && !ok {
 		err = errNoAccount
 	}

@@ -26,12 +26,12 @@ type Console struct {
 
 	log     *slog.Logger
 	now     func() time.Time
-	readers chan struct{} // holds a token for each list that is read
+	readers chan struct{} // holds a token for each page that reads the store
 	streams chan struct{} // and for each page that is told of new failures
 	login   *login        // nil: nobody is asked to sign in
 }
 
-// maxReaders bounds how many lists are read at a time: calls need the store, too.
+// maxReaders bounds how many pages read the store at a time: calls need it, too.
 const maxReaders = 2
 
 // New returns the console of a gateway.
@@ -41,7 +41,7 @@ func New(from Sources, log *slog.Logger) *Console {
 	}
 }
 
-// reading waits for its turn to read the store, which lasts until done is called.
+// reading waits for its turn to read the store, which lasts until done is called. Nobody waits for a second turn during the first.
 func (c *Console) reading(ctx context.Context) (done func(), err error) {
 	select {
 	case c.readers <- struct{}{}:

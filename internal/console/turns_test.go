@@ -1,0 +1,66 @@
+package console_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/console"
+)
+
+// stuck are accounts in a store that does not answer until released.
+type stuck struct {
+	console.Accounts
+
+	released chan struct{}
+}
+
+func (s *stuck) List(context.Context) ([]connection.Account, error) {
+	<-s.released
+	return nil, nil
+}
+
+// Two pages read the store at a time. A third waits, and not for long.
+func TestReadsTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	synctest.Test(t, func(t *testing.T) {
+		slow := &stuck{w.accounts, make(chan struct{})}
+		sources := w.sources
+		sources.Accounts = slow
+		handler := console.New(sources, slog.New(slog.DiscardHandler)).Handler()
+		ask := func(path string) *httptest.ResponseRecorder {
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+			return answer
+		}
+		var reading sync.WaitGroup
+		for range 2 {
+			reading.Go(func() { ask("/connections") })
+		}
+		synctest.Wait()
+		for _, path := range []string{
+			"/failures", "/calls/" + w.last, "/servers/farm", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG",
+			"/connections", "/connections/disconnect?provider=deere&owner=bob", "/search?q=req-1",
+		} {
+			began := time.Now()
+			answer := ask(path)
+			if took := time.Since(began); answer.Code != http.StatusGatewayTimeout || took != 5*time.Second ||
+				!strings.Contains(answer.Body.String(), "did not answer in time") {
+				t.Errorf("%s: HTTP %d after %s", path, answer.Code, took)
+			}
+		}
+		close(slow.released)
+		reading.Wait()
+		if answer := ask("/connections"); answer.Code != http.StatusOK {
+			t.Errorf("when the store answers again: HTTP %d", answer.Code)
+		}
+	})
+}
