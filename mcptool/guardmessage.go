@@ -24,7 +24,7 @@ func (x *visit) read(limit int64) error {
 	}
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, limit+1))
 	if err != nil {
-		return recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err)
+		return recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err)
 	}
 	if int64(len(body)) > limit {
 		return recourse.TooLarge(limit)

@@ -82,10 +82,10 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case status == http.StatusMethodNotAllowed:
 		return x.wrongMethod()
 	case status == http.StatusUnsupportedMediaType:
-		return invalid(status, "The message has to be sent as Content-Type application/json, without Content-Encoding.")
+		return invalid(status, "Send the message as Content-Type application/json, without Content-Encoding.")
 	case status == http.StatusNotAcceptable, status == http.StatusBadRequest && !x.acceptsAnswers():
 		return invalid(http.StatusNotAcceptable,
-			"Accept has to name application/json and text/event-stream, for a GET the latter.")
+			"Accept must include application/json and text/event-stream; for a GET, the latter.")
 	case status == http.StatusRequestEntityTooLarge:
 		return &refusal{at: contract.AtSession, err: recourse.New(recourse.KindTooLarge, ""), status: status, plain: true}
 	case status == http.StatusUnauthorized:

@@ -106,6 +106,14 @@ var phrases = map[string]string{
 	"names no known " + "contract":            "names an unknown contract",
 	"cannot be had " + "with":                 "is not available with",
 	"by which editors check " + "it":          "which editors use to check it",
+	"says nothing " + "without":               "has no effect without",
+	"asks nobody who they " + "are":           "has no access control",
+	"Accept has to " + "name":                 "Accept must include",
+	"for another audience " + "than":          "is not for the audience",
+	"did not arrive as a " + "whole":          "did not arrive in full",
+	"does not wait any " + "longer":           "is no longer waiting",
+	"is not served any " + "more":             "is no longer served",
+	"so that it starts its servers " + "anew": "to apply the change",
 	`"listen: ` + `%w"`:                       "the error as it is: it says listen",
 }
 

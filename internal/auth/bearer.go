@@ -26,7 +26,7 @@ func bearer(header http.Header) (string, error) {
 func single(header http.Header, name string) (string, error) {
 	switch values := header[name]; {
 	case len(values) > 1:
-		return "", invalid(recourse.Unauthenticated().WithMessage("The header %s is there more than once.", name))
+		return "", invalid(recourse.Unauthenticated().WithMessage("The header %s occurs more than once.", name))
 	case len(values) == 0, values[0] == "":
 		return "", missing("The header %s is missing.", name)
 	default:

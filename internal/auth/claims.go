@@ -59,13 +59,13 @@ func (c *claims) check(rule *TokenRule, now time.Time) error {
 			return forged(errors.New("nbf or iat is not a time"))
 		case ahead > rule.Leeway:
 			return invalid(recourse.Unauthenticated().WithMessage("The token is not valid before %s, and the gateway's clock says %s: "+
-				"the clocks of the gateway and of the token's issuer differ by at least %s.",
+				"the clocks of the gateway and the token's issuer differ by at least %s.",
 				from.Format(time.RFC3339), clock, ahead.Round(time.Second)))
 		}
 	}
 	audiences, ok := texts(c.Audience)
 	if !ok || !slices.ContainsFunc(audiences, func(name string) bool { return slices.Contains(rule.Audiences, name) }) {
-		e := recourse.Unauthenticated().WithMessage("The token is for another audience than %s.", strings.Join(rule.Audiences, " or "))
+		e := recourse.Unauthenticated().WithMessage("The token is not for the audience %s.", strings.Join(rule.Audiences, " or "))
 		return invalid(e.CausedBy(fmt.Errorf("the audience is %.200s", c.Audience)))
 	}
 	return nil

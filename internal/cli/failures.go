@@ -117,7 +117,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	at, ok := journal.When(text, now)
 	if !ok {
 		return time.Time{}, &usageError{&hintedError{
-			fmt.Errorf("--since: %q is no time", text), "write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z",
+			fmt.Errorf("--since: %q is not a time", text), "write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z",
 		}}
 	}
 	return at, nil

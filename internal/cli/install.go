@@ -168,7 +168,7 @@ func thisProgram() (string, error) {
 	inCache := func(folder string) bool { return strings.HasPrefix(folder, "go-build") }
 	if slices.ContainsFunc(strings.Split(filepath.ToSlash(filepath.Dir(program)), "/"), inCache) {
 		return "", &usageError{&hintedError{
-			errors.New("this program runs from Go's build cache, where a host could not find it for long"),
+			errors.New("this program runs from Go's build cache, which is not kept"),
 			"install it first: go install ./cmd/recourse",
 		}}
 	}
@@ -233,7 +233,7 @@ func showDifference(env *Environment, name string, from *hosts.File, to []byte) 
 }
 
 // restart is what is left to do.
-const restart = "Restart the host, so that it starts its servers anew."
+const restart = "Restart the host to apply the change."
 
 // loadHosts reads a hosts file.
 func loadHosts(path string, load func(string) (*hosts.File, error)) (*hosts.File, error) {

@@ -54,7 +54,7 @@ func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) 
 			continue
 		}
 		if _, err := exec.LookPath(s.Command[0]); err != nil && s.Cwd == "" {
-			missing = append(missing, s.Command[0]+" of "+s.Name)
+			missing = append(missing, s.Command[0]+" (server "+s.Name+")")
 		}
 	}
 	for _, e := range cfg.Endpoints {
@@ -77,7 +77,7 @@ func (c *serveCommand) check(ctx context.Context, env *Environment, r *reading) 
 	warnOfIssuers(ctx, env, cfg)
 	if len(missing) > 0 {
 		return &hintedError{
-			fmt.Errorf("no such program: %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",
+			fmt.Errorf("cannot find the program %s", strings.Join(missing, ", ")), "install it, or put its full path in `command`",
 		}
 	}
 	return nil

@@ -193,7 +193,7 @@ func (v *validator) accessEntry(name string, a *Access, node *strictyaml.Node, a
 	}
 	if a.StoredKeys && !stores {
 		v.doc.Reportf(node.Key("stored_keys"), "add `store: sqlite:recourse.db` at the top level, or list hashes in `keys`",
-			"there is no store that could have keys")
+			"there is no store for the keys")
 	}
 	v.accessKeys(a, node.Get("keys"))
 	if h := a.Headers; h != nil {

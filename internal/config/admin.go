@@ -6,21 +6,21 @@ import (
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
 
-// admin checks the address of the listener for operations, which asks nobody who they are.
+// admin checks the address of the listener for operations, which has no access control.
 func (v *validator) admin(c *Config, root *strictyaml.Node) {
 	node := root.Get("admin")
 	v.console(c, root)
-	v.shown(c.JournalTools, root.Get("console_access") != nil, c, root, "journal_tools", "the journal's tools, which ask", localOrGuarded)
-	v.shown(c.Profiles, false, c, root, "profiles", "the profiles, which ask", "use 127.0.0.1 for `admin`")
+	v.shown(c.JournalTools, root.Get("console_access") != nil, c, root, "journal_tools", "the journal's tools", localOrGuarded)
+	v.shown(c.Profiles, false, c, root, "profiles", "the profiles", "use 127.0.0.1 for `admin`")
 	if c.JournalTools && root.Get("store") == nil {
 		v.doc.Reportf(root.Key("journal_tools"), "add `store: sqlite:recourse.db`, or remove this",
-			"`journal_tools` says nothing without `store`")
+			"`journal_tools` has no effect without `store`")
 	}
 	switch {
 	case node == nil:
 		if remote := root.Get("admin_remote"); remote != nil {
 			v.doc.Reportf(root.Key("admin_remote"), "add `admin: 0.0.0.0:9464`, or remove this",
-				"`admin_remote` says nothing without `admin`")
+				"`admin_remote` has no effect without `admin`")
 		}
 	case !isListenAddress(c.Admin):
 		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
@@ -39,9 +39,9 @@ func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node,
 	switch {
 	case !asked:
 	case root.Get("admin") == nil:
-		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` says nothing without `admin`", key)
+		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` has no effect without `admin`", key)
 	case !guarded && isListenAddress(c.Admin) && !isLoopback(c.Admin):
-		v.doc.Reportf(root.Key(key), mend, "other machines could reach %s nobody who they are", what)
+		v.doc.Reportf(root.Key(key), mend, "other machines could reach %s, and `admin` has no access control", what)
 	}
 }
 

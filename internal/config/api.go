@@ -17,14 +17,14 @@ import (
 
 // Operation is a route: it says of some operations of an OpenAPI description whether they are tools.
 type Operation struct {
-	Methods    []string      `yaml:"methods" default:"(any)" doc:"HTTP methods that it is about, such as '[GET, POST]'."`
-	Paths      []string      `yaml:"paths" default:"(any)" doc:"Paths that it is about, as the description has them, such as '/orders/{id}'. '*' stands for any characters but a slash, and '**' for any."`
-	Tags       []string      `yaml:"tags" default:"(any)" doc:"Tags that it is about: an operation needs one of them."`
-	IDs        []string      `yaml:"ids" default:"(any)" doc:"operationIds that it is about. '*' stands for any characters."`
+	Methods    []string      `yaml:"methods" default:"(any)" doc:"HTTP methods that the route applies to, such as '[GET, POST]'."`
+	Paths      []string      `yaml:"paths" default:"(any)" doc:"Paths that the route applies to, as the description has them, such as '/orders/{id}'. '*' stands for any characters but a slash, and '**' for any."`
+	Tags       []string      `yaml:"tags" default:"(any)" doc:"Tags that the route applies to: an operation needs one of them."`
+	IDs        []string      `yaml:"ids" default:"(any)" doc:"operationIds that the route applies to. '*' stands for any characters."`
 	Deny       bool          `yaml:"deny" default:"false" doc:"Whether these operations are not offered, whatever a later route says."`
 	ReadOnly   *bool         `yaml:"read_only" default:"(true for GET, HEAD and OPTIONS)" doc:"Whether these operations change nothing, so that a failed one may be repeated."`
 	Idempotent *bool         `yaml:"idempotent" default:"(true for PUT and DELETE, and where the header Idempotency-Key is declared)" doc:"Whether doing it twice has the same effect as doing it once."`
-	Name       string        `yaml:"name" default:"(the operationId, or method and path)" doc:"Name of the tool. The route must be about one operation."`
+	Name       string        `yaml:"name" default:"(the operationId, or method and path)" doc:"Name of the tool. The route must apply to one operation only."`
 	Timeout    time.Duration `yaml:"timeout" default:"(the server's)" doc:"Replaces the server's timeout for these tools."`
 }
 
@@ -80,7 +80,7 @@ func (v *validator) operation(s *Server, o *Operation, node *strictyaml.Node) {
 	for i, method := range o.Methods {
 		if !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"}, strings.ToUpper(method)) {
 			v.doc.Reportf(node.Get("methods").Item(i).Pos(), "write one of GET, HEAD, OPTIONS, PUT, DELETE, POST and PATCH",
-				"this is not a method of tools")
+				"tools cannot use this method")
 		}
 	}
 	for i, path := range o.Paths {

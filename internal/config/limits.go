@@ -220,7 +220,7 @@ func (v *validator) limitKeys(limit *Limit, keys *strictyaml.Node) {
 			v.doc.Reportf(by.Item(i).Pos(), "remove it", "`%s` is already in the list", key)
 		case key == LimitByServer && slices.ContainsFunc(limit.By, func(k LimitKey) bool { return k != LimitByServer && k != LimitByTool }):
 			v.doc.Reportf(by.Item(i).Pos(), "remove it",
-				"`server` counts the calls of everybody together, and the list names who is counted alone")
+				"`server` counts all calls together, so it cannot be combined with the others")
 		}
 	}
 }

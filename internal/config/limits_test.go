@@ -100,7 +100,7 @@ func TestLimitMistakes(t *testing.T) {
 		"an unknown key":        {"{a: {calls: 1/1m, by: [planet]}}", []string{"must be `caller`, `address`, `org`, `tool` or `server`"}},
 		"a key twice":           {"{a: {calls: 1/1m, by: [tool, tool]}}", []string{"`tool` is already in the list"}},
 		"no key":                {"{a: {calls: 1/1m, by: []}}", []string{"`by` is empty", "write `by: [server]`"}},
-		"all and one":           {"{a: {calls: 1/1m, by: [server, caller]}}", []string{"`server` counts the calls of everybody together"}},
+		"all and one":           {"{a: {calls: 1/1m, by: [server, caller]}}", []string{"`server` counts all calls together"}},
 		"a name":                {"{A b: {calls: 1/1m}}", []string{"this is not a valid name for a limit"}},
 		"a tool":                {"{a: {calls: 1/1m, tools: ['x y']}}", []string{"this is neither the name of a tool nor a pattern"}},
 		"an org that nobody has": {

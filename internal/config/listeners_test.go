@@ -37,7 +37,7 @@ func TestTracing(t *testing.T) {
 	}
 }
 
-// The listener that asks nobody who they are is for this machine, unless the file says otherwise.
+// The listener without access control is for this machine, unless the file says otherwise.
 func TestAdmin(t *testing.T) {
 	t.Parallel()
 	const open = "other machines could reach `admin`"
@@ -56,25 +56,25 @@ func TestAdmin(t *testing.T) {
 		"admin: 0.0.0.0:9464\nadmin_remote: false":      open,
 		"admin: 9464":                                   "`admin` must be",
 		"admin: '9464'":                                 "`admin` must be an address and a port",
-		"admin_remote: true":                            "2:1: `admin_remote` says nothing without `admin`",
+		"admin_remote: true":                            "2:1: `admin_remote` has no effect without `admin`",
 		"admin: 127.0.0.1:9464\nconsole: true":          "",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\nconsole: true\nconsole_access: ops\naccess: {ops: {stored_keys: true}}\nstore: sqlite:a.db": "",
 		"admin: 127.0.0.1:9464\nconsole: true\nconsole_access: ops":                                                                           "4:17: `console_access` names no entry",
 		"admin: 127.0.0.1:9464\nconsole: true\nconsole_access: ops\naccess: {ops: {jwt: {issuer: https://a.b, audience: [c]}}}":               "4:17: operators sign in",
-		"console_access: ops": "2:1: `console_access` says nothing without `console` or `journal_tools`",
+		"console_access: ops": "2:1: `console_access` has no effect without `console` or `journal_tools`",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\njournal_tools: true\nconsole_access: ops\naccess: {ops: {stored_keys: true}}\nstore: sqlite:a.db":                         "",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\njournal_tools: true\nconsole_access: ops\naccess: {ops: {jwt: {issuer: https://a.b, audience: [c]}}}\nstore: sqlite:a.db": "5:17: operators sign in with API keys",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\nprofiles: true\nconsole: true\nconsole_access: ops\naccess: {ops: {stored_keys: true}}\nstore: sqlite:a.db":               "4:1: other machines could reach the profiles",
-		"admin: 127.0.0.1:9464\nconsole: true\nconsole_role: x":                                                                               "4:1: `console_role` says nothing without `console_access`",
+		"admin: 127.0.0.1:9464\nconsole: true\nconsole_role: x":                                                                               "4:1: `console_role` has no effect without `console_access`",
 		"admin: 127.0.0.1:9464\nconsole: true\nconsole_access: ops\nconsole_role: ''\naccess: {ops: {stored_keys: true}}\nstore: sqlite:a.db": "5:15: `console_role` is empty",
-		"console: true": "2:1: `console` says nothing without `admin`",
+		"console: true": "2:1: `console` has no effect without `admin`",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\nconsole: true":                           "4:1: other machines could reach the console",
 		"admin: 127.0.0.1:9464\nprofiles: true":                                            "",
-		"profiles: true":                                                                   "2:1: `profiles` says nothing without `admin`",
+		"profiles: true":                                                                   "2:1: `profiles` has no effect without `admin`",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\nprofiles: true":                          "4:1: other machines could reach the profiles",
 		"admin: 127.0.0.1:9464\nstore: sqlite:a.db\njournal_tools: true":                   "",
-		"store: sqlite:a.db\njournal_tools: true":                                          "3:1: `journal_tools` says nothing without `admin`",
-		"admin: 127.0.0.1:9464\njournal_tools: true":                                       "3:1: `journal_tools` says nothing without `store`",
+		"store: sqlite:a.db\njournal_tools: true":                                          "3:1: `journal_tools` has no effect without `admin`",
+		"admin: 127.0.0.1:9464\njournal_tools: true":                                       "3:1: `journal_tools` has no effect without `store`",
 		"admin: 0.0.0.0:9464\nadmin_remote: true\nstore: sqlite:a.db\njournal_tools: true": "5:1: other machines could reach the journal's tools, which ask nobody who they are\n  5 | journal_tools: true\n    | ^~~~~~~~~~~~~\n  hint: use 127.0.0.1 for `admin`, or name",
 	} {
 		t.Run(admin, func(t *testing.T) {

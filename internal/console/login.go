@@ -41,7 +41,7 @@ var (
 
 	errSignedOut = errors.New("nobody has signed in")
 	errProxied   = &problem{
-		http.StatusForbidden, "This console asks nobody who they are, and there is a proxy in front of it.",
+		http.StatusForbidden, "This console has no access control, and there is a proxy in front of it.",
 		"Add `console_access` to the gateway's configuration, or open the console on its own machine.",
 	}
 )

@@ -224,7 +224,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// A console that asks nobody who they are does not answer by way of a proxy, to which everybody may have access.
+// A console without access control refuses requests that come by way of a proxy, which anybody may be able to reach.
 func TestProxyWithoutLogin(t *testing.T) {
 	t.Parallel()
 

@@ -101,7 +101,7 @@ func TestKeys(t *testing.T) {
 		{"a key that has ended", []string{"Authorization", "Bearer old key"}, recourse.KindTokenExpired, "The API key expired at " + past + "."},
 		{"another scheme", []string{"Authorization", "Basic good key"}, recourse.KindUnauthenticated, "The header Authorization must have the form: Bearer TOKEN."},
 		{"no scheme", []string{"Authorization", "good key"}, recourse.KindUnauthenticated, "The header Authorization must have the form: Bearer TOKEN."},
-		{"two keys", []string{"Authorization", "Bearer good key", "Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The header Authorization is there more than once."},
+		{"two keys", []string{"Authorization", "Bearer good key", "Authorization", "Bearer bad key"}, recourse.KindUnauthenticated, "The header Authorization occurs more than once."},
 		{"in another header", []string{"X-Api-Key", "good key"}, recourse.KindUnauthenticated, "The header Authorization is missing."},
 	}
 	for _, era := range eras {

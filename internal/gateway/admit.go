@@ -25,12 +25,12 @@ func admit(c *call, next next) error {
 	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
 	if !c.table.answersTo(host) {
 		return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
-			"The gateway does not answer under this Host; the configuration's `hosts` and `public_url` name those that it does."))
+			"This Host is not allowed. Add it to `hosts` in the gateway's configuration."))
 	}
 	if origin != "" {
 		if !c.table.origins[strings.ToLower(origin)] && !sameHost(origin, host) {
 			return refuse(http.StatusForbidden, recourse.New(recourse.KindRefusedOrigin,
-				"Pages of this origin may not call the gateway; the configuration's `origins` names those that may."))
+				"This Origin is not allowed. Add it to `origins` in the gateway's configuration."))
 		}
 		c.expose(origin)
 	}
@@ -44,7 +44,7 @@ func admit(c *call, next next) error {
 		}
 	}
 	c.reply.header()["Allow"] = allowed
-	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint takes POST, GET and DELETE."))
+	return refuse(http.StatusMethodNotAllowed, recourse.New(recourse.KindInvalidRequest, "An MCP endpoint accepts POST, GET and DELETE."))
 }
 
 var allowed = []string{"GET, POST, DELETE"}

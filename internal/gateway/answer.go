@@ -308,7 +308,7 @@ func (c *call) tooMuch(size int64) bool {
 
 func (c *call) tooLarge(resp *http.Response) *recourse.Error {
 	return c.bad(resp, errTooLarge).
-		WithMessage("%s gave an answer of more than the %s that are allowed.", c.to.Title, c.table.config.MaxResult)
+		WithMessage("%s sent an answer larger than the %s allowed.", c.to.Title, c.table.config.MaxResult)
 }
 
 // flaw returns why a message that has been read to its end is no answer to the request.

@@ -63,10 +63,10 @@ func TestAPIThatLies(t *testing.T) {
 		"text that is no UTF-8": {lies(200, "text/csv; charset=latin1", "caf\xe9"), recourse.KindBadResponse, "not in UTF-8"},
 		"too deep":              {lies(200, json, strings.Repeat("[", 50_000)), recourse.KindBadResponse, "not valid"},
 		"a bomb":                {lies(200, json, bomb.String(), "Content-Encoding", "gzip"), recourse.KindBadResponse, "larger than 4 MiB"},
-		"not compressed":        {lies(200, json, `{"orders":[1,2,3]}`, "Content-Encoding", "gzip"), recourse.KindBadResponse, "not compressed"},
+		"not compressed":        {lies(200, json, `{"orders":[1,2,3]}`, "Content-Encoding", "gzip"), recourse.KindBadResponse, "Content-Encoding does not fit"},
 		"an unknown coding":     {lies(200, json, "\x0b\x02\x80{}\x03", "Content-Encoding", "br"), recourse.KindBadResponse, ""},
 		"not modified":          {lies(304, "", ""), recourse.KindBadResponse, "304"},
-		"round and round":       {lies(307, "", "", "Location", "/v1/orders"), recourse.KindBadResponse, "again and again"},
+		"round and round":       {lies(307, "", "", "Location", "/v1/orders"), recourse.KindBadResponse, "keeps redirecting"},
 		"a status of its own":   {lies(999, json, `{}`), recourse.KindServerError, "999"},
 		"a flood of headers":    {lies(200, json, `{}`, "X-A", strings.Repeat("b", 1<<20)), recourse.KindUnreachable, "Orders"},
 		"a 500 that did nothing": {

@@ -54,7 +54,7 @@ func authenticate(c *call, next next) error {
 			WithMessage("The path lacks the %s.", c.on.userParam))
 	case c.on.userParam != "" && !isUser(user):
 		return refuseAt(contract.AtUserInvalid, recourse.New(recourse.KindNotFound, "").
-			WithMessage("The %s in the path cannot be one.", c.on.userParam))
+			WithMessage("The %s in the path is not valid.", c.on.userParam))
 	}
 	if c.who = c.caller(&who); who.Known() {
 		c.recheck.start(c)

@@ -168,7 +168,7 @@ func TestBulkheadStarvesNobody(t *testing.T) {
 	})
 }
 
-// Who waits for a server that is then found not to answer does not wait any longer.
+// Who waits for a server that is then found not to answer is no longer waiting.
 func TestBulkheadAndBreaker(t *testing.T) {
 	t.Parallel()
 	runVirtual(t, "virtual", func(t *testing.T) {

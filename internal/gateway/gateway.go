@@ -151,7 +151,7 @@ func (g *Gateway) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if t := g.table.Load().config.TLS; t != nil {
 		return t.Certificate, nil
 	}
-	return nil, errors.New("the configuration has no certificate any more")
+	return nil, errors.New("the configuration no longer has a certificate")
 }
 
 // ServeStdio serves one host, over a pair of streams, with the server at path: see

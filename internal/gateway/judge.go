@@ -41,7 +41,7 @@ func (c *call) judge(text []byte) *failure {
 	if original != nil && c.in.cut != "" { // half a result is of no use beside what is told of it
 		original = emptyResult
 	}
-	c.out.reason = "the server answered: that is the caller's to judge"
+	c.out.reason = "the server answered: whether to call again is up to the caller"
 	return &failure{e: e, original: original, from: reading.Contract}
 }
 
@@ -130,7 +130,7 @@ func (c *call) late() {
 		return
 	}
 	e := recourse.New(recourse.KindUnknown, "").WithOrigin(recourse.OriginServer)
-	c.record(e.WithEffect(c.effect(e)), "failure behind the decision window, not rewritten")
+	c.record(e.WithEffect(c.effect(e)), "failure beyond the decision window: not rewritten")
 }
 
 // unreadable is the reading of an answer that says of itself that it is a failure, and

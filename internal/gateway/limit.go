@@ -134,7 +134,7 @@ func (c *call) charge(l *limits, now time.Time) *recourse.Error {
 	ok, err := c.table.counter.Take(c.ctx, now, a.charges)
 	switch {
 	case err != nil:
-		return recourse.New(recourse.KindUnavailable, "The gateway cannot check its limits at the moment, and lets no call pass.").
+		return recourse.New(recourse.KindUnavailable, "The gateway cannot check its limits at the moment, so it refuses all calls.").
 			WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall).
 			WithRetryAfter(busyWait).CausedBy(err)
 	case ok:

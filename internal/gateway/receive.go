@@ -22,17 +22,17 @@ func receive(c *call, next next) error {
 			return err
 		}
 		if c.req.http.Method == http.MethodGet && !wire.Accepts(h["Accept"], wire.TypeEventStream) {
-			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "Accept has to name text/event-stream."))
+			return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest, "Accept must include text/event-stream."))
 		}
 		return next(c)
 	}
 	if !wire.IsMediaType(h.Get("Content-Type"), wire.TypeJSON) || h.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, recourse.New(recourse.KindInvalidRequest,
-			"The message has to be sent as Content-Type application/json, without Content-Encoding."))
+			"Send the message as Content-Type application/json, without Content-Encoding."))
 	}
 	if !wire.Accepts(h["Accept"], wire.TypeJSON) || !wire.Accepts(h["Accept"], wire.TypeEventStream) {
 		return refuse(http.StatusNotAcceptable, recourse.New(recourse.KindInvalidRequest,
-			"Accept has to name both application/json and text/event-stream."))
+			"Accept must include both application/json and text/event-stream."))
 	}
 	if err := c.readBody(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *call) readBody() error {
 	case errors.Is(err, errOverLimit):
 		return c.unread(http.StatusRequestEntityTooLarge, recourse.TooLarge(limit))
 	default:
-		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive as a whole.").CausedBy(err))
+		return c.unread(http.StatusBadRequest, recourse.New(recourse.KindMalformed, "The message did not arrive in full.").CausedBy(err))
 	}
 }
 
@@ -170,13 +170,13 @@ func (t *table) maxInFlight() int64 {
 	return max(int64(t.config.MaxInFlight), 2*int64(t.config.MaxRequest)) // else the largest would never have room
 }
 
-var errBusy = errors.New("the requests under way hold all the memory that they may")
+var errBusy = errors.New("the requests under way use all the memory they are allowed")
 
 // busy returns the refusal of a request for which there is no room.
 func (c *call) busy() (status int, e *recourse.Error) {
 	wait := recourse.FormatWait(busyWait)
 	c.reply.header()["Retry-After"] = []string{strconv.Itoa(int(busyWait.Seconds()))}
 	return http.StatusTooManyRequests, recourse.RateLimited(busyWait).
-		WithMessage("The gateway is busy with other requests. This one was not carried out; it can be repeated in %s.", wait).
+		WithMessage("The gateway is busy with other requests. This one was not carried out: repeat it in %s.", wait).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }

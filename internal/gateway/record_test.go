@@ -173,7 +173,7 @@ func TestLoggedCause(t *testing.T) {
 			srv.Always(testkit.GetField, fault)
 			_, _ = exchange(t, client, `{"name":"get_field","arguments":{"field_id":"F-1"}}`) // broken off is an outcome, too
 			for _, l := range f.log.failures(t) {
-				if l.Cause == "" && !strings.Contains(l.Note, "behind the decision window") {
+				if l.Cause == "" && !strings.Contains(l.Note, "beyond the decision window") {
 					t.Errorf("no cause: %+v", l)
 				}
 			}

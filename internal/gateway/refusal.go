@@ -66,7 +66,7 @@ const notedAuth = "passed on under its own status"
 // refusedCredentials reads the refusal of the client's own credentials, which goes on as it
 // is, challenge and all.
 func (c *call) refusedCredentials(resp *http.Response) (body []byte, e *recourse.Error) {
-	c.out.reason = "the client's own credentials were refused: that is between it and the server"
+	c.out.reason = "the server refused the client's own credentials"
 	body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
 	if e = c.to.reader().HTTP(resp.StatusCode, resp.Header, body).Error(); e == nil {
 		e = recourse.FromStatus(c.to.Title, resp.StatusCode).WithOrigin(recourse.OriginServer)
@@ -114,7 +114,7 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 	case status < http.StatusBadRequest:
 		e := to.badResponse(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), beginning(string(body)))).
 			WithUpstream(recourse.Upstream{Status: status}).
-			WithMessage("%s answered with HTTP status %d, which no MCP request is answered with.", to.Title, status)
+			WithMessage("%s answered with HTTP status %d, which is not an answer to an MCP request.", to.Title, status)
 		return contract.Reading{Failure: e, Sign: "HTTP status"}
 	}
 	reader := *to.reader()

@@ -144,7 +144,7 @@ func (enforcing) object(_ *call, e *recourse.Error) error { return settled(e) }
 
 func (enforcing) final(c *call) string {
 	if c.reply.started {
-		return "a part of the answer has gone out"
+		return "part of the answer has been sent"
 	}
 	return ""
 }

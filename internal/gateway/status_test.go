@@ -52,7 +52,7 @@ func TestRedirectsAreNotAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("The farm answered with HTTP status %d, which no MCP request is answered with.", status)
+		want := fmt.Sprintf("The farm answered with HTTP status %d, which is not an answer to an MCP request.", status)
 		if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || e.Message != want {
 			t.Errorf("%d: %s: %s", status, e.Kind, e.Message)
 		}

@@ -163,7 +163,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		c.reply.events = true
 		c.reply.begin(http.StatusOK)
 		c.reply.flush()
-		held := c.failureOf(c.settle(e), "the server is away: the stream is held open")
+		held := c.failureOf(c.settle(e), "the server cannot be reached: the stream is held open")
 		logger{c.g.log}.line(c, &held) // at once: the stream may go on for hours
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret

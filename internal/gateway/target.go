@@ -149,7 +149,7 @@ func (to *target) badResponse(cause error) *recourse.Error {
 
 // unserved is the failure of what comes when the server was taken out of the configuration.
 func (to *target) unserved() *recourse.Error {
-	return recourse.Unavailable(to.Title).WithMessage("%s is not served any more.", to.Title).
+	return recourse.Unavailable(to.Title).WithMessage("%s is no longer served.", to.Title).
 		WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone)
 }
 

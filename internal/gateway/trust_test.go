@@ -212,7 +212,7 @@ func TestMaxResult(t *testing.T) {
 						t.Errorf("%.300s", a.Body)
 					}
 				default:
-					if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "more than") {
+					if e := recordOf(t, a); e.Kind != recourse.KindBadResponse || !strings.Contains(e.Message, "larger than the 100KiB allowed") {
 						t.Errorf("%s: %s", e.Kind, e.Message)
 					}
 				}

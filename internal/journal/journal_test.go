@@ -195,7 +195,7 @@ func TestJournalOutlivesItsDatabase(t *testing.T) {
 	for range 10 {
 		w.call(t, testkit.GetField, get)
 	}
-	if !w.log.await("the journal cannot be written") {
+	if !w.log.await("cannot write the journal") {
 		t.Errorf("the log does not say so: %s", w.log)
 	}
 	db.Start(t)

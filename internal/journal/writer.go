@@ -132,10 +132,10 @@ func (w *writer) tell(err error) {
 		return
 	}
 	attrs := []slog.Attr{slog.Uint64("lost", lost-w.reported)}
-	message := "calls are missing in the journal: they came faster than it is written"
+	message := "calls are missing from the journal: they came faster than it could be written"
 	if err != nil {
 		w.broken = true
-		message = "the journal cannot be written: calls go on, and are lost to it once too many wait"
+		message = "cannot write the journal: calls go on, and are missing from it once too many wait"
 		attrs = append(attrs, slog.String("cause", redact.Log(err.Error())))
 	}
 	w.log.LogAttrs(w.life, slog.LevelWarn, message, attrs...)

@@ -32,7 +32,7 @@ func TestFaults(t *testing.T) {
 		"answer-and-exit": {want: "last words", starts: 2},
 		"close-stdout":    {want: "unreachable origin=gateway effect=: farm's process closed its output.", starts: 2},
 		"garbage":         {want: "clean", log: "listening on stdio", starts: 1},
-		"twice":           {want: "first", log: "an answer is to no request that is under way", starts: 1},
+		"twice":           {want: "first", log: "an answer does not belong to any request under way", starts: 1},
 		"wrong-id":        {want: "mine", log: "an answer has an id that was never given", starts: 1},
 		"float-id":        {want: "mine", starts: 1},
 		"flood-stderr":    {want: "flooded", log: "noise", starts: 1},

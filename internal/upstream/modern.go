@@ -113,7 +113,7 @@ func (r *receiver) notice(kind wire.Kind, text []byte) {
 		_ = json.Unmarshal(json.Lookup(m.Params, "/level"), &name) // without one it is nobody's
 		r.child.tellLog(text, wire.LogLevelOf(name))
 	default:
-		r.complain("a notification belongs to no request", text)
+		r.complain("a notification does not belong to any request", text)
 	}
 }
 

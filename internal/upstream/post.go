@@ -141,7 +141,7 @@ func (s *Stdio) request(ctx context.Context, m *wire.Message, to recipient) (*ht
 }
 
 // noLonger is what a child is told when a call is given up.
-const noLonger = "the caller does not wait any longer"
+const noLonger = "the caller is no longer waiting"
 
 func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Error {
 	sent := c.abandon(call, noLonger)

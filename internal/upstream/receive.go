@@ -42,7 +42,7 @@ func (r *receiver) read(stdout io.Reader) {
 		r.child.said.Add(1)
 		switch {
 		case err != nil:
-			r.quota.close(r.child.log.Warn, "lines of stdout were passed over")
+			r.quota.close(r.child.log.Warn, "skipped lines of stdout")
 			return
 		case r.long || !last:
 			r.piece(piece, last)
@@ -102,7 +102,7 @@ func (r *receiver) callOf(id wire.ID, text []byte) *call {
 	}
 	call, known := r.child.answered(n)
 	if !known {
-		r.complain("an answer is to no request that is under way", text)
+		r.complain("an answer does not belong to any request under way", text)
 	}
 	return call
 }

@@ -48,7 +48,7 @@ func (s *Stdio) remove(x *session) {
 // noSession is the answer to a message that belongs to a session and names none.
 func noSession() *http.Response {
 	return wire.Respond(http.StatusBadRequest,
-		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: initialize comes first.", nil))
+		wire.AppendError(nil, nil, wire.CodeInvalidRequest, "There is no session yet: send initialize first.", nil))
 }
 
 // find returns the session of that id, or the refusal of a message that needs one. Where all

@@ -227,7 +227,7 @@ var errShut = errors.New("the server is closed")
 
 // shut is the failure of a message after Close.
 func (s *Stdio) shut() *recourse.Error {
-	return s.unavailable(s.name+" is not served any more.", errShut)
+	return s.unavailable(s.name+" is no longer served.", errShut)
 }
 
 // errOtherEra says that the server is of the legacy era, in which a client without a session

@@ -397,7 +397,7 @@ func TestNothingIsServedAfterClose(t *testing.T) {
 		t.Errorf("the stream ends with %v", err)
 	}
 	_, err = s.call("echo", 0)
-	if got, want := record(t, err), "unavailable origin=gateway effect=none: farm is not served any more."; got != want {
+	if got, want := record(t, err), "unavailable origin=gateway effect=none: farm is no longer served."; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

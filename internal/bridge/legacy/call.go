@@ -214,7 +214,7 @@ func (c *call) giveUp(cause error) {
 }
 
 func (c *call) cancelAtServer(ctx context.Context) {
-	params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the caller does not wait any longer"}`, c.id)
+	params := fmt.Appendf(nil, `{"requestId":%s,"reason":"the caller is no longer waiting"}`, c.id)
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	_ = c.s.tell(ctx, c.at, wire.AppendRequest(nil, nil, wire.MethodCancelled, params)) // the server may as well have gone

@@ -143,7 +143,7 @@ func (srv *Server) stranger(ctx context.Context, r *upstream.Request, why error)
 // so that its effect is not known.
 func (srv *Server) notHeld(cause error) *recourse.Error {
 	return recourse.New(recourse.KindInvalidState, "").
-		WithMessage("The call that this answers is not waiting any more. Call again from the start.").
+		WithMessage("The call that this answers is no longer waiting. Call again from the start.").
 		WithOrigin(recourse.OriginGateway).WithProvider(srv.p.Name()).WithEffect(recourse.EffectUnknown).CausedBy(cause)
 }
 

@@ -48,7 +48,7 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	switch {
 	case isCoding(err):
-		return nil, c.badResponse(resp, errors.New("it is not compressed as it says"))
+		return nil, c.badResponse(resp, errors.New("its Content-Encoding does not fit its content"))
 	case err != nil:
 		return nil, upstream.Broken(ctx, c.Name(), err)
 	case len(body) > MaxAnswer:
@@ -66,7 +66,7 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 	case isJSON(media), media == "" && looksLikeJSON(body):
 		whole, err := compact(body)
 		if err != nil {
-			return nil, c.badResponse(resp, errors.New("its JSON breaks off or is not valid"))
+			return nil, c.badResponse(resp, errors.New("its JSON is truncated or not valid"))
 		}
 		object := whole
 		if whole.Kind() != '{' {

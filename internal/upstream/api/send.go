@@ -103,7 +103,7 @@ func (c *Connection) follow(ctx context.Context, r *http.Request, body []byte) (
 		r = next
 	}
 	return nil, recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
-		WithMessage("%s redirects the request again and again.", c.Name())
+		WithMessage("%s keeps redirecting the request.", c.Name())
 }
 
 // addMissing adds what the entry sets to the query of a redirect that leaves it out.
@@ -179,7 +179,7 @@ func (c *Connection) send(ctx context.Context, r *http.Request, body []byte) (*h
 // badResponse is the failure of an answer that is none to the request.
 func (c *Connection) badResponse(resp *http.Response, why error) *recourse.Error {
 	return recourse.BadResponse(c.Name()).WithOrigin(recourse.OriginProvider).
-		WithMessage("%s gave an answer that cannot be used: %s.", c.Name(), why).
+		WithMessage("%s sent an answer that cannot be used: %s.", c.Name(), why).
 		WithUpstream(recourse.Upstream{Status: resp.StatusCode, RequestID: requestID(resp.Header)}).
 		CausedBy(errors.New(resp.Header.Get("Content-Type")))
 }
