@@ -75,7 +75,7 @@ func TestAdmin(t *testing.T) {
 		"admin: 127.0.0.1:9464\nstore: sqlite:a.db\njournal_tools: true":                   "",
 		"store: sqlite:a.db\njournal_tools: true":                                          "3:1: `journal_tools` has no effect without `admin`",
 		"admin: 127.0.0.1:9464\njournal_tools: true":                                       "3:1: `journal_tools` has no effect without `store`",
-		"admin: 0.0.0.0:9464\nadmin_remote: true\nstore: sqlite:a.db\njournal_tools: true": "5:1: other machines could reach the journal's tools, which ask nobody who they are\n  5 | journal_tools: true\n    | ^~~~~~~~~~~~~\n  hint: use 127.0.0.1 for `admin`, or name",
+		"admin: 0.0.0.0:9464\nadmin_remote: true\nstore: sqlite:a.db\njournal_tools: true": "5:1: other machines could reach the journal's tools, and `admin` has no access control\n  5 | journal_tools: true\n    | ^~~~~~~~~~~~~\n  hint: use 127.0.0.1 for `admin`, or name",
 	} {
 		t.Run(admin, func(t *testing.T) {
 			t.Parallel()
