@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -13,12 +15,34 @@ import (
 )
 
 // visited are all pages, by example.
-func (w *world) visited() []string {
-	return []string{
+func (w *world) visited(t *testing.T) []string {
+	t.Helper()
+	answer := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"It failed.","data":{"requestId":"` + w.last + `"}}}`
+	urls := []string{w.remote(t) + "/login?to=/servers"}
+	for _, path := range []string{
 		"/failures?since=1h", "/failures?since=2h&server=shop", "/failures?server=none", "/calls/" + w.last, "/calls/none", "/servers", "/servers/farm",
 		"/servers/notes?since=1h", "/contracts", "/contracts/recourse", "/contracts/fieldmcp/codes/RATE_LIMIT_ORG", "/contracts/none", "/connections",
-		"/connections/disconnect?provider=deere&owner=bob",
+		"/connections/disconnect?provider=deere&owner=bob", "/search", "/search?q=" + url.QueryEscape(answer), "/search?q=%7B%22jsonrpc",
+	} {
+		urls = append(urls, w.url+path)
 	}
+	return urls
+}
+
+// remote returns the URL of a console on which operators sign in, as a browser on another machine sees it.
+func (w *world) remote(t *testing.T) string {
+	t.Helper()
+	at, err := url.Parse(w.guarded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := httputil.NewSingleHostReverseProxy(at)
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		r.Host = "tools.example.com"
+		there.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // A checker of accessibility finds nothing serious on any page, in light and in dark. Only the colours differ.
@@ -27,15 +51,15 @@ func TestAccessible(t *testing.T) {
 	w := newWorld(t)
 	tab := browser.Open(t)
 	tab.Size(1200, 800)
-	for _, path := range w.visited() {
-		tab.Go(w.url + path)
+	for _, page := range w.visited(t) {
+		tab.Go(page)
 		tab.Dark(false)
 		for _, found := range tab.Inaccessible() {
-			t.Errorf("%s: %s", path, found)
+			t.Errorf("%s: %s", page, found)
 		}
 		tab.Dark(true)
 		for _, found := range tab.Inaccessible("color-contrast", "link-in-text-block") {
-			t.Errorf("%s, dark: %s", path, found)
+			t.Errorf("%s, dark: %s", page, found)
 		}
 	}
 }
@@ -49,10 +73,10 @@ func TestPhones(t *testing.T) {
 	write(t, w.store, long)
 	tab := browser.Open(t)
 	tab.Size(360, 740)
-	for _, path := range append(w.visited(), "/calls/req-long") {
-		tab.Go(w.url + path)
+	for _, page := range append(w.visited(t), w.url+"/calls/req-long", w.url+"/search?q="+strings.Repeat("W", 600)) {
+		tab.Go(page)
 		if wide := browser.Value[int](tab, `document.documentElement.scrollWidth`); wide > 360 {
-			t.Errorf("%s is %d pixels wide: %s", path, wide, browser.Value[string](tab, `[...document.querySelectorAll("main *, header *")]
+			t.Errorf("%s is %d pixels wide: %s", page, wide, browser.Value[string](tab, `[...document.querySelectorAll("main *, header *")]
 				.filter(e => e.getBoundingClientRect().right > 361 && !e.closest("pre, svg")).map(e => e.tagName + "." + e.className).slice(0, 5).join(" ")`))
 		}
 	}

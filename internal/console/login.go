@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/endpoint"
 )
 
@@ -188,7 +189,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	key, to := strings.TrimSpace(r.PostFormValue("key")), r.PostFormValue("to")
 	address := addressOf(r)
 	if wait := c.login.lockout.Wait(address, c.now()); wait > 0 {
-		c.show(w, r, c.loginView(r, to, "Too many keys were wrong. Try again in "+wait.Round(time.Minute).String()+"."))
+		c.show(w, r, c.loginView(r, to, "Too many keys were wrong. Try again in "+recourse.FormatWait(wait)+"."))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), pageTime)

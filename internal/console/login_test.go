@@ -219,7 +219,7 @@ func TestGuesses(t *testing.T) {
 	for range 25 {
 		enter(t, browser, at+"/login", url.Values{"key": {"guess"}})
 	}
-	if _, page := enter(t, browser, at+"/login", url.Values{"key": {operatorKey}}); !strings.Contains(page, "Too many keys were wrong") {
+	if _, page := enter(t, browser, at+"/login", url.Values{"key": {operatorKey}}); !strings.Contains(page, "Too many keys were wrong. Try again in 1") {
 		t.Errorf("the right key after many wrong ones:\n%s", page)
 	}
 }
@@ -240,4 +240,14 @@ func TestProxyWithoutLogin(t *testing.T) {
 	if page := readAll(t, resp); resp.StatusCode != http.StatusForbidden || !strings.Contains(page, "console_access") {
 		t.Errorf("HTTP %d\n%s", resp.StatusCode, page)
 	}
+}
+
+// guarded returns the URL of a console of the world on which operators sign in.
+func (w *world) guarded(t *testing.T) string {
+	t.Helper()
+	c := console.New(w.sources, slog.New(slog.DiscardHandler))
+	c.RequireLogin(new(keys).verify)
+	server := httptest.NewServer(c.Handler())
+	t.Cleanup(server.Close)
+	return server.URL
 }
