@@ -181,7 +181,7 @@ func serveAdmin(
 	a := admin.New(moduleVersion(), parts)
 	g.Observe(a)
 	if kept.store != nil {
-		a.Watch("store", kept.store.Ping)
+		a.Watch("store", kept.check)
 	}
 	a.Watch("redis", func(ctx context.Context) error {
 		err := g.PingRedis(ctx)

@@ -56,11 +56,21 @@ func storeError(err error) error {
 	case errors.Is(err, store.ErrUnreachable):
 		return &callError{recourse.Unreachable("The database").WithMessage("%s", err).
 			WithHint("check the address of the store, and that the database runs there").CausedBy(err)}
+	case errors.Is(err, store.ErrLocked):
+		return &hintedError{err, "end that program or its transaction, or name another `store`"}
 	case errors.Is(err, store.ErrNewer):
 		return &hintedError{err, "use that version or a later one, or name another `store`"}
 	default:
 		return &hintedError{err, "check `store` in the file, and that this program may read and write there"}
 	}
+}
+
+// check returns why the store cannot be reached, or the journal not be written, if that is so.
+func (s *storage) check(ctx context.Context) error {
+	if err := s.store.Ping(ctx); err != nil {
+		return err //nolint:wrapcheck // the store says what it is
+	}
+	return s.journal.Fault() //nolint:wrapcheck // so does the journal
 }
 
 // keys returns the API keys in the store; nil: there is none.

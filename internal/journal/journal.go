@@ -42,6 +42,7 @@ type Journal struct {
 	waiting []ended
 	held    int
 	closed  bool
+	fault   error // of the last attempt to write
 
 	more    chan struct{} // holds a token when something waits
 	closing chan struct{}
@@ -135,6 +136,19 @@ func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return Stats{Written: j.written.Load(), Lost: j.lost.Load(), Waiting: len(j.waiting)}
+}
+
+// Fault returns why calls cannot be written now, if they cannot.
+func (j *Journal) Fault() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.fault
+}
+
+func (j *Journal) setFault(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.fault = err
 }
 
 // Close writes what still waits, for as long as ctx lets it, and ends the journal. It is called once, after the last call.

@@ -53,7 +53,10 @@ func (w *writer) run() {
 			upkeep.Reset(w.upkeep())
 		case <-w.closing:
 			w.flush()
-			w.tell(nil)
+			if w.lost.Load() > w.reported {
+				w.told = time.Time{} // there is no later
+				w.tell(w.Fault())
+			}
 			return
 		}
 	}
@@ -98,6 +101,7 @@ func (w *writer) write(entries []*store.Entry) {
 		ctx, cancel := context.WithTimeout(w.life, writeTimeout)
 		size, err := w.rows.Append(ctx, entries)
 		cancel()
+		w.setFault(err)
 		if err == nil {
 			w.written.Add(uint64(len(entries)))
 			w.size += size

@@ -1,6 +1,15 @@
 package store
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Write is for tests of a store that cannot be written to.
 func (u *Uses) Write(ctx context.Context) { u.write(ctx) }
+
+// LimitPages lets the file of SQLite grow to that many pages, as a disk does that is full.
+func (s *Store) LimitPages(ctx context.Context, most int) error {
+	_, err := s.writes.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", most))
+	return err
+}

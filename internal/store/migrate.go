@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 //go:embed migrations/*.sql
@@ -58,6 +60,9 @@ func pingError(err error) error {
 			cause = call.Err
 		}
 		return &causedError{ErrUnreachable, cause.Error()}
+	}
+	if refused, ok := errors.AsType[*sqlite.Error](err); ok && refused.Code() == sqlite3.SQLITE_BUSY {
+		return ErrLocked
 	}
 	return fmt.Errorf("reach the database: %w", err)
 }

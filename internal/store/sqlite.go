@@ -40,10 +40,15 @@ func openSQLite(path string, create bool) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	if err := f.Close(); err != nil {
+	info, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	writes, err := openFile(path, url.Values{"_txlock": {"immediate"}})
+	forWrites := url.Values{"_txlock": {"immediate"}}
+	if info.Size() == 0 { // to say so takes the lock for writing, and has no effect later
+		forWrites.Set("_auto_vacuum", "INCREMENTAL")
+	}
+	writes, err := openFile(path, forWrites)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +68,6 @@ func openSQLite(path string, create bool) (*Store, error) {
 // last moments (synchronous NORMAL in WAL), but never the file.
 func openFile(path string, more url.Values) (*sql.DB, error) {
 	more.Set("_busy_timeout", "5000")
-	more.Set("_auto_vacuum", "INCREMENTAL")
 	more.Set("_journal_mode", "WAL")
 	more.Set("_synchronous", "NORMAL")
 	more.Set("_error_rc", "1")

@@ -37,6 +37,8 @@ var (
 	ErrAddress = errors.New("the address of a store has to begin with `sqlite:` or `postgres:`")
 	// ErrUnreachable says that no connection to the database could be made.
 	ErrUnreachable = errors.New("the database cannot be reached")
+	// ErrLocked says that another program keeps the file of SQLite to itself.
+	ErrLocked = errors.New("another program has locked the file")
 )
 
 // startTimeout bounds how long opening may take, which includes waiting for another process that brings the schema up to date.

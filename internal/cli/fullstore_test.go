@@ -1,0 +1,76 @@
+package cli_test
+
+import (
+	"database/sql"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A gateway whose store takes nothing more answers calls as before. The log says so, and what is lost; /readyz names the store until
+// it is written again.
+func TestServeWithFullStore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "recourse.db")
+	var log *output
+	t.Cleanup(func() { // when the gateway has ended
+		if n := strings.Count(log.String(), "the journal cannot be written"); n != 2 || !strings.Contains(log.String(), `"lost":1,`) {
+			t.Errorf("%d lines of the journal, or the lost call is not told of:\n%s", n, log)
+		}
+	})
+	var address string
+	address, log = served(t, "store: 'sqlite:"+file+"'\nservers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
+	farm, _ := log.await(t, 0, `"url":"`)
+	farm, _, _ = strings.Cut(farm, `"`)
+	ready := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			resp, err := http.Get(address + "/readyz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("%v, HTTP %d %s", err, resp.StatusCode, body)
+			}
+			if strings.Contains(string(body), "store: ") == (want != "") && strings.Contains(string(body), want) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("want %q: %s", want, body)
+			}
+		}
+	}
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	change := func(statement string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := func() {
+		t.Helper()
+		change("CREATE TRIGGER fill BEFORE INSERT ON journal BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
+		a, err := testkit.NewClient(t, farm, testkit.Modern).Call(t.Context(), "no_such_tool", `{}`)
+		if err != nil || !strings.Contains(string(a.Body), "no_such_tool") {
+			t.Fatalf("%v, %s", err, a.Body)
+		}
+		ready("disk is full")
+	}
+	ready("")
+	fill()
+	change("DROP TRIGGER fill")
+	log.await(t, 0, "the journal is written again")
+	ready("")
+	fill()
+}
