@@ -64,6 +64,9 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 	return &Redis{redis.NewClient(o), patience}, nil
 }
 
+// errNode says what to do about a client of one node only that meets a cluster.
+var errNode = errors.New("it is a cluster: name another of its nodes in `redis` with ?addr=HOST:PORT")
+
 // Ping returns why Redis cannot be asked.
 func (r *Redis) Ping(ctx context.Context) error {
 	if err := r.client.Ping(ctx).Err(); err != nil {
@@ -81,6 +84,9 @@ func (r *Redis) Take(ctx context.Context, _ time.Time, charges []Charge) (bool, 
 	defer cancel()
 	answer, err := r.run(ctx, 0, charges).Int64Slice()
 	if err != nil {
+		if _, elsewhere := redis.IsMovedError(err); elsewhere {
+			err = errNode
+		}
 		return false, fmt.Errorf("count in Redis: %w", err)
 	}
 	if len(answer) != 2+2*len(charges) {

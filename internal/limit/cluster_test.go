@@ -1,0 +1,86 @@
+package limit_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/limit"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A cluster counts as a single Redis does.
+func TestRedisCluster(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t, "--cluster-enabled", "yes", "--databases", "1")
+	admin := client(t, server.URL)
+	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok"); {
+		if time.Now().After(deadline) {
+			t.Fatal(admin.ClusterInfo(t.Context()))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	address := strings.TrimSuffix(server.URL, "/0")
+	r := open(t, address+"?addr="+strings.TrimPrefix(address, "redis://"), patient)
+	charges := []limit.Charge{
+		{Window: &limit.Window{ID: "{farm}:minute", Calls: 1, Length: time.Minute}},
+		{Window: &limit.Window{ID: "{farm}:hour", Calls: 9, Length: time.Hour}},
+	}
+	for _, want := range []bool{true, false} {
+		if ok, err := r.Take(t.Context(), time.Now(), charges); err != nil || ok != want {
+			t.Errorf("%t, %v, want %t", ok, err, want)
+		}
+	}
+}
+
+// A URL that names one node only is an error that says how to name more, as soon as the counts lie on another.
+func TestNodeOfCluster(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			refuse(conn)
+		}
+	}()
+	defer func() { <-done }()
+	defer ln.Close()
+	r := open(t, "redis://"+ln.Addr().String(), patient)
+	defer r.Close() // before the listener's end is awaited
+	_, err = r.Take(t.Context(), time.Now(), []limit.Charge{{Window: testWindow(1, time.Hour)}})
+	if err == nil || !strings.Contains(err.Error(), "?addr=HOST:PORT") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// refuse answers a connection as a node does whose counts lie on another.
+func refuse(conn net.Conn) {
+	defer conn.Close()
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		answer := ""
+		switch strings.ToUpper(lines.Text()) {
+		case "HELLO":
+			answer = "-ERR unknown command\r\n"
+		case "EVALSHA":
+			answer = "-MOVED 866 127.0.0.1:1\r\n"
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
