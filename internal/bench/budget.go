@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -101,6 +102,16 @@ func garbage(s setting, v int) func(*results) float64 {
 	}
 }
 
+// withMost returns what f says of a gateway that has most of the features on, or not a number where that was left out.
+func withMost(f func(c *comparison, v int) float64) func(*results) float64 {
+	return func(r *results) float64 {
+		if r.features == nil {
+			return math.NaN()
+		}
+		return f(r.features, slices.Index(r.features.names, mostFeatures))
+	}
+}
+
 // budgets are what the gateway promises.
 var budgets = []budget{
 	{"throughput, 1 KB, 1 caller, against a ReverseProxy", true, 1, "x", noise, throughput(one, gated, bare)},
@@ -117,6 +128,12 @@ var budgets = []budget{
 	{"start of wrap, beyond the child's own", false, 50, "ms", noise, func(r *results) float64 { return r.start / millisecond }},
 	{"garbage a call, 1 KB, 1 caller", false, 8, "KB", exactly, garbage(one, gated)},
 	{"garbage a call, 1 KB, 32 callers", false, 8, "KB", exactly, garbage(many, gated)},
+	{"throughput, 1 KB, 32 callers, with most turned on", true, 1.33, "x", noise, withMost(func(c *comparison, v int) float64 {
+		return c.throughput(v, bare)
+	})},
+	{"garbage a call, 1 KB, 32 callers, with most turned on", false, 8, "KB", noise, withMost(func(c *comparison, v int) float64 {
+		return c.garbage(v) / kilobyte
+	})},
 	{"garbage a call, most of all settings", false, 20, "KB", exactly, func(r *results) float64 {
 		return r.most(func(c *comparison) float64 { return c.garbage(c.through()) }) / kilobyte
 	}},

@@ -42,17 +42,17 @@ type caller struct {
 }
 
 // newCaller opens a session at path, over a connection of its own, and prepares calls with text.
-func newCaller(ctx context.Context, address, path, text string) (*caller, error) {
+func newCaller(ctx context.Context, address, path, text string, fields ...string) (*caller, error) {
 	conn, err := dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	session, err := conn.open(address, path)
+	session, err := conn.open(address, path, fields...)
 	if err != nil {
 		conn.close()
 		return nil, err
 	}
-	c := prepare(conn, firstID, text, func(message string) []byte { return post(address, path, session, message) })
+	c := prepare(conn, firstID, text, func(message string) []byte { return post(address, path, session, message, fields...) })
 	if path == pathEvents {
 		c.want = slices.Concat([]byte(eventOpening), c.want, []byte(eventClosing))
 		c.wantAt += len(eventOpening)
@@ -94,10 +94,10 @@ func (c *caller) echo() error {
 type callers []*caller
 
 // newCallers opens n sessions.
-func newCallers(ctx context.Context, n int, address, path, text string) (callers, error) {
+func newCallers(ctx context.Context, n int, address, path, text string, fields ...string) (callers, error) {
 	var all callers
 	for range n {
-		c, err := newCaller(ctx, address, path, text)
+		c, err := newCaller(ctx, address, path, text, fields...)
 		if err != nil {
 			all.close()
 			return nil, err

@@ -144,14 +144,14 @@ func (c *client) readChunks() error {
 	}
 }
 
-// post returns a request with a JSON-RPC message.
-func post(address, path, session, message string) []byte {
-	fields := ""
+// post returns a request with a JSON-RPC message. The fields are those of its header beside the usual ones.
+func post(address, path, session, message string, fields ...string) []byte {
 	if session != "" {
-		fields = headerSession + ": " + session + "\r\n" + headerVersion + ": " + protocolVersion + "\r\n"
+		fields = append(fields, headerSession+": "+session, headerVersion+": "+protocolVersion)
 	}
+	more := strings.Join(append(fields, ""), "\r\n") // the last one ends, too
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nContent-Type: %s\r\nAccept: %s, %s\r\n"+
-		"%sContent-Length: %d\r\n\r\n%s", path, address, typeJSON, typeJSON, typeEvents, fields, len(message), message)
+		"%sContent-Length: %d\r\n\r\n%s", path, address, typeJSON, typeJSON, typeEvents, more, len(message), message)
 }
 
 const (
@@ -161,8 +161,8 @@ const (
 )
 
 // open opens a session and returns its id.
-func (c *client) open(address, path string) (session string, err error) {
-	a, err := c.do(post(address, path, "", initialize))
+func (c *client) open(address, path string, fields ...string) (session string, err error) {
+	a, err := c.do(post(address, path, "", initialize, fields...))
 	switch {
 	case err != nil:
 		return "", err
@@ -170,7 +170,7 @@ func (c *client) open(address, path string) (session string, err error) {
 		return "", fmt.Errorf("initialize: HTTP %d, session %q: %s", a.status, a.session, a.body)
 	}
 	session = a.session
-	if a, err = c.do(post(address, path, session, initialized)); err != nil {
+	if a, err = c.do(post(address, path, session, initialized, fields...)); err != nil {
 		return "", err
 	}
 	if a.status != http.StatusAccepted {

@@ -15,6 +15,7 @@ type variant struct {
 	process *process // between the callers and the server; nil: it cannot be asked what it has used
 	callers callers  // nil: they are made, and reach the process over HTTP
 	turns   bool     // they call one at a time
+	fields  []string // of the header of each of their requests, beside the usual ones
 }
 
 // The variants in front of a server over HTTP, behind which those of startOthers stand, and of one that is a child.
@@ -126,7 +127,7 @@ func (r *results) compareHTTP(ctx context.Context, o *options, dir string, serve
 // connect makes the callers where there are none.
 func (v *variant) connect(ctx context.Context, s setting) (err error) {
 	if v.callers == nil {
-		v.callers, err = newCallers(ctx, s.callers, v.process.address, s.path, echoText(s.size))
+		v.callers, err = newCallers(ctx, s.callers, v.process.address, s.path, echoText(s.size), v.fields...)
 	}
 	if v.turns {
 		v.callers.takeTurns()
