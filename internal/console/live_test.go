@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bufio"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,9 +25,14 @@ func events(t *testing.T, url, lastID string) (*http.Response, *bufio.Scanner) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resp.Body.Close() })
-	scanner := bufio.NewScanner(resp.Body)
+	return resp, scan(resp.Body)
+}
+
+// scan returns the lines of a stream.
+func scan(body io.Reader) *bufio.Scanner {
+	scanner := bufio.NewScanner(body)
 	scanner.Buffer(nil, 1<<20)
-	return resp, scanner
+	return scanner
 }
 
 // next returns the data of the next event that has any.
