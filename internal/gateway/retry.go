@@ -138,7 +138,7 @@ func (c *call) deliver(next next) error {
 		e, again := err.(*recourse.Error) //nolint:errorlint // what is settled is wrapped
 		if !again {
 			if ends && err == nil && c.out.last.Status < http.StatusMultipleChoices {
-				c.on.sessions.remove(c.session)
+				c.removeSession()
 			}
 			return err
 		}
@@ -167,9 +167,14 @@ func (c *call) deliver(next next) error {
 
 // endSession answers the end of a session that the server does not know.
 func (c *call) endSession() error {
-	c.on.sessions.remove(c.session)
+	c.removeSession()
 	c.reply.empty()
 	return nil
+}
+
+func (c *call) removeSession() {
+	c.on.sessions.remove(c.session)
+	c.deleteOpening()
 }
 
 // statusOf returns the HTTP status that says that a message could not be delivered: the

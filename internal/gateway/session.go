@@ -51,6 +51,7 @@ func inSession(c *call, next next) error {
 	if c.session == nil {
 		return refuse(http.StatusNotFound, recourse.New(recourse.KindUnknownSession, ""))
 	}
+	c.extendOpening()
 	return next(c)
 }
 
@@ -73,6 +74,7 @@ type session struct {
 	open   []byte      // the client's initialize request
 	openID wire.ID     // its id
 	header http.Header // with which it was sent
+	key    string      // of the request in Redis; "": it is not there
 
 	questions questions // that the server waits for the client to answer
 	listeners listeners // its open streams
@@ -82,7 +84,8 @@ type session struct {
 	place      *place // where it is known by that
 	generation int    // counts the sessions at the server
 	renewing   chan struct{}
-	renewed    error // of the last renewal
+	renewed    error     // of the last renewal
+	extended   time.Time // when Redis was last asked to keep the request for longer
 }
 
 // sessions are the sessions of a server.
@@ -90,6 +93,9 @@ type sessions struct {
 	mu    sync.Mutex
 	byID  *recent.Map[string, *session]
 	ended *recent.Map[[sha256.Size]byte, struct{}] // hashes of tickets that count no more
+
+	written      int // bytes, to Redis
+	writtenSince time.Time
 }
 
 func newSessions() *sessions {
@@ -102,7 +108,8 @@ func newSessions() *sessions {
 // add makes a session of an initialize request that the server has answered with
 // an id of its own.
 func (t *sessions) add(c *call, serverID string) *session {
-	s := &session{id: cmp.Or(c.ticket(serverID), rand.Text()), of: c.who.owner, upstream: serverID, place: c.to.place}
+	id, key := c.ticket(serverID)
+	s := &session{id: cmp.Or(id, rand.Text()), of: c.who.owner, upstream: serverID, place: c.to.place, key: key, extended: time.Now()}
 	header, kept := c.keptHeader(), len(s.id)+len(serverID)
 	if size := len(c.req.body) + wire.HeaderSize(header); size <= maxOpening {
 		s.open, s.openID, s.header = bytes.Clone(c.req.body), c.req.msg.ID.Clone(), header.Clone()

@@ -3,6 +3,7 @@ package gateway
 import (
 	"strconv"
 	"testing"
+	"time"
 )
 
 // Sessions are bounded in bytes altogether: those that have been idle longest go first.
@@ -25,5 +26,14 @@ func TestSessionsHaveRoom(t *testing.T) {
 	}
 	if all.byID.Bytes() != 0 {
 		t.Errorf("%d bytes are left", all.byID.Bytes())
+	}
+}
+
+// What is written to Redis in a day is bounded, however much of it is deleted again.
+func TestWritesToRedisAreBounded(t *testing.T) {
+	t.Parallel()
+	s, now := newSessions(), time.Now()
+	if !s.mayWrite(maxSessionBytes, now) || s.mayWrite(1, now.Add(sessionIdle-1)) || !s.mayWrite(1, now.Add(sessionIdle)) {
+		t.Error("a day allows other than it should")
 	}
 }

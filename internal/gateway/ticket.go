@@ -19,7 +19,7 @@ type ticket struct {
 	issued time.Time
 	server string // the server's id of the session
 	place  uint64 // where it is known by that; 0: in one process only
-	open   []byte // the client's initialize request
+	open   []byte // the client's initialize request, or its key in Redis
 }
 
 const (
@@ -90,13 +90,17 @@ func (to *target) ticketPlace() uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// ticket returns the id of the session that has been opened at the server; "": it cannot be a ticket.
-func (c *call) ticket(serverID string) string {
+// ticket returns the id of the session that has been opened at the server, and the key of its initialize request if that is kept
+// in Redis. The id is "" if it cannot be a ticket.
+func (c *call) ticket(serverID string) (id, key string) {
 	if c.table.sealer == nil {
-		return ""
+		return "", ""
 	}
 	t := ticket{issued: time.Now(), server: serverID, place: c.to.ticketPlace(), open: c.req.body}
-	return t.seal(c.table.sealer, c.ticketPurpose())
+	if id = t.seal(c.table.sealer, c.ticketPurpose()); id == "" {
+		return c.longTicket(t)
+	}
+	return id, ""
 }
 
 // adopt returns the session that a ticket of another process names, or nil. Its headers are those of the request: the
@@ -106,12 +110,16 @@ func (c *call) adopt(id string) *session {
 	if !ok {
 		return nil
 	}
+	key, ok := c.readOpening(&t)
+	if !ok {
+		return nil
+	}
 	m := wire.BorrowMessage()
 	defer m.Return()
 	if wire.Parse(t.open, m) != nil {
 		return nil
 	}
-	s := &session{id: id, of: c.who.owner, upstream: t.server, open: t.open, openID: m.ID.Clone()}
+	s := &session{id: id, of: c.who.owner, upstream: t.server, open: t.open, openID: m.ID.Clone(), key: key}
 	if t.place != 0 && t.place == c.to.ticketPlace() {
 		s.place = c.to.place
 	}

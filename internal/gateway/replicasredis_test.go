@@ -1,0 +1,201 @@
+package gateway_test
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// replicaWith starts one more gateway before the same server, with Redis, and returns its address.
+func replicaWith(t *testing.T, server, url string) string {
+	t.Helper()
+	g, _ := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: 20 * time.Second},
+		keyed(sessionKey)+"redis: "+url+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
+	return testkit.Serve(t, g) + "/farm/mcp"
+}
+
+// longClient returns a client whose initialize request does not fit into a header, and its name.
+func longClient(t *testing.T, url string, header http.Header) (client *testkit.Client, name string) {
+	t.Helper()
+	text := make([]byte, 3<<10) // which does not compress
+	_, _ = rand.Read(text)
+	name = hex.EncodeToString(text)
+	client = testkit.NewClient(t, url, testkit.Legacy)
+	client.Header = header
+	a, err := client.Request(t.Context(), "initialize",
+		`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}`)
+	if err != nil || !succeeded(a) {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if client.Session = a.Header.Get("Mcp-Session-Id"); client.Session == "" || len(client.Session) > 600 {
+		t.Fatalf("a session id of %d characters", len(client.Session))
+	}
+	return client, name
+}
+
+func redisClient(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// onlyKey returns the one key in Redis.
+func onlyKey(t *testing.T, r *redis.Client) string {
+	t.Helper()
+	keys := r.Keys(t.Context(), "*").Val()
+	if len(keys) != 1 || !strings.HasPrefix(keys[0], "recourse:session:") {
+		t.Fatalf("Redis has the keys %v", keys)
+	}
+	return keys[0]
+}
+
+func wantLost(t *testing.T, client *testkit.Client) {
+	t.Helper()
+	a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUnknownSession(t, a)
+}
+
+// A session whose initialize request is too long for its id goes on at another replica, which reads it from Redis. The server is
+// asked to open the session again with that.
+func TestLongSessionAtAnotherReplica(t *testing.T) {
+	t.Parallel()
+	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	server := "url: '" + srv.URL() + "'"
+	first, name := longClient(t, replicaWith(t, server, url), nil)
+	wantEcho(t, first)
+	srv.ForgetSessions()
+	other := replicaWith(t, server, url)
+	for range 2 {
+		wantEcho(t, at(t, other, first))
+	}
+	wantEcho(t, first)
+	if srv.Executions(testkit.Echo) != 4 {
+		t.Errorf("%d calls", srv.Executions(testkit.Echo))
+	}
+	r := redisClient(t, url)
+	if value := r.Get(t.Context(), onlyKey(t, r)).Val(); len(value) < len(name) || strings.Contains(value, name) {
+		t.Errorf("Redis keeps %d characters as they are", len(value))
+	}
+}
+
+// Redis keeps the request for a day since the session was last used. That is said to it once in a while, not for each call.
+func TestLongSessionIsKeptWhileItIsUsed(t *testing.T) {
+	t.Parallel()
+	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	server := "url: '" + srv.URL() + "'"
+	first, _ := longClient(t, replicaWith(t, server, url), nil)
+	r := redisClient(t, url)
+	key := onlyKey(t, r)
+	left := func() time.Duration { return r.TTL(t.Context(), key).Val() }
+	if left() < 23*time.Hour || left() > 24*time.Hour {
+		t.Errorf("it is kept for %s", left())
+	}
+	r.Expire(t.Context(), key, time.Hour)
+	wantEcho(t, first)
+	second := at(t, replicaWith(t, server, url), first)
+	if left() > time.Hour {
+		t.Errorf("it is kept for %s after a call within the minute", left())
+	}
+	wantEcho(t, second)
+	eventually(t, "Redis keeps it for a day again", func() bool { return left() > 23*time.Hour })
+}
+
+// What Redis has lost, cannot be read, or was put there for another session is that of no session. Where it is known, it goes on.
+func TestLongSessionThatRedisLost(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(t *testing.T, r *redis.Client, key, another string){
+		"lost": func(t *testing.T, r *redis.Client, _, _ string) { t.Helper(); r.FlushDB(t.Context()) },
+		"changed": func(t *testing.T, r *redis.Client, key, _ string) {
+			t.Helper()
+			r.SetRange(t.Context(), key, 100, "AAAAAAAA")
+		},
+		"another's": func(t *testing.T, r *redis.Client, key, another string) {
+			t.Helper()
+			r.Rename(t.Context(), another, key)
+		},
+		"another type": func(t *testing.T, r *redis.Client, key, _ string) {
+			t.Helper()
+			r.Del(t.Context(), key)
+			r.LPush(t.Context(), key, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, url := testkit.NewServer(t), testkit.Redis(t)
+			server := "url: '" + srv.URL() + "'"
+			own := replicaWith(t, server, url)
+			r := redisClient(t, url)
+			first, _ := longClient(t, own, nil)
+			key := onlyKey(t, r)
+			_, _ = longClient(t, own, nil)
+			another := ""
+			for _, each := range r.Keys(t.Context(), "*").Val() {
+				if each != key {
+					another = each
+				}
+			}
+			lose(t, r, key, another)
+			wantLost(t, at(t, replicaWith(t, server, url), first))
+			wantEcho(t, first)
+			if srv.Attempts(testkit.Echo) != 1 {
+				t.Error("the server has seen a call of a lost session")
+			}
+		})
+	}
+}
+
+// A session that has ended is deleted from Redis. One of another caller is not found there.
+func TestLongSessionThatHasEnded(t *testing.T) {
+	t.Parallel()
+	srv, url := testkit.NewServer(t), testkit.Redis(t)
+	server := "url: '" + srv.URL() + "', forward: [authorization]"
+	client, _ := longClient(t, replicaWith(t, server, url), http.Header{"Authorization": {"Bearer ada"}})
+	other := at(t, replicaWith(t, server, url), client)
+	other.Header = http.Header{"Authorization": {"Bearer eve"}}
+	wantLost(t, other)
+	other.Header = client.Header
+	if a, err := client.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	wantLost(t, other)
+	if keys := redisClient(t, url).Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("Redis still has %v", keys)
+	}
+}
+
+// Without Redis, a session stays with the process that opened it, or is lost to the others.
+func TestLongSessionWithoutRedis(t *testing.T) {
+	t.Parallel()
+	srv, service := testkit.NewServer(t), testkit.NewRedis(t)
+	server := "url: '" + srv.URL() + "'"
+	own, other := replicaWith(t, server, service.URL), replicaWith(t, server, service.URL)
+	shared, _ := longClient(t, own, nil)
+	service.Stop()
+	wantEcho(t, shared)
+	wantLost(t, at(t, other, shared))
+	local, _ := longClient(t, own, nil)
+	if len(local.Session) > 100 {
+		t.Errorf("a session id of %d characters", len(local.Session))
+	}
+	wantEcho(t, local)
+	wantLost(t, at(t, other, local))
+	if a, err := shared.Delete(t.Context()); err != nil || a.Status >= http.StatusMultipleChoices {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
