@@ -19,7 +19,7 @@ func TestServeWithFullStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recourse.db")
 	var log *output
 	t.Cleanup(func() { // when the gateway has ended
-		if n := strings.Count(log.String(), "the journal cannot be written"); n != 2 || !strings.Contains(log.String(), `"lost":1,`) {
+		if n := strings.Count(log.String(), "cannot write the journal"); n != 2 || !strings.Contains(log.String(), `"lost":1,`) {
 			t.Errorf("%d lines of the journal, or the lost call is not told of:\n%s", n, log)
 		}
 	})
