@@ -3,14 +3,18 @@ package console_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/testkit/browser"
 )
 
@@ -132,6 +136,29 @@ func TestLiveRow(t *testing.T) {
 	call.Began = call.Began.Add(2 * 60 * 1e9)
 	write(t, w.store, call)
 	tab.Await(`document.querySelector('tbody tr a[href="/calls/req-new"]') !== null`)
+}
+
+// A page comes to be live though its last script comes late, and its first request for news fails.
+func TestLiveAfterABadStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pages := console.New(w.sources, slog.New(slog.DiscardHandler)).Handler()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, ".js") && !strings.HasSuffix(r.URL.Path, "/htmx.js"):
+			time.Sleep(300 * time.Millisecond)
+		case r.URL.Path == "/failures/live" && asked.Add(1) == 1:
+			http.Error(rw, "Too many pages are open.", http.StatusServiceUnavailable)
+			return
+		}
+		pages.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	tab := browser.Open(t)
+	tab.Go(server.URL + "/failures")
+	tab.Await(`document.querySelector("#live").innerText === "Not live"`)
+	tab.Await(`document.querySelector(".live.on") !== null`)
 }
 
 // Texts of servers and clients do nothing in a browser, and nothing is refused by the policy, since nothing is tried.

@@ -35,13 +35,18 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// The badge says whether the page is told of what is new.
+// The badge says whether the page is told of what is new. htmx connects again after a stream, and not after a first request that fails.
+const connectAgainAfter = 5000; // ms
 const live = (text) => (event) => {
   const badge = event.target.closest?.("#live");
   if (!badge) return;
   badge.querySelector("span").textContent = text;
   badge.classList.toggle("on", text === "Live");
+  if (text === "Not live") {
+    setTimeout(() => htmx.ajax("GET", badge.getAttribute("hx-sse:connect"), { source: badge }), connectAgainAfter);
+  }
 };
 document.addEventListener("htmx:sse:after:connection", live("Live"));
 document.addEventListener("htmx:sse:error", live("Connecting"));
 document.addEventListener("htmx:response:error", live("Not live"));
+document.addEventListener("htmx:error", live("Not live"));
