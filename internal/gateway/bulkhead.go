@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"time"
 
 	"github.com/recoursehq/recourse"
@@ -46,7 +47,7 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 	switch {
 	case err == nil:
 		return nil
-	case time.Since(began) < time.Millisecond:
+	case errors.Is(err, bulkhead.ErrFull):
 		return c.unsent(busyWait).
 			WithMessage("%s is busy with other calls, and no more of them can wait. This one was not sent.", c.to.Title)
 	default:

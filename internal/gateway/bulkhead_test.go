@@ -125,6 +125,19 @@ func TestBulkheadWaits(t *testing.T) {
 	})
 }
 
+// A refusal tells a queue that was full from a wait that was too long, however short or long either took.
+func TestBulkheadSaysWhy(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, client := protected(t, srv, testkit.Modern, "concurrency: {max: 1, queue: 1, wait: 500us}", "timeout: 10s")
+		srv.Next(testkit.Echo, testkit.Hang())
+		answers := crowd(t, client, 3, testkit.Echo, `{"message":"m"}`)
+		wantBusy(t, answers[0], 0, "no more of them can wait")
+		wantBusy(t, answers[1], 500*time.Microsecond, "This one waited for ")
+	})
+}
+
 // The time in a queue is not the server's: it has all of its timeout, however long the wait was.
 func TestQueueLeavesTheServerItsTime(t *testing.T) {
 	t.Parallel()
