@@ -55,7 +55,7 @@ var (
 	queueFull = newFigure(counter, "recourse_queue_refusals_total", "Calls whose turn did not come.", "server", "tools")
 
 	turn = newFigure(gauge, "recourse_limit_waiting", "Calls that wait for others of the same caller to end.")
-	away = newFigure(counter, "recourse_limit_redis_failures_total", "Calls that Redis did not count.")
+	away = newFigure(counter, "recourse_limit_redis_failures_total", "Times that Redis failed to count a call, or to keep a long session.")
 
 	spans = newFigure(counter, "recourse_spans_total", "Spans of traces: sent, dropped for want of room, or refused by the collector.",
 		"result")

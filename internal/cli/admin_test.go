@@ -12,6 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/testkit"
@@ -103,6 +106,67 @@ func TestReadyWithoutRedis(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A Redis that answers, but does not count, is told of with its reason until it does.
+func TestReadyWithRedisThatCannotCount(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, test := range map[string]struct {
+		fail, mend []any // commands
+		cause      string
+	}{
+		"full":       {[]any{"config", "set", "maxmemory", "1"}, []any{"config", "set", "maxmemory", "0"}, "OOM"},
+		"a replica":  {[]any{"replicaof", "127.0.0.1", "1"}, []any{"replicaof", "no", "one"}, "READONLY"},
+		"no scripts": {[]any{"acl", "setuser", "default", "-evalsha", "-eval"}, []any{"acl", "setuser", "default", "+@all"}, "NOPERM"},
+		"no keys":    {[]any{"acl", "setuser", "default", "resetkeys"}, []any{"acl", "setuser", "default", "~recourse:*"}, "NOPERM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := testkit.NewRedis(t)
+			o, err := redis.ParseURL(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			operator := redis.NewClient(o)
+			defer operator.Close()
+			address, _ := served(t, "redis: "+server.URL+"\non_redis_failure: closed\nservers: {farm: {url: 'http://127.0.0.1:1/mcp'}}\n")
+			if text := readyWhen(t, address, http.StatusOK); strings.Contains(text, "redis") {
+				t.Errorf("before: %s", text)
+			}
+			if err := operator.Do(ctx, test.fail...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if text := readyWhen(t, address, http.StatusServiceUnavailable); !strings.Contains(text, "redis: ") || !strings.Contains(text, test.cause) {
+				t.Errorf("meanwhile: %s", text)
+			}
+			if err := operator.Do(ctx, test.mend...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			readyWhen(t, address, http.StatusOK)
+		})
+	}
+}
+
+// readyWhen returns what /readyz says once it has that status: it asks the parts once a second at most.
+func readyWhen(t *testing.T, address string, status int) string {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Get(address + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case resp.StatusCode == status:
+			return string(body)
+		case time.Now().After(deadline):
+			t.Fatalf("HTTP %d %s", resp.StatusCode, body)
+		}
 	}
 }
 

@@ -184,7 +184,7 @@ func serveAdmin(
 		a.Watch("store", kept.check)
 	}
 	a.Watch("redis", func(ctx context.Context) error {
-		err := g.PingRedis(ctx)
+		err := g.CheckRedis(ctx)
 		if errors.Is(err, limit.ErrUncounted) {
 			return fmt.Errorf("%w: %w", admin.ErrNotReady, err)
 		}

@@ -99,7 +99,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 			if n := srv.Executions(testkit.Echo); n != passes {
 				t.Errorf("the server has seen %d calls", n)
 			}
-			if !strings.Contains(f.log.String(), "until Redis answers") || strings.Contains(f.log.String(), "s3cret") {
+			if !strings.Contains(f.log.String(), "Redis fails: until it works again") || strings.Contains(f.log.String(), "s3cret") {
 				t.Errorf("the log is %s", f.log)
 			}
 			if a, err := c.ListTools(t.Context()); err != nil || a.Status != 200 {

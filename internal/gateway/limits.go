@@ -109,23 +109,23 @@ func (n *counting) close(log *slog.Logger) {
 // LimitStats are the state of what limits are counted with.
 type LimitStats struct {
 	Waiting       int   // calls that wait for others of the same caller to end
-	RedisFailures int64 // times that Redis did not count a call
+	RedisFailures int64 // times that Redis has failed
 }
 
 // Limits returns the state of what limits are counted with.
 func (g *Gateway) Limits() LimitStats {
 	stats := LimitStats{Waiting: g.counting.gate.Waiting()}
-	if shared, ok := g.table.Load().counter.(*limit.Shared); ok {
+	if shared := g.table.Load().redis; shared != nil {
 		stats.RedisFailures = shared.Failures()
 	}
 	return stats
 }
 
-// PingRedis returns why limits cannot be counted in Redis, if they are to be; it is [limit.ErrUncounted] if calls that have limits are
+// CheckRedis returns why limits cannot be counted in Redis, if they are to be; it is [limit.ErrUncounted] if calls that have limits are
 // refused meanwhile.
-func (g *Gateway) PingRedis(ctx context.Context) error {
-	if shared, ok := g.table.Load().counter.(*limit.Shared); ok {
-		return shared.Ping(ctx)
+func (g *Gateway) CheckRedis(ctx context.Context) error {
+	if shared := g.table.Load().redis; shared != nil {
+		return shared.Check(ctx)
 	}
 	return nil
 }

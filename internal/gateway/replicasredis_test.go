@@ -199,3 +199,29 @@ func TestLongSessionWithoutRedis(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
+
+// A Redis that hangs delays few clients that open sessions, or come with one of another replica, and is told of once.
+func TestLongSessionsLeaveRedisAlone(t *testing.T) {
+	t.Parallel()
+	srv, service := testkit.NewServer(t), testkit.NewRedis(t)
+	server := "url: '" + srv.URL() + "'"
+	shared, _ := longClient(t, replicaWith(t, server, service.URL), nil)
+	const patience, clients = 300 * time.Millisecond, 20
+	g, log := newReaching(t, gateway.Reach{Dial: testkit.Dial, Redis: patience},
+		keyed(sessionKey)+"redis: "+service.URL+"\nservers: {farm: {"+server+", "+longTimeout+"}}\n")
+	url := testkit.Serve(t, g) + farm
+	service.Pause(t)
+	defer service.Resume(t)
+	began := time.Now()
+	for range clients {
+		wantLost(t, at(t, url, shared))
+		own, _ := longClient(t, url, nil)
+		wantEcho(t, own)
+	}
+	if took := time.Since(began); took > clients*patience {
+		t.Errorf("%d clients took %s", clients, took)
+	}
+	if n := strings.Count(log.String(), `"level":"WARN"`); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, log)
+	}
+}

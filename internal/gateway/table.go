@@ -27,7 +27,7 @@ type table struct {
 	nested    next                 // that of a call which another endpoint has let in
 	counter   limit.Counter        // of calls, for limits
 	sealer    *seal.Sealer         // of session ids; nil: they are known in this process only
-	redis     *limit.Redis         // for what is too long for a session id; nil: there is none
+	redis     *limit.Shared        // for what is too long for a session id; nil: there is none
 	named     map[string]*endpoint // all of them
 	endpoints map[string]*endpoint // by path
 	userPaths []userPath           // the longest first
@@ -63,7 +63,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	if t.counter, err = g.newCounter(cfg, old); err != nil {
 		return nil, err
 	}
-	t.redis = g.counting.redis[cfg.Redis]
+	t.redis, _ = t.counter.(*limit.Shared)
 	if t.pages, err = g.newPages(t); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 
 // An initialize request that is too long for a ticket is kept in Redis, if there is one. It is sealed, and the ticket holds its key
 // instead. Whoever knows both Redis and the session, but not the keys of the gateway, learns nothing and can change nothing.
+//
+// A Redis that fails is told of once for all sessions: see [limit.Shared].
 
 const (
 	// openingPrefix begins the keys of such requests. No JSON begins with it.
@@ -32,7 +34,7 @@ func (c *call) longTicket(t ticket) (id, key string) {
 		return "", ""
 	}
 	if err := redis.Put(c.ctx, key, sealed, sessionIdle); err != nil {
-		c.g.log.Warn("a session is known to this process only", slog.String("cause", err.Error()))
+		c.g.log.Debug("a session is known to this process only", slog.String("cause", err.Error()))
 		return "", ""
 	}
 	return id, key
@@ -55,7 +57,7 @@ func (c *call) readOpening(t *ticket) (key string, ok bool) {
 	key = string(t.open)
 	sealed, err := c.table.redis.Value(c.req.http.Context(), key)
 	if err != nil {
-		c.g.log.Warn("a session is lost", slog.String("cause", err.Error()))
+		c.g.log.Debug("a session is lost", slog.String("cause", err.Error()))
 		return "", false
 	}
 	t.open, err = c.table.sealer.Open(sealed, c.openingPurpose(key))
@@ -93,7 +95,7 @@ func (c *call) deleteOpening() {
 		return
 	}
 	if err := redis.Delete(context.WithoutCancel(c.ctx), s.key); err != nil {
-		c.g.log.Warn("a session that has ended stays in Redis for a day", slog.String("cause", err.Error()))
+		c.g.log.Debug("a session that has ended stays in Redis for a day", slog.String("cause", err.Error()))
 	}
 }
 

@@ -67,12 +67,14 @@ func OpenRedis(address string, patience time.Duration) (*Redis, error) {
 // errNode says what to do about a client of one node only that meets a cluster.
 var errNode = errors.New("it is a cluster: name another of its nodes in `redis` with ?addr=HOST:PORT")
 
-// Ping returns why Redis cannot be asked.
-func (r *Redis) Ping(ctx context.Context) error {
-	if err := r.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ask Redis: %w", err)
-	}
-	return nil
+// nobodys is what check counts.
+var nobodys = Window{ID: "{ready}", Calls: 1 << 40, Length: time.Second}
+
+// check returns why Redis cannot count. One that answers PING may be full, a replica that takes no writes, or one that does not let
+// this user run scripts: so a call is counted there.
+func (r *Redis) check(ctx context.Context) error {
+	_, err := r.Take(ctx, time.Time{}, []Charge{{Window: &nobodys}})
+	return err
 }
 
 // Close ends the connections.

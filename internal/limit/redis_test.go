@@ -210,7 +210,7 @@ func TestRedisFails(t *testing.T) {
 					t.Errorf("Redis has failed %d times", n)
 				}
 				way.mend(t, server)
-				for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), "in Redis again"); time.Sleep(20 * time.Millisecond) {
+				for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), "Redis works again"); time.Sleep(20 * time.Millisecond) {
 					if _, err := take(); time.Now().After(deadline) {
 						t.Fatalf("it is not asked again: %v\n%s", err, &log)
 					}

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Shared counts in Redis. While Redis fails, calls are counted in memory, or nobody can count: see [NewShared].
+// Shared counts in Redis, and keeps values there (values.go). While Redis fails, calls are counted in memory, or nobody can count:
+// see [NewShared].
 //
 // After a few failures in a row Redis is left alone for a while, and then asked by one call at a time until it answers, so
 // that one that hangs delays few calls, and each of them by a tenth of a second.
@@ -35,8 +36,11 @@ const (
 	logsEvery = time.Minute
 )
 
-// ErrUncounted says that Redis does not answer, and that calls are not to pass uncounted.
-var ErrUncounted = errors.New("calls cannot be counted while Redis does not answer")
+// ErrUncounted says that Redis fails, and that calls are not to pass uncounted.
+var ErrUncounted = errors.New("calls cannot be counted while Redis fails")
+
+// errResting says that Redis has failed just now.
+var errResting = errors.New("Redis is left alone for a moment, since it has failed")
 
 // NewShared returns a counter in redis. While Redis fails, calls are counted in memory; if that is nil, the error of Take is
 // [ErrUncounted]. Failures are logged once a minute.
@@ -50,9 +54,9 @@ func (s *Shared) RestsFor() time.Duration { return restsFor }
 // Failures returns how many times Redis has failed.
 func (s *Shared) Failures() int64 { return s.failures.Load() }
 
-// Ping returns why Redis cannot be asked. The error is [ErrUncounted], too, if calls are refused meanwhile.
-func (s *Shared) Ping(ctx context.Context) error {
-	err := s.redis.Ping(ctx)
+// Check returns why Redis cannot count, or keep anything. The error is [ErrUncounted], too, if calls are refused meanwhile.
+func (s *Shared) Check(ctx context.Context) error {
+	err := s.redis.check(ctx)
 	if err != nil && s.memory == nil {
 		return fmt.Errorf("%w: %w", ErrUncounted, err)
 	}
@@ -60,22 +64,20 @@ func (s *Shared) Ping(ctx context.Context) error {
 }
 
 // Take implements [Counter].
-func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (bool, error) {
-	if s.asks(now) {
-		ok, err := s.redis.Take(ctx, now, charges)
-		if err == nil {
-			s.answered()
-			return ok, nil
-		}
-		if ctx.Err() != nil { // that says nothing about Redis
-			return false, context.Cause(ctx) //nolint:wrapcheck // the call's own end
-		}
-		s.failed(now, err)
-	}
-	if s.memory == nil {
+func (s *Shared) Take(ctx context.Context, now time.Time, charges []Charge) (ok bool, err error) {
+	err = s.ask(ctx, now, func() (err error) {
+		ok, err = s.redis.Take(ctx, now, charges)
+		return err
+	})
+	switch {
+	case err == nil:
+		return ok, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx) //nolint:wrapcheck // the call's own end
+	case s.memory == nil:
 		return false, ErrUncounted
 	}
-	ok, err := s.memory.Take(ctx, now, charges)
+	ok, err = s.memory.Take(ctx, now, charges)
 	for i := range charges {
 		charges[i].local = true
 	}
@@ -91,6 +93,21 @@ func (s *Shared) Give(ctx context.Context, charges []Charge) {
 	case s.asks(time.Now()):
 		s.redis.Give(ctx, charges)
 	}
+}
+
+// ask has Redis do something, unless it is left alone.
+func (s *Shared) ask(ctx context.Context, now time.Time, do func() error) error {
+	if !s.asks(now) {
+		return errResting
+	}
+	err := do()
+	switch {
+	case err == nil:
+		s.answered()
+	case ctx.Err() == nil: // else it says nothing about Redis
+		s.failed(now, err)
+	}
+	return err
 }
 
 // asks reports whether Redis is to be asked.
@@ -111,7 +128,7 @@ func (s *Shared) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.again.IsZero() {
-		s.log.Info("limits are counted in Redis again")
+		s.log.Info("Redis works again")
 	}
 	s.inARow, s.again = 0, time.Time{}
 }
@@ -127,9 +144,10 @@ func (s *Shared) failed(now time.Time, err error) {
 		return
 	}
 	s.logged = now
-	until := "limits are counted in memory until Redis answers"
+	meanwhile := "limits are counted in memory"
 	if s.memory == nil {
-		until = "calls are refused until Redis answers"
+		meanwhile = "calls that have limits are refused"
 	}
-	s.log.Warn(until, slog.String("cause", err.Error()))
+	s.log.Warn("Redis fails: until it works again, "+meanwhile+", and long sessions stay with the process that opened them",
+		slog.String("cause", err.Error()))
 }

@@ -9,43 +9,47 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Put keeps a value under a key for that long. It replaces an older one.
-func (r *Redis) Put(ctx context.Context, key, value string, keep time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	if err := r.client.Set(ctx, key, value, keep).Err(); err != nil {
-		return fmt.Errorf("write to Redis: %w", err)
-	}
-	return nil
+// Put keeps a value under a key in Redis for that long. It replaces an older one.
+func (s *Shared) Put(ctx context.Context, key, value string, keep time.Duration) error {
+	return s.use(ctx, "write to", func(ctx context.Context) error {
+		return s.redis.client.Set(ctx, key, value, keep).Err()
+	})
 }
 
-// Value returns the value of a key; "" if there is none.
-func (r *Redis) Value(ctx context.Context, key string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	value, err := r.client.Get(ctx, key).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("read from Redis: %w", err)
-	}
-	return value, nil
+// Value returns the value of a key in Redis; "" if there is none.
+func (s *Shared) Value(ctx context.Context, key string) (value string, err error) {
+	err = s.use(ctx, "read from", func(ctx context.Context) (err error) {
+		if value, err = s.redis.client.Get(ctx, key).Result(); errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		return err
+	})
+	return value, err
 }
 
-// Extend has the value of a key, if there is one, kept for that long from now on.
-func (r *Redis) Extend(ctx context.Context, key string, keep time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	if err := r.client.PExpire(ctx, key, keep).Err(); err != nil {
-		return fmt.Errorf("write to Redis: %w", err)
-	}
-	return nil
+// Extend has Redis keep the value of a key, if there is one, for that long from now on.
+func (s *Shared) Extend(ctx context.Context, key string, keep time.Duration) error {
+	return s.use(ctx, "write to", func(ctx context.Context) error {
+		return s.redis.client.PExpire(ctx, key, keep).Err()
+	})
 }
 
-// Delete deletes the value of a key.
-func (r *Redis) Delete(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	if err := r.client.Del(ctx, key).Err(); err != nil {
-		return fmt.Errorf("delete from Redis: %w", err)
+// Delete deletes the value of a key from Redis.
+func (s *Shared) Delete(ctx context.Context, key string) error {
+	return s.use(ctx, "delete from", func(ctx context.Context) error {
+		return s.redis.client.Del(ctx, key).Err()
+	})
+}
+
+// use has Redis do something in time, unless it is left alone.
+func (s *Shared) use(ctx context.Context, what string, do func(ctx context.Context) error) error {
+	err := s.ask(ctx, time.Now(), func() error {
+		ctx, cancel := context.WithTimeout(ctx, s.redis.patience)
+		defer cancel()
+		return do(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("%s Redis: %w", what, err)
 	}
 	return nil
 }
