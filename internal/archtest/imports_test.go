@@ -106,6 +106,11 @@ var layers = []layer{
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},
 	{
+		packages: []string{"internal/gateway/account"},
+		up:       "a stage asks it with plain values, and it does not know what a call is",
+		beside:   "each is one policy; the stages put them in order",
+	},
+	{
 		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},
 		up:       "it is embedded in other people's programs, without the pages and the commands",
 		beside:   "gateway, author, caller, checker and injector meet on the wire, where each must hold alone",

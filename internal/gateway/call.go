@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -21,16 +24,16 @@ type call struct {
 	g     *Gateway
 	table *table // the configuration, as it was when the request came
 
-	req     request     // what the client has sent: admit and receive
-	on      *endpoint   // where: admit
-	to      *target     // the server behind that, which is held: admit
-	who     caller      // authenticate
-	session *session    // of a legacy client: session
-	account credential  // connect
-	rule    rule        // route
-	trace   spanContext // trace
-	reply   reply       // the only way to the client
-	out     outcome     // how the call goes, and how it has ended
+	req     request         // what the client has sent: admit and receive
+	on      *endpoint       // where: admit
+	to      *target         // the server behind that, which is held: admit
+	who     caller          // authenticate
+	session *session        // of a legacy client: session
+	account account.Account // connect
+	rule    rule            // route
+	trace   spanContext     // trace
+	reply   reply           // the only way to the client
+	out     outcome         // how the call goes, and how it has ended
 
 	ctx      context.Context //nolint:containedctx // of the work for the client: route
 	cancel   context.CancelCauseFunc
@@ -61,6 +64,15 @@ type request struct {
 
 // isCall reports whether the request calls a tool.
 func (r *request) isCall() bool { return r.msg.Method == wire.MethodToolsCall }
+
+// change gives the request other params.
+func (r *request) change(params json.Value) *recourse.Error {
+	r.body = wire.Splice(nil, r.body, wire.Edit{At: r.msg.ParamsAt, With: params})
+	if err := wire.Parse(r.body, &r.msg); err != nil {
+		return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
+	}
+	return nil
+}
 
 // asks reports whether the client waits for an answer: whether its message is a JSON-RPC request.
 func (r *request) asks() bool { return r.http.Method == http.MethodPost && r.msg.Kind == wire.Request }

@@ -40,6 +40,9 @@
 // What is true of a call of a tool whoever carries it out is in internal/toolcall, and what is
 // true of any door in internal/endpoint: package mcptool goes by both as well.
 //
+// What a stage decides by is a package of its own where that needs nothing of a call: account for the accounts of callers at
+// providers.
+//
 // An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the server that
 // a request is for. There the request becomes a call of its own (nested.go), which takes the server's own way from
 // route on; its answer comes back over a [hop] and passes as it is.

@@ -19,6 +19,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/front"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
@@ -51,7 +52,7 @@ type Gateway struct {
 	issuers *auth.Issuers // of callers' tokens
 
 	large   chan struct{} // holds a token for each failure over the decision window
-	notices chan struct{} // and one for each account that is waited for on behalf of a client
+	notices account.Notices
 
 	mu       sync.Mutex
 	closed   bool
@@ -89,7 +90,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	reach.Pause, reach.Redis = cmp.Or(reach.Pause, defaultPause), cmp.Or(reach.Redis, defaultRedis)
 	g := &Gateway{
 		log: log, reach: reach,
-		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures), notices: make(chan struct{}, maxNotices),
+		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures), notices: account.NewNotices(),
 		observers: []observer{logger{log}, accessLog{log}}, states: seal.New(),
 	}
 	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}

@@ -57,7 +57,7 @@ func (c *call) rpcFailure(status int, text []byte, e *recourse.Error) *failure {
 // round-trip requests).
 func (c *call) forProgram(e *recourse.Error) bool {
 	return isProtocol(e) || !c.req.isCall() ||
-		json.Lookup(c.req.msg.Params, "/requestState") != nil || json.Lookup(c.req.msg.Params, "/inputResponses") != nil
+		json.Lookup(c.req.msg.Params, "/"+wire.RequestState) != nil || json.Lookup(c.req.msg.Params, "/"+wire.InputResponses) != nil
 }
 
 // isRPCError reports whether raw is a JSON-RPC error that clients can read.

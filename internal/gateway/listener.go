@@ -4,7 +4,14 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/recoursehq/recourse/internal/gateway/account"
 )
+
+// maxSessionNotices bounds the accounts that are waited for on behalf of one session.
+const maxSessionNotices = 16
+
+var _ account.Session = (*session)(nil)
 
 // listeners are the streams that a legacy client has opened for what the server says of its own accord, and the links that it
 // wants to hear of. The zero value is none.
@@ -60,8 +67,8 @@ func (l *listener) close() {
 	s.listeners.streams = slices.DeleteFunc(s.listeners.streams, func(other *listener) bool { return other == l })
 }
 
-// tell says something to the client on one of its streams. It reports false if none is open.
-func (s *session) tell(event []byte) bool {
+// Tell says something to the client on one of its streams. It reports false if none is open.
+func (s *session) Tell(event []byte) bool {
 	s.listeners.mu.Lock()
 	open := slices.Clone(s.listeners.streams)
 	s.listeners.mu.Unlock()
@@ -76,8 +83,8 @@ func (s *session) tell(event []byte) bool {
 	})
 }
 
-// expects notes that the client is going to be told of a link. It reports false if it is already, or of too many.
-func (s *session) expects(id string) bool {
+// Expects notes that the client is going to be told of a link. It reports false if it is already, or of too many.
+func (s *session) Expects(id string) bool {
 	s.listeners.mu.Lock()
 	defer s.listeners.mu.Unlock()
 	if slices.Contains(s.listeners.links, id) || len(s.listeners.links) >= maxSessionNotices {
@@ -87,7 +94,8 @@ func (s *session) expects(id string) bool {
 	return true
 }
 
-func (s *session) expectsNoMore(id string) {
+// ExpectsNoMore ends that.
+func (s *session) ExpectsNoMore(id string) {
 	s.listeners.mu.Lock()
 	defer s.listeners.mu.Unlock()
 	s.listeners.links = slices.DeleteFunc(s.listeners.links, func(other string) bool { return other == id })

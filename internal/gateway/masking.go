@@ -22,7 +22,7 @@ import (
 // secrets among it.
 func (c *call) masker() *redact.Masker {
 	if c.mask == nil {
-		s, toPerson := c.on, c.account.link+" "+c.account.invitation.URL+" "+c.account.invitation.Code
+		s, toPerson := c.on, c.account.Shown()
 		c.mask = redact.New(s.redact, string(c.req.msg.Arguments), s.URL+" "+s.BaseURL, strings.Join(s.Command, "\n"), s.Cwd, c.url(),
 			toPerson).
 			Sparing(toPerson).Hiding(c.secrets()).With(s.contract.Mask...).ForAnswer()
@@ -109,7 +109,7 @@ func maskBody(m *redact.Masker, body []byte) []byte {
 // well ask about addresses and paths. Any other answer stays as it is.
 func (c *call) question(text []byte) []byte {
 	signs := c.in.signs
-	asks := string(signs.ResultType) == inputRequired || bytes.Contains(text, []byte(`needsInput:v1`)) ||
+	asks := string(signs.ResultType) == wire.InputRequired || bytes.Contains(text, []byte(`needsInput:v1`)) ||
 		!signs.Error.IsZero() && bytes.Contains(text, []byte(codeURLElicitation))
 	if !asks {
 		return text

@@ -16,15 +16,13 @@ import (
 // round-trip requests). At an endpoint with several servers the state is bound to the server, the tool and the caller
 // that it was given to: one that comes to another server would say there what nobody has said.
 
-const requestState = "requestState"
-
 // bindState binds the state in a question of the server's.
 func (c *call) bindState(text []byte) []byte {
-	if c.member == nil || string(c.in.signs.ResultType) != inputRequired {
+	if c.member == nil || string(c.in.signs.ResultType) != wire.InputRequired {
 		return text
 	}
 	at := c.in.signs.Result
-	bound := json.Change(at.Of(text), requestState, func(state json.Value) json.Value {
+	bound := json.Change(at.Of(text), wire.RequestState, func(state json.Value) json.Value {
 		return json.AppendQuote(nil, c.sealer().Seal(sumOf(state), c.statePurpose())+"."+string(state))
 	})
 	return wire.Splice(nil, text, wire.Edit{At: at, With: bound})
@@ -35,7 +33,7 @@ func (c *call) ownState() *recourse.Error {
 	if c.member == nil {
 		return nil
 	}
-	given := json.Lookup(c.req.msg.Params, "/"+requestState)
+	given := json.Lookup(c.req.msg.Params, "/"+wire.RequestState)
 	if given == nil {
 		return nil
 	}
@@ -48,12 +46,7 @@ func (c *call) ownState() *recourse.Error {
 			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.Title).
 			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
 	}
-	params := json.Change(c.req.msg.Params, requestState, func(json.Value) json.Value { return json.Value(state) })
-	c.req.body = wire.Splice(nil, c.req.body, wire.Edit{At: c.req.msg.ParamsAt, With: params})
-	if err := wire.Parse(c.req.body, &c.req.msg); err != nil {
-		return recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(err)
-	}
-	return nil
+	return c.req.change(json.Change(c.req.msg.Params, wire.RequestState, func(json.Value) json.Value { return json.Value(state) }))
 }
 
 // refuseState returns the failure of a request whose state is not the server's. It is for the client's program, not for

@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 )
@@ -31,7 +32,7 @@ type table struct {
 	named     map[string]*endpoint // all of them
 	endpoints map[string]*endpoint // by path
 	userPaths []userPath           // the longest first
-	providers map[string]*provider // where callers have accounts
+	providers account.Providers    // where callers have accounts
 	pages     http.Handler         // on which they connect them; nil: none
 	hosts     map[string]bool      // the names under which the gateway answers
 	origins   map[string]bool
@@ -58,7 +59,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
 	}
-	t.providers = newProviders(cfg)
+	t.providers = account.NewProviders(cfg)
 	var err error
 	if t.counter, err = g.newCounter(cfg, old); err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func translate(c *call, next next) error {
 // writeFailure ends a call in the form of the contract.
 func (c *call) writeFailure(f *failure) {
 	e := c.settle(f.e)
-	if c.account.link != "" && !c.account.answer.declined && c.showsLinks() {
+	if c.account.HasLink() && c.showsLinks() {
 		c.showLink(e)
 		return
 	}

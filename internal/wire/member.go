@@ -102,6 +102,13 @@ const (
 	MetaRecord             = "io.github.recoursehq/error"
 )
 
+// The members by which a server asks its client something in the modern era (MCP 2026-07-28, "Multi Round-Trip Requests").
+const (
+	InputRequired  = "input_required" // the type of results that ask
+	InputResponses = "inputResponses"
+	RequestState   = "requestState"
+)
+
 // ExtensionTasks is the capability of the modern era under which tasks are an extension.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 

@@ -1,0 +1,131 @@
+package account
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/connection"
+)
+
+// An Account is a caller's account at a provider, as one call uses it. The zero value is that of a call whose server wants none.
+type Account struct {
+	connection.Credential
+
+	// Missing says why there is no credential; nil: there is one, or nobody has asked for it.
+	Missing error
+	Answer  Answer // of the client to the question for an account
+
+	at      *Provider
+	manager *connection.Manager
+	holder  Holder
+	owner   string
+	renewed bool // once, because the server refused the credential before
+
+	// How it is connected, for failures that this mends:
+	invitation connection.Invitation
+	link       string // which opens the page; "": for no other
+	why        string // in a sentence without the link
+	scopes     []string
+}
+
+// At returns the account of a caller at a provider. Its credential is not looked up yet.
+func At(p *Provider, m *connection.Manager, h Holder) Account {
+	return Account{at: p, manager: m, holder: h, owner: p.owner(&h)}
+}
+
+// Owner tells whose account it is.
+func (a *Account) Owner() string { return a.owner }
+
+// Title returns what people call the provider.
+func (a *Account) Title() string { return a.at.Title }
+
+// LookUp looks the credential up.
+func (a *Account) LookUp(ctx context.Context) {
+	a.Credential, a.Missing = a.manager.Credential(ctx, &a.at.Provider, a.owner)
+}
+
+// Replace looks for another credential than the one that the server has refused, once in a call.
+func (a *Account) Replace(ctx context.Context) error {
+	if a.renewed {
+		return recourse.TokenRevoked(a.at.Title)
+	}
+	a.renewed = true
+	if err := a.manager.Rejected(ctx, &a.at.Provider, a.owner, a.Version); err != nil {
+		return err //nolint:wrapcheck // it is a record already
+	}
+	a.LookUp(ctx)
+	return a.Missing
+}
+
+// Concerns reports whether a server's failure may be about the account. One that names another provider is about something else.
+func (a *Account) Concerns(e *recourse.Error) bool {
+	return a.Header != "" && e.Kind.Class() == recourse.ClassAuth &&
+		(e.Provider == "" || strings.EqualFold(e.Provider, a.at.Title) || strings.EqualFold(e.Provider, a.at.Name))
+}
+
+// LacksScope returns the failure of a credential whose challenge says that scopes are missing (RFC 6750, section 3.1); nil: it
+// does not.
+func (a *Account) LacksScope(challenge string) *recourse.Error {
+	if !strings.Contains(challenge, `error="insufficient_scope"`) {
+		return nil
+	}
+	_, rest, found := strings.Cut(challenge, `scope="`)
+	said, _, closed := strings.Cut(rest, `"`)
+	const most = 32
+	scopes := strings.Fields(said)
+	if !found || !closed || len(said) > 1024 || len(scopes) == 0 || len(scopes) > most {
+		return nil
+	}
+	return recourse.MissingScope(a.at.Title, scopes...).WithOrigin(recourse.OriginProvider)
+}
+
+// Invite adds the link under which a person connects the account, with more scopes if the failure is that they are missing. base
+// is the gateway's own URL. A failure that this does not mend stays as it is.
+func (a *Account) Invite(ctx context.Context, base string, err error, scopes []string) *recourse.Error {
+	e := recourse.From(err)
+	p := &a.at.Provider
+	if e.Kind.Class() != recourse.ClassAuth || p.Flow == connection.ClientCredentials {
+		return e
+	}
+	ask := connection.Ask{Provider: p, Owner: a.owner, Server: a.holder.Server, Scopes: scopes}
+	if who := a.holder.Verified; who.Known() && who.Method != auth.MethodLoopback {
+		if who.Method == auth.MethodJWT && p.Flow != connection.DeviceCode {
+			return e // there is no page on which they could say who they are
+		}
+		ask.By = connection.Person{Access: who.Access, Name: who.Name}
+	}
+	how, err := a.manager.Invite(ctx, ask)
+	if err != nil {
+		return recourse.From(err)
+	}
+	why, link := e.Message, how.Direct
+	if how.Code == "" {
+		link = base + how.Path
+		e = e.WithMessage("%s Connect it at %s", why, link)
+	} else {
+		e = e.WithMessage("%s Connect it at %s with the code %s", why, how.URL, how.Code).WithDetail("connectCode", how.Code)
+		why += " Enter the code " + how.Code + " on the page."
+	}
+	a.invitation, a.link, a.why, a.scopes = how, link, why, scopes
+	return e.WithDetail("connectUrl", link).WithEffect(recourse.EffectNone)
+}
+
+// Shown is what the person needs of the invitation, so that it is not masked.
+func (a *Account) Shown() string { return a.link + " " + a.invitation.URL + " " + a.invitation.Code }
+
+// Awaits reports whether the client has shown the link, and the account is still the one that did not do.
+func (a *Account) Awaits() bool {
+	return a.Answer.accepted && (a.Missing != nil || a.Version <= a.Answer.after)
+}
+
+// Await waits for the person who has been shown the link: a client that is asked again at once would show it again.
+func (a *Account) Await(ctx context.Context, most time.Duration) {
+	waiting, cancel := context.WithTimeout(ctx, min(linkWait, most))
+	defer cancel()
+	if a.manager.Await(waiting, &a.at.Provider, a.owner, a.Answer.after, a.Answer.scopes) == nil {
+		a.LookUp(ctx)
+	}
+}

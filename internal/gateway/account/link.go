@@ -1,0 +1,156 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/connection"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/pause"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A client that has said so can show its person a link (URL mode elicitation): then the link need not pass through the model.
+// In the modern era the call is answered with a question, and made again with the client's answer. In the legacy era it fails
+// with the code -32042, and a notification says when it can be made again.
+
+// linkQuestion names the question in a result, and begins the state that the client brings back with its answer.
+const linkQuestion = "io.github.recoursehq/connect"
+
+const (
+	// linkWait bounds how long a call that is made again waits for the person, who may only just have opened the link.
+	linkWait = 30 * time.Second
+	// noticeWait bounds how long a client without an open stream is waited for, to tell it that an account is connected.
+	noticeWait = time.Minute
+	// noticePause is how often it is looked for. The first time comes when the person sees the page that says so.
+	noticePause = 100 * time.Millisecond
+	// maxNotices bounds the accounts that are waited for on behalf of clients.
+	maxNotices = 1000
+)
+
+// HasLink reports whether there is a link that the client's person can still be shown.
+func (a *Account) HasLink() bool { return a.link != "" && !a.Answer.declined }
+
+// linkIn returns the members of the link in a question to the client.
+func (a *Account) linkIn() json.Members {
+	var question json.Members
+	question.Text("mode", "url")
+	question.Text("url", a.link)
+	question.Text("message", a.why)
+	return question
+}
+
+// Elicitation returns the data of the failure that has a legacy client show the link; record is the failure in JSON.
+func (a *Account) Elicitation(record []byte) []byte {
+	question, data := a.linkIn(), json.Members{}
+	question.Text("elicitationId", a.invitation.ID)
+	data.Add("elicitations", append(question.AppendTo([]byte{'['}), ']'))
+	data.Add(recourse.MetaKey, record)
+	return data.AppendTo(nil)
+}
+
+// Question returns the result that has a modern client show the link; record is the failure in JSON.
+func (a *Account) Question(record []byte) []byte {
+	var asked, meta, result json.Members
+	asked.Text("method", wire.MethodElicit)
+	asked.Object("params", a.linkIn())
+	meta.Add(recourse.MetaKey, record)
+	result.Text("resultType", wire.InputRequired)
+	result.Object("inputRequests", json.Members{{Name: linkQuestion, Value: asked.AppendTo(nil)}})
+	result.Text(wire.RequestState, strings.Join(append([]string{linkQuestion, strconv.FormatInt(a.Version, 10)}, a.scopes...), " "))
+	result.Object("_meta", meta)
+	return result.AppendTo(nil)
+}
+
+// An Answer is the client's answer to [Account.Question], and the state that comes with it. Who changes that state changes how
+// long the call waits, and nothing else, so that it is not sealed.
+type Answer struct {
+	accepted, declined bool
+
+	after  int64 // the version of the account that did not do
+	scopes []string
+}
+
+// TakeAnswer takes the client's answer out of the params of a call, which is none of the server's business. It reports false if
+// there is none.
+func (a *Account) TakeAnswer(params json.Value) (rest json.Value, ok bool) {
+	if !bytes.Contains(params, []byte(linkQuestion)) {
+		return nil, false
+	}
+	switch string(json.Lookup(params, "/inputResponses/io.github.recoursehq~1connect/action")) {
+	case "":
+		return nil, false
+	case `"accept"`:
+		a.Answer.accepted = true
+	default:
+		a.Answer.declined = true
+	}
+	params = json.Change(params, "inputResponses", func(answers json.Value) json.Value {
+		if answers = json.Without(answers, linkQuestion); string(answers) == "{}" {
+			return nil
+		}
+		return answers
+	})
+	params = json.Change(params, wire.RequestState, func(state json.Value) json.Value {
+		var text string
+		_ = json.Unmarshal(state, &text) // else it is none of ours
+		words := strings.Fields(text)
+		if len(words) < 2 || words[0] != linkQuestion {
+			return state
+		}
+		a.Answer.after, _ = strconv.ParseInt(words[1], 10, 64) // else 0: any version does
+		a.Answer.scopes = words[2:]
+		return nil
+	})
+	return params, true
+}
+
+// A Session is that of a legacy client, who is told when an account is connected.
+type Session interface {
+	// Expects notes that the client is going to be told of a link. It reports false if it is already, or of too many.
+	Expects(link string) bool
+	// ExpectsNoMore ends that.
+	ExpectsNoMore(link string)
+	// Tell says something to the client on one of its streams. It reports false if none is open.
+	Tell(event []byte) bool
+}
+
+// Notices bounds the accounts that are waited for on behalf of clients. Make it with [NewNotices].
+type Notices struct{ places chan struct{} }
+
+// NewNotices returns the bounds of a gateway.
+func NewNotices() Notices { return Notices{make(chan struct{}, maxNotices)} }
+
+// WhenConnected has a client told when the account is connected (MCP 2025-11-25, "Completion Notifications for URL Mode
+// Elicitation"). background runs what waits for that, for a limited time.
+func (n Notices) WhenConnected(a *Account, s Session, background func(timeout time.Duration, f func(ctx context.Context))) {
+	manager, p, id := a.manager, &a.at.Provider, a.invitation.ID // the call may be over by then
+	owner, after, scopes := a.owner, a.Version, a.scopes
+	if !s.Expects(id) {
+		return
+	}
+	select {
+	case n.places <- struct{}{}:
+	default: // the client can still try again
+		s.ExpectsNoMore(id)
+		return
+	}
+	background(connection.LinkTime, func(ctx context.Context) {
+		defer func() { <-n.places }()
+		defer s.ExpectsNoMore(id)
+		if manager.Await(ctx, p, owner, after, scopes) != nil {
+			return
+		}
+		params := append(json.AppendQuote([]byte(`{"elicitationId":`), id), '}')
+		notice := wire.AppendMessage(nil, wire.AppendRequest(nil, nil, wire.MethodElicitComplete, params))
+		ctx, cancel := context.WithTimeout(ctx, noticeWait)
+		defer cancel()
+		for told := false; !told && pause.For(ctx, noticePause); {
+			told = s.Tell(notice)
+		}
+	})
+}

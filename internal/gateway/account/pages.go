@@ -1,0 +1,78 @@
+package account
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/recoursehq/recourse/authn"
+	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/connection"
+	door "github.com/recoursehq/recourse/internal/endpoint"
+)
+
+// Callers is how the pages find out who connects an account: by the same credentials that let callers in to the endpoints.
+type Callers struct {
+	Config  *config.Config
+	Lockout *door.Lockout // nil: nobody is locked out
+	// By returns the authenticators of the endpoints that an entry of access control lets callers in to.
+	By func(access string) []authn.Authenticator
+}
+
+var errNoConnections = errors.New("providers need a store that keeps connections")
+
+// NewPages returns the pages on which accounts are connected; nil: there is nothing to connect.
+func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.Logger) (http.Handler, error) {
+	if len(providers) == 0 {
+		return nil, nil //nolint:nilnil // no pages are an answer
+	}
+	if m == nil {
+		return nil, errNoConnections
+	}
+	pages := &connection.Pages{
+		Manager: m, Providers: map[string]*connection.Provider{}, Log: log,
+		URL:    func(r *http.Request) string { return door.Base(r, of.Config.PublicURL) },
+		Asks:   of.asks,
+		Verify: of.verifyKey,
+	}
+	for name, p := range providers {
+		pages.Providers[name] = &p.Provider
+	}
+	return pages, nil
+}
+
+var errNotTheKey = errors.New("the endpoint knows no such key")
+
+// asks returns what the callers of an entry of access control enter on a page.
+func (of Callers) asks(access string) connection.Asked {
+	if entry, ok := of.Config.Access.Get(access); ok && entry.Headers != nil {
+		return connection.Asked{ID: entry.Headers.ID, Key: entry.Headers.Key}
+	}
+	return connection.Asked{Key: "API key of your agent"}
+}
+
+// verifyKey finds out whose key was entered on a page, with its id or without. Guessing is bounded as at the endpoint itself.
+func (of Callers) verifyKey(r *http.Request, access, id, key string) (connection.Person, error) {
+	address := door.Proxies(of.Config.Proxies()).Client(r)
+	if of.Lockout.Wait(address, time.Now()) > 0 {
+		return connection.Person{}, errNotTheKey
+	}
+	asked := r.Clone(r.Context())
+	if entry, ok := of.Config.Access.Get(access); ok && entry.Headers != nil {
+		asked.Header = http.Header{entry.Headers.Key: {key}}
+		if entry.Headers.ID != "" {
+			asked.Header[entry.Headers.ID] = []string{id}
+		}
+	} else {
+		asked.Header = http.Header{"Authorization": {"Bearer " + key}}
+	}
+	for _, by := range of.By(access) {
+		if who, err := by.Authenticate(asked); err == nil && who.Access == access && who.Method != auth.MethodLoopback {
+			return connection.Person{Access: who.Access, Name: who.Name}, nil
+		}
+	}
+	of.Lockout.Failed(address, time.Now())
+	return connection.Person{}, errNotTheKey
+}
