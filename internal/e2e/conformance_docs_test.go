@@ -17,8 +17,8 @@ import (
 const conformanceIntro = `
 ## What the conformance suite finds
 
-For every requirement of 2025-11-25 and 2026-07-28, the official MCP conformance suite finds the same through the gateway as it
-finds when it talks to the Go SDK's conformance server directly, except in these scenarios:
+The official MCP conformance suite, for 2025-11-25 and 2026-07-28, gives the same results through the gateway as with the Go SDK's
+conformance server directly, except in these scenarios:
 
 | requirements of | scenarios | in front of | why |
 |---|---|---|---|
