@@ -31,14 +31,22 @@ func holdBack(c *call, next next) error {
 		return next(c)
 	}
 	err := next(c)
-	told, stated := c.toldOf(err)
-	if told == breaker.Answered && !wire.Named(c.req.msg.Method) {
-		told = breaker.Untold // it may have been answered from memory, as initialize of a shared program is, or a list
+	if outlived := c.out.last.outlived; outlived.outcome != breaker.Untold {
+		c.tellBreaker(pass, outlived)
 	}
-	for _, change := range b.Done(time.Now(), pass, told, stated) {
+	told := c.toldOf(err)
+	if told.outcome == breaker.Answered && !wire.Named(c.req.msg.Method) {
+		told.outcome = breaker.Untold // it may have been answered from memory, as initialize of a shared program is, or a list
+	}
+	c.tellBreaker(pass, told)
+	return err
+}
+
+// tellBreaker tells the breaker what has become of an attempt.
+func (c *call) tellBreaker(pass breaker.Pass, v verdict) {
+	for _, change := range c.to.breaker.Done(time.Now(), pass, v.outcome, v.stated) {
 		c.logCircuit(&change)
 	}
-	return err
 }
 
 // isBounded reports whether the request is one that ends with its answer: not a subscription, which lasts, nor a message
@@ -85,41 +93,55 @@ func (c *call) unsent(wait time.Duration) *recourse.Error {
 		WithRetry(recourse.RetrySameCall).WithRetryAfter(wait).CausedBy(errHeldBack)
 }
 
-// toldOf returns what an attempt tells of the server that ended with err, and how long the server has asked to be left
-// alone. Only what happened to the transport counts: what the server has answered is an answer.
-func (c *call) toldOf(err error) (told breaker.Outcome, stated time.Duration) {
-	if c.req.http.Context().Err() != nil {
-		return breaker.Untold, 0
-	}
-	e, broke := err.(*recourse.Error)         //nolint:errorlint // a stage returns it as it is
+// A verdict is what an attempt tells of the server.
+type verdict struct {
+	outcome breaker.Outcome
+	stated  time.Duration // how long the server has asked to be left alone
+}
+
+// toldOf returns what the last attempt tells of the server, which ended with err.
+func (c *call) toldOf(err error) verdict {
+	e, _ := err.(*recourse.Error)             //nolint:errorlint // a stage returns it as it is
 	if f, ok := err.(*failure); ok && f.off { //nolint:errorlint // a stage returns it as it is
-		e, broke = f.e, true
+		e = f.e
 	}
-	switch c.out.last.Status {
+	v := c.verdictOf(c.out.last.Status, e)
+	if e == nil && c.reply.broken && v.outcome == breaker.Answered && c.out.last.Status <= http.StatusOK {
+		v.outcome = breaker.Failed
+	}
+	return v
+}
+
+// verdictOf returns what an attempt tells of the server that ended with a status, 0 if there was none, and an error, nil if there was
+// none. Only what happened to the transport counts: what the server has answered is an answer.
+func (c *call) verdictOf(status int, e *recourse.Error) verdict {
+	if c.req.http.Context().Err() != nil { // it was ended for its client's sake
+		return verdict{}
+	}
+	switch status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if broke {
-			stated = e.RetryAfter
+		v := verdict{outcome: breaker.Failed}
+		if e != nil {
+			v.stated = e.RetryAfter
 		}
-		return breaker.Failed, stated
+		return v
 	case 0, http.StatusOK:
 	default:
-		return breaker.Answered, 0
+		return verdict{outcome: breaker.Answered}
 	}
 	switch {
-	case c.reply.broken && !broke:
-		return breaker.Failed, 0
-	case !broke, e.Origin != recourse.OriginGateway:
-		return breaker.Answered, 0
+	case e == nil, e.Origin != recourse.OriginGateway:
+		return verdict{outcome: breaker.Answered}
 	case e.Kind == recourse.KindTimeout && c.req.isCall():
-		return breaker.TimedOut, 0
+		return verdict{outcome: breaker.TimedOut}
 	case e.Kind == recourse.KindTimeout:
-		return breaker.Failed, 0
+		return verdict{outcome: breaker.Failed}
 	case e.Kind != recourse.KindUnreachable && e.Kind != recourse.KindUnavailable:
-		return breaker.Untold, 0
+		return verdict{}
 	case e.Effect == recourse.EffectNone:
-		return breaker.Missed, 0
+		return verdict{outcome: breaker.Missed}
 	default:
-		return breaker.Failed, 0
+		return verdict{outcome: breaker.Failed}
 	}
 }
 

@@ -52,6 +52,8 @@ type attempt struct {
 	answered bool // the server has begun to answer in full
 	lost     bool // the server does not know the session
 	refused  bool // the server refuses the caller's account
+
+	outlived verdict // of the other one of two, which had failed before
 }
 
 // told is what there is to tell of one failure.

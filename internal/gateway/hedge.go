@@ -72,6 +72,7 @@ func (c *call) hedge(ctx context.Context, r *upstream.Request) (*http.Response, 
 	} else { // the other one is all that is left
 		winner, loser = loser, winner
 		c.out.tries = append(c.out.tries, loser.ended(false))
+		winner.tried.outlived = c.verdictOf(c.endOf(loser))
 		loser.drop()
 		<-done
 		leave()
@@ -186,6 +187,20 @@ func (r *runner) drop() {
 		_ = r.resp.Body.Close()
 	}
 	r.cancel(errOutrun)
+}
+
+// endOf returns what an attempt has ended with whose answer has not begun: the status, 0 if there was none, and the error.
+func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
+	if r.err != nil {
+		return 0, recourse.From(r.err)
+	}
+	if status = r.resp.StatusCode; status != http.StatusOK {
+		return status, c.to.readHTTP(status, r.resp.Header, nil, "").Error()
+	}
+	if body, ok := r.resp.Body.(*begun); ok && !errors.Is(body.err, io.EOF) {
+		e = c.to.broken(c.ctx, body.err)
+	}
+	return status, e
 }
 
 // ended returns what there is to tell of an attempt that does not count, because it was outrun or has failed.

@@ -205,3 +205,52 @@ func TestHedgeObserved(t *testing.T) {
 		}
 	})
 }
+
+// A breaker is told of an attempt that has failed although the other one was answered, and not of one that was given up.
+func TestHedgeTellsTheBreaker(t *testing.T) {
+	t.Parallel()
+	late := 300 * time.Millisecond
+	for name, test := range map[string]struct {
+		first         testkit.Fault
+		calls, failed int // that the tool's circuit has counted after one call
+	}{
+		"503":              {testkit.Status(http.StatusServiceUnavailable, testkit.Plain).Late(late), 2, 1},
+		"reset":            {testkit.ResetBeforeAnswer().Late(late), 2, 1},
+		"cut":              {testkit.ResetInBody().Late(late), 2, 1},
+		"400":              {testkit.Status(http.StatusBadRequest, testkit.Plain).Late(late), 2, 0},
+		"given up":         {testkit.Hang(), 1, 0},
+		"answered in time": {testkit.Fault{}, 1, 0},
+	} {
+		runVirtual(t, name, func(t *testing.T) {
+			srv := testkit.NewServer(t, testkit.InMemory())
+			g, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", "breaker: {window: 1h}")
+			srv.Next(testkit.GetField, test.first, testkit.Fault{}.Late(time.Second))
+			if a := get(t, c); !succeeded(a) {
+				t.Errorf("after %s: %s", a.Took, a.Body)
+			}
+			synctest.Wait()
+			for _, s := range g.Protections()[0].Circuits {
+				if s.Tool == testkit.GetField && (s.Calls != test.calls || s.Failed != test.failed) {
+					t.Errorf("the circuit is %+v", s)
+				}
+			}
+		})
+	}
+}
+
+// A server that answers one of two attempts with its word to be left alone is left alone.
+func TestHedgeOpensTheBreaker(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, "virtual", func(t *testing.T) {
+		srv := testkit.NewServer(t, testkit.InMemory())
+		_, c := protected(t, srv, testkit.Modern, hedged, "trust_annotations: true", "timeout: 5s", quickBreaker)
+		overloaded := testkit.Status(http.StatusServiceUnavailable, testkit.Plain).RetryIn(40 * time.Second)
+		for range 3 {
+			srv.Next(testkit.GetField, overloaded.Late(300*time.Millisecond), testkit.Fault{}.Late(time.Second))
+			if a := get(t, c); !succeeded(a) {
+				t.Errorf("after %s: %s", a.Took, a.Body)
+			}
+		}
+		wantHeldBack(t, get(t, c), 40*time.Second)
+	})
+}
