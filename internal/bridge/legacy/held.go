@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -160,8 +159,6 @@ func (c *call) answer(result json.Value) error {
 		drain(resp)
 		return srv.notHeld(errors.New("the server has lost the session"))
 	}
-	text, _ := peer.Keep(resp) // a broken body says no more than the status
-	_ = resp.Body.Close()
-	return failedAnswer(srv.p.Name(), &upstream.Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}).
-		WithEffect(recourse.EffectUnknown)
+	defer resp.Body.Close()
+	return srv.p.Refused(resp).WithEffect(recourse.EffectUnknown)
 }

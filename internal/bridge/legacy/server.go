@@ -143,9 +143,14 @@ func refusedOpening(err error) (*http.Response, error) {
 	if !ok {
 		return nil, err
 	}
-	resp := wire.Respond(denied.answer.Status, denied.answer.Body)
-	resp.Header = denied.answer.Header.Clone()
-	return resp, nil
+	return again(denied.answer), nil
+}
+
+// again returns an answer that has been read, to be read once more.
+func again(answer *upstream.Answer) *http.Response {
+	resp := wire.Respond(answer.Status, answer.Body)
+	resp.Header = answer.Header.Clone()
+	return resp
 }
 
 // A denial is the answer of a server that has refused the caller's credentials.

@@ -232,7 +232,7 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 	case peer.IsDenied(answer.Status):
 		return nil, &denial{answer: answer}
 	case peer.IsAway(answer.Status):
-		return nil, failedAnswer(p.Name(), answer).WithEffect(recourse.EffectNone)
+		return nil, p.Refused(again(answer)).WithEffect(recourse.EffectNone)
 	}
 	at := &opened{id: answer.Header.Get(wire.HeaderSession), hello: answer.Result}
 	if json.Unmarshal(json.Lookup(answer.Result, "/protocolVersion"), &at.version) != nil {
@@ -245,14 +245,6 @@ func (s *session) initialize(ctx context.Context) (*opened, error) {
 		return nil, recourse.From(err).WithEffect(recourse.EffectNone)
 	}
 	return at, nil
-}
-
-// failedAnswer is the failure that an HTTP status stands for.
-func failedAnswer(name string, answer *upstream.Answer) *recourse.Error {
-	resp := wire.Respond(answer.Status, answer.Body)
-	defer resp.Body.Close()
-	resp.Header = answer.Header
-	return recourse.FromHTTP(name, resp).WithOrigin(recourse.OriginServer)
 }
 
 // headerAt returns the headers of a message of the bridge itself in the session.

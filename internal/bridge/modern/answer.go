@@ -221,7 +221,7 @@ func (c *call) refusal(resp *http.Response) error {
 		return nil
 	case c.answer != nil:
 		resp.Body = io.NopCloser(bytes.NewReader(text))
-		return recourse.FromHTTP(c.srv.p.Name(), resp).WithOrigin(recourse.OriginServer)
+		return c.srv.p.Refused(resp)
 	case peer.RefusesEra(resp.StatusCode) && peer.SoundsLegacy(resp.StatusCode, c.header, text) && c.otherEra(text):
 		c.srv.p.Eras.Forget()
 		if c.s != nil {

@@ -9,6 +9,7 @@ package peer
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -110,3 +111,11 @@ func (p *Peer) Unsent(ctx context.Context) *recourse.Error { return upstream.Uns
 
 // BadResponse is the failure of an answer that breaks the protocol.
 func (p *Peer) BadResponse(err error) *recourse.Error { return upstream.BadResponse(p.Name(), err) }
+
+// Refused is the failure of an answer with a status other than 200.
+func (p *Peer) Refused(resp *http.Response) *recourse.Error {
+	if e := recourse.FromHTTP(p.Name(), resp); e != nil {
+		return e.WithOrigin(recourse.OriginServer)
+	}
+	return p.BadResponse(fmt.Errorf("HTTP status %d", resp.StatusCode))
+}
