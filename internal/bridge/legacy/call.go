@@ -29,8 +29,8 @@ type call struct {
 
 	ctx    context.Context //nolint:containedctx // the call outlives the client's requests
 	cancel context.CancelCauseFunc
-	said   chan said // what the server says, to the present turn
-	last   chan said // how the call has ended, where no turn was there to be told
+	said   chan said   // what the server says, to the present turn
+	ending chan ending // has room for one: the turn that reads it may be yet to come
 	once   sync.Once
 
 	// While it is held, guarded by Server.mu:
@@ -39,14 +39,17 @@ type call struct {
 	question *question // that the client has been asked
 }
 
-// said is what a server says of a call: one of these.
+// said is what a server says before the answer: one of these.
 type said struct {
-	notice   []byte         // a notification, or an answer to something else
-	question *question      // a request to the client
-	resp     *http.Response // the answer, which is no event stream
-	answer   *wire.Part     // the answer, or its first piece; of has the rest
-	of       *hearing
-	err      error // the request has failed, or what of hears has ended
+	notice   []byte    // a notification, or an answer to something else
+	question *question // a request to the client
+}
+
+// An ending is how a call ends.
+type ending struct {
+	of     *hearing   // where the answer stands; nil: no answer has begun
+	answer *wire.Part // its first piece; nil: that is to be read
+	err    error      // why none comes
 }
 
 // newCall makes a request in the session. The caller takes its first turn.
@@ -54,7 +57,7 @@ func (s *session) newCall(at *opened, r *upstream.Request) *call {
 	m := r.Message
 	c := &call{
 		s: s, at: at, header: r.Header.Clone(), id: s.srv.p.NewID(), method: m.Method, name: m.Name,
-		said: make(chan said), last: make(chan said, 1),
+		said: make(chan said), ending: make(chan ending, 1),
 	}
 	peer.WithoutEra(c.header)
 	at.name(c.header)
@@ -70,47 +73,28 @@ func (s *session) newCall(at *opened, r *upstream.Request) *call {
 
 func (c *call) run() {
 	resp, err := c.s.post(c.ctx, c.header, c.body)
-	if err == nil {
-		resp.Body = &abandonable{resp.Body, c.ctx}
-	}
 	switch {
 	case err != nil:
-		c.last <- said{err: err}
-	case !wire.IsEvents(resp):
-		if !c.tell(said{resp: resp}) {
-			_ = resp.Body.Close()
-			c.last <- said{err: c.s.srv.p.Broken(c.ctx, context.Cause(c.ctx))}
-		}
+		c.ending <- ending{err: err}
+	case wire.IsEvents(resp):
+		c.listen(newHearing(c.own(resp)))
 	default:
-		c.listen(newHearing(resp))
+		c.ending <- ending{of: newHearing(c.own(resp))}
 	}
 }
 
-// An abandonable is the body of an answer that ends with its call: a server that has been told
-// of the cancellation may end its answer first, which must not look like a whole one.
-type abandonable struct {
-	io.ReadCloser
-
-	ctx context.Context //nolint:containedctx // that of the call
+// own has an answer end with the call.
+func (c *call) own(resp *http.Response) *http.Response {
+	body := resp.Body
+	context.AfterFunc(c.ctx, func() { _ = body.Close() }) // whoever reads it finds out why
+	return resp
 }
 
-// Read implements io.Reader.
-func (a *abandonable) Read(p []byte) (int, error) {
-	n, err := a.ReadCloser.Read(p)
-	if err != nil && a.ctx.Err() != nil {
-		err = context.Cause(a.ctx)
-	}
-	return n, err
-}
-
-// tell hands something to the client's turn, and waits for one. It reports false when the call
-// has ended.
-func (c *call) tell(s said) bool {
+// tell hands something to the client's turn, and waits for one until the call ends.
+func (c *call) tell(s said) {
 	select {
 	case c.said <- s:
-		return true
 	case <-c.ctx.Done():
-		return false
 	}
 }
 
@@ -131,25 +115,18 @@ func (c *call) listen(l *hearing) {
 	for {
 		part, err := l.next()
 		switch {
+		case err != nil && c.resume(l, err):
 		case err != nil:
-			if c.resume(l, err) {
-				continue
-			}
-			c.last <- said{err: err, of: l}
+			c.ending <- ending{of: l, err: err}
 			return
 		case part.Complete && (part.Kind == wire.Request || part.Kind == wire.Notification):
 			c.hear(l, part)
-			continue
 		case part.Complete && part.Kind == wire.Response && !part.Signs.ID.Equal(c.id):
-			if c.tell(said{notice: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)}) {
-				continue
-			}
+			c.tell(said{notice: wire.SpliceID(nil, part.Data, part.Signs.IDAt, nobody)})
+		default:
+			c.ending <- ending{of: l, answer: part}
+			return
 		}
-		if !c.tell(said{answer: part, of: l}) {
-			_ = l.resp.Body.Close()
-			c.last <- said{err: context.Cause(c.ctx), of: l}
-		}
-		return
 	}
 }
 
@@ -168,9 +145,8 @@ func (c *call) resume(l *hearing, err error) bool {
 		return false
 	}
 	_ = l.resp.Body.Close()
-	resp.Body = &abandonable{resp.Body, c.ctx}
 	l.lastID = "" // only what comes now is a reason to come back
-	l.open(resp)
+	l.open(c.own(resp))
 	return true
 }
 
@@ -186,7 +162,7 @@ func (c *call) hear(l *hearing, part *wire.Part) {
 	}
 	about := c
 	if c.s.srv.p.Program {
-		about = c.s.onlyOwn()
+		about = c.s.onlyCall()
 	}
 	if q := c.s.asked(c.at, about, l.text, part.Signs); q != nil {
 		about.tell(said{question: q})

@@ -69,20 +69,13 @@ func (q *question) ask(id wire.ID, state string) []byte {
 	return wire.AppendResult(nil, id, append(result, '}'))
 }
 
-// onlyOwn is only in the session of a known caller. Where callers may be anybody it returns nil:
-// what the server says may be about somebody else's call, which has just ended.
-func (s *session) onlyOwn() *call {
-	if s.key.of.IsAnonymous() {
-		return nil
-	}
-	return s.only()
-}
-
-// only returns the one call of the session, or nil when there are more or none.
-func (s *session) only() *call {
+// onlyCall returns the one call of the session; nil: there are more or none. It returns nil too
+// where callers may be anybody: what the server says may be about somebody else's call, which has
+// just ended.
+func (s *session) onlyCall() *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.calls) != 1 {
+	if len(s.calls) != 1 || s.key.of.IsAnonymous() {
 		return nil
 	}
 	for _, c := range s.calls {

@@ -142,7 +142,7 @@ func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 func (s *session) hear(at *opened, text []byte, part *wire.Part) {
 	switch {
 	case part.Kind == wire.Request:
-		c := s.onlyOwn()
+		c := s.onlyCall()
 		if q := s.asked(at, c, text, part.Signs); q != nil {
 			s.srv.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
@@ -166,7 +166,7 @@ func (s *session) hearOfCall(text []byte) {
 		c = s.calls[string(m.ProgressToken)]
 		s.mu.Unlock()
 	case wire.MethodLog:
-		c = s.onlyOwn()
+		c = s.onlyCall()
 	}
 	if c != nil && !s.srv.isHeld(c) {
 		c.offer(bytes.Clone(text))

@@ -13,7 +13,7 @@ import (
 )
 
 // A turn is a request of the client about a call, and its answer: the call's result, or a
-// question. It is the body of an answer that is an event stream.
+// question. It is the body of that answer.
 type turn struct {
 	c     *call
 	id    wire.ID
@@ -25,14 +25,14 @@ type turn struct {
 	at  int
 	err error // with which reading ends after that
 
-	passage wire.Passage // of the answer, once it has begun
-	of      *hearing     // where that stands; nil before
-	whole   bool         // it has been read
+	isEvents bool         // the answer is an event stream, and not one JSON text
+	of       *hearing     // where the call's answer stands; nil: it has not begun
+	passage  wire.Passage // of that
+	whole    bool         // it has been read
 
 	// For Close, which may be called while another goroutine reads:
-	asked    atomic.Bool // the turn has ended with a question: the call is the next turn's
-	answered atomic.Bool // the answer has begun, or none will come
-	body     atomic.Pointer[http.Response]
+	asked atomic.Bool // the turn has ended with a question: the call is the next turn's
+	over  atomic.Bool // the call has ended: its answer has begun, or none will come
 }
 
 // turn begins a turn. When ctx ends, so does the call.
@@ -45,41 +45,27 @@ func (c *call) turn(ctx context.Context, m *wire.Message) *turn {
 	return t
 }
 
-func (t *turn) next() said {
-	select {
-	case s := <-t.c.said:
-		return s
-	case s := <-t.c.last:
-		return s
-	}
-}
-
 // begin returns the answer as soon as its form is known.
 func (t *turn) begin() (*http.Response, error) {
-	for {
-		s := t.next()
-		switch {
-		case s.err != nil && s.of == nil:
-			t.stop()
-			t.c.end(errNotWanted)
-			return nil, s.err
-		case s.resp != nil:
-			return t.text(s.resp), nil
-		case s.question != nil:
-			if text := t.ask(s.question); text != nil {
-				return wire.Respond(http.StatusOK, text), nil
-			}
-		default:
-			if t.take(s); len(t.out) > 0 || t.answered.Load() {
-				return wire.RespondEvents(t), nil
-			}
-		}
+	text := t.next()
+	switch {
+	case t.asked.Load():
+		return wire.Respond(http.StatusOK, text), nil
+	case t.of == nil && t.err != nil:
+		t.stop()
+		t.c.end(errNotWanted)
+		return nil, t.err
+	case t.of != nil && !wire.IsEvents(t.of.resp):
+		return t.answerIn(t.of.resp), nil
+	case text != nil:
+		t.out = wire.AppendMessage(t.out, text)
 	}
+	t.isEvents = true
+	return wire.RespondEvents(t), nil
 }
 
-// text turns an answer that is one JSON text into the client's.
-func (t *turn) text(resp *http.Response) *http.Response {
-	t.pass(newHearing(resp), nil, false)
+// answerIn returns the client's answer for one of the server's that is one JSON text.
+func (t *turn) answerIn(resp *http.Response) *http.Response {
 	answer := *resp
 	answer.Body = t
 	answer.ContentLength = -1
@@ -89,36 +75,44 @@ func (t *turn) text(resp *http.Response) *http.Response {
 	return &answer
 }
 
-// take turns what the server says into what the client reads.
-func (t *turn) take(s said) {
-	switch {
-	case s.err != nil:
-		t.begun(s.of)
-		t.err = s.err
-	case s.answer != nil:
-		t.pass(s.of, s.answer, true)
-	default:
-		if text := t.notice(s.notice); text != nil {
-			t.out = wire.AppendMessage(t.out, text)
+// next returns the next message for the client before the answer; nil: that has begun, or none
+// will come.
+func (t *turn) next() []byte {
+	for {
+		var text []byte
+		select {
+		case s := <-t.c.said:
+			if s.question != nil {
+				text = t.ask(s.question)
+			} else {
+				text = t.notice(s.notice)
+			}
+		case e := <-t.c.ending:
+			t.end(e)
+			return nil
+		case <-t.c.ctx.Done():
+			t.end(ending{err: t.c.s.srv.p.Broken(t.c.ctx, context.Cause(t.c.ctx))})
+			return nil
+		}
+		if text != nil {
+			return text
 		}
 	}
 }
 
-// begun notes that the answer stands in what l hears.
-func (t *turn) begun(l *hearing) {
-	t.body.Store(l.resp)
-	t.answered.Store(true)
-}
-
-// pass begins to pass the answer on. part is its first piece; nil: that is to be read.
-func (t *turn) pass(l *hearing, part *wire.Part, asEvent bool) {
-	t.begun(l)
-	t.of = l
-	t.passage.ToModern(t.c.id, t.id, peer.Cacheable(t.c.method))
-	t.passage.Begin(&l.messages, part, asEvent)
-	if part != nil {
-		t.readOn()
+// end takes in how the call has ended.
+func (t *turn) end(e ending) {
+	t.over.Store(true)
+	t.of, t.err = e.of, e.err
+	if t.of == nil || t.err != nil {
+		return
 	}
+	if t.isEvents && t.of.resp.StatusCode != http.StatusOK { // which it is too late to pass on
+		t.err = t.c.s.srv.p.Refused(t.of.resp)
+		return
+	}
+	t.passage.ToModern(t.c.id, t.id, peer.Cacheable(t.c.method))
+	t.passage.Begin(&t.of.messages, e.answer, t.isEvents || wire.IsEvents(t.of.resp))
 }
 
 // notice returns a notification as the client gets it; nil: it does not get it.
@@ -155,29 +149,31 @@ func (t *turn) ask(q *question) []byte {
 	return q.ask(t.id, state)
 }
 
-// Read implements io.Reader for an answer that is an event stream.
+// Read implements io.Reader.
 func (t *turn) Read(p []byte) (int, error) {
 	for t.at == len(t.out) {
 		if t.err != nil {
-			return 0, t.err
+			return 0, t.why()
 		}
 		t.out, t.at = t.out[:0], 0
 		if t.of != nil {
 			t.readOn()
-			continue
-		}
-		s := t.next()
-		if s.question == nil {
-			t.take(s)
-			continue
-		}
-		if text := t.ask(s.question); text != nil {
+		} else if text := t.next(); text != nil {
 			t.out = wire.AppendMessage(t.out, text)
 		}
 	}
 	n := copy(p, t.out[t.at:])
 	t.at += n
 	return n, nil
+}
+
+// why returns why reading ends. Where the call was given up, that is why: a server that has been
+// told may end its answer first, which must not look like a whole one.
+func (t *turn) why() error {
+	if cause := context.Cause(t.c.ctx); cause != nil && !t.asked.Load() {
+		return cause
+	}
+	return t.err
 }
 
 // readOn reads more of the answer, and then to the end of its stream.
@@ -196,14 +192,12 @@ func (t *turn) Close() error {
 	t.stop()
 	switch {
 	case t.asked.Load():
-		return nil
-	case t.answered.Load():
+	case t.over.Load():
 		t.c.end(errNotWanted)
-		return t.body.Load().Body.Close()
 	default:
 		t.c.giveUp(errNotWanted)
-		return nil
 	}
+	return nil
 }
 
 var errNotWanted = errors.New("the answer is no longer needed")
