@@ -45,8 +45,6 @@ type call struct {
 	begun    chan beginning  // room for one
 	answer   *io.PipeWriter  // nil: it has not begun, or is a whole text
 	isEvents bool            // it is an event stream
-	orphaned bool            // it has lost its client; guarded by Server.mu, as over is
-	over     bool
 	messages wire.MessageReader
 	passage  wire.Passage
 }
@@ -69,16 +67,16 @@ func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*
 	}
 	wire.SetHeaders(c.header, wire.Version20260728, m)
 	c.ctx, c.end = context.WithCancelCause(upstream.Lasting(srv.p.Life, ctx))
-	if !srv.enter(c) {
+	if !s.enter(c) {
 		c.end(context.Canceled)
 		return wire.RespondLost(), nil
 	}
 	stop := context.AfterFunc(ctx, c.leave)
-	go func() {
-		defer srv.exit(c)
+	srv.p.Background(func(context.Context) {
+		defer s.exit(c)
 		defer stop()
 		c.run()
-	}()
+	})
 	select {
 	case b := <-c.begun:
 		return b.resp, b.err
@@ -87,21 +85,11 @@ func (srv *Server) call(ctx context.Context, s *session, r *upstream.Request) (*
 	}
 }
 
-// enter notes a call as under way. It reports false when its session has ended.
-func (srv *Server) enter(c *call) bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.closed {
-		return false
-	}
-	if c.s != nil && !c.s.enter(c) {
-		return false
-	}
-	srv.p.Work.Add(1)
-	return true
-}
-
+// enter notes a call as under way. It reports false when the session has ended; s may be nil.
 func (s *session) enter(c *call) bool {
+	if s == nil {
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -111,44 +99,33 @@ func (s *session) enter(c *call) bool {
 	return true
 }
 
-func (srv *Server) exit(c *call) {
+func (s *session) exit(c *call) {
 	c.end(context.Canceled)
-	if c.s != nil {
-		c.s.mu.Lock()
-		delete(c.s.calls, c)
-		c.s.mu.Unlock()
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.calls, c)
 	}
-	srv.mu.Lock()
-	c.over = true
-	if c.orphaned {
-		srv.orphans--
-	}
-	srv.mu.Unlock()
-	srv.p.Work.Done()
 }
 
 // leave is called when the caller does not wait any more. Where the client has gone, the call goes
 // on for a while.
 func (c *call) leave() {
 	cause := context.Cause(c.asker)
-	if !errors.Is(cause, context.Canceled) || !c.srv.adopt(c) {
+	if !errors.Is(cause, context.Canceled) {
+		c.end(cause)
+		return
+	}
+	if c.srv.orphans.Add(1) > maxOrphans {
+		c.srv.orphans.Add(-1)
 		c.end(cause)
 		return
 	}
 	timer := time.AfterFunc(orphanTime, func() { c.end(context.DeadlineExceeded) })
-	context.AfterFunc(c.ctx, func() { timer.Stop() })
-}
-
-// adopt notes that a call has lost its client. It reports false when the call has to end.
-func (srv *Server) adopt(c *call) bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.closed || c.over || srv.orphans >= maxOrphans {
-		return false
-	}
-	srv.orphans++
-	c.orphaned = true
-	return true
+	context.AfterFunc(c.ctx, func() {
+		timer.Stop()
+		c.srv.orphans.Add(-1)
+	})
 }
 
 var errSessionEnded = recourse.Cancelled().WithMessage("The session was ended.").WithOrigin(recourse.OriginCaller)

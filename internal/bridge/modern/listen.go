@@ -79,19 +79,18 @@ func (srv *Server) listen(ctx context.Context, s *session, r *upstream.Request) 
 	life, end := context.WithCancel(ctx)
 	t := &stream{s: s, ctx: life, end: end, turn: make(chan struct{}, 1)}
 	if anything {
-		l, refusal, err := srv.subscribeTo(life, s, r.Header, f)
-		if err != nil || refusal != nil {
+		l, refusal, err := srv.subscribeTo(ctx, t, r.Header, f)
+		if l == nil {
 			end()
 			return refusal, err
 		}
-		t.current = l
+		srv.hear(t, l)
 	}
 	if !s.put(t) {
-		end()
+		t.close()
 		return wire.RespondLost(), nil
 	}
 	context.AfterFunc(life, func() { s.leave(t) })
-	srv.hear(t, t.current)
 	if now, _ := s.wants(); !slices.Equal(now.Watched, f.Watched) { // it has just changed
 		if _, err := srv.relisten(ctx, s, r.Header, ""); err != nil {
 			s.leave(t)
@@ -129,40 +128,49 @@ func (s *session) leave(t *stream) {
 	}
 }
 
-// subscribeTo sends subscriptions/listen and waits until the server agrees. Where it refuses,
-// the client's answer comes instead.
-func (srv *Server) subscribeTo(ctx context.Context, s *session, header http.Header, f filter) (*listening, *http.Response, error) {
+// subscribeTo sends a subscriptions/listen that lasts as long as the stream, and waits until the
+// server agrees, or ctx ends. Where it refuses, the client's answer comes instead.
+func (srv *Server) subscribeTo(
+	ctx context.Context, t *stream, header http.Header, f filter,
+) (l *listening, refusal *http.Response, err error) {
 	wants, err := json.Marshal(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &listening{id: srv.p.NewID()}
 	h := headerFor(header, wire.MethodListen)
-	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, s.introduce())
-	ctx, l.end = context.WithCancel(ctx)
-	if l.resp, err = srv.p.Post(ctx, s.of, h, wire.AppendRequest(nil, l.id, wire.MethodListen, params)); err != nil {
-		l.end()
-		return nil, nil, err
+	params := fmt.Appendf(nil, `{"notifications":%s,"_meta":{%s}}`, wants, t.s.introduce())
+	life, end := context.WithCancel(t.ctx)
+	stop := context.AfterFunc(ctx, end)
+	l = &listening{id: srv.p.NewID(), end: end}
+	refusal, err = srv.agree(life, l, t.s.of, h, params) //nolint:contextcheck // it lasts longer than ctx
+	switch {
+	case !stop(): // who waited does not any more
+		refusal, err = nil, srv.p.Broken(ctx, context.Cause(ctx))
+	case err == nil && refusal == nil:
+		return l, nil, nil
 	}
-	refusal, err := srv.agreed(ctx, l)
-	if err != nil || refusal != nil {
-		l.close()
-		return nil, refusal, err
-	}
-	return l, nil, nil
+	l.close()
+	return nil, refusal, err
 }
 
 func (l *listening) close() {
 	l.end()
-	_ = l.resp.Body.Close() // nothing more of it is wanted
+	if l.resp != nil {
+		_ = l.resp.Body.Close() // nothing more of it is wanted
+	}
 }
 
 var errNoAgreement = errors.New("subscriptions/listen was not acknowledged")
 
-// agreed reads the server's agreement, with which the stream begins. Where the server refuses, it
+// agree asks for the server's agreement, with which the stream begins. Where the server refuses, it
 // returns the client's answer.
-func (srv *Server) agreed(ctx context.Context, l *listening) (refusal *http.Response, err error) {
+func (srv *Server) agree(
+	ctx context.Context, l *listening, of upstream.Caller, header http.Header, params []byte,
+) (refusal *http.Response, err error) {
+	l.resp, err = srv.p.Post(ctx, of, header, wire.AppendRequest(nil, l.id, wire.MethodListen, params))
 	switch {
+	case err != nil:
+		return nil, err
 	case l.resp.StatusCode != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(l.resp.Body, peer.MaxRefusal)) // a broken body says no more than the status
 		if json.Lookup(text, "/error").Kind() == '{' && peer.RefusesEra(l.resp.StatusCode) {
@@ -190,23 +198,23 @@ func (srv *Server) agreed(ctx context.Context, l *listening) (refusal *http.Resp
 	}
 }
 
-// hear has the stream pass on what comes on l, which may be nil.
+// hear has the stream pass on what comes on l, in place of what it has heard; l may be nil.
 func (srv *Server) hear(t *stream, l *listening) {
-	if l == nil {
-		return
+	t.mu.Lock()
+	before := t.current
+	t.current = l
+	t.mu.Unlock()
+	if l != nil {
+		srv.p.Background(func(context.Context) { t.pass(l) })
 	}
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.closed {
-		l.close()
-		return
+	if before != nil {
+		before.end()
 	}
-	srv.p.Work.Go(func() { t.hear(l) })
 }
 
-// hear passes on what the server announces on l. When that ends, so does the client's stream,
+// pass passes on what the server announces on l. When that ends, so does the client's stream,
 // unless another has taken its place.
-func (t *stream) hear(l *listening) {
+func (t *stream) pass(l *listening) {
 	defer l.close()
 	for {
 		part, err := l.reader.Next()
@@ -338,44 +346,20 @@ func (srv *Server) relisten(ctx context.Context, s *session, header http.Header,
 		return false, srv.p.Broken(ctx, context.Cause(ctx))
 	}
 	f, anything := s.wants()
-	var l *listening
-	if anything {
-		var refusal *http.Response
-		if l, refusal, err = t.open(ctx, srv, header, f); err != nil || refusal != nil {
-			return true, err
-		}
-		var agreed filter
-		_ = json.UnmarshalLenient(l.honours, &agreed) // what cannot be read is not agreed to
-		if slices.Contains(f.Watched, uri) && !slices.Contains(agreed.Watched, uri) {
-			l.close()
-			return true, nil
-		}
+	if !anything {
+		srv.hear(t, nil)
+		return false, nil
 	}
-	t.mu.Lock()
-	before := t.current
-	t.current = l
-	t.mu.Unlock()
-	srv.hear(t, l)
-	if before != nil {
-		before.end()
-	}
-	return false, nil
-}
-
-// open sends a subscriptions/listen that lasts as long as the stream, and gives it up when ctx
-// ends first.
-func (t *stream) open(ctx context.Context, srv *Server, header http.Header, f filter) (*listening, *http.Response, error) {
-	life, end := context.WithCancel(t.ctx)
-	stop := context.AfterFunc(ctx, end)
-	l, refusal, err := srv.subscribeTo(life, t.s, header, f) //nolint:contextcheck // it lasts longer than ctx
-	if !stop() {                                             // who waited does not any more
-		if l != nil {
-			l.close()
-		}
-		return nil, nil, srv.p.Broken(ctx, context.Cause(ctx))
-	}
+	l, _, err := srv.subscribeTo(ctx, t, header, f)
 	if l == nil {
-		end()
+		return true, err
 	}
-	return l, refusal, err
+	var agreed filter
+	_ = json.UnmarshalLenient(l.honours, &agreed) // what cannot be read is not agreed to
+	if slices.Contains(f.Watched, uri) && !slices.Contains(agreed.Watched, uri) {
+		l.close()
+		return true, nil
+	}
+	srv.hear(t, l)
+	return false, nil
 }

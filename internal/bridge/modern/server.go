@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/recoursehq/recourse/internal/bridge/peer"
 	"github.com/recoursehq/recourse/internal/json"
@@ -19,11 +20,10 @@ import (
 type Server struct {
 	p       *peer.Peer
 	mirrors mirrors
+	orphans atomic.Int64 // calls whose client has gone
 
 	mu       sync.Mutex
-	closed   bool
 	sessions *recent.Map[string, *session]
-	orphans  int // calls whose client has gone
 }
 
 // New returns the way to p.
@@ -35,7 +35,6 @@ func New(p *peer.Peer) *Server {
 // Close ends the sessions with their calls and streams.
 func (srv *Server) Close() {
 	srv.mu.Lock()
-	srv.closed = true
 	sessions := srv.sessions.All()
 	srv.mu.Unlock()
 	for _, s := range sessions {
