@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
 // seconds are the bounds of the buckets that OpenTelemetry's conventions for MCP advise, and sizes those of bytes.
@@ -67,8 +67,8 @@ func newMetrics(to prometheus.Registerer, version string) *metrics {
 	return m
 }
 
-// Ended implements [gateway.Observer].
-func (m *metrics) Ended(o *gateway.Outcome) {
+// Ended implements [observe.Observer].
+func (m *metrics) Ended(o *observe.Outcome) {
 	tool := m.tools.of(o.Server).value(o.Tool)
 	kind := ""
 	if e := o.Record; e != nil {
@@ -93,7 +93,7 @@ func (m *metrics) Ended(o *gateway.Outcome) {
 }
 
 // tried counts the attempts of a request.
-func (m *metrics) tried(o *gateway.Outcome) {
+func (m *metrics) tried(o *observe.Outcome) {
 	for i, attempt := range o.Attempts {
 		repetition, reason := "false", ""
 		if i > 0 {
@@ -107,4 +107,4 @@ func (m *metrics) tried(o *gateway.Outcome) {
 	}
 }
 
-var _ gateway.Observer = (*metrics)(nil)
+var _ observe.Observer = (*metrics)(nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/recoursehq/recourse/internal/breaker"
 	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/upstream"
 )
 
@@ -38,11 +39,11 @@ func everything() *admin.Admin {
 		Spans:   func() admin.Spans { return admin.Spans{Sent: 5, Dropped: 6, Refused: 7} },
 		Journal: func() admin.Journal { return admin.Journal{Written: 8, Lost: 9} },
 	})
-	a.Ended(&gateway.Outcome{
+	a.Ended(&observe.Outcome{
 		Server: "farm", Method: "tools/call", Tool: "get_field", Queued: time.Second, Reason: "gave up after 2 attempts",
 		Limit:  "team",
 		Record: recourse.QuotaExhausted("team").WithOrigin(recourse.OriginGateway),
-		Attempts: []gateway.Attempt{
+		Attempts: []observe.Attempt{
 			{Failure: recourse.KindTimeout, Reason: "the tool only reads"}, {Failure: recourse.KindTimeout, Reason: "gave up after 2 attempts"},
 		},
 	})
@@ -144,9 +145,9 @@ func TestLabelsAreBounded(t *testing.T) {
 	circuits = append(circuits, breaker.State{Tool: "other", Status: breaker.StatusOpen})
 	a := admin.New("v1.2.3", admin.Sources{Protections: func() []gateway.Protection { return []gateway.Protection{{Server: "farm", Circuits: circuits}} }})
 	for i := range 5000 {
-		a.Ended(&gateway.Outcome{
+		a.Ended(&observe.Outcome{
 			Server: "farm", Method: "tools/call", Tool: fmt.Sprintf("tool_%d", i), Limit: fmt.Sprint("limit ", i),
-			Attempts: []gateway.Attempt{{Reason: fmt.Sprint("reason ", i)}, {}},
+			Attempts: []observe.Attempt{{Reason: fmt.Sprint("reason ", i)}, {}},
 		})
 	}
 	status, text := get(t, a, "/metrics")

@@ -106,9 +106,9 @@ var layers = []layer{
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},
 	{
-		packages: []string{"internal/gateway/account"},
+		packages: []string{"internal/gateway/account", "internal/gateway/observe"},
 		up:       "a stage asks it with plain values, and it does not know what a call is",
-		beside:   "each is one policy; the stages put them in order",
+		beside:   "each is one policy or one observer; the stages put them in order",
 	},
 	{
 		packages: []string{"internal/gateway", "internal/inject", "mcptool", "recovery"},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/console"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -95,7 +95,7 @@ func TestServersWithoutJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tally := console.NewTally()
-	tally.Ended(&gateway.Outcome{Server: "farm", Method: "tools/call", Began: time.Now(), Record: recourse.Timeout("x", 0)})
+	tally.Ended(&observe.Outcome{Server: "farm", Method: "tools/call", Began: time.Now(), Record: recourse.Timeout("x", 0)})
 	from := w.sources
 	from.Journal, from.Tally = nil, tally
 	at := serve(t, from)
@@ -181,12 +181,12 @@ func TestTally(t *testing.T) {
 	w := newWorld(t)
 	tally := console.NewTally()
 	for i := range 1000 {
-		tally.Ended(&gateway.Outcome{
+		tally.Ended(&observe.Outcome{
 			Server: "farm", Method: "tools/call", Sent: 1, Began: time.Now(), Took: time.Duration(i+1) * 900 * time.Microsecond,
-			Record: recourse.Unavailable("farm"), Attempts: []gateway.Attempt{{Failure: recourse.KindUnavailable, Status: http.StatusServiceUnavailable}},
+			Record: recourse.Unavailable("farm"), Attempts: []observe.Attempt{{Failure: recourse.KindUnavailable, Status: http.StatusServiceUnavailable}},
 		})
 	}
-	tally.Ended(&gateway.Outcome{Server: "farm", Began: time.Now(), Took: time.Hour}) // a stream
+	tally.Ended(&observe.Outcome{Server: "farm", Began: time.Now(), Took: time.Hour}) // a stream
 	from := w.sources
 	from.Tally = tally
 	_, page := get(t, serve(t, from)+"/servers/farm")

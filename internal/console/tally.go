@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
 // A Tally counts calls by server since the process began: an observer of the gateway.
@@ -19,7 +19,7 @@ type Tally struct {
 	servers map[string]*tally
 }
 
-var _ gateway.Observer = (*Tally)(nil)
+var _ observe.Observer = (*Tally)(nil)
 
 // NewTally returns a tally of nothing yet.
 func NewTally() *Tally { return &Tally{began: time.Now(), servers: map[string]*tally{}} }
@@ -46,8 +46,8 @@ type minute struct {
 	failures map[recourse.Kind]int64
 }
 
-// Ended implements [gateway.Observer].
-func (t *Tally) Ended(o *gateway.Outcome) {
+// Ended implements [observe.Observer].
+func (t *Tally) Ended(o *observe.Outcome) {
 	if o.Server == "" || o.Method == "" {
 		return
 	}
@@ -79,7 +79,7 @@ func (t *Tally) Ended(o *gateway.Outcome) {
 }
 
 // note learns from an attempt whether the server answers.
-func (a *answering) note(last *gateway.Attempt, at time.Time) {
+func (a *answering) note(last *observe.Attempt, at time.Time) {
 	does := last.Status != 0 || last.Failure == ""
 	if !a.called || a.does != does {
 		*a = answering{called: true, does: does, since: at}

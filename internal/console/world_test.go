@@ -13,6 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/console"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/store"
@@ -136,13 +137,13 @@ func (w *world) fail(t *testing.T, set *contract.Set) {
 	w.last = calls[0].RequestID
 	for i := range 2000 {
 		server := []string{"farm", "farm", "farm", "shop"}[i%4]
-		o := &gateway.Outcome{
+		o := &observe.Outcome{
 			Server: server, Method: "tools/call", Began: now.Add(-time.Duration(2000-i) * time.Second), Sent: 1,
 			Took:     time.Duration(20+random.ExpFloat64()*80) * time.Millisecond,
-			Attempts: []gateway.Attempt{{Status: 200}},
+			Attempts: []observe.Attempt{{Status: 200}},
 		}
 		if i%40 == 0 || server == "shop" && i > 1900 {
-			o.Record, o.Attempts[0] = recourse.Timeout("x", time.Second), gateway.Attempt{Failure: recourse.KindTimeout}
+			o.Record, o.Attempts[0] = recourse.Timeout("x", time.Second), observe.Attempt{Failure: recourse.KindTimeout}
 		}
 		w.tally.Ended(o)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -290,7 +291,7 @@ var (
 
 // bad is the failure of an answer that breaks the protocol.
 func (c *call) bad(resp *http.Response, err error) *recourse.Error {
-	text := beginning(string(c.in.text))
+	text := observe.Beginning(string(c.in.text))
 	return c.to.badResponse(fmt.Errorf("%w: %s: %q", err, resp.Header.Get("Content-Type"), text)).
 		WithUpstream(recourse.Upstream{RequestID: resp.Header.Get(wire.HeaderRequestID)})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream/api"
 	"github.com/recoursehq/recourse/retry"
@@ -69,7 +70,7 @@ func withViolations(e *recourse.Error) *recourse.Error {
 	var told []string
 	for _, v := range e.Violations[:min(len(e.Violations), maxTold)] {
 		if v.Message != "" && !strings.Contains(said, v.Message) {
-			told = append(told, strings.TrimPrefix(v.Param+": "+cut(v.Message, maxToldText), ": "))
+			told = append(told, strings.TrimPrefix(v.Param+": "+observe.Cut(v.Message, maxToldText), ": "))
 		}
 	}
 	if told == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/auth"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -17,7 +17,7 @@ type ledger struct {
 	text strings.Builder
 }
 
-func (l *ledger) Ended(o *gateway.Outcome) {
+func (l *ledger) Ended(o *observe.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = fmt.Fprintf(&l.text, "%+v\n", o)

@@ -1,50 +1,42 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
 // An outcome is how a call goes, and how it has ended. Every call has one.
 type outcome struct {
 	began time.Time
 	took  time.Duration
-	end   ending
+	end   string // in a word of package observe
 
-	attempts int           // that the server may have acted on
-	sent     int           // attempts of any sort
-	last     attempt       // the last one that was sent
-	tries    []Attempt     // all of them, or the first maxTries
-	wait     time.Duration // before the next one
-	queued   time.Duration // for its turn
-	renewed  bool          // the session was made anew for it
-	reason   string        // why the call was not sent again
-	key      string        // by which the provider of an HTTP API knows its repetitions
+	attempts int               // that the server may have acted on
+	sent     int               // attempts of any sort
+	last     attempt           // the last one that was sent
+	tries    []observe.Attempt // all of them, or the first maxTries
+	wait     time.Duration     // before the next one
+	queued   time.Duration     // for its turn
+	renewed  bool              // the session was made anew for it
+	reason   string            // why the call was not sent again
+	key      string            // by which the provider of an HTTP API knows its repetitions
 
-	form      string    // in which the client was told of the failure: see [Outcome]
+	form      string    // in which the client was told of the failure: see [observe.Outcome]
 	allowance allowance // what the call takes of the limits
 
-	record *recourse.Error // of a failure, as the client was told, with its effect; nil: there was none
-	told   []told          // all that there is to tell of failures
+	record *recourse.Error   // of a failure, as the client was told, with its effect; nil: there was none
+	told   []observe.Failure // all that there is to tell of failures
 }
-
-// An ending is what became of a call.
-type ending string
-
-const (
-	succeeded ending = "success"
-	failed    ending = "failure"
-	brokenOff ending = "broken off" // in the middle of an answer
-	left      ending = "client gone"
-)
 
 // maxTries bounds the attempts that an outcome tells: a stream that is held open makes more.
 const maxTries = 16
 
 // An attempt is one request to the server, with what only the stages have to know of it.
 type attempt struct {
-	Attempt
+	observe.Attempt
 
 	session    string // that it named at the server
 	generation int    // which one of the client's session that was
@@ -56,39 +48,19 @@ type attempt struct {
 	outlived verdict // of the other one of two, which had failed before
 }
 
-// told is what there is to tell of one failure.
-type told struct {
-	message  string
-	e        *recourse.Error
-	note     string // what is special about it
-	attempts int
-	reason   string
-	cause    error // what it comes of, private
-	before   error // what the server said, where that was passed on
-	after    error // and what would have been said instead
-}
-
-// An observer is told of each call once, when it has ended. The call is valid until ended returns.
-type observer interface {
-	ended(c *call)
-}
-
 // finish tells every observer of the one outcome.
 func finish(c *call, next next) error {
-	c.out.end = failed // of the gateway itself, should a stage panic
+	c.out.end = observe.Failed // of the gateway itself, should a stage panic
 	defer func() {
 		c.out.took = time.Since(c.out.began)
 		if c.relayed() {
 			c.closeAnswer()
 			return
 		}
-		for _, o := range c.g.observers {
-			o.ended(c)
-		}
-		if len(c.g.outside) > 0 {
-			told := outcomeOf(c)
-			for _, o := range c.g.outside {
-				o.Ended(told)
+		if c.g.observed || c.table.config.AccessLog || len(c.out.told) > 0 { // else the log has nothing to say
+			o := c.outcome()
+			for _, each := range c.g.observers {
+				each.Ended(o)
 			}
 		}
 		c.closeAnswer()
@@ -96,11 +68,11 @@ func finish(c *call, next next) error {
 	err := next(c)
 	switch {
 	case c.reply.broken:
-		c.out.end = brokenOff
+		c.out.end = observe.BrokenOff
 	case c.reply.gone, c.req.http.Context().Err() != nil:
-		c.out.end = left
+		c.out.end = observe.Left
 	case c.out.record == nil:
-		c.out.end = succeeded
+		c.out.end = observe.Succeeded
 	}
 	return err
 }
@@ -109,7 +81,7 @@ func finish(c *call, next next) error {
 func (o *outcome) attempt() {
 	o.attempts++
 	o.sent++
-	o.last = attempt{Attempt: Attempt{Wait: o.wait, Began: time.Now()}}
+	o.last = attempt{Attempt: observe.Attempt{Wait: o.wait, Began: time.Now()}}
 	o.wait = 0
 }
 
@@ -138,6 +110,45 @@ func (c *call) record(e *recourse.Error, note string) {
 	c.out.told = append(c.out.told, c.failureOf(e, note))
 }
 
-func (c *call) failureOf(e *recourse.Error, note string) told {
-	return told{message: "failure", e: e, cause: e.Cause(), note: note, attempts: c.out.attempts, reason: c.out.reason}
+func (c *call) failureOf(e *recourse.Error, note string) observe.Failure {
+	return observe.Failure{
+		Message: "failure", Error: e, Cause: e.Cause(), Note: note, Attempts: c.out.attempts, Reason: c.out.reason,
+	}
+}
+
+// Observe has o told of every call. It comes before the first one.
+func (g *Gateway) Observe(o observe.Observer) { g.observers, g.observed = append(g.observers, o), true }
+
+// outcome returns how the call has ended, for observers.
+func (c *call) outcome() *observe.Outcome {
+	o := &observe.Outcome{
+		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
+		Method: observe.MethodName(c.req.msg.Method), Nature: c.rule.nature, End: c.out.end, Record: c.out.record,
+		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
+		Queued: c.out.queued, Limit: c.out.allowance.refused,
+		Sent: c.out.sent, Attempts: slices.Clone(c.out.tries), Reason: c.out.reason,
+		Form: c.out.form, Span: c.trace.Span,
+		Name: c.req.msg.Name, Failures: c.out.told, Private: c.private(), Logged: c.table.config.AccessLog,
+		Request: observe.Request{
+			HTTPMethod: c.req.http.Method, Method: c.req.msg.Method, Meta: c.req.msg.Meta,
+			Bytes: len(c.req.body), Held: cap(c.req.body),
+		},
+	}
+	if c.on != nil {
+		o.Server, o.Contract = c.on.Name, c.on.contract.Name
+		_, o.Observed = c.on.manner.(observing)
+	} else {
+		o.Request.Path = c.req.http.URL.Path
+	}
+	if c.member != nil {
+		o.Request.Endpoint = outerOf(c.req.http.Context()).name
+	}
+	if c.rule.listed.Tool != nil {
+		o.Tool = c.req.msg.Name
+	}
+	if values := c.req.http.Header["Traceparent"]; len(values) == 1 {
+		o.Request.TraceParent = values[0]
+	}
+	slices.SortStableFunc(o.Attempts, func(a, b observe.Attempt) int { return a.Began.Compare(b.Began) }) // two may run at once
+	return o
 }

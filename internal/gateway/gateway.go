@@ -21,6 +21,7 @@ import (
 	"github.com/recoursehq/recourse/internal/connection"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/front"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/limit"
 	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -41,8 +42,8 @@ type Gateway struct {
 	drain   context.CancelFunc
 	work    sync.WaitGroup // background work
 
-	observers []observer // of every call
-	outside   []Observer // that are told of its outcome
+	observers []observe.Observer // the log, and others
+	observed  bool               // there are others
 	calls     calls
 	inFlight  inFlight
 	states    *seal.Sealer // of what servers hand to clients, where there are no keys for sessions
@@ -91,7 +92,7 @@ func NewReaching(reach Reach, cfg *config.Config, set *contract.Set, log *slog.L
 	g := &Gateway{
 		log: log, reach: reach,
 		backends: map[*backend]bool{}, large: make(chan struct{}, largeFailures), notices: account.NewNotices(),
-		observers: []observer{logger{log}, accessLog{log}}, states: seal.New(),
+		observers: []observe.Observer{observe.Log{To: log}}, states: seal.New(),
 	}
 	g.counting = counting{memory: limit.NewMemory(), redis: map[string]*limit.Redis{}}
 	g.http = front.HTTP{Handler: g, Log: log, Drain: g.Drain}

@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/bulkhead"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 	"github.com/recoursehq/recourse/retry"
@@ -204,7 +205,7 @@ func (c *call) endOf(r *runner) (status int, e *recourse.Error) {
 }
 
 // ended returns what there is to tell of an attempt that does not count, because it was outrun or has failed.
-func (r *runner) ended(outrun bool) Attempt {
+func (r *runner) ended(outrun bool) observe.Attempt {
 	tried := r.tried.Attempt
 	tried.Took = time.Since(tried.Began)
 	switch {

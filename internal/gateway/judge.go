@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -119,7 +120,7 @@ func (c *call) caused(e *recourse.Error, text []byte) *recourse.Error {
 	if !signs.Error.IsZero() {
 		raw = signs.Error.Of(text)
 	}
-	return e.CausedBy(errors.New(said(raw)))
+	return e.CausedBy(errors.New(observe.Said(raw)))
 }
 
 // late logs a failure that was found behind the window, when it could no longer be

@@ -8,6 +8,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -39,7 +40,7 @@ func TestOutcomeNamesTheLimit(t *testing.T) {
 		srv := testkit.NewServer(t, testkit.InMemory())
 		g, _ := newGateway(t, fmt.Sprintf("servers: {farm: {url: '%s', limits: {minute: {calls: 1/1m}}}}\n", srv.URL()))
 		var names []string
-		g.Observe(observed(func(o *gateway.Outcome) { names = append(names, o.Limit) }))
+		g.Observe(observed(func(o *observe.Outcome) { names = append(names, o.Limit) }))
 		c := testkit.NewClient(t, testkit.ServeInMemory(t, g)+farm, testkit.Modern)
 		pass(t, c, 1)
 		_ = overLimit(t, c)
@@ -52,9 +53,9 @@ func TestOutcomeNamesTheLimit(t *testing.T) {
 	})
 }
 
-type observed func(o *gateway.Outcome)
+type observed func(o *observe.Outcome)
 
-func (f observed) Ended(o *gateway.Outcome) { f(o) }
+func (f observed) Ended(o *observe.Outcome) { f(o) }
 
 // A verified caller has limits of its own wherever it calls from and whatever else it sends; an organisation shares its own.
 func TestLimitOfVerifiedCallers(t *testing.T) {

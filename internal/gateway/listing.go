@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/args"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -128,8 +129,9 @@ func (t *toolLists) noteOnce(server string) func(tool *toolcall.Tool, err error)
 		t.noted[tool.Name] = reason
 		t.mu.Unlock()
 		if !known {
+			cause := observe.Private{}.Mask(errors.New(reason))
 			t.log.Warn("inputSchema cannot be used in full",
-				slog.String("server", server), slog.String("tool", tool.Name), slog.Any("cause", logged{err: errors.New(reason)}))
+				slog.String("server", server), slog.String("tool", tool.Name), slog.Any("cause", cause))
 		}
 	}
 }

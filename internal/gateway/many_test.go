@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
@@ -271,8 +272,8 @@ type ends struct {
 	told []string
 }
 
-// Ended implements [gateway.Observer].
-func (e *ends) Ended(o *gateway.Outcome) {
+// Ended implements [observe.Observer].
+func (e *ends) Ended(o *observe.Outcome) {
 	if o.Method != "tools/call" {
 		return
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
-	"github.com/recoursehq/recourse/internal/toolcall"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -32,32 +31,15 @@ func (c *call) masker() *redact.Masker {
 
 // secrets returns what finds the secrets of the server's entry and of the call. It may be
 // asked after the call has ended.
-func (c *call) secrets() func() []string { return c.private().secrets }
+func (c *call) secrets() func() []string { return c.private().Secrets }
 
-// private is what it takes to mask what is told of a call. It may be kept after the call has ended.
-type private struct {
-	on        *endpoint // nil: the request was for none
-	tool      *toolcall.Tool
-	arguments []byte
-}
-
-func (c *call) private() private { return private{c.on, c.rule.listed.Tool, c.req.msg.Arguments} }
-
-// secrets returns the secrets of the server's entry and of the call, whether or not its client is still there.
-func (p private) secrets() []string {
-	secrets := slices.Concat(p.on.secrets(), redact.Arguments(p.arguments))
-	if p.tool != nil {
-		secrets = append(secrets, p.tool.Secrets(context.Background(), p.arguments)...)
+// private returns what it takes to mask what is told of the call.
+func (c *call) private() observe.Private {
+	p := observe.Private{Tool: c.rule.listed.Tool, Arguments: c.req.msg.Arguments}
+	if c.on != nil {
+		p.Contract, p.Entry = c.on.contract, c.on.secrets
 	}
-	return secrets
-}
-
-// logged returns a private cause as it may stand in the log.
-func (p private) logged(err error) logged {
-	if p.on == nil {
-		return logged{err: err}
-	}
-	return logged{err, p.secrets}
+	return p
 }
 
 // masked returns an answer of the contract's with its texts masked once more: pieces that
@@ -160,7 +142,7 @@ func (c *call) unspeakable() bool {
 	}
 	c.g.log.Warn("a notification was dropped: it is longer than decide_within and cannot be masked",
 		slog.String("server", c.to.Name), slog.String("request_id", c.req.id),
-		slog.String("method", cut(string(signs.Method), maxQuoted)))
+		slog.String("method", observe.Beginning(string(signs.Method))))
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -130,7 +131,7 @@ func (o *outer) traced(relays bool) spanContext {
 	if t.Own.IsZero() || relays && o.spanned.CompareAndSwap(false, true) {
 		return t
 	}
-	return spanContext{Span: Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
+	return spanContext{Span: observe.Span{Own: t.Own.Child(), Parent: t.Own, State: t.State}, baggage: t.baggage}
 }
 
 // at returns the caller as the server of a nested call knows it.

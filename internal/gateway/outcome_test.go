@@ -8,15 +8,15 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/retry"
 )
 
 // outcomeList is an observer that keeps what it is told.
-type outcomeList chan *gateway.Outcome
+type outcomeList chan *observe.Outcome
 
-func (o outcomeList) Ended(told *gateway.Outcome) { o <- told }
+func (o outcomeList) Ended(told *observe.Outcome) { o <- told }
 
 // watched returns a client of a gateway in front of srv that tells of its outcomes.
 func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {

@@ -14,12 +14,13 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // seen is what an observer sees of a call.
 type seen struct {
-	End      ending
+	End      string
 	Kind     recourse.Kind
 	Effect   recourse.Effect
 	Attempts []int // their HTTP statuses
@@ -34,20 +35,20 @@ type watcher struct {
 	more  chan struct{}
 }
 
-func (w *watcher) ended(c *call) {
+func (w *watcher) Ended(o *observe.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := seen{End: c.out.end, Status: c.reply.status, Told: len(c.out.told)}
-	if c.out.record != nil {
-		s.Kind, s.Effect = c.out.record.Kind, c.out.record.Effect
+	s := seen{End: o.End, Status: o.Status, Told: len(o.Failures)}
+	if o.Record != nil {
+		s.Kind, s.Effect = o.Record.Kind, o.Record.Effect
 	}
-	for _, try := range c.out.tries {
+	for _, try := range o.Attempts {
 		s.Attempts = append(s.Attempts, try.Status)
-		if try.Began.Before(c.out.began) || try.Took <= 0 || c.out.took < try.Took {
+		if try.Began.Before(o.Began) || try.Took <= 0 || o.Took < try.Took {
 			s.Attempts = append(s.Attempts, -1)
 		}
 	}
-	if c.out.end == succeeded && c.reply.bytes == 0 && c.reply.status == http.StatusOK {
+	if o.End == observe.Succeeded && o.Bytes == 0 && o.Status == http.StatusOK {
 		s.Told = -1
 	}
 	w.calls = append(w.calls, s)
@@ -84,7 +85,7 @@ func TestEveryCallEndsOnce(t *testing.T) {
 	}
 	t.Cleanup(g.Close)
 	w := &watcher{more: make(chan struct{}, 100)}
-	g.observers = append(g.observers, w)
+	g.Observe(w)
 	g.table.Load().serve = chain(slices.Insert(slices.Clone(stages), 4, forbidding))
 	url := testkit.Serve(t, g)
 
@@ -100,19 +101,19 @@ func TestEveryCallEndsOnce(t *testing.T) {
 		want    seen
 		failing bool // nothing whole comes
 	}{
-		{name: "success", want: seen{End: succeeded, Attempts: []int{200}, Status: 200}},
-		{name: "success, in events", tool: testkit.Progress, args: `{"steps":2}`, want: seen{End: succeeded, Attempts: []int{200}, Status: 200}},
-		{name: "a notification", notify: true, want: seen{End: succeeded, Attempts: []int{202}, Status: 202}},
-		{name: "no such path", path: "/nowhere", want: seen{End: failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
-		{name: "a stage of one's own", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
-		{name: "a panic", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: failed}},
-		{name: "arguments", args: `{}`, want: seen{End: failed, Kind: recourse.KindMissingParam, Effect: recourse.EffectNone, Status: 200, Told: 1}},
-		{name: "a failure of the tool", faults: []testkit.Fault{testkit.ToolError("no", "no")}, want: seen{End: failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
-		{name: "healed", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: succeeded, Attempts: []int{503, 200}, Status: 200}},
-		{name: "a write", tool: testkit.OrderCreate, args: `{"reference":"A","amount":1}`, faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}},
-		{name: "broken off", faults: []testkit.Fault{testkit.Large(testkit.JSON, 1<<20, testkit.Broken)}, failing: true, want: seen{End: brokenOff, Kind: recourse.KindBadResponse, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
-		{name: "client gone", faults: []testkit.Fault{testkit.Hang()}, leaves: true, failing: true, want: seen{End: left, Kind: recourse.KindCancelled, Effect: recourse.EffectNone, Attempts: []int{0}, Told: 1}},
-		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 503, Told: 1}},
+		{name: "success", want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
+		{name: "success, in events", tool: testkit.Progress, args: `{"steps":2}`, want: seen{End: observe.Succeeded, Attempts: []int{200}, Status: 200}},
+		{name: "a notification", notify: true, want: seen{End: observe.Succeeded, Attempts: []int{202}, Status: 202}},
+		{name: "no such path", path: "/nowhere", want: seen{End: observe.Failed, Kind: recourse.KindInvalidRequest, Effect: recourse.EffectNone, Status: 404, Told: 1}},
+		{name: "a stage of one's own", header: http.Header{"X-Forbidden": {"yes"}}, want: seen{End: observe.Failed, Kind: recourse.KindPermissionDenied, Effect: recourse.EffectNone, Status: 403, Told: 1}},
+		{name: "a panic", header: http.Header{"X-Panic": {"yes"}}, failing: true, want: seen{End: observe.Failed}},
+		{name: "arguments", args: `{}`, want: seen{End: observe.Failed, Kind: recourse.KindMissingParam, Effect: recourse.EffectNone, Status: 200, Told: 1}},
+		{name: "a failure of the tool", faults: []testkit.Fault{testkit.ToolError("no", "no")}, want: seen{End: observe.Failed, Kind: recourse.KindUnknown, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
+		{name: "healed", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Succeeded, Attempts: []int{503, 200}, Status: 200}},
+		{name: "a write", tool: testkit.OrderCreate, args: `{"reference":"A","amount":1}`, faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 200, Told: 1}},
+		{name: "broken off", faults: []testkit.Fault{testkit.Large(testkit.JSON, 1<<20, testkit.Broken)}, failing: true, want: seen{End: observe.BrokenOff, Kind: recourse.KindBadResponse, Effect: recourse.EffectNone, Attempts: []int{200}, Status: 200, Told: 1}},
+		{name: "client gone", faults: []testkit.Fault{testkit.Hang()}, leaves: true, failing: true, want: seen{End: observe.Left, Kind: recourse.KindCancelled, Effect: recourse.EffectNone, Attempts: []int{0}, Told: 1}},
+		{name: "observed", path: "/watched/mcp", faults: []testkit.Fault{testkit.Status(503, testkit.Plain)}, want: seen{End: observe.Failed, Kind: recourse.KindUnavailable, Effect: recourse.EffectUnknown, Attempts: []int{503}, Status: 503, Told: 1}},
 	}
 	for _, tt := range tests {
 		path := tt.path

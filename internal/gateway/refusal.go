@@ -11,6 +11,7 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -112,7 +113,7 @@ func (to *target) readHTTP(status int, header http.Header, body []byte, cut stri
 	case status == http.StatusUnauthorized && !to.passesCredentials:
 		return contract.Reading{Failure: to.misconfigured(status, body), Sign: "HTTP status 401"}
 	case status < http.StatusBadRequest:
-		e := to.badResponse(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), beginning(string(body)))).
+		e := to.badResponse(fmt.Errorf("HTTP %d, Location %q: %s", status, header.Get("Location"), observe.Beginning(string(body)))).
 			WithUpstream(recourse.Upstream{Status: status}).
 			WithMessage("%s answered with HTTP status %d, which is not an answer to an MCP request.", to.Title, status)
 		return contract.Reading{Failure: e, Sign: "HTTP status"}
@@ -146,7 +147,7 @@ func (to *target) misconfigured(status int, body []byte) *recourse.Error {
 	e := recourse.Internal().WithMessage("%s refused the gateway's own credentials. "+
 		"The operator of the gateway has to renew them.", to.Title)
 	return e.WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).
-		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", errOwnCredentials, status, beginning(string(body))))
+		CausedBy(fmt.Errorf("%w: HTTP status %d: %s", errOwnCredentials, status, observe.Beginning(string(body))))
 }
 
 // aboutThings reports whether a kind would be about things and values. The status of an MCP

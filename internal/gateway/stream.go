@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -164,7 +165,9 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		c.reply.begin(http.StatusOK)
 		c.reply.flush()
 		held := c.failureOf(c.settle(e), "the server cannot be reached: the stream is held open")
-		logger{c.g.log}.line(c, &held) // at once: the stream may go on for hours
+		o := c.outcome()
+		o.Took = time.Since(c.out.began)
+		observe.Log{To: c.g.log}.Failure(o, &held) // at once: the stream may go on for hours
 	}
 	return pause.For(c.ctx, wait+rand.N(wait)/2) //nolint:gosec // a wait is no secret
 }

@@ -232,7 +232,7 @@ func (t *toolLists) fetch(ctx context.Context, c *call, slot *listSlot) *toolLis
 	}
 	if err != nil {
 		t.log.LogAttrs(ctx, slog.LevelWarn, "tools/list failed: arguments are not checked",
-			slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().logged(err)))
+			slog.String("server", c.to.Name), slog.String("request_id", c.req.id), slog.Any("cause", c.private().Mask(err)))
 		l = &toolList{failed: true, fetched: time.Now(), expires: time.Now().Add(listRetry)}
 	}
 	if ctx.Err() != nil && l.failed && c.req.http.Context().Err() != nil {

@@ -3,13 +3,14 @@ package gateway
 import (
 	"net/http"
 
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/tracecontext"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A spanContext is where a request stands in a distributed trace, with what goes on to the server.
 type spanContext struct {
-	Span
+	observe.Span
 
 	baggage string
 }

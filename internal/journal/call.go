@@ -10,7 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -77,12 +77,12 @@ func (m *Millis) UnmarshalJSON(raw []byte) error {
 
 // failed reports whether a call failed in a way that its client did not ask for: clients find out in this way that a server is of the
 // legacy era.
-func failed(o *gateway.Outcome) bool {
+func failed(o *observe.Outcome) bool {
 	return o.Record != nil && (o.Method != wire.MethodDiscover || o.Record.Kind.Class() == recourse.ClassUpstream)
 }
 
 // callOf returns what is kept of a call.
-func callOf(o *gateway.Outcome, arguments config.Arguments) *Call {
+func callOf(o *observe.Outcome, arguments config.Arguments) *Call {
 	c := &Call{
 		RequestID: o.ID, TraceID: o.TraceID(), Began: o.Began.UTC(), Took: Millis(o.Took), Server: o.Server, Contract: o.Contract,
 		Method: o.Method, Access: o.Caller.Access, Caller: o.Caller.Name, Org: o.Caller.Org, User: o.User, Peer: o.Peer,
@@ -119,7 +119,7 @@ func cut(name string) string {
 }
 
 // keptRecord returns the record of a call without the arguments that are not to be kept.
-func keptRecord(o *gateway.Outcome, arguments config.Arguments) *recourse.Error {
+func keptRecord(o *observe.Outcome, arguments config.Arguments) *recourse.Error {
 	if o.Record == nil || arguments == config.ArgumentsMasked && o.ShowsArguments() {
 		return o.Record
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -53,12 +53,12 @@ type Journal struct {
 	written, lost atomic.Uint64
 }
 
-var _ gateway.Observer = (*Journal)(nil)
+var _ observe.Observer = (*Journal)(nil)
 
 // An ended call waits to be written.
 type ended struct {
 	seq     int64
-	outcome *gateway.Outcome
+	outcome *observe.Outcome
 }
 
 // New returns a journal that is kept in rows, and starts to write it. End it with [Journal.Close].
@@ -76,19 +76,19 @@ func New(rows Rows, settings *config.Journal, log *slog.Logger) *Journal {
 // Configure changes what is kept from now on.
 func (j *Journal) Configure(settings *config.Journal) { j.settings.Store(settings) }
 
-// Ended implements [gateway.Observer].
-func (j *Journal) Ended(o *gateway.Outcome) {
+// Ended implements [observe.Observer].
+func (j *Journal) Ended(o *observe.Outcome) {
 	if !keeps(j.settings.Load(), o) {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed || len(j.waiting) >= maxWaiting || j.held+o.Held() > maxHeld {
+	if j.closed || len(j.waiting) >= maxWaiting || j.held+o.Request.Held > maxHeld {
 		j.lost.Add(1)
 		return
 	}
 	j.waiting = append(j.waiting, ended{j.rows.Next(), o})
-	j.held += o.Held()
+	j.held += o.Request.Held
 	select {
 	case j.more <- struct{}{}:
 	default:
@@ -96,7 +96,7 @@ func (j *Journal) Ended(o *gateway.Outcome) {
 }
 
 // keeps reports whether a call is written down.
-func keeps(s *config.Journal, o *gateway.Outcome) bool {
+func keeps(s *config.Journal, o *observe.Outcome) bool {
 	switch {
 	case failed(o):
 		return s.Failures
@@ -116,7 +116,7 @@ func (j *Journal) take(most int) (taken []ended, more bool) {
 	n := min(most, len(j.waiting))
 	taken, j.waiting = j.waiting[:n:n], j.waiting[n:]
 	for _, e := range taken {
-		j.held -= e.outcome.Held()
+		j.held -= e.outcome.Request.Held
 	}
 	if len(j.waiting) == 0 {
 		j.waiting = nil

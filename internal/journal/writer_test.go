@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/store"
 )
@@ -112,8 +112,8 @@ func (f *fake) Tidy(ctx context.Context) error { return f.fault(ctx) }
 var errDown = errors.New("disk full: password=hunter2-s3cr3t")
 
 // failing returns a call that has failed.
-func failing(id int) *gateway.Outcome {
-	return &gateway.Outcome{
+func failing(id int) *observe.Outcome {
+	return &observe.Outcome{
 		ID: strconv.Itoa(id), Method: "tools/call", Name: "get_field", End: "failure", Began: time.Now(), Took: time.Millisecond,
 		Record: recourse.Unavailable("farm"),
 	}

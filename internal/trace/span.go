@@ -10,7 +10,7 @@ import (
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/tracecontext"
 )
 
@@ -31,7 +31,7 @@ func newSource(version string) source {
 
 // spansOf returns the span of a request and of each of its attempts, by OpenTelemetry's conventions for MCP. They tell
 // nothing of what the client or the server has said: neither is asked whether a collector may know it.
-func spansOf(o *gateway.Outcome) []*tracepb.Span {
+func spansOf(o *observe.Outcome) []*tracepb.Span {
 	name := o.Method
 	about := []*commonpb.KeyValue{text("mcp.method.name", o.Method), text("recourse.server", o.Server)}
 	if o.Tool != "" {
@@ -76,7 +76,7 @@ func spansOf(o *gateway.Outcome) []*tracepb.Span {
 const flags = 1
 
 // requestAttributes returns what is said of a request alone.
-func requestAttributes(o *gateway.Outcome) []*commonpb.KeyValue {
+func requestAttributes(o *observe.Outcome) []*commonpb.KeyValue {
 	transport := "tcp"
 	if o.Peer == "" {
 		transport = "pipe"
@@ -110,7 +110,7 @@ func requestAttributes(o *gateway.Outcome) []*commonpb.KeyValue {
 }
 
 // attemptAttributes returns what is said of an attempt alone: why there is one more, and what was waited before.
-func attemptAttributes(o *gateway.Outcome, i int) []*commonpb.KeyValue {
+func attemptAttributes(o *observe.Outcome, i int) []*commonpb.KeyValue {
 	a := &o.Attempts[i]
 	list := []*commonpb.KeyValue{number("recourse.attempt", int64(i+1))}
 	if i > 0 {
@@ -126,7 +126,7 @@ func attemptAttributes(o *gateway.Outcome, i int) []*commonpb.KeyValue {
 }
 
 // failureOf returns the error.type of a request: the form in which the client was told, else the kind; "" for a success.
-func failureOf(o *gateway.Outcome) string {
+func failureOf(o *observe.Outcome) string {
 	switch {
 	case o.Record == nil:
 		return ""

@@ -17,7 +17,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/recoursehq/recourse/internal/config"
-	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 )
 
 const (
@@ -56,7 +56,7 @@ type Figures struct {
 	Refused uint64 // that the collector did not take
 }
 
-var _ gateway.Observer = (*Exporter)(nil)
+var _ observe.Observer = (*Exporter)(nil)
 
 // New returns the exporter of a gateway of that version. A nil transport is net/http's.
 func New(cfg *config.Tracing, version string, log *slog.Logger, transport http.RoundTripper) *Exporter {
@@ -93,8 +93,8 @@ func tracesURL(endpoint string) string {
 // listen is the method of a stream that lasts for hours: nobody waits for its end.
 const listen = "subscriptions/listen"
 
-// Ended implements [gateway.Observer].
-func (e *Exporter) Ended(o *gateway.Outcome) {
+// Ended implements [observe.Observer].
+func (e *Exporter) Ended(o *observe.Outcome) {
 	if !o.Span.Own.Sampled || o.Method == listen {
 		return
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/internal/trace"
 	"github.com/recoursehq/recourse/internal/tracecontext"
@@ -86,10 +87,10 @@ func start(t *testing.T, c *collector, cfg config.Tracing) (*trace.Exporter, *st
 }
 
 // outcome returns one of a sampled call with an attempt.
-func outcome() *gateway.Outcome {
-	return &gateway.Outcome{
+func outcome() *observe.Outcome {
+	return &observe.Outcome{
 		Method: "tools/call", Tool: "echo", Server: "farm", End: "success", Began: time.Now(), Took: time.Second, Sent: 1,
-		Span: gateway.Span{Own: tracecontext.New(1)}, Attempts: []gateway.Attempt{{Began: time.Now(), Took: time.Second}},
+		Span: observe.Span{Own: tracecontext.New(1)}, Attempts: []observe.Attempt{{Began: time.Now(), Took: time.Second}},
 	}
 }
 
@@ -199,7 +200,7 @@ func TestNotSampled(t *testing.T) {
 		o = outcome()
 		o.Method = "subscriptions/listen"
 		e.Ended(o)
-		e.Ended(&gateway.Outcome{})
+		e.Ended(&observe.Outcome{})
 		e.Close(time.Minute)
 		if c.requests != 0 || e.Figures() != (trace.Figures{}) {
 			t.Errorf("%d requests, %+v", c.requests, e.Figures())

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
@@ -146,9 +147,9 @@ func (c *call) observe(e *recourse.Error) {
 	e = c.settle(e)
 	after := c.on.contract.Write(e, c.contractCall(e, c.protocolStatus(e.Kind)))
 	c.out.record, c.out.reason = after.Record, "failures are only observed"
-	c.out.told = append(c.out.told, told{
-		message: "observed", e: after.Record, note: "passed on as it came", attempts: c.out.attempts,
-		reason: c.out.reason, before: e.Cause(), after: errors.New(shown(after)),
+	c.out.told = append(c.out.told, observe.Failure{
+		Message: "observed", Error: after.Record, Note: "passed on as it came", Attempts: c.out.attempts,
+		Reason: c.out.reason, Before: e.Cause(), After: errors.New(observe.Shown(after)),
 	})
 }
 

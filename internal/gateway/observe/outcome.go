@@ -1,7 +1,7 @@
-package gateway
+// Package observe is what observers are told of a call when it has ended, and the observer that writes the log.
+package observe
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +21,7 @@ type Observer interface {
 	Ended(o *Outcome)
 }
 
-// An Outcome is how a request has ended, for observers outside the pipeline. Its methods mask what they return, which takes time:
+// An Outcome is how a request has ended. Its methods mask what they return, which takes time:
 // they may be called later, but the outcome holds on to the request's body until then.
 type Outcome struct {
 	ID       string          // of the request, which every log and answer on its way names
@@ -49,11 +49,42 @@ type Outcome struct {
 	Form     string        // of the failure toward the client: tool_error, the code of JSON-RPC or the status of HTTP; "": passed on
 	Span     Span          // of a distributed trace; zero: the configuration does not ask for traces
 
-	cause   error
-	trace   string // the header traceparent
-	meta    []byte // of the message
-	held    int    // bytes of the request
-	private private
+	Request  Request   // what the client has sent
+	Failures []Failure // all that there is to tell of them; more than one if an answer failed twice
+	Private  Private   // what it takes to mask what is told
+	Logged   bool      // the configuration asks for a line of every request
+}
+
+// The ends of a call.
+const (
+	Succeeded = "success"
+	Failed    = "failure"
+	BrokenOff = "broken off" // in the middle of an answer
+	Left      = "client gone"
+)
+
+// A Request is what a client has sent, as it was written.
+type Request struct {
+	HTTPMethod  string
+	Path        string // if it was for no server
+	Method      string // of MCP
+	Endpoint    string // with several servers, of one of which the call is told; "": there is none
+	TraceParent string // the header
+	Meta        []byte // of the message
+	Bytes       int    // of the body
+	Held        int    // bytes of memory that the outcome holds on to
+}
+
+// A Failure is what there is to tell of one.
+type Failure struct {
+	Message  string
+	Error    *recourse.Error
+	Note     string // what is special about it
+	Attempts int
+	Reason   string // why the call was not sent again
+	Cause    error  // what it comes of, private
+	Before   error  // what the server said, where that was passed on
+	After    error  // and what would have been said instead
 }
 
 // An Attempt is one request to the server.
@@ -77,10 +108,18 @@ type Span struct {
 
 // Cause returns what the failure comes of, as it stands in the log; "" where that is not known.
 func (o *Outcome) Cause() string {
-	if o.cause == nil {
+	if len(o.Failures) == 0 {
 		return ""
 	}
-	return o.private.logged(o.cause).LogValue().String()
+	last := &o.Failures[len(o.Failures)-1]
+	cause := last.Cause
+	if cause == nil {
+		cause = last.Before
+	}
+	if cause == nil {
+		return ""
+	}
+	return o.Private.Mask(cause).LogValue().String()
 }
 
 // TraceID returns the id of the trace that the request is a part of (W3C Trace Context): the gateway's own, else that of the header
@@ -89,80 +128,42 @@ func (o *Outcome) TraceID() string {
 	if !o.Span.Own.IsZero() {
 		return o.Span.Own.Trace.String()
 	}
-	if of, ok := tracecontext.Parse(o.trace); ok {
+	if of, ok := tracecontext.Parse(o.Request.TraceParent); ok {
 		return of.Trace.String()
 	}
-	if o.meta == nil {
+	if o.Request.Meta == nil {
 		return ""
 	}
 	var parent string
-	_ = json.Unmarshal(json.Lookup(o.meta, "/traceparent"), &parent) // what is no string is no id
+	_ = json.Unmarshal(json.Lookup(o.Request.Meta, "/traceparent"), &parent) // what is no string is no id
 	if of, ok := tracecontext.Parse(parent); ok {
 		return of.Trace.String()
 	}
 	return ""
 }
 
-// Held returns how many bytes of the request are held on to.
-func (o *Outcome) Held() int { return o.held }
-
 // ShowsArguments reports whether the contract may show what was given as an argument.
 func (o *Outcome) ShowsArguments() bool {
-	return o.private.on != nil && o.private.on.contract.ShowsArguments()
+	return o.Private.Contract != nil && o.Private.Contract.ShowsArguments()
 }
 
 // Arguments returns the arguments of the call as they may be kept: JSON with secrets masked, or only their names and types, where
 // values are not asked for or the contract may show none. It is nil where there are no arguments.
 func (o *Outcome) Arguments(values bool) []byte {
-	p := o.private
-	if len(p.arguments) == 0 || p.on == nil {
+	p := o.Private
+	if len(p.Arguments) == 0 || p.Contract == nil {
 		return nil
 	}
-	secrets := sync.OnceValue(p.secrets)
-	mask := redact.New(redact.Secrets).Hiding(secrets).With(p.on.contract.Mask...).ForAnswer()
+	secrets := sync.OnceValue(p.Secrets)
+	mask := redact.New(redact.Secrets).Hiding(secrets).With(p.Contract.Mask...).ForAnswer()
 	if !values || !o.ShowsArguments() {
-		return mask.JSON(argument.Names(p.arguments))
+		return mask.JSON(argument.Names(p.Arguments))
 	}
-	return mask.JSON(argument.Brief(p.arguments, secrets()))
+	return mask.JSON(argument.Brief(p.Arguments, secrets()))
 }
 
-// Observe has o told of every call. It comes before the first one.
-func (g *Gateway) Observe(o Observer) { g.outside = append(g.outside, o) }
-
-// outcomeOf returns how a call has ended.
-func outcomeOf(c *call) *Outcome {
-	o := &Outcome{
-		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
-		Method: methodName(c.req.msg.Method), Nature: c.rule.nature, End: string(c.out.end), Record: c.out.record,
-		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
-		Queued: c.out.queued, Limit: c.out.allowance.refused,
-		Sent: c.out.sent, Attempts: slices.Clone(c.out.tries), Reason: c.out.reason,
-		Form: c.out.form, Span: c.trace.Span,
-		Name: c.req.msg.Name, meta: c.req.msg.Meta, held: cap(c.req.body), private: c.private(),
-	}
-	if c.on != nil {
-		o.Server, o.Contract = c.on.Name, c.on.contract.Name
-		_, o.Observed = c.on.manner.(observing)
-	}
-	if c.rule.listed.Tool != nil {
-		o.Tool = c.req.msg.Name
-	}
-	if values := c.req.http.Header["Traceparent"]; len(values) == 1 {
-		o.trace = values[0]
-	}
-	if n := len(c.out.told); n > 0 {
-		if last := &c.out.told[n-1]; last.cause != nil {
-			o.cause = last.cause
-		} else {
-			o.cause = last.before
-		}
-	}
-	slices.SortStableFunc(o.Attempts, func(a, b Attempt) int { return a.Began.Compare(b.Began) }) // two may run at once
-	return o
-}
-
-// methodName returns the method of a message, if MCP has it: a client may write anything.
-func methodName(method string) string {
+// MethodName returns the method of a message, if MCP has it: a client may write anything.
+func MethodName(method string) string {
 	switch method {
 	case "", wire.MethodInitialize, wire.MethodPing, wire.MethodDiscover, wire.MethodToolsList, wire.MethodToolsCall,
 		"prompts/list", wire.MethodPromptsGet, "resources/list", "resources/templates/list", wire.MethodResourcesRead,

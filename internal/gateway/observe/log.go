@@ -1,0 +1,116 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/kinddoc"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+// A Log is the observer that writes a line for each failure, and one for each request where the configuration asks for that.
+// What a client may put into its request freely is cut, and credentials in it are masked.
+type Log struct{ To *slog.Logger }
+
+var _ Observer = Log{}
+
+// Ended implements [Observer].
+func (l Log) Ended(o *Outcome) {
+	for i := range o.Failures {
+		l.Failure(o, &o.Failures[i])
+	}
+	if o.Logged {
+		l.request(o)
+	}
+}
+
+// Failure writes the line for a failure.
+func (l Log) Failure(o *Outcome, f *Failure) {
+	e, level, ctx := f.Error, levelOf(o, f.Error), context.Background()
+	if !l.To.Enabled(ctx, level) {
+		return
+	}
+	var wait string
+	if e.RetryAfter > 0 {
+		wait = recourse.FormatWait(e.RetryAfter)
+	}
+	what := text("method", named(o.Request.Method))
+	if o.Request.Method == wire.MethodToolsCall {
+		what = slog.String("tool", named(o.Name))
+	}
+	l.To.LogAttrs(ctx, level, f.Message,
+		slog.String("request_id", o.ID), text("peer", o.Peer), o.place(), text("endpoint", o.Request.Endpoint), what,
+		slog.String("kind", string(e.Kind)), slog.String("code", e.Code), slog.String("origin", string(e.Origin)),
+		slog.String("effect", string(e.Effect)), slog.Int("attempts", f.Attempts), text("wait", wait),
+		slog.Int64("ms", o.Took.Milliseconds()), o.traceID(),
+		text("not_repeated", f.Reason), text("note", f.Note), slog.String("see", kinddoc.URL(e.Kind)),
+		o.mask("cause", f.Cause), o.mask("before", f.Before), o.mask("after", f.After))
+}
+
+func (l Log) request(o *Outcome) {
+	ctx := context.Background()
+	if !l.To.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	var tool, kind, code slog.Attr
+	if o.Request.Method == wire.MethodToolsCall {
+		tool = text("tool", named(o.Name))
+	}
+	if e := o.Record; e != nil {
+		kind, code = slog.String("kind", string(e.Kind)), slog.String("code", e.Code)
+	}
+	l.To.LogAttrs(ctx, slog.LevelInfo, "request",
+		slog.String("request_id", o.ID), o.traceID(), text("peer", o.Peer),
+		text("caller", named(o.Caller.Name)), text("org", named(o.Caller.Org)), text("user", named(o.User)),
+		slog.String("http_method", Cut(o.Request.HTTPMethod, maxName)), o.place(), text("method", named(o.Request.Method)), tool,
+		slog.Int("status", o.Status), slog.String("end", o.End), kind, code,
+		slog.Int("attempts", o.Sent), slog.Float64("ms", float64(o.Took.Microseconds())/1000),
+		slog.Int("bytes_in", o.Request.Bytes), slog.Int64("bytes_out", o.Bytes))
+}
+
+// levelOf returns how much a failure matters to the operator.
+func levelOf(o *Outcome, e *recourse.Error) slog.Level {
+	refused := e.Kind == recourse.KindClientError ||
+		e.Upstream.Status < http.StatusInternalServerError && e.Kind.Class() != recourse.ClassUpstream
+	switch {
+	case o.Request.Method == wire.MethodDiscover && refused:
+		return slog.LevelDebug // it is how clients find out that a server is of the legacy era
+	case e.Origin == recourse.OriginCaller:
+		return slog.LevelInfo
+	default:
+		return slog.LevelWarn
+	}
+}
+
+// text returns an attribute, or the empty one, which handlers leave out, without a value.
+func text(key, value string) slog.Attr {
+	if value == "" {
+		return slog.Attr{}
+	}
+	return slog.String(key, value)
+}
+
+// place says where the request came to.
+func (o *Outcome) place() slog.Attr {
+	if o.Server != "" {
+		return slog.String("server", o.Server)
+	}
+	return slog.String("path", named(o.Request.Path))
+}
+
+// traceID says which trace of the gateway's the request is a part of.
+func (o *Outcome) traceID() slog.Attr {
+	if o.Span.Own.IsZero() {
+		return slog.Attr{}
+	}
+	return slog.String("trace_id", o.Span.Own.Trace.String())
+}
+
+func (o *Outcome) mask(key string, err error) slog.Attr {
+	if err == nil {
+		return slog.Attr{}
+	}
+	return slog.Any(key, o.Private.Mask(err))
+}

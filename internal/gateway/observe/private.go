@@ -1,0 +1,52 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/redact"
+	"github.com/recoursehq/recourse/internal/toolcall"
+)
+
+// Private is what it takes to mask what is told of a call. It may be kept after the call has ended.
+type Private struct {
+	Contract  *contract.Contract // of the endpoint; nil: the request was for none
+	Entry     func() []string    // returns the secrets of the server's entry
+	Tool      *toolcall.Tool
+	Arguments []byte
+}
+
+// Secrets returns the secrets of the server's entry and of the call, whether or not its client is still there.
+func (p Private) Secrets() []string {
+	secrets := slices.Concat(p.Entry(), redact.Arguments(p.Arguments))
+	if p.Tool != nil {
+		secrets = append(secrets, p.Tool.Secrets(context.Background(), p.Arguments)...)
+	}
+	return secrets
+}
+
+// Mask returns a private cause as it may stand in the log.
+func (p Private) Mask(err error) slog.LogValuer {
+	if p.Contract == nil {
+		return masked{err: err}
+	}
+	return masked{err, p.Secrets}
+}
+
+// masked is a private cause as it may stand in the log: credentials, and what the
+// server's entry holds of secrets, are masked, the rest is kept.
+type masked struct {
+	err     error
+	secrets func() []string // nil: none are known
+}
+
+// LogValue masks the text of the error.
+func (m masked) LogValue() slog.Value {
+	mask := redact.New(redact.Secrets)
+	if m.secrets != nil {
+		mask = mask.Hiding(m.secrets)
+	}
+	return slog.StringValue(Cut(mask.String(m.err.Error()), maxLogged))
+}

@@ -1,0 +1,71 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/redact"
+)
+
+const (
+	// maxQuoted bounds how much of a foreign text is kept for the log, and maxLogged how much of
+	// it stands there once it has been masked: half of a secret would not be known for one.
+	maxQuoted = 16 << 10
+	maxLogged = 4 << 10
+	// maxName bounds a name that a client has given.
+	maxName = 64
+)
+
+// Shown returns the beginning of an answer of ours as a model or a program would see it.
+func Shown(a contract.Answer) string {
+	switch a.Surface {
+	case contract.SurfaceResult:
+		return Said(a.Result)
+	case contract.SurfaceRPC:
+		return fmt.Sprintf("JSON-RPC error %d: %s", a.Code, Beginning(a.Message))
+	case contract.SurfaceHTTP:
+	}
+	return fmt.Sprintf("HTTP %d: %s", a.Status, Beginning(string(a.Body)))
+}
+
+// Said returns the beginning of what a result or an error of the server's says: its texts,
+// or its JSON where it has none.
+func Said(raw []byte) string {
+	var result struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	_ = json.UnmarshalLenient(raw, &result) // what has no texts is shown as it is
+	var texts []string
+	for _, block := range result.Content {
+		if block.Text != "" {
+			texts = append(texts, block.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return Beginning(string(raw))
+	}
+	return Beginning(strings.Join(redact.Joined(texts), "\n"))
+}
+
+// Beginning returns the beginning of a foreign text, for the log.
+func Beginning(text string) string { return Cut(text, maxQuoted) }
+
+// Cut returns a text of which no more than most bytes are left.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " [cut]"
+}
+
+// named returns a name that a client has given as it may stand in the log.
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return redact.New(redact.Secrets).String(Cut(name, maxName))
+}
