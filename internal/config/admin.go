@@ -22,7 +22,7 @@ func (v *validator) admin(c *Config, root *strictyaml.Node) {
 			v.doc.Reportf(root.Key("admin_remote"), "add `admin: 0.0.0.0:9464`, or remove this",
 				"`admin_remote` has no effect without `admin`")
 		}
-	case !isListenAddress(c.Admin):
+	case !IsListenAddress(c.Admin):
 		v.doc.Reportf(node.Pos(), "write it as `127.0.0.1:9464`", "`admin` must be an address and a port")
 	case !c.AdminRemote && !isLoopback(c.Admin):
 		v.doc.Reportf(node.Pos(), "use 127.0.0.1, or add `admin_remote: true` if the network is private",
@@ -40,7 +40,7 @@ func (v *validator) shown(asked, guarded bool, c *Config, root *strictyaml.Node,
 	case !asked:
 	case root.Get("admin") == nil:
 		v.doc.Reportf(root.Key(key), "add `admin: 127.0.0.1:9464`, or remove this", "`%s` has no effect without `admin`", key)
-	case !guarded && isListenAddress(c.Admin) && !isLoopback(c.Admin):
+	case !guarded && IsListenAddress(c.Admin) && !isLoopback(c.Admin):
 		v.doc.Reportf(root.Key(key), mend, "other machines could reach %s, and `admin` has no access control", what)
 	}
 }

@@ -61,6 +61,12 @@ func Parse(name string, src []byte, opts Options) (*Config, error) {
 	if opts.LookupEnv == nil {
 		opts.LookupEnv = os.LookupEnv
 	}
+	if doc.Root().Get("mcpServers") != nil { // its lines may hold secrets, and are not shown
+		return nil, strictyaml.Errors{{
+			File: name, Message: "this is the file of a desktop host, not a configuration",
+			Hint: "serve it with `--hosts-file FILE` in place of `-c FILE`",
+		}}
+	}
 	doc.Expand(opts.LookupEnv)
 	var c Config
 	doc.Decode(&c)

@@ -67,7 +67,7 @@ func (v *validator) loadContracts(c *Config, load func(string) (string, error)) 
 
 func (v *validator) config(c *Config) {
 	root := v.doc.Root()
-	if !isListenAddress(c.Listen) {
+	if !IsListenAddress(c.Listen) {
 		v.doc.Reportf(root.Get("listen").Pos(), "write it as `127.0.0.1:8787` or `:8787`", "`listen` must be an address and a port")
 	}
 	v.admin(c, root)
@@ -382,7 +382,8 @@ func written(d time.Duration) string {
 	return text
 }
 
-func isListenAddress(text string) bool {
+// IsListenAddress reports whether text is an address and a port to listen on.
+func IsListenAddress(text string) bool {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil || strings.ContainsAny(host, "/@ ") {
 		return false

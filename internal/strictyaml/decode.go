@@ -74,7 +74,7 @@ func (d *Document) decodeInto(n *Node, v any) bool {
 	case d.reading:
 		name = d.readingName
 	case d.root:
-		name = "the file"
+		name, d.rootType = "the file", rv.Type()
 	}
 	return d.decode(n, rv.Elem(), name)
 }

@@ -73,6 +73,8 @@ type Document struct {
 	secrets map[Pos]bool
 	types   map[reflect.Type]*structType
 
+	rootType reflect.Type // that the file is read into
+
 	mistakes []*Error
 	reported map[mistakeKey]bool
 	broken   map[Pos]bool // values that could not be decoded

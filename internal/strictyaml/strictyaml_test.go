@@ -79,6 +79,17 @@ func TestMistakes(t *testing.T) {
 				"    | ^~~~~~~~~~\n" +
 				"  hint: known here: `listen`, `servers`, `body`, `hint`",
 		},
+		"known elsewhere": {
+			src: "timeout: 20s\nservers:\n  farm: {url: x, listen: a}\n",
+			want: "f.yaml:1:1: unknown key `timeout`\n" +
+				"  1 | timeout: 20s\n" +
+				"    | ^~~~~~~\n" +
+				"  hint: it belongs in an entry of `servers`\n" +
+				"f.yaml:3:18: unknown key `listen`\n" +
+				"  3 |   farm: {url: x, listen: a}\n" +
+				"    |                  ^~~~~~\n" +
+				"  hint: it belongs at the top of the file, without indentation",
+		},
 		"duplicate key": {
 			src: "listen: a\nlisten: b\n",
 			want: "f.yaml:2:1: duplicate key `listen`, first on line 1\n" +

@@ -77,10 +77,14 @@ func (d *Document) unknownKey(e entry, st *structType) {
 	for i, f := range st.fields {
 		names[i] = f.name
 	}
-	if meant, ok := nearest.Of(e.key, names); ok && st.field(meant).secret {
-		d.Hide(e.value)
+	hint := d.elsewhere(e.key)
+	if meant, ok := nearest.Of(e.key, names); ok || hint == "" {
+		if ok && st.field(meant).secret {
+			d.Hide(e.value)
+		}
+		hint = nearestHint(e.key, names, "")
 	}
-	d.add(d.fault(e.pos, nearestHint(e.key, names, ""), "unknown key `%s`", quotable(e.key)))
+	d.add(d.fault(e.pos, hint, "unknown key `%s`", quotable(e.key)))
 }
 
 func (d *Document) reportMissing(n *Node, missing []string, name string) {
