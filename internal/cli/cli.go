@@ -118,9 +118,18 @@ func Run(ctx context.Context, env Environment) (code int) {
 		return report(env.painter(env.Stderr), parseError(err))
 	}
 	if err := chosen.Run(); err != nil {
-		return report(env.painter(env.Stderr), err)
+		return report(env.painter(env.Stderr), explained(err, chosen.Selected().Path()))
 	}
 	return ExitOK
+}
+
+// explained returns an error with the help of its command as the hint, if it is a mistake in the command line without one.
+func explained(err error, command string) error {
+	_, isUsage := errors.AsType[*usageError](err)
+	if _, isHinted := errors.AsType[*hintedError](err); !isUsage || isHinted {
+		return err
+	}
+	return &hintedError{err, "`recourse " + command + " --help` explains it, with an example"}
 }
 
 // parseError returns what is wrong with a command line, and which help explains it.
@@ -134,10 +143,13 @@ func parseError(err error) error {
 	if missing, ok := strings.CutPrefix(text, "expected \"<"); ok {
 		text = "missing: <" + strings.TrimSuffix(strings.ReplaceAll(missing, `"`, ""), " ...")
 	}
+	if before, _, isDuration := strings.Cut(text, ": time: "); isDuration {
+		text = strings.Replace(before, "expected duration", "expected a duration such as 30s", 1)
+	}
 	if command == "COMMAND" {
 		return &usageError{errors.New(text)}
 	}
-	return &usageError{&hintedError{errors.New(text), "`recourse " + command + " --help` explains it, with an example"}}
+	return explained(&usageError{errors.New(text)}, command)
 }
 
 // A serverCommand is the command and arguments of a server, behind --.

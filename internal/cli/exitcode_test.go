@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // faultyServer answers at each path in the way that the path says, and lists no tools.
@@ -62,6 +64,14 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 	faulty := faultyServer(t)
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
+	_, gatewayLog := served(t, "servers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
+	gateway, _ := gatewayLog.await(t, 0, `"url":"`)
+	gateway, _, _ = strings.Cut(gateway, "/farm/mcp")
+	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
+	tls.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug) // of the handshakes that fail
+	tls.StartTLS()
+	t.Cleanup(tls.Close)
+	secure := tls.URL + "/mcp"
 	for _, command := range [][]string{{"call", "get_field"}, {"tools"}, {"contract", "show", "fieldmcp"}, {"contract", "lint", "fieldmcp"}} {
 		for name, tt := range map[string]struct {
 			url    string
@@ -80,6 +90,10 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 			"unauthorized then": {faulty + "/list/401", cli.ExitAuth, "hint: give credentials with --header"},
 			"not MCP":           {faulty + "/200", cli.ExitFailure, "The server sent an invalid response\nhint: check the path of the URL"},
 			"a web page":        {faulty + "/page", cli.ExitFailure, "The server sent an invalid response\nhint: check the path of the URL"},
+			"no such path":      {gateway + "/frm/mcp", cli.ExitNotFound, "error: There is no MCP server at this path. Check the URL\nhint: check the path of the URL"},
+			"no certificate":    {secure, cli.ExitTransient, "hint: its certificate is not trusted here ("},
+			"TLS without TLS":   {"https" + strings.TrimPrefix(faulty, "http"), cli.ExitTransient, "hint: the server speaks HTTP without TLS: write http:// in the URL"},
+			"no TLS":            {"http" + strings.TrimPrefix(secure, "https"), cli.ExitFailure, "hint: the server speaks TLS: write https:// in the URL"},
 			"no URL":            {"ftp://example.com/mcp", cli.ExitUsage, "--server is not the URL of an MCP server"},
 		} {
 			t.Run(strings.Join(command, " ")+"/"+name, func(t *testing.T) {

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,14 +22,20 @@ type liveTransport struct {
 	headers http.Header
 
 	mu   sync.Mutex
-	last *recourse.Error // what the latest answer with an error status says
+	last *recourse.Error // what the latest answer that is no success says
 }
 
-// refused returns what the latest answer with an error status says; nil where there was none.
+// refused returns what the latest answer that is no success says; nil where there was none.
 func (t *liveTransport) refused() *recourse.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
+}
+
+func (t *liveTransport) keep(e *recourse.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = e
 }
 
 // openFailure returns the failure of a session that was not opened. The SDK keeps some of its causes as words alone.
@@ -55,6 +64,10 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, t.unanswered(err)
 	}
 	if resp.StatusCode < http.StatusBadRequest {
+		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if resp.StatusCode == http.StatusOK && kind != "application/json" && kind != "text/event-stream" {
+			t.keep(recourse.BadResponse("The server").WithHint(checkPath)) // the SDK may say no more than that it is closing
+		}
 		return resp, nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
@@ -62,8 +75,14 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if e == nil {
 		e = recourse.FromStatus("the server", resp.StatusCode)
 	}
-	if e.Kind.Class() == recourse.ClassResource || resp.StatusCode == http.StatusMethodNotAllowed {
+	switch {
+	case resp.StatusCode == http.StatusNotFound && e.Kind == recourse.KindInvalidRequest: // a gateway has no server there
+		e = e.With(func(r *recourse.Error) { r.Kind, r.Code, r.Hints = recourse.KindNotFound, "", []string{checkPath} })
+	case e.Kind.Class() == recourse.ClassResource, resp.StatusCode == http.StatusMethodNotAllowed:
 		e = e.WithHint(checkPath)
+	case bytes.Contains(body, []byte("HTTP request to an HTTPS server")), // of Go's net/http
+		bytes.Contains(body, []byte("plain HTTP request was sent to HTTPS port")): // of nginx
+		e = e.WithHint("the server speaks TLS: write https:// in the URL")
 	}
 	if resp.StatusCode == http.StatusUnauthorized && t.headers.Get("Authorization") == "" {
 		e = e.WithHint("give credentials with --header 'Authorization: Bearer TOKEN', or in the form that the server expects")
@@ -72,9 +91,7 @@ func (t *liveTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close() // it has been read
 		return nil, e
 	}
-	t.mu.Lock()
-	t.last = e
-	t.mu.Unlock()
+	t.keep(e)
 	resp.Body = readAgain{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 	return resp, nil
 }
@@ -85,6 +102,10 @@ const checkPath = "check the path of the URL: the endpoint of an MCP server ofte
 // unanswered returns the failure of a request to which no answer came.
 func (t *liveTransport) unanswered(err error) *recourse.Error {
 	e := recourse.From(err)
+	if hint := tlsHint(err); hint != "" {
+		return recourse.Unreachable("The server").WithEffect(recourse.EffectNone).CausedBy(err).
+			WithMessage("No secure connection to the server could be made.").WithHint(hint)
+	}
 	if e.Kind != recourse.KindInternal && e.Kind != recourse.KindUnreachable {
 		return e
 	}
@@ -93,6 +114,18 @@ func (t *liveTransport) unanswered(err error) *recourse.Error {
 		e = e.WithHint("check the log of the server: a call may have been carried out")
 	}
 	return e
+}
+
+// tlsHint returns what to do about a failure of TLS; "" for any other.
+func tlsHint(err error) string {
+	if failed, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate is not trusted here (" + strings.TrimPrefix(failed.Err.Error(), "x509: ") +
+			"): the variable SSL_CERT_FILE names a file of those that are"
+	}
+	if strings.Contains(err.Error(), "HTTP response to HTTPS client") { // net/http has no type for it
+		return "the server speaks HTTP without TLS: write http:// in the URL"
+	}
+	return ""
 }
 
 // unreachable says of a failure of the connection to host whether it was ever made.

@@ -74,11 +74,8 @@ func (c *serveCommand) Run(ctx context.Context, env *Environment) error {
 	if errors.Is(err, fs.ErrNotExist) && c.HostsFile != "" {
 		return &usageError{err}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return noConfig(err)
-	}
 	if err != nil {
-		return err
+		return noConfig(err)
 	}
 	cfg := r.config
 	if c.Check {
@@ -212,7 +209,7 @@ func serveAdmin(
 
 // checkListen reports a --listen that is not an address.
 func checkListen(address string) error {
-	if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+	if address != "" && !config.IsListenAddress(address) {
 		return &usageError{&hintedError{errors.New("--listen is not an address"), "write it as 127.0.0.1:8787; port 0 takes a free one"}}
 	}
 	return nil
@@ -224,9 +221,19 @@ func isLoopback(addr net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// noConfig returns the error about a configuration file that is not there.
+// noConfig returns the error about a configuration file, with what to do if it could not be read.
 func noConfig(err error) error {
-	return &usageError{&hintedError{err, "`recourse init` writes a first one; docs/configuration.md describes the file"}}
+	if _, unread := errors.AsType[*fs.PathError](err); !unread {
+		return err
+	}
+	hint := "give a file; docs/configuration.md describes it"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		hint = "`recourse init` writes a first one; docs/configuration.md describes the file"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "let this user read the file"
+	}
+	return &usageError{&hintedError{err, hint}}
 }
 
 // loadContract adds the contract file at path to set, and returns its name.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -137,10 +136,7 @@ func (c *wrapCommand) read(set *contract.Set, env *Environment) (*config.Config,
 				return addFamily(set, path, src, err)
 			},
 		})
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, noConfig(err)
-		}
-		return cfg, err
+		return cfg, noConfig(err)
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return nil, &usageError{&hintedError{
 			errors.New("no server given"), "write its command after --: recourse wrap -- npx -y PACKAGE",

@@ -20,7 +20,7 @@ func admit(c *call, next next) error {
 		if done, err := c.describe(); done {
 			return err
 		}
-		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path."))
+		return refuse(http.StatusNotFound, recourse.New(recourse.KindInvalidRequest, "There is no MCP server at this path. Check the URL."))
 	}
 	host, origin := c.req.http.Host, c.req.http.Header.Get("Origin")
 	if !c.table.answersTo(host) {
