@@ -18,8 +18,8 @@ build: ## Build the program into ./bin
 	go build -trimpath -o bin/ ./cmd/recourse
 
 .PHONY: demo
-demo: ## Show calls without and with Recourse, then keep serving
-	go run ./cmd/recourse demo
+demo: build ## Show calls without and with Recourse, then keep serving
+	bin/recourse demo
 
 # GO_TEST installs what the tests run against, and is then go test with the race detector where it can be had. The long
 # tests have none: it would make some of them ten times as long.
