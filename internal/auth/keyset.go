@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/json"
 )
 
@@ -216,65 +212,29 @@ func (s *KeySet) load(ctx context.Context) ([]jose.JSONWebKey, error) {
 			return nil, err
 		}
 	}
-	text, _, err := s.get(ctx, from)
+	text, _, err := s.issuers.get(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	return parseKeys(text)
 }
 
-// discover returns where the issuer's metadata say that its keys are (OpenID Connect Discovery 1.0, RFC 8414).
+// discover returns where the issuer's metadata say that its keys are.
 func (s *KeySet) discover(ctx context.Context) (string, error) {
-	text, status, err := s.get(ctx, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
-	if status == http.StatusNotFound {
-		u, parseErr := url.Parse(s.issuer)
-		if parseErr != nil {
-			return "", parseErr
-		}
-		u.Path = "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")
-		text, _, err = s.get(ctx, u.String())
-	}
+	text, err := s.issuers.metadata(ctx, s.issuer)
 	if err != nil {
 		return "", err
 	}
-	var metadata struct {
-		Issuer  string `json:"issuer"`
+	var said struct {
 		JWKSURI string `json:"jwks_uri"`
 	}
-	switch err := json.Unmarshal(text, &metadata); {
+	switch err := json.Unmarshal(text, &said); {
 	case err != nil:
 		return "", fmt.Errorf("metadata of %s: %w", s.issuer, err)
-	case metadata.Issuer != s.issuer:
-		return "", fmt.Errorf("metadata of %s: they are those of the issuer %.200q", s.issuer, metadata.Issuer)
-	case !IsSafeURL(metadata.JWKSURI):
-		return "", fmt.Errorf("metadata of %s: jwks_uri is not an https URL: %.200q", s.issuer, metadata.JWKSURI)
+	case !IsSafeURL(said.JWKSURI):
+		return "", fmt.Errorf("metadata of %s: jwks_uri is not an https URL: %.200q", s.issuer, said.JWKSURI)
 	}
-	return metadata.JWKSURI, nil
-}
-
-// get fetches a JSON document.
-func (s *KeySet) get(ctx context.Context, from string) (text []byte, status int, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
-	if err != nil {
-		return nil, 0, err
-	}
-	r.Header.Set("Accept", "application/json")
-	resp, err := s.issuers.http.Do(r)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, resp.StatusCode, fmt.Errorf("GET %s: HTTP status %d", from, resp.StatusCode)
-	}
-	text, err = io.ReadAll(io.LimitReader(resp.Body, maxKeySet+1))
-	switch {
-	case err != nil:
-		return nil, resp.StatusCode, fmt.Errorf("GET %s: %w", from, err)
-	case len(text) > maxKeySet:
-		return nil, resp.StatusCode, fmt.Errorf("GET %s: the answer has more than %d bytes", from, maxKeySet)
-	}
-	return text, resp.StatusCode, nil
+	return said.JWKSURI, nil
 }
 
 // parseKeys reads a key set. Keys of a kind that is not known, or that are not fit for signatures, are left out.
@@ -298,13 +258,4 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		return nil, errors.New("the key set has no public key for signatures")
 	}
 	return keys, nil
-}
-
-// IsSafeURL reports whether what comes from a URL cannot be changed on the way: it is https, or on this machine.
-func IsSafeURL(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil {
-		return false
-	}
-	return u.Scheme == "https" || u.Scheme == "http" && endpoint.IsLoopback(u.Hostname())
 }
