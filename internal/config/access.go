@@ -48,6 +48,14 @@ type AccessJWT struct {
 	Name       string        `yaml:"name" default:"sub" doc:"Claim that names the caller. A claim within another is written as a JSON Pointer, such as '/realm_access/roles'."`
 	Org        string        `yaml:"org" default:"org" doc:"Claim that names the caller's organisation."`
 	Roles      string        `yaml:"roles" default:"roles" doc:"Claim that lists the caller's roles."`
+	Login      *AccessLogin  `yaml:"login" default:"(none)" doc:"How these callers say in a browser who they are, on the page behind a link that connects an account: by signing in at the issuer; see [connections](connections.md). Without it they get no such link."`
+}
+
+// AccessLogin is what an issuer knows the gateway as, where people sign in on its pages.
+type AccessLogin struct {
+	ClientID     string   `yaml:"client_id,required" default:"(none)" doc:"What the issuer calls this gateway. Its redirect URI is '/connect/login' below 'public_url'."`
+	ClientSecret string   `yaml:"client_secret,secret" default:"(none)" doc:"The secret of that client. Without one it is a public client."`
+	Scopes       []string `yaml:"scopes" default:"([openid])" doc:"Scopes to ask for, 'openid' among them. The ID token must have the claim 'name' of the entry, with the same value as the caller's access tokens: for some claims the issuer wants another scope, such as 'email'."`
 }
 
 // JWTAlg is an algorithm that tokens are signed with.
@@ -174,6 +182,9 @@ func (v *validator) access(c *Config) {
 	for i := range c.Access {
 		e := &c.Access[i]
 		v.accessEntry(e.Key, &e.Value, entries.Get(e.Key), e.Pos, c.Store != "")
+		if j := e.Value.JWT; j != nil && j.Login != nil {
+			v.accessLogin(j.Login, entries.Get(e.Key).Get("jwt"), len(c.Providers) > 0)
+		}
 	}
 }
 
@@ -261,6 +272,23 @@ func (v *validator) accessJWT(j *AccessJWT, node *strictyaml.Node) {
 		for _, name := range auth.Algorithms() {
 			j.Algorithms = append(j.Algorithms, JWTAlg(name))
 		}
+	}
+}
+
+// accessLogin checks how callers sign in on pages, which only those of providers are.
+func (v *validator) accessLogin(l *AccessLogin, jwt *strictyaml.Node, hasPages bool) {
+	node := jwt.Get("login")
+	if !hasPages {
+		v.doc.Reportf(jwt.Key("login"), "add `providers`, or remove this", "`login` has no effect: there is no account to connect")
+	}
+	if at := node.Get("client_id"); at != nil && l.ClientID == "" {
+		v.doc.Reportf(at.Pos(), "write what the issuer calls this gateway", "`client_id` is empty")
+	}
+	if at := node.Get("scopes"); at != nil && !slices.Contains(l.Scopes, "openid") {
+		v.doc.Reportf(at.Pos(), "add `openid`", "`scopes` must contain `openid`: without it the issuer sends no ID token")
+	}
+	if len(l.Scopes) == 0 {
+		l.Scopes = []string{"openid"}
 	}
 }
 

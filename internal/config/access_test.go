@@ -29,7 +29,7 @@ access:
     - {name: b, hash: "sha256:1111111111111111111111111111111111111111111111111111111111111111"}
   staff:
     headers: {key: "no header"}
-    jwt: {issuer: https://login.example.com, jwks: ftp://x, audience: [farm]}
+    jwt: {issuer: https://login.example.com, jwks: ftp://x, audience: [farm], login: {client_id: "", client_secret: hunter2, scopes: [email]}}
 servers:
   a: {url: "http://h/mcp", access: []}
   b: {url: "http://h/mcp", access: [pear, nobody, staff, staff], grants: [{roles: [a]}]}
@@ -66,7 +66,10 @@ func TestAccess(t *testing.T) {
 trusted_proxies: [10.0.0.0/8, "::1"]
 access:
   team: {keys: [{name: a, hash: "sha256:0000000000000000000000000000000000000000000000000000000000000000", expires: 2027-01-31}], headers: {id: dev-id, key: x-api-key}}
-  staff: {jwt: {issuer: https://login.example.com, audience: [farm]}}
+  staff: {jwt: {issuer: https://login.example.com, audience: [farm], login: {client_id: recourse}}}
+store: sqlite:recourse.db
+connection_keys: ["a secret for tests, of more than 32 characters"]
+providers: {deere: {flow: api_key}}
 servers:
   a: {url: "http://h/mcp", access: [team, staff, loopback], grants: [{tools: ["*"], when: "caller.org != '' && args.n in [1, 2] || 'admin' in caller.roles"}]}
 `
@@ -85,6 +88,7 @@ servers:
 	want := &config.AccessJWT{
 		Issuer: "https://login.example.com", Audience: []string{"farm"}, Algorithms: []config.JWTAlg{"ES256", "RS256", "EdDSA"},
 		Leeway: time.Minute, Name: "sub", Org: "org", Roles: "roles",
+		Login: &config.AccessLogin{ClientID: "recourse", Scopes: []string{"openid"}},
 	}
 	if diff := cmp.Diff(want, staff.JWT); diff != "" {
 		t.Error(diff)

@@ -196,6 +196,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		reflect.TypeFor[config.Tool](), reflect.TypeFor[config.Verify](), reflect.TypeFor[config.TLS](),
 		reflect.TypeFor[config.Breaker](), reflect.TypeFor[config.Concurrency](), reflect.TypeFor[config.Tracing](),
 		reflect.TypeFor[config.Hedge](), reflect.TypeFor[config.Limit](),
+		reflect.TypeFor[config.AccessJWT](), reflect.TypeFor[config.AccessLogin](),
 	}
 	for _, s := range structs {
 		for f := range s.Fields() {

@@ -49,6 +49,8 @@ type Links interface {
 	BeginLink(ctx context.Context, hash, stateHash, sealed string) error
 	EndLink(ctx context.Context, stateHash string) (*store.Link, error)
 	Devices(ctx context.Context) ([]*store.Link, error)
+	PutLogin(ctx context.Context, l *store.Login) error
+	TakeLogin(ctx context.Context, stateHash string) (*store.Login, error)
 }
 
 var _ Store = (*store.Connections)(nil)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -26,6 +27,8 @@ const (
 	PathPrefix = "/connect/"
 	// callbackPath is where providers send people back to.
 	callbackPath = PathPrefix + "callback"
+	// donePrefix begins the paths of the last pages, on whose URLs nothing is secret.
+	donePrefix = "done/"
 
 	personCookie  = "recourse_person"
 	browserCookie = "recourse_browser"
@@ -40,7 +43,7 @@ type Pages struct {
 	Providers map[string]*Provider
 	// URL returns the gateway's own URL, as people reach it.
 	URL func(r *http.Request) string
-	// Asks returns what the callers of an entry of access control enter to say who they are.
+	// Asks returns how the callers of an entry of access control say who they are.
 	Asks func(access string) Asked
 	// Verify finds out whose key was entered, by an entry of access control. id is empty if none is asked for.
 	Verify func(r *http.Request, access, id, key string) (Person, error)
@@ -59,23 +62,26 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // it is ours
 }).ParseFS(files, "page.html"))
 
-// Asked is what a person enters to say who they are, as the labels of the fields.
+// Asked is how a person says who they are: by signing in, or by what they enter, as the labels of the fields.
 type Asked struct {
+	Login *auth.Login // nil: they enter something
+
 	ID  string // "": there is none
 	Key string
 }
 
 // A view is what a page shows.
 type view struct {
-	Step     string // enter, confirm, key, done, problem
+	Step     string // login, enter, confirm, key, done, problem
 	Title    string // of the provider
 	Name     string // of the person
 	Asks     Asked
 	Scopes   []string
 	Problem  string
 	Hint     string
+	Again    string // the path on which the person can try again
 	Status   int
-	FormGoes string // the origin to which a form may lead, for the policy
+	FormGoes string // the scheme of where a form leads, for the policy: there, one may be sent on to other hosts
 }
 
 // ServeHTTP implements [http.Handler].
@@ -87,7 +93,13 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == callbackPath && r.Method == http.MethodGet:
 		p.callback(w, r)
+	case r.URL.Path == loginPath && r.Method == http.MethodGet:
+		p.signedIn(w, r)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		if name, ok := strings.CutPrefix(linkID(r), donePrefix); ok {
+			p.done(w, name)
+			return
+		}
 		p.open(w, r)
 	case r.Method == http.MethodPost:
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -110,25 +122,39 @@ func (p *Pages) open(w http.ResponseWriter, r *http.Request) {
 	case why != nil:
 		p.show(w, why)
 	case !known:
-		p.show(w, p.askWho(provider, l))
+		p.show(w, p.askWho(provider, l, by))
 	default:
 		p.show(w, confirm(provider, l, by))
 	}
 }
 
-// askWho is the page on which a person says who they are.
-func (p *Pages) askWho(provider *Provider, l *store.Link) *view {
-	return &view{Step: "enter", Title: provider.Title, Asks: p.Asks(l.Access)}
+// askWho is the page on which a person says who they are. They may have said that they are somebody whose link it is not.
+func (p *Pages) askWho(provider *Provider, l *store.Link, other Person) *view {
+	v := &view{Step: "enter", Title: provider.Title, Asks: p.Asks(l.Access), Name: other.Name}
+	if v.Asks.Login != nil {
+		v.Step, v.FormGoes = "login", schemeOf(v.Asks.Login.Issuer())
+	}
+	if other.Name != "" {
+		v.Problem = "You are " + other.Name + " here, and this link was made for somebody else."
+		v.Hint = "Go on only if your agent has given it to you."
+	}
+	return v
+}
+
+// schemeOf returns the scheme of a URL as a source of the policy.
+func schemeOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" {
+		return ""
+	}
+	return u.Scheme + ":"
 }
 
 // confirm is the page on which a person agrees.
 func confirm(provider *Provider, l *store.Link, by Person) *view {
-	v := &view{Step: "confirm", Title: provider.Title, Name: by.Name, Scopes: l.Scopes}
+	v := &view{Step: "confirm", Title: provider.Title, Name: by.Name, Scopes: l.Scopes, FormGoes: schemeOf(provider.AuthorizeURL)}
 	if provider.Flow == APIKey {
 		v.Step = "key"
-	}
-	if u, err := url.Parse(provider.AuthorizeURL); err == nil && u.Host != "" {
-		v.FormGoes = u.Scheme + "://" + u.Host
 	}
 	return v
 }
@@ -143,8 +169,12 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 		p.show(w, why)
 		return
 	}
-	if r.PostForm.Get("step") == "enter" {
+	switch r.PostForm.Get("step") {
+	case "enter":
 		p.enter(w, r, l, provider)
+		return
+	case "login":
+		p.signIn(w, r, l, provider)
 		return
 	}
 	by, known, why := p.person(r, l)
@@ -152,7 +182,7 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 	case why != nil:
 		p.show(w, why)
 	case !known:
-		p.show(w, p.askWho(provider, l))
+		p.show(w, p.askWho(provider, l, by))
 	case provider.Flow == APIKey:
 		p.keep(w, r, l, provider, by)
 	default:
@@ -164,25 +194,23 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request) {
 func (p *Pages) enter(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider) {
 	who, err := p.Verify(r, l.Access, strings.TrimSpace(r.PostForm.Get("id")), strings.TrimSpace(r.PostForm.Get("key")))
 	if err != nil || !same(who, l) {
-		v := p.askWho(provider, l)
+		v := p.askWho(provider, l, Person{})
 		v.Status, v.Problem = http.StatusForbidden, "This is not the key of the caller that the link was made for."
 		v.Hint = "Enter what your agent uses."
 		p.show(w, v)
 		return
 	}
 	p.setPerson(w, r, who)
-	http.Redirect(w, r, PathPrefix+linkID(r), http.StatusSeeOther) //nolint:gosec // a path of ours
+	p.redirect(w, r, linkID(r))
 }
 
 // begin sends a person to the provider.
 func (p *Pages) begin(w http.ResponseWriter, r *http.Request, l *store.Link, provider *Provider, by Person) {
-	browser := rand.Text()
-	to, err := p.Manager.begin(r.Context(), provider, l, by, browser, p.URL(r)+callbackPath)
+	to, err := p.Manager.begin(r.Context(), provider, l, by, p.browser(w, r), p.URL(r)+callbackPath)
 	if err != nil {
 		p.show(w, p.trouble(r, provider, err))
 		return
 	}
-	p.setCookie(w, r, browserCookie, browser, LinkTime)
 	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // the provider's page, from the configuration
 }
 
@@ -199,7 +227,7 @@ func (p *Pages) keep(w http.ResponseWriter, r *http.Request, l *store.Link, prov
 		p.show(w, p.trouble(r, provider, err))
 		return
 	}
-	p.show(w, &view{Step: "done", Title: provider.Title})
+	p.redirect(w, r, donePrefix+provider.Name)
 }
 
 // callback is where the provider sends a person back to.
@@ -215,16 +243,22 @@ func (p *Pages) callback(w http.ResponseWriter, r *http.Request) {
 			"Open the link again, or tell the gateway's operator."))
 		return
 	}
-	browser := ""
-	if cookie, err := r.Cookie(browserCookie); err == nil {
-		browser = cookie.Value
-	}
 	// What has begun is brought to its end, even if the person closes the page.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), redeemTimeout+storeTimeout)
 	defer cancel()
-	provider, err := p.Manager.end(ctx, p.Providers, query.Get("state"), query.Get("code"), browser, p.URL(r)+callbackPath)
+	provider, err := p.Manager.end(ctx, p.Providers, query.Get("state"), query.Get("code"), browserOf(r), p.URL(r)+callbackPath)
 	if err != nil {
 		p.show(w, p.trouble(r, provider, err))
+		return
+	}
+	p.redirect(w, r, donePrefix+provider.Name)
+}
+
+// done is the last page, which can be loaded again.
+func (p *Pages) done(w http.ResponseWriter, name string) {
+	provider, ok := p.Providers[name]
+	if !ok {
+		p.show(w, usedUp())
 		return
 	}
 	p.show(w, &view{Step: "done", Title: provider.Title})
@@ -261,7 +295,7 @@ func (p *Pages) link(r *http.Request) (*store.Link, *Provider, *view) {
 	return l, p.Providers[l.Provider], nil
 }
 
-// person returns who has opened a link, if that is known. Whoever is not the one who has asked for it goes no further.
+// person returns who has opened a link, and whether they are known to have asked for it: nobody else goes further.
 func (p *Pages) person(r *http.Request, l *store.Link) (by Person, known bool, why *view) {
 	if l.Access == "" { // nobody is asked who they are: it is whoever uses this machine
 		if !isLocal(r) {
@@ -277,10 +311,10 @@ func (p *Pages) person(r *http.Request, l *store.Link) (by Person, known bool, w
 	}
 	text, err := p.Manager.sealer.Open(cookie.Value, []byte(personCookie))
 	var said passport
-	if err != nil || json.Unmarshal(text, &said) != nil || time.Now().After(said.Expires) || !same(said.Person, l) {
-		return by, false, nil // they may be somebody else for another link
+	if err != nil || json.Unmarshal(text, &said) != nil || time.Now().After(said.Expires) || said.Access != l.Access {
+		return by, false, nil // they may be known to another entry
 	}
-	return said.Person, true, nil
+	return said.Person, same(said.Person, l), nil
 }
 
 // A passport is what the cookie says of a person, sealed.
@@ -310,9 +344,40 @@ func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {
 	p.setCookie(w, r, personCookie, p.Manager.sealer.Seal(text, []byte(personCookie)), personTime)
 }
 
+// browser returns what tells the person's browser from others, and has it kept there. All tabs have the same.
+func (p *Pages) browser(w http.ResponseWriter, r *http.Request) string {
+	browser := browserOf(r)
+	if len(browser) != len(rand.Text()) {
+		browser = rand.Text()
+	}
+	p.setCookie(w, r, browserCookie, browser, LinkTime)
+	return browser
+}
+
+func browserOf(r *http.Request) string {
+	cookie, err := r.Cookie(browserCookie)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// path returns the path of one of these pages as browsers know it: a proxy in front may have put something before it.
+func (p *Pages) path(r *http.Request, page string) string {
+	u, err := url.Parse(p.URL(r))
+	if err != nil {
+		return PathPrefix + page
+	}
+	return u.EscapedPath() + PathPrefix + page
+}
+
+func (p *Pages) redirect(w http.ResponseWriter, r *http.Request, page string) {
+	http.Redirect(w, r, p.path(r, page), http.StatusSeeOther) //nolint:gosec // a path of ours
+}
+
 func (p *Pages) setCookie(w http.ResponseWriter, r *http.Request, name, value string, age time.Duration) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the URL: the machine's own browser uses plain http
-		Name: name, Value: value, Path: strings.TrimSuffix(PathPrefix, "/"), MaxAge: int(age.Seconds()), HttpOnly: true,
+		Name: name, Value: value, Path: strings.TrimSuffix(p.path(r, ""), "/"), MaxAge: int(age.Seconds()), HttpOnly: true,
 		Secure: strings.HasPrefix(p.URL(r), "https:"), SameSite: http.SameSiteLaxMode, // the provider's redirect has to bring it
 	})
 }

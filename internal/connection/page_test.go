@@ -53,6 +53,7 @@ type stage struct {
 	*connection.Manager
 
 	t        *testing.T
+	pages    *connection.Pages
 	hosts    hosts
 	dir      string // of the store
 	provider *connection.Provider
@@ -61,7 +62,7 @@ type stage struct {
 
 // realProvider returns the provider of all stages: to make another would change what the one before goes by.
 var realProvider = sync.OnceValue(func() http.Handler {
-	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback")
+	client := storage.WebClient("recourse", "hunter2", gatewayURL+"/connect/callback", gatewayURL+"/connect/login")
 	accounts := storage.NewStorageWithClients(storage.NewUserStore(providerURL), map[string]*storage.Client{"recourse": client})
 	return exampleop.SetupServer(providerURL, accounts, slog.New(slog.DiscardHandler), false)
 })
@@ -80,7 +81,7 @@ func newStage(t *testing.T) *stage {
 			return connection.Person{Access: "team", Name: name}, nil
 		},
 	}
-	s := &stage{t: t, dir: t.TempDir(), hosts: hosts{
+	s := &stage{t: t, pages: pages, dir: t.TempDir(), hosts: hosts{
 		"127.0.0.1:1": pages, "127.0.0.1:2": realProvider(),
 	}}
 	s.provider = &connection.Provider{
@@ -378,4 +379,47 @@ func TestRealRefreshes(t *testing.T) {
 			t.Errorf("%d tokens in 100 minutes", len(seen))
 		}
 	})
+}
+
+// Behind a proxy that puts something before the path, browsers are sent where they can go, and bring their cookies there.
+func TestPagesBelowAPath(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.pages.URL = func(*http.Request) string { return gatewayURL + "/tools" }
+	s.hosts["127.0.0.1:1"] = http.StripPrefix("/tools", s.pages)
+	b := s.browser()
+	link := strings.Replace(s.invite(s.key, ada), "/connect/", "/tools/connect/", 1)
+	b.submit(link, "step", "enter", "key", "ada's key").wants(t, http.StatusOK, "API key of Leaf")
+	at := b.submit(link, "api_key", "leaf-1")
+	at.wants(t, http.StatusOK, "Leaf is connected")
+	if at.url.Path != "/tools/connect/done/leaf" {
+		t.Errorf("the browser is at %s", at.url)
+	}
+}
+
+// Two accounts can be connected at the same time in two tabs, and the last page can be loaded again. Its URL holds no code.
+func TestTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	b := s.browser()
+	links := [2]string{}
+	pages := [2]page{}
+	for i, server := range []string{"farm", "barn"} {
+		how, err := s.Invite(t.Context(), connection.Ask{Provider: s.provider, Owner: "ada", By: ada, Server: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		links[i] = gatewayURL + how.Path
+		b.submit(links[i], "step", "enter", "key", "ada's key")
+		pages[i] = b.submit(links[i])
+	}
+	for _, at := range pages {
+		done := b.signIn(at)
+		done.wants(t, http.StatusOK, "John Deere is connected")
+		if got := done.url.String(); got != gatewayURL+"/connect/done/deere" {
+			t.Errorf("the browser is at %s", got)
+		}
+		b.open(done.url.String()).wants(t, http.StatusOK, "John Deere is connected")
+	}
+	b.open(gatewayURL+"/connect/done/nobody").wants(t, http.StatusGone, "used already")
 }

@@ -67,14 +67,7 @@ func (a *access) add(g *Gateway, name string, entry *config.Access) authn.Authen
 		a.scopes = append(a.scopes, j.Scopes...)
 		set := g.issuers.Keys(j.Issuer, j.JWKS)
 		set.Begin()
-		rule := auth.TokenRule{
-			Access: name, Issuer: j.Issuer, Audiences: j.Audience, Leeway: j.Leeway, Scopes: j.Scopes,
-			NameClaim: j.Name, OrgClaim: j.Org, RolesClaim: j.Roles,
-		}
-		for _, algorithm := range j.Algorithms {
-			rule.Algorithms = append(rule.Algorithms, string(algorithm))
-		}
-		return auth.NewJWT(rule, set)
+		return auth.NewJWT(tokenRule(name, j), set)
 	}
 	var store auth.KeyStore
 	if entry.StoredKeys {
@@ -89,6 +82,32 @@ func (a *access) add(g *Gateway, name string, entry *config.Access) authn.Authen
 	}
 	a.bearer = true
 	return auth.BearerKeys{Keys: keys}
+}
+
+// tokenRule returns whose tokens an entry accepts.
+func tokenRule(name string, j *config.AccessJWT) auth.TokenRule {
+	rule := auth.TokenRule{
+		Access: name, Issuer: j.Issuer, Audiences: j.Audience, Leeway: j.Leeway, Scopes: j.Scopes,
+		NameClaim: j.Name, OrgClaim: j.Org, RolesClaim: j.Roles,
+	}
+	for _, algorithm := range j.Algorithms {
+		rule.Algorithms = append(rule.Algorithms, string(algorithm))
+	}
+	return rule
+}
+
+// newLogins returns where the callers of entries of access control sign in on pages.
+func (g *Gateway) newLogins(cfg *config.Config) map[string]*auth.Login {
+	logins := map[string]*auth.Login{}
+	for _, entry := range cfg.Access {
+		j := entry.Value.JWT
+		if j == nil || j.Login == nil {
+			continue
+		}
+		client := auth.LoginClient{ID: j.Login.ClientID, Secret: j.Login.ClientSecret, Scopes: j.Login.Scopes}
+		logins[entry.Key] = auth.NewLogin(tokenRule(entry.Key, j), g.issuers.Keys(j.Issuer, j.JWKS), client)
+	}
+	return logins
 }
 
 // transport is how issuers are reached.

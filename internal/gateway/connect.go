@@ -24,7 +24,10 @@ func connect(c *call, next next) error {
 	if p == nil {
 		return next(c)
 	}
-	c.account = account.At(p, c.g.reach.Connections, account.Holder{Verified: &c.who.verified, User: c.who.user, Server: c.on.Name})
+	who := &c.who.verified
+	c.account = account.At(p, c.g.reach.Connections, account.Holder{
+		Verified: who, User: c.who.user, Server: c.on.Name, Login: c.table.logins[who.Access] != nil,
+	})
 	c.who.withAccount(c.account.Owner())
 	if c.req.era == wire.Modern && c.req.isCall() {
 		if params, ok := c.account.TakeAnswer(c.req.msg.Params); ok {
@@ -146,7 +149,8 @@ func (c *call) showLink(e *recourse.Error) {
 
 // newPages returns the pages on which accounts are connected; nil: there is nothing to connect.
 func (g *Gateway) newPages(t *table) (http.Handler, error) {
-	return account.NewPages(t.providers, g.reach.Connections, account.Callers{Config: t.config, Lockout: t.lockout, By: t.lettingIn}, g.log)
+	callers := account.Callers{Config: t.config, Lockout: t.lockout, Logins: t.logins, By: t.lettingIn}
+	return account.NewPages(t.providers, g.reach.Connections, callers, g.log)
 }
 
 // lettingIn returns the authenticators of the endpoints that an entry of access control lets callers in to.

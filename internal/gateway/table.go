@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/gateway/account"
@@ -24,17 +25,18 @@ import (
 type table struct {
 	config    *config.Config
 	contracts *contract.Set
-	serve     next                 // the chain of stages
-	nested    next                 // that of a call which another endpoint has let in
-	counter   limit.Counter        // of calls, for limits
-	sealer    *seal.Sealer         // of session ids; nil: they are known in this process only
-	redis     *limit.Shared        // for what is too long for a session id; nil: there is none
-	named     map[string]*endpoint // all of them
-	endpoints map[string]*endpoint // by path
-	userPaths []userPath           // the longest first
-	providers account.Providers    // where callers have accounts
-	pages     http.Handler         // on which they connect them; nil: none
-	hosts     map[string]bool      // the names under which the gateway answers
+	serve     next                   // the chain of stages
+	nested    next                   // that of a call which another endpoint has let in
+	counter   limit.Counter          // of calls, for limits
+	sealer    *seal.Sealer           // of session ids; nil: they are known in this process only
+	redis     *limit.Shared          // for what is too long for a session id; nil: there is none
+	named     map[string]*endpoint   // all of them
+	endpoints map[string]*endpoint   // by path
+	userPaths []userPath             // the longest first
+	providers account.Providers      // where callers have accounts
+	logins    map[string]*auth.Login // by entry of access control: where its callers sign in on pages
+	pages     http.Handler           // on which they connect them; nil: none
+	hosts     map[string]bool        // the names under which the gateway answers
 	origins   map[string]bool
 	proxies   door.Proxies
 	lockout   *door.Lockout // of addresses; nil: none
@@ -59,7 +61,7 @@ func (g *Gateway) newTable(cfg *config.Config, set *contract.Set, old *table) (*
 	if len(cfg.SessionKeys) > 0 {
 		t.sealer = seal.New(cfg.SessionKeys...)
 	}
-	t.providers = account.NewProviders(cfg)
+	t.providers, t.logins = account.NewProviders(cfg), g.newLogins(cfg)
 	var err error
 	if t.counter, err = g.newCounter(cfg, old); err != nil {
 		return nil, err

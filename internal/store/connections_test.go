@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,58 @@ func TestLinks(t *testing.T) {
 		put("h3", time.Now().Add(time.Minute)) // which removes it
 		if l, err := all.Link(ctx, "h2"); l != nil || err != nil {
 			t.Errorf("%+v, %v", l, err)
+		}
+	})
+}
+
+// A sign-in is taken by the first of those who bring its state, and by nobody after its time. A link has a bounded number of them.
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	databases(t, func(t *testing.T, address string) {
+		t.Helper()
+		all, ctx := open(t, address).Connections(), t.Context()
+		put := func(state, link string, expires time.Duration) {
+			t.Helper()
+			l := &store.Login{StateHash: state, Link: link, Sealed: "sealed " + state, Expires: time.Now().Add(expires)}
+			if err := all.PutLogin(ctx, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		taken := func(state string) string {
+			l, err := all.TakeLogin(ctx, state)
+			if err != nil {
+				t.Error(err)
+			}
+			if l == nil {
+				return ""
+			}
+			return l.Link + " " + l.Sealed
+		}
+		put("late", "h1", time.Nanosecond)
+		time.Sleep(time.Millisecond)
+		if got := taken("late"); got != "" {
+			t.Errorf("after its time: %s", got)
+		}
+		put("once", "h1", time.Minute)
+		var taking sync.WaitGroup
+		var times atomic.Int64
+		for range 8 {
+			taking.Go(func() {
+				if taken("once") == "h1 sealed once" {
+					times.Add(1)
+				}
+			})
+		}
+		taking.Wait()
+		if n := times.Load(); n != 1 {
+			t.Errorf("it was taken %d times", n)
+		}
+		put("other", "h2", time.Minute)
+		for i := range 25 {
+			put(fmt.Sprint("many-", i), "h1", time.Minute+time.Duration(i)*time.Second)
+		}
+		if taken("many-4") != "" || taken("many-5") == "" || taken("many-24") == "" || taken("other") == "" {
+			t.Error("the oldest sign-ins of a link are to end, and no others")
 		}
 	})
 }

@@ -22,7 +22,7 @@ var migrations embed.FS
 const schemaTable = "recourse_schema"
 
 // schema is the version that this program knows.
-const schema = 4
+const schema = 5
 
 // usable returns why a program of this version cannot use a schema.
 func usable(have int64) error {

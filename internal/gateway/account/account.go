@@ -92,7 +92,7 @@ func (a *Account) Invite(ctx context.Context, base string, err error, scopes []s
 	}
 	ask := connection.Ask{Provider: p, Owner: a.owner, Server: a.holder.Server, Scopes: scopes}
 	if who := a.holder.Verified; who.Known() && who.Method != auth.MethodLoopback {
-		if who.Method == auth.MethodJWT && p.Flow != connection.DeviceCode {
+		if who.Method == auth.MethodJWT && p.Flow != connection.DeviceCode && !a.holder.Login {
 			return e // there is no page on which they could say who they are
 		}
 		ask.By = connection.Person{Access: who.Access, Name: who.Name}

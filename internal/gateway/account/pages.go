@@ -16,7 +16,8 @@ import (
 // Callers is how the pages find out who connects an account: by the same credentials that let callers in to the endpoints.
 type Callers struct {
 	Config  *config.Config
-	Lockout *door.Lockout // nil: nobody is locked out
+	Lockout *door.Lockout          // nil: nobody is locked out
+	Logins  map[string]*auth.Login // by entry of access control; nil: its callers enter what they call with
 	// By returns the authenticators of the endpoints that an entry of access control lets callers in to.
 	By func(access string) []authn.Authenticator
 }
@@ -45,8 +46,11 @@ func NewPages(providers Providers, m *connection.Manager, of Callers, log *slog.
 
 var errNotTheKey = errors.New("the endpoint knows no such key")
 
-// asks returns what the callers of an entry of access control enter on a page.
+// asks returns how the callers of an entry of access control say on a page who they are.
 func (of Callers) asks(access string) connection.Asked {
+	if login := of.Logins[access]; login != nil {
+		return connection.Asked{Login: login}
+	}
 	if entry, ok := of.Config.Access.Get(access); ok && entry.Headers != nil {
 		return connection.Asked{ID: entry.Headers.ID, Key: entry.Headers.Key}
 	}

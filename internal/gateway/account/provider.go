@@ -36,6 +36,7 @@ type Holder struct {
 	Verified *authn.Identity // by access control; not known: nobody was verified
 	User     string          // that the path names
 	Server   string
+	Login    bool // they can sign in on a page, though what they call with is a token
 }
 
 // owner returns whose account it is.

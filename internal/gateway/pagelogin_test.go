@@ -1,0 +1,45 @@
+package gateway_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/recoursehq/recourse/internal/testkit"
+)
+
+// A caller with tokens gets a link where there is a login for them: the page sends them to the issuer of the tokens. Where there is
+// none, they get no link that they could not use.
+func TestLinkOfACallerWithTokens(t *testing.T) {
+	t.Parallel()
+	for _, login := range []string{"", "login: {client_id: recourse}"} {
+		issuer, srv := testkit.NewIssuer(t), testkit.NewServer(t)
+		f := startWithAccounts(t, srv, "api_key", staff(issuer, login), "access: [staff]")
+		client := testkit.NewClient(t, f.url+"/farm/mcp", testkit.Modern)
+		client.Header = http.Header{"Authorization": {"Bearer " + issuer.Token(t, nil)}}
+		a, err := client.Call(t.Context(), testkit.Echo, `{"message":"m"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := textOf(t, a)
+		if !strings.HasPrefix(text, "[not_connected] ") {
+			t.Errorf("%s", text)
+		}
+		if login == "" {
+			if strings.Contains(text, "/connect/") {
+				t.Errorf("there is a link that nobody can use: %s", text)
+			}
+			continue
+		}
+		resp, err := http.Get(f.linkIn(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if host := strings.TrimPrefix(issuer.URL, "http://"); err != nil || !strings.Contains(string(page), "sign in at <strong>"+host) {
+			t.Errorf("the page does not lead to %s: %s %v", host, page, err)
+		}
+	}
+}

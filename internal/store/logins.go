@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Login is the sign-in of a person who has opened a link.
+type Login struct {
+	StateHash string
+	Link      string // hash of the link
+	Sealed    string // what the end of the sign-in needs
+	Expires   time.Time
+}
+
+// maxLogins bounds the sign-ins under way for a link: the oldest end.
+const maxLogins = 20
+
+// PutLogin keeps a sign-in, and removes those that have expired.
+func (c *Connections) PutLogin(ctx context.Context, l *Login) error {
+	_, err := c.s.writes.ExecContext(ctx, "DELETE FROM connection_logins WHERE expires < $1 OR link = $2 AND state_hash NOT IN "+
+		"(SELECT state_hash FROM connection_logins WHERE link = $2 ORDER BY expires DESC LIMIT $3)",
+		micros(time.Now()), l.Link, maxLogins-1)
+	if err == nil {
+		_, err = c.s.writes.ExecContext(ctx, "INSERT INTO connection_logins (state_hash, link, sealed, expires) VALUES ($1, $2, $3, $4)",
+			l.StateHash, l.Link, l.Sealed, micros(l.Expires))
+	}
+	if err != nil {
+		return fmt.Errorf("keep a sign-in: %w", err)
+	}
+	return nil
+}
+
+// TakeLogin removes the sign-in of that state and returns it; nil: there is none, or no more.
+func (c *Connections) TakeLogin(ctx context.Context, stateHash string) (*Login, error) {
+	l := &Login{StateHash: stateHash}
+	var expires int64
+	err := c.s.writes.QueryRowContext(ctx, "DELETE FROM connection_logins WHERE state_hash = $1 AND expires > $2 "+
+		"RETURNING link, sealed, expires", stateHash, micros(time.Now())).Scan(&l.Link, &l.Sealed, &expires)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil //nolint:nilnil // none is an answer
+	case err != nil:
+		return nil, fmt.Errorf("take a sign-in: %w", err)
+	}
+	l.Expires = instant(expires)
+	return l, nil
+}
