@@ -23,138 +23,47 @@ const (
 // maxViolations bounds how many violations are taken from a text.
 const maxViolations = 20
 
-// argumentTexts are the forms of the SDKs, with how each is recognised.
+// argumentTexts are the forms of the SDKs: how each begins, and the family that lists its violations.
 var argumentTexts = []struct {
-	sign string
-	read func(text string) ([]recourse.Violation, bool) // JSON is read whole, prose up to maxDetect
+	sign    string
+	begins  *regexp.Regexp
+	instead string // of the SDK's own words, for the family
+	family  string
 }{
-	{"issues of the TypeScript SDK", zodIssues},
-	{"text of the TypeScript SDK: arguments", zodText},
-	{"text of the Go SDK: arguments", goText},
-	{"text of the Python SDK: arguments", pydanticText},
-}
-
-// zodIssues reads the list of issues that zod writes as JSON.
-func zodIssues(text string) ([]recourse.Violation, bool) {
-	if !strings.HasPrefix(text, "[") {
-		return nil, false
-	}
-	var issues []struct {
-		Code     string       `json:"code"`
-		Path     []json.Value `json:"path"`
-		Message  string       `json:"message"`
-		Expected string       `json:"expected"`
-		Keys     []string     `json:"keys"`
-		Received string       `json:"received"`
-	}
-	if json.UnmarshalLenient([]byte(text), &issues) != nil || len(issues) == 0 || issues[0].Code == "" {
-		return nil, false
-	}
-	var list []recourse.Violation
-	for _, issue := range issues[:min(len(issues), maxViolations)] {
-		v := zodMessage(issue.Message)
-		if rule, ok := zodRules[issue.Code]; ok && v.Rule != ruleRequired {
-			v.Rule = rule
-		}
-		if issue.Received == "undefined" {
-			v.Rule = ruleRequired
-		}
-		if issue.Expected != "" {
-			v.Want = issue.Expected
-		}
-		var steps []string
-		for _, step := range issue.Path {
-			steps = append(steps, plainText(step))
-		}
-		list = append(list, atEach(v, steps, issue.Keys)...)
-	}
-	return list, true
-}
-
-// zodRules are the keywords of JSON Schema for zod's codes.
-var zodRules = map[string]string{
-	"invalid_type": ruleType, "unrecognized_keys": ruleUnknown, "too_small": "minimum", "too_big": "maximum",
-	"invalid_string": "format", "invalid_format": "format", "invalid_enum_value": ruleEnum, "invalid_option": ruleEnum,
-	"invalid_value":   ruleEnum,
-	"invalid_literal": "const", "not_multiple_of": "multipleOf", "invalid_union": "anyOf",
+	{"issues of the TypeScript SDK", regexp.MustCompile(`^\[`), "[", "zod"},
+	{"text of the TypeScript SDK: arguments", reInvalidTS, "Invalid arguments:\n", "zod"},
+	{"text of the Python SDK: arguments", reInvalidPython, "validation errors for a call\n", "pydantic"},
 }
 
 var (
-	reInvalidTS   = regexp.MustCompile(`^(?:Input validation error: )?Invalid arguments for tool [^\s:]+:?\s+`)
-	reZodAt       = regexp.MustCompile(`^(.+) at (\S+)$`)                                // SDK 1.x: one a line
-	reZodPath     = regexp.MustCompile(`(?:^|, )([^\s:,]+): [A-Z]`)                      // SDK 2.x: all in one line
-	reZodExpected = regexp.MustCompile(`[Ee]xpected (.+?)(?:, received (\S+))?$`)        // zod 3 and 4
-	reZodKeys     = regexp.MustCompile(`^Unrecognized keys?(?:\(s\) in object)?: (.+)$`) // zod 3 and 4
-	reQuoted      = regexp.MustCompile(`["']([^"']*)["']`)
+	reInvalidTS     = regexp.MustCompile(`^(?:Input validation error: )?Invalid arguments for tool [^\s:]+:?\s+`)
+	reInvalidPython = regexp.MustCompile(`^\d+ validation errors? for \S+\n`)
 )
 
-// zodText reads what the TypeScript SDKs make of zod's issues.
-func zodText(text string) ([]recourse.Violation, bool) {
-	prefix := reInvalidTS.FindString(headOf(text))
-	if prefix == "" {
-		return nil, false
-	}
-	text = text[len(prefix):]
-	if list, ok := zodIssues(text); ok {
-		return list, true
-	}
-	text = headOf(text)
-	var list []recourse.Violation
-	add := func(message, where string) {
-		var steps, names []string
-		if where = strings.NewReplacer("[", ".", "]", "").Replace(where); where != "" {
-			steps = strings.Split(where, ".")
+// argumentText reads a text in which an SDK rejects arguments. A list alone is one only if it has violations.
+func argumentText(text string) (violations []recourse.Violation, sign string, ok bool) {
+	for _, sdk := range argumentTexts {
+		if !sdk.begins.MatchString(headOf(text)) {
+			continue
 		}
-		if m := reZodKeys.FindStringSubmatch(message); m != nil {
-			names = quoted(m[1])
-		}
-		if len(steps)+len(names) > 0 && len(list) < maxViolations {
-			list = append(list, atEach(zodMessage(message), steps, names)...)
+		violations = builtinFamily(sdk.family).violationsIn(sdk.begins.ReplaceAllLiteralString(text, sdk.instead))
+		if len(violations) > 0 || text[0] != '[' {
+			return violations, sdk.sign, true
 		}
 	}
-	if places := reZodPath.FindAllStringSubmatchIndex(text, maxViolations); places != nil {
-		for i, m := range places {
-			end := len(text)
-			if i+1 < len(places) {
-				end = places[i+1][0]
-			}
-			add(text[m[3]+len(": "):end], text[m[2]:m[3]])
-		}
-		return list, true
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if m := reZodAt.FindStringSubmatch(line); m != nil {
-			add(m[1], m[2])
-		} else {
-			add(line, "")
-		}
-	}
-	return list, true
+	violations, ok = goText(text)
+	return violations, "text of the Go SDK: arguments", ok
 }
 
-// zodMessage takes the rule from an issue's sentence.
-func zodMessage(message string) recourse.Violation {
-	v := recourse.Violation{Message: message}
-	received := ""
-	if m := reZodExpected.FindStringSubmatch(message); m != nil {
-		v.Want, received = m[1], m[2]
+// violationsIn returns the violations that a text lists in the family's form.
+func (f *Family) violationsIn(text string) []recourse.Violation {
+	if e, ok := f.reads(text); ok {
+		return e.Violations
 	}
-	switch {
-	case message == "Required", received == "undefined":
-		v.Rule = ruleRequired
-	case received != "":
-		v.Rule = ruleType
-	case strings.HasPrefix(message, "Unrecognized key"):
-		v.Rule = ruleUnknown
-	case strings.HasPrefix(message, "Too small"):
-		v.Rule = "minimum"
-	case strings.HasPrefix(message, "Too big"):
-		v.Rule = "maximum"
-	case strings.HasPrefix(message, "Invalid option"), strings.HasPrefix(message, "Invalid enum value"):
-		v.Rule = ruleEnum
-	}
-	return v
+	return nil
 }
+
+var reQuoted = regexp.MustCompile(`["']([^"']*)["']`)
 
 func quoted(list string) []string {
 	var names []string
@@ -210,32 +119,6 @@ func propertySteps(path string) []string {
 		}
 	}
 	return steps
-}
-
-var (
-	rePydantic      = regexp.MustCompile(`^\d+ validation errors? for \S+\n`)
-	rePydanticField = regexp.MustCompile(`(?m)^(\S[^\n]*)\n {2}([^\n]*?) \[type=([a-z_]+)`)
-)
-
-// pydanticText reads the text of pydantic, which the Python SDK passes on.
-func pydanticText(text string) ([]recourse.Violation, bool) {
-	if text = headOf(text); !rePydantic.MatchString(text) {
-		return nil, false
-	}
-	var list []recourse.Violation
-	for _, m := range rePydanticField.FindAllStringSubmatch(text, maxViolations) {
-		v := recourse.Violation{Rule: m[3], Message: m[2]}
-		switch {
-		case m[3] == "missing" || m[3] == "missing_argument":
-			v.Rule = ruleRequired
-		case strings.HasSuffix(m[3], "_type") || strings.HasSuffix(m[3], "_parsing"):
-			v.Rule = ruleType
-		case m[3] == "extra_forbidden" || m[3] == "unexpected_keyword_argument":
-			v.Rule = ruleUnknown
-		}
-		list = append(list, at(v, strings.Split(m[1], ".")...))
-	}
-	return list, true
 }
 
 // atEach places a violation at each of the names below a path, or at the path itself if
@@ -367,8 +250,8 @@ func unfolded(reading Reading) Reading {
 	if e == nil {
 		return reading
 	}
-	violations, ok := zodIssues(strings.TrimSpace(e.Message))
-	if !ok {
+	violations, _, _ := argumentText(strings.TrimSpace(e.Message))
+	if !strings.HasPrefix(strings.TrimSpace(e.Message), "[") || len(violations) == 0 {
 		return reading
 	}
 	said := invalid(violations, sentenceOf(violations))

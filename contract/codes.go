@@ -157,7 +157,7 @@ func (k *compiler) entry(f *contractform.CodeFile) (en *entry, mistaken bool) {
 		k.mistakef(f.Node.Get("wait"), "write a duration such as 30s", "a wait is not negative")
 	}
 	en.retry = k.retryable(f.Retryable)
-	en.set = k.constants(f.Set)
+	en.set = k.constants(f.Set, contractform.RecordType)
 	if f.Message != nil {
 		en.message = k.templates(f.Message)
 	}
@@ -199,10 +199,10 @@ func (k *compiler) selectFor(en *entry, file *strictyaml.Node) (mistaken bool) {
 }
 
 // constants reads values by path.
-func (k *compiler) constants(n *strictyaml.Node) []constant {
+func (k *compiler) constants(n *strictyaml.Node, on reflect.Type) []constant {
 	var list []constant
 	for name, value := range n.All() {
-		p, err := compilePath(name, contractform.RecordType)
+		p, err := compilePath(name, on)
 		if err != nil {
 			k.reportf(n.Key(name), pathHint(name), "%s", err)
 			continue

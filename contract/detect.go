@@ -41,10 +41,8 @@ func detect(text string) (e *recourse.Error, sign string, ok bool) {
 	if m := reUnknownTool.FindStringSubmatch(headOf(text)); m != nil && len(text) <= maxDetect {
 		return refused(recourse.UnknownTool(m[1] + m[2] + m[3] + m[4])), "text of an SDK: unknown tool", true
 	}
-	for _, sdk := range argumentTexts {
-		if violations, ok := sdk.read(text); ok {
-			return invalid(violations, text), sdk.sign, true
-		}
+	if violations, sign, ok := argumentText(text); ok {
+		return invalid(violations, text), sign, true
 	}
 	return nil, "", false
 }

@@ -97,7 +97,7 @@ func TestReadTextsOfSDKs(t *testing.T) {
 		},
 		"TypeScript 2.4, all issues in one line": {
 			"Input validation error: Invalid arguments for tool get_field: id: Invalid input: expected string, received undefined, limit: Too big: expected number to be <=100, range.from: Invalid ISO datetime",
-			argument(recourse.KindMissingParam, "", "id: required string", "limit: maximum number to be <=100", "range.from:"),
+			argument(recourse.KindMissingParam, "", "id: required string", "limit: maximum number to be <=100", "range.from: format"),
 		},
 		"TypeScript, another failure": {
 			"MCP error -32603: connect ECONNREFUSED 10.0.0.1:5432",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +69,13 @@ type codeLike struct {
 // A familyRule is what a system calls a keyword of JSON Schema.
 type familyRule struct {
 	rule string
-	from []string
+	from []ruleForm
+}
+
+// A ruleForm is a word with a *, or a sentence with places for what it tells.
+type ruleForm struct {
+	word     string
+	sentence *template
 }
 
 // Families returns the built-in families, by name.
@@ -91,6 +98,12 @@ var builtinFamilies = sync.OnceValue(func() []*Family {
 	slices.SortFunc(list, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 })
+
+// builtinFamily returns one of the built-in families.
+func builtinFamily(name string) *Family {
+	list := builtinFamilies()
+	return list[slices.IndexFunc(list, func(f *Family) bool { return f.Name == name })]
+}
 
 // builtinIndex is the index of all built-in families.
 var builtinIndex = sync.OnceValue(func() *index { return newIndex(builtinFamilies()) })
@@ -161,8 +174,8 @@ func (k *compiler) family(f *Family) {
 	for i := range file.Codes {
 		k.familyCodes(f, &file.Codes[i])
 	}
-	for _, r := range file.Rules {
-		f.rules = append(f.rules, familyRule{r.Rule, r.From})
+	for i := range file.Rules {
+		f.rules = append(f.rules, k.familyRule(&file.Rules[i]))
 	}
 	if len(f.wraps)+len(f.forms) == 0 && k.mistakes == 0 {
 		k.mistakef(file.Node, "add `texts`, `objects`, or codes with `anywhere: true`", "nothing is recognised by this family")
@@ -178,7 +191,8 @@ func (k *compiler) kindOf(n *strictyaml.Node) recourse.Kind {
 }
 
 func (k *compiler) familyText(f *Family, file *contractform.FamilyText) {
-	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.constants(file.Set), only: file.Only, weak: file.Weak}
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), only: file.Only, weak: file.Weak}
+	form.set = k.constants(file.Set, contractform.RecordType)
 	for _, n := range items(file.Text) {
 		if p := k.phrase(n, contractform.RecordType); p != nil {
 			form.phrases = append(form.phrases, p)
@@ -216,7 +230,7 @@ func (k *compiler) eachPhrases(n *strictyaml.Node) []eachPhrase {
 }
 
 func (k *compiler) familyObject(f *Family, file *contractform.FamilyObject) {
-	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.constants(file.Set), weak: file.Weak}
+	form := &familyForm{family: f, kind: k.kindOf(file.Kind), set: k.constants(file.Set, contractform.RecordType), weak: file.Weak}
 	form.object = k.pattern(file.Object, contractform.RecordType)
 	if len(form.object.word()) < gramSize {
 		k.mistakef(file.Object, "name a member that every such object has", "an object needs a member that it cannot do without")
@@ -226,7 +240,7 @@ func (k *compiler) familyObject(f *Family, file *contractform.FamilyObject) {
 }
 
 func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes) {
-	c := &familyCode{kind: k.kindOf(file.Kind), vague: file.Vague, set: k.constants(file.Set)}
+	c := &familyCode{kind: k.kindOf(file.Kind), vague: file.Vague, set: k.constants(file.Set, contractform.RecordType)}
 	for i, code := range file.Codes {
 		at := file.Node.Get("codes").Item(i)
 		switch {
@@ -249,6 +263,19 @@ func (k *compiler) familyCodes(f *Family, file *contractform.FamilyCodes) {
 		form := &familyForm{family: f, phrases: []*phrase{word}, kind: c.kind, set: append(slices.Clone(c.set), k.codeIs(code))}
 		f.forms = append(f.forms, form)
 	}
+}
+
+func (k *compiler) familyRule(file *contractform.FamilyRule) familyRule {
+	r := familyRule{rule: file.Rule}
+	for _, n := range items(file.From) {
+		if strings.Contains(n.Text(), "{") {
+			t := k.templateOf(n, func(name string) (*path, error) { return newPlace(name, violationType) })
+			r.from = append(r.from, ruleForm{sentence: t})
+		} else {
+			r.from = append(r.from, ruleForm{word: n.Text()})
+		}
+	}
+	return r
 }
 
 // codeIs returns the constant that stores a code.
@@ -306,17 +333,31 @@ func (f *Family) meaning(code string) (best *familyCode, exact bool) {
 	return best, false
 }
 
-// ruleOf returns the keyword of JSON Schema for the system's word, or for its sentence; "" where the
-// family knows neither.
-func (f *Family) ruleOf(word, sentence string) string {
-	for _, text := range []string{word, sentence} {
-		for _, r := range f.rules {
-			if text != "" && slices.ContainsFunc(r.from, func(from string) bool { return hasWildcard(from, text) }) {
-				return r.rule
+// rule replaces the system's word for a rule by the keyword of JSON Schema that it, or the sentence, stands for. The first
+// form that fits counts. It returns the names that the sentence lists.
+func (f *Family) rule(v *recourse.Violation) (names []string) {
+	for _, r := range f.rules {
+		for _, form := range r.from {
+			said, found := *v, finding{}
+			if !form.fits(&said, &found) {
+				continue
 			}
+			v.Rule = r.rule
+			prefer(&v.Want, said.Want)
+			return found.names[0]
 		}
 	}
-	return ""
+	return nil
+}
+
+// fits reports whether a violation has the word or the sentence, and stores what the sentence tells.
+func (r ruleForm) fits(v *recourse.Violation, found *finding) bool {
+	if r.sentence == nil {
+		return v.Rule != "" && hasWildcard(r.word, v.Rule) || v.Message != "" && hasWildcard(r.word, v.Message)
+	}
+	return r.sentence.match(v.Message, func(at *path, text string) {
+		found.capture(capture{&place{path: at}, text}, reflect.ValueOf(v).Elem())
+	})
 }
 
 // hasWildcard reports whether text is as a word says that may begin or end with a *.

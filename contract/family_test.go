@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/contracttest"
@@ -105,6 +107,55 @@ func TestFamilyOfOnesOwn(t *testing.T) {
 			}
 			if e := reading.Error(); failed && (e.Kind != tt.want || e.RetryAfter != tt.after) {
 				t.Errorf("read as %s after %s, by %s", e.Kind, e.RetryAfter, reading.Sign)
+			}
+		})
+	}
+}
+
+// A family of one's own reads several violations from a text or an object, each with its place, sentence and what was expected.
+func TestFamilyOfOnesOwnListsViolations(t *testing.T) {
+	t.Parallel()
+	own, err := contract.Builtin().LoadFamily("hopper.yaml", []byte(`form: 1
+family: hopper
+title: The hopper
+sources: ["https://hopper.example.com"]
+texts:
+- {kind: invalid_value, text: "the hopper refuses", each: ["; {param} - {message}", "refuses: {param} - {message}"]}
+objects:
+- object:
+    refused: {each: violations, item: {at: pointer, why: message, absent?: {is: "=true", set: {rule: required}}}}
+rules:
+- {rule: type, from: ["takes a {want}, not a {*}"]}
+- {rule: additionalProperties, from: ["has no {names}"]}
+examples:
+- {text: "the hopper refuses: tons - takes a number, not a word", kind: invalid_type, violations: ["tons: type"]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := contract.Reader{Families: []*contract.Family{own}}
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"text": {
+			"the hopper refuses: tons - takes a number, not a word; lid - has no 'hinge' and 'lock'; bin - is full",
+			[]string{"/tons type number", "/lid/hinge additionalProperties", "/lid/lock additionalProperties", "/bin"},
+		},
+		"object": {
+			`{"refused":[{"at":"/bin/0","why":"we need it","absent":true},{"at":"/tons","why":"takes a number, not a word","absent":false}]}`,
+			[]string{"/bin/0 required", "/tons type number"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reading, _ := r.Result(textResult(t, tt.text, true))
+			var got []string
+			for _, v := range reading.Error().Violations {
+				got = append(got, strings.TrimSpace(v.Pointer+" "+v.Rule+" "+v.Want))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("violations, by %s (-want +got):\n%s", reading.Sign, diff)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 // is set.
 type pattern struct {
 	constant json.Value
+	set      []constant    // what the constant says
 	leaves   []patternLeaf // the first that can hold the value
 	members  []patternMember
 	any      *pattern // some item of a list
@@ -50,7 +51,11 @@ func (p *pattern) read(n *node, base reflect.Value, found *finding) bool {
 	raw := n.raw
 	switch {
 	case p.constant != nil:
-		return isConstant(raw, p.constant)
+		if !isConstant(raw, p.constant) {
+			return false
+		}
+		store(p.set, base)
+		return true
 	case p.any != nil:
 		told := false
 		items := n.items(maxPatternItems)
@@ -262,6 +267,14 @@ func (k *compiler) pattern(n *strictyaml.Node, on reflect.Type) *pattern {
 			return &pattern{constant: raw}
 		}
 		return &pattern{leaves: []patternLeaf{k.patternLeaf(n, on)}}
+	case n.Get("is") != nil && n.Get("set") != nil:
+		if !strings.HasPrefix(n.Get("is").Text(), "=") {
+			k.mistakef(n.Get("is"), "write = before it", "`is` needs a constant")
+			return &pattern{}
+		}
+		p := k.pattern(n.Get("is"), on)
+		p.set = k.constants(n.Get("set"), on)
+		return p
 	case n.Get("any") != nil && n.Len() == 1:
 		return &pattern{any: k.pattern(n.Get("any"), on)}
 	case n.Get("each") != nil && n.Get("item") != nil:

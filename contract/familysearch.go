@@ -157,7 +157,8 @@ func namesIn(list string) []string {
 // violations reads those that a text names, in their order.
 func (f *finding) violations(text string) {
 	type place struct {
-		at       int
+		at, end  int
+		isOpen   bool // what it ends with goes up to the next violation
 		captures []capture
 		rule     string
 	}
@@ -172,13 +173,22 @@ func (f *finding) violations(text string) {
 			at += from
 			from = at + len(key)
 			if found, start, end := p.match(text, at, nil); end > 0 {
-				places = append(places, place{start, found, p.rule})
-				from = max(end-1, from)
+				last := p.parts[len(p.parts)-1].place
+				isOpen := last != nil && last.class == classAny
+				places = append(places, place{start, end, isOpen, found, p.rule})
+				if !isOpen {
+					from = max(end-1, from)
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(places, func(a, b place) int { return a.at - b.at })
-	for _, place := range places {
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Or(a.at-b.at, b.end-a.end) })
+	places = slices.CompactFunc(places, func(a, b place) bool { return a.at == b.at })
+	for i, place := range places {
+		if i+1 < len(places) && place.isOpen && place.end > places[i+1].at {
+			last := &place.captures[len(place.captures)-1]
+			last.text = last.text[:max(0, len(last.text)-(place.end-places[i+1].at))]
+		}
 		f.item = len(f.e.Violations)
 		f.e.Violations = append(f.e.Violations, recourse.Violation{Rule: place.rule})
 		for _, c := range place.captures {
@@ -277,8 +287,11 @@ func (f *finding) place() {
 	var list []recourse.Violation
 	for i, v := range f.e.Violations {
 		v.Message = strings.TrimSpace(v.Message)
-		if rule := f.form.family.ruleOf(v.Rule, v.Message); rule != "" {
-			v.Rule = rule
+		if names := f.form.family.rule(&v); f.names[i] == nil && names != nil {
+			f.item = i
+			for _, name := range names {
+				f.name(name)
+			}
 		}
 		if v.Param == "" && v.Pointer != "" {
 			v.Param = strings.Join(pointerSteps(strings.TrimPrefix(v.Pointer, "#")), ".")

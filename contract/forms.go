@@ -274,7 +274,7 @@ func (k *compiler) otherForms() {
 		k.c.reads = nil
 	}
 	for _, f := range k.file.Reads {
-		r := reads{set: k.constants(f.Set)}
+		r := reads{set: k.constants(f.Set, contractform.RecordType)}
 		switch {
 		case (f.Text == nil) == (f.Shape == nil):
 			k.mistakef(f.Node, `for example {text: "Timed out after {details.ms} ms", set: {kind: timeout}}`,

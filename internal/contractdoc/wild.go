@@ -11,21 +11,21 @@ import (
 
 const wildPreface = `# Failures in the wild
 
-An answer that is a failure, and is in the form of no contract, is searched for what well-known systems write: their
-texts, their JSON and XML, their codes. What is known of a system stands in one file, its family. All of the families
-below are built in, and known without any configuration.
+If an answer is a failure, but not in the form of any contract, the gateway looks in it for what well-known systems write: their
+texts, JSON, XML and codes. Each system is described in one file, its family. All families below are built in, and need no
+configuration.
 
-An answer that says it succeeded is never taken for a failure because of a family, unless the server's entry names the
-family: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then only those forms count that are the whole of the answer,
-and that the family marks as ` + "`weak`" + `. Where nothing is recognised, the server's own sentence stays.`
+A family never turns a success into a failure, unless the server's entry names it: ` + "`reads: [aws, ./ours.yaml]`" + `. Even then,
+only forms that are marked as ` + "`weak`" + ` count, and only if they are the whole answer. If nothing is recognised, the server's
+own sentence is kept.`
 
 const writingFamilies = `A family of your own is a file like this one:
 
 ` + "```yaml\n%s```" + `
 
-` + "`recourse contract lint FILE`" + ` checks it, reads each of its examples, and reports every mistake with its place. Name the file
-under ` + "`reads`" + ` in the server's entry, or give it to ` + "`mcptool.WithReads`" + ` in a server of your own: what it
-says goes before what the built-in families say. ` + "`recourse schema family`" + ` prints the JSON Schema that editors check the file by.`
+` + "`recourse contract lint FILE`" + ` checks it, reads each of its examples, and reports every mistake with its position. Name the file
+under ` + "`reads`" + ` in the server's entry, or pass it to ` + "`mcptool.WithReads`" + ` in a server of your own. It takes
+precedence over the built-in families. ` + "`recourse schema family`" + ` prints the JSON Schema that editors check the file by.`
 
 // familyExample is a family that the page shows.
 const familyExample = `form: 1
@@ -35,6 +35,7 @@ sources: ["https://silo.example.com/errors"]
 texts:
 - text: "silo: code {upstream.code}"
 - {kind: rate_limited, text: "the silo is busy, come back in {after}"}
+- {kind: invalid_value, text: "the silo refuses:", each: ["\\n- {param}: {message}"]} # each line is a violation
 objects:
 - object: {fault: {id: upstream.code, text: message, fields?: {each: violations, item: {name: param, rule: rule}}}}
   weak: true
@@ -43,6 +44,7 @@ codes:
 - {kind: invalid_value, codes: [S-17]}
 rules:
 - {rule: required, from: [absent]}
+- {rule: type, from: ["takes a {want}, not a {*}"]} # the sentence also says what was expected
 examples:
 - {text: "silo: code S-404, no such bin", kind: not_found, code: S-404}
 - {text: "Sorry, the silo is busy, come back in 2 minutes.", kind: rate_limited, wait: 2m}
@@ -50,21 +52,33 @@ examples:
   kind: missing_param
   code: S-17
   violations: ["bin: required"]
+- text: "the silo refuses:\\n- bin: absent\\n- tons: takes a number, not a word"
+  kind: missing_param
+  violations: ["bin: required", "tons: type"]
 `
 
-const familyNotes = `Templates, paths and constants are those of [contracts](contracts/README.md). In a family ` + "`{after}`" + ` is a
-wait as people and programs spell it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a number counts seconds),
-` + "`{at}`" + ` is the point in time up to which to wait (` + "`2026-01-02T15:04:05Z`, `15:04 UTC`" + `, seconds since 1970), and
-` + "`{*}`" + ` is anything on the line. A code is a word, a parameter has no spaces, and an HTTP status is one of a failure.
+const familyNotes = `Templates, paths and constants work as in [contracts](contracts/README.md). In a family, ` + "`{after}`" + `
+matches a wait as people and programs write it (` + "`12s`, `1m30s`, `2 minutes and 5 seconds`" + `; a bare number means seconds),
+` + "`{at}`" + ` a time to wait for (` + "`2026-01-02T15:04:05Z`, `15:04 UTC`" + `, seconds since 1970), and ` + "`{*}`" + ` anything on
+the line. A code is one word, a parameter has no spaces, and an HTTP status is 400 or more.
 
-An object has every member that is named; one whose name ends in ` + "`?`" + ` may be missing. A value is a path, a template of a
-text (` + "`/data/attributes/{param}`" + `), a list of these of which the first is taken that can hold it, a constant after an equals
-sign, or a mapping: of members, ` + "`{any: VALUE}`" + ` for some item of a list, ` + "`{each: PATH, item: VALUE}`" + ` for a list whose
-items are those of a list of the record, or ` + "`{members: PATH, name: PATH, item: VALUE}`" + ` for an object whose members are. Of a
-violation, ` + "`names`" + ` is a list of names below its ` + "`param`" + `.
+An object must have every member that is named; a ` + "`?`" + ` after the name makes a member optional. The value of a member is one of:
 
-Where several forms fit, one that names a code goes first, then objects, then texts, the longer before the shorter, and what an
-HTTP status says comes last. What another form adds (a wait, a status, violations) is kept.`
+- a path, or a template of a text (` + "`/data/attributes/{param}`" + `), or a list of these: the first that can hold the value counts
+- ` + "`=`" + ` and a constant, which the member must equal; ` + "`{is: =CONSTANT, set: {PATH: VALUE}}`" + ` also says what that means
+- a mapping of members
+- ` + "`{any: VALUE}`" + `: some item of a list
+- ` + "`{each: PATH, item: VALUE}`" + `: a list, whose items become the items of a list in the record
+- ` + "`{members: PATH, name: PATH, item: VALUE}`" + `: the same for the members of an object
+
+**Several violations** are read from a list in an object with ` + "`each: violations`" + `, and from a text with
+` + "`each`" + ` and a template of one violation. The paths are those of a violation: ` + "`param`, `pointer`, `message`, `rule`," + `
+` + "`want`" + `, and ` + "`names`" + ` for names below the parameter. A template that ends with ` + "`{message}`" + ` takes the
+rest of the line, up to the next violation. ` + "`rules`" + ` then turn the system's words and sentences into keywords of JSON
+Schema. The families ` + "`zod`, `ajv` and `pydantic`" + ` are written this way.
+
+If several forms match, one that names a code takes precedence, then objects, then texts, longer ones first; an HTTP status comes last.
+What the other forms add (a wait, a status, violations) is kept.`
 
 // Wild returns the page about failures in the wild, in Markdown.
 func Wild() string {
