@@ -122,7 +122,7 @@ func tlsHint(err error) string {
 		return "its certificate is not trusted here (" + strings.TrimPrefix(failed.Err.Error(), "x509: ") +
 			"): the variable SSL_CERT_FILE names a file of those that are"
 	}
-	if strings.Contains(err.Error(), "HTTP response to HTTPS client") { // net/http has no type for it
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return "the server speaks HTTP without TLS: write http:// in the URL"
 	}
 	return ""
