@@ -181,7 +181,7 @@ func (c *failuresCommand) print(env *Environment, calls []*journal.Call, heading
 	}
 	for _, call := range calls {
 		cells := []string{
-			call.Began.Add(time.Duration(call.Took)).UTC().Format(time.DateTime), call.RequestID, cmp.Or(call.Server, "-"),
+			call.Ended().UTC().Format(time.DateTime), call.RequestID, cmp.Or(call.Server, "-"),
 			cmp.Or(call.Tool, call.Method, "-"), call.Ending, "-", "-", strconv.Itoa(call.Sent), explain.Took(call.Took), "",
 		}
 		if f := call.Failure; f != nil {

@@ -285,7 +285,7 @@ func callHead(c *callView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = instant(ended(c.Call), c.now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = instant(c.Ended(), c.now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

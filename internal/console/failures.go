@@ -29,6 +29,8 @@ type failureList struct {
 	kept   bool  // there are failures, whether or not they are chosen
 	seen   int64 // the Seq of the latest failure that the reader has seen; 0: all are new to them, and none is marked
 	news   int   // how many have come since
+
+	back time.Time // the text was looked for in the failures since then only; zero: in all
 }
 
 // failures lists calls that have failed.
@@ -58,7 +60,7 @@ func (c *Console) list(ctx context.Context, q *query) (*failureList, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &failureList{query: q, now: c.now(), calls: page.Calls, more: page.More, kept: len(page.Counts) > 0}
+	l := &failureList{query: q, now: c.now(), calls: page.Calls, more: page.More, kept: len(page.Counts) > 0, back: page.Since}
 	l.facets, l.total = q.facets(page.Counts)
 	return l, nil
 }
@@ -74,6 +76,11 @@ func (l *failureList) latest() int64 {
 // older returns the URL of the next page.
 func (l *failureList) older() templ.SafeURL {
 	return l.at(failuresPath, paramBefore, strconv.FormatInt(l.calls[len(l.calls)-1].Seq, 10))
+}
+
+// furtherBack returns the URL of the list in which the text is looked for in older failures.
+func (l *failureList) furtherBack() templ.SafeURL {
+	return l.at(failuresPath, paramUntil, l.back.Format(time.RFC3339Nano))
 }
 
 // follows reports whether the page is one that new failures appear on.
@@ -97,14 +104,18 @@ var periods = []period{
 
 // when says which time the list is about.
 func (l *failureList) when() string {
-	for _, p := range periods {
-		if p.since == l.since && l.until == "" {
-			return p.text
+	since := l.back
+	if since.IsZero() {
+		for _, p := range periods {
+			if p.since == l.since && l.until == "" {
+				return p.text
+			}
 		}
+		since = l.Since
 	}
 	var said []string
-	if !l.Since.IsZero() {
-		said = append(said, "since "+l.Since.UTC().Format("2006-01-02 15:04 UTC"))
+	if !since.IsZero() {
+		said = append(said, "since "+since.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	if !l.Until.IsZero() {
 		said = append(said, "until "+l.Until.UTC().Format("2006-01-02 15:04 UTC"))
@@ -122,9 +133,6 @@ func formTime(at time.Time) string {
 
 // callURL returns the page about a call.
 func callURL(id string) templ.SafeURL { return templ.SafeURL("/calls/" + url.PathEscape(id)) }
-
-// ended returns when a call ended.
-func ended(c *journal.Call) time.Time { return c.Began.Add(time.Duration(c.Took)) }
 
 // subject says what was called.
 func subject(c *journal.Call) string { return cmp.Or(c.Tool, c.Name, c.Method, "a request") }

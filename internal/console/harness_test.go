@@ -36,7 +36,7 @@ func write(t *testing.T, s *store.Store, calls ...*journal.Call) {
 	t.Helper()
 	var entries []*store.Entry
 	for i, c := range calls {
-		c.Seq = c.Began.Add(time.Duration(c.Took)).UnixMicro()<<11 + int64(i)
+		c.Seq = c.Ended().UnixMicro()<<11 + int64(i)
 		entries = append(entries, c.Entry(c.Seq))
 	}
 	if _, err := s.Journal().Append(t.Context(), entries); err != nil {

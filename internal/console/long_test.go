@@ -3,8 +3,10 @@ package console_test
 import (
 	"database/sql"
 	"fmt"
+	"html"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -28,14 +30,17 @@ func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
+			t.Cleanup(func() { _ = s.Close() })
 			fill(t, s, 100_000)
 			if name == "PostgreSQL" {
 				vacuum(t, address)
 			}
-			url := serve(t, console.Sources{Journal: s.Journal()})
+			g, _ := newGateway(t, s)
+			url := serve(t, console.Sources{Journal: s.Journal(), Gateway: g, Tally: console.NewTally()})
 			for _, path := range []string{
 				"/failures", "/failures?server=farm&kind=timeout", "/failures?caller=caller-7", "/failures?since=1h", "/failures?caller=nobody",
+				"/failures?text=farm+did+not", "/failures?text=no+such+text", "/failures?text=e", "/servers", "/servers/farm", "/servers/farm?since=7d",
+				"/contracts", "/contracts/recourse",
 				fmt.Sprintf("/failures?before=%d", time.Now().Add(-50_000*time.Second).UnixMicro()<<11),
 			} {
 				best := time.Hour
@@ -51,8 +56,26 @@ func TestLongManyFailures(t *testing.T) { //nolint:paralleltest // it measures
 					t.Errorf("%s takes %v at best", path, best)
 				}
 			}
+			if pages := lookThrough(t, url); pages != 5 {
+				t.Errorf("all are looked through in %d pages", pages)
+			}
 		})
 	}
+}
+
+// lookThrough looks for a text that nobody has in all failures, and returns how many pages that takes.
+func lookThrough(t *testing.T, at string) (pages int) {
+	t.Helper()
+	further := regexp.MustCompile(`href="(/failures[^"]*)">Search further back`)
+	for next := "/failures?text=no+such+text"; pages < 10; pages++ {
+		_, page := get(t, at+next)
+		found := further.FindStringSubmatch(page)
+		if found == nil {
+			return pages + 1
+		}
+		next = html.UnescapeString(found[1])
+	}
+	return pages
 }
 
 // vacuum does what PostgreSQL does by itself a minute later.

@@ -3,16 +3,15 @@ package console
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/explain"
-	"github.com/recoursehq/recourse/internal/journal"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -35,8 +34,10 @@ type finding struct {
 	problem string        // why it cannot be read as an answer
 	call    string        // the id of a request that is in the journal; "": none is
 	unknown string        // one that is not
-	same    templ.SafeURL // the failures that have the same message
+	same    templ.SafeURL // the failures that have the same message; "": none is known
 	count   int64         // how many those are
+	back    time.Time     // the message was looked for in the failures since then only; zero: in all
+	older   templ.SafeURL // where it is looked for in those before
 }
 
 // search looks for the call that a text is about, and reads it as an answer.
@@ -92,14 +93,17 @@ func (c *Console) identify(ctx context.Context, f *finding) (to templ.SafeURL, e
 		f.unknown = id
 	}
 	for _, message := range f.messages() {
-		n, err := c.sameMessage(ctx, message)
+		list, err := c.sameMessage(ctx, message)
 		if err != nil {
 			return "", err
 		}
-		if n == 0 {
+		if f.back = list.back; !f.back.IsZero() {
+			f.older = list.furtherBack()
+		}
+		if f.count = list.total; f.count == 0 {
 			continue
 		}
-		f.same, f.count = templ.SafeURL(failuresPath+"?"+url.Values{paramText: {message}}.Encode()), n
+		f.same = list.at(failuresPath)
 		if message == f.text && f.call == "" {
 			return f.same, nil
 		}
@@ -151,24 +155,13 @@ func (c *Console) knows(ctx context.Context, id string) (bool, error) {
 	return len(entries) > 0, err
 }
 
-// sameMessage returns how many failures have a message.
-func (c *Console) sameMessage(ctx context.Context, message string) (n int64, err error) {
+// sameMessage returns the failures that have a message.
+func (c *Console) sameMessage(ctx context.Context, message string) (*failureList, error) {
+	q := &query{Filter: store.Filter{Text: message, Limit: 1}}
 	if c.Journal == nil {
-		return 0, nil
+		return &failureList{query: q}, nil
 	}
-	done, err := c.reading(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer done()
-	page, err := journal.Failures(ctx, c.Journal, &store.Filter{Text: message, Limit: 1})
-	if err != nil {
-		return 0, err
-	}
-	for i := range page.Counts {
-		n += page.Counts[i].Failures
-	}
-	return n, nil
+	return c.list(ctx, q)
 }
 
 // readable returns the contracts that answers are read by.

@@ -62,24 +62,32 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	w := &world{store: openStore(t), tally: console.NewTally()}
+	w.connect(t)
+	var g *gateway.Gateway
+	g, w.accounts = newGateway(t, w.store)
+	w.fail(t, g.Contracts())
+	w.sources = console.Sources{Journal: w.store.Journal(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
+	w.url = serve(t, w.sources)
+	return w
+}
+
+// newGateway returns the gateway of a world with a store, and its accounts.
+func newGateway(t *testing.T, s *store.Store) (*gateway.Gateway, *connection.Manager) {
+	t.Helper()
 	set, quiet := contract.Builtin(), slog.New(slog.DiscardHandler)
 	cfg, err := config.Parse("recourse.yaml", []byte(worldConfig), config.Options{KnownContracts: set.Names()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{store: openStore(t), tally: console.NewTally()}
-	w.accounts = connection.NewManager(w.store.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), quiet)
-	t.Cleanup(w.accounts.Close)
-	g, err := gateway.NewReaching(gateway.Reach{Connections: w.accounts}, cfg, set, quiet)
+	accounts := connection.NewManager(s.Connections(), seal.New(cfg.ConnectionKeys...), connection.NewClient(), quiet)
+	t.Cleanup(accounts.Close)
+	g, err := gateway.NewReaching(gateway.Reach{Connections: accounts}, cfg, set, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	w.connect(t)
-	w.fail(t, set)
-	w.sources = console.Sources{Journal: w.store.Journal(), Gateway: g, Tally: w.tally, Accounts: w.accounts}
-	w.url = serve(t, w.sources)
-	return w
+	return g, accounts
 }
 
 // connect connects three accounts, one of which is lost.

@@ -57,6 +57,9 @@ type Attempt struct {
 	Reason  string        `json:"reason,omitempty"` // why there was another one, or none
 }
 
+// Ended returns when the call ended.
+func (c *Call) Ended() time.Time { return c.Began.Add(time.Duration(c.Took)) }
+
 // Millis is a duration, in JSON as a number of milliseconds with up to three decimals.
 type Millis time.Duration
 
@@ -162,11 +165,12 @@ func Of(ctx context.Context, rows *store.Journal, requestID string) ([]*Call, er
 	return read(rows.Of(ctx, requestID))
 }
 
-// A Page is the latest failures that a filter chooses, the latest first, with the counts of all failures within its time.
+// A Page is a [store.Page] with calls in place of entries.
 type Page struct {
 	Calls  []*Call
-	More   bool // there are older ones
+	More   bool
 	Counts []store.Count
+	Since  time.Time
 }
 
 // Failures returns a page of failures.
@@ -176,7 +180,7 @@ func Failures(ctx context.Context, rows *store.Journal, f *store.Filter) (*Page,
 		return nil, err
 	}
 	calls, err := read(page.Entries, nil)
-	return &Page{calls, page.More, page.Counts}, err
+	return &Page{calls, page.More, page.Counts, page.Since}, err
 }
 
 // read returns the calls of rows.

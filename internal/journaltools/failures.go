@@ -151,7 +151,7 @@ func position(cursor string) (int64, error) {
 // lineOf returns a call as a line of the list. What its texts hide is visible.
 func lineOf(c *journal.Call) failureLine {
 	l := failureLine{
-		RequestID: c.RequestID, Ended: c.Began.Add(time.Duration(c.Took)).UTC().Format(time.RFC3339), Server: visible.Escape(c.Server),
+		RequestID: c.RequestID, Ended: c.Ended().UTC().Format(time.RFC3339), Server: visible.Escape(c.Server),
 		Tool: visible.Escape(c.Tool), Caller: visible.Escape(c.Caller), Attempts: c.Sent,
 		TookMS: float64(time.Duration(c.Took).Microseconds()) / 1000,
 	}

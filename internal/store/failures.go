@@ -3,10 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Page is the latest failures that a filter chooses, with the counts of all failures within its time.
@@ -14,7 +17,11 @@ type Page struct {
 	Entries []*Entry // the latest first; only Seq, RequestID and Story are set
 	More    bool     // there are older ones
 	Counts  []Count
+	Since   time.Time // a text was looked for in the failures since then only; zero: in all
 }
+
+// looked is in how many failures a text is looked for at a time, unless a filter says otherwise. Their rows have to be read.
+const looked = 20_000
 
 // A Count is how many failures have the same marks.
 type Count struct {
@@ -31,38 +38,47 @@ func (c *Count) Chosen(f *Filter) bool {
 }
 
 // Page returns a page of failures. One statement reads the list and the counts, so that they agree while others write.
+//
+// A text is looked for in the latest failures only: [Page.Since] is where to go on, as the Until of another filter.
 func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
-	failures := *f
+	failures, page := *f, new(Page)
 	failures.Failures = true
 	var c conditions
 	const (
 		marks   = "server, tool, kind, origin, caller, org"
 		columns = "failures, seq, " + marks + ", request_id, story"
 	)
-	// +seq keeps the databases from the index by seq: the one by marks holds all that is counted, in the order of its groups. A text is
-	// looked for in the rows themselves, which lie in the order of time.
-	bySeq, byMarks := "seq", "+seq"
-	if failures.Text != "" {
-		byMarks = bySeq
+	with, from := "", "journal"
+	if failures.Text != "" { // it is looked for once
+		var err error
+		if page.Since, err = j.reach(ctx, &failures); err != nil {
+			return nil, err
+		}
+		if !page.Since.IsZero() {
+			failures.Since = page.Since
+		}
+		with = "WITH found AS MATERIALIZED (SELECT seq, " + marks + " FROM journal WHERE " + every(c.within("seq", &failures)) + ") "
+		from, failures.Text = "found", ""
 	}
-	counts := "SELECT COUNT(*) AS failures, CAST(0 AS BIGINT) AS seq, " + marks + ", '' AS request_id, '' AS story FROM journal WHERE " +
-		every(c.within(byMarks, &failures)) + " GROUP BY " + marks
+	// +seq keeps the databases from the index by seq: the one by marks holds all that is counted, in the order of its groups.
+	const bySeq, byMarks = "seq", "+seq"
+	counts := "SELECT COUNT(*) AS failures, CAST(0 AS BIGINT) AS seq, " + marks + ", '' AS request_id, '' AS story FROM " + from +
+		" WHERE " + every(c.within(byMarks, &failures)) + " GROUP BY " + marks
 	// What few failures have is found in that index, too, and what many have, or all, by going back in time.
 	seq := bySeq
 	if failures.narrow() {
 		seq = byMarks
 	}
-	latest := "SELECT seq FROM journal WHERE " + every(c.chosen(seq, &failures)) + " ORDER BY " + seq + " DESC LIMIT " +
+	latest := "SELECT seq FROM " + from + " WHERE " + every(c.chosen(seq, &failures)) + " ORDER BY " + seq + " DESC LIMIT " +
 		c.value(failures.limit()+1)
 	list := "SELECT CAST(0 AS BIGINT) AS failures, seq, " + marks + ", request_id, story FROM journal WHERE seq IN (" + latest + ")"
 	//nolint:gosec // it is put together from constants, and from conditions that name parameters
-	query := "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
+	query := with + "SELECT " + columns + " FROM (" + counts + ") AS counts UNION ALL SELECT " + columns + " FROM (" + list + ") AS list"
 	rows, err := j.s.reads.QueryContext(ctx, query, c.values...)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
 	defer rows.Close()
-	page := new(Page)
 	for rows.Next() {
 		var e Entry
 		var n Count
@@ -85,6 +101,24 @@ func (j *Journal) Page(ctx context.Context, f *Filter) (*Page, error) {
 		page.Entries, page.More = page.Entries[:most], true
 	}
 	return page, nil
+}
+
+// reach returns since when as many failures of a filter's time have ended as a text is looked for in; zero: there are no more.
+func (j *Journal) reach(ctx context.Context, f *Filter) (time.Time, error) {
+	all := *f
+	all.Text = ""
+	var c conditions
+	statement := "SELECT seq FROM journal WHERE " + every(c.within("seq", &all)) + " ORDER BY seq DESC LIMIT 1 OFFSET " +
+		c.value(int64(cmp.Or(f.Looked, looked)))
+	var beyond int64
+	err := j.s.reads.QueryRowContext(ctx, statement, c.values...).Scan(&beyond)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return time.Time{}, nil
+	case err != nil:
+		return time.Time{}, fmt.Errorf("read the journal: %w", err)
+	}
+	return instant(beyond>>seqBits + 1), nil
 }
 
 // Last returns the Seq of the latest entry; 0: there is none.

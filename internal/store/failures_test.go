@@ -114,3 +114,41 @@ func TestPageByPage(t *testing.T) {
 		}
 	})
 }
+
+// A text is looked for in the latest failures, and from there in those before, until all have been looked through.
+func TestPageLooksForATextBitByBit(t *testing.T) {
+	t.Parallel()
+	databases(t, func(t *testing.T, address string) {
+		t.Helper()
+		j, ctx := open(t, address).Journal(), t.Context()
+		entries := manyFailures(j, 100)
+		began := time.Now().Add(-time.Minute).Truncate(time.Microsecond)
+		for i, e := range entries {
+			e.Seq = began.Add(time.Duration(i)*time.Second).UnixMicro()<<11 + 7
+		}
+		if _, err := j.Append(ctx, entries); err != nil {
+			t.Fatal(err)
+		}
+		f := store.Filter{Text: "it", Looked: 20}
+		var met []*store.Entry
+		rounds, counted := 0, int64(0)
+		for more := true; more; rounds++ {
+			page, err := j.Page(ctx, &f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range page.Counts {
+				counted += n.Failures
+			}
+			met, more, f.Until = append(met, page.Entries...), !page.Since.IsZero(), page.Since
+		}
+		slices.Reverse(met)
+		want := slices.DeleteFunc(entries, func(e *store.Entry) bool { return e.Kind == "" || e.Message == "Ärger" })
+		if rounds != 5 || ids(met) != ids(want) || counted != int64(len(want)) {
+			t.Errorf("met %s in %d rounds, %d are counted; want %s", ids(met), rounds, counted, ids(want))
+		}
+		if page, err := j.Page(ctx, &store.Filter{Text: "it", Looked: 20, Since: began.Add(90 * time.Second)}); err != nil || !page.Since.IsZero() {
+			t.Errorf("%v: of the few failures of a short time, only those since %v are looked through", err, page.Since)
+		}
+	})
+}

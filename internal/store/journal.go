@@ -41,6 +41,7 @@ type Filter struct {
 	Server, Tool, Kind, Origin string
 	Caller                     string    // or the organisation
 	Text                       string    // a part of the message
+	Looked                     int       // in how many failures a [Page] looks for the text, the latest; 0: 20,000
 	Since, Until               time.Time // when they ended: not before the one, and before the other
 	After, Before              int64     // each a Seq
 	Failures                   bool      // failures only
