@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/inject"
 )
 
@@ -201,8 +202,7 @@ func (c *injectRun) serve(ctx context.Context, env *Environment, front http.Hand
 
 // control serves the control API.
 func (c *injectRun) control(ctx context.Context, env *Environment, i *inject.Injector, traffic inject.Traffic) (stop func(), err error) {
-	host, _, err := net.SplitHostPort(c.Control)
-	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if _, _, err := net.SplitHostPort(c.Control); err != nil || !endpoint.IsLoopback(c.Control) {
 		return nil, &usageError{&hintedError{errors.New("--control must be a loopback address"), "write it as 127.0.0.1:8789"}}
 	}
 	at, stop, err := listenAt(ctx, c.Control, inject.Control(i, traffic))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/auth"
 	"github.com/recoursehq/recourse/internal/auth/grant"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/nearest"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -74,7 +75,7 @@ type Lockout struct {
 }
 
 // defaultLockout is [Lockout] where the file has none.
-var defaultLockout = Lockout{Failures: 25, Within: 15 * time.Minute}
+var defaultLockout = Lockout{Failures: endpoint.LockoutFailures, Within: endpoint.LockoutTime}
 
 // LockoutRule returns when an address is refused.
 func (c *Config) LockoutRule() Lockout {

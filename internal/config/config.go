@@ -17,7 +17,7 @@ import (
 // for concurrent use.
 type Config struct {
 	Listen        string   `yaml:"listen" default:"127.0.0.1:8787" doc:"Address and port that the gateway listens on. Port 0 takes a free one."`
-	Admin         string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. It has no access control. Changes need a restart."`
+	Admin         string   `yaml:"admin" default:"(none)" doc:"Address and port of a second listener for operations: '/healthz', '/readyz', and '/metrics' for Prometheus. Whoever reaches these may read them; 'console_access' guards the console and 'journal_tools'. Changes need a restart."`
 	AdminRemote   bool     `yaml:"admin_remote" default:"false" doc:"Whether 'admin' may be an address that other machines can reach. For a private network, such as that of a container."`
 	Console       bool     `yaml:"console" default:"false" doc:"Whether 'admin' also serves the [console](console.md): calls that failed and what became of each, servers, contracts and accounts. Changes need a restart."`
 	ConsoleAccess string   `yaml:"console_access" default:"(none)" doc:"Entry of 'access' whose API keys let operators sign in to the console, and their agents use 'journal_tools'. Without it nobody is asked who they are, which only an 'admin' on loopback may do. Changes need a restart."`

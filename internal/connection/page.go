@@ -11,7 +11,6 @@ import (
 	"errors"
 	"html/template"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/auth"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -329,14 +329,7 @@ func same(who Person, l *store.Link) bool { return who == Person{l.Access, l.Nam
 
 // isLocal reports whether a request comes from this machine, and not from a page that has found a name for it.
 func isLocal(r *http.Request) bool {
-	remote, _, err := net.SplitHostPort(r.RemoteAddr)
-	host, _, hostErr := net.SplitHostPort(r.Host)
-	if hostErr != nil {
-		host = r.Host
-	}
-	ip, named := net.ParseIP(remote), net.ParseIP(strings.Trim(host, "[]"))
-	return err == nil && ip != nil && ip.IsLoopback() && (host == "localhost" || named != nil && named.IsLoopback()) &&
-		r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
+	return endpoint.Proxies(nil).Client(r).IsLoopback() && endpoint.IsLoopback(r.Host) && !endpoint.WasForwarded(r.Header)
 }
 
 func (p *Pages) setPerson(w http.ResponseWriter, r *http.Request, who Person) {

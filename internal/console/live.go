@@ -86,7 +86,7 @@ func (s *stream) run(r *http.Request) {
 func (s *stream) look(ctx context.Context, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
-	last, err := s.c.Journal.Last(ctx)
+	last, err := s.c.last(ctx)
 	if err == nil && last == s.last && time.Since(s.read) < renewEvery && !s.lost {
 		return s.send("", templ.NopComponent)
 	}
@@ -112,6 +112,16 @@ func (s *stream) look(ctx context.Context, r *http.Request) error {
 	}
 	s.seen = max(s.seen, list.latest())
 	return s.send(strconv.FormatInt(s.seen, 10), failures(list))
+}
+
+// last returns the Seq of the latest entry of the journal.
+func (c *Console) last(ctx context.Context) (int64, error) {
+	done, err := c.reading(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	return c.Journal.Last(ctx)
 }
 
 // send sends an event with what the page shows; nothing is a comment, which keeps the connection alive.

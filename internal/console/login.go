@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -27,9 +25,6 @@ const (
 	// place of the oldest.
 	sessionTime = 12 * time.Hour
 	maxSessions = 1000
-	// An address is refused for a while after so many keys that were not an operator's.
-	maxGuesses = 25
-	guessTime  = 15 * time.Minute
 )
 
 // Verify returns the name of the operator whose API key it is, or [ErrNotOperator]. Any other error means that this cannot be found
@@ -49,7 +44,8 @@ var (
 
 // RequireLogin has operators sign in. It is called before [Console.Handler].
 func (c *Console) RequireLogin(verify Verify) {
-	c.login = &login{verify: verify, sessions: map[sessionID]*session{}, lockout: endpoint.NewLockout(maxGuesses, guessTime)}
+	lockout := endpoint.NewLockout(endpoint.LockoutFailures, endpoint.LockoutTime)
+	c.login = &login{verify: verify, sessions: map[sessionID]*session{}, lockout: lockout}
 }
 
 // A login knows who has signed in.
@@ -115,7 +111,7 @@ func (l *login) of(ctx context.Context, text string, now time.Time) (string, err
 // operator returns who a request is from; "": nobody is asked. The error is [errSignedOut] if somebody has to sign in.
 func (c *Console) operator(r *http.Request) (string, error) {
 	if c.login == nil {
-		if r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+		if endpoint.WasForwarded(r.Header) {
 			return "", errProxied
 		}
 		return "", nil
@@ -172,7 +168,7 @@ func (c *Console) loginForm(r *http.Request) (*view, error) {
 }
 
 func (*Console) loginView(r *http.Request, to, problem string) *view {
-	page := &loginPage{to: ownPath(to), problem: problem, plain: !isSecure(r) && !isLocal(r.Host)}
+	page := &loginPage{to: ownPath(to), problem: problem, plain: !isSecure(r) && !endpoint.IsLoopback(r.Host)}
 	v := &view{title: "Sign in", bare: true, body: loginForm(page)}
 	if problem != "" {
 		v.status = http.StatusForbidden
@@ -187,7 +183,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key, to := strings.TrimSpace(r.PostFormValue("key")), r.PostFormValue("to")
-	address := addressOf(r)
+	address := endpoint.Proxies(nil).Client(r)
 	if wait := c.login.lockout.Wait(address, c.now()); wait > 0 {
 		c.show(w, r, c.loginView(r, to, "Too many keys were wrong. Try again in "+recourse.FormatWait(wait)+"."))
 		return
@@ -231,21 +227,6 @@ func setCookie(w http.ResponseWriter, r *http.Request, text string, age time.Dur
 // isSecure reports whether the browser's connection is encrypted. Who says so wrongly only keeps their own cookie from plain http.
 func isSecure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
-}
-
-// isLocal reports whether a host is this machine to the browser, so that nobody else is on the way.
-func isLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return host == "localhost" || err == nil && address.IsLoopback()
-}
-
-// addressOf returns where a request comes from.
-func addressOf(r *http.Request) netip.Addr {
-	from, _ := netip.ParseAddrPort(r.RemoteAddr) // net/http has made it
-	return from.Addr()
 }
 
 // ownPath returns where on these pages a text leads.

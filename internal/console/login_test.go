@@ -228,17 +228,20 @@ func TestGuesses(t *testing.T) {
 func TestProxyWithoutLogin(t *testing.T) {
 	t.Parallel()
 
-	req, err := http.NewRequest(http.MethodGet, serve(t, console.Sources{})+"/failures", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("X-Forwarded-For", "192.0.2.7")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if page := readAll(t, resp); resp.StatusCode != http.StatusForbidden || !strings.Contains(page, "console_access") {
-		t.Errorf("HTTP %d\n%s", resp.StatusCode, page)
+	at := serve(t, console.Sources{})
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "Via"} {
+		req, err := http.NewRequest(http.MethodGet, at+"/failures", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(name, "192.0.2.7")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := readAll(t, resp); resp.StatusCode != http.StatusForbidden || !strings.Contains(page, "console_access") {
+			t.Errorf("with %s: HTTP %d\n%s", name, resp.StatusCode, page)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -27,10 +28,19 @@ func (s *stuck) List(context.Context) ([]connection.Account, error) {
 	return nil, nil
 }
 
+// streamed records an answer that has a deadline.
+type streamed struct{ *httptest.ResponseRecorder }
+
+func (streamed) SetWriteDeadline(time.Time) error { return nil }
+
 // Two pages read the store at a time. A third waits, and not for long.
 func TestReadsTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	last, err := w.store.Journal().Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		slow := &stuck{w.accounts, make(chan struct{})}
 		sources := w.sources
@@ -56,6 +66,13 @@ func TestReadsTakeTurns(t *testing.T) {
 				!strings.Contains(answer.Body.String(), "did not answer in time") {
 				t.Errorf("%s: HTTP %d after %s", path, answer.Code, took)
 			}
+		}
+		live := streamed{httptest.NewRecorder()}
+		ctx, end := context.WithTimeout(t.Context(), 6500*time.Millisecond)
+		defer end()
+		handler.ServeHTTP(live, httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("/failures/live?seen=", last), http.NoBody))
+		if !strings.Contains(live.Body.String(), "The store cannot be read") {
+			t.Errorf("a page that is told of new failures does not wait for its turn: %s", live.Body)
 		}
 		close(slow.released)
 		reading.Wait()

@@ -47,7 +47,7 @@ func (p Proxies) trusts(address netip.Addr) bool {
 
 // WasForwarded reports whether a proxy says that it has passed the request on.
 func WasForwarded(header http.Header) bool {
-	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via"} {
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Via"} {
 		if len(header[name]) > 0 {
 			return true
 		}
@@ -101,8 +101,11 @@ func Counted(address netip.Addr) netip.Addr {
 	return prefix.Addr()
 }
 
-// IsLoopback reports whether a host is this machine by its name alone.
+// IsLoopback reports whether a host, with or without a port, is this machine by its name alone.
 func IsLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return strings.EqualFold(host, "localhost") || err == nil && address.Unmap().IsLoopback()
 }

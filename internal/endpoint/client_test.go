@@ -67,3 +67,16 @@ func TestLockoutIsBounded(t *testing.T) {
 		t.Error("addresses of IPv6 do not count by network")
 	}
 }
+
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"localhost": true, "LOCALHOST:80": true, "127.0.0.1": true, "127.9.9.9:80": true, "::1": true, "[::1]": true, "[::1]:80": true,
+		"::ffff:127.0.0.1": true,
+		"":                 false, ":80": false, "0.0.0.0:80": false, "localhost.example.com": false, "192.0.2.1:80": false, "[::]:80": false,
+	} {
+		if got := endpoint.IsLoopback(host); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}

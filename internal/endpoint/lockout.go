@@ -16,6 +16,12 @@ type Lockout struct {
 	failures map[netip.Addr][]time.Time // the last ones
 }
 
+// The lockout of those who choose none: an address is refused after so many failures within the time.
+const (
+	LockoutFailures = 25
+	LockoutTime     = 15 * time.Minute
+)
+
 // maxAddresses bounds how many addresses are remembered.
 const maxAddresses = 10_000
 

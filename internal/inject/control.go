@@ -3,9 +3,9 @@ package inject
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/strictyaml"
 )
@@ -49,11 +49,7 @@ func Control(i *Injector, traffic Traffic) http.Handler {
 // local refuses what comes by way of a browser: from a page, or from a name that leads here by a trick of DNS.
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		if ip := net.ParseIP(host); r.Header.Get("Origin") != "" || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if r.Header.Get("Origin") != "" || !endpoint.IsLoopback(r.Host) {
 			http.Error(w, "the control API is for programs on this machine", http.StatusForbidden)
 			return
 		}

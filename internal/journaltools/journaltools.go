@@ -11,6 +11,7 @@ import (
 
 	"github.com/recoursehq/recourse/authn"
 	"github.com/recoursehq/recourse/contract"
+	"github.com/recoursehq/recourse/internal/endpoint"
 	"github.com/recoursehq/recourse/internal/store"
 	"github.com/recoursehq/recourse/mcptool"
 )
@@ -20,9 +21,6 @@ const (
 	patience = 5 * time.Second
 	// maxRequest bounds a message, most of which may be an answer to explain.
 	maxRequest = 2 * maxAnswer
-	// An address is refused for a while after so many keys that are not valid.
-	maxGuesses = 25
-	guessTime  = 15 * time.Minute
 )
 
 const instructions = "What a Recourse gateway knows of the calls that failed. recourse_failures lists them, the latest first; " +
@@ -66,10 +64,26 @@ func New(of Options, version string, log *slog.Logger) http.Handler {
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	guards := []mcptool.GuardOption{mcptool.WithLogger(log), mcptool.WithMaxRequest(maxRequest)}
 	if of.Operators != nil {
-		guards = append(guards, mcptool.WithAuthenticator(of.Operators), mcptool.WithLockout(maxGuesses, guessTime))
+		lockout := mcptool.WithLockout(endpoint.LockoutFailures, endpoint.LockoutTime)
+		guards = append(guards, mcptool.WithAuthenticator(of.Operators), lockout)
 	}
 	guarded := mcptool.Guard(served, own, guards...)
+	if of.Operators == nil {
+		guarded = direct(guarded)
+	}
 	return http.NewCrossOriginProtection().Handler(guarded)
+}
+
+// direct refuses what comes by way of a proxy, which anybody may be able to reach.
+func direct(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if endpoint.WasForwarded(r.Header) {
+			http.Error(w, "These tools have no access control, and there is a proxy in front of them: "+
+				"add `console_access` to the gateway's configuration.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // text returns a result for agents: the text first, what programs take beside it.

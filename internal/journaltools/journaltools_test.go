@@ -370,3 +370,17 @@ func TestOtherSites(t *testing.T) {
 		t.Errorf("%v, HTTP %d", err, a.Status)
 	}
 }
+
+// Where nobody is asked who they are, the tools are for this machine alone: what a proxy has passed on comes from elsewhere.
+func TestBehindAProxy(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "Via"} {
+		client := testkit.NewClient(t, w.url, testkit.Modern)
+		client.Header = http.Header{name: {"for=192.0.2.7"}}
+		a, err := client.Call(t.Context(), "recourse_failures", `{}`)
+		if err != nil || a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), "console_access") {
+			t.Errorf("with %s: %v, HTTP %d %s", name, err, a.Status, a.Body)
+		}
+	}
+}
