@@ -106,7 +106,11 @@ var layers = []layer{
 		up:       "it is a transport to those above, who need not know that there are two eras",
 	},
 	{
-		packages: []string{"internal/gateway/account", "internal/gateway/observe"},
+		packages: []string{"internal/gateway/deadline"},
+		up:       "it knows time, and not what it passes for",
+	},
+	{
+		packages: []string{"internal/gateway/account", "internal/gateway/observe", "internal/gateway/session"},
 		up:       "a stage asks it with plain values, and it does not know what a call is",
 		beside:   "each is one policy or one observer; the stages put them in order",
 	},

@@ -202,7 +202,7 @@ func (a *answer) flow(piece *wire.Part, total int64, isAnswer bool) error {
 		if err := a.check(piece, total); err != nil && isAnswer {
 			return a.breakOff(err)
 		}
-		a.deadline.alive()
+		a.deadline.Alive()
 		switch a.put(&piece.Event); {
 		case a.reply.gone:
 			return nil

@@ -16,7 +16,6 @@ func TestBoundsAreDocumented(t *testing.T) {
 		fmt.Sprintf("%d lists, %d MiB, %d fetched at once", maxLists, maxListsBytes>>20, maxFetches),
 		fmt.Sprintf("%d KiB, 128 levels, 4000 objects; %d,000 objects in a list", args.MaxSchema>>10, args.MaxObjects/1000),
 		fmt.Sprintf("%d,000 in a list", args.MaxInstructions/1000),
-		fmt.Sprintf("%d,000, %d MiB; %d KiB each", maxSessions/1000, maxSessionBytes>>20, maxOpening>>10),
 		fmt.Sprintf(" s and %.0f s", bodyTimeout.Seconds()), // to read the body, behind what front has for the head
 	)
 }

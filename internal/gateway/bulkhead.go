@@ -40,9 +40,9 @@ func (c *call) takePlace(b *bulkhead.Bulkhead, rule *config.Concurrency) *recour
 		return e
 	}
 	began := time.Now()
-	c.deadline.suspend() // the wait has a bound of its own
+	c.deadline.Suspend() // the wait has a bound of its own
 	err := b.Enter(c.ctx, rule.Wait)
-	c.deadline.alive() // the server has all of its time
+	c.deadline.Alive() // the server has all of its time
 	c.out.queued += time.Since(began)
 	switch {
 	case err == nil:

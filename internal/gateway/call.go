@@ -10,6 +10,8 @@ import (
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/account"
+	"github.com/recoursehq/recourse/internal/gateway/deadline"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/toolcall"
@@ -24,20 +26,20 @@ type call struct {
 	g     *Gateway
 	table *table // the configuration, as it was when the request came
 
-	req     request         // what the client has sent: admit and receive
-	on      *endpoint       // where: admit
-	to      *target         // the server behind that, which is held: admit
-	who     caller          // authenticate
-	session *session        // of a legacy client: session
-	account account.Account // connect
-	rule    rule            // route
-	trace   spanContext     // trace
-	reply   reply           // the only way to the client
-	out     outcome         // how the call goes, and how it has ended
+	req     request          // what the client has sent: admit and receive
+	on      *endpoint        // where: admit
+	to      *target          // the server behind that, which is held: admit
+	who     caller           // authenticate
+	session *session.Session // of a legacy client: session
+	account account.Account  // connect
+	rule    rule             // route
+	trace   spanContext      // trace
+	reply   reply            // the only way to the client
+	out     outcome          // how the call goes, and how it has ended
 
 	ctx      context.Context //nolint:containedctx // of the work for the client: route
 	cancel   context.CancelCauseFunc
-	deadline *deadline
+	deadline *deadline.Deadline
 	recheck  *recheck // of a caller who was verified
 
 	in     inbound // what the server sends: send
@@ -132,7 +134,7 @@ const maxKept = 512 << 10
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, stdio bool) *call {
 	c, ok := g.calls.Get().(*call)
 	if !ok {
-		c = &call{deadline: new(deadline), recheck: new(recheck)}
+		c = &call{deadline: new(deadline.Deadline), recheck: new(recheck)}
 	}
 	c.g, c.table = g, g.table.Load()
 	c.req.http, c.req.id, c.req.stdio = r, id, stdio
@@ -145,16 +147,16 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, id string, std
 // and at the latest after most.
 func (c *call) within(quiet, most time.Duration) {
 	c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
-	c.deadline.start(quiet, most, c.cancel, c.to.timedOut)
+	c.deadline.Start(quiet, most, c.cancel, c.to.timedOut)
 	c.recheck.ends(c.cancel)
 }
 
 // release ends the call, and keeps its memory.
 func (c *call) release() {
 	if c.in.asks {
-		c.session.questions.drop(c.deadline)
+		c.session.Questions.Drop(c.deadline)
 	}
-	c.deadline.stop()
+	c.deadline.Stop()
 	c.recheck.stop()
 	if c.cancel != nil {
 		c.cancel(context.Canceled)

@@ -54,9 +54,9 @@ func connected(c *call, next next) error {
 		return next(c)
 	}
 	if c.account.Awaits() {
-		c.deadline.suspend()
-		c.account.Await(c.ctx, c.deadline.left()/2)
-		c.deadline.alive()
+		c.deadline.Suspend()
+		c.account.Await(c.ctx, c.deadline.Left()/2)
+		c.deadline.Alive()
 	}
 	if c.account.Missing != nil {
 		return settled(c.invite(c.account.Missing, nil))
@@ -123,7 +123,7 @@ func (c *call) showsLinks() bool {
 	case c.req.era == wire.Modern:
 		declared = json.Lookup(c.req.msg.ClientCapabilities, "/elicitation/url")
 	case c.session != nil:
-		declared = json.Lookup(c.session.open, "/params/capabilities/elicitation/url")
+		declared = json.Lookup(c.session.Opening().Body, "/params/capabilities/elicitation/url")
 	}
 	return declared.Kind() == '{'
 }

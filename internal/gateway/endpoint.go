@@ -12,6 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/auth/grant"
 	"github.com/recoursehq/recourse/internal/config"
 	door "github.com/recoursehq/recourse/internal/endpoint"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/redact"
 )
 
@@ -29,7 +30,7 @@ type endpoint struct {
 	forward   []string        // canonical names of the client's headers that go on
 	asked     []string        // headers in which credentials have to be
 	userParam string          // what the path calls the user who has to be in it; "": none has to
-	sessions  *sessions
+	sessions  *session.Store
 	many      *manyServers // that it offers; nil: it has a single one
 	limits    *limits      // nil: there are none
 	access    *access      // who may call; nil: everybody

@@ -39,9 +39,10 @@ func (g *Gateway) Figures() Figures {
 	}
 	for _, entry := range t.config.Servers {
 		b := t.named[entry.Name].target.backend
+		sessions, _ := b.sessions.Kept()
 		s := ServerFigures{
 			Server: entry.Name, Title: entry.Title, Contract: entry.Contract, Target: whereabouts(entry), Limits: entry.Limits,
-			Sessions: b.sessions.len(), Budget: b.budget.Left(),
+			Sessions: sessions, Budget: b.budget.Left(),
 		}
 		if program, ok := b.direct.(*upstream.Stdio); ok {
 			processes := program.Processes()

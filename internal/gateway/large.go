@@ -52,7 +52,7 @@ func (a *answer) collect(first *wire.Part) error {
 		case piece.Err != nil:
 			return a.bad(a.resp, piece.Err)
 		}
-		a.deadline.alive()
+		a.deadline.Alive()
 		event.Data = append(event.Data, piece.Data...)
 		event.Complete = piece.Complete
 	}

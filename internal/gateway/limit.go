@@ -84,9 +84,9 @@ func (c *call) enterGates(l *limits) *recourse.Error {
 			continue
 		}
 		key, began := c.limitKey(g.Limit), time.Now()
-		c.deadline.suspend() // the wait has a bound of its own
+		c.deadline.Suspend() // the wait has a bound of its own
 		err := c.g.counting.gate.Enter(c.ctx, &g.bound, key)
-		c.deadline.alive() // the server has all of its time
+		c.deadline.Alive() // the server has all of its time
 		c.out.queued += time.Since(began)
 		if err != nil {
 			a.refused = g.Name

@@ -155,7 +155,7 @@ func (to *target) listPage(ctx context.Context, c *call, page int, cursor json.V
 	}
 	if answer.Status != http.StatusOK {
 		reading := to.readHTTP(answer.Status, answer.Header, answer.Body, "")
-		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.session.renew(ctx, c, generation) != nil {
+		if !c.lostSession(header.Get(wire.HeaderSession), answer.Status, reading.Error()) || c.renewSession(ctx, generation) != nil {
 			return nil, reading.Error()
 		}
 		c.addSession(header)

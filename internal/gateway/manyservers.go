@@ -152,7 +152,7 @@ func (c *call) routeMany(next next) error {
 	case c.req.stdio:
 		o.apart = append(o.apart, "the host")
 	case len(o.apart) == 0 && c.session != nil:
-		o.apart = []string{"session", c.session.id}
+		o.apart = []string{"session", c.session.ID}
 	}
 	c.outer, c.req.http = o, from.WithContext(o.within(from.Context()))
 	if !c.req.asks() {
@@ -190,7 +190,7 @@ func (relaying) answer(c *call, resp *http.Response) error {
 	if n := resp.ContentLength; n > 0 && n < int64(size) {
 		size = int(n) + 1 // one more, to see the end
 	}
-	c.reply.pour(resp.Body, size, c.deadline.alive)
+	c.reply.pour(resp.Body, size, c.deadline.Alive)
 	return nil
 }
 

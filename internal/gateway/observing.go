@@ -89,7 +89,7 @@ func (c *call) watchAnswer(resp *http.Response) error {
 		}
 		resumable = resumable || len(part.ID) > 0 || part.Retry >= 0
 		if !part.First || !part.Complete {
-			c.deadline.alive()
+			c.deadline.Alive()
 		}
 		switch {
 		case part.Other, !part.Complete:

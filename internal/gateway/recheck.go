@@ -16,7 +16,7 @@ import (
 const recheckEvery = 10 * time.Second
 
 // A recheck verifies the caller of a call again while the call is under way, and ends the call when its credentials have expired
-// or been revoked. It can be used again when it has been stopped. Like that of a [deadline], its timer is set again only when
+// or been revoked. It can be used again when it has been stopped. Like that of a [deadline.Deadline], its timer is set again only when
 // it goes off.
 type recheck struct {
 	mu     sync.Mutex

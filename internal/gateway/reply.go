@@ -79,6 +79,15 @@ func (r *reply) put(p []byte) error {
 	return err
 }
 
+// tell sends an event of the gateway's own at once.
+func (r *reply) tell(event []byte) error {
+	if err := r.put(event); err != nil {
+		return err
+	}
+	r.flush()
+	return nil
+}
+
 // flush sends what has been put at once.
 func (r *reply) flush() { _ = http.NewResponseController(r.w).Flush() } // not every writer has to
 

@@ -52,7 +52,7 @@ func repeat(c *call, next next) error {
 			e = e.WithEffect(recourse.EffectUnknown) // this attempt did nothing, but one before it may have
 		}
 		before = e
-		decision := c.to.policy.Decide(e, c.rule.nature, c.out.attempts, c.deadline.left())
+		decision := c.to.policy.Decide(e, c.rule.nature, c.out.attempts, c.deadline.Left())
 		c.out.reason = decision.Reason
 		if decision.Repeat {
 			c.out.reason = c.final(e)
@@ -110,7 +110,7 @@ func (c *call) regain(lost *recourse.Error, before bool) *recourse.Error {
 	case before:
 		return lost
 	}
-	if err := c.session.renew(c.ctx, c, c.out.last.generation); err != nil {
+	if err := c.renewSession(c.ctx, c.out.last.generation); err != nil {
 		c.out.last.Status = 0 // of the call there is no answer
 		return recourse.From(err).WithEffect(recourse.EffectNone)
 	}
@@ -123,7 +123,7 @@ func (c *call) deliver(next next) error {
 	method := c.req.http.Method
 	ends := method == http.MethodDelete && c.session != nil
 	if ends {
-		if where, _, _ := c.session.at(); where != c.to.place { // nobody else knows it
+		if where, _, _ := c.session.At(); where != c.to.place { // nobody else knows it
 			return c.endSession()
 		}
 	}
@@ -147,7 +147,7 @@ func (c *call) deliver(next next) error {
 				return c.endSession()
 			}
 			if !c.out.renewed {
-				err := c.session.renew(c.ctx, c, c.out.last.generation)
+				err := c.renewSession(c.ctx, c.out.last.generation)
 				if c.out.renewed = err == nil; c.out.renewed {
 					continue
 				}
@@ -173,8 +173,8 @@ func (c *call) endSession() error {
 }
 
 func (c *call) removeSession() {
-	c.on.sessions.remove(c.session)
-	c.deleteOpening()
+	scope := c.sessions()
+	scope.Remove(c.ctx, c.session)
 }
 
 // statusOf returns the HTTP status that says that a message could not be delivered: the

@@ -59,7 +59,7 @@ func (c *call) unasked() {
 		most = min(openTimeout, most)
 	}
 	if c.req.msg.Kind == wire.Response && c.session != nil {
-		c.session.questions.answer(c.req.msg.ID)
+		c.session.Questions.Answer(c.req.msg.ID)
 	}
 	c.req.msg.ID = nil // of a response: it is that of the server's question
 	c.within(most, most)

@@ -131,7 +131,7 @@ func (c *call) addSession(header http.Header) (generation int) {
 	if c.session == nil {
 		return 0
 	}
-	_, id, generation := c.session.at()
+	_, id, generation := c.session.At()
 	delete(header, wire.HeaderSession)
 	if id != "" {
 		header[wire.HeaderSession] = []string{id}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/pause"
 	"github.com/recoursehq/recourse/internal/wire"
@@ -58,7 +59,7 @@ func (c *call) notice(signs *wire.Signs) {
 	case wire.Notification:
 		switch string(signs.Method) {
 		case wire.MethodProgress:
-			c.deadline.alive()
+			c.deadline.Alive()
 		case wire.MethodToolsChanged:
 			c.to.tools.changed(c.listKey())
 		}
@@ -70,11 +71,11 @@ func (c *call) notice(signs *wire.Signs) {
 // which answer is the client's.
 func (c *call) asked(id wire.ID) {
 	if c.session == nil {
-		c.deadline.suspend()
+		c.deadline.Suspend()
 		return
 	}
 	c.in.asks = true
-	c.session.questions.ask(id, c.deadline)
+	c.session.Questions.Ask(id, c.deadline)
 }
 
 // passStream passes a stream without an end of its own on, its messages masked.
@@ -99,20 +100,24 @@ func (c *call) passStream(resp *http.Response) {
 // stream passes a stream without an end of its own on, each part as spoken returns it, until
 // either side or the gateway ends it. It has no deadline once it has begun.
 func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
-	c.deadline.stop()
+	c.deadline.Stop()
 	release := context.AfterFunc(c.to.streams, func() { _ = resp.Body.Close() }) // ends the reading
 	defer release()
 	c.leave()
 	c.startEvents(resp)
 	c.reply.flush()
-	listener := c.listen()
-	defer listener.close()
+	var of *session.Session
+	if c.req.http.Method == http.MethodGet {
+		of = c.session
+	}
+	listener := of.Listen(c.reply.tell)
+	defer listener.Close()
 	for c.open(resp); ; {
 		part, err := c.in.next()
 		if err != nil {
 			return
 		}
-		listener.begin()
+		listener.Begin()
 		if bytes.Contains(part.Data, []byte(wire.MethodToolsChanged)) {
 			c.to.tools.changed(c.listKey())
 		}
@@ -120,7 +125,7 @@ func (c *call) stream(resp *http.Response, spoken func(*wire.Part) []byte) {
 			c.forward(resp, raw)
 		}
 		if part.Complete {
-			listener.end()
+			listener.End()
 		}
 		if c.ctx.Err() != nil {
 			return
@@ -150,7 +155,7 @@ func (c *call) holdStream(e *recourse.Error, wait time.Duration) bool {
 		return false
 	}
 	if !c.reply.started {
-		c.deadline.stop()
+		c.deadline.Stop()
 		c.cancel(nil)
 		c.ctx, c.cancel = context.WithCancelCause(c.req.http.Context())
 		cancel := c.cancel

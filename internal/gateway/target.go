@@ -15,6 +15,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/session"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/upstream/api"
@@ -159,8 +160,8 @@ type backend struct {
 	g        *Gateway
 	bridged  upstream.Connection
 	direct   upstream.Connection // the same without the bridge
-	sessions *sessions
-	place    *place // where those were opened that need not be opened again
+	sessions *session.Store
+	place    *session.Place // where those were opened that need not be opened again
 	tools    *toolLists
 	many     *many.Conn // of an endpoint with several servers
 	budget   retry.Budget
@@ -175,15 +176,11 @@ type backend struct {
 
 // newBackend returns a backend that its table holds.
 func newBackend(g *Gateway, bridged, direct upstream.Connection) *backend {
-	b := &backend{g: g, bridged: bridged, direct: direct, sessions: newSessions(), place: &place{}, tools: newToolLists(g.log)}
+	b := &backend{g: g, bridged: bridged, direct: direct, sessions: session.NewStore(), place: &session.Place{}, tools: newToolLists(g.log)}
 	b.streams, b.endStreams = context.WithCancel(g.streams)
 	b.holds.Store(1)
 	return b
 }
-
-// A place is where sessions are known: another server, or the same in another process,
-// is another place.
-type place struct{ _ byte } // not empty: each has an address of its own
 
 // connect gives the target a backend, which its table holds: that of old, the endpoint as it
 // was before, where the server is reached in the same way.

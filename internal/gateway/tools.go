@@ -249,7 +249,7 @@ func (c *call) listKey() upstream.Caller {
 	case len(c.to.Command) == 0 || c.to.Share != config.ShareClient:
 		return c.who.id
 	case c.session != nil:
-		return upstream.CallerOf("session", c.session.id)
+		return upstream.CallerOf("session", c.session.ID)
 	default:
 		return c.who.server
 	}
@@ -259,7 +259,7 @@ func (c *call) listKey() upstream.Caller {
 // may list other tools in another session, or for a client that can do more.
 func (c *call) asker() upstream.Caller {
 	if c.session != nil {
-		return upstream.CallerOf("session", c.session.id)
+		return upstream.CallerOf("session", c.session.ID)
 	}
 	return upstream.CallerOf("client", string(c.req.msg.ClientInfo), string(c.req.msg.ClientCapabilities))
 }

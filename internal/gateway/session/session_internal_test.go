@@ -1,19 +1,28 @@
-package gateway
+package session
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/recoursehq/recourse/internal/testkit"
 )
+
+// The page names the bounds as they are.
+func TestBoundsAreDocumented(t *testing.T) {
+	t.Parallel()
+	testkit.Documented(t, fmt.Sprintf("%d,000, %d MiB; %d KiB each", maxSessions/1000, maxSessionBytes>>20, maxOpening>>10))
+}
 
 // Sessions are bounded in bytes altogether: those that have been idle longest go first.
 func TestSessionsHaveRoom(t *testing.T) {
 	t.Parallel()
 
-	all := newSessions()
+	all := NewStore()
 	for i := range 100 {
-		s := &session{id: strconv.Itoa(i)}
-		all.byID.Put(s.id, s, 1<<20)
+		s := &Session{ID: strconv.Itoa(i)}
+		all.byID.Put(s.ID, s, 1<<20)
 	}
 	all.byID.Trim(0, nil)
 	_, oldest := all.byID.Peek("0")
@@ -32,7 +41,7 @@ func TestSessionsHaveRoom(t *testing.T) {
 // What is written to Redis in a day is bounded, however much of it is deleted again.
 func TestWritesToRedisAreBounded(t *testing.T) {
 	t.Parallel()
-	s, now := newSessions(), time.Now()
+	s, now := NewStore(), time.Now()
 	if !s.mayWrite(maxSessionBytes, now) || s.mayWrite(1, now.Add(sessionIdle-1)) || !s.mayWrite(1, now.Add(sessionIdle)) {
 		t.Error("a day allows other than it should")
 	}

@@ -1,15 +1,13 @@
-package gateway
+package session
 
 import (
 	"bytes"
 	"compress/flate"
-	"crypto/sha256"
 	"encoding/binary"
 	"io"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/seal"
-	"github.com/recoursehq/recourse/internal/wire"
 )
 
 // A ticket is a session id that says, sealed, what the session is. A gateway that has been restarted, or another replica,
@@ -74,73 +72,4 @@ func openTicket(id string, by *seal.Sealer, purpose []byte) (t ticket, ok bool) 
 	}
 	t.server, t.open = string(rest[:size]), rest[size:]
 	return t, time.Since(t.issued) < ticketAge
-}
-
-// ticketPurpose says what a ticket is for: one caller at one server.
-func (c *call) ticketPurpose() []byte {
-	return append([]byte("session "+c.on.Name+" "), c.who.owner[:]...)
-}
-
-// ticketPlace names the place of the target's sessions to other processes; 0: they cannot know it.
-func (to *target) ticketPlace() uint64 {
-	if to.URL == "" {
-		return 0
-	}
-	sum := sha256.Sum256([]byte(to.URL))
-	return binary.BigEndian.Uint64(sum[:])
-}
-
-// ticket returns the id of the session that has been opened at the server, and the key of its initialize request if that is kept
-// in Redis. The id is "" if it cannot be a ticket.
-func (c *call) ticket(serverID string) (id, key string) {
-	if c.table.sealer == nil {
-		return "", ""
-	}
-	t := ticket{issued: time.Now(), server: serverID, place: c.to.ticketPlace(), open: c.req.body}
-	if id = t.seal(c.table.sealer, c.ticketPurpose()); id == "" {
-		return c.longTicket(t)
-	}
-	return id, ""
-}
-
-// adopt returns the session that a ticket of another process names, or nil. Its headers are those of the request: the
-// credentials among them are the same, or the ticket would not open.
-func (c *call) adopt(id string) *session {
-	t, ok := openTicket(id, c.table.sealer, c.ticketPurpose())
-	if !ok {
-		return nil
-	}
-	key, ok := c.readOpening(&t)
-	if !ok {
-		return nil
-	}
-	m := wire.BorrowMessage()
-	defer m.Return()
-	if wire.Parse(t.open, m) != nil {
-		return nil
-	}
-	s := &session{id: id, of: c.who.owner, upstream: t.server, open: t.open, openID: m.ID.Clone(), key: key}
-	if t.place != 0 && t.place == c.to.ticketPlace() {
-		s.place = c.to.place
-	}
-	s.header = c.keptHeader()
-	s.header.Del(wire.HeaderSession)
-	s.header.Del(wire.HeaderVersion) // initialize has none
-	s.header["Content-Type"] = []string{wire.TypeJSON}
-	return c.on.sessions.adopt(s)
-}
-
-// adopt keeps a session of a ticket, unless its client has ended it. It returns the one that is known by that id already,
-// if there is one.
-func (t *sessions) adopt(s *session) *session {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known, ok := t.byID.Get(s.id); ok {
-		return known
-	}
-	if _, ended := t.ended.Peek(sha256.Sum256([]byte(s.id))); ended {
-		return nil
-	}
-	t.byID.Keep(s.id, s, len(s.id)+len(s.upstream)+len(s.open)+wire.HeaderSize(s.header))
-	return s
 }

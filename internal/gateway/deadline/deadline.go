@@ -1,4 +1,5 @@
-package gateway
+// Package deadline ends calls in time.
+package deadline
 
 import (
 	"context"
@@ -9,13 +10,13 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// A deadline ends a context when a call has shown no sign of life for a time, and at the
+// A Deadline ends a context when a call has shown no sign of life for a time, and at the
 // latest after another. While the server waits for its client, whom it has asked something,
 // only the latter counts. It can be used again when it has been stopped.
 //
 // A timer that goes off too early is set again when it does. To set it for each call would
 // cost more, and wake a thread that waits for the network.
-type deadline struct {
+type Deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
 	fires  time.Time               // the timer; zero: it does not run
@@ -28,8 +29,8 @@ type deadline struct {
 	asking int       // questions that the client has not answered yet
 }
 
-// start begins the time. At its end cancel is called with what cause makes of it.
-func (d *deadline) start(quiet, most time.Duration, cancel context.CancelCauseFunc, cause func(within time.Duration) error) {
+// Start begins the time. At its end cancel is called with what cause makes of it.
+func (d *Deadline) Start(quiet, most time.Duration, cancel context.CancelCauseFunc, cause func(within time.Duration) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now, first := time.Now(), min(quiet, most)
@@ -39,7 +40,7 @@ func (d *deadline) start(quiet, most time.Duration, cancel context.CancelCauseFu
 }
 
 // move sets the end.
-func (d *deadline) move(ends time.Time) {
+func (d *Deadline) move(ends time.Time) {
 	d.ends = ends
 	if !d.fires.IsZero() && !ends.Before(d.fires) {
 		return
@@ -53,7 +54,7 @@ func (d *deadline) move(ends time.Time) {
 }
 
 // end ends the context when its time has come.
-func (d *deadline) end() {
+func (d *Deadline) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fires = time.Time{}
@@ -72,22 +73,22 @@ func (d *deadline) end() {
 	d.cancel = nil
 }
 
-// stop ends the deadline, but not the context.
-func (d *deadline) stop() {
+// Stop ends the deadline, but not the context.
+func (d *Deadline) Stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cancel, d.cause = nil, nil
 }
 
-// alive notes a sign of life.
-func (d *deadline) alive() { d.note(0, false) }
+// Alive notes a sign of life.
+func (d *Deadline) Alive() { d.note(0, false) }
 
-// suspend notes that the server waits for its client, until its next sign of life.
-func (d *deadline) suspend() { d.note(0, true) }
+// Suspend notes that the server waits for its client, until its next sign of life.
+func (d *Deadline) Suspend() { d.note(0, true) }
 
 // note notes a sign of life, a change in the number of open questions, and whether the
 // server waits for its client in any case.
-func (d *deadline) note(asking int, waits bool) {
+func (d *Deadline) note(asking int, waits bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asking += asking
@@ -101,8 +102,8 @@ func (d *deadline) note(asking int, waits bool) {
 	d.move(ends)
 }
 
-// left returns the time until the end, as it stands.
-func (d *deadline) left() time.Duration {
+// Left returns the time until the end, as it stands.
+func (d *Deadline) Left() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Until(d.ends)
@@ -111,21 +112,21 @@ func (d *deadline) left() time.Duration {
 // maxQuestions bounds the open questions to a client whose answers are looked for.
 const maxQuestions = 256
 
-// questions are those that a server has asked a client in the course of calls. The
+// Questions are those that a server has asked a client in the course of calls. The
 // zero value is none.
-type questions struct {
+type Questions struct {
 	mu   sync.Mutex
 	open []question
 }
 
 type question struct {
 	id wire.ID
-	of *deadline // of the call that waits for the answer
+	of *Deadline // of the call that waits for the answer
 }
 
-// ask notes that a call waits for the answer to a question: until that comes, or to
+// Ask notes that a call waits for the answer to a question: until that comes, or to
 // its last moment where there are too many.
-func (q *questions) ask(id wire.ID, of *deadline) {
+func (q *Questions) Ask(id wire.ID, of *Deadline) {
 	of.note(1, true)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,8 +135,8 @@ func (q *questions) ask(id wire.ID, of *deadline) {
 	}
 }
 
-// answer notes that the client has answered the question with that id.
-func (q *questions) answer(id wire.ID) {
+// Answer notes that the client has answered the question with that id.
+func (q *Questions) Answer(id wire.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, asked := range q.open {
@@ -147,8 +148,8 @@ func (q *questions) answer(id wire.ID) {
 	}
 }
 
-// drop forgets the questions of a call that has ended.
-func (q *questions) drop(of *deadline) {
+// Drop forgets the questions of a call that has ended.
+func (q *Questions) Drop(of *Deadline) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.open = slices.DeleteFunc(q.open, func(asked question) bool { return asked.of == of })

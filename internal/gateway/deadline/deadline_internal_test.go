@@ -1,4 +1,4 @@
-package gateway
+package deadline
 
 import (
 	"context"
@@ -17,15 +17,15 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 	const quiet, most = 10 * time.Second, time.Minute
 	type step struct {
 		after time.Duration
-		do    func(q *questions, d *deadline)
+		do    func(q *Questions, d *Deadline)
 	}
-	ask := func(id string) func(*questions, *deadline) {
-		return func(q *questions, d *deadline) { q.ask(wire.ID(id), d) }
+	ask := func(id string) func(*Questions, *Deadline) {
+		return func(q *Questions, d *Deadline) { q.Ask(wire.ID(id), d) }
 	}
-	answer := func(id string) func(*questions, *deadline) {
-		return func(q *questions, _ *deadline) { q.answer(wire.ID(id)) }
+	answer := func(id string) func(*Questions, *Deadline) {
+		return func(q *Questions, _ *Deadline) { q.Answer(wire.ID(id)) }
 	}
-	progress := func(_ *questions, d *deadline) { d.alive() }
+	progress := func(_ *Questions, d *Deadline) { d.Alive() }
 	tests := map[string]struct {
 		steps []step
 		want  time.Duration
@@ -41,23 +41,23 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 		"one answer to two questions":  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("1")}}, most},
 		"two answers":                  {[]step{{0, ask("1")}, {0, ask("2")}, {20 * time.Second, answer("2")}, {5 * time.Second, answer("1")}}, 35 * time.Second},
 		"an answer that comes twice":   {[]step{{0, ask("1")}, {5 * time.Second, answer("1")}, {5 * time.Second, answer("1")}}, 15 * time.Second},
-		"nobody knows whose answer":    {[]step{{0, func(_ *questions, d *deadline) { d.suspend() }}}, most},
-		"and then progress":            {[]step{{0, func(_ *questions, d *deadline) { d.suspend() }}, {20 * time.Second, progress}}, 30 * time.Second},
+		"nobody knows whose answer":    {[]step{{0, func(_ *Questions, d *Deadline) { d.Suspend() }}}, most},
+		"and then progress":            {[]step{{0, func(_ *Questions, d *Deadline) { d.Suspend() }}, {20 * time.Second, progress}}, 30 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var q questions
+				var q Questions
 				began := time.Now()
 				var told time.Duration
 				ctx, cancel := context.WithCancelCause(t.Context())
-				d := new(deadline)
-				d.start(quiet, most, cancel, func(within time.Duration) error {
+				d := new(Deadline)
+				d.Start(quiet, most, cancel, func(within time.Duration) error {
 					told = within
 					return errors.New("too late")
 				})
-				defer d.stop()
+				defer d.Stop()
 				for _, s := range test.steps {
 					time.Sleep(s.after)
 					s.do(&q, d)
@@ -76,17 +76,17 @@ func TestDeadlineOfACallThatAsks(t *testing.T) {
 
 func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
-	var q questions
-	d, other := new(deadline), new(deadline)
-	q.ask(wire.ID("0"), other)
+	var q Questions
+	d, other := new(Deadline), new(Deadline)
+	q.Ask(wire.ID("0"), other)
 	const most = 256
 	for i := range 2 * most {
-		q.ask(wire.IntID(int64(i)), d)
+		q.Ask(wire.IntID(int64(i)), d)
 	}
 	if len(q.open) != most {
 		t.Errorf("%d questions are kept", len(q.open))
 	}
-	q.drop(d)
+	q.Drop(d)
 	if len(q.open) != 1 {
 		t.Errorf("%d questions are left of another call", len(q.open))
 	}

@@ -1,0 +1,95 @@
+package session
+
+import (
+	"slices"
+	"sync"
+)
+
+// maxLinks bounds the links that one client wants to hear of.
+const maxLinks = 16
+
+// listeners are the streams that a legacy client has opened for what the server says of its own accord, and the links that it
+// wants to hear of. The zero value is none.
+type listeners struct {
+	mu      sync.Mutex
+	streams []*Listener
+	links   []string // ids
+}
+
+// A Listener is one stream. The gateway may say something of its own on it, between the server's messages.
+type Listener struct {
+	of *Session // nil: it is of none
+
+	mu    sync.Mutex               // held in the middle of an event
+	say   func(event []byte) error // nil: it has ended
+	event bool                     // one is under way
+}
+
+// Listen makes a stream one of the session's. say sends something to the client on it. A stream may be of no session.
+func (s *Session) Listen(say func(event []byte) error) *Listener {
+	l := &Listener{of: s, say: say}
+	if s != nil {
+		s.listeners.mu.Lock()
+		defer s.listeners.mu.Unlock()
+		s.listeners.streams = append(s.listeners.streams, l)
+	}
+	return l
+}
+
+// Begin begins an event of the server's, or goes on with it.
+func (l *Listener) Begin() {
+	if !l.event {
+		l.mu.Lock()
+		l.event = true
+	}
+}
+
+// End ends the event.
+func (l *Listener) End() {
+	l.event = false
+	l.mu.Unlock()
+}
+
+// Close ends the stream.
+func (l *Listener) Close() {
+	l.Begin()
+	l.say = nil
+	l.End()
+	if l.of == nil {
+		return
+	}
+	all := &l.of.listeners
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.streams = slices.DeleteFunc(all.streams, func(other *Listener) bool { return other == l })
+}
+
+// Tell says something to the client on one of its streams. It reports false if none is open.
+func (s *Session) Tell(event []byte) bool {
+	s.listeners.mu.Lock()
+	open := slices.Clone(s.listeners.streams)
+	s.listeners.mu.Unlock()
+	return slices.ContainsFunc(open, func(l *Listener) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.say != nil && l.say(event) == nil
+	})
+}
+
+// Expects notes that the client is going to be told of a link. It reports false if it is already, or of too many.
+func (s *Session) Expects(id string) bool {
+	s.listeners.mu.Lock()
+	defer s.listeners.mu.Unlock()
+	if slices.Contains(s.listeners.links, id) || len(s.listeners.links) >= maxLinks {
+		return false
+	}
+	s.listeners.links = append(s.listeners.links, id)
+	return true
+}
+
+// ExpectsNoMore ends that.
+func (s *Session) ExpectsNoMore(id string) {
+	s.listeners.mu.Lock()
+	defer s.listeners.mu.Unlock()
+	s.listeners.links = slices.DeleteFunc(s.listeners.links, func(other string) bool { return other == id })
+}

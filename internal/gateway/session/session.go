@@ -1,0 +1,198 @@
+// Package session has the sessions of legacy clients: their ids, what is known of each, and how any replica finds one again.
+//
+// Sessions are kept by server. A [Scope] is what of them one caller can reach. With keys in the configuration the id of a session
+// is a sealed ticket that says what the session is; without, only the process that has opened it knows it.
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/gateway/deadline"
+	"github.com/recoursehq/recourse/internal/recent"
+	"github.com/recoursehq/recourse/internal/upstream"
+	"github.com/recoursehq/recourse/internal/wire"
+)
+
+const (
+	// sessionIdle is how long a session without any request is kept. A client whose
+	// session is gone initializes a new one.
+	sessionIdle = 24 * time.Hour
+	// maxSessions bounds the sessions of a server; the one idle longest is dropped first.
+	maxSessions = 100_000
+	// maxOpening bounds the initialize request that is kept for a session, and its
+	// headers; one that was opened with more cannot be made anew.
+	maxOpening = 16 << 10
+	// maxSessionBytes bounds what is kept for the sessions of a server altogether.
+	maxSessionBytes = 64 << 20
+)
+
+// A Session is a legacy session of a client. Its id is the gateway's own and
+// stays the same when the session at the server is lost and made anew.
+type Session struct {
+	ID        string
+	Questions deadline.Questions // that the server waits for the client to answer
+
+	of        upstream.Caller
+	opening   Opening
+	key       string    // of the opening in Redis; "": it is not there
+	listeners listeners // its open streams
+
+	mu         sync.Mutex
+	upstream   string // the server's id of the session
+	place      *Place // where it is known by that
+	generation int    // counts the sessions at the server
+	renewing   chan struct{}
+	renewed    error     // of the last renewal
+	extended   time.Time // when Redis was last asked to keep the opening for longer
+}
+
+// An Opening is the initialize request with which a client has opened a session.
+type Opening struct {
+	Body   []byte // nil: it was too long to be kept
+	ID     wire.ID
+	Header http.Header // with which it goes to the server
+}
+
+// A Place is where sessions are known: another server, or the same in another process,
+// is another place.
+type Place struct{ _ byte } // not empty: each has an address of its own
+
+// Opening returns the request that has opened the session. It is not to be changed.
+func (s *Session) Opening() Opening { return s.opening }
+
+// At returns where the session is known, its id there, and its generation.
+func (s *Session) At() (where *Place, serverID string, generation int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.place, s.upstream, s.generation
+}
+
+// Renew has the session opened anew at the server, which does not know that generation of it. However many callers find that out,
+// begin is called once. It begins to do so, and has what it got told to end. The channel is closed when that is done; then
+// [Session.Renewed] tells how it went. It is nil if somebody has done it already.
+func (s *Session) Renew(
+	generation int, begin func(end func(serverID string, at *Place, err error)) error,
+) (done <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.generation != generation:
+		return nil, nil //nolint:nilnil // there is nothing to wait for
+	case s.renewing != nil:
+		return s.renewing, nil
+	}
+	renewing := make(chan struct{})
+	err = begin(func(serverID string, at *Place, err error) {
+		s.mu.Lock()
+		if s.renewed = err; err == nil {
+			s.upstream, s.place = serverID, at
+			s.generation++
+		}
+		s.renewing = nil
+		s.mu.Unlock()
+		close(renewing)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.renewing = renewing
+	return renewing, nil
+}
+
+// Renewed returns why the session could not be opened anew after that generation of it.
+func (s *Session) Renewed(generation int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.generation != generation {
+		return nil
+	}
+	return s.renewed
+}
+
+// A Store keeps the sessions of a server. Make it with [NewStore].
+type Store struct {
+	mu    sync.Mutex
+	byID  *recent.Map[string, *Session]
+	ended *recent.Map[[sha256.Size]byte, struct{}] // hashes of tickets that count no more
+
+	written      int // bytes, to Redis
+	writtenSince time.Time
+}
+
+// NewStore returns a store without any sessions.
+func NewStore() *Store {
+	return &Store{
+		byID:  recent.New[string, *Session](recent.Bounds{Most: maxSessions, Bytes: maxSessionBytes, Idle: sessionIdle}),
+		ended: recent.New[[sha256.Size]byte, struct{}](recent.Bounds{Most: maxSessions, Idle: ticketAge}),
+	}
+}
+
+// Kept returns how many sessions there are, and how many bytes are kept for them.
+func (t *Store) Kept() (sessions, size int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID.Len(), t.byID.Bytes()
+}
+
+// Clear forgets all sessions. Those of tickets are found again.
+func (t *Store) Clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.byID.All() {
+		t.byID.Remove(s.ID)
+	}
+}
+
+// add keeps a session that was opened just now. size is that of the opening, with its header.
+func (t *Store) add(s *Session, o Opening) {
+	kept := len(s.ID) + len(s.upstream)
+	if size := len(o.Body) + wire.HeaderSize(o.Header); size <= maxOpening {
+		s.opening = Opening{Body: bytes.Clone(o.Body), ID: o.ID.Clone(), Header: o.Header.Clone()}
+		kept += size
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID.Keep(s.ID, s, kept)
+}
+
+// find returns the session of that id, or nil. A session belongs to the credentials
+// that it was opened with.
+func (t *Store) find(id string, of upstream.Caller) *Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s, ok := t.byID.Peek(id); !ok || s.of != of {
+		return nil
+	}
+	s, _ := t.byID.Get(id)
+	return s
+}
+
+// adopt keeps a session of a ticket, unless its client has ended it. It returns the one that is known by that id already,
+// if there is one.
+func (t *Store) adopt(s *Session) *Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.byID.Get(s.ID); ok {
+		return known
+	}
+	if _, ended := t.ended.Peek(sha256.Sum256([]byte(s.ID))); ended {
+		return nil
+	}
+	t.byID.Keep(s.ID, s, len(s.ID)+len(s.upstream)+len(s.opening.Body)+wire.HeaderSize(s.opening.Header))
+	return s
+}
+
+// remove ends a session, whose id is not known again.
+func (t *Store) remove(s *Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID.Remove(s.ID)
+	if strings.HasPrefix(s.ID, ticketMark) {
+		t.ended.Keep(sha256.Sum256([]byte(s.ID)), struct{}{}, 0)
+	}
+}
