@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -80,9 +81,8 @@ type child struct {
 	state  string
 	ended  chan struct{} // closed when all of it has
 
-	once     sync.Once
-	stopping chan struct{} // closed to end the child, for the reason why
-	why      error
+	stopping context.Context         //nolint:containedctx // ends when the child has to
+	stop     context.CancelCauseFunc // has it end; only the first reason counts
 
 	verdict error // why it was over; set before ended is closed
 
@@ -129,13 +129,15 @@ const (
 
 // newChild returns a child that is not started yet.
 func newChild(name string, log *slog.Logger) *child {
-	return &child{
+	c := &child{
 		spools: &spool.Room{},
 		name:   name, log: log, mask: redact.New(redact.Secrets), patience: defaultPatience,
 		quit: make(chan struct{}), silent: make(chan struct{}), mute: make(chan struct{}),
-		exited: make(chan struct{}), ended: make(chan struct{}), stopping: make(chan struct{}),
+		exited: make(chan struct{}), ended: make(chan struct{}),
 		calls: map[int64]*call{}, lateIDs: map[int64]struct{}{}, batch: 1, unwritten: make(chan struct{}, 1),
 	}
+	c.stopping, c.stop = context.WithCancelCause(context.Background())
+	return c
 }
 
 // start starts the process; run has to be called next.
@@ -190,14 +192,6 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
-// stop has the child ended. Only the first reason counts.
-func (c *child) stop(why error) {
-	c.once.Do(func() {
-		c.why = why
-		close(c.stopping)
-	})
-}
-
 // run waits until the child ends or has to, fails its calls, and leaves nothing of it behind.
 func (c *child) run() {
 	why := c.watch()
@@ -222,8 +216,8 @@ func (c *child) watch() error {
 		within(c.silent, c.patience.Last) // what it has said last still counts
 	case <-c.silent:
 		why = errOutputClosed
-	case <-c.stopping:
-		why = c.why
+	case <-c.stopping.Done():
+		why = context.Cause(c.stopping)
 	}
 	if errors.Is(why, errStopped) || why != nil && !within(c.exited, c.patience.Last) {
 		return why

@@ -156,7 +156,10 @@ func (s *Stdio) giveUp(ctx context.Context, c *child, call *call) *recourse.Erro
 func (s *Stdio) catchUp(x *session, call *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range x.backlog.take() {
+	if x.listens {
+		return
+	}
+	for _, m := range x.box.take() {
 		call.Put(m.text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/recoursehq/recourse/internal/wire"
@@ -23,9 +24,11 @@ type session struct {
 	child *child // its own; nil where all share one
 
 	// Guarded by Stdio.mu:
-	stream  *Mailbox // on which its client listens; nil: it does not
-	backlog Mailbox  // what its child has said to nobody
+	box     *Mailbox // of what its client hears beside answers, whether it listens or not
+	listens bool
 }
+
+func (s *Stdio) newSession() *session { return &session{s: s, id: rand.Text(), box: &Mailbox{}} }
 
 // add is called with s.mu held.
 func (s *Stdio) add(x *session) {
@@ -38,10 +41,7 @@ func (s *Stdio) add(x *session) {
 // remove forgets the session and ends its stream. s.mu is held.
 func (s *Stdio) remove(x *session) {
 	s.sessions.Remove(x.id)
-	if x.stream != nil {
-		x.stream.End(io.EOF)
-	}
-	x.backlog.take()
+	x.box.End(io.EOF)
 	s.dropInterests(x)
 }
 
@@ -98,7 +98,7 @@ func (s *Stdio) open(ctx context.Context, m *wire.Message, key string) (*http.Re
 	case c.modern.Load():
 		return refuseInitialize(m), nil
 	}
-	x := &session{s: s, id: rand.Text()}
+	x := s.newSession()
 	s.mu.Lock()
 	s.add(x)
 	s.mu.Unlock()
@@ -125,15 +125,11 @@ func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http
 		if why != nil {
 			return nil, s.dead(why, wait)
 		}
-		x := &session{s: s, id: rand.Text()}
-		c, err := s.spawn(ctx, x)
-		if err != nil {
+		x := s.newSession()
+		var err error
+		if x.child, err = s.spawn(ctx, x, key); err != nil {
 			return nil, err
 		}
-		x.child = c
-		c.mu.Lock()
-		c.shared = s.isShared(key)
-		c.mu.Unlock()
 		resp, err := s.initializeOwn(ctx, x, m, key)
 		if !errors.Is(err, errDiedOpening) {
 			return resp, err
@@ -219,8 +215,7 @@ func (s *Stdio) retireOldest() *child {
 	var oldest *child
 	var longest time.Duration
 	for c := range s.children {
-		x, isOwn := c.home.(*session)
-		if !c.ready || isOwn && x.stream != nil {
+		if !c.ready || isHeard(c) {
 			continue
 		}
 		if idle := c.idle(); idle > longest {
@@ -230,10 +225,13 @@ func (s *Stdio) retireOldest() *child {
 	if oldest == nil || !oldest.retire() {
 		return nil
 	}
-	if x, isOwn := oldest.home.(*session); isOwn {
-		s.remove(x)
-	}
 	return oldest
+}
+
+// isHeard reports whether the client of a child of its own listens to it. Stdio.mu is held.
+func isHeard(c *child) bool {
+	x, isOwn := c.home.(*session)
+	return isOwn && x.listens
 }
 
 // listen opens the stream of a session, in place of the one that it has.
@@ -245,16 +243,11 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	b := &Mailbox{}
 	s.mu.Lock()
 	if x != nil {
-		if x.stream != nil {
-			for _, m := range x.stream.drain(io.EOF) {
-				x.backlog.Put(m.text)
-			}
-			delete(s.streams, x.stream)
-		}
-		x.stream = b
-		for _, m := range x.backlog.take() {
+		for _, m := range x.box.drain(io.EOF) {
 			b.Put(m.text)
 		}
+		delete(s.streams, x.box)
+		x.box, x.listens = b, true
 	}
 	if x == nil || x.child == nil {
 		s.streams[b] = x
@@ -271,13 +264,8 @@ func (s *Stdio) leave(x *session, b *Mailbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, b)
-	left := b.drain(errClosed)
-	if x == nil || x.stream != b {
-		return
-	}
-	x.stream = nil
-	for _, m := range left {
-		x.backlog.Put(m.text)
+	if x != nil && x.box == b {
+		x.listens = false
 	}
 }
 
@@ -289,22 +277,15 @@ func (x *session) hear(c *child, signs *wire.Signs, text []byte) {
 	text = bytes.Clone(text)
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	boxes := make([]*Mailbox, 0, 2)
-	if x.stream != nil {
-		boxes = append(boxes, x.stream)
-	}
+	boxes := []*Mailbox{x.box}
 	if call := c.newestCall(); call != nil {
 		boxes = append(boxes, &call.Mailbox)
-	}
-	if kind == wire.Request && len(boxes) > 1 {
-		boxes[0], boxes[1] = boxes[1], boxes[0]
-	}
-	for _, b := range boxes {
-		if b.Put(text) {
-			return
+		if kind == wire.Request || !x.listens {
+			slices.Reverse(boxes)
 		}
 	}
-	if !x.backlog.Put(text) && kind == wire.Request {
+	taken := slices.ContainsFunc(boxes, func(b *Mailbox) bool { return b.Put(text) })
+	if !taken && kind == wire.Request {
 		c.reply(wire.AppendError(nil, signs.ID, wire.CodeInternalError, "the client does not listen", nil))
 	}
 }

@@ -281,7 +281,7 @@ func (s *Stdio) try(key string, a *attempt) {
 		defer s.mu.Unlock()
 		delete(s.attempts, key)
 	}()
-	c, err := s.spawn(s.life, s)
+	c, err := s.spawn(s.life, s, key)
 	if err != nil {
 		if s.life.Err() == nil { // else the server is closed, which says more
 			a.err = err
@@ -318,9 +318,6 @@ func (s *Stdio) offer(c *child, key string) bool {
 		return false
 	}
 	c.ready, c.key, s.ready[key] = true, key, c
-	c.mu.Lock()
-	c.shared = s.isShared(key)
-	c.mu.Unlock()
 	if s.command.Share == ShareClient {
 		s.starts = starts{}
 	}
@@ -328,8 +325,9 @@ func (s *Stdio) offer(c *child, key string) bool {
 	return true
 }
 
-// spawn starts a child whose messages home hears, once it may be started and there is room for it.
-func (s *Stdio) spawn(ctx context.Context, home listener) (*child, error) {
+// spawn starts a child whose messages home hears, for the client with that key, once it may be
+// started and there is room for it.
+func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, error) {
 	s.mu.Lock()
 	wait := s.starts.wait(time.Now())
 	s.mu.Unlock()
@@ -340,7 +338,7 @@ func (s *Stdio) spawn(ctx context.Context, home listener) (*child, error) {
 		return nil, err
 	}
 	c := newChild(s.name, s.log)
-	c.spools = &s.spools
+	c.spools, c.shared = &s.spools, s.isShared(key)
 	c.mask, c.patience, c.home, c.onEnd = s.mask, s.patience, home, s.childEnded
 	if err := c.start(&s.command); err != nil {
 		s.complain("process could not be started", err)
@@ -373,8 +371,7 @@ func (s *Stdio) childEnded(c *child) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	own, isOwn := c.home.(*session)
-	if isOwn {
+	if own, isOwn := c.home.(*session); isOwn {
 		s.remove(own)
 	}
 	// The next child of a client is that client's, and waits for nobody's crash.
@@ -392,17 +389,13 @@ func (s *Stdio) watchIdle(c *child) {
 	c.timer = time.AfterFunc(s.command.Idle, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		own, isOwn := c.home.(*session)
 		left := s.command.Idle - c.idle()
 		switch {
-		case isOwn && own.stream != nil:
+		case isHeard(c):
 			c.timer.Reset(s.command.Idle)
 		case left > 0:
 			c.timer.Reset(left)
 		case c.retire():
-			if isOwn {
-				s.remove(own)
-			}
 			c.stop(errStopped)
 		}
 	})
