@@ -173,29 +173,14 @@ func (ls *listeners) subscribed() (uris []string, ok bool) {
 	return ls.wanted.All(), len(ls.all) > 0
 }
 
-// publish hands a notification to those who listen to it. It reports false for one of another
-// kind.
-func (s *session) publish(method, text []byte) bool {
-	if string(method) == wire.MethodUpdated {
-		uri := param(text, "/uri")
-		s.listeners.each(func(l *listener) {
-			if s.listeners.wanted.Hears(l, uri) {
-				l.put(text)
-			}
-		})
-		return true
-	}
-	for _, change := range changes {
-		if string(method) == change.method {
-			s.listeners.each(func(l *listener) {
-				if l.want[change.method] {
-					l.put(text)
-				}
-			})
-			return true
+// publish hands a notification to those who listen to it.
+func (s *session) publish(m *wire.Message) {
+	uri := param(m.Raw, "/uri")
+	s.listeners.each(func(l *listener) {
+		if l.want[m.Method] || m.Method == wire.MethodUpdated && s.listeners.wanted.Hears(l, uri) {
+			l.put(m)
 		}
-	}
-	return false
+	})
 }
 
 // missed tells those who listen that anything may have changed, after a time in which the server
@@ -203,21 +188,25 @@ func (s *session) publish(method, text []byte) bool {
 func (s *session) missed() {
 	s.listeners.each(func(l *listener) {
 		for method := range l.want {
-			l.put(wire.AppendRequest(nil, nil, method, nil))
+			l.tell(method, nil)
 		}
 		for _, uri := range l.uris {
-			l.put(wire.AppendRequest(nil, nil, wire.MethodUpdated, ofResource(uri)))
+			l.tell(wire.MethodUpdated, ofResource(uri))
 		}
 	})
 }
 
+// tell gives the client a notification of the bridge's own.
+func (l *listener) tell(method string, params []byte) {
+	var m wire.Message
+	if wire.Parse(wire.AppendRequest(nil, nil, method, params), &m) == nil { // it is one
+		l.put(&m)
+	}
+}
+
 // put gives the client a notification of its subscription. A client that does not keep up loses
 // the subscription, so that it knows that it has missed something.
-func (l *listener) put(text []byte) {
-	var m wire.Message
-	if wire.Parse(text, &m) != nil {
-		return
-	}
+func (l *listener) put(m *wire.Message) {
 	member := fmt.Appendf(nil, "%q:%s", wire.MetaSubscription, l.id)
 	var edit wire.Edit
 	switch params, meta := json.Value(m.Params).Kind(), json.Value(m.Meta).Kind(); {
@@ -232,7 +221,7 @@ func (l *listener) put(text []byte) {
 	default:
 		return
 	}
-	if !l.box.Put(wire.Splice(nil, text, edit)) {
+	if !l.box.Put(wire.Splice(nil, m.Raw, edit)) {
 		l.box.End(errTooSlow)
 	}
 }

@@ -105,26 +105,23 @@ func (s *session) keepHearing(st *stream) {
 	}
 }
 
-// settle notes what came of the first attempt.
-func (st *stream) settle(given, lost bool) {
+// settle notes what came of the first attempt. It reports false for another one.
+func (st *stream) settle(given, lost bool) (first bool) {
 	select {
 	case <-st.tried:
+		return false
 	default:
 		st.given, st.lost = given, lost
 		close(st.tried)
+		return true
 	}
 }
 
 // hearAll reads the stream to its end.
 func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 	defer resp.Body.Close()
-	select {
-	case <-st.tried:
-		if l.lastID == "" {
-			s.missed()
-		}
-	default:
-		st.settle(true, false)
+	if !st.settle(true, false) && l.lastID == "" {
+		s.missed()
 	}
 	l.open(resp)
 	for {
@@ -140,25 +137,22 @@ func (s *session) hearAll(st *stream, l *hearing, resp *http.Response) {
 
 // hear deals with a message on the session's stream.
 func (s *session) hear(at *opened, text []byte, part *wire.Part) {
-	switch {
-	case part.Kind == wire.Request:
+	if part.Kind == wire.Request {
 		c := s.onlyCall()
 		if q := s.asked(at, c, text, part.Signs); q != nil {
 			s.srv.p.Background(func(context.Context) { c.tell(said{question: q}) }) // it may wait for another to be answered
 		}
-	case part.Kind != wire.Notification:
-	case s.publish(part.Signs.Method, text):
-	default:
-		s.hearOfCall(text)
+		return
+	}
+	var m wire.Message
+	if part.Kind == wire.Notification && wire.Parse(text, &m) == nil && !s.hearOfCall(&m) {
+		s.publish(&m)
 	}
 }
 
-// hearOfCall hands a notification to the call that it is about.
-func (s *session) hearOfCall(text []byte) {
-	var m wire.Message
-	if wire.Parse(text, &m) != nil {
-		return
-	}
+// hearOfCall hands a notification to the call that it is about. It reports false for one that is
+// about none.
+func (s *session) hearOfCall(m *wire.Message) bool {
 	var c *call
 	switch m.Method {
 	case wire.MethodProgress:
@@ -167,10 +161,13 @@ func (s *session) hearOfCall(text []byte) {
 		s.mu.Unlock()
 	case wire.MethodLog:
 		c = s.onlyCall()
+	default:
+		return false
 	}
 	if c != nil && !s.srv.isHeld(c) {
-		c.offer(bytes.Clone(text))
+		c.offer(bytes.Clone(m.Raw))
 	}
+	return true
 }
 
 // param returns a string among the params of a message.
