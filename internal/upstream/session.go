@@ -118,13 +118,6 @@ var errDiedOpening = errors.New("the process ended before it had answered initia
 // openOwn starts a child for a session and passes initialize on.
 func (s *Stdio) openOwn(ctx context.Context, m *wire.Message, key string) (*http.Response, error) {
 	for {
-		s.mu.Lock()
-		now := time.Now()
-		why, wait := s.starts.refuses(now), s.starts.wait(now)
-		s.mu.Unlock()
-		if why != nil {
-			return nil, s.dead(why, wait)
-		}
 		x := s.newSession()
 		var err error
 		if x.child, err = s.spawn(ctx, x, key); err != nil {
@@ -174,7 +167,7 @@ func (s *Stdio) initializeOwn(ctx context.Context, x *session, m *wire.Message, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, alive := s.children[c]; alive && !s.closed {
+	if _, alive := s.children[c]; alive && !s.isClosed() {
 		c.ready, s.starts, s.era = true, starts{}, wire.Legacy
 		s.add(x)
 		s.watchIdle(c)
@@ -252,7 +245,7 @@ func (s *Stdio) listen(ctx context.Context, id string) *http.Response {
 	if x == nil || x.child == nil {
 		s.streams[b] = x
 	}
-	if s.closed {
+	if s.isClosed() {
 		b.End(io.EOF)
 	}
 	s.mu.Unlock()

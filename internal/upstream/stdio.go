@@ -48,7 +48,6 @@ type Stdio struct {
 	work sync.WaitGroup
 
 	mu       sync.Mutex
-	closed   bool
 	starts   starts
 	era      wire.Era            // of the child that has said so last; 0: none has
 	ready    map[string]*child   // by the client that has it; empty for the one of all clients
@@ -135,12 +134,11 @@ func (s *Stdio) Era() wire.Era {
 // left.
 func (s *Stdio) Close() {
 	s.mu.Lock()
-	s.closed = true
 	for c := range s.children {
 		c.stop(errStopped)
 	}
-	s.mu.Unlock()
 	s.end()
+	s.mu.Unlock()
 	s.work.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,6 +146,8 @@ func (s *Stdio) Close() {
 		b.End(io.EOF)
 	}
 }
+
+func (s *Stdio) isClosed() bool { return s.life.Err() != nil }
 
 // Do implements [Connection]: POST sends a message, and in the legacy era GET opens a stream
 // and DELETE ends a session. Of the headers only the session's id counts, and the request id,
@@ -239,8 +239,8 @@ var errOtherEra = errors.New("the server is of the legacy era")
 func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 	for {
 		s.mu.Lock()
-		switch now := time.Now(); {
-		case s.closed:
+		switch {
+		case s.isClosed():
 			s.mu.Unlock()
 			return nil, s.shut()
 		case key != "" && s.era == wire.Legacy:
@@ -251,10 +251,6 @@ func (s *Stdio) running(ctx context.Context, key string) (*child, error) {
 			s.mu.Unlock()
 			return c, nil
 		case s.attempts[key] != nil:
-		case s.starts.refuses(now) != nil:
-			e := s.dead(s.starts.last, s.starts.wait(now))
-			s.mu.Unlock()
-			return nil, e
 		default:
 			a := &attempt{done: make(chan struct{})}
 			s.attempts[key] = a
@@ -283,7 +279,7 @@ func (s *Stdio) try(key string, a *attempt) {
 	}()
 	c, err := s.spawn(s.life, s, key)
 	if err != nil {
-		if s.life.Err() == nil { // else the server is closed, which says more
+		if !s.isClosed() { // else that says more
 			a.err = err
 		}
 		return
@@ -314,7 +310,7 @@ func (s *Stdio) try(key string, a *attempt) {
 // offer makes an open child that of a client, or of all where key is empty. It reports false
 // when there is one already, or this one has ended. s.mu is held.
 func (s *Stdio) offer(c *child, key string) bool {
-	if _, alive := s.children[c]; !alive || s.closed || s.ready[key] != nil {
+	if _, alive := s.children[c]; !alive || s.isClosed() || s.ready[key] != nil {
 		return false
 	}
 	c.ready, c.key, s.ready[key] = true, key, c
@@ -329,9 +325,13 @@ func (s *Stdio) offer(c *child, key string) bool {
 // started and there is room for it.
 func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, error) {
 	s.mu.Lock()
-	wait := s.starts.wait(time.Now())
+	now := time.Now()
+	why, wait := s.starts.refuses(now), s.starts.wait(now)
 	s.mu.Unlock()
-	if wait > 0 && !pause.For(ctx, wait) {
+	switch {
+	case why != nil:
+		return nil, s.dead(why, wait)
+	case wait > 0 && !pause.For(ctx, wait):
 		return nil, Unsent(ctx, s.name)
 	}
 	if err := s.makeRoom(ctx); err != nil {
@@ -345,7 +345,7 @@ func (s *Stdio) spawn(ctx context.Context, home listener, key string) (*child, e
 		return nil, s.unstartable(err)
 	}
 	s.mu.Lock()
-	if s.closed {
+	if s.isClosed() {
 		s.mu.Unlock()
 		c.stop(errStopped)
 		c.run()

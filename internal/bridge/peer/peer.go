@@ -39,13 +39,12 @@ type Peer struct {
 
 	Eras Eras
 	Life context.Context //nolint:containedctx // the life of the background work, not of a call
-	Work sync.WaitGroup  // background work
 
 	end    context.CancelFunc
+	work   sync.WaitGroup
 	lastID atomic.Int64
 
 	mu          sync.Mutex
-	closed      bool
 	discovering *discovery // server/discover, under way; nil: it is not
 }
 
@@ -58,11 +57,10 @@ func New(next upstream.Connection, options Options) *Peer {
 
 // End ends the background work, and then the transport.
 func (p *Peer) End() {
-	p.end()
 	p.mu.Lock()
-	p.closed = true
+	p.end()
 	p.mu.Unlock()
-	p.Work.Wait()
+	p.work.Wait()
 	p.Close()
 }
 
@@ -71,11 +69,11 @@ func (p *Peer) Background(f func(ctx context.Context)) {
 	run := func() { f(p.Life) }
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.Life.Err() != nil {
 		go run()
 		return
 	}
-	p.Work.Go(run)
+	p.work.Go(run)
 }
 
 // Patience returns how long the server has for an answer; a program may have to be started first.
