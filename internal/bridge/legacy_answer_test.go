@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,4 +70,72 @@ func TestTextAfterProgress(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A question that a client has read is whole, even if its call ends before the client sees the end of
+// the stream.
+func TestQuestionWhoseCallExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newLegacyEra(t, func(c *serverCall) {
+			c.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + c.m.ID.String() + `,"progress":1}}`)
+			asking(c)
+		})
+		b := newBridge(t, o, bridge.Options{})
+		header, body := modernRequest("tools/call", "t", "", `"progressToken":5,`)
+		resp, err := b.Send(t.Context(), http.MethodPost, header, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		events := wire.NewEventReader(resp.Body, 0)
+		for _, want := range []string{"progress", "input_required"} {
+			if event, err := events.Next(); err != nil || !strings.Contains(string(event.Data), want) {
+				t.Fatalf("%v %+v, want %s", err, event, want)
+			}
+		}
+		time.Sleep(time.Hour)
+		if event, err := events.Next(); !errors.Is(err, io.EOF) {
+			t.Errorf("%v %+v, want the end", err, event)
+		}
+	})
+}
+
+// A quittingEra begins its answers, and ends them without a word when they are given up.
+type quittingEra struct{ *legacyEra }
+
+// Do implements [upstream.Connection].
+func (e *quittingEra) Do(ctx context.Context, r *upstream.Request) (*http.Response, error) {
+	var m wire.Message
+	if wire.Parse(textOf(r), &m) != nil || m.Method != wire.MethodToolsCall || r.Header.Get(wire.HeaderSession) == "" {
+		return e.legacyEra.Do(ctx, r)
+	}
+	resp := reply(http.StatusOK, wire.TypeJSON, "")
+	out, w := io.Pipe()
+	resp.Body = out
+	go func() {
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,`, m.ID)
+		<-ctx.Done()
+		_ = w.Close()
+	}()
+	return resp, nil
+}
+
+// An answer that its client has given up is none, even if the server ends it.
+func TestGivenUpAnswerIsNotWhole(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBridge(t, &quittingEra{newLegacyEra(t, nil)}, bridge.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		header, body := modernRequest("tools/call", "t", "", "")
+		resp, err := b.Send(ctx, http.MethodPost, header, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if text, err := io.ReadAll(resp.Body); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%q ends with %v", text, err)
+		}
+	})
 }

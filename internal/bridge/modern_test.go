@@ -94,7 +94,16 @@ func TestCallsWithoutAClient(t *testing.T) {
 		if got := time.Since(begun); got != time.Minute {
 			t.Errorf("the others ended after %v", got)
 		}
+		ctx, leave = context.WithCancel(t.Context())
+		go func() { _, _ = b.Send(ctx, http.MethodPost, header, callOf(1)) }()
+		synctest.Wait()
+		leave()
+		<-h.ended
+		if got := time.Since(begun); got != 2*time.Minute {
+			t.Errorf("the next one ended after %v", got)
+		}
 
+		begun = time.Now().Add(-time.Minute)
 		tooLong := errors.New("too long")
 		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, tooLong)
 		defer stop()

@@ -83,6 +83,39 @@ func TestQuestionsReachTheirClient(t *testing.T) {
 	}
 }
 
+// What a child says during a call reaches its client on the stream on which that listens, and
+// comes with the call's answer where it does not.
+func TestNoticesReachTheirClient(t *testing.T) {
+	t.Parallel()
+	x, _ := serve(t, own()).open(wire.Version20251125)
+	onCall := func() bool {
+		t.Helper()
+		resp, err := x.post(toolCall("log", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(content(t, resp), "hello")
+	}
+	if !onCall() {
+		t.Error("before there is a stream, it does not come with the answer")
+	}
+	stream, next := x.listen()
+	for range 2 { // the first is still there at the second call
+		if onCall() {
+			t.Fatal("it comes with the answer, although there is a stream")
+		}
+	}
+	for range 2 {
+		if got := next(); !strings.Contains(got, "hello") {
+			t.Errorf("the stream says %s", got)
+		}
+	}
+	_ = stream.Close()
+	if !onCall() {
+		t.Error("after the stream, it does not come with the answer")
+	}
+}
+
 // mustPost sends a message that is taken without an answer.
 func (s *server) mustPost(body string) {
 	s.tb.Helper()
