@@ -70,7 +70,7 @@ func (m *Manager) Get(ctx context.Context, provider, owner string) (a Account, o
 // Disconnect forgets an account, or returns [store.ErrConflict] if there is none. What the provider has granted stays granted
 // there.
 func (m *Manager) Disconnect(ctx context.Context, provider, owner string) error {
-	defer m.forget(provider, owner)
+	defer m.drop(key{provider, owner})
 	return m.store.Delete(ctx, provider, owner) //nolint:wrapcheck // as above
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -33,6 +34,8 @@ const (
 	// maxInterval bounds the time between two requests, which doubles while the provider is in trouble.
 	maxInterval = 60
 	maxDevice   = 64 << 10 // bytes of an answer
+	// claimTime bounds how long other processes wait for one that gets a code.
+	claimTime = redeemTimeout + 5*time.Second
 )
 
 // A device is a device authorisation under way. It lies in the store, sealed.
@@ -104,12 +107,11 @@ func usable(d *oauth2.DeviceAuthResponse) bool {
 		isURL(d.VerificationURI) && (d.VerificationURIComplete == "" || isURL(d.VerificationURIComplete))
 }
 
-// inviteDevice returns the code that the account is connected with: the one that is being asked about, or a new one.
-func (m *Manager) inviteDevice(ctx context.Context, ask Ask) (Invitation, error) {
-	scopes := m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes)
+// pendingDevice returns the code that an account can be connected with; nil: there is none.
+func (m *Manager) pendingDevice(ctx context.Context, ask Ask, scopes []string) (*store.Link, *device, error) {
 	pending, err := m.store.Devices(ctx)
 	if err != nil {
-		return Invitation{}, m.storeFailed(ctx, err)
+		return nil, nil, m.storeFailed(ctx, err)
 	}
 	for _, l := range pending {
 		lacks := func(scope string) bool { return !slices.Contains(l.Scopes, scope) }
@@ -118,15 +120,40 @@ func (m *Manager) inviteDevice(ctx context.Context, ask Ask) (Invitation, error)
 			continue
 		}
 		if d, ok := m.deviceOf(l); ok {
-			m.poll(ask.Provider, l, d) //nolint:contextcheck // it goes on without the call
-			return d.invitation(l.Hash), nil
+			return l, d, nil
 		}
 	}
+	return nil, nil, nil
+}
+
+// inviteDevice returns the code that the account is connected with: the one that is being asked about, or a new one.
+func (m *Manager) inviteDevice(ctx context.Context, ask Ask, at key) (Invitation, error) {
+	scopes := m.scopes(ctx, ask.Provider, ask.Owner, ask.Scopes)
+	l, d, err := m.pendingDevice(ctx, ask, scopes)
+	if err == nil && l == nil {
+		end, claimErr := m.claimDevice(ctx, at)
+		if claimErr != nil {
+			return Invitation{}, claimErr
+		}
+		defer end()
+		if l, d, err = m.pendingDevice(ctx, ask, scopes); err == nil && l == nil {
+			l, d, err = m.newDevice(ctx, ask, scopes)
+		}
+	}
+	if err != nil {
+		return Invitation{}, err
+	}
+	m.poll(ask.Provider, l, d) //nolint:contextcheck // it goes on without the call
+	return d.invitation(l.Hash), nil
+}
+
+// newDevice gets a new code.
+func (m *Manager) newDevice(ctx context.Context, ask Ask, scopes []string) (*store.Link, *device, error) {
 	asking, cancel := context.WithTimeout(ctx, redeemTimeout)
 	defer cancel()
 	answer, err := ask.Provider.authorizeDevice(asking, cmp.Or(m.client, http.DefaultClient), scopes)
 	if err != nil {
-		return Invitation{}, ask.Provider.failure(err)
+		return nil, nil, ask.Provider.failure(err)
 	}
 	expires := time.Now().Add(maxDeviceTime)
 	if !answer.Expiry.IsZero() && answer.Expiry.Before(expires) {
@@ -145,10 +172,28 @@ func (m *Manager) inviteDevice(ctx context.Context, ask Ask) (Invitation, error)
 		err = m.store.BeginLink(ctx, l.Hash, l.StateHash, l.Sealed)
 	}
 	if err != nil {
-		return Invitation{}, m.storeFailed(ctx, err)
+		return nil, nil, m.storeFailed(ctx, err)
 	}
-	m.poll(ask.Provider, l, d) //nolint:contextcheck // it goes on without the call
-	return d.invitation(l.Hash), nil
+	return l, d, nil
+}
+
+// claimDevice waits until no other process gets a code for the same account, and returns what ends the claim.
+func (m *Manager) claimDevice(ctx context.Context, at key) (end func(), err error) {
+	claim := hash(deviceMark + at.provider + "\x00" + at.owner)
+	for {
+		err := m.store.PutLogin(ctx, &store.Login{StateHash: claim, Link: claim, Expires: time.Now().Add(claimTime)})
+		switch {
+		case err == nil:
+			return func() { _, _ = m.store.TakeLogin(context.WithoutCancel(ctx), claim) }, nil // else it ends with its time
+		case !errors.Is(err, store.ErrConflict):
+			return nil, m.storeFailed(ctx, err)
+		}
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return nil, m.storeFailed(ctx, ctx.Err())
+		}
+	}
 }
 
 func (m *Manager) deviceOf(l *store.Link) (*device, bool) {
@@ -178,7 +223,7 @@ func (m *Manager) poll(p *Provider, l *store.Link, d *device) {
 			return // the code has expired, or another process goes on with it
 		}
 		if err = safe(err); err == nil { // it is issued once: whoever has it keeps it
-			err = m.Connect(ctx, p, l.Owner, d.By.Name, newToken(issued, l.Scopes))
+			err = m.keepNew(ctx, p, l.Owner, d.By.Name, newToken(issued, l.Scopes))
 		}
 		if _, endErr := m.store.EndLink(ctx, l.StateHash); err == nil { // the code counts no more, whatever has come of it
 			err = endErr

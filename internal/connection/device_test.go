@@ -116,6 +116,7 @@ func TestDeviceFlow(t *testing.T) {
 		if got, want := fmt.Sprint(after), "[2 4 11 18 28 38]"; got != want {
 			t.Errorf("the provider was asked after %s seconds, want %s", got, want)
 		}
+		synctest.Wait() // the code ends after the account is there
 		if all, err := m.List(t.Context()); err != nil || len(all) != 1 || all[0].State != connection.Connected {
 			t.Errorf("connected: %+v, %v", all, err)
 		}

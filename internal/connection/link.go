@@ -7,12 +7,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
 
+	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/store"
 )
 
@@ -56,13 +58,51 @@ type Invitation struct {
 	Code   string // to be entered there
 }
 
-// Invite returns how somebody connects the account. A model that calls again and again gets the same.
+// An asking is the making of an invitation, once for all who want it at the same time.
+type asking struct {
+	done chan struct{}
+	how  Invitation // once done is closed
+	err  error
+}
+
+// Invite returns how somebody connects the account. A model that calls again and again gets the same, and so do several calls at the
+// same time.
 func (m *Manager) Invite(ctx context.Context, ask Ask) (Invitation, error) {
-	if ask.Provider.Flow == DeviceCode {
-		return m.inviteDevice(ctx, ask)
+	scopes := strings.Join(ask.Scopes, " ")
+	at := key{ask.Provider.Name, strings.Join([]string{ask.Owner, scopes, ask.By.Access, ask.By.Name, ask.Server}, "\x00")}
+	invite := m.inviteByLink
+	if ask.Provider.Flow == DeviceCode { // whoever enters the code, from wherever it is
+		at.owner, invite = ask.Owner+"\x00"+scopes, m.inviteDevice
 	}
-	by := ask.By.Access + "\x00" + ask.By.Name + "\x00" + ask.Server + "\x00" + strings.Join(ask.Scopes, " ")
-	at := key{ask.Provider.Name, ask.Owner + "\x00" + by}
+	m.mu.Lock()
+	a := m.asking[at]
+	if a == nil && !m.closed {
+		a = &asking{done: make(chan struct{})}
+		m.asking[at] = a
+		m.work.Go(func() { //nolint:contextcheck // it goes on without the call, for the others
+			making, cancel := context.WithTimeout(m.life, redeemTimeout+storeTimeout)
+			defer cancel()
+			a.how, a.err = invite(making, ask, at)
+			m.mu.Lock()
+			delete(m.asking, at)
+			m.mu.Unlock()
+			close(a.done)
+		})
+	}
+	m.mu.Unlock()
+	if a == nil {
+		return Invitation{}, closed()
+	}
+	select {
+	case <-a.done:
+		return a.how, a.err
+	case <-ctx.Done():
+		return Invitation{}, recourse.From(context.Cause(ctx)).WithEffect(recourse.EffectNone)
+	}
+}
+
+// inviteByLink returns the link that was made lately for the same, or a new one.
+func (m *Manager) inviteByLink(ctx context.Context, ask Ask, at key) (Invitation, error) {
 	m.mu.Lock()
 	known, ok := m.invited.Get(at)
 	m.mu.Unlock()
@@ -134,6 +174,7 @@ func (m *Manager) begin(ctx context.Context, p *Provider, l *store.Link, by Pers
 var (
 	errNoSignIn     = errors.New("there is no such sign-in under way")
 	errOtherBrowser = errors.New("the sign-in began in another browser")
+	errNotKept      = errors.New("the account cannot be kept")
 )
 
 // end ends the sign-in of that state: the link is used up, and the account connected.
@@ -161,8 +202,7 @@ func (m *Manager) end(ctx context.Context, providers map[string]*Provider, state
 		err = p.failure(err)
 		return p, err
 	}
-	err = m.Connect(ctx, p, l.Owner, begun.By.Name, newToken(issued, l.Scopes))
-	return p, err
+	return p, m.keepNew(ctx, p, l.Owner, begun.By.Name, newToken(issued, l.Scopes))
 }
 
 // enter connects an account by a key that a person has entered.
@@ -178,5 +218,14 @@ func (m *Manager) enter(ctx context.Context, p *Provider, l *store.Link, by Pers
 	if ended == nil {
 		return store.ErrConflict
 	}
-	return m.Connect(ctx, p, l.Owner, by.Name, Token{Access: entered, Scopes: l.Scopes})
+	return m.keepNew(ctx, p, l.Owner, by.Name, Token{Access: entered, Scopes: l.Scopes})
+}
+
+// keepNew stores what a link was used up for.
+func (m *Manager) keepNew(ctx context.Context, p *Provider, owner, by string, t Token) error {
+	err := m.insist(ctx, func(ctx context.Context) error { return m.Connect(ctx, p, owner, by, t) })
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	return nil
 }

@@ -55,6 +55,8 @@ type Manager struct {
 	polling map[string]bool // hashes of links about whose codes the provider is asked
 	changed chan struct{}   // closed when a person has connected an account
 	flights map[key]*flight
+	asking  map[key]*asking
+	unsaved map[key]known // tokens that the store does not take
 	known   *recent.Map[key, known]
 	rests   *recent.Map[key, rest]
 	invited *recent.Map[key, invited]
@@ -84,7 +86,7 @@ func NewManager(rows Store, sealer *seal.Sealer, client *http.Client, log *slog.
 		known: recent.New[key, known](recent.Bounds{Most: maxCached}), rests: recent.New[key, rest](recent.Bounds{Most: maxCached}),
 		invited: recent.New[key, invited](recent.Bounds{Most: maxCached}),
 		forced:  recent.New[key, time.Time](recent.Bounds{Most: maxCached}),
-		polling: map[string]bool{},
+		polling: map[string]bool{}, asking: map[key]*asking{}, unsaved: map[key]known{},
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
 	return m
@@ -119,7 +121,7 @@ func (m *Manager) Credential(ctx context.Context, p *Provider, owner string) (Cr
 		case k.c != nil && k.c.State == Connected && left > refreshBefore:
 			return p.credential(k), nil
 		case k.c != nil && k.c.State == Connected && left > usableFor:
-			if time.Since(k.c.Updated) > refreshApart {
+			if time.Since(k.c.Updated) > refreshApart && !m.holds(key{p.Name, owner}) {
 				m.refreshing(p, owner, k.c.Version) //nolint:contextcheck // it goes on without the call
 			}
 			return p.credential(k), nil
@@ -206,17 +208,24 @@ func (m *Manager) Connect(ctx context.Context, p *Provider, owner, by string, t 
 	}
 	c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, By: by}
 	putToken(c, t, m.sealer)
-	err := m.store.Put(ctx, c)
+	if err := m.store.Put(ctx, c); err != nil {
+		return err //nolint:wrapcheck // it says what it was about
+	}
+	m.drop(key{p.Name, owner})
 	m.tell()
-	return err //nolint:wrapcheck // it says what it was about
+	return nil
 }
 
 // current returns the row of an owner, which may be a few seconds old.
 func (m *Manager) current(ctx context.Context, p *Provider, owner string) (known, error) {
 	at := key{p.Name, owner}
 	m.mu.Lock()
+	held, isHeld := m.unsaved[at]
 	k, ok := m.known.Get(at)
 	m.mu.Unlock()
+	if isHeld {
+		return held, nil
+	}
 	if ok && time.Since(k.read) < cachedFor {
 		return k, nil
 	}
@@ -267,6 +276,11 @@ func NewClient() *http.Client {
 // withClient has requests for tokens sent by the manager's client.
 func (m *Manager) withClient(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, cmp.Or(m.client, http.DefaultClient))
+}
+
+// closed is the Error of a manager that has ended.
+func closed() *recourse.Error {
+	return recourse.New(recourse.KindUnavailable, "").WithEffect(recourse.EffectNone).CausedBy(errClosed)
 }
 
 var errClosed = errors.New("the gateway is closed")

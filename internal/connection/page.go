@@ -385,6 +385,9 @@ func (p *Pages) trouble(r *http.Request, provider *Provider, err error) *view {
 	case errors.Is(err, errOtherBrowser):
 		v.Status, v.Problem = http.StatusForbidden, "This sign-in began in another browser. The account was not connected."
 		v.Hint = "If somebody has sent you here, close this page. Otherwise ask your agent for a new link."
+	case errors.Is(err, errNotKept):
+		v.Problem = "The gateway cannot store the account at present. Nothing has changed."
+		v.Hint = "Ask your agent for a new link in a few minutes."
 	case isFailure && e.Origin == recourse.OriginProvider:
 		v.Problem = e.Message
 	}

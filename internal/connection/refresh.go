@@ -40,7 +40,7 @@ func (m *Manager) refreshing(p *Provider, owner string, version int64) *flight {
 	}
 	f := &flight{done: make(chan struct{})}
 	if m.closed {
-		f.err = recourse.New(recourse.KindUnavailable, "").WithEffect(recourse.EffectNone).CausedBy(errClosed)
+		f.err = closed()
 		close(f.done)
 		return f
 	}
@@ -108,6 +108,8 @@ func (m *Manager) refresh(ctx context.Context, p *Provider, owner string, versio
 			return m.storeFailed(ctx, err)
 		case p.Flow == ClientCredentials:
 			return m.obtain(ctx, p, owner)
+		case m.holds(key{p.Name, owner}):
+			return m.storeFailed(ctx, errUnsaved) // what there is in the store was redeemed
 		case c == nil, c.State != Connected, c.Version != version:
 			return nil
 		case c.Lease != "" && time.Now().Before(c.LeaseEnds):
@@ -148,7 +150,10 @@ func (m *Manager) renew(ctx context.Context, p *Provider, c *store.Connection, l
 	verdict := judge(err)
 	switch {
 	case err == nil:
-		return m.keep(ctx, c, old, fresh)
+		if err := m.keep(ctx, c, old, fresh); err != nil {
+			m.hold(c, old, fresh, err) //nolint:contextcheck // it goes on without the refresh
+		}
+		return nil
 	case verdict == refused, verdict == lapsed:
 		now, readErr := m.store.Get(ctx, c.Provider, c.Owner)
 		if readErr == nil && (now == nil || now.Version != c.Version || now.Lease != lease) {
@@ -196,7 +201,12 @@ func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
 		return p.failure(err)
 	}
 	if err := m.Connect(ctx, p, owner, "the gateway", t); err != nil {
-		return m.storeFailed(ctx, err)
+		c := &store.Connection{Provider: p.Name, Owner: owner, State: Connected, Expires: t.Expires, Updated: time.Now()}
+		m.mu.Lock()
+		m.unsaved[key{p.Name, owner}] = known{c: c, token: t}
+		m.mu.Unlock()
+		m.log.LogAttrs(ctx, slog.LevelError, notStored,
+			slog.String("provider", p.Name), slog.String("owner", owner), slog.String("cause", err.Error()))
 	}
 	return nil
 }
@@ -204,25 +214,30 @@ func (m *Manager) obtain(ctx context.Context, p *Provider, owner string) error {
 // reconnect stores that a connection has to be made again.
 func (m *Manager) reconnect(ctx context.Context, c *store.Connection, why string) error {
 	c.State, c.Reason, c.Sealed, c.KeyID = ReconnectNeeded, why, "", ""
-	if err := m.swap(ctx, c); !errors.Is(err, store.ErrConflict) {
-		return err
+	if err := m.swap(ctx, c); err != nil && !errors.Is(err, store.ErrConflict) { // what is there now counts
+		return m.storeFailed(context.WithoutCancel(ctx), err)
 	}
-	return nil // what is there now counts
+	return nil
 }
 
-// swap stores a connection, for as long as it takes within storeTimeout.
+// swap stores a connection in the place of the one that it was.
 func (m *Manager) swap(ctx context.Context, c *store.Connection) error {
+	return m.insist(ctx, func(ctx context.Context) error { return m.store.Swap(ctx, c) })
+}
+
+// insist tries to store something, for as long as it takes within storeTimeout.
+func (*Manager) insist(ctx context.Context, put func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := m.store.Swap(ctx, c)
+		err := put(ctx)
 		if err == nil || errors.Is(err, store.ErrConflict) {
 			return err
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return m.storeFailed(context.WithoutCancel(ctx), err)
+			return err
 		}
 	}
 }

@@ -185,6 +185,9 @@ func TestLogins(t *testing.T) {
 			t.Errorf("after its time: %s", got)
 		}
 		put("once", "h1", time.Minute)
+		if err := all.PutLogin(ctx, &store.Login{StateHash: "once", Link: "h2", Expires: time.Now().Add(time.Minute)}); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("a state is used twice: %v", err)
+		}
 		var taking sync.WaitGroup
 		var times atomic.Int64
 		for range 8 {

@@ -19,19 +19,16 @@ type Login struct {
 // maxLogins bounds the sign-ins under way for a link: the oldest end.
 const maxLogins = 20
 
-// PutLogin keeps a sign-in, and removes those that have expired.
+// PutLogin keeps a sign-in, and removes those that have expired. It returns [ErrConflict] if there is one of that state.
 func (c *Connections) PutLogin(ctx context.Context, l *Login) error {
 	_, err := c.s.writes.ExecContext(ctx, "DELETE FROM connection_logins WHERE expires < $1 OR link = $2 AND state_hash NOT IN "+
 		"(SELECT state_hash FROM connection_logins WHERE link = $2 ORDER BY expires DESC LIMIT $3)",
 		micros(time.Now()), l.Link, maxLogins-1)
-	if err == nil {
-		_, err = c.s.writes.ExecContext(ctx, "INSERT INTO connection_logins (state_hash, link, sealed, expires) VALUES ($1, $2, $3, $4)",
-			l.StateHash, l.Link, l.Sealed, micros(l.Expires))
-	}
 	if err != nil {
-		return fmt.Errorf("keep a sign-in: %w", err)
+		return fmt.Errorf("remove old sign-ins: %w", err)
 	}
-	return nil
+	return c.change(ctx, "INSERT INTO connection_logins (state_hash, link, sealed, expires) VALUES ($1, $2, $3, $4) "+
+		"ON CONFLICT (state_hash) DO NOTHING", l.StateHash, l.Link, l.Sealed, micros(l.Expires))
 }
 
 // TakeLogin removes the sign-in of that state and returns it; nil: there is none, or no more.

@@ -1,0 +1,71 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/recoursehq/recourse/internal/store"
+)
+
+// A token that was redeemed is all that is left of the one before. If the store does not take it, because its disk is full, it is
+// kept in memory until the store does: calls go on with it meanwhile.
+
+const (
+	// unsavedPause is the time between two attempts to store such a token, and unsavedLast how long the last one may take.
+	unsavedPause = 5 * time.Second
+	unsavedLast  = 2 * time.Second
+
+	notStored = "a new token cannot be stored: it is kept in memory until it can"
+)
+
+var errUnsaved = errors.New("the token has yet to be stored")
+
+// holds reports whether there is a token that the store has not taken.
+func (m *Manager) holds(at key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.unsaved[at]
+	return ok
+}
+
+// drop forgets a token that counts no more, or is stored.
+func (m *Manager) drop(at key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.unsaved, at)
+	m.known.Remove(at)
+}
+
+// hold keeps the token that was redeemed for that of c until it is stored. It is called by a refresh, which Close waits for.
+func (m *Manager) hold(c *store.Connection, old, fresh Token, why error) {
+	at := key{c.Provider, c.Owner}
+	about := []slog.Attr{slog.String("provider", c.Provider), slog.String("owner", c.Owner)}
+	m.log.LogAttrs(m.life, slog.LevelError, notStored, append(about, slog.String("cause", why.Error()))...)
+	now := *c
+	m.mu.Lock()
+	m.unsaved[at] = known{c: &now, token: fresh}
+	m.mu.Unlock()
+	m.work.Go(func() {
+		for m.holds(at) {
+			most, last := storeTimeout, false
+			select {
+			case <-time.After(unsavedPause):
+			case <-m.life.Done():
+				most, last = unsavedLast, true
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), most)
+			err := m.keep(ctx, c, old, fresh)
+			cancel()
+			switch {
+			case err == nil:
+				m.drop(at)
+				m.log.LogAttrs(m.life, slog.LevelInfo, "a token that was kept in memory is stored", about...)
+			case last:
+				m.log.LogAttrs(m.life, slog.LevelError, "a token is lost: the store has not taken it before the end", about...)
+				return
+			}
+		}
+	})
+}
