@@ -131,7 +131,8 @@ func (c *call) caller(who *authn.Identity) caller {
 			sent = append(sent, name, value)
 		}
 	}
-	known := slices.Concat(verified, sent, user)
+	var room [8]string
+	known := append(append(append(room[:0], verified...), sent...), user...)
 	found := caller{user: c.req.user, verified: *who, owner: upstream.CallerOf(known...)}
 	if found.id = found.owner; !proved {
 		found.id = upstream.CallerOf(slices.Concat(sent, user)...)

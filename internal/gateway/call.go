@@ -9,6 +9,7 @@ import (
 
 	"github.com/recoursehq/recourse"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/gateway/observe"
 	"github.com/recoursehq/recourse/internal/gateway/account"
 	"github.com/recoursehq/recourse/internal/gateway/deadline"
 	"github.com/recoursehq/recourse/internal/gateway/session"
@@ -46,8 +47,9 @@ type call struct {
 	outer  *outer  // at an endpoint with several servers, the request that nested calls are made for
 	member *member // in a nested call, which server it is for
 
-	mask *redact.Masker // made for the first failure, see [call.masker]
-	held bool           // the target is
+	told observe.Outcome // that observers are given
+	mask *redact.Masker  // made for the first failure, see [call.masker]
+	held bool            // the target is
 }
 
 // A request is what a client has sent. It does not change after receive.
@@ -174,12 +176,14 @@ func (c *call) release() {
 // forget makes c ready for another request: it keeps its memory, and nothing else.
 func (c *call) forget() {
 	clear(c.out.tries)
+	clear(c.told.Attempts)
 	c.out.allowance.clear()
 	*c = call{
 		deadline: c.deadline, recheck: c.recheck,
-		req: request{msg: c.req.msg},
-		out: outcome{tries: c.out.tries[:0], allowance: c.out.allowance},
-		in:  inbound{messages: c.in.messages, scan: c.in.scan},
+		req:  request{msg: c.req.msg},
+		out:  outcome{tries: c.out.tries[:0], allowance: c.out.allowance},
+		in:   inbound{messages: c.in.messages, scan: c.in.scan},
+		told: observe.Outcome{Attempts: c.told.Attempts[:0]},
 	}
 	c.req.msg.Reset()
 	c.in.scan.Reset()

@@ -119,14 +119,15 @@ func (c *call) failureOf(e *recourse.Error, note string) observe.Failure {
 // Observe has o told of every call. It comes before the first one.
 func (g *Gateway) Observe(o observe.Observer) { g.observers, g.observed = append(g.observers, o), true }
 
-// outcome returns how the call has ended, for observers.
+// outcome returns how the call has ended, for observers, in the call's own memory.
 func (c *call) outcome() *observe.Outcome {
-	o := &observe.Outcome{
+	o := &c.told
+	*o = observe.Outcome{
 		ID: c.req.id, Caller: c.who.verified, User: c.req.user, Peer: c.req.http.RemoteAddr,
 		Method: observe.MethodName(c.req.msg.Method), Nature: c.rule.nature, End: c.out.end, Record: c.out.record,
 		Began: c.out.began, Took: c.out.took, Status: c.reply.status, Bytes: c.reply.bytes,
 		Queued: c.out.queued, Limit: c.out.allowance.refused,
-		Sent: c.out.sent, Attempts: slices.Clone(c.out.tries), Reason: c.out.reason,
+		Sent: c.out.sent, Attempts: append(o.Attempts[:0], c.out.tries...), Reason: c.out.reason,
 		Form: c.out.form, Span: c.trace.Span,
 		Name: c.req.msg.Name, Failures: c.out.told, Private: c.private(), Logged: c.table.config.AccessLog,
 		Request: observe.Request{

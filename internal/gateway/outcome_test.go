@@ -16,7 +16,7 @@ import (
 // outcomeList is an observer that keeps what it is told.
 type outcomeList chan *observe.Outcome
 
-func (o outcomeList) Ended(told *observe.Outcome) { o <- told }
+func (o outcomeList) Ended(told *observe.Outcome) { o <- told.Keep() }
 
 // watched returns a client of a gateway in front of srv that tells of its outcomes.
 func watched(t *testing.T, srv *testkit.Server, entry ...string) (*testkit.Client, outcomeList) {

@@ -87,7 +87,7 @@ func (j *Journal) Ended(o *observe.Outcome) {
 		j.lost.Add(1)
 		return
 	}
-	j.waiting = append(j.waiting, ended{j.rows.Next(), o})
+	j.waiting = append(j.waiting, ended{j.rows.Next(), o.Keep()})
 	j.held += o.Request.Held
 	select {
 	case j.more <- struct{}{}:

@@ -43,7 +43,7 @@ func newTransport() *http.Transport {
 
 // deliver sends a batch, and counts what has become of it.
 func (e *Exporter) deliver(batch []*tracepb.Span) {
-	body, err := e.encode(batch)
+	body, err := e.encoder.encode(&e.source, batch)
 	if err == nil {
 		err = e.send(body)
 	}
@@ -73,20 +73,31 @@ func (e *Exporter) send(body []byte) error {
 	}
 }
 
+// An encoder writes batches, in memory that it uses again: what gzip needs for one is more than a batch.
+type encoder struct {
+	plain []byte
+	body  bytes.Buffer
+	zip   *gzip.Writer
+}
+
 // encode returns a batch as OTLP spells it. TracesData is what the message of a request to a collector looks like, too.
-func (e *Exporter) encode(batch []*tracepb.Span) ([]byte, error) {
-	plain, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
-		Resource:   e.source.resource,
-		ScopeSpans: []*tracepb.ScopeSpans{{Scope: e.source.scope, Spans: batch}},
+func (c *encoder) encode(from *source, batch []*tracepb.Span) (body []byte, err error) {
+	c.plain, err = proto.MarshalOptions{}.MarshalAppend(c.plain[:0], &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
+		Resource:   from.resource,
+		ScopeSpans: []*tracepb.ScopeSpans{{Scope: from.scope, Spans: batch}},
 	}}})
 	if err != nil {
 		return nil, fmt.Errorf("encode spans: %w", err)
 	}
-	var body bytes.Buffer
-	zip := gzip.NewWriter(&body)
-	_, _ = zip.Write(plain) // a buffer takes everything
-	_ = zip.Close()
-	return body.Bytes(), nil
+	c.body.Reset()
+	if c.zip == nil {
+		c.zip = gzip.NewWriter(&c.body)
+	} else {
+		c.zip.Reset(&c.body)
+	}
+	_, _ = c.zip.Write(c.plain) // a buffer takes everything
+	_ = c.zip.Close()
+	return bytes.Clone(c.body.Bytes()), nil // a transport may read on when it has returned
 }
 
 // post sends a batch once. again says that the collector may take it later, wait how much later if it has said so.

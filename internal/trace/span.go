@@ -32,6 +32,7 @@ func newSource(version string) source {
 // spansOf returns the span of a request and of each of its attempts, by OpenTelemetry's conventions for MCP. They tell
 // nothing of what the client or the server has said: neither is asked whether a collector may know it.
 func spansOf(o *observe.Outcome) []*tracepb.Span {
+	at := o.Span // the spans outlive the outcome
 	name := o.Method
 	about := []*commonpb.KeyValue{text("mcp.method.name", o.Method), text("recourse.server", o.Server)}
 	if o.Tool != "" {
@@ -39,20 +40,20 @@ func spansOf(o *observe.Outcome) []*tracepb.Span {
 		about = append(about, text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", o.Tool))
 	}
 	about = slices.Clip(about)
-	state := o.Span.State
+	state := at.State
 	if !tracecontext.Passes(state) {
 		state = ""
 	}
 	began := uint64(o.Began.UnixNano())
 	whole := &tracepb.Span{
-		TraceId: o.Span.Own.Trace[:], SpanId: o.Span.Own.Span[:], TraceState: state, Flags: flags, Name: name,
+		TraceId: at.Own.Trace[:], SpanId: at.Own.Span[:], TraceState: state, Flags: flags, Name: name,
 		Kind: tracepb.Span_SPAN_KIND_SERVER, StartTimeUnixNano: began, EndTimeUnixNano: began + uint64(max(o.Took, 0)),
 		Attributes: append(about, requestAttributes(o)...), Status: status(failureOf(o)),
 	}
-	if !o.Span.Parent.IsZero() {
-		whole.ParentSpanId = o.Span.Parent.Span[:]
+	if !at.Parent.IsZero() {
+		whole.ParentSpanId = at.Parent.Span[:]
 	}
-	if link := o.Span.Link; !link.IsZero() {
+	if link := at.Link; !link.IsZero() {
 		whole.Links = []*tracepb.Span_Link{{TraceId: link.Trace[:], SpanId: link.Span[:]}}
 	}
 	spans := append(make([]*tracepb.Span, 0, 1+len(o.Attempts)), whole)
@@ -60,11 +61,11 @@ func spansOf(o *observe.Outcome) []*tracepb.Span {
 		a := &o.Attempts[i]
 		id := a.Span
 		if id == (tracecontext.SpanID{}) { // the server was told of the client's
-			id = o.Span.Own.Child().Span
+			id = at.Own.Child().Span
 		}
 		began := uint64(a.Began.UnixNano())
 		spans = append(spans, &tracepb.Span{
-			TraceId: o.Span.Own.Trace[:], SpanId: id[:], ParentSpanId: o.Span.Own.Span[:], TraceState: state, Flags: flags, Name: name,
+			TraceId: at.Own.Trace[:], SpanId: id[:], ParentSpanId: at.Own.Span[:], TraceState: state, Flags: flags, Name: name,
 			Kind: tracepb.Span_SPAN_KIND_CLIENT, StartTimeUnixNano: began, EndTimeUnixNano: began + uint64(max(a.Took, 0)),
 			Attributes: append(about, attemptAttributes(o, i)...), Status: status(string(a.Failure)),
 		})

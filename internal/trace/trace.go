@@ -47,6 +47,7 @@ type Exporter struct {
 
 	sent, dropped, refused atomic.Uint64
 	failing                bool // the last batch was not delivered
+	encoder                encoder
 }
 
 // Figures count spans.

@@ -2,6 +2,7 @@
 package observe
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// An Observer is told of each call once, when it has ended. It must not block: the answer may wait for it. It may keep what it is
-// given, and does not change it.
+// An Observer is told of each call once, when it has ended. It must not block: the answer may wait for it. It does not change what it
+// is given, which is valid until Ended returns: see [Outcome.Keep].
 type Observer interface {
 	Ended(o *Outcome)
 }
 
 // An Outcome is how a request has ended. Its methods mask what they return, which takes time:
-// they may be called later, but the outcome holds on to the request's body until then.
+// they may be called later, of a copy that is kept, which holds on to the request's body until then.
 type Outcome struct {
 	ID       string          // of the request, which every log and answer on its way names
 	Caller   authn.Identity  // zero: nobody was verified
@@ -53,6 +54,13 @@ type Outcome struct {
 	Failures []Failure // all that there is to tell of them; more than one if an answer failed twice
 	Private  Private   // what it takes to mask what is told
 	Logged   bool      // the configuration asks for a line of every request
+}
+
+// Keep returns a copy that stays valid.
+func (o *Outcome) Keep() *Outcome {
+	kept := *o
+	kept.Attempts = slices.Clone(o.Attempts)
+	return &kept
 }
 
 // The ends of a call.
