@@ -98,7 +98,9 @@ func TestCallsWithoutAClient(t *testing.T) {
 		go func() { _, _ = b.Send(ctx, http.MethodPost, header, callOf(1)) }()
 		synctest.Wait()
 		leave()
-		<-h.ended
+		if err := <-h.ended; err == nil {
+			t.Error("the next one ended for no reason")
+		}
 		if got := time.Since(begun); got != 2*time.Minute {
 			t.Errorf("the next one ended after %v", got)
 		}
