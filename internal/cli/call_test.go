@@ -12,6 +12,7 @@ import (
 
 	"github.com/recoursehq/recourse/internal/cli"
 	"github.com/recoursehq/recourse/internal/promises"
+	"github.com/recoursehq/recourse/internal/testkit"
 	"github.com/recoursehq/recourse/mcptool"
 	"github.com/recoursehq/recourse/systems"
 	"github.com/recoursehq/recourse/systems/commerce"
@@ -110,15 +111,13 @@ func TestCallExitCodesOfContracts(t *testing.T) {
 	shop := serveSystem(t, c, err)
 	s, err := studies.New(studies.Options{Logger: quiet, Hosted: true})
 	service := serveSystem(t, s, err)
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
 	for _, tt := range []struct {
 		name, url string
 		args      []string
 		code      int
 		stderr    string
 	}{
-		{"a server that is not there", dead.URL + "/mcp", []string{"get_pattern", "id=observer"}, cli.ExitTransient, "error: "},
+		{"a server that is not there", testkit.RefusedURL(), []string{"get_pattern", "id=observer"}, cli.ExitTransient, "error: "},
 		{"a web page, of patterns", library, []string{"get_pattern", "id=fault-html", "format=json"}, cli.ExitTransient, "(SERVER_ERROR)"},
 		{"a limit, of patterns", library, []string{"get_pattern", "id=fault-429", "format=json"}, cli.ExitTransient, "(CLIENT_ERROR)"},
 		{"a guide that is not there", library, []string{"get_skill", "slug=x"}, cli.ExitNotFound, "(NOT_FOUND)"},

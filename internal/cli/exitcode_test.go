@@ -62,8 +62,7 @@ func idIn(request []byte) string {
 func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 	t.Parallel()
 	faulty := faultyServer(t)
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
+	dead := testkit.RefusedURL()
 	_, gatewayLog := served(t, "servers:\n  farm: {url: '"+testkit.NewServer(t).URL()+"'}\n")
 	gateway, _ := gatewayLog.await(t, 0, `"url":"`)
 	gateway, _, _ = strings.Cut(gateway, "/farm/mcp")
@@ -78,7 +77,7 @@ func TestExitCodesOfCommandsThatReachOut(t *testing.T) {
 			code   int
 			stderr string
 		}{
-			"refused":           {dead.URL, cli.ExitTransient, "hint: check that a server runs at "},
+			"refused":           {dead, cli.ExitTransient, "hint: check that a server runs at "},
 			"no such host":      {"http://nowhere.invalid/mcp", cli.ExitTransient, "hint: check that a server runs at nowhere.invalid"},
 			"broken":            {faulty + "/", cli.ExitTransient, "closed the connection without answering"},
 			"broken later":      {faulty + "/list", cli.ExitTransient, "closed the connection without answering"},

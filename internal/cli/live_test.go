@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/recoursehq/recourse/internal/cli"
+	"github.com/recoursehq/recourse/internal/testkit"
 )
 
 // A server that cannot be used at all says so by the exit code, and the sentence says what to do.
@@ -24,15 +25,14 @@ func TestCallOfServersThatCannotBeUsed(t *testing.T) {
 	t.Cleanup(refuses.Close)
 	resets := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(resets.Close)
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
+	dead := testkit.RefusedURL()
 	const secret = "n0rth-t0ken"
 	for name, tt := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
-		"refused":             {[]string{"x", "--server", dead.URL}, cli.ExitTransient, "hint: check that a server runs at 127.0.0.1:"},
+		"refused":             {[]string{"x", "--server", dead}, cli.ExitTransient, "hint: check that a server runs at 127.0.0.1:"},
 		"reset":               {[]string{"x", "--server", resets.URL}, cli.ExitTransient, "recourse: error: "},
 		"no such name":        {[]string{"x", "--server", "http://name.invalid/mcp"}, cli.ExitTransient, "name.invalid"},
 		"401":                 {[]string{"x", "--server", refuses.URL + "/401"}, cli.ExitAuth, "credentials"},
@@ -43,12 +43,12 @@ func TestCallOfServersThatCannotBeUsed(t *testing.T) {
 		"no URL":              {[]string{"x", "--server", "localhost:8787/" + secret}, cli.ExitUsage, "--server is not the URL of an MCP server"},
 		"half a URL":          {[]string{"x", "--server", "http://[::" + secret}, cli.ExitUsage, "--server is not the URL of an MCP server"},
 		"another scheme":      {[]string{"x", "--server", "ftp://a:" + secret + "@b/"}, cli.ExitUsage, "--server is not the URL of an MCP server"},
-		"no header":           {[]string{"x", "--server", dead.URL, "--header", secret}, cli.ExitUsage, "write 'Name: value'"},
-		"no argument":         {[]string{"x", "y", "--server", dead.URL}, cli.ExitUsage, `"y" is not an argument`},
-		"half an object":      {[]string{"x", `{"a":`, "--server", dead.URL}, cli.ExitUsage, "hint: write them as "},
-		"no time":             {[]string{"x", "--timeout", "0s", "--server", dead.URL}, cli.ExitUsage, "--timeout must be more than 0"},
+		"no header":           {[]string{"x", "--server", dead, "--header", secret}, cli.ExitUsage, "write 'Name: value'"},
+		"no argument":         {[]string{"x", "y", "--server", dead}, cli.ExitUsage, `"y" is not an argument`},
+		"half an object":      {[]string{"x", `{"a":`, "--server", dead}, cli.ExitUsage, "hint: write them as "},
+		"no time":             {[]string{"x", "--timeout", "0s", "--server", dead}, cli.ExitUsage, "--timeout must be more than 0"},
 		"no program":          {[]string{"x", "--", "/no/such/program"}, cli.ExitUsage, "hint: install it"},
-		"two servers":         {[]string{"x", "--server", dead.URL, "--", "farmd"}, cli.ExitUsage, "give only one"},
+		"two servers":         {[]string{"x", "--server", dead, "--", "farmd"}, cli.ExitUsage, "give only one"},
 		"no server":           {[]string{"x"}, cli.ExitUsage, "no server given"},
 		"a program that ends": {[]string{"x", "--", "false"}, cli.ExitFailure, "false ended before it answered"},
 		"another program":     {[]string{"x", "--", "sh", "-c", "echo hello; cat >/dev/null"}, cli.ExitFailure, "sh does not speak MCP"},
