@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Args are the arguments of a call, in the order in which they are written. The
-// JSON form is an object.
+// Args are the arguments of a call, in order. The JSON form is an object.
 type Args []Arg
 
 // Arg is one argument.
@@ -24,7 +23,7 @@ func (a Args) With(name string, value any) Args {
 	return append(slices.Clip(a), Arg{Name: name, Value: rawJSON(value)})
 }
 
-// String writes the arguments as a call does: reference="A-17", full=true.
+// String writes the arguments as in a call: reference="A-17", full=true.
 func (a Args) String() string {
 	parts := make([]string, len(a))
 	for i, arg := range a {
@@ -36,7 +35,7 @@ func (a Args) String() string {
 // String writes the call: order_get(reference="A-17").
 func (v Verify) String() string { return v.Tool + "(" + v.Args.String() + ")" }
 
-// MarshalJSON writes an object with the arguments in their order.
+// MarshalJSON writes an object with the arguments in order.
 func (a Args) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, arg := range a {

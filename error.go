@@ -129,7 +129,7 @@ type MissingData struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Upstream is what the side that was asked said of the failure.
+// Upstream is what the other side said about the failure.
 type Upstream struct {
 	Status    int    `json:"status,omitempty"` // HTTP status
 	Code      string `json:"code,omitempty"`   // its own error code
@@ -139,11 +139,10 @@ type Upstream struct {
 // Error returns the kind and the message. The cause is not in it.
 func (e *Error) Error() string { return string(e.Kind) + ": " + e.Sentence() }
 
-// GoString returns what Error does, for %#v: to print the fields would print the
-// cause.
+// GoString returns the same as Error, so that %#v does not print the cause.
 func (e *Error) GoString() string { return "recourse.Error{" + strconv.Quote(e.Error()) + "}" }
 
-// Sentence returns the message, or that of the kind where there is none.
+// Sentence returns the message, or the kind's if there is none.
 func (e *Error) Sentence() string {
 	if e.Message != "" {
 		return e.Message
@@ -172,9 +171,9 @@ func (e *Error) Cause() error { return e.cause }
 
 func (e *Error) failure() {}
 
-// RetryAdvice returns what must happen before a retry: what was stated, or else
-// what the kind calls for. A call whose effect is unknown, or that took effect, is
-// never to be repeated unchanged, no matter what was stated: same_call becomes re_read.
+// RetryAdvice returns what must happen before a retry: what was stated, or else what
+// the kind calls for. A call whose effect is unknown, or that took effect, must never
+// be repeated unchanged, no matter what was stated: same_call becomes re_read.
 func (e *Error) RetryAdvice() Retry {
 	advice := e.Retry
 	if advice == "" {
@@ -195,12 +194,12 @@ func (e *Error) WithTruncated() *Error {
 	return e.With(func(c *Error) { c.truncated = true })
 }
 
-// Extra returns those members of the JSON form that e was read from that this
-// version does not know. They are written back; do not modify the map.
+// Extra returns the members that this version does not know of the JSON form that e was
+// read from. They are written back; do not modify the map.
 func (e *Error) Extra() map[string]json.RawMessage { return e.extra }
 
-// WithExtra returns a copy with those members instead of the ones that were
-// read. Members that this version knows are left out.
+// WithExtra returns a copy with those members instead of the ones that were read.
+// Members known to this version are ignored.
 func (e *Error) WithExtra(members map[string]json.RawMessage) *Error {
 	return e.With(func(c *Error) { c.extra = unknownOf(members) })
 }
@@ -260,12 +259,12 @@ func (e *Error) WithOrigin(origin Origin) *Error {
 	return e.With(func(c *Error) { c.Origin = origin })
 }
 
-// WithProvider returns a copy with the display name of the side that was asked.
+// WithProvider returns a copy with the display name of the other side.
 func (e *Error) WithProvider(name string) *Error {
 	return e.With(func(c *Error) { c.Provider = name })
 }
 
-// WithUpstream returns a copy with what the side that was asked said.
+// WithUpstream returns a copy with what the other side said.
 func (e *Error) WithUpstream(upstream Upstream) *Error {
 	return e.With(func(c *Error) { c.Upstream = upstream })
 }

@@ -57,8 +57,8 @@ func classify(err error) *Error {
 
 // neverConnected reports whether err says that no connection was made, so that nothing
 // can have been sent. An error of an established connection, such as no route to host,
-// does not say so, whatever its number. Of several joined errors, as from a caller that
-// has tried more than once, every one has to say so.
+// does not say so, whatever its number. If several errors are joined, as after several
+// tries, every one must say so.
 func neverConnected(err error) bool {
 	never, broke := connecting(err)
 	return never && !broke

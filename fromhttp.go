@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// MaxWait is the longest wait that is believed; a longer one is cut to it.
+	// MaxWait is the longest wait that is accepted; a longer one is reduced to it.
 	// The longest window in use is a calendar month.
 	MaxWait = 31 * 24 * time.Hour
 	// maxErrorBody is how much of an answer FromHTTP reads for an error code.
 	maxErrorBody = 64 << 10
 )
 
-// FromHTTP turns an HTTP answer with a status of 400 or more into an Error of
-// origin provider; for any other it returns nil. The kind follows from the
-// status, from the OAuth error codes (RFC 6749 section 5.2, RFC 6750 section
-// 3.1) and from WWW-Authenticate; the wait from Retry-After, or where requests are
-// limited from RateLimit-Reset and X-RateLimit-Reset. A 403 with nothing remaining
-// is such a limit. The body is read up to 64 KiB, for its error code alone (a string
-// member "error", "code", "error_code" or "errorCode", or "code" inside "error");
-// its text goes to the private cause. Closing the body is left to the caller.
+// FromHTTP turns an HTTP answer with a status of 400 or more into an Error of origin
+// provider; for any other it returns nil. The kind follows from the status, the
+// OAuth error codes (RFC 6749 section 5.2, RFC 6750 section 3.1) and
+// WWW-Authenticate. The wait comes from Retry-After or, for a rate limit, from
+// RateLimit-Reset and X-RateLimit-Reset; a 403 with nothing remaining is a rate
+// limit. Up to 64 KiB of the body are read, only for its error code (a string member
+// "error", "code", "error_code" or "errorCode", or "code" inside "error"); its text
+// goes to the private cause. The caller must close the body.
 func FromHTTP(provider string, resp *http.Response) *Error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -130,11 +130,11 @@ func statusKind(provider string, status int, code string) *Error {
 	return ClientError(provider, status)
 }
 
-// RetryAfter reads the Retry-After header (RFC 9110 section 10.2.3), as seconds
-// or as a date, and reports whether it says anything. A date counts from the
-// answer's own Date where there is one, so that clocks need not agree, else from
-// now. What lies in the past or is negative counts as not said; more than
-// [MaxWait] is cut to it.
+// RetryAfter reads the Retry-After header (RFC 9110 section 10.2.3), as seconds or
+// as a date, and reports whether it says anything. A date is relative to the
+// answer's own Date if there is one, so that clocks need not agree, and otherwise to
+// now. A time in the past or a negative wait is ignored; a wait of more than
+// [MaxWait] is reduced to it.
 func RetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {
@@ -156,7 +156,7 @@ func RetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// present returns the time of an answer by the clock of who gave it, else now.
+// present returns the answer's own Date, or now if it has none.
 func present(header http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		return date
@@ -164,7 +164,7 @@ func present(header http.Header, now time.Time) time.Time {
 	return now
 }
 
-// errorCode finds the error code of an answer: in WWW-Authenticate, else in a
+// errorCode finds the error code of an answer: in WWW-Authenticate, or else in a
 // JSON body.
 func errorCode(header http.Header, body []byte) string {
 	if code := challengeParam(header, "error"); code != "" {
@@ -216,8 +216,8 @@ func challengeParam(header http.Header, param string) string {
 	return ""
 }
 
-// indexFold is strings.Index for a needle of ASCII in any case. To fold the whole
-// text could change its length.
+// indexFold is strings.Index for an ASCII needle in any case. Folding the whole text
+// could change its length.
 func indexFold(s, needle string) int {
 	for i := range len(s) - len(needle) + 1 {
 		if strings.EqualFold(s[i:i+len(needle)], needle) {

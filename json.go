@@ -13,10 +13,10 @@ import (
 const (
 	// Version is the version of the JSON form that this package writes.
 	Version = 1
-	// MaxJSON is the maximum length, in bytes, of the JSON form where it
-	// accompanies an answer. What does not fit is dropped in the order details, got
-	// values, values of succeeded items, ends of lists and of texts; "truncated"
-	// says so. [Error.WholeJSON] drops nothing.
+	// MaxJSON is the maximum length, in bytes, of the JSON form where it accompanies
+	// an answer. To fit, these are dropped in order: details, got values, values of
+	// succeeded items, ends of lists and of texts; "truncated" says so.
+	// [Error.WholeJSON] drops nothing.
 	MaxJSON = 16 << 10
 	// MetaKey is the key of a result's _meta under which the JSON form travels.
 	MetaKey = "io.github.recoursehq/error"
@@ -109,8 +109,7 @@ func (e *Error) valid(item func(*Error) ([]byte, error)) (*Error, []byte, error)
 	return e, b, err
 }
 
-// escapedLen returns how long b is when json.Marshal has escaped what HTML does
-// not like.
+// escapedLen returns the length of b after json.Marshal has escaped it for HTML.
 func escapedLen(b []byte) int {
 	return len(b) + 5*(bytes.Count(b, []byte("<"))+bytes.Count(b, []byte(">"))+bytes.Count(b, []byte("&")))
 }
@@ -287,9 +286,9 @@ func (e *Error) encode(item func(*Error) ([]byte, error)) ([]byte, error) {
 const maxFailedDepth = 3
 
 // UnmarshalJSON reads the JSON form. Members that it does not know are kept and
-// written again; a kind that it does not know becomes [KindUnknown]. Names are
-// matched exactly: what differs from a known name in its case alone is dropped,
-// since readers do not agree on what it means. As usual, null changes nothing.
+// written again; a kind that it does not know becomes [KindUnknown]. Names are matched
+// exactly: a name that differs from a known one only in case is dropped, since readers
+// disagree on what it means. As usual, null changes nothing.
 func (e *Error) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
@@ -356,9 +355,8 @@ func (e *Error) decode(b []byte, depth int) error {
 	return nil
 }
 
-// onlyKnown reports whether the names in the object b are all known, so that what
-// most records do not have need not be looked for in a second pass. Of what is
-// not JSON it may say either.
+// onlyKnown reports whether all names in the object b are known, so that most records
+// need no second pass for unknown ones. If b is not JSON, the result does not matter.
 func onlyKnown(b []byte) bool {
 	depth, atName := 0, false
 	for i := 0; i < len(b); i++ {
@@ -386,8 +384,8 @@ func onlyKnown(b []byte) bool {
 	return true
 }
 
-// dropFolded removes the members that a reader which ignores case would take for
-// known ones, and reports whether there were any.
+// dropFolded removes the members that a case-insensitive reader would take for known
+// ones, and reports whether there were any.
 func dropFolded(members map[string]json.RawMessage) bool {
 	before := len(members)
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
@@ -397,8 +395,8 @@ func dropFolded(members map[string]json.RawMessage) bool {
 	return len(members) < before
 }
 
-// unknownOf returns the members that are not known, in no spelling, or nil where
-// there are none.
+// unknownOf returns the members that are not known in any case, or nil if there are
+// none.
 func unknownOf(members map[string]json.RawMessage) map[string]json.RawMessage {
 	unknown := maps.Clone(members)
 	dropFolded(unknown)
@@ -411,7 +409,7 @@ func unknownOf(members map[string]json.RawMessage) map[string]json.RawMessage {
 	return unknown
 }
 
-// wholeMs writes a duration. A wait is a minimum, so that it is rounded up.
+// wholeMs writes a duration, rounded up, since a wait is a minimum.
 func wholeMs(d time.Duration) int64 {
 	ms := max(d, 0).Milliseconds()
 	if time.Duration(ms)*time.Millisecond < d {
@@ -420,15 +418,14 @@ func wholeMs(d time.Duration) int64 {
 	return ms
 }
 
-// milliseconds reads a duration; one that is negative or beyond what a Duration
-// holds is bounded.
+// milliseconds reads a duration, bounded by 0 and what a Duration can hold.
 func milliseconds(ms int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	return time.Duration(min(max(ms, 0), most)) * time.Millisecond
 }
 
-// marshal is json.Marshal without the escapes for HTML: a record is read by
-// models and people.
+// marshal is json.Marshal without HTML escapes, since models and people read the
+// record.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -71,7 +71,8 @@ const (
 	KindBadResponse Kind = "bad_response" // it answered, but not what the protocol allows
 )
 
-// The kinds of class data: the thing is there, the data for the question is not.
+// The kinds of class data: the thing exists, but not the data to answer the
+// question.
 const (
 	KindInsufficientData Kind = "insufficient_data"
 	KindNoData           Kind = "no_data"
@@ -117,7 +118,7 @@ const (
 // Retry says what must happen before the call is made again.
 type Retry string
 
-// The retry advices, from the freest to the strictest.
+// The kinds of retry advice, from the most to the least permissive.
 const (
 	RetrySameCall  Retry = "same_call"  // nothing but the wait: the same call may succeed
 	RetryReRead    Retry = "re_read"    // look at the current state, then decide

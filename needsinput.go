@@ -1,8 +1,8 @@
 package recourse
 
 // NeedsInput says that a call cannot run before a person or a model has been
-// asked. It is no failure of anything: nothing was done, and the call is made
-// again with the answer.
+// asked. It is not a failure: nothing was done, and the call is made again
+// with the answer.
 type NeedsInput struct {
 	Message     string              `json:"message"`               // the question
 	Reason      string              `json:"reason,omitempty"`      // why it is asked, one machine-readable word

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// New returns an Error of that kind. Prefer the constructor that is named for
-// the kind, where there is one. An empty message means the kind's own.
+// New returns an Error of that kind. Prefer the constructor named for the kind,
+// if there is one. An empty message means the kind's own.
 func New(kind Kind, message string) *Error {
 	return &Error{Kind: kind, Message: message}
 }
@@ -45,7 +45,7 @@ func invalid(kind Kind, rule, param, want string, got any) *Error {
 	return New(kind, fmt.Sprintf("Parameter %s must be %s.", param, want)).WithViolations(v)
 }
 
-// Conflicting says that parameters were given which exclude each other.
+// Conflicting says that parameters exclude each other.
 func Conflicting(params ...string) *Error {
 	list := join(params)
 	e := New(KindConflictingParams, fmt.Sprintf("Parameters %s cannot be used together.", list))
@@ -76,7 +76,7 @@ func TokenExpired(provider string) *Error {
 	return New(KindTokenExpired, fmt.Sprintf("The access to %s has expired.", provider)).WithProvider(provider)
 }
 
-// TokenRevoked says that the access to provider was taken back.
+// TokenRevoked says that the access to provider was revoked.
 func TokenRevoked(provider string) *Error {
 	return New(KindTokenRevoked, fmt.Sprintf("The access to %s was revoked.", provider)).WithProvider(provider)
 }
@@ -106,18 +106,19 @@ func NoMatch(resourceType string) *Error {
 	return New(KindNoMatch, fmt.Sprintf("No %s matched.", resourceType)).WithResource(resourceType, "")
 }
 
-// Conflict says that the call contradicts the present state; message tells how.
+// Conflict says that the call conflicts with the current state; message says
+// how.
 func Conflict(message string) *Error { return New(KindConflict, message) }
 
-// InvalidState says that the present state does not allow the call; message
-// tells why.
+// InvalidState says that the current state does not allow the call; message says
+// why.
 func InvalidState(message string) *Error { return New(KindInvalidState, message) }
 
-// RateLimited says that there were too many calls, and how long to wait at
-// least; 0 where that is not known.
+// RateLimited says that there were too many calls. wait is the minimum wait; 0
+// means unknown.
 func RateLimited(wait time.Duration) *Error { return New(KindRateLimited, "").WithRetryAfter(wait) }
 
-// QuotaExhausted says that what was granted of a named quota is used up.
+// QuotaExhausted says that the quota of that name is used up.
 func QuotaExhausted(policy string) *Error {
 	e := New(KindQuotaExhausted, fmt.Sprintf("The quota %s is used up.", quote(policy)))
 	e.Quotas = []Quota{{Policy: policy}}
@@ -129,8 +130,7 @@ func LimitReached(resourceType string) *Error {
 	return New(KindLimitReached, fmt.Sprintf("No more of type %s may be created.", quote(resourceType))).WithResource(resourceType, "")
 }
 
-// Unreachable says that no connection to provider could be made, or that it
-// broke.
+// Unreachable says that the connection to provider could not be made, or broke.
 func Unreachable(provider string) *Error {
 	return New(KindUnreachable, fmt.Sprintf("%s could not be reached.", name(provider))).WithProvider(provider)
 }
@@ -140,8 +140,7 @@ func Unavailable(provider string) *Error {
 	return New(KindUnavailable, fmt.Sprintf("%s is not available at the moment.", name(provider))).WithProvider(provider)
 }
 
-// Timeout says that provider did not answer within a time; 0 where that is not
-// known.
+// Timeout says that provider did not answer within that time; 0 means unknown.
 func Timeout(provider string, within time.Duration) *Error {
 	message := fmt.Sprintf("%s did not answer in time.", name(provider))
 	if within > 0 {
@@ -151,13 +150,13 @@ func Timeout(provider string, within time.Duration) *Error {
 }
 
 // ServerError says that provider failed with an HTTP status of 500 or more; 0
-// where there is none.
+// means none.
 func ServerError(provider string, status int) *Error {
 	return answered(KindServerError, "failed", provider, status)
 }
 
-// ClientError says that provider refused the request with an HTTP status of the
-// 400s; 0 where there is none.
+// ClientError says that provider refused the request with a 4xx status; 0 means
+// none.
 func ClientError(provider string, status int) *Error {
 	return answered(KindClientError, "refused the request", provider, status)
 }
@@ -182,17 +181,17 @@ func InsufficientData(missing ...MissingData) *Error {
 	return e
 }
 
-// NoData says that there is no data; message tells for what.
+// NoData says that there is no data; message says for what.
 func NoData(message string) *Error { return New(KindNoData, message) }
 
-// Partial says that some items of a batch were done and others not.
+// Partial says that some items of a batch were done and others were not.
 func Partial(succeeded []Succeeded, failed []Failed) *Error {
 	e := New(KindPartial, fmt.Sprintf("%d of %d items failed.", len(failed), len(succeeded)+len(failed)))
 	e.Succeeded, e.Failed, e.Effect = succeeded, failed, EffectApplied
 	return e
 }
 
-// JobFailed says that the work ended without success; message tells why.
+// JobFailed says that the work ended without success; message says why.
 func JobFailed(message string) *Error { return New(KindJobFailed, message) }
 
 // NotImplemented says that what was asked for does not exist here.
@@ -200,11 +199,11 @@ func NotImplemented(what string) *Error {
 	return New(KindNotImplemented, fmt.Sprintf("%s is not implemented.", name(what)))
 }
 
-// Cancelled says that the caller gave the call up.
+// Cancelled says that the caller abandoned the call.
 func Cancelled() *Error { return New(KindCancelled, "") }
 
-// Internal says that something failed which the caller has no part in. Give the
-// reason with CausedBy: it goes to the log alone.
+// Internal says that something failed through no fault of the caller. Add the
+// reason with CausedBy: it only goes to the log.
 func Internal() *Error { return New(KindInternal, "") }
 
 // FormatWait spells a duration for a person: "12 s", "1.5 s", "250 ms", "3 min",
@@ -272,7 +271,7 @@ func quote(value string) string {
 	return strconv.Quote(value)
 }
 
-// rawJSON returns the JSON form of v, or the name of its type where it has none.
+// rawJSON returns the JSON form of v, or the name of its type if it has none.
 func rawJSON(v any) json.RawMessage {
 	b, err := marshal(v)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// resetHeaders say when an allowance is granted anew, in the order in which they
-// are believed: the IETF's draft and its early form, then what is widespread.
+// resetHeaders say when an allowance is renewed, in order of precedence: the IETF
+// draft and its early form, then common variants.
 var resetHeaders = []string{"RateLimit-Reset", "X-RateLimit-Reset", "X-Rate-Limit-Reset"}
 
 // remainingHeaders say what is left of an allowance.
@@ -25,9 +25,9 @@ func exhausted(header http.Header) bool {
 	return false
 }
 
-// resetAfter reads when an allowance is granted anew, as seconds from now or as a
-// point in time in seconds or milliseconds since 1970, and reports whether that is
-// said. It is as careful as [RetryAfter].
+// resetAfter reads when an allowance is renewed, in seconds from now, or in
+// seconds or milliseconds since 1970, and reports whether a header says so. It is
+// as careful as [RetryAfter].
 func resetAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	now = present(header, now)
 	for _, name := range resetHeaders {

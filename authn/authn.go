@@ -1,5 +1,5 @@
-// Package authn is how an MCP server finds out who calls. The gateway and [mcptool.Guard] ask the same interface, so that what
-// verifies callers in front of one server verifies them in another.
+// Package authn is how an MCP server finds out who is calling. The gateway and [mcptool.Guard] use the same interface, so
+// the same authenticator works in both.
 //
 // [mcptool.Guard]: https://pkg.go.dev/github.com/recoursehq/recourse/mcptool#Guard
 package authn
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// An Identity is a caller who was verified. The zero value is nobody. Name and Org are shown and logged: they are never a
-// credential.
+// An Identity is a verified caller. The zero value is nobody. Name and Org are shown and logged: they must never be
+// credentials.
 type Identity struct {
-	// Access names what verified the caller, where there are several: the same Name under another Access is somebody else.
+	// Access names what verified the caller, if there are several ways: the same Name under another Access is somebody else.
 	Access  string
 	Method  string // of verification, such as "key" or "jwt"
 	Name    string // unique within Access: of a key, a token's subject, a developer's id
@@ -28,8 +28,8 @@ func (i *Identity) Known() bool { return i.Method != "" || i.Name != "" }
 
 // An Authenticator verifies callers. It is safe for concurrent use.
 type Authenticator interface {
-	// Authenticate returns who sends a request, whose body it does not read. An error of recourse.ClassAuth says that the
-	// credentials are missing or not valid (recourse.KindMissingScope: that they are, and not enough), one of
-	// recourse.ClassPermission that their bearer may not come in, any other that they could not be checked.
+	// Authenticate returns who sent a request. It does not read the body. An error of recourse.ClassAuth means that the
+	// credentials are missing or invalid (recourse.KindMissingScope: valid, but not sufficient), one of
+	// recourse.ClassPermission that the caller is not allowed in, and any other that the credentials could not be checked.
 	Authenticate(r *http.Request) (Identity, error)
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// AddTool adds a typed tool, as mcp.AddTool does. There is one difference: a result
-// of the handler's own that has IsError and StructuredContent is read as what it says,
-// where the SDK would replace it by the zero output. Structured content in no form
-// that is known stands in the details of the record, since it does not fit the
-// tool's outputSchema. Handlers that return errors have no need of it.
+// AddTool adds a typed tool, as mcp.AddTool does. There is one difference: a handler's
+// own result with IsError and StructuredContent is read as the failure it describes,
+// where the SDK would replace it with the zero output. Structured content in an
+// unknown form goes into the details of the record, since it does not fit the tool's
+// outputSchema. Handlers that return errors do not need AddTool.
 func AddTool[In, Out any](server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandlerFor[In, Out]) {
 	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		result, out, err := handler(ctx, req, in)

@@ -16,12 +16,12 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
-// Users knows for which users a caller may act, where the path names a user. Its method
-// is called by several goroutines at once.
+// Users knows which users a caller may act for, if the path names a user. It must be safe
+// for concurrent use.
 type Users interface {
-	// Check returns nil when caller may act for user. An error of class resource,
-	// input, auth or permission says that it may not, or that there is no such user;
-	// any other that it could not be checked.
+	// Check returns nil if caller may act for user. An error of class resource, input,
+	// auth or permission means that it may not, or that there is no such user; any other
+	// means that it could not be checked.
 	Check(ctx context.Context, caller, user string) error
 }
 
@@ -32,16 +32,16 @@ type guardOption func(g *guard)
 
 func (o guardOption) guard(g *guard) { o(g) }
 
-// WithAuthenticator requires credentials that a accepts, in the headers that the contract
-// names, else in Authorization: without them a is not asked. The name of the identity is
-// what calls are charged to and what the server behind is told; a handler behind finds
-// the whole identity with [CallerOf]. By default everybody is let in.
+// WithAuthenticator requires credentials that a accepts, in the headers named by the
+// contract, or else in Authorization; a is not asked about requests without them. Calls
+// are charged to the identity's name, and the server behind the Guard is told it; a
+// handler gets the whole identity from [CallerOf]. By default there is no access control.
 func WithAuthenticator(a authn.Authenticator) GuardOption {
 	return guardOption(func(g *guard) { g.authenticator = a })
 }
 
-// WithUsers has u check the user that the path names, if the contract has a path with a
-// user. By default every user is known.
+// WithUsers makes u check the user named in the path, if the contract has a path with a
+// user. By default every user is accepted.
 func WithUsers(u Users) GuardOption {
 	return guardOption(func(g *guard) { g.users = u })
 }
@@ -58,25 +58,25 @@ func WithChallenge(value string) GuardOption {
 	return guardOption(func(g *guard) { g.challenge = value })
 }
 
-// WithLockout refuses an address after that many failed authentications within the time,
-// until the first of them is that long ago. A request without credentials does not count:
-// clients begin with one. The address is that of the connection; of IPv6, its first 64
-// bits. Behind a proxy or a gateway, all clients share one address, so that a single bad
-// one would lock out all: see [WithTrustedProxies]. By default nobody is locked out.
+// WithLockout refuses an address after that many failed authentications within that time,
+// until the first of them is that long ago. Requests without credentials do not count,
+// since clients begin with one. The address is the connection's; for IPv6, its first 64
+// bits. Behind a proxy or a gateway all clients share one address, so a single bad one
+// would lock out all: see [WithTrustedProxies]. By default nobody is locked out.
 func WithLockout(failures int, within time.Duration) GuardOption {
 	return guardOption(func(g *guard) { g.lockout = endpoint.NewLockout(failures, within) })
 }
 
-// WithTrustedProxies names the networks of proxies that are believed on the client's
-// address in X-Forwarded-For. The client's address is the last one there that is not a
-// trusted proxy's. By default no proxy is trusted, since any client can send the header.
+// WithTrustedProxies names the networks of proxies whose X-Forwarded-For is trusted. The
+// client's address is the last one there that is not a trusted proxy. By default no proxy
+// is trusted, since any client can send the header.
 func WithTrustedProxies(networks ...netip.Prefix) GuardOption {
 	return guardOption(func(g *guard) { g.proxies = networks })
 }
 
-// WithPublicURL sets the URL under which clients know the endpoint, such as
-// https://mcp.example.com, for answers that name the request's URL. The default is the
-// scheme and Host of the request.
+// WithPublicURL sets the endpoint's public URL, such as https://mcp.example.com, for
+// answers that contain the request's URL. The default is the scheme and Host of the
+// request.
 func WithPublicURL(base string) GuardOption {
 	return guardOption(func(g *guard) { g.publicURL = base })
 }
@@ -90,13 +90,12 @@ func WithMaxRequest(limit int64) GuardOption {
 // maxRequest is the default of WithMaxRequest.
 const maxRequest = 4 << 20
 
-// Guard returns a handler before next, an MCP endpoint. It lets a request through that
-// brings what c asks for, and otherwise answers in the form that c has: credentials that
-// are missing or invalid (401, 403), a missing or unknown user or a wrong path (404), a
-// message that is too large or not a message (413, 400), a limit that is reached (429 or
-// a tool result), a panic or a check that failed (500). Where c has no form, the answer
-// is a JSON-RPC error with the request's id and the record of the default contract. Guard
-// panics if c is nil.
+// Guard returns a handler in front of next, an MCP endpoint. It passes on requests that
+// have what c requires, and answers others in c's form: missing or invalid credentials
+// (401, 403), a missing or unknown user or a wrong path (404), a body that is too large
+// or not a message (413, 400), a limit that is reached (429 or a tool result), a panic or
+// a check that failed (500). If c has no form for it, the answer is a JSON-RPC error with
+// the request's id and the record of the default contract. Guard panics if c is nil.
 //
 // If next itself answers with a status of 400 or more and without JSON, as the handlers
 // of SDKs do, the answer is replaced by such an error: -32601 for an unknown method,
@@ -104,7 +103,7 @@ const maxRequest = 4 << 20
 // -32600 for anything that is not a request, with status 405, 406 or 415 where the HTTP
 // request is at fault. An answer without a body stays as it is.
 //
-// Each request gets an id, in X-Request-Id of the answer and of the request that next
+// Each request gets an id, in the X-Request-Id of the answer and of the request that next
 // sees. With a Limiter, answers to tool calls have X-RateLimit-Remaining.
 //
 // The checks are made in the order of the places in package contract. What fails later,
@@ -153,9 +152,8 @@ type visit struct {
 
 type visitKey struct{}
 
-// CallerOf returns who the authenticator of a [Guard] says that a request behind it is
-// from, given the request's context. It reports false where there is no such Guard, or
-// it lets everybody in.
+// CallerOf returns the caller of a request that has passed a [Guard] with an
+// authenticator, given the request's context. ok is false if there is no such Guard.
 func CallerOf(ctx context.Context) (who authn.Identity, ok bool) {
 	x, ok := ctx.Value(visitKey{}).(*visit)
 	if !ok || x.g.authenticator == nil {
@@ -207,7 +205,7 @@ func (x *visit) recover() {
 	}
 }
 
-// A refusal is a failure with its place.
+// A refusal is a failure, and where it occurred.
 type refusal struct {
 	at     contract.At
 	err    error
@@ -217,7 +215,7 @@ type refusal struct {
 	versions []string // of the protocol that are spoken here, where that is what failed
 }
 
-// admit checks what the request brings, in the order of the places.
+// admit checks the request, in the order of the places.
 func (x *visit) admit() *refusal {
 	if no := x.authenticate(); no != nil {
 		return no
@@ -281,7 +279,7 @@ func (g *guard) credentials() []string {
 	return []string{"Authorization"}
 }
 
-// enter checks the user that the path names.
+// enter checks the user named in the path.
 func (x *visit) enter(user string) *refusal {
 	g := x.g
 	if !g.forUsers {
@@ -304,7 +302,7 @@ func (x *visit) enter(user string) *refusal {
 	return nil
 }
 
-// userPlace returns the place of a failed check of a user.
+// userPlace returns where a failed check of a user occurred.
 func userPlace(err error) contract.At {
 	for _, class := range []recourse.Class{recourse.ClassResource, recourse.ClassInput, recourse.ClassAuth, recourse.ClassPermission} {
 		if errors.Is(err, class) {

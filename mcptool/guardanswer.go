@@ -73,8 +73,8 @@ func (x *visit) refuse(no *refusal) {
 	handler.Record(x.r.Context(), x.g.log, x.start, attrs, answer.Record, no.err)
 }
 
-// challenge tells the client what to bring (RFC 9110, section 11.6.1). A token without a
-// scope that it needs is told of that (RFC 6750, section 3.1).
+// challenge tells the client which credentials to send (RFC 9110, section 11.6.1), and
+// which scopes a token lacks (RFC 6750, section 3.1).
 func (x *visit) challenge(status int, e *recourse.Error) {
 	h, value := x.w.Header(), x.g.challenge
 	if value == "" || h.Get("WWW-Authenticate") != "" {
@@ -113,7 +113,7 @@ func (x *visit) send(status int, body []byte) {
 	_, _ = x.w.Write(body) // the client has gone
 }
 
-// settle completes a failure by what is known of the request.
+// settle completes a failure with what is known about the request.
 func (x *visit) settle(at contract.At, e *recourse.Error) *recourse.Error {
 	return e.With(func(c *recourse.Error) {
 		switch {
@@ -143,8 +143,8 @@ func originOf(at contract.At, kind recourse.Kind) recourse.Origin {
 	}
 }
 
-// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract, where the
-// model is to hear of it: of a limit, and of a request that failed behind the guard.
+// statusOf returns the HTTP status of a refusal. 0 leaves it to the contract, so that
+// the model hears of it: for a limit, and for a request that failed behind the guard.
 func (x *visit) statusOf(at contract.At, kind recourse.Kind) int {
 	if at == contract.AtUpstream && x.msg.Kind == wire.Request {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// carry gives the ids a form that the handler behind the guard keeps, and has them restored
-// in what it answers: to the request, and on a stream that is resumed.
+// carry gives ids a form that the handler behind the guard preserves, and restores them in
+// its answers: to the request, and on a resumed stream.
 func (x *visit) carry() {
 	text := carryIDs(&x.msg)
 	if text == nil && (x.r.Method != http.MethodGet || x.r.Header.Get(wire.HeaderLastEventID) == "") {
@@ -25,8 +25,8 @@ func (x *visit) carry() {
 	}
 }
 
-// An idWriter restores ids in an answer. It holds a message until it is whole, as the SDK
-// does.
+// An idWriter restores ids in an answer. It holds a message until it is complete, as the
+// SDK does.
 type idWriter struct {
 	isStream bool
 	held     []byte // the beginning of a message
@@ -38,7 +38,7 @@ func (w *idWriter) begin(header http.Header) {
 	header.Del("Content-Length") // of the text as it was
 }
 
-// write writes what there is of whole messages with p.
+// write writes the messages that p completes.
 func (w *idWriter) write(out io.Writer, p []byte) error {
 	w.held = append(w.held, p...)
 	for w.isStream {

@@ -13,8 +13,7 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// read reads the message of a POST, so that what refuses it can name it, and puts it
-// back.
+// read reads the message of a POST, so that a refusal can name it, and puts it back.
 func (x *visit) read(limit int64) error {
 	if x.r.Method != http.MethodPost {
 		return nil
@@ -51,8 +50,8 @@ func (x *visit) identify() {
 	x.msg = wire.Message{ID: endpoint.FirstID(body)}
 }
 
-// user returns the user that the path names, "" where it names none, or why the path is not
-// the endpoint's. Where paths name a user, that is what is wrong with every other.
+// user returns the user named in the path, "" if it names none, or why the path is not the
+// endpoint's.
 func (x *visit) user() (user string, no *refusal) {
 	own, path := x.g.contract.Session.Path, x.r.URL.EscapedPath()
 	switch {

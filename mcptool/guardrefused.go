@@ -15,9 +15,9 @@ import (
 	"github.com/recoursehq/recourse/internal/wire"
 )
 
-// withholds reports whether an answer of the handler behind the guard is written anew: a
-// failure without JSON, which no client can read, and a 400 to a version of the protocol
-// that nobody knows, which may blame something else.
+// withholds reports whether the handler's answer is replaced: a failure without JSON, since no
+// client can read it, and a 400 to an unknown protocol version, since it may blame something
+// else.
 func (x *visit) withholds(status int, header http.Header) bool {
 	if status < http.StatusBadRequest || header.Get("Content-Type") == "" {
 		return false
@@ -30,7 +30,7 @@ func isJSON(header http.Header) bool {
 	return strings.HasSuffix(strings.TrimSpace(media), "json")
 }
 
-// hasStrangeVersion reports whether the request names a version that is not known here.
+// hasStrangeVersion reports whether the request names an unknown protocol version.
 func (x *visit) hasStrangeVersion() bool {
 	const overStdio = "2024-11-05" // for which clients ask over HTTP, too
 	version := x.r.Header.Get(wire.HeaderVersion)
@@ -38,11 +38,11 @@ func (x *visit) hasStrangeVersion() bool {
 	return version != "" && version != overStdio && !known
 }
 
-// isModern reports whether the request says that it is of MCP 2026-07-28 or later.
+// isModern reports whether the request is of MCP 2026-07-28 or later.
 func (x *visit) isModern() bool { return x.r.Header.Get(wire.HeaderVersion) >= wire.Version20260728 }
 
-// reword sends the answer that was withheld, if there is one, as a refusal of the guard's own.
-// One without a body stays as it is.
+// reword sends the guard's own refusal instead of an answer that was withheld, if any. An
+// answer without a body stays as it is.
 func (x *visit) reword() {
 	held := x.w.held
 	if held == nil {
@@ -70,13 +70,13 @@ func (x *visit) reword() {
 	x.refuse(no)
 }
 
-// isVersionError reports whether an answer says that a version is not spoken here.
+// isVersionError reports whether an answer says that the protocol version is not supported.
 func isVersionError(text []byte) bool {
 	return string(json.Lookup(text, "/error/code")) == strconv.Itoa(wire.CodeUnsupportedVersion)
 }
 
-// refusedAs reads the refusal of the handler behind the guard from its status and text. Where
-// the request itself tells what is wrong, the text does not matter.
+// refusedAs reads the handler's refusal from its status and text. If the request itself shows
+// what is wrong, the text does not matter.
 func (x *visit) refusedAs(status int, text string) *refusal {
 	switch {
 	case status == http.StatusMethodNotAllowed:
@@ -93,7 +93,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	case status == http.StatusForbidden && reOrigin.MatchString(text):
 		return &refusal{at: contract.AtSession, err: recourse.New(recourse.KindRefusedOrigin, ""), status: status, plain: true}
 	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
-		// It may have run the call, or is to be waited for.
+		// It may have run the call, or ask for a wait.
 		return &refusal{at: contract.AtUpstream, err: x.said(status, text)}
 	}
 	e, fault := x.said(status, text), x.msg.Refused()
@@ -119,7 +119,7 @@ func (x *visit) refusedAs(status int, text string) *refusal {
 	return invalid(status, "The server did not take the message. Compare its headers and members with what MCP says of them.")
 }
 
-// reOrigin finds what the Go SDK and net/http say of requests from elsewhere.
+// reOrigin matches what the Go SDK and net/http say about cross-origin requests.
 var reOrigin = regexp.MustCompile(`(?i)^(?:Forbidden: invalid Host header|cross-origin request)`)
 
 // said reads a status with a text.
@@ -132,14 +132,14 @@ func (x *visit) said(status int, text string) *recourse.Error {
 	return reader.HTTP(status, header, []byte(text)).Error()
 }
 
-// invalid returns the refusal of what is no request.
+// invalid returns the refusal of something that is not a request.
 func invalid(status int, message string) *refusal {
 	e := recourse.New(recourse.KindInvalidRequest, message)
 	return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
 }
 
-// wrongMethod returns the refusal of an HTTP method, with the header that has to be there
-// (RFC 9110, section 15.5.6).
+// wrongMethod returns the refusal of an HTTP method, with the Allow header (RFC 9110, section
+// 15.5.6).
 func (x *visit) wrongMethod() *refusal {
 	h := x.w.Header()
 	if h.Get("Allow") == "" {
@@ -148,8 +148,8 @@ func (x *visit) wrongMethod() *refusal {
 	return invalid(http.StatusMethodNotAllowed, "This MCP endpoint takes "+h.Get("Allow")+".")
 }
 
-// wrongMessage returns the refusal of a message for its method or its params. A request gets it
-// with status 200, like any other answer, unless MCP 2026-07-28 has a status for it.
+// wrongMessage returns the refusal of a message because of its method or params. A request gets
+// it with status 200, unless MCP 2026-07-28 has a status for it.
 func (x *visit) wrongMessage(e *recourse.Error) *refusal {
 	status := http.StatusBadRequest
 	switch {
@@ -162,8 +162,8 @@ func (x *visit) wrongMessage(e *recourse.Error) *refusal {
 	return &refusal{at: contract.AtSession, err: e, status: status, plain: true}
 }
 
-// wrongVersion returns the refusal of a version of the protocol. e is what was said of it,
-// if anything.
+// wrongVersion returns the refusal of a protocol version. e is what the handler said, if
+// anything.
 func (x *visit) wrongVersion(e *recourse.Error) *refusal {
 	no := &refusal{at: contract.AtSession, status: http.StatusBadRequest, plain: true, versions: wire.Versions()}
 	if e != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// A responseWriter knows whether the answer has begun, and what the call was charged, and
-// withholds answers that are to be written anew.
+// A responseWriter knows whether the answer has begun and what the call was charged, and
+// withholds answers that are to be replaced.
 type responseWriter struct {
 	http.ResponseWriter
 
@@ -20,13 +20,13 @@ type responseWriter struct {
 	ids       *idWriter // nil: nothing in the answer is to be restored
 }
 
-// A heldAnswer is an answer that the client has not been sent.
+// A heldAnswer is an answer that has not been sent to the client.
 type heldAnswer struct {
 	status int
 	text   []byte // the beginning
 }
 
-// maxHeld bounds how much of the text of an answer is held.
+// maxHeld bounds how much of an answer's text is held.
 const maxHeld = 4 << 10
 
 // WriteHeader writes the head of the answer.
@@ -50,7 +50,7 @@ func (w *responseWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// setRemaining tells what is left of the allowance with the shortest window.
+// setRemaining writes what is left of the allowance with the shortest window.
 func (w *responseWriter) setRemaining() {
 	quotas := w.charge.Quotas()
 	if len(quotas) == 0 {

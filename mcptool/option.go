@@ -19,8 +19,7 @@ type Option interface{ option() }
 // is sealed.
 type ToolOption interface{ toolOption() }
 
-// SharedOption is an Option for all tools of a server, and a ToolOption that
-// overrules it for one.
+// SharedOption is an Option for all tools of a server, and a ToolOption that overrides it for one.
 type SharedOption interface {
 	Option
 	ToolOption
@@ -32,7 +31,7 @@ type CommonOption interface {
 	GuardOption
 }
 
-// Behind the sealed interfaces stand options of package handler, which knows both SDKs.
+// The sealed interfaces wrap options of package handler, which knows both SDKs.
 type (
 	server struct{ handler.Option }
 	tool   struct{ handler.ToolOption }
@@ -84,41 +83,38 @@ func WithLimiter(l Limiter) CommonOption {
 	return common{server{handler.WithCharge(charge)}, func(g *guard) { g.limiter = l }}
 }
 
-// WithTool sets options of the tool of that name. Several of them for one tool add up.
+// WithTool sets options of the tool of that name. Several WithTool for one tool add up.
 func WithTool(name string, options ...ToolOption) Option {
 	return server{handler.WithTool(name, options...)}
 }
 
-// WithDeadline has a call answered within d of its start: its context ends then, and the
-// client is told at most 250 ms later, even if the handler ignores its context; such a
-// handler is left behind until it ends. Time in which the client's user is asked
-// something counts. The default is [NoDeadline]; 0 changes nothing.
+// WithDeadline makes sure that a call is answered within d: then its context ends, and the client gets an answer at most
+// 250 ms later, even if the handler ignores its context; such a handler keeps running until it returns. Time spent asking
+// the client's user counts. The default is [NoDeadline]; 0 changes nothing.
 func WithDeadline(d time.Duration) SharedOption { return shared{handler.WithDeadline(d)} }
 
 // WithErrorTexts shows clients the text of an error that is not a [recourse.Error], at
-// most 4 KiB, with credentials, addresses and stack frames masked. It is for a server in
-// transition: its errors say what they used to say until each has become a failure with a
-// kind. Prose can reveal more than masking recognises. The default is false: clients see
-// what [recourse.From] makes of the error, and its text is logged.
+// most 4 KiB, with credentials, addresses and stack frames masked. It is for a server
+// in transition: its errors read as before until each has become a failure with a
+// kind. Prose can reveal more than masking recognises. The default is false: clients
+// see what [recourse.From] makes of the error, and its text is logged.
 func WithErrorTexts(told bool) SharedOption { return shared{handler.WithErrorTexts(told)} }
 
-// WithReads names the families of failures that handlers pass on from the systems that they call, see [contract.Families]
-// and [contract.LoadFamily]. What an author's own family says of a result with isError goes before what the built-in ones
-// say, and a result without isError that is nothing but a weak form of one of the families is a failure, too. By
+// WithReads names the families of failures that handlers pass on from the systems they call, see [contract.Families] and
+// [contract.LoadFamily]. For a result with isError, an author's own family takes precedence over the built-in ones. A
+// result without isError is a failure, too, if it consists of nothing but a weak form of one of these families. By
 // default a result without isError is a success, whatever it says.
 func WithReads(families ...*contract.Family) SharedOption {
 	return shared{handler.WithReads(families)}
 }
 
-// NoDeadline says that a call takes as long as its handler takes.
+// NoDeadline lets a call take as long as its handler does.
 const NoDeadline time.Duration = handler.NoDeadline
 
-// WithContract makes a tool fail in the form of c in place of the server's contract. It
-// panics if c is nil.
+// WithContract makes a tool fail in the form of c instead of the server's contract. It panics if c is nil.
 func WithContract(c *contract.Contract) ToolOption { return tool{handler.WithContract(c)} }
 
-// WithNature says what a tool does to the world. It overrules the contract, which may say
-// that all tools only read, and the tool's annotations.
+// WithNature says what a tool does to the world. It overrides the contract and the tool's annotations.
 func WithNature(n retry.Nature) ToolOption { return tool{handler.WithNature(n)} }
 
 // WithVerify names the call that settles whether a call of the tool took effect, for
@@ -131,9 +127,8 @@ func WithVerify(v Verify) ToolOption { return tool{handler.WithVerify(toolcall.V
 type Verify struct {
 	// Tool is the name of that tool.
 	Tool string
-	// Args are the arguments of that call: JSON Pointers (RFC 6901) into the
-	// arguments of the call in question, by name. One that leads nowhere, to a secret
-	// or to more than 128 bytes is left out.
+	// Args are the arguments of that call: JSON Pointers (RFC 6901) into the arguments of the call in question, by name.
+	// A pointer that leads nowhere, to a secret, or to more than 128 bytes is left out.
 	Args map[string]string
 	// With are arguments that are always the same.
 	With map[string]any

@@ -32,9 +32,9 @@ var paramsOf = map[string]func() any{
 	wire.MethodListen:          func() any { return new(mcp.SubscriptionsListenParams) },
 }
 
-// checkParams returns why the SDK cannot read the params of a request. The SDK finds that
-// before any middleware runs, and answers with all params, arguments included, and with the
-// names of Go types; or, where they are missing, with plain text.
+// checkParams returns why the SDK cannot read the params of a request. The SDK itself
+// checks before any middleware runs, and its answer contains all params, arguments
+// included, and the names of Go types; or plain text if they are missing.
 func checkParams(m *wire.Message) *recourse.Error {
 	if missing := m.CheckParams(); missing != nil {
 		return endpoint.Refused(missing).CausedBy(missing).WithEffect(recourse.EffectNone).WithOrigin(recourse.OriginCaller)

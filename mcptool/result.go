@@ -12,7 +12,7 @@ import (
 	"github.com/recoursehq/recourse/internal/json"
 )
 
-// write turns an answer of the contract's into what the SDK sends.
+// write turns the contract's answer into what the SDK sends.
 func write(answer *contract.Answer, modern bool) (mcp.Result, error) {
 	if answer.Surface == contract.SurfaceRPC {
 		return nil, &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message, Data: answer.Data}
@@ -30,8 +30,7 @@ func write(answer *contract.Answer, modern bool) (mcp.Result, error) {
 	return result, nil
 }
 
-// standard returns the result as the SDK's type, if it holds nothing that this
-// type cannot.
+// standard returns the result as the SDK's type, if that type can hold it.
 func standard(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, error) {
 	var plain struct {
 		Content []struct {
@@ -59,7 +58,7 @@ func standard(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, er
 	return base, nil
 }
 
-// keepError lets other middleware of the author's find the record, by GetError.
+// keepError lets the author's other middleware get the record, with GetError.
 func keepError(r *mcp.CallToolResult, answer *contract.Answer) {
 	if answer.Record == nil {
 		return
@@ -77,8 +76,8 @@ func meta(members map[string]json.Value) mcp.Meta {
 	return m
 }
 
-// ownResult is a result with members that the SDK's type does not have: an error
-// beside the content, a text block's mimeType.
+// ownResult is a result with members that the SDK's type lacks: an error beside
+// the content, or a text block's mimeType.
 type ownResult struct {
 	*mcp.CallToolResult // what other middleware sees; its Meta is written
 
@@ -111,7 +110,7 @@ func own(base *mcp.CallToolResult, answer *contract.Answer) (mcp.Result, error) 
 	return &ownResult{CallToolResult: base, members: bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte("{")), []byte("}"))}, nil
 }
 
-// MarshalJSON writes the contract's members, and _meta as it is by now.
+// MarshalJSON writes the contract's members, and the current _meta.
 func (r *ownResult) MarshalJSON() ([]byte, error) {
 	if len(r.Meta) == 0 {
 		return fmt.Appendf(nil, `{%s}`, r.members), nil

@@ -29,7 +29,7 @@ func Stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
 	}
 }
 
-// A stdioReader is what a transport of the SDK reads: the lines that are messages.
+// A stdioReader passes on to an SDK transport only the lines that are messages.
 type stdioReader struct {
 	io.Closer
 
@@ -39,7 +39,7 @@ type stdioReader struct {
 	rest     []byte             // of the line that is being read
 }
 
-// Read reads from the next message. Lines before it that are no messages are answered.
+// Read reads from the next message. Lines before it that are not messages are answered.
 func (s *stdioReader) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		line, err := s.lines.Next()
@@ -68,7 +68,7 @@ func (s *stdioReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// parseLine reads a line into m, and returns what keeps it from being a message.
+// parseLine reads a line into m, or returns why it is not a message.
 func parseLine(line wire.Line, m *wire.Message) *recourse.Error {
 	if line.Cut() {
 		return recourse.TooLarge(maxRequest)
@@ -79,8 +79,8 @@ func parseLine(line wire.Line, m *wire.Message) *recourse.Error {
 	return checkParams(m)
 }
 
-// isResponse reports whether the SDK can read a response: where it cannot, it ends
-// the session.
+// isResponse reports whether the SDK can read a response; if not, the SDK would end the
+// session.
 func isResponse(text []byte) bool {
 	_, err := jsonrpc.DecodeMessage(text)
 	return err == nil

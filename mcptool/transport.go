@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// maxErrorBody bounds what is read of an answer that is a failure, in bytes.
+	// maxErrorBody bounds how much of a failed answer is read, in bytes.
 	maxErrorBody = 64 << 10
-	// maxInspected bounds an answer that is looked into for a failure that its status
-	// does not tell; a larger one is not.
+	// maxInspected bounds the answers that are examined for a failure although their
+	// status says success.
 	maxInspected = 1 << 20
 )
 
-// Transport returns a RoundTripper that makes an Error of every failure of base, for
-// the http.Client by which a tool asks provider, whose display name it is; nil means
-// http.DefaultTransport. The error that the client returns then holds a
-// *recourse.Error (errors.As, recourse.From), ready to be returned by the tool:
+// Transport returns a RoundTripper that turns every failure of base into an Error, for
+// the http.Client with which a tool calls provider (a display name). A nil base means
+// http.DefaultTransport. The error that the client returns wraps a *recourse.Error
+// (errors.As, recourse.From), which the tool can return as it is:
 //
 //   - an answer with a status of 400 or more, as recourse.FromHTTP reads it: kind by
 //     status and error code, wait by Retry-After or the reset headers;
 //   - no answer: unreachable or timeout;
 //   - an answer that breaks off while its body is read.
 //
-// The effect follows from the request: it is none for GET, HEAD, OPTIONS and TRACE,
-// none where nothing was sent or the request was refused, else unknown. The body of
-// an answer that is a failure is in the private cause, up to 512 bytes.
+// The effect follows from the request: it is none for GET, HEAD, OPTIONS and TRACE, none
+// where nothing was sent or the request was refused, else unknown. Up to 512 bytes of a
+// failed answer's body are in the private cause.
 //
-// Bound the time of a request by its context: http.Client.Timeout replaces the
-// error by a text. The RoundTripper is safe for concurrent use.
+// Bound the time of a request with its context: http.Client.Timeout replaces the error
+// with a text. The RoundTripper is safe for concurrent use.
 func Transport(base http.RoundTripper, provider string, options ...TransportOption) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -57,17 +57,16 @@ func Transport(base http.RoundTripper, provider string, options ...TransportOpti
 // TransportOption changes how a Transport reads answers.
 type TransportOption func(t *transport)
 
-// WithUpstream reads answers as c says of the bodies of the provider's errors, such as
-// where its error code stands; one that is a code of the contract takes precedence over
-// the status. The default is [recourse.FromHTTP].
+// WithUpstream reads answers as c describes the provider's error bodies, for example
+// where the error code is; a code listed in the contract takes precedence over the
+// status. The default is [recourse.FromHTTP].
 func WithUpstream(c *contract.Contract) TransportOption {
 	return func(t *transport) { t.contract = c }
 }
 
-// WithErrorCode says that the provider's own error code, a string or a number, stands at
-// pointer (RFC 6901) in the JSON body of a failure, whatever its Content-Type. kinds
-// gives the kinds of codes and may be nil; for a code that is not listed, the status
-// decides.
+// WithErrorCode says that the provider's own error code, a string or a number, is at
+// pointer (RFC 6901) in the JSON body of a failure, whatever its Content-Type. kinds maps
+// codes to kinds and may be nil; for other codes, the status decides.
 func WithErrorCode(pointer string, kinds map[string]recourse.Kind) TransportOption {
 	return func(t *transport) { t.code, t.kinds = json.Pointer(pointer), kinds }
 }
@@ -75,7 +74,7 @@ func WithErrorCode(pointer string, kinds map[string]recourse.Kind) TransportOpti
 // WithFailure says that an answer with a status below 400 is a failure if the value at
 // pointer (RFC 6901) in its JSON body is one of values, such as false or "error"; without
 // values, if it is anything but null, false, "" and 0. Its kind is that of its error
-// code, else unknown. Answers of more than 1 MiB are not examined.
+// code, or else unknown. Answers of more than 1 MiB are not examined.
 func WithFailure(pointer string, values ...any) TransportOption {
 	return func(t *transport) {
 		sign := failureSign{at: json.Pointer(pointer), any: len(values) == 0}
@@ -107,7 +106,7 @@ type transport struct {
 
 var _ http.RoundTripper = (*transport)(nil)
 
-// A failureSign is what tells a failure in an answer that says it succeeded.
+// A failureSign marks a failure in an answer that says it succeeded.
 type failureSign struct {
 	at     json.Pointer
 	any    bool
@@ -169,7 +168,7 @@ func (x *roundTrip) trace() *httptrace.ClientTrace {
 	}
 }
 
-// broken returns the failure of a request that has no answer.
+// broken returns the failure of a request without an answer.
 func (x *roundTrip) broken(err error) *recourse.Error {
 	e := recourse.From(err)
 	if e.Kind == recourse.KindInternal { // whatever it was, no answer came
@@ -184,7 +183,7 @@ func (x *roundTrip) broken(err error) *recourse.Error {
 	return x.settle(e)
 }
 
-// named returns the failure of the kind of e in the words for the provider.
+// named returns e with a message that names the provider.
 func (x *roundTrip) named(e *recourse.Error) *recourse.Error {
 	named := recourse.Unreachable(x.t.provider)
 	if e.Kind == recourse.KindTimeout {
@@ -193,7 +192,7 @@ func (x *roundTrip) named(e *recourse.Error) *recourse.Error {
 	return named.WithEffect(e.Effect).CausedBy(e.Cause())
 }
 
-// settle completes a failure by what is known of the request.
+// settle completes a failure with what is known about the request.
 func (x *roundTrip) settle(e *recourse.Error) *recourse.Error {
 	return e.With(func(c *recourse.Error) {
 		c.Effect = retry.Effect(e, x.nature)
@@ -203,8 +202,8 @@ func (x *roundTrip) settle(e *recourse.Error) *recourse.Error {
 	})
 }
 
-// read returns the failure in an answer, or nil. What it has read of a success can
-// be read again.
+// read returns the failure in an answer, or nil. The body of a success can still be read
+// in full.
 func (x *roundTrip) read(resp *http.Response) *recourse.Error {
 	if resp.StatusCode >= http.StatusBadRequest {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a broken body says no more than the status
@@ -256,7 +255,7 @@ func (t *transport) failure(resp *http.Response, text []byte) *recourse.Error {
 	return t.coded(recourse.FromHTTP(t.provider, &again), text)
 }
 
-// lie returns the failure of an answer that says by its status that it is none.
+// lie returns the failure in an answer whose status says success.
 func (t *transport) lie(resp *http.Response, text []byte) *recourse.Error {
 	again := *resp
 	again.StatusCode = http.StatusInternalServerError
@@ -269,7 +268,7 @@ func (t *transport) lie(resp *http.Response, text []byte) *recourse.Error {
 	return e.CausedBy(fmt.Errorf("HTTP %d with a failure in its body: %s", resp.StatusCode, excerpt(string(text))))
 }
 
-// coded adds to e the provider's error code, and its kind where that is listed.
+// coded adds the provider's error code to e, and the code's kind if it is listed.
 func (t *transport) coded(e *recourse.Error, text []byte) *recourse.Error {
 	code := t.codeIn(text)
 	if code == "" {
@@ -333,7 +332,7 @@ func excerpt(s string) string {
 	return s[:min(len(s), most)]
 }
 
-// A body is that of an answer: what breaks it off is a failure of the request's.
+// A body is an answer's body: if it breaks off, the request has failed.
 type body struct {
 	io.ReadCloser
 
@@ -349,7 +348,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.x.broken(err)
 }
 
-// replayed is a body of which the beginning was read.
+// replayed is a body whose beginning has been read.
 type replayed struct {
 	io.Reader
 	io.Closer

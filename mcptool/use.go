@@ -17,9 +17,9 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
-// Use makes server fail in the form of c, whatever its tools return. It adds receiving
-// middleware to server, for every transport and both eras of the protocol. Tools may be
-// added before and after. Use panics if c is nil.
+// Use makes server report failures in the form of c, whatever its tools return. It adds
+// receiving middleware to server, for every transport and both eras of the protocol. Tools
+// may be added before and after. Use panics if c is nil.
 func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
 	s := handler.NewServer(c, options)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -44,7 +44,7 @@ func Use(server *mcp.Server, c *contract.Contract, options ...Option) {
 	})
 }
 
-// passed is an error that is for the SDK to write.
+// passed is an error that the SDK writes.
 type passed struct{ err error }
 
 // isSDKs reports whether a method is handled by the SDK alone, so that its errors are
@@ -59,9 +59,9 @@ func isSDKs(method string) bool {
 	}
 }
 
-// RequestID returns the id of the call that ctx belongs to. It is also in the call's log
-// line and in what the client is told: the X-Request-Id of the HTTP request or, on stdio,
-// what a gateway says in its place, else a fresh one. Outside of calls it is "".
+// RequestID returns the id of the call that ctx belongs to, which is also in the log and in
+// the failure that the client gets: the X-Request-Id of the HTTP request or, on stdio, the
+// one that a gateway sends instead, or else a new one. Outside of calls it is "".
 func RequestID(ctx context.Context) string { return handler.RequestID(ctx) }
 
 // callOf describes a request.
@@ -122,7 +122,7 @@ func toolOf(t *mcp.Tool) *toolcall.Tool {
 	return tool
 }
 
-// outcome sorts out what the server's own handling came to.
+// outcome sorts out the result of the server's own handling.
 func outcome(result mcp.Result, err error) (any, error) {
 	if err != nil {
 		return nil, failed(err)
@@ -187,8 +187,8 @@ func isOwnText(r *mcp.CallToolResult, err error) bool {
 	return ok && text.Text == err.Error()
 }
 
-// isArguments reports whether err is the SDK's finding that the arguments do not fit, which
-// happens where its validation differs from ours. It has no type to know it by.
+// isArguments reports whether err is the SDK's report of invalid arguments, which occurs if
+// its validation is stricter than ours. The error has no type of its own.
 func isArguments(err error) bool {
 	return errors.Unwrap(err) == nil && strings.HasPrefix(err.Error(), `validating "arguments": `)
 }

@@ -11,31 +11,31 @@ import (
 
 // Policy is an allowance of calls in a window of time.
 type Policy struct {
-	// Name is what contracts call it, such as minute or month.
+	// Name is the name that contracts use, such as minute or month.
 	Name string
 	// Limit is the number of calls a window.
 	Limit int64
-	// Window is the length of a window, which slides: in no stretch of time of that
-	// length there are more calls. 0 means a calendar month, UTC.
+	// Window is the length of the sliding window: no period of that length has more calls
+	// than Limit. 0 means a calendar month, UTC.
 	Window time.Duration
 }
 
-// Limiter bounds how many calls there may be: see [WithLimiter]. [Windows] is one in
-// memory. Its methods are called by several goroutines at once.
+// Limiter bounds the number of calls: see [WithLimiter]. [Windows] is one in memory. It
+// must be safe for concurrent use.
 type Limiter interface {
-	// Take charges a call to the allowance of a partition, such as an organisation;
-	// "" where there is only one. When nothing is left, the error is what the caller
-	// is to be told: a *recourse.Error of kind rate_limited or quota_exhausted with
-	// the wait and the quotas, the binding one first.
+	// Take charges a call to the allowance of a partition, such as an organisation; "" if
+	// there is only one. If nothing is left, it returns the error for the caller: a
+	// *recourse.Error of kind rate_limited or quota_exhausted with the wait and the
+	// quotas, the binding one first.
 	Take(ctx context.Context, partition string) (Charge, error)
 }
 
-// Charge is what a Limiter has charged a call.
+// Charge is what a Limiter has charged for a call.
 type Charge interface {
-	// Quotas returns the state of the allowance at the moment.
+	// Quotas returns the current state of the allowance.
 	Quotas() []recourse.Quota
-	// Refund takes the charge back: the call was refused before it ran. Of several
-	// refunds the first counts.
+	// Refund takes the charge back, since the call was refused before it ran. Only the
+	// first Refund has an effect.
 	Refund()
 }
 
@@ -53,10 +53,10 @@ type Windows struct {
 
 var _ Limiter = (*Windows)(nil)
 
-// A window holds the calls that count at the moment, in slots of time, the first first.
+// A window holds the calls that currently count, in slots of time, oldest first.
 type window []slot
 
-// A slot counts the calls of a short time. They leave the window with the last of
+// A slot counts the calls of a short time. They all leave the window with the last of
 // them, so that none leaves it early.
 type slot struct {
 	start, last time.Time
@@ -66,7 +66,7 @@ type slot struct {
 const (
 	// maxPartitions bounds how many partitions are remembered.
 	maxPartitions = 100_000
-	// slots is how many a window has.
+	// slots is the number of slots in a window.
 	slots = 60
 )
 
@@ -115,8 +115,8 @@ func (l *Windows) windows(partition string, now time.Time) []window {
 	return windows
 }
 
-// forget drops the partitions whose calls do not count any more, and one more, so that
-// there is room in any case.
+// forget drops the partitions whose calls no longer count, and one more, so that there is
+// always room.
 func (l *Windows) forget(now time.Time) {
 	for partition, windows := range l.partitions {
 		ended := true
@@ -135,7 +135,7 @@ func (l *Windows) forget(now time.Time) {
 	}
 }
 
-// start returns when the slot begins that now lies in.
+// start returns when the slot that contains now begins.
 func (p Policy) start(now time.Time) time.Time {
 	if p.Window <= 0 {
 		return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -174,8 +174,7 @@ func (w window) count() (n int64) {
 	return n
 }
 
-// reset returns when w has room for a call again, and where it has, when it has room
-// for more.
+// reset returns when w has room for a call again or, if it has room now, for more calls.
 func (p Policy) reset(w window, now time.Time) time.Time {
 	if len(w) == 0 {
 		return p.end(slot{start: p.start(now), last: now})
@@ -206,7 +205,7 @@ func (l *Windows) quotas(partition string, windows []window, now time.Time) []re
 	return quotas
 }
 
-// refusal says which of quotas is used up, the one that binds longest first.
+// refusal says which of quotas are used up, the one that binds longest first.
 func (l *Windows) refusal(quotas []recourse.Quota, now time.Time) *recourse.Error {
 	binding := -1
 	for i, q := range quotas {
@@ -233,7 +232,7 @@ type windowCharge struct {
 	once      sync.Once
 }
 
-// Quotas returns the state of the partition, in the order of the policies.
+// Quotas implements [Charge], in the order of the policies.
 func (c *windowCharge) Quotas() []recourse.Quota {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
@@ -241,7 +240,7 @@ func (c *windowCharge) Quotas() []recourse.Quota {
 	return c.l.quotas(c.partition, c.l.windows(c.partition, now), now)
 }
 
-// Refund takes the call out of the windows that it was counted in, if it still counts.
+// Refund implements [Charge]: it removes the call from its windows, if it still counts.
 func (c *windowCharge) Refund() {
 	c.once.Do(func() {
 		c.l.mu.Lock()

@@ -1,5 +1,5 @@
-// Package retry decides whether a failed call is made again: only if that is proven to
-// be safe, never before the wait that was stated, and within a budget.
+// Package retry decides whether a failed call is made again: only if that is proven to be safe,
+// never before the stated wait, and within a budget.
 //
 // A call is safe to repeat if it did not take effect (it was never sent, or it was
 // refused), if its tool only reads, or if its tool is idempotent. Nothing else is: a
@@ -13,8 +13,8 @@
 //		// wait for d.Wait, then call again
 //	}
 //
-// A [Policy] says how often and how long to wait; a [Budget] bounds what repetitions add
-// to the load of a failing server, over all calls.
+// A [Policy] says how often to retry and how long to wait; a [Budget] bounds the load that
+// retries add to a failing server, over all calls.
 package retry
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// Nature says what a tool does to the world. The zero value, which writes, is what
-// must be assumed of an unknown tool.
+// Nature says what a tool does to the world. The zero value, which writes, must be assumed for
+// an unknown tool.
 type Nature int
 
 // The natures.
@@ -51,11 +51,10 @@ func (n Nature) String() string {
 	}
 }
 
-// Effect returns whether a failed call of a tool of that nature changed anything.
-// What e states counts, but a tool that only reads has no effect whatever anybody
-// says. Where nothing is stated, a failure that is found before the work (of class
-// protocol, input, auth, permission, resource, state or allowance, or not
-// implemented) left none; of anything else it is not known.
+// Effect returns whether a failed call of a tool of that nature changed anything. What e states
+// counts, but a tool that only reads has no effect, whatever e says. If e states nothing,
+// failures that occur before the work (of class protocol, input, auth, permission, resource,
+// state or allowance, or not implemented) have no effect; the effect of any other is unknown.
 func Effect(e *recourse.Error, nature Nature) recourse.Effect {
 	if nature == Reads {
 		return recourse.EffectNone
@@ -78,19 +77,18 @@ func Effect(e *recourse.Error, nature Nature) recourse.Effect {
 	return recourse.EffectUnknown
 }
 
-// Policy bounds the repetitions. The zero value allows none.
+// Policy bounds the retries of a call. The zero value allows none.
 type Policy struct {
-	// Attempts is how often one call may be sent at most, including the first time.
+	// Attempts is the maximum number of times that one call is sent, including the first.
 	Attempts int
-	// Start is the wait before the first repetition. Each later wait is Factor times as
-	// long; less than 1 counts as 1. For a rate limit without a stated wait, Start is at
-	// least a second.
+	// Start is the wait before the first retry. Each later wait is Factor times as long; less
+	// than 1 counts as 1. For a rate limit without a stated wait, Start is at least a second.
 	Start  time.Duration
 	Factor float64
-	// Jitter is the largest part of a wait that is added at random, such as 0.5.
+	// Jitter is the largest random addition to a wait, as a fraction of it, such as 0.5.
 	Jitter float64
-	// JitterMax is the largest additional random time, whatever the wait,
-	// from the repetition JitterFrom on; the first repetition is 1.
+	// JitterMax is the largest random time added to any wait, from retry JitterFrom on; the
+	// first retry is 1.
 	JitterMax  time.Duration
 	JitterFrom int
 	// GrowStated says that a wait stated by a failure replaces Start and
@@ -103,18 +101,18 @@ type Policy struct {
 // Decision says whether to make a call again.
 type Decision struct {
 	Repeat bool
-	// Wait is how long to wait before the repetition.
+	// Wait is how long to wait before the retry.
 	Wait time.Duration
-	// Verify is the call that settles whether the failed one took effect. It is set only
-	// where that is why the call is not repeated, and nil if there is no such call.
+	// Verify is the call that settles whether the failed one took effect. It is set only if that
+	// is why the call is not repeated, and there is such a call.
 	Verify *recourse.Verify
 	// Reason says why, for the log.
 	Reason string
 }
 
-// Decide says whether to repeat a call that failed with e. attempt counts the attempts so
-// far, from 1; left is the time until the call's deadline: a wait that is not shorter is
-// not worth it. e states its effect, see [Effect].
+// Decide says whether to repeat a call that failed with e. attempt is the number of attempts so
+// far, at least 1. left is the time until the call's deadline: the call is not repeated if the
+// wait is not shorter. e must state its effect, see [Effect].
 func (p Policy) Decide(e *recourse.Error, nature Nature, attempt int, left time.Duration) Decision {
 	advice := e.Retry
 	if advice == "" {
@@ -148,8 +146,8 @@ func reason(nature Nature) string {
 	return "the tool " + map[Nature]string{Reads: "only reads", Idempotent: "is idempotent"}[nature]
 }
 
-// Wait returns the wait before a call is made again that failed with e in its attempt-th attempt
-// (from 1): what was stated is a minimum, and jitter only adds.
+// Wait returns the wait before a call that failed with e in its attempt-th attempt (from 1) is
+// made again: a stated wait is a minimum, and jitter only adds to it.
 func (p Policy) Wait(e *recourse.Error, attempt int) time.Duration {
 	start := p.Start
 	switch {

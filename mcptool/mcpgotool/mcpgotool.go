@@ -41,9 +41,9 @@ import (
 	"github.com/recoursehq/recourse/mcptool/internal/handler"
 )
 
-// Use makes s fail in the form of c, whatever its tools return. It adds middleware for
-// tools, resources and prompts; middleware that was added before runs outside. Tools may
-// be added before and after. Use panics when c is nil.
+// Use makes s report failures in the form of c, whatever its tools return. It adds
+// middleware for tools, resources and prompts; middleware that was added before runs
+// outside. Tools may be added before and after. Use panics if c is nil.
 func Use(s *server.MCPServer, c *contract.Contract, options ...mcptool.Option) {
 	u := &use{server: s, calls: handler.NewServer(c, options)}
 	s.Use(u.tool)
@@ -56,7 +56,7 @@ type use struct {
 	calls  *handler.Server
 }
 
-// passed is an error that is for the SDK to write.
+// passed is an error that the SDK writes.
 type passed struct{ err error }
 
 func (u *use) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
@@ -137,7 +137,7 @@ func inputSchema(t *mcp.Tool) ([]byte, error) {
 
 func isTrue(hint *bool) bool { return hint != nil && *hint }
 
-// outcome sorts out what a handler returned.
+// outcome sorts out the result of a handler.
 func outcome(result *mcp.CallToolResult, err error) (any, error) {
 	switch {
 	case asks(err):
@@ -154,15 +154,14 @@ func outcome(result *mcp.CallToolResult, err error) (any, error) {
 	return nil, &handler.ResultError{Result: raw, Own: true}
 }
 
-// asks reports whether err asks the client's user for something, which the SDK knows
-// how to write.
+// asks reports whether err asks the client's user for something; the SDK can write that.
 func asks(err error) bool {
 	_, value := errors.AsType[mcp.URLElicitationRequiredError](err)
 	_, pointer := errors.AsType[*mcp.URLElicitationRequiredError](err)
 	return value || pointer
 }
 
-// write turns an answer of the contract's into what the SDK sends.
+// write turns the contract's answer into what the SDK sends.
 func write(answer *contract.Answer) (*mcp.CallToolResult, error) {
 	if answer.Surface == contract.SurfaceRPC { // of which the SDK would send the text alone
 		result := mcp.NewToolResultError(answer.Message)
@@ -210,7 +209,7 @@ func (u *use) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 	}
 }
 
-// other handles another request than a call.
+// other handles requests other than calls.
 func other[Result any](ctx context.Context, u *use, method string, next func(context.Context) (Result, error)) (Result, error) {
 	result, answer := u.calls.Do(ctx, &handler.Request{Method: method}, func(ctx context.Context) (any, error) {
 		result, err := next(ctx)
