@@ -9,16 +9,16 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// Advice is a call that a failure's hints name: the one that finds a valid id, say.
+// Advice is a call suggested by a failure's hints, such as one that finds a valid id.
 type Advice struct {
 	Tool string
-	// Arguments are those that the hint gives; the caller knows the others.
+	// Arguments are those given in the hint; the caller knows the others.
 	Arguments json.RawMessage
 	Hint      string
 }
 
-// Advised returns the calls that the hints of e name, of tools that c knows: as study_get(study_id="s-1"), or as in "Use
-// deere_list_resources with resourceType='fields'". A hint that names none is for a person or a model to read.
+// Advised returns the calls that the hints of e suggest, of tools that c knows: study_get(study_id="s-1"), or "Use
+// deere_list_resources with resourceType='fields'". A hint that names no call is for a person or a model to read.
 func Advised(c *contract.Contract, e *recourse.Error) []Advice {
 	var list []Advice
 	for _, hint := range e.Hints {
@@ -44,12 +44,12 @@ func Advised(c *contract.Contract, e *recourse.Error) []Advice {
 }
 
 var (
-	// withArguments is how a sentence gives arguments: with a='x' and b='y'.
+	// withArguments matches arguments in a sentence: with a='x' and b='y'.
 	withArguments = regexp.MustCompile(`^ with [A-Za-z_][A-Za-z0-9_]*='[^']*'(,? and [A-Za-z_][A-Za-z0-9_]*='[^']*')*`)
 	givenArgument = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)='([^']*)'`)
 )
 
-// firstTool returns the tool that a text names first, and what comes behind its name.
+// firstTool returns the first tool named in a text, and the text after it.
 func firstTool(c *contract.Contract, text string) (tool, rest string) {
 	at := len(text)
 	for _, name := range c.AdvisedTools() {

@@ -10,13 +10,13 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A merged batch is what became of its items over all attempts.
+// merged is what became of a batch's items over all attempts.
 type merged struct {
 	Succeeded []recourse.Succeeded `json:"succeeded"`
 	Failed    []recourse.Failed    `json:"failed"`
 }
 
-// repeatItems ends a call that has failed in part: it makes it again with the items alone that failed and may succeed.
+// repeatItems ends a call that has failed in part: it repeats the call with only those failed items that may succeed.
 func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.RawMessage, error) {
 	all := merged{Succeeded: []recourse.Succeeded{}, Failed: []recourse.Failed{}}
 	name := x.contract.BatchArgument(x.tool)
@@ -64,7 +64,7 @@ func (x *exchange) repeatItems(result json.RawMessage, e *recourse.Error) (json.
 	return merged, x.given(whole)
 }
 
-// add takes in items that have succeeded, and returns those that had not before.
+// add records items that have succeeded, and returns the new ones.
 func (m *merged) add(items []recourse.Succeeded) []recourse.Succeeded {
 	known := len(m.Succeeded)
 	for _, item := range items {
@@ -75,7 +75,7 @@ func (m *merged) add(items []recourse.Succeeded) []recourse.Succeeded {
 	return m.Succeeded[known:]
 }
 
-// without returns the items that have not succeeded, whatever else is said of them.
+// without returns the items that have not succeeded.
 func (m *merged) without(items map[string]json.RawMessage) map[string]json.RawMessage {
 	rest := maps.Clone(items)
 	for _, s := range m.Succeeded {
@@ -84,7 +84,7 @@ func (m *merged) without(items map[string]json.RawMessage) map[string]json.RawMe
 	return rest
 }
 
-// leave takes in the items that were tried again but are missing from the answer: as far as is known, they failed.
+// leave records the items that were tried again but are missing from the answer as failed.
 func (m *merged) leave(failed []recourse.Failed, again map[string]json.RawMessage, answer *recourse.Error) {
 	silent := maps.Clone(again)
 	for _, s := range answer.Succeeded {
@@ -96,7 +96,7 @@ func (m *merged) leave(failed []recourse.Failed, again map[string]json.RawMessag
 	m.restore(failed, silent)
 }
 
-// restore takes back that items are tried again.
+// restore puts back items that are not tried again after all.
 func (m *merged) restore(failed []recourse.Failed, again map[string]json.RawMessage) {
 	for _, f := range failed {
 		if _, ok := again[f.ID]; ok {
@@ -105,7 +105,7 @@ func (m *merged) restore(failed []recourse.Failed, again map[string]json.RawMess
 	}
 }
 
-// result returns what became of the items as a tool result.
+// result returns the items' outcome as a tool result.
 func (m *merged) result(isError bool) (json.RawMessage, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -117,7 +117,7 @@ func (m *merged) result(isError bool) (json.RawMessage, error) {
 	})
 }
 
-// asPartial returns a failure of the whole as one of each of its items, in the form of the partial failure before it.
+// asPartial turns a failure of the whole call into one of each of its items, in the form of the partial failure before it.
 func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
 	failed := make([]recourse.Failed, len(ids))
 	for i, id := range ids {
@@ -128,7 +128,7 @@ func asPartial(before, e *recourse.Error, ids []string) *recourse.Error {
 	}).CausedBy(e)
 }
 
-// itemsAgain returns the items that may succeed when they are tried again, by id, and the longest wait.
+// itemsAgain returns the items that may succeed on another try, by id, and the longest wait.
 func (x *exchange) itemsAgain(failed []recourse.Failed, items map[string]json.RawMessage) (map[string]json.RawMessage, retry.Decision) {
 	again := map[string]json.RawMessage{}
 	var longest retry.Decision
@@ -150,7 +150,7 @@ func (x *exchange) itemsAgain(failed []recourse.Failed, items map[string]json.Ra
 	return again, longest
 }
 
-// mayRepeat waits for a repetition that was decided on, and reports false if there is none.
+// mayRepeat waits before the retry, and reports false if there is none.
 func (x *exchange) mayRepeat(e *recourse.Error, d retry.Decision) bool {
 	if !x.options.server.budget.Take() {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the budget of repetitions is spent"})
@@ -160,7 +160,7 @@ func (x *exchange) mayRepeat(e *recourse.Error, d retry.Decision) bool {
 	return x.wait(d.Wait, d.Reason)
 }
 
-// itemsOf returns the items in an argument of a call by id: themselves, or their member "id".
+// itemsOf returns the items in an argument of a call by id: the item itself, or its member "id".
 func itemsOf(arguments json.RawMessage, name string) map[string]json.RawMessage {
 	if name == "" {
 		return nil
@@ -187,7 +187,7 @@ func idOf(item json.RawMessage) string {
 	return string(item)
 }
 
-// inOrder returns the items that are tried again, in the order in which they failed, each once.
+// inOrder returns the items to try again, in the order in which they failed, without duplicates.
 func inOrder(failed []recourse.Failed, again map[string]json.RawMessage) (ids []string, items []json.RawMessage) {
 	for _, f := range failed {
 		if item, ok := again[f.ID]; ok && !slices.Contains(ids, f.ID) {
@@ -197,8 +197,8 @@ func inOrder(failed []recourse.Failed, again map[string]json.RawMessage) (ids []
 	return ids, items
 }
 
-// succeededItems returns the items of a call that has succeeded as a whole, each with its part of the result: the first list in
-// it that has an entry for each item. Where there is none, a single item has all of the result, and several have nothing.
+// succeededItems returns the items of a call that has succeeded as a whole, each with its entry in the first list of the
+// result that has one for each item. Without such a list, a single item gets the whole result, and several get nothing.
 func succeededItems(ids []string, result json.RawMessage) []recourse.Succeeded {
 	data := dataOf(result)
 	list := listOf(data, len(ids))
@@ -215,7 +215,7 @@ func succeededItems(ids []string, result json.RawMessage) []recourse.Succeeded {
 	return done
 }
 
-// listOf returns the list of n entries that data is, or that one of its members is.
+// listOf returns data or the first of its members that is a list of n entries.
 func listOf(data json.RawMessage, n int) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil {

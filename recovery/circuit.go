@@ -10,16 +10,16 @@ import (
 const (
 	// opensAfter is how many failures in a row open a circuit.
 	opensAfter = 5
-	// openFirst is how long a circuit is open the first time. It doubles, up to openMost.
+	// openFirst is how long a circuit stays open the first time. It doubles each time, up to openMost.
 	openFirst = time.Second
 	openMost  = 30 * time.Second
 )
 
-// A circuit holds calls back from what has failed several times in a row. It opens for a while, and then one call at a time
-// may try; it closes when one of them gets through.
+// A circuit holds calls back after several failures in a row. It opens for a while, and then lets one call at a time probe;
+// it closes when a probe gets through.
 //
-// Calls wait for that as long as their deadlines allow. One that can wait no longer may try early, since it would fail
-// without having been sent: one in openFirst at most. So whoever has a moment left when an outage ends still gets through.
+// Calls wait as long as their deadlines allow. A call that can wait no longer may probe early, since it would fail without
+// having been sent: at most one per openFirst. So a call with a moment left when an outage ends still gets through.
 type circuit struct {
 	breaker.Circuit
 
@@ -29,8 +29,8 @@ type circuit struct {
 	down     *recourse.Error
 }
 
-// wait returns how long a call waits until it asks again; 0: it may begin. last is when it can wait no longer, zero if it
-// could not wait in the first place.
+// wait returns how long a call waits until it asks again; 0 means that it may begin. last is when it can wait no longer,
+// zero if it cannot wait at all.
 func (c *circuit) wait(now, last time.Time) time.Duration {
 	early := !last.IsZero() && last.Sub(c.tried) >= openFirst
 	switch since, probing := c.Probing(now); {
@@ -49,7 +49,7 @@ func (c *circuit) wait(now, last time.Time) time.Duration {
 	return turn.Sub(now)
 }
 
-// failed notes that a call has failed.
+// failed records that a call has failed.
 func (c *circuit) failed(now time.Time, e *recourse.Error) {
 	c.Leave()
 	if c.failures++; c.failures < opensAfter {
@@ -60,10 +60,10 @@ func (c *circuit) failed(now time.Time, e *recourse.Error) {
 	c.next = c.Until()
 }
 
-// close notes that a call has got through.
+// close records that a call has got through.
 func (c *circuit) close() { *c = circuit{} }
 
-// refusal returns why a call does not begin: what has happened, so many times.
+// refusal returns the failure of a call that does not begin, because of what has happened several times in a row.
 func (c *circuit) refusal(what string, wait time.Duration) *recourse.Error {
 	return recourse.Unavailable(c.down.Provider).WithEffect(recourse.EffectNone).WithRetry(recourse.RetrySameCall).
 		WithRetryAfter(max(wait, openFirst)).

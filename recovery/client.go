@@ -9,9 +9,9 @@ import (
 	"github.com/recoursehq/recourse/contract"
 )
 
-// A Session calls tools: *mcp.ClientSession of the Go SDK, *client.Client of mcp-go, or what stands in front of one. P
-// holds the members name and arguments of a tools/call, or has them in a member params; R is its result. Both have
-// the JSON form that the protocol gives them. CallTool returns when ctx ends, whatever the server does.
+// A Session calls tools: *mcp.ClientSession of the Go SDK, *client.Client of mcp-go, or a wrapper around one. P has the
+// members name and arguments of a tools/call, directly or in a member params; R is its result. Both have the protocol's JSON
+// form. CallTool must return when ctx ends, whatever the server does.
 type Session[P, R any] interface {
 	CallTool(ctx context.Context, params P) (R, error)
 }
@@ -23,13 +23,13 @@ type Client[P, R any] struct {
 	engine  *engine
 }
 
-// New returns a client that calls tools through session, of a server that keeps c.
+// New returns a client that calls tools through session. c is the server's contract.
 func New[P, R any](session Session[P, R], c *contract.Contract, options ...Option) *Client[P, R] {
 	return &Client[P, R]{session: session, engine: newEngine(c, options)}
 }
 
-// CallTool calls a tool, and does what the contract says when the call fails. See the package for what it returns. Params are
-// sent as they are, but for a repetition with other arguments.
+// CallTool calls a tool, and does what the contract says if the call fails. The package documentation says what it returns.
+// Params are sent unchanged, except for a retry with other arguments.
 func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
 	var none R
 	form, err := formOf(params)
@@ -73,7 +73,7 @@ func (c *Client[P, R]) CallTool(ctx context.Context, params P) (R, error) {
 	return made, failure
 }
 
-// A callForm is a tools/call, and how an SDK spells it.
+// A callForm is a tools/call in an SDK's form.
 type callForm struct {
 	tool      string
 	arguments json.RawMessage

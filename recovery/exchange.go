@@ -17,7 +17,7 @@ import (
 // send makes one call of a tool, and returns the member "result" of its answer as JSON.
 type send func(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
 
-// An engine recovers, whatever SDK the calls are made with.
+// An engine recovers, independent of the SDK.
 type engine struct {
 	contract *contract.Contract
 	options  *options
@@ -32,7 +32,7 @@ func newEngine(c *contract.Contract, list []Option) *engine {
 	return g
 }
 
-// An exchange is one call of the caller's, with all that is done for it.
+// An exchange is one of the caller's calls, with everything done for it.
 type exchange struct {
 	*engine
 
@@ -50,7 +50,7 @@ type exchange struct {
 	answers   int  // to questions
 }
 
-// call calls a tool, with everything that its contract asks of a client.
+// call calls a tool, and does everything that the contract asks of a client.
 func (g *engine) call(ctx context.Context, s send, tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	report, _ := ctx.Value(reportKey{}).(*Report)
 	left := g.options.timeLeft(ctx)
@@ -63,7 +63,7 @@ func (g *engine) call(ctx context.Context, s send, tool string, arguments json.R
 	return x.run() //nolint:contextcheck // it is in x
 }
 
-// timeLeft returns how long a call may take. The clock may be another than that of the context.
+// timeLeft returns how long a call may take. The context may use a different clock.
 func (o *options) timeLeft(ctx context.Context) time.Duration {
 	if ends, ok := ctx.Deadline(); ok {
 		return min(time.Until(ends), o.timeout)
@@ -71,7 +71,7 @@ func (o *options) timeLeft(ctx context.Context) time.Duration {
 	return o.timeout
 }
 
-// run makes attempts until one succeeds or no other may follow.
+// run makes attempts until one succeeds or no more are allowed.
 func (x *exchange) run() (json.RawMessage, error) {
 	if e := x.options.server.mistake(x.now(), x.fingerprint()); e != nil {
 		x.note(Step{Action: ActionDecide, Began: x.now(), Failure: e, Reason: "the same call was a mistake before: it is not sent"})
@@ -122,7 +122,7 @@ func (x *exchange) succeeded(result json.RawMessage) (json.RawMessage, error) {
 	return x.follow(result)
 }
 
-// given returns the failure that the caller is given. Where its context has ended, errors.Is says so, too.
+// given returns the failure for the caller. If its context has ended, errors.Is finds that, too.
 func (x *exchange) given(e *recourse.Error) error {
 	if err := context.Cause(x.ctx); err != nil && !errors.Is(e, err) {
 		return e.CausedBy(errors.Join(e.Cause(), err))
@@ -130,7 +130,7 @@ func (x *exchange) given(e *recourse.Error) error {
 	return e
 }
 
-// again waits for the next attempt of a call that does that to the world, and reports false if there is none.
+// again waits for the next attempt of a call of that nature, and reports false if there is none.
 func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
 	left := x.left()
 	d := x.policy.Decide(e, nature, x.attempt, left)
@@ -147,7 +147,7 @@ func (x *exchange) again(e *recourse.Error, nature retry.Nature) bool {
 	return d.Repeat && x.wait(d.Wait, d.Reason)
 }
 
-// wait waits, and reports false if the call has ended meanwhile.
+// wait waits, and reports false if the call ends first.
 func (x *exchange) wait(d time.Duration, reason string) bool {
 	if d <= 0 {
 		return x.ctx.Err() == nil
@@ -156,7 +156,8 @@ func (x *exchange) wait(d time.Duration, reason string) bool {
 	return x.options.clock.Sleep(x.ctx, d) == nil
 }
 
-// try makes one call: of the tool, or of another on its behalf. A result comes with a failure where it holds one.
+// try makes one call, of the tool or of another one on its behalf. It returns both a result and a failure if the
+// result holds one.
 func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (json.RawMessage, recourse.Failure) {
 	server := x.options.server
 	e := x.admitted(tool)
@@ -184,11 +185,11 @@ func (x *exchange) try(action Action, tool string, arguments json.RawMessage) (j
 	return result, failure
 }
 
-// reserve is what is left of a call's time, at most, for what may come after an attempt that hangs.
+// reserve is the time, at most, that an attempt that hangs leaves for what comes after it.
 const reserve = 15 * time.Second
 
-// attemptTime returns how long one attempt may take: as long as the option says; else as the call, but for a reserve
-// where something could be done after it.
+// attemptTime returns how long one attempt may take: the option's value, or else the call's time, minus a reserve if
+// something could be done afterwards.
 func (x *exchange) attemptTime(tool string) time.Duration {
 	left := x.left()
 	switch {
@@ -200,7 +201,8 @@ func (x *exchange) attemptTime(tool string) time.Duration {
 	return left - min(left/4, reserve)
 }
 
-// outcome returns what an attempt tells of the server that has ended with e. lost says that it did not reach it.
+// outcome returns what an attempt that ended with e says about the server. lost means that the attempt did not reach
+// it.
 func (x *exchange) outcome(e *recourse.Error, lost bool, tool string) outcome {
 	switch {
 	case e == nil:
@@ -216,7 +218,7 @@ func (x *exchange) outcome(e *recourse.Error, lost bool, tool string) outcome {
 	return answered
 }
 
-// admitted waits until a call of a tool may begin. It returns why the call does not.
+// admitted waits until a call of a tool may begin, or returns why it may not.
 func (x *exchange) admitted(tool string) *recourse.Error {
 	if x.ctx.Err() != nil {
 		return recourse.From(context.Cause(x.ctx)).WithEffect(recourse.EffectNone)
@@ -237,7 +239,8 @@ func (x *exchange) admitted(tool string) *recourse.Error {
 	}
 }
 
-// last returns when a call of a tool has to begin in order to be answered in time. It is zero where that has passed.
+// last returns the latest time at which a call of a tool can begin and still be answered in time. It is zero if that
+// has passed.
 func (x *exchange) last(tool string) time.Time {
 	takes := x.options.server.takes(tool)
 	if takes == 0 {
@@ -256,7 +259,7 @@ func (x *exchange) since(began time.Time) time.Duration { return x.now().Sub(beg
 // left returns the time until the call ends.
 func (x *exchange) left() time.Duration { return x.ends.Sub(x.now()) }
 
-// natureOf returns what a tool does to the world: by the option, else by the contract.
+// natureOf returns what a tool does to the world: from the option, or else from the contract.
 func (g *engine) natureOf(tool string) retry.Nature {
 	if n, ok := g.options.natures[tool]; ok {
 		return n
@@ -267,7 +270,7 @@ func (g *engine) natureOf(tool string) retry.Nature {
 	return retry.Writes
 }
 
-// settled completes a failure of a tool's call. The word of a server that is not believed settles no effect.
+// settled completes a failure of a tool's call. An untrusted server's word settles no effect.
 func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
 	nature := x.natureOf(tool)
 	if x.options.untrusted && e.Effect == "" {
@@ -276,7 +279,7 @@ func (x *exchange) settled(e *recourse.Error, tool string) *recourse.Error {
 	return Settle(x.contract, e, nature)
 }
 
-// fingerprint tells the call from others.
+// fingerprint identifies the call.
 func (x *exchange) fingerprint() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %s", x.tool, x.arguments))
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// maxAnswers is how many questions are answered for one call.
+// maxAnswers is how many questions are answered per call.
 const maxAnswers = 5
 
-// connect has an account connected, once, and reports whether to call again.
+// connect asks the hook to connect an account, once, and reports whether to call again.
 func (x *exchange) connect(e *recourse.Error) bool {
 	if e.Kind.Class() != recourse.ClassAuth || x.options.connect == nil || x.connected || e.Effect != recourse.EffectNone {
 		return false
@@ -20,7 +20,7 @@ func (x *exchange) connect(e *recourse.Error) bool {
 	return x.hook(ActionConnect, e, func(ctx context.Context) error { return x.options.connect(ctx, e) })
 }
 
-// ask has a question answered, and reports whether to call again.
+// ask asks the hook to answer a question, and reports whether to call again.
 func (x *exchange) ask(question recourse.Failure) bool {
 	n, ok := question.(*recourse.NeedsInput)
 	if !ok || x.options.answer == nil || x.answers >= maxAnswers {
@@ -38,7 +38,7 @@ func (x *exchange) ask(question recourse.Failure) bool {
 	return true
 }
 
-// hook runs a function of the caller's, and reports whether it has done its work.
+// hook runs one of the caller's functions, and reports whether it succeeded.
 func (x *exchange) hook(action Action, e *recourse.Error, run func(ctx context.Context) error) bool {
 	began := x.now()
 	err := x.guard(run)
@@ -50,8 +50,8 @@ func (x *exchange) hook(action Action, e *recourse.Error, run func(ctx context.C
 	return err == nil
 }
 
-// guard runs a function of the caller's, which may take as long as the call. One that does not heed its context is left
-// behind, and a panic becomes an error.
+// guard runs one of the caller's functions, at most until the call ends. A function that ignores its context is left
+// running, and a panic becomes an error.
 func (x *exchange) guard(run func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -70,7 +70,7 @@ func (x *exchange) guard(run func(ctx context.Context) error) error {
 	}
 }
 
-// hand tells the caller of items that have succeeded.
+// hand passes succeeded items to the caller.
 func (x *exchange) hand(items []recourse.Succeeded) {
 	if x.options.succeeded == nil || len(items) == 0 {
 		return
@@ -84,7 +84,7 @@ func (x *exchange) hand(items []recourse.Succeeded) {
 	}
 }
 
-// observe tells the observer of a step. What it does wrong is no fault of the call's.
+// observe tells the observer about a step. The observer's mistakes do not affect the call.
 func (x *exchange) observe(s Step) {
 	defer func() {
 		if p := recover(); p != nil {

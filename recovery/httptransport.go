@@ -10,11 +10,11 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// NewHTTPTransport returns a transport that repeats requests to an HTTP API by the retry rule of c, as a [Client] does calls.
-// GET, HEAD and OPTIONS only read, PUT, DELETE and requests with an Idempotency-Key may be made twice, and any other
-// is repeated only where it was not carried out. What fails in the end is returned as it came: the last answer or error. provider
-// is what the API is called towards people. Of the options, those count that concern budget, time, randomness and reporting.
-// base makes the requests; nil means http.DefaultTransport.
+// NewHTTPTransport returns a transport that repeats requests to an HTTP API by the retry rule of c, as a [Client] repeats
+// calls. GET, HEAD and OPTIONS only read; PUT, DELETE and requests with an Idempotency-Key may be made twice; any other
+// request is repeated only if it was not carried out. If all attempts fail, the last answer or error is returned unchanged.
+// provider is the API's display name. Only the options for budget, time, randomness and reporting have an effect. base makes
+// the requests; nil means http.DefaultTransport.
 func NewHTTPTransport(base http.RoundTripper, provider string, c *contract.Contract, options ...Option) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -22,7 +22,7 @@ func NewHTTPTransport(base http.RoundTripper, provider string, c *contract.Contr
 	return &httpTransport{base: base, provider: provider, engine: newEngine(c, options)}
 }
 
-// wholeServer stands for the tool of a request: there are as many as paths.
+// wholeServer stands for the tool of a request, since there are as many paths as requests.
 const wholeServer = ""
 
 type httpTransport struct {
@@ -67,7 +67,7 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// outcomeOf returns what an attempt tells of the server.
+// outcomeOf returns what an attempt says about the server.
 func outcomeOf(r *http.Request, resp *http.Response, err error) outcome {
 	switch {
 	case err != nil && r.Context().Err() != nil:
@@ -78,7 +78,7 @@ func outcomeOf(r *http.Request, resp *http.Response, err error) outcome {
 	return answered
 }
 
-// failure returns what an attempt has failed with, nil for a success. The body of the answer can still be read.
+// failure returns an attempt's failure, nil for a success. The answer's body can still be read.
 func (t *httpTransport) failure(resp *http.Response, err error) *recourse.Error {
 	if err != nil {
 		return recourse.From(err).WithProvider(t.provider)
@@ -101,13 +101,13 @@ func (t *httpTransport) failure(resp *http.Response, err error) *recourse.Error 
 	return e
 }
 
-// A brokenBody is the rest of a body that broke off.
+// A brokenBody is what follows a body that broke off.
 type brokenBody struct{ err error }
 
 // Read implements [io.Reader].
 func (b brokenBody) Read([]byte) (int, error) { return 0, b.err }
 
-// again returns the request as it can be made once more.
+// again returns the request in a form that can be sent again.
 func again(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true

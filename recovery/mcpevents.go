@@ -12,9 +12,9 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// wholeEvents is the body of an event stream that answers a request. It hands on whole events alone, and where the stream
-// breaks off before the answer, it ends with one that says so: an SDK would end its session over half an event. A stream that
-// can be resumed, since its events have ids, breaks off as it does.
+// wholeEvents is the body of an event stream that answers a request. It passes on only complete events, since an SDK would
+// end its session over half an event. If the stream breaks off before the answer, it ends with an event that says so. A
+// stream that can be resumed, because its events have ids, is left to break off.
 type wholeEvents struct {
 	from io.ReadCloser
 	ctx  context.Context //nolint:containedctx // of the request
@@ -43,7 +43,7 @@ func (w *wholeEvents) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (w *wholeEvents) Close() error { return w.from.Close() }
 
-// fill reads on, until there is something to hand on, or the end.
+// fill reads until there is something to pass on, or the stream ends.
 func (w *wholeEvents) fill() {
 	const chunk = 8 << 10
 	length := len(w.part)
@@ -79,7 +79,7 @@ func (w *wholeEvents) end(err error) {
 	}
 }
 
-// look looks for the answer, and for ids, in whole events.
+// look looks for the answer, and for ids, in complete events.
 func (w *wholeEvents) look(events []byte) {
 	var data []byte
 	for line := range bytes.Lines(events) {
@@ -97,7 +97,7 @@ func (w *wholeEvents) look(events []byte) {
 	}
 }
 
-// endOfEvents returns where the last whole event ends, 0 where none does. None ends before known.
+// endOfEvents returns where the last complete event ends, 0 if there is none. None ends before known.
 func endOfEvents(b []byte, known int) int {
 	from := max(known-len("\r\n\r"), 0) // the end may have begun
 	text, end := string(b[from:]), 0

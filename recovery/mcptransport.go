@@ -16,16 +16,16 @@ import (
 	internaljson "github.com/recoursehq/recourse/internal/json"
 )
 
-// maxHTTPBody bounds what is read of an HTTP answer that is no success, in bytes.
+// maxHTTPBody bounds how much of a failed HTTP answer is read, in bytes.
 const maxHTTPBody = 64 << 10
 
-// maxAnswer bounds what is read of an answer in advance, in bytes.
+// maxAnswer bounds how much of an answer is read in advance, in bytes.
 const maxAnswer = 4 << 20
 
-// NewMCPTransport returns a transport for the http.Client of an SDK's MCP client. An HTTP answer that is no success
-// becomes a JSON-RPC error, with the failure that it says in the words of c as its data: the SDKs hand that on, and keep
-// their session. So does an answer that breaks off. A lost session (404) and a challenge to sign in (WWW-Authenticate)
-// reach the SDK as they are, since it acts on them. base makes the requests; nil means http.DefaultTransport.
+// NewMCPTransport returns a transport for the http.Client of an SDK's MCP client. A failed HTTP answer becomes a JSON-RPC
+// error with the failure, as c reads it, as its data: SDKs pass that on, and keep their session. The same goes for an answer
+// that breaks off. A lost session (404) and an authentication challenge (WWW-Authenticate) are passed on unchanged, since
+// SDKs act on them. base makes the requests; nil means http.DefaultTransport.
 func NewMCPTransport(base http.RoundTripper, c *contract.Contract) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -40,8 +40,8 @@ type mcpTransport struct {
 
 type httpAnswerKey struct{}
 
-// An httpAnswer is where the transport leaves an HTTP answer for the call that its context belongs to: some SDKs lose
-// what errors hold.
+// An httpAnswer is where the transport leaves an HTTP answer for the call that its context belongs to, since some SDKs lose
+// the data of errors.
 type httpAnswer struct{ said atomic.Pointer[httpFailure] }
 
 type httpFailure struct {
@@ -83,7 +83,7 @@ func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answerWith(r, id, e)
 }
 
-// whole has an answer that breaks off become a failure: an SDK would end its session over it. JSON is read before the SDK does,
+// whole turns an answer that breaks off into a failure, since an SDK would end its session over it. JSON is read in advance,
 // and events one by one.
 func (t *mcpTransport) whole(r *http.Request, id json.RawMessage, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -117,7 +117,7 @@ func (t *mcpTransport) whole(r *http.Request, id json.RawMessage, resp *http.Res
 	return resp, nil
 }
 
-// requestID returns the id of the JSON-RPC request that r holds; nil where it holds none, or cannot be read twice.
+// requestID returns the id of the JSON-RPC request in r; nil if there is none, or if the body cannot be read twice.
 func requestID(r *http.Request) json.RawMessage {
 	if r.Method != http.MethodPost || r.GetBody == nil {
 		return nil
@@ -151,8 +151,8 @@ func answerWith(r *http.Request, id json.RawMessage, e *recourse.Error) (*http.R
 	}, nil
 }
 
-// errorMessage returns the JSON-RPC message that the request with that id failed with e. What e does not say of the effect
-// nobody knows: a record that only says that the same call may succeed would say that it is safe, too.
+// errorMessage returns the JSON-RPC message that says that the request with that id failed with e. An effect that e does not
+// state is unknown: a record that only says that the same call may succeed would also say that repeating is safe.
 func errorMessage(id json.RawMessage, e *recourse.Error) ([]byte, error) {
 	if e.Effect == "" {
 		e = e.WithEffect(recourse.EffectUnknown)

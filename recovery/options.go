@@ -31,29 +31,28 @@ type options struct {
 	log       *slog.Logger
 }
 
-// defaultTimeout is how long a call may take where nobody says anything.
+// defaultTimeout is how long a call may take by default.
 const defaultTimeout = 2 * time.Minute
 
-// WithServer has the client share budget, pace, circuits and mistakes with all others of that server. Left out, the client
-// is a server's only one.
+// WithServer makes the client share budget, pace, circuits and known mistakes with all other clients of s. By default the
+// client shares them with nobody.
 func WithServer(s *Server) Option { return func(o *options) { o.server = s } }
 
-// WithTimeout bounds the time of a call with all its repetitions and waits; left out it is 2 minutes. An earlier deadline
-// of the call's context counts.
+// WithTimeout bounds the time of a call with all its retries and waits; the default is 2 minutes. An earlier deadline of the
+// call's context takes precedence.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
-// WithAttemptTimeout bounds the time of each attempt, so that one that hangs leaves time for the next. Left out, an
-// attempt may take as long as the call; where it could be repeated or verified, a quarter of that less, at most 15 seconds.
+// WithAttemptTimeout bounds the time of each attempt, so that one that hangs leaves time for the next. By default an attempt
+// may take as long as the call or, if it could be repeated or verified, all but a quarter of that time, at most 15 seconds.
 func WithAttemptTimeout(d time.Duration) Option { return func(o *options) { o.attempt = d } }
 
-// WithNature says what a tool does to the world, where the contract does not say it.
+// WithNature says what a tool does to the world, if the contract does not.
 func WithNature(tool string, n retry.Nature) Option {
 	return func(o *options) { o.natures[tool] = n }
 }
 
-// WithTools tells of the tools that the server has, as tools/list does. The client then asks for the failures' machine-readable
-// form where a tool has an argument for it ([contract.Contract.FormatArgument]), and advice that names
-// another tool is not followed.
+// WithTools lists the server's tools, as tools/list does. The client then asks for failures in machine-readable form if a
+// tool has an argument for it ([contract.Contract.FormatArgument]), and ignores advice that names any other tool.
 func WithTools(tools ...contract.Tool) Option {
 	return func(o *options) {
 		o.tools = make(map[string]contract.Tool, len(tools))
@@ -63,19 +62,18 @@ func WithTools(tools ...contract.Tool) Option {
 	}
 }
 
-// Untrusted says that the server's word is not believed on whether a call took effect. It is for servers that do not
-// keep their contract: a write that has failed is then verified whatever the server says, unless it was refused
-// by the protocol itself.
+// Untrusted makes the client ignore what the server says about whether a call took effect. It is for servers that do not
+// keep their contract: a failed write is then verified whatever the server says, unless the protocol itself refused it.
 func Untrusted() Option { return func(o *options) { o.untrusted = true } }
 
-// WithConnect has connect called when an account has to be connected, or its access renewed or extended. The call is made once
-// more when it returns nil. The error says which account and which scopes.
+// WithConnect sets the function to call if an account must be connected, or its access renewed or extended. If it returns
+// nil, the call is made once more. e says which account and which scopes.
 func WithConnect(connect func(ctx context.Context, e *recourse.Error) error) Option {
 	return func(o *options) { o.connect = connect }
 }
 
-// WithAnswer has answer called when the server asks for what is missing. The call is made again with the arguments that it
-// returns beside its own.
+// WithAnswer sets the function to call if the server asks a question. The call is made again, with the returned arguments
+// added.
 func WithAnswer(answer func(ctx context.Context, question *recourse.NeedsInput) (map[string]any, error)) Option {
 	return func(o *options) { o.answer = answer }
 }
@@ -90,7 +88,7 @@ const (
 	NotLanded
 )
 
-// A Verification is what there is to judge whether a write took effect.
+// A Verification is what a verify call found out about a write.
 type Verification struct {
 	Tool      string          // that writes
 	Arguments json.RawMessage // of its call
@@ -99,37 +97,37 @@ type Verification struct {
 	Result    json.RawMessage // its result, as in an answer to tools/call; nil where there is no such thing
 }
 
-// WithLanded has landed called to judge whether a write took effect, where the contract does not say how.
+// WithLanded sets the function that judges whether a write took effect, if the contract does not say how.
 func WithLanded(landed func(ctx context.Context, v Verification) Verdict) Option {
 	return func(o *options) { o.landed = landed }
 }
 
-// WithSucceeded has succeeded called with the items of a batch that were done, as soon as they are known: before the
-// items that failed are tried again. The call waits for it, but no longer than until its own end.
+// WithSucceeded sets the function to call with the items of a batch that were done, as soon as they are known: before the
+// failed items are tried again. The call waits for it, at most until the call ends.
 func WithSucceeded(succeeded func(ctx context.Context, items []recourse.Succeeded)) Option {
 	return func(o *options) { o.succeeded = succeeded }
 }
 
-// WithObserver has observe called with every step, on the goroutine of the call. A wait is told before it begins, and
-// everything else when it has ended. The call waits for it; when it panics, that is logged.
+// WithObserver sets the function to call with every step, on the call's goroutine: before a wait begins, and after
+// everything else has ended. The call waits for it; a panic is logged.
 func WithObserver(observe func(ctx context.Context, s Step)) Option {
 	return func(o *options) { o.observe = observe }
 }
 
-// WithLogger has every step logged, at level debug. Left out, it is slog.Default.
+// WithLogger logs every step to log, at level debug. The default is slog.Default.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
-// WithRandom has the random part of waits taken from random, which returns numbers in [0, 1).
+// WithRandom sets the source of the random part of waits: a function that returns numbers in [0, 1).
 func WithRandom(random func() float64) Option { return func(o *options) { o.random = random } }
 
 // A Clock tells the time and waits.
 type Clock interface {
 	Now() time.Time
-	// Sleep waits for d. Its error, such as that of ctx when it ends meanwhile, ends the call.
+	// Sleep waits for d. An error, such as that of ctx if it ends first, ends the call.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// WithClock has the client go by another clock than that of package time, for tests and simulations.
+// WithClock replaces the clock of package time, for tests and simulations.
 func WithClock(c Clock) Option { return func(o *options) { o.clock = c } }
 
 func newOptions(list []Option) *options {

@@ -8,8 +8,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// Policy returns the policy of a client that keeps the retry rule of c
-// ([contract.Contract.RetryRuleOrDefault]): a wait that a failure states takes the place of the rule's start.
+// Policy returns the policy of a client that follows the retry rule of c
+// ([contract.Contract.RetryRuleOrDefault]): a wait that a failure states replaces the rule's start.
 func Policy(c *contract.Contract) retry.Policy {
 	rule := c.RetryRuleOrDefault()
 	return retry.Policy{
@@ -18,9 +18,9 @@ func Policy(c *contract.Contract) retry.Policy {
 	}
 }
 
-// Settle completes a failure by what its contract says of it: its retry advice, where the failure states none,
-// and its effect on a tool of that nature. The server's word that the same call may be repeated says that it took
-// no effect: contracts take it back where that is not known.
+// Settle completes a failure with what its contract says: its retry advice, if the failure states none, and its
+// effect on a tool of that nature. If the server says that the same call may be repeated, the call took no
+// effect: contracts do not say so if the effect is unknown.
 func Settle(c *contract.Contract, e *recourse.Error, nature retry.Nature) *recourse.Error {
 	return e.With(func(r *recourse.Error) {
 		said := e.Retry == recourse.RetrySameCall
@@ -41,8 +41,8 @@ func Settle(c *contract.Contract, e *recourse.Error, nature retry.Nature) *recou
 	})
 }
 
-// Decide says whether to make a call again that failed with e in its attempt-th attempt (from 1), with left the
-// time until its deadline, as the contract has it. random returns a number in [0, 1); nil means math/rand.
+// Decide says, by the contract, whether to repeat a call that failed with e in its attempt-th attempt (from 1).
+// left is the time until its deadline. random returns a number in [0, 1); nil means math/rand.
 func Decide(
 	c *contract.Contract, e *recourse.Error, nature retry.Nature, attempt int, left time.Duration, random func() float64,
 ) retry.Decision {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// pollFirst is the pause before it is asked how work gets on. It doubles, up to pollMost.
+	// pollFirst is the pause before the first poll. It doubles, up to pollMost.
 	pollFirst = time.Second
 	pollMost  = 15 * time.Second
 )
 
-// follow waits for the work that a call has begun and not waited for, where its answer names the call that asks again, of a tool that only
-// reads. The result is the last answer of that call; the call's own where there was none in time. A caller that says whether to wait
-// is taken at its word.
+// follow waits for work that a call has started, if its answer names the call to poll with, and that tool only reads. The
+// result is the last answer of the polling call, or the call's own if none came in time. A caller that says whether to wait
+// is obeyed.
 func (x *exchange) follow(result json.RawMessage) (json.RawMessage, error) {
 	rule := x.contract.Poll
 	if rule.Next == "" || len(rule.Pending) == 0 || member(x.arguments, rule.Wait) != nil {
@@ -45,7 +45,7 @@ func (x *exchange) follow(result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// landedAnyway says of a failure to look at work that the work was begun all the same.
+// landedAnyway marks a failed poll with the fact that the work was started.
 func landedAnyway(f recourse.Failure) error {
 	if e, ok := f.(*recourse.Error); ok {
 		return e.WithEffect(recourse.EffectApplied)
@@ -53,7 +53,7 @@ func landedAnyway(f recourse.Failure) error {
 	return f
 }
 
-// pending reports whether an answer says that the work goes on.
+// pending reports whether an answer says that the work has not ended.
 func pending(rule contract.PollRule, data json.RawMessage) bool {
 	for _, at := range rule.Status {
 		if slices.Contains(rule.Pending, textOf(lookup(data, at))) {
@@ -63,7 +63,7 @@ func pending(rule contract.PollRule, data json.RawMessage) bool {
 	return false
 }
 
-// parseCall reads a call as texts name it: study_get(study_id="s-1", lean=True). Values are those of JSON or of Python.
+// parseCall reads a call as written in a text: study_get(study_id="s-1", lean=True). Values are JSON or Python.
 func parseCall(text string) (tool string, arguments json.RawMessage, ok bool) {
 	tool, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	if !ok || tool == "" || !strings.HasSuffix(rest, ")") || strings.ContainsAny(tool, " \t\n\"'=,") {
@@ -91,7 +91,7 @@ func parseCall(text string) (tool string, arguments json.RawMessage, ok bool) {
 	return tool, raw, err == nil
 }
 
-// parseValue reads the value at the beginning of a text, and returns what comes behind it.
+// parseValue reads the value at the beginning of a text, and returns the rest.
 func parseValue(text string) (value any, rest string, ok bool) {
 	for word, meant := range map[string]any{"True": true, "False": false, "None": nil} {
 		if rest, found := strings.CutPrefix(text, word); found {

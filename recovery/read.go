@@ -12,8 +12,8 @@ import (
 	internaljson "github.com/recoursehq/recourse/internal/json"
 )
 
-// read returns the failure that an attempt has ended with, nil for none. lost reports whether it came of the way to the server:
-// then other calls would not get further.
+// read returns an attempt's failure, or nil. lost reports whether it failed on the way to the server, so that other calls
+// would fail, too.
 func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (failure recourse.Failure, lost bool) {
 	if err == nil {
 		reading, failed := x.reader.Result(result)
@@ -39,7 +39,7 @@ func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (fa
 	case e.Kind == recourse.KindCancelled && x.ctx.Err() == nil: // by somebody else
 		return e, false
 	case e.Kind == recourse.KindInternal:
-		// The SDK's own words. Of a failure that it does not know it may have sent the call, or not.
+		// The SDK's own words. It may or may not have sent the call.
 		if reading, ok := x.reader.Result(asResult(err)); ok && reading.Error() != nil && reading.Error().Kind != recourse.KindUnknown {
 			return caused(reading.Failure, err), false
 		}
@@ -50,7 +50,7 @@ func (x *exchange) read(result json.RawMessage, err error, said *httpAnswer) (fa
 	return e, e.Kind == recourse.KindUnreachable
 }
 
-// isGatewayStatus reports whether a status says that the server was not reached.
+// isGatewayStatus reports whether a status means that the server was not reached.
 func isGatewayStatus(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
@@ -62,8 +62,8 @@ func caused(f recourse.Failure, err error) recourse.Failure {
 	return f
 }
 
-// rpcError returns the JSON-RPC error in the chain of an SDK's error; nil where there is none. SDKs have types of their
-// own for it, whose JSON is that of the protocol.
+// rpcError returns the JSON-RPC error in the chain of an SDK's error, or nil. SDKs have their own types for it, but the
+// protocol's JSON.
 func rpcError(err error) json.RawMessage {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -86,18 +86,18 @@ func rpcError(err error) json.RawMessage {
 	return nil
 }
 
-// isRejected reports whether a JSON-RPC error is one that the Go SDK makes itself, of a request that failed on the way: the
-// cause stands beside it.
+// isRejected reports whether the Go SDK made a JSON-RPC error itself, for a request that failed on the way: then the cause
+// is beside it.
 func isRejected(code json.RawMessage, message string) bool {
 	return string(code) == "-32005" && message == "rejected by transport"
 }
 
-// rpcTexts are how mcp-go begins the text of a JSON-RPC error, of which it keeps the message alone.
+// rpcTexts are how mcp-go begins the text of a JSON-RPC error; it keeps only the message.
 var rpcTexts = map[string]int{
 	"parse error": -32700, "invalid request": -32600, "method not found": -32601, "invalid params": -32602, "internal error": -32603,
 }
 
-// rpcText returns the JSON-RPC error that the text of an SDK's error tells of; nil where it tells of none.
+// rpcText returns the JSON-RPC error described by the text of an SDK's error, or nil.
 func rpcText(err error) json.RawMessage {
 	word, message, _ := strings.Cut(err.Error(), ": ")
 	code, ok := rpcTexts[word]
@@ -114,8 +114,7 @@ func asResult(err error) json.RawMessage {
 	return fmt.Appendf(nil, `{"isError":true,"content":[{"type":"text","text":%s}]}`, text)
 }
 
-// withFormat asks for the machine-readable form of failures, where the tool has an argument for it and the caller has
-// not chosen.
+// withFormat asks for failures in machine-readable form, if the tool has an argument for it and the caller has not set it.
 func (g *engine) withFormat(tool string, arguments json.RawMessage) json.RawMessage {
 	name := g.contract.FormatArgument()
 	if name == "" || member(lookup(g.options.tools[tool].InputSchema, "/properties"), name) == nil || member(arguments, name) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/recoursehq/recourse"
 )
 
-// An Action is what a step of a call does.
+// An Action is what was done in a step of a call.
 type Action string
 
 // The actions.
@@ -31,11 +31,11 @@ type Step struct {
 	Attempt int // of the call, from 1
 	Began   time.Time
 	Took    time.Duration // of a wait, which is told before it begins: how long it is
-	// Failure is what the step ended with, or what is decided about.
+	// Failure is the failure that the step ended with, or that a decision is about.
 	Failure *recourse.Error
-	// Repeat says of a decision that the call is made again.
+	// Repeat is set if a decision is to make the call again.
 	Repeat bool
-	// Reason says why, of a decision or a wait.
+	// Reason is the reason for a decision or a wait.
 	Reason string
 }
 
@@ -61,10 +61,10 @@ type Report struct {
 // Attempts returns how often the tool was called.
 func (r *Report) Attempts() int { return r.count(ActionCall) }
 
-// Verifications returns how often it was asked whether the call took effect.
+// Verifications returns the number of verify calls.
 func (r *Report) Verifications() int { return r.count(ActionVerify) }
 
-// Waited returns the time that was spent waiting between calls.
+// Waited returns the time spent waiting between calls.
 func (r *Report) Waited() time.Duration {
 	var waited time.Duration
 	for _, s := range r.Steps {
@@ -92,7 +92,7 @@ func WithReport(ctx context.Context, report *Report) context.Context {
 	return context.WithValue(ctx, reportKey{}, report)
 }
 
-// note tells everybody of a step.
+// note passes a step to the report, the observer and the log.
 func (x *exchange) note(s Step) {
 	s.Tool, s.Attempt = cmp.Or(s.Tool, x.tool), x.attempt
 	if x.report != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// A Server is what all callers of one server share: a budget of repetitions, a pace, circuits, and the mistakes
-// that the server has refused. It is safe for concurrent use.
+// A Server is what all callers of one server share: a retry budget, a pace, circuits, and the invalid calls that the server
+// has refused. It is safe for concurrent use.
 type Server struct {
 	budget retry.Budget
 
@@ -23,32 +23,32 @@ type Server struct {
 	mistakes map[[sha256.Size]byte]mistake
 }
 
-// A mistake is a call that the server has refused for its arguments.
+// A mistake is a call that the server has refused because of its arguments.
 type mistake struct {
 	failure *recourse.Error
 	at      time.Time
 }
 
-// A toolState is what calls of a tool have told.
+// A toolState is what is known from calls of a tool.
 type toolState struct {
 	behind circuit       // of what is behind the tool
 	slow   time.Duration // the longest that a call has taken lately
 }
 
-// NewServer returns what the callers of a server share.
+// NewServer returns a Server to pass to [WithServer].
 func NewServer() *Server {
 	return &Server{tools: map[string]*toolState{}, mistakes: map[[sha256.Size]byte]mistake{}}
 }
 
 const (
-	// spread is the time between the calls of those who have waited for the same moment, at most.
+	// spread is the longest time between calls that have waited for the same moment.
 	spread = 100 * time.Millisecond
 	// maxTools and maxMistakes bound what is remembered.
 	maxTools    = 1000
 	maxMistakes = 1000
 )
 
-// tool returns what is known of a tool.
+// tool returns what is known about a tool.
 func (s *Server) tool(name string) *toolState {
 	t := s.tools[name]
 	if t == nil {
@@ -61,8 +61,8 @@ func (s *Server) tool(name string) *toolState {
 	return t
 }
 
-// admit lets a call begin, and learn has to be told how it went; or it returns why not, and how long the call waits until it
-// asks again. last is when it can wait no longer, zero if it could not wait in the first place.
+// admit lets a call begin, whose outcome must be passed to learn; or it returns why not, and how long to wait before asking
+// again. last is when the call can wait no longer, zero if it cannot wait at all.
 func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, why *recourse.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Server) admit(now, last time.Time, tool string) (wait time.Duration, wh
 	return 0, nil
 }
 
-// turnAfter returns how long a caller waits that would wait for least anyway.
+// turnAfter returns how long a caller waits, at least least.
 func (s *Server) turnAfter(now time.Time, least time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +89,8 @@ func (s *Server) turnAfter(now time.Time, least time.Duration) time.Duration {
 	return wait
 }
 
-// turn returns how long a caller waits that would wait for least anyway, and the limit that it waits for: nil where there is none.
-// Those who wait for the same limit have their turns one after the other.
+// turn returns how long a caller waits, at least least, and the limit that it waits for, if any. Callers that wait for the
+// same limit take turns.
 func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, limit *recourse.Error) {
 	if !now.Before(s.resumes) {
 		return least, nil
@@ -100,7 +100,7 @@ func (s *Server) turn(now time.Time, least time.Duration) (wait time.Duration, l
 	return max(at.Sub(now), least), s.limit
 }
 
-// takes returns how long a call of a tool may well take, from a second up to the reserve. 0: it is not known.
+// takes estimates how long a call of a tool takes, from a second up to the reserve; 0 means unknown.
 func (s *Server) takes(tool string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Server) takes(tool string) time.Duration {
 	return 0
 }
 
-// An outcome is what the end of an attempt tells of the server.
+// An outcome is what the end of an attempt says about the server.
 type outcome int
 
 const (
@@ -120,7 +120,7 @@ const (
 	untold                   // nothing: the call was over before
 )
 
-// learn takes in how an attempt of a tool has ended: with e, after so long.
+// learn records that an attempt of a tool ended with e, and how long it took.
 func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,11 +151,11 @@ func (s *Server) learn(now time.Time, tool string, o outcome, e *recourse.Error,
 	}
 }
 
-// mistakeFor is how long a mistake is remembered: what was wrong may become right without anybody writing, and a server
+// mistakeFor is how long a mistake is remembered: an invalid call may become valid without anybody writing, and the server
 // may have been wrong.
 const mistakeFor = 10 * time.Minute
 
-// mistake returns the failure that such a call has ended with lately, if it is the caller's mistake.
+// mistake returns the recent failure of the same call, if it was the caller's mistake.
 func (s *Server) mistake(now time.Time, call [sha256.Size]byte) *recourse.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Server) mistake(now time.Time, call [sha256.Size]byte) *recourse.Error 
 	return nil
 }
 
-// remember notes a call that is a mistake: to make it again would end in the same way.
+// remember records a mistake: the same call would fail again.
 func (s *Server) remember(now time.Time, call [sha256.Size]byte, e *recourse.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Server) remember(now time.Time, call [sha256.Size]byte, e *recourse.Err
 	s.mistakes[call] = mistake{e, now}
 }
 
-// forget forgets the mistakes: something was written, and what was wrong may be right now.
+// forget forgets all mistakes: after a write, what was invalid may be valid.
 func (s *Server) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,17 +7,17 @@ import (
 	internaljson "github.com/recoursehq/recourse/internal/json"
 )
 
-// lookup returns the value at a JSON Pointer, nil where there is none.
+// lookup returns the value at a JSON Pointer, or nil.
 func lookup(raw json.RawMessage, pointer string) json.RawMessage {
 	return json.RawMessage(internaljson.Lookup(internaljson.Value(raw), internaljson.Pointer(pointer)))
 }
 
-// member returns a member of an object, nil where there is none.
+// member returns a member of an object, or nil.
 func member(raw json.RawMessage, name string) json.RawMessage {
 	return lookup(raw, "/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }
 
-// textOf returns the text that a value is, "" where it is none.
+// textOf returns the text of a JSON string, or "".
 func textOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -26,7 +26,7 @@ func textOf(raw json.RawMessage) string {
 	return text
 }
 
-// dataOf returns the data of a tool result: its structured content, or the JSON of its first text; nil where it has neither.
+// dataOf returns the data of a tool result: its structured content, or the JSON in its first text; nil if it has neither.
 func dataOf(result json.RawMessage) json.RawMessage {
 	if raw := lookup(result, "/structuredContent"); internaljson.Value(raw).Kind() == '{' {
 		return raw
@@ -37,7 +37,7 @@ func dataOf(result json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// withMembers returns arguments with other members. What is no object is returned as it is.
+// withMembers returns arguments with members added. Arguments that are not an object are returned unchanged.
 func withMembers(arguments json.RawMessage, members map[string]any) json.RawMessage {
 	all := map[string]json.RawMessage{}
 	if len(arguments) > 0 && json.Unmarshal(arguments, &all) != nil {

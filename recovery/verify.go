@@ -10,8 +10,8 @@ import (
 	"github.com/recoursehq/recourse/retry"
 )
 
-// verify settles what became of a write of which it is not known. It returns the result of the verify call where the
-// write has landed, and the failure as it is to be judged where it has not, or where it stays open.
+// verify settles what became of a write with an unknown effect. It returns the verify call's result if the write has
+// landed, and otherwise the failure, with its effect if that is now known.
 func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) {
 	if e.Effect != recourse.EffectUnknown {
 		return e, nil
@@ -24,7 +24,7 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 	if err != nil {
 		return e, nil
 	}
-	// What is on its way may arrive yet.
+	// The write may still be on its way.
 	if wait := x.policy.Wait(e, 1); wait >= x.left() || !x.wait(wait, "the write may be on its way") {
 		return e, nil
 	}
@@ -53,8 +53,8 @@ func (x *exchange) verify(e *recourse.Error) (*recourse.Error, json.RawMessage) 
 	return e, result
 }
 
-// verifyCall returns the call that settles what became of this one: the failure's own, else the contract's, else one that a
-// hint names with its arguments. It has to be of a tool that only reads.
+// verifyCall returns the call that settles what became of this one: the failure's own, or else the contract's, or else one
+// that a hint gives with its arguments. Its tool must only read.
 func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
 	calls := []*recourse.Verify{e.Verify, x.contract.VerifyFor(x.contractCall())}
 	for _, a := range Advised(x.contract, e) {
@@ -71,13 +71,13 @@ func (x *exchange) verifyCall(e *recourse.Error) *recourse.Verify {
 	return nil
 }
 
-// mayAsk reports whether a call that the server names is made: if the server has that tool, and it only reads.
+// mayAsk reports whether a call named by the server is allowed: the server has that tool, and it only reads.
 func (x *exchange) mayAsk(tool string) bool {
 	_, listed := x.options.tools[tool]
 	return (listed || x.options.tools == nil) && x.natureOf(tool) == retry.Reads
 }
 
-// lookUp makes the verify call until it is answered, and returns its result: nil where it says that there is no such thing.
+// lookUp makes the verify call until it is answered, and returns its result, or nil if it says that there is no such thing.
 func (x *exchange) lookUp(v recourse.Verify, arguments json.RawMessage) (result json.RawMessage, known bool) {
 	for attempt := 1; ; attempt++ {
 		result, failure := x.try(ActionVerify, v.Tool, arguments)
@@ -98,7 +98,7 @@ func (x *exchange) lookUp(v recourse.Verify, arguments json.RawMessage) (result 
 	}
 }
 
-// judge says what became of a write: as the contract has it, else as the caller's hook does.
+// judge says what became of a write, by the contract or else by the caller's hook.
 func (x *exchange) judge(v Verification) Verdict {
 	own := x.contract.VerifyFor(x.contractCall())
 	data := dataOf(v.Result)

@@ -1,11 +1,11 @@
-// Package otelrecovery makes OpenTelemetry spans of what package recovery does for a call.
+// Package otelrecovery turns what package recovery does for a call into OpenTelemetry spans.
 //
 //	client := recovery.New(session, contract, recovery.WithObserver(otelrecovery.Observer(tracer)))
 //
-// Each call of a tool (an attempt, a verify call, a look at how work gets on) and each wait is a child of the span in the
-// context of CallTool. Names and attributes follow OpenTelemetry's conventions for MCP: a call is named
-// "tools/call {tool}", with gen_ai.tool.name, mcp.method.name, and error.type: the failure's kind, or tool_error. What is the
-// contract's begins with recourse.: kind, code, effect, attempt, action and reason.
+// Each call of a tool (an attempt, a verify call, a poll) and each wait is a child of the span in the context of CallTool.
+// Names and attributes follow OpenTelemetry's conventions for MCP: a call is named "tools/call {tool}", with
+// gen_ai.tool.name, mcp.method.name, and error.type: the failure's kind, or tool_error. Recourse's own attributes begin with
+// recourse.: kind, code, effect, attempt, action and reason.
 package otelrecovery
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/recoursehq/recourse/recovery"
 )
 
-// Observer returns what has a client's steps become spans of tracer, to be given to [recovery.WithObserver].
+// Observer returns a function for [recovery.WithObserver] that turns steps into spans of tracer.
 func Observer(tracer trace.Tracer) func(ctx context.Context, s recovery.Step) {
 	return func(ctx context.Context, s recovery.Step) {
 		switch s.Action {
