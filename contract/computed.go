@@ -78,11 +78,11 @@ var computedMembers = map[string]computed{
 		get: func(s *subject, _ string) (any, bool) { return s.retryable(), true },
 	},
 	"after": {
-		doc: "the least wait, for a person", kind: contractform.TypeString,
+		doc: "the minimum wait, for a person", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) { return recourse.FormatWait(s.e.RetryAfter), s.e.RetryAfter > 0 },
 	},
 	pathSeconds: {
-		doc: "the least wait in whole seconds, rounded up", kind: contractform.TypeNumber,
+		doc: "the minimum wait in whole seconds, rounded up", kind: contractform.TypeNumber,
 		get: func(s *subject, _ string) (any, bool) { return seconds(s.e.RetryAfter), s.e.RetryAfter > 0 },
 		set: func(e *recourse.Error, _ string, raw []byte) bool {
 			f, err := strconv.ParseFloat(string(raw), 64)
@@ -91,7 +91,7 @@ var computedMembers = map[string]computed{
 		},
 	},
 	"verify.call": {
-		doc: "the call that settles an unknown effect, as it is written", kind: contractform.TypeString,
+		doc: "the call that settles an unknown effect, spelled out", kind: contractform.TypeString,
 		get: func(s *subject, _ string) (any, bool) {
 			if s.e.Verify == nil || !s.call.hasTool(s.e.Verify.Tool) {
 				return nil, false
@@ -100,7 +100,7 @@ var computedMembers = map[string]computed{
 		},
 	},
 	"call.arguments.": {
-		doc: "an argument of the call as it is written in a call, unless it is a secret or long", kind: contractform.TypeString,
+		doc: "an argument of the call, spelled as in a call, unless it is secret or long", kind: contractform.TypeString,
 		argument: "NAME",
 		takes:    isCodeWord,
 		get: func(s *subject, name string) (any, bool) {
@@ -139,7 +139,7 @@ var computedMembers = map[string]computed{
 		},
 	},
 	"quota.": {
-		doc:      "of the quota of that policy: limit, remaining, resetAtMs (an instant in milliseconds since 1970)",
+		doc:      "a member of that policy's quota: limit, remaining, resetAtMs (milliseconds since 1970)",
 		kind:     contractform.TypeInteger,
 		argument: "POLICY.MEMBER",
 		takes: func(arg string) bool {

@@ -25,7 +25,7 @@ type Access struct {
 
 // AccessKey is an API key of the configuration.
 type AccessKey struct {
-	Name    string   `yaml:"name,required" default:"(none)" doc:"Name of the caller, for grants, limits and logs. Two keys of one name are the same caller, so that one can take the place of the other."`
+	Name    string   `yaml:"name,required" default:"(none)" doc:"Name of the caller, for grants, limits and logs. Two keys with the same name are the same caller, so that one can replace the other."`
 	Hash    string   `yaml:"hash,required" default:"(none)" doc:"SHA-256 of the key, as 'sha256:' and 64 hexadecimal digits. The key must be random, of 128 bits or more: a hash of a word can be guessed."`
 	Org     string   `yaml:"org" default:"(none)" doc:"The caller's organisation."`
 	Roles   []string `yaml:"roles" default:"(none)" doc:"The caller's roles, which 'grants' name."`
@@ -40,12 +40,12 @@ type AccessHeaders struct {
 
 // AccessJWT says whose tokens are accepted.
 type AccessJWT struct {
-	Issuer     string        `yaml:"issuer,required" default:"(none)" doc:"The issuer: what 'iss' must be, to the letter. Its metadata say where its keys are (OpenID Connect Discovery, RFC 8414), and tell MCP clients where to sign in. https, or http on this machine."`
-	JWKS       string        `yaml:"jwks" default:"(what the issuer's metadata say)" doc:"URL of the issuer's public keys (JWKS). They are fetched again every ten minutes and for a key that is not known; while that fails, the old ones count for four hours."`
+	Issuer     string        `yaml:"issuer,required" default:"(none)" doc:"The issuer, exactly as in 'iss'. Its metadata (OpenID Connect Discovery, RFC 8414) say where its keys are, and tell MCP clients where to sign in. https, or http on this machine."`
+	JWKS       string        `yaml:"jwks" default:"(what the issuer's metadata say)" doc:"URL of the issuer's public keys (JWKS). They are fetched again every ten minutes, and for an unknown key; while that fails, the old ones are used for four hours."`
 	Audience   []string      `yaml:"audience,required" default:"(none)" doc:"What 'aud' must be or contain: usually the endpoint's URL. One of several is enough."`
 	Algorithms []JWTAlg      `yaml:"algorithms" default:"([ES256, RS256, EdDSA])" doc:"Signature algorithms that are accepted."`
 	Leeway     time.Duration `yaml:"leeway" default:"60s" doc:"How far the clocks of issuer and gateway may differ."`
-	Scopes     []string      `yaml:"scopes" default:"(none)" doc:"Scopes that every token needs. A token without them is answered with 403 and 'insufficient_scope', from which clients learn what to ask for."`
+	Scopes     []string      `yaml:"scopes" default:"(none)" doc:"Scopes that every token needs. A token without them gets 403 and 'insufficient_scope' with the scopes to request."`
 	Name       string        `yaml:"name" default:"sub" doc:"Claim that names the caller. A claim within another is written as a JSON Pointer, such as '/realm_access/roles'."`
 	Org        string        `yaml:"org" default:"org" doc:"Claim that names the caller's organisation."`
 	Roles      string        `yaml:"roles" default:"roles" doc:"Claim that lists the caller's roles."`
@@ -71,7 +71,7 @@ func (a *JWTAlg) UnmarshalYAML(n *strictyaml.Node) error { return word(n, a, a.W
 // Lockout is when an address is refused.
 type Lockout struct {
 	Failures int           `yaml:"failures" default:"25" doc:"How many failed authentications it takes. '0' means that no address is ever refused."`
-	Within   time.Duration `yaml:"within" default:"15m" doc:"The time within which they count. The address is refused until the first of them is that long ago."`
+	Within   time.Duration `yaml:"within" default:"15m" doc:"The time within which failures count. The address is refused until the first of them is that long ago."`
 }
 
 // defaultLockout is [Lockout] where the file has none.

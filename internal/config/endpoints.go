@@ -24,13 +24,13 @@ type Endpoint struct {
 
 	Path     string        `yaml:"path" default:"(/NAME/mcp)" doc:"Path on the gateway at which clients reach the endpoint. As in a server's path, one segment may be in braces: the user."`
 	Title    string        `yaml:"title" default:"(its name)" doc:"The endpoint's display name: clients see it as the name of the server."`
-	Contract string        `yaml:"contract" default:"recourse" doc:"Contract for what the endpoint itself has to say, such as that there is no tool of a name. A failure of a server keeps the form of that server's contract."`
-	Servers  []Member      `yaml:"servers,required" default:"(none)" doc:"The servers that are offered, in the order in which their tools are listed: names, or mappings that say more."`
+	Contract string        `yaml:"contract" default:"recourse" doc:"Contract for the endpoint's own failures, such as an unknown tool. A server's failure keeps the form of that server's contract."`
+	Servers  []Member      `yaml:"servers,required" default:"(none)" doc:"The servers to offer, in the order in which their tools are listed: names, or mappings with more settings."`
 	Deadline time.Duration `yaml:"deadline" default:"2s" doc:"How long a list waits for a server. If it takes longer, its part is taken from the last list it gave, and the clients that listen are told when the new one is there."`
 	Lists    string        `yaml:"lists" default:"(a file in the user's cache folder)" doc:"File in which the last lists of the servers are kept across restarts, relative to this file. Lists that depend on who calls are never written. 'none' keeps nothing."`
 
-	Access []string `yaml:"access" default:"(everybody is let in)" doc:"Who may call, as in a server's entry. An endpoint that offers a server with 'access' needs its own, which then counts instead."`
-	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry: by the names that clients see, and with what the servers' entries say of tools. The servers' own grants count as well, by their own names."`
+	Access []string `yaml:"access" default:"(everybody is let in)" doc:"Who may call, as in a server's entry. An endpoint that offers a server with 'access' needs its own 'access', which replaces the server's."`
+	Grants []Grant  `yaml:"grants" default:"(every caller may do everything)" doc:"What callers may do, as in a server's entry, but with the names that clients see. The servers' own grants apply as well, with the servers' names."`
 
 	Limits       Limits       `yaml:"limits" default:"(none)" doc:"How often the endpoint's tools may be called, as in a server's entry: by the names that clients see. With 'by: [server]', all calls at the endpoint are counted together. The servers' own limits count as well."`
 	LimitHeaders bool         `yaml:"limit_headers" default:"false" doc:"Whether successful answers say what remains of the endpoint's limits, as in a server's entry."`
@@ -45,7 +45,7 @@ const ListsNone = "none"
 // Member is a server that an endpoint offers.
 type Member struct {
 	Name   string            `yaml:"name,required" default:"(none)" doc:"Name of an entry in 'servers'."`
-	Prefix string            `yaml:"prefix" default:"(none)" doc:"Put before the names of the server's tools and prompts, such as 'shop_'."`
+	Prefix string            `yaml:"prefix" default:"(none)" doc:"Prefix for the names of the server's tools and prompts, such as 'shop_'."`
 	Allow  []string          `yaml:"allow" default:"(all)" doc:"Names or patterns of what is offered: tools and prompts by the server's own names, resources by their URIs. Anything else is neither listed nor reached."`
 	Deny   []string          `yaml:"deny" default:"(none)" doc:"Names or patterns of what is not offered, even if 'allow' names it."`
 	Rename map[string]string `yaml:"rename" default:"(none)" doc:"Maps the server's own name of a tool or prompt to the one that clients see, which gets no prefix."`

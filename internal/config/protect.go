@@ -8,7 +8,7 @@ import (
 
 // Breaker says when calls are held back from a server that does not answer.
 type Breaker struct {
-	FailureRate float64       `yaml:"failure_rate" default:"0.5" doc:"Share of the calls within 'window' that have to fail before calls are held back: more than 0, at most 1. Only what happens to the transport is a failure: a refused or reset connection, no answer in time, HTTP status 502, 503 or 504, or the exit of the program. An error that a tool reports is an answer, and a call cancelled by its client does not count."`
+	FailureRate float64       `yaml:"failure_rate" default:"0.5" doc:"Share of the calls within 'window' that must fail before calls are held back: more than 0, at most 1. Only failures of the transport count: a refused or reset connection, no answer in time, HTTP status 502, 503 or 504, or the exit of the program. An error that a tool reports is an answer, and a call cancelled by its client does not count."`
 	Window      time.Duration `yaml:"window" default:"30s" doc:"Time over which calls are counted."`
 	MinCalls    int           `yaml:"min_calls" default:"20" doc:"Calls within 'window' below which none are held back."`
 	OpenFor     time.Duration `yaml:"open_for" default:"5s" doc:"How long calls are refused the first time. After that one call at a time is let through, to find out whether the server answers again. Each time in a row that it does not, the time doubles. A longer 'Retry-After' of the server's own counts, up to an hour."`

@@ -12,18 +12,18 @@ import (
 // Provider is where accounts are connected.
 type Provider struct {
 	Title        string            `yaml:"title" default:"(its name)" doc:"What people call the provider, such as 'John Deere'."`
-	Flow         Flow              `yaml:"flow" default:"authorization_code" doc:"How an account is connected: 'authorization_code' has a person sign in at the provider (with PKCE), 'device_code' has them enter a code there on any device, 'api_key' has them enter a key here, and 'client_credentials' needs nobody."`
+	Flow         Flow              `yaml:"flow" default:"authorization_code" doc:"How an account is connected: with 'authorization_code' a person signs in at the provider (with PKCE), with 'device_code' they enter a code there on any device, with 'api_key' they enter a key on the gateway's page, and 'client_credentials' needs nobody."`
 	AuthorizeURL string            `yaml:"authorize_url" default:"(none)" doc:"The provider's authorization endpoint. Its redirect URI is '/connect/callback' below 'public_url'."`
 	DeviceURL    string            `yaml:"device_url" default:"(none)" doc:"The provider's device authorization endpoint, for the flow 'device_code'."`
 	TokenURL     string            `yaml:"token_url" default:"(none)" doc:"The provider's token endpoint."`
 	ClientID     string            `yaml:"client_id" default:"(none)" doc:"What the provider calls this gateway."`
 	ClientSecret string            `yaml:"client_secret,secret" default:"(none)" doc:"The secret of that client. Without one it is a public client."`
-	ClientAuth   ClientAuth        `yaml:"client_auth" default:"header" doc:"Where the client's secret stands in requests for tokens: in the 'header', or in the 'body'."`
+	ClientAuth   ClientAuth        `yaml:"client_auth" default:"header" doc:"Where token requests carry the client's secret: in the 'header', or in the 'body'."`
 	Scopes       []string          `yaml:"scopes" default:"(none)" doc:"Scopes to ask for."`
 	Params       map[string]string `yaml:"params" default:"(none)" doc:"More parameters of the authorization request, such as 'audience'."`
 	Per          Per               `yaml:"per" default:"caller" doc:"Who shares an account: nobody ('caller'), or the callers of an 'organisation'."`
 	Header       string            `yaml:"header" default:"Authorization" doc:"Header in which servers get the credential."`
-	Prefix       *string           `yaml:"prefix" default:"('Bearer ' in Authorization, else nothing)" doc:"What stands before the credential in that header."`
+	Prefix       *string           `yaml:"prefix" default:"('Bearer ' in Authorization, else nothing)" doc:"Prefix of the credential in that header."`
 }
 
 // Flow is how an account is connected.

@@ -11,8 +11,7 @@ import (
 
 const languagePreface = `# Writing a contract
 
-A contract is one YAML file that says how a server fails, and no code. A short one, which keeps everything of the default
-and adds a code:
+A contract is one YAML file that says how a server fails. It needs no code. A short one, which extends the default contract by one code:
 
 ` + "```yaml" + `
 form: 1
@@ -26,10 +25,10 @@ codes:
   hint: Order something else.
 ` + "```" + `
 
-` + "`recourse contract lint FILE`" + ` checks a file and reports every mistake with its place; ` +
-	"`recourse contract show FILE`" + ` prints the
-contract's reference page, with what its form does not carry; ` + "`recourse contract gen FILE --lang ts`" + ` prints it as a
-module of TypeScript. Configurations name the file under ` + "`contracts`" + `.
+` + "`recourse contract lint FILE`" + ` checks a file and reports every mistake with its position; ` +
+	"`recourse contract show FILE`" + ` prints its
+reference page, including what its form cannot express; ` + "`recourse contract gen FILE --lang ts`" + ` prints it as a
+TypeScript module. Configurations list the file under ` + "`contracts`" + `.
 `
 
 // Language returns the page that documents the form of contract files, in Markdown.
@@ -101,23 +100,23 @@ var conditionDocs = map[string]string{
 	"kind":          "The kind.",
 	"class":         "The class of the kind.",
 	"origin":        "Who failed.",
-	"resource":      "The type of the resource that it is about.",
-	"status":        "The HTTP status that the other side answered with: 404, 5xx, or none.",
+	"resource":      "The type of the resource.",
+	"status":        "The other side's HTTP status: 404, 5xx, or none.",
 	"upstream_code": "The other side's own error code.",
 	"rule":          "The rule that the first violation breaks, a keyword of JSON Schema.",
-	"params":        "The parameters that the violations name: these, and no others.",
-	"has":           "Paths that lead to something.",
+	"params":        "Exactly the parameters named in the violations.",
+	"has":           "Paths that are not empty.",
 	"tool":          "The tool that was called.",
-	"at":            "Where the call stood.",
+	"at":            "How far the call got.",
 	"effect":        "Whether the call took effect.",
-	"retry":         "What has to come before a repetition.",
+	"retry":         "What must happen before a retry.",
 }
 
 // selectors documents them.
 func (p *page) selectors() {
 	p.heading("Selectors")
-	p.linef("A selector is a mapping of conditions, all of which have to hold; `{}` selects everything. Several values of one " +
-		"condition, in a list, are alternatives, except for `params` and `has`.")
+	p.linef("A selector is a mapping of conditions, all of which must hold; `{}` selects everything. A list of values for one " +
+		"condition means any of them, except for `params` and `has`.")
 	rows := [][]string{{"Condition", "Holds for", "Values"}}
 	for _, c := range contractform.Words().Conditions {
 		rows = append(rows, []string{code(c.On), conditionDocs[c.On], codesText(c.Values)})
@@ -129,24 +128,23 @@ func (p *page) selectors() {
 func (p *page) paths() {
 	p.heading("Shapes")
 	p.linef("A shape is a mapping. Its values are paths, constants after an equals sign (`=true`), mappings of the same form, and " +
-		"lists: `{each: PATH, item: SHAPE}`, where the paths of the item start at each item of the list. Members that come out " +
-		"empty are left out. The member `...` places the members of `details` beside the others. What a shape writes is also " +
-		"how it is read.")
-	p.linef("A list of sources, such as `[upstream.code, {for: {kind: not_found}, is: =NOT_FOUND}]`, is one of alternatives: the first " +
-		"is written whose selector holds and that is not empty. Read back, a word of a closed set such as `kind` goes where it " +
-		"belongs, another value to the first path that can hold it; a constant adds what its selector says of kind, resource, " +
-		"effect, retry and upstream_code.")
+		"lists: `{each: PATH, item: SHAPE}`, where the item's paths are relative to each item of the list. Empty members are left " +
+		"out. The member `...` inserts the members of `details`. A shape is used for both writing and reading.")
+	p.linef("A list of sources, such as `[upstream.code, {for: {kind: not_found}, is: =NOT_FOUND}]`, means alternatives: the first " +
+		"whose selector holds and that is not empty is written. When read, a word of a closed set such as `kind` goes where it " +
+		"belongs, and any other value to the first path that can hold it; a constant also sets the kind, resource, effect, retry " +
+		"and upstream_code of its selector.")
 	p.heading("Templates and paths")
-	p.linef("In a template `{PATH}` is filled in, and `{PATH|TEXT}` stands for TEXT where the path is empty; braces that stand " +
-		"for themselves are doubled. Where a value of a body is one placeholder and nothing else, it keeps its type.")
-	p.linef("A path is one into the record's JSON form, such as `violations.0.param` or `upstream.status`, which "+
-		"[the reference page of the default contract](recourse.md) describes: %s. These are computed:",
+	p.linef("In a template, `{PATH}` is replaced by the value at the path, and `{PATH|TEXT}` by TEXT if the value is empty; literal " +
+		"braces are doubled. A value of a body that is a single placeholder keeps its type.")
+	p.linef("A path leads into the record's JSON form, such as `violations.0.param` or `upstream.status`. The "+
+		"[default contract's page](recourse.md) describes its members: %s. These paths are computed:",
 		codesText(contractform.RecordOrder()))
 	rows := [][]string{{"Path", "Type", "What it is"}}
 	for _, c := range contractform.Words().Computed {
 		rows = append(rows, []string{code(c.Path), c.Type, c.Doc})
 	}
 	p.table(rows...)
-	p.linef("%s", fmt.Sprintf("Of a record inside another, such as the `error` of an item in `failed`, they are named behind it: %s.",
+	p.linef("%s", fmt.Sprintf("For a record inside another, such as the `error` of an item in `failed`, they follow its path: %s.",
 		code("error.retryable")))
 }
