@@ -18,6 +18,7 @@ type circuitStep struct {
 	Tool    string `json:"tool"`
 	Last    int64  `json:"last,omitempty"`
 	Ends    string `json:"ends,omitempty"`
+	Kind    string `json:"kind,omitempty"` // of the failure that it ends with, or that holds it back
 	AfterMs int64  `json:"afterMs,omitempty"`
 	WaitMs  *int64 `json:"waitMs,omitempty"`
 }
@@ -43,6 +44,10 @@ func TestKitCircuits(t *testing.T) {
 	way := fails(5, 0, "a", "unreached")
 	said := ends(0, "a", "down")
 	said.AfterMs = 7000
+	limited := ends(0, "a", "answered")
+	limited.Kind, limited.AfterMs = string(recourse.KindRateLimited), 5000
+	sooner := limited
+	sooner.At, sooner.AfterMs = 10, 1000
 	var kit strings.Builder
 	for _, scenario := range []struct {
 		name   string
@@ -72,6 +77,10 @@ func TestKitCircuits(t *testing.T) {
 			begins(1000, "a", 0), ends(1100, "a", "down"), begins(1200, "a", 2200), begins(2200, "a", 2200),
 		}},
 		{"but not right after another", tool, []circuitStep{begins(100, "a", 900), begins(900, "a", 900)}},
+		{"a limit holds all back, who then have their turns", []circuitStep{begins(0, "a", 0), limited}, []circuitStep{
+			begins(10, "a", 0), sooner, begins(10, "b", 20), begins(4990, "c", 0), begins(5000, "a", 0),
+		}},
+		{"a limit comes before a circuit", way, []circuitStep{limited, begins(0, "a", 0), begins(5000, "a", 0)}},
 		{"who tries and never ends makes way", way, []circuitStep{begins(1000, "a", 0), begins(30_999, "b", 0), begins(31_000, "b", 0)}},
 	} {
 		s := NewServer()
@@ -83,7 +92,10 @@ func TestKitCircuits(t *testing.T) {
 			if step.Ends != "" {
 				o := map[string]outcome{"answered": answered, "unreached": unreached, "down": down, "untold": untold}[step.Ends]
 				var e *recourse.Error
-				if o != answered {
+				switch {
+				case step.Kind != "":
+					e = recourse.RateLimited(time.Duration(step.AfterMs) * time.Millisecond)
+				case o != answered:
 					e = recourse.Unavailable("").WithRetryAfter(time.Duration(step.AfterMs) * time.Millisecond)
 				}
 				s.learn(at(step.At), step.Tool, o, e, 0)
@@ -93,7 +105,10 @@ func TestKitCircuits(t *testing.T) {
 			if step.Last > 0 {
 				last = at(step.Last)
 			}
-			wait, _ := s.admit(at(step.At), last, step.Tool)
+			wait, why := s.admit(at(step.At), last, step.Tool)
+			if why != nil {
+				step.Kind = string(why.Kind)
+			}
 			ms := wait.Milliseconds()
 			step.WaitMs = &ms
 		}

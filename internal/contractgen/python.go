@@ -80,6 +80,7 @@ const pythonImports = `from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import math
 import re
 import time

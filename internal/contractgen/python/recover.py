@@ -135,6 +135,8 @@ class _Exchange:
         step = Step(action, tool or self.tool, self.attempt, **more)
         if self.options.report is not None:
             self.options.report.append(step)
+        told = step.reason or step.failure or "done"
+        logging.getLogger(__name__).debug("%s %s, attempt %d: %s", action, step.tool, step.attempt, told)
         try:
             if self.options.observe:
                 self.options.observe(step)
@@ -151,13 +153,12 @@ class _Exchange:
     async def call(self, action, tool, arguments):
         """Makes one call: of the tool, or of another for it. Returns the result, and a failure or question in it."""
         last = self.ends - min(self.left() / 4, 15_000)
-        self.is_sent, wait = True, self.server.turn(_now(), 0)
-        while wait := wait or self.server.admit(_now(), last, tool):
-            self.is_sent = wait < self.left() and await self.wait(wait, "the server is not called for a while")
+        self.is_sent = True
+        while (held := self.server.admit(_now(), last, tool))[0] > 0:
+            wait, why = held
+            self.is_sent = wait < self.left() and await self.wait(wait, f"{_kind(why)}: calls are held back")
             if not self.is_sent:
-                e = {"kind": "unavailable", "afterMs": math.ceil(wait), "effect": "none", "retry": "same_call"}
-                return None, Failure(e)
-            wait = 0
+                return None, Failure({**why, "afterMs": math.ceil(wait), "effect": "none"})
         if action == "call" and self.attempt == 0:
             self.server.take(-0.2)
         self.attempt += action == "call"
@@ -166,8 +167,7 @@ class _Exchange:
         if e and not self.options.trusted:
             e = self.believed(e, tool)
             failed = Failure(e)
-        is_limit, least = e is not None and _kind(e) == "rate_limited", _number((e or {}).get("afterMs"))
-        self.server.learn(_now(), tool, self.ending(e, is_lost), least, is_limit)
+        self.server.learn(_now(), tool, self.ending(e, is_lost), e)
         self.note(action, tool, failure=failed if e else None)
         return result, failed
 

@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self) -> None:
         self.mistakes: dict[str, tuple[Failure, float]] = {}
-        self._tools, self._way, self._spent, self._resumes, self._next = {}, _Circuit(), 0.0, 0.0, 0.0
+        self._tools, self._way, self._spent, self._resumes, self._next, self._limit = {}, _Circuit(), 0.0, 0.0, 0.0, {}
 
     def take(self, repetitions: float = 1) -> bool:
         """Takes a repetition, if that is within the budget. Each call of a caller gives a fifth of one: take(-0.2)."""
@@ -48,19 +48,21 @@ class Server:
         self._next += min(100, (self._resumes - now) / 10)
         return max(at - now, least_ms)
 
-    def admit(self, now: float, last: float, tool: str) -> float:
-        """Returns how long a call waits until it asks again, at last until last. 0: it begins, and learn is told of its
-        end."""
+    def admit(self, now: float, last: float, tool: str) -> tuple[float, dict[str, Any]]:
+        """Returns how long a call waits until it asks again, at last until last, and the failure that holds it back.
+        0: it begins, and learn is told of its end."""
+        if (wait := self.turn(now, 0)) > 0:
+            return wait, self._limit
         circuits = self._way, self._tools.get(tool, _Circuit())
         wait = circuits[0].wait(now, last) or circuits[1].wait(now, last)
         for circuit in circuits:
             circuit.trying = now if wait == 0 and circuit.until > 0 else circuit.trying
-        return wait
+        return wait, {"kind": "unavailable", "message": "Calls before this one have failed.", "retry": "same_call"}
 
-    def learn(self, now: float, tool: str, ending: str, least_ms: float = 0, is_limit: bool = False) -> None:
-        """Takes in how an attempt has ended: it was "answered", the way to the server is broken ("unreached"), what is
-        behind the tool is ("down"), or nothing is known ("untold"). It is to be left alone for least_ms: by all callers
-        if that is a limit."""
+    def learn(self, now: float, tool: str, ending: str, e: dict[str, Any] | None = None) -> None:
+        """Takes in how an attempt has ended, and its failure: a limit holds back all callers. "answered": it works;
+        "unreached": the way to the server is broken; "down": what is behind the tool is; "untold": nothing is known."""
+        least_ms = _number((e or {}).get("afterMs"))
         behind = self._tools.get(tool, _Circuit())
         self._way.trying = behind.trying = 0
         if ending in ("answered", "down"):
@@ -73,5 +75,5 @@ class Server:
             behind.fail(now, least_ms)
             self._tools = {**(self._tools if len(self._tools) < 1000 else {}), tool: behind}
         resumes = now + min(least_ms, MAX_WAIT_MS)
-        if is_limit and resumes > self._resumes:
-            self._resumes = self._next = resumes
+        if e and _kind(e) == "rate_limited" and resumes > self._resumes:
+            self._resumes, self._next, self._limit = resumes, resumes, e

@@ -236,16 +236,15 @@ type Outcome = Partial<Reading> & { result?: unknown; e?: Fields; lost?: boolean
 /** Makes one call: of the tool, or of another on its behalf. */
 async function make(x: Exchange, action: "call" | "verify" | "poll", tool: string, args: Arguments): Promise<Outcome> {
   const last = x.ends - Math.min(left(x) / 4, 15_000);
-  const admit = (): number => x.server.admit(Date.now(), last, tool);
-  for (let ms = x.server.turn(Date.now(), 0) || admit(); ms > 0; ms = admit()) {
-    if (ms < left(x) && (await wait(x, ms, "the server is not called for a while"))) continue;
-    return { e: { kind: "unavailable", afterMs: Math.ceil(ms), effect: "none", retry: "same_call" }, unsent: true };
+  const admit = () => x.server.admit(Date.now(), last, tool);
+  for (let [ms, why] = admit(); ms > 0; [ms, why] = admit()) {
+    if (ms < left(x) && (await wait(x, ms, `${kindOf(why)}: calls are held back`))) continue;
+    return { e: { ...why, afterMs: Math.ceil(ms), effect: "none" }, unsent: true };
   }
   if (action === "call" && x.attempt++ === 0) x.server.take(-0.2);
   const outcome = await send(x, tool, args);
   const e = outcome.e && believed(x, outcome.e, tool);
-  const ending = endingOf(x, e, outcome.lost);
-  x.server.learn(Date.now(), tool, ending, numberOr(e?.["afterMs"]), e && kindOf(e) === "rate_limited");
+  x.server.learn(Date.now(), tool, endingOf(x, e, outcome.lost), e);
   note(x, { action, tool, ...(e && { failure: failureOf(e) }) });
   return e ? { ...outcome, e } : outcome;
 }

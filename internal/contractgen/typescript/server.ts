@@ -38,8 +38,7 @@ export class Server {
   readonly #tools = new Map<string, Circuit>();
   #way = new Circuit();
   #spent = 0;
-  #resumes = 0;
-  #next = 0;
+  #pace = { until: 0, next: 0, limit: {} as Fields };
 
   /** Takes a repetition, if that is within the budget. Each call of a caller gives a fifth of one: take(-0.2). */
   take(repetitions = 1): boolean {
@@ -50,22 +49,26 @@ export class Server {
 
   /** Returns how long a caller waits for its turn: after a rate limit one comes after the other. */
   turn(now: number, leastMs: number): number {
-    if (now >= this.#resumes) return leastMs;
-    const at = this.#next;
-    this.#next += Math.min(100, (this.#resumes - now) / 10);
+    if (now >= this.#pace.until) return leastMs;
+    const at = this.#pace.next;
+    this.#pace.next += Math.min(100, (this.#pace.until - now) / 10);
     return Math.max(at - now, leastMs);
   }
 
-  /** Returns how long a call waits until it asks again, at most until last. 0: it begins, and learn is told its end. */
-  admit(now: number, last: number, tool: string): number {
+  /** Returns how long a call waits until it asks again, at most until last, and the failure that holds it back. 0: it
+   * begins, and learn is told its end. */
+  admit(now: number, last: number, tool: string): [waitMs: number, why: Fields] {
+    const turn = this.turn(now, 0);
+    if (turn > 0) return [turn, this.#pace.limit];
     const circuits = [this.#way, this.#tools.get(tool) ?? new Circuit()];
     const wait = circuits.reduce((least, circuit) => least || circuit.wait(now, last), 0);
     for (const circuit of circuits) if (wait === 0 && circuit.until > 0) circuit.trying = now;
-    return wait;
+    return [wait, { kind: "unavailable", message: "Calls before this one have failed.", retry: "same_call" }];
   }
 
-  /** Takes in how an attempt has ended, how long the server is to be left alone, and whether by all callers. */
-  learn(now: number, tool: string, ending: Ending, leastMs = 0, isLimit = false): void {
+  /** Takes in how an attempt has ended, and its failure: a limit holds back all callers. */
+  learn(now: number, tool: string, ending: Ending, e?: Fields): void {
+    const leastMs = numberOr(e?.["afterMs"]);
     const behind = this.#tools.get(tool) ?? new Circuit();
     for (const circuit of [this.#way, behind]) circuit.trying = 0;
     if (ending === "answered" || ending === "down") this.#way = new Circuit();
@@ -76,7 +79,7 @@ export class Server {
       if (this.#tools.size >= 1000) this.#tools.clear();
       this.#tools.set(tool, behind);
     }
-    const resumes = now + Math.min(leastMs, maxWaitMs);
-    if (isLimit && resumes > this.#resumes) [this.#resumes, this.#next] = [resumes, resumes];
+    const until = now + Math.min(leastMs, maxWaitMs);
+    if (e && kindOf(e) === "rate_limited" && until > this.#pace.until) this.#pace = { until, next: until, limit: e };
   }
 }

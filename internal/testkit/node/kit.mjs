@@ -134,10 +134,13 @@ if (contractName === "recourse") {
 const linesOf = (name) => readFileSync(new URL(name, pathToFileURL(recoveriesPath)), "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
 for (const { name, steps } of recoveriesPath ? linesOf("circuits.jsonl") : []) {
   const server = new contract.Server();
-  for (const [i, { at, tool, last, ends, afterMs, waitMs }] of steps.entries()) {
-    const begins = () => Math.floor(server.admit(1e9 + at, last ? 1e9 + last : 0, tool));
-    if (ends) server.learn(1e9 + at, tool, ends, afterMs);
-    else compare(`circuit: ${name}`, `wait in step ${i}`, waitMs, begins());
+  for (const [i, { at, tool, last, ends, kind, afterMs, waitMs }] of steps.entries()) {
+    if (ends) {
+      server.learn(1e9 + at, tool, ends, { kind: kind ?? "unavailable", afterMs });
+      continue;
+    }
+    const [wait, why] = server.admit(1e9 + at, last ? 1e9 + last : 0, tool);
+    compare(`circuit: ${name}`, `step ${i}`, [waitMs, kind], [Math.floor(wait), wait ? why.kind : undefined]);
   }
 }
 for (const { contract: name, hint, tool, args } of recoveriesPath ? linesOf("advice.jsonl") : []) {
@@ -159,6 +162,17 @@ for (const { contract: name, hint, tool, args } of recoveriesPath ? linesOf("adv
   };
   for (let i = 0; i < 2; i++) await contract.recover(caller, { name: "tool" }, { server, sleep: async () => {} }).catch(() => {});
   compare("refused by HTTP", "calls", 2, sent);
+}
+// A call that is held back by a limit is not sent, and names the limit.
+if (contractName === "recourse") {
+  const limit = { v: 1, kind: "rate_limited", message: "Slow down.", afterMs: 60_000 };
+  const server = new contract.Server();
+  let sent = 0;
+  const caller = async () => void sent++ ?? { content: [], structuredContent: limit, isError: true };
+  for (let i = 0; i < 2; i++) {
+    const failure = await contract.recover(caller, { name: "tool" }, { server, timeoutMs: 1000 }).catch((error) => error.failure);
+    compare("limit", "ended", ["rate_limited", "Slow down.", 1], [failure.kind, failure.message, sent]);
+  }
 }
 // A server that is not trusted is not believed that a write took no effect.
 if (contractName === "recourse") {

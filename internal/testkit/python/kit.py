@@ -7,6 +7,7 @@ Prints each case that differs, with what is wanted and what came, then how many 
 import asyncio
 import importlib.util
 import json
+import logging
 import os
 import re
 import sys
@@ -147,10 +148,11 @@ for line in lines_of("circuits.jsonl") if more else ():
     for i, step in enumerate(line["steps"]):
         at, last = 1e9 + step["at"], 1e9 + step["last"] if "last" in step else 0
         if "ends" in step:
-            server.learn(at, step["tool"], step["ends"], step.get("afterMs", 0))
+            server.learn(at, step["tool"], step["ends"], {"kind": step.get("kind", "unavailable"), "afterMs": step.get("afterMs", 0)})
         else:
-            wait = int(server.admit(at, last, step["tool"]))
-            compare("circuit: " + line["name"], f"wait in step {i}", step["waitMs"], wait)
+            wait, why = server.admit(at, last, step["tool"])
+            got = {"waitMs": int(wait), **({"kind": why["kind"]} if wait else {})}
+            compare("circuit: " + line["name"], f"step {i}", {name: step[name] for name in ("waitMs", "kind") if name in step}, got)
 for line in lines_of("advice.jsonl") if more else ():
     if line["contract"] == contract.CONTRACT["name"]:
         got = contract.advised(contract.Failure({"kind": "unknown", "hints": [line["hint"]]}))
@@ -191,6 +193,19 @@ async def circuit():
     compare("circuit", "ended when it is closed", ("a result", 7), (await ended(100), session.sent))
 
 
+async def limited():
+    """A call that is held back by a limit is not sent, and names the limit."""
+    limit = {"v": 1, "kind": "rate_limited", "message": "Slow down.", "afterMs": 60_000}
+    session = Scripted(lambda _: {"content": [], "structuredContent": limit, "isError": True})
+    server = contract.Server()
+    for _ in range(2):
+        try:
+            await contract.recover(session, "tool", {}, contract.Options(server=server, timeout_ms=1000))
+        except contract.Failure as failure:
+            got = failure.kind, failure.record.get("message"), session.sent
+            compare("limit", "ended", ("rate_limited", "Slow down.", 1), got)
+
+
 async def untrusted():
     """A server that is not trusted is not believed that a write took no effect."""
     async def sleep(seconds):
@@ -209,8 +224,16 @@ async def observed():
     """An observer that raises is no fault of the call's, and neither is a call that HTTP refused a mistake of its arguments."""
     def observe(step):
         raise ValueError
+    logged = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())
+    log = logging.getLogger(contract.__name__)
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
     result = await contract.recover(Scripted(lambda _: {"content": []}), "tool", {}, contract.Options(observe=observe))
+    log.setLevel(logging.NOTSET)
     compare("observe", "ended", {"content": []}, result)
+    compare("log", "steps", ["call tool, attempt 1: done"], logged)
 
     class StatusError(Exception):
         response = type("Response", (), {"status_code": 422, "headers": {}, "text": ""})
@@ -229,6 +252,7 @@ async def observed():
 asyncio.run(observed())
 if contract.CONTRACT["name"] == "recourse":
     asyncio.run(circuit())
+    asyncio.run(limited())
     asyncio.run(untrusted())
 
 # Nothing that a server sends makes the parser raise.
