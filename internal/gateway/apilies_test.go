@@ -65,6 +65,7 @@ func TestAPIThatLies(t *testing.T) {
 		"a bomb":                {lies(200, json, bomb.String(), "Content-Encoding", "gzip"), recourse.KindBadResponse, "larger than 4 MiB"},
 		"not compressed":        {lies(200, json, `{"orders":[1,2,3]}`, "Content-Encoding", "gzip"), recourse.KindBadResponse, "Content-Encoding does not fit"},
 		"an unknown coding":     {lies(200, json, "\x0b\x02\x80{}\x03", "Content-Encoding", "br"), recourse.KindBadResponse, ""},
+		"a part, unasked":       {lies(206, json, `{"orders":[1]}`, "Content-Range", "bytes 0-13/900"), recourse.KindBadResponse, "nobody has asked for a part"},
 		"not modified":          {lies(304, "", ""), recourse.KindBadResponse, "304"},
 		"round and round":       {lies(307, "", "", "Location", "/v1/orders"), recourse.KindBadResponse, "keeps redirecting"},
 		"a status of its own":   {lies(999, json, `{}`), recourse.KindServerError, "999"},

@@ -84,6 +84,8 @@ func TestMistakes(t *testing.T) {
 		"a later version":   {`{"openapi": "4.0.0", "paths": {}}`, "3.0 and 3.1 are supported"},
 		"broken JSON":       {`{"openapi": `, "not valid JSON"},
 		"broken YAML":       {"a: [", "neither JSON nor YAML"},
+		"Latin 1":           {"openapi: 3.1.0\ninfo: {title: Caf\xe9, version: '1'}\n", "not in UTF-8"},
+		"Latin 1, JSON":     {"{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Caf\xe9\"}}", "not in UTF-8"},
 		"a name twice":      {`{"openapi": "3.0.0", "openapi": "3.0.1"}`, "not valid JSON"},
 		"nothing to offer":  {describe(`{}`, ""), "no operation of the description matches this route"},
 		"an upload":         {describe(`/f: {post: {requestBody: {content: {multipart/form-data: {}}}}}`, ""), "POST /f cannot be a tool: it takes an upload (multipart/form-data)"},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,6 +26,7 @@ const (
 var (
 	errSize    = fmt.Errorf("the description is larger than %d MiB", MaxSize>>20)
 	errDepth   = fmt.Errorf("the description has more than %d levels", maxDepth)
+	errCharset = errors.New("the description is not in UTF-8: save it as UTF-8")
 	errAliases = errors.New("the description grows too large when its YAML aliases are replaced")
 )
 
@@ -32,6 +34,9 @@ var (
 func toJSON(text []byte) (json.Value, error) {
 	if len(text) > MaxSize {
 		return nil, errSize
+	}
+	if !utf8.Valid(text) && !bytes.HasPrefix(text, []byte("\xff\xfe")) && !bytes.HasPrefix(text, []byte("\xfe\xff")) { // UTF-16 is read
+		return nil, errCharset
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if first := bytes.TrimLeft(text, " \t\r\n"); len(first) > 0 && first[0] == '{' {

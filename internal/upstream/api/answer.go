@@ -45,6 +45,9 @@ func (c *Connection) read(ctx context.Context, t *openapi.Tool, resp *http.Respo
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a broken body says no more than the status
 		return nil, c.refused(resp, body)
 	}
+	if resp.StatusCode == http.StatusPartialContent && resp.Request.Header.Get("Range") == "" {
+		return nil, c.badResponse(resp, errors.New("it is a part of the content (HTTP 206), and nobody has asked for a part"))
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	switch {
 	case isCoding(err):
