@@ -5,9 +5,9 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
+	"sync"
 )
 
 // The script htmx.js is htmx 4.0.1, and htmx-sse.js its extension for events; htmx.LICENSE is the licence of both (0BSD).
@@ -24,7 +24,8 @@ type staticFile struct {
 	version     string // changes with the body
 }
 
-var staticFiles = readStatic()
+// staticFiles are read when a page is first shown: every start of the program would pay for it.
+var staticFiles = sync.OnceValue(readStatic)
 
 func readStatic() map[string]*staticFile {
 	files := map[string]*staticFile{}
@@ -36,8 +37,10 @@ func readStatic() map[string]*staticFile {
 		switch path.Ext(e.Name()) {
 		case ".js":
 			kind = "text/javascript; charset=utf-8"
-		case ".css", ".svg":
-			kind = mime.TypeByExtension(path.Ext(e.Name()))
+		case ".css":
+			kind = "text/css; charset=utf-8"
+		case ".svg":
+			kind = "image/svg+xml"
 		}
 		files[e.Name()] = &staticFile{body, kind, hex.EncodeToString(sum[:6])}
 	}
@@ -45,10 +48,10 @@ func readStatic() map[string]*staticFile {
 }
 
 // staticURL returns the address of a file, which changes with it.
-func staticURL(name string) string { return staticPrefix + name + "?v=" + staticFiles[name].version }
+func staticURL(name string) string { return staticPrefix + name + "?v=" + staticFiles()[name].version }
 
 func serveStatic(w http.ResponseWriter, r *http.Request) {
-	f := staticFiles[r.PathValue("name")]
+	f := staticFiles()[r.PathValue("name")]
 	if f == nil {
 		http.NotFound(w, r)
 		return
