@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 func main() {
@@ -58,12 +60,21 @@ func run(ctx context.Context, root, out, only string) error {
 	if err != nil {
 		return err
 	}
-	for _, write := range []func(*release, string) error{archives, packages, image, materials, checksums} {
-		if err := write(r, out); err != nil {
-			return err
-		}
+	if err := each(r, out, archives, packages, image, materials); err != nil {
+		return err
 	}
-	return nil
+	return checksums(r, out) // of all that the others have written
+}
+
+// each has all of them write at the same time: most of it goes into compressing, each on one processor.
+func each(r *release, out string, writers ...func(*release, string) error) error {
+	errs := make([]error, len(writers))
+	var work sync.WaitGroup
+	for i, write := range writers {
+		work.Go(func() { errs[i] = write(r, out) })
+	}
+	work.Wait()
+	return errors.Join(errs...)
 }
 
 // choose returns the platforms of a list, or all of them.
