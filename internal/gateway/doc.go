@@ -46,7 +46,7 @@
 //
 // An endpoint may offer several servers (manyservers.go). Its target is then package many, which finds the server that
 // a request is for. There the request becomes a call of its own (nested.go), which takes the server's own way from
-// route on; its answer comes back over a [hop] and passes as it is.
+// route on; its answer comes back over a [many.Hop] and passes as it is.
 //
 // A success is forwarded byte for byte and never decoded; only the spelling of its id is the
 // client's own. Notifications, questions of the server's to its client, methods and members

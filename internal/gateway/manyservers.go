@@ -16,6 +16,7 @@ import (
 	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/bridge"
 	"github.com/recoursehq/recourse/internal/config"
+	"github.com/recoursehq/recourse/internal/json"
 	"github.com/recoursehq/recourse/internal/many"
 	"github.com/recoursehq/recourse/internal/redact"
 	"github.com/recoursehq/recourse/internal/upstream"
@@ -167,6 +168,31 @@ func (c *call) routeMany(next next) error {
 		return settled(e)
 	}
 	return next(c)
+}
+
+// memberReads reports whether a tool that clients call offered only reads, by what is known of all servers that may have it.
+func (c *call) memberReads(offered string) bool {
+	known, r := false, c.who.request(c.upstreamHeader(), nil)
+	if r.Message = (&wire.Message{Meta: c.req.msg.Meta}); c.req.era == wire.Legacy {
+		const version = `"` + wire.MetaProtocolVersion + `":"` + wire.Version20260728 + `"`
+		r.Message.Meta = json.Value("{" + version + `,"` + wire.MetaClientCapabilities + `":{}}`)
+	}
+	for i, names := range c.on.many.members {
+		local, ok := names.Local(offered)
+		if !ok {
+			continue
+		}
+		on := c.on.many.of[i]
+		raw, listed := c.to.many.Listed(c.ctx, r, c.on.many.options.Servers[i], local)
+		if listed && raw == nil {
+			continue // it has no such tool
+		}
+		if on.natureOf(local, on.target.Tool(local), readTool(raw)) != retry.Reads {
+			return false
+		}
+		known = true
+	}
+	return known
 }
 
 // relaying passes on what a server's own stages have answered. What is not theirs is dealt with as from any other

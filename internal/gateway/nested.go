@@ -4,13 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
+	"github.com/recoursehq/recourse/contract"
 	"github.com/recoursehq/recourse/internal/config"
 	"github.com/recoursehq/recourse/internal/gateway/observe"
+	"github.com/recoursehq/recourse/internal/json"
+	"github.com/recoursehq/recourse/internal/many"
+	"github.com/recoursehq/recourse/internal/seal"
 	"github.com/recoursehq/recourse/internal/upstream"
 	"github.com/recoursehq/recourse/internal/wire"
 )
@@ -72,27 +79,42 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 		return nil, recourse.Internal().WithOrigin(recourse.OriginGateway).WithEffect(recourse.EffectNone).CausedBy(errNotNested)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h := newHop(cancel)
+	var c *call
+	h := many.NewHop(cancel, func() *recourse.Error { return c.out.record })
 	c, err := m.call(ctx, of, r, h)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	go h.serve(c)
-	select {
-	case resp := <-h.begun:
-		if m.relays {
-			of.relayed.Store(true)
-		}
-		return resp, nil
-	case <-h.ended: // without an answer, since nobody waits for one
+	go h.Serve(c.serveNested)
+	resp, ok := h.Response()
+	if !ok {
 		cancel()
 		return nil, upstream.Broken(ctx, m.on.Title, cmp.Or(context.Cause(ctx), context.Canceled))
 	}
+	if m.relays {
+		of.relayed.Store(true)
+	}
+	return resp, nil
+}
+
+// serveNested has a nested call take its way.
+func (c *call) serveNested() (broken bool) {
+	broken = true
+	defer func() {
+		if fault := recover(); fault != nil {
+			c.g.log.Error("panic",
+				slog.String("request_id", c.req.id), slog.Any("cause", fault), slog.String("stack", string(debug.Stack())))
+		} else {
+			c.release()
+		}
+	}()
+	_ = c.table.nested(c) // the client has been told
+	return c.reply.broken
 }
 
 // call returns the call of a request that another endpoint has let in.
-func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h *hop) (*call, error) {
+func (m *member) call(ctx context.Context, of *outer, r *upstream.Request, h http.ResponseWriter) (*call, error) {
 	request := of.request.WithContext(ctx)
 	request.Header = r.Header
 	c := m.on.target.g.newCall(h, request, of.id, of.stdio)
@@ -147,4 +169,86 @@ func (o *outer) at(c *call) caller {
 		who.server = upstream.CallerOf(words...)
 	}
 	return who
+}
+
+// relayed reports whether a server's own call has ended this one, and has been told of.
+func (c *call) relayed() bool { return c.outer != nil && c.outer.relayed.Load() && c.out.record == nil }
+
+// offered tells the contract under which names the client of a nested call knows the server's tools.
+func (c *call) offered(call *contract.Call) {
+	if c.member == nil {
+		return
+	}
+	names, has := c.member.names, call.HasTool
+	call.Offered = func(tool string) (name string, known bool) {
+		if has != nil && !has(tool) {
+			return "", false
+		}
+		name, _ = names.Offered(tool)
+		return name, true
+	}
+	if has == nil {
+		return
+	}
+	call.HasTool = func(tool string) bool {
+		if has(tool) {
+			return names.Allows(tool)
+		}
+		local, ok := names.Local(tool) // it may be named as the client knows it already
+		return ok && has(local)
+	}
+}
+
+// offeredName returns the name under which the client knows a tool of the server's, and whether it is offered at all.
+func (c *call) offeredName(tool string) (name string, ok bool) {
+	if c.member == nil {
+		return tool, true
+	}
+	return c.member.names.Offered(tool)
+}
+
+// bindState binds the state in a question of the server's to what it was asked for.
+func (c *call) bindState(text []byte) []byte {
+	if c.member == nil || string(c.in.signs.ResultType) != wire.InputRequired {
+		return text
+	}
+	at := c.in.signs.Result
+	return wire.Splice(nil, text, wire.Edit{At: at, With: many.BindState(at.Of(text), c.sealer(), c.statePurpose())})
+}
+
+// ownState puts the server's own state into a request that brings one back.
+func (c *call) ownState() *recourse.Error {
+	if c.member == nil || json.Lookup(c.req.msg.Params, "/"+wire.RequestState) == nil {
+		return nil
+	}
+	params, ok := many.OwnState(c.req.msg.Params, c.sealer(), c.statePurpose())
+	if !ok {
+		return recourse.New(recourse.KindInvalidValue, "").
+			WithMessage("The requestState was not given to this caller for this request of %s. Call again without it.", c.to.Title).
+			WithOrigin(recourse.OriginCaller).WithEffect(recourse.EffectNone)
+	}
+	return c.req.change(params)
+}
+
+// refuseState returns the failure of a request whose state is not the server's. It is for the client's program, not for
+// its model, so that it is a JSON-RPC error whatever the contract says.
+func (c *call) refuseState(e *recourse.Error) error {
+	text := wire.AppendError(nil, c.req.msg.ID, wire.CodeInvalidParams, e.Sentence(), nil)
+	if c.in.rescan(text) != nil {
+		return settled(e)
+	}
+	return c.rpcFailure(http.StatusOK, text, e)
+}
+
+// sealer seals states: with the keys of sessions, so that any replica can open them, else with one of this process.
+func (c *call) sealer() *seal.Sealer {
+	if c.table.sealer != nil {
+		return c.table.sealer
+	}
+	return c.g.states
+}
+
+// statePurpose says what a state is for.
+func (c *call) statePurpose() []byte {
+	return []byte(strings.Join([]string{"state", c.on.Name, c.req.msg.Method, c.req.msg.Name, string(c.who.id[:])}, "\x00"))
 }

@@ -1,4 +1,4 @@
-package gateway
+package many
 
 import (
 	"bytes"
@@ -6,24 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/recoursehq/recourse"
-	"github.com/recoursehq/recourse/internal/many"
 )
 
-// A hop takes the answer of a nested call to the call that it is made for: what one writes, the other reads. An
+// A Hop takes the answer of one server to the request at the endpoint with several: what one writes, the other reads. An
 // answer of known length goes over as a whole, any other in pieces, and neither side is ahead of the other.
-type hop struct {
-	cancel context.CancelFunc // of the nested call
+type Hop struct {
+	cancel context.CancelFunc // of the server's call
+	failed func() *recourse.Error
 	begun  chan *http.Response
-	ended  chan struct{} // closed when the nested call has
+	ended  chan struct{} // closed when that call has
 
-	call    *call // until it has ended
 	header  http.Header
 	status  int
 	handed  bool // the response has been
@@ -32,38 +29,39 @@ type hop struct {
 }
 
 var (
-	_ http.ResponseWriter = (*hop)(nil)
-	_ http.Flusher        = (*hop)(nil)
+	_ http.ResponseWriter = (*Hop)(nil)
+	_ http.Flusher        = (*Hop)(nil)
 )
 
-func newHop(cancel context.CancelFunc) *hop {
-	return &hop{cancel: cancel, begun: make(chan *http.Response, 1), ended: make(chan struct{}), header: http.Header{}}
+// NewHop returns the hop of a call that cancel ends. failed returns the failure of the call when it begins to answer; nil: it has
+// none.
+func NewHop(cancel context.CancelFunc, failed func() *recourse.Error) *Hop {
+	return &Hop{
+		cancel: cancel, failed: failed, begun: make(chan *http.Response, 1), ended: make(chan struct{}), header: http.Header{},
+	}
 }
 
 var errBrokenOff = errors.New("the answer was broken off")
 
-// serve has the nested call take its way.
-func (h *hop) serve(c *call) {
+// Serve has the call take its way, which reports whether its answer broke off.
+func (h *Hop) Serve(call func() (broken bool)) {
 	defer close(h.ended)
 	defer h.cancel()
-	h.call = c
-	broken := true
-	defer func() {
-		if fault := recover(); fault != nil {
-			c.g.log.Error("panic",
-				slog.String("request_id", c.req.id), slog.Any("cause", fault), slog.String("stack", string(debug.Stack())))
-		} else {
-			c.release()
-		}
-		h.end(broken)
-	}()
-	_ = c.table.nested(c) // the client has been told
-	broken = c.reply.broken
+	h.end(call())
+}
+
+// Response waits for the answer to begin. It reports false if the call ends without one, since nobody waits for it.
+func (h *Hop) Response() (resp *http.Response, ok bool) {
+	select {
+	case resp = <-h.begun:
+		return resp, true
+	case <-h.ended:
+		return nil, false
+	}
 }
 
 // end ends the answer.
-func (h *hop) end(broken bool) {
-	h.call = nil
+func (h *Hop) end(broken bool) {
 	switch {
 	case h.out != nil && broken:
 		_ = h.out.CloseWithError(errBrokenOff) // never fails
@@ -75,16 +73,16 @@ func (h *hop) end(broken bool) {
 }
 
 // Header implements [http.ResponseWriter].
-func (h *hop) Header() http.Header { return h.header }
+func (h *Hop) Header() http.Header { return h.header }
 
 // WriteHeader implements [http.ResponseWriter].
-func (h *hop) WriteHeader(status int) {
+func (h *Hop) WriteHeader(status int) {
 	h.status = status
-	h.failure.Store(h.call.out.record)
+	h.failure.Store(h.failed())
 }
 
 // Write implements [http.ResponseWriter]. It returns an error when nobody reads any more.
-func (h *hop) Write(p []byte) (int, error) {
+func (h *Hop) Write(p []byte) (int, error) {
 	if !h.handed {
 		if length := h.header["Content-Length"]; len(length) == 1 && length[0] == strconv.Itoa(len(p)) {
 			h.hand(io.NopCloser(bytes.NewReader(bytes.Clone(p))), int64(len(p)))
@@ -99,7 +97,7 @@ func (h *hop) Write(p []byte) (int, error) {
 }
 
 // Flush implements [http.Flusher]: who waits for the answer knows that it has begun.
-func (h *hop) Flush() {
+func (h *Hop) Flush() {
 	if h.handed || h.status == 0 {
 		return
 	}
@@ -108,7 +106,7 @@ func (h *hop) Flush() {
 	h.hand(r, -1)
 }
 
-func (h *hop) hand(body io.ReadCloser, length int64) {
+func (h *Hop) hand(body io.ReadCloser, length int64) {
 	h.handed = true
 	h.begun <- &http.Response{
 		Status: strconv.Itoa(h.status) + " " + http.StatusText(h.status), StatusCode: h.status,
@@ -121,15 +119,15 @@ func (h *hop) hand(body io.ReadCloser, length int64) {
 type hopBody struct {
 	io.ReadCloser
 
-	h *hop
+	h *Hop
 }
 
-var _ many.Failing = (*hopBody)(nil)
+var _ Failing = (*hopBody)(nil)
 
 // Failure returns what has failed; nil: nothing, as far as is known when the answer begins.
 func (b *hopBody) Failure() *recourse.Error { return b.h.failure.Load() }
 
-// Close ends the nested call, and waits for the end.
+// Close ends the call, and waits for the end.
 func (b *hopBody) Close() error {
 	b.h.cancel()
 	err := b.ReadCloser.Close()
