@@ -26,7 +26,7 @@ func TestDefaultContract(t *testing.T) {
 		want []string
 	}{
 		{recourse.Missing("a"), "missing_param", []string{"Nothing was done. Add a, then call again."}},
-		{recourse.InvalidType("a", "string", nil), "invalid_type", []string{"Nothing was done. Give a as string, then call again."}},
+		{recourse.InvalidType("a", "string", nil), "invalid_type", []string{"Nothing was done. Correct a (expected: string), then call again."}},
 		{recourse.Unauthenticated(), "unauthenticated", []string{"Do not repeat the call before somebody has signed in."}},
 		{recourse.NotFound("field", "F"), "not_found", []string{"Nothing was changed. Look for a valid identifier, then call again with it."}},
 		{recourse.Conflict(""), "conflict", []string{"Read the present state, then decide again."}},

@@ -184,13 +184,13 @@ func (e *hintedError) Unwrap() error { return e.err }
 // report prints an error and what to do about it, and returns its exit code.
 func report(out painter, err error) int {
 	if mistakes, ok := errors.AsType[strictyaml.Errors](err); ok {
-		noun := "mistakes"
+		noun := "problems"
 		if len(mistakes) == 1 {
-			noun = "mistake"
+			noun = "problem"
 		}
 		out.printf(plain, "%s\n", mistakes)
-		out.errorf("%d %s", len(mistakes), noun)
-		out.hintf("fix the problems marked above")
+		out.errorf("found %d %s", len(mistakes), noun)
+		out.hintf("fix the %s marked above", noun)
 		return ExitUsage
 	}
 	if failed, ok := errors.AsType[*callError](err); ok {

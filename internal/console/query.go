@@ -56,7 +56,7 @@ func readQuery(r *http.Request, now time.Time) (*query, error) {
 		when, ok := instantOf(at.text, now)
 		if !ok {
 			return nil, &problem{
-				http.StatusBadRequest, "This is no time: " + shown(at.text), "Write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z.",
+				http.StatusBadRequest, `"` + shown(at.text) + `" is not a time.`, "Write it as 30m, 12h, 7d or 2026-11-23T10:00:00Z.",
 			}
 		}
 		*at.to = when

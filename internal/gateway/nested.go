@@ -100,9 +100,9 @@ func (m *member) Do(ctx context.Context, r *upstream.Request) (*http.Response, e
 
 // serveNested has a nested call take its way.
 func (c *call) serveNested() (broken bool) {
-	broken = true
 	defer func() {
 		if fault := recover(); fault != nil {
+			broken = true
 			c.g.log.Error("panic",
 				slog.String("request_id", c.req.id), slog.Any("cause", fault), slog.String("stack", string(debug.Stack())))
 		} else {

@@ -272,7 +272,7 @@ func TestManyMistakesAreCut(t *testing.T) {
 	t.Parallel()
 	var f file
 	err := strictyaml.Decode("f.yaml", []byte(strings.Repeat("listen: x\n", 200)), &f)
-	if !strings.HasSuffix(err.Error(), "\nand 149 more mistakes") {
+	if !strings.HasSuffix(err.Error(), "\nand 149 more problems") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func (es Errors) Error() string {
 	texts := make([]string, 0, len(es))
 	for i, e := range es {
 		if i == maxShown {
-			texts = append(texts, fmt.Sprintf("and %d more mistakes", len(es)-i))
+			texts = append(texts, fmt.Sprintf("and %d more problems", len(es)-i))
 			break
 		}
 		texts = append(texts, e.Error())
