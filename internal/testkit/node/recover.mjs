@@ -1,7 +1,7 @@
 // Makes calls through recover() of a module that `recourse contract gen` wrote, with an SDK's client:
 //   node recover.mjs SDK MODULE.ts URL HEADERS CALLS
 // SDK is v1 or v2. HEADERS is a JSON object, CALLS a JSON array of {tool, arguments, title}: whether a write has landed is told by
-// the title. Prints a line for each call: what it ended with, and what was done for it. Waits take no time.
+// the title. Prints a line for each call: what it ended with, and what was done for it. Waits take no time: the clock goes forward.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import * as v2 from '@modelcontextprotocol/client';
@@ -22,12 +22,17 @@ await client.connect(new Transport(new URL(url), { requestInit: { headers: JSON.
 const { tools } = await client.listTools();
 const caller = (params, signal) => client.callTool(params, ...(sdk === 'v2' ? [] : [undefined]), { signal });
 
+const now = Date.now;
+let waited = 0;
+Date.now = () => now() + waited;
+const sleep = async (ms) => void (waited += ms);
+
 for (const { tool, arguments: args, title } of JSON.parse(calls)) {
   const report = [];
   const landed = title === undefined ? undefined : ({ result }) => JSON.stringify(result ?? '').includes(title);
   let ended;
   try {
-    const result = await recover(caller, { name: tool, arguments: args }, { tools, landed, report, sleep: async () => {}, random: () => 0.5 });
+    const result = await recover(caller, { name: tool, arguments: args }, { tools, landed, report, sleep, random: () => 0.5 });
     ended = { result: JSON.stringify(result) };
   } catch (error) {
     ended = { kind: error.failure?.kind ?? String(error) };
